@@ -1,15 +1,16 @@
-"""The rounds of a proof as one Dask graph, and who runs it.
+"""The rounds of a proof as one Dask graph, its plan, and its executors.
 
-In go a `Layout`, a device, and the traces or trace tasks of the tables; out comes a task whose value is the proof.
+The input is a `Layout`, a device, and the traces or trace tasks of the tables. The output is a task whose value is the
+proof.
 
-Start with ``proof``, which is the whole graph on one page, and follow it into the rounds in their order: ``trace``,
-``commit``, ``lookup``, ``quotient``, ``opening`` (rounds 4 and 5), ``fri``, ``query``; ``transcript`` stands between
-all of them. A round's module has its build function, which makes tasks, and the functions that are those tasks. What
-they are made of is in ``tasks``; what they are called, in ``keys``; which tables share one, in ``batches``; who runs
-them, in ``executors`` and ``one_thread``.
+Start with ``proof_graph``, the whole graph on one page, and follow it into ``rounds``: ``trace``, ``commit``,
+``lookup``, ``quotient``, ``opening`` (rounds 4 and 5), ``fri``, ``query``, with ``transcript`` between them. The module
+of a round has its build function, which adds tasks, and the functions of those tasks. ``builder`` makes the Dask tasks,
+``task_keys`` names them, ``batches`` groups tables that share tasks. ``executors`` and ``one_thread`` run a graph,
+``observer`` measures its tasks, ``progress`` reports them.
 
-``plan`` builds the same graph and runs nothing: ``costs`` says what each task does and holds, ``roofline`` how
-long that takes at least; ``plan_text``, ``plan_svg`` and ``plan_html`` show it.
+``planner`` builds the same graph without running it: ``costs`` has the operations and bytes of each task, ``roofline``
+lower bounds of their time. ``graphprover.reports`` shows a plan (``plan_text``, ``plan_svg``, ``plan_html``).
 
-A round knows no array and no kernel: it asks its `Device` (``graphprover.device``) for everything.
+A round contains no array code and no kernels: it calls its `Device` (``graphprover.device``).
 """

@@ -1,7 +1,7 @@
-"""Which tables go through the rounds together.
+"""Batches of tables that share tasks.
 
-A task costs the host the same for a table of sixteen rows as for one of a million, and so does a kernel's launch: small
-tables share both. A large table has its tasks to itself, which can then run beside those of others.
+A task costs the host the same for 16 rows as for a million, and so does a kernel launch, so small tables share both. A
+large table has its own tasks, which can run in parallel with others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,24 +13,24 @@ from graphprover.protocol.layout import Layout
 
 T = TypeVar("T")
 
-NAMED = 4  # tables that a batch's name names
+NAMED = 4  # tables listed in a batch's name
 
 
 @dataclass(frozen=True)
 class Batch:
     """Tables that share one task in every round."""
 
-    name: str  # in keys: see ``named``
+    name: str  # in task keys: see ``named``
     tables: tuple[int, ...]  # in order
 
 
 def named(layout: Layout, table: int) -> str:
-    """A table in the names of tasks."""
+    """Return the name of a table in task keys."""
     return f"{table}.{layout.tables[table].name}"
 
 
 def batches(layout: Layout, log_rows: int) -> list[Batch]:
-    """Every table in one batch: those of at most 2^log_rows rows together, each of the others alone; largest first."""
+    """Return the batches: one of all tables with at most 2^log_rows rows, one for each larger table; largest first."""
     small = tuple(table for table, log_height in enumerate(layout.log_heights) if log_height <= log_rows)
     large = (table for table, log_height in enumerate(layout.log_heights) if log_height > log_rows)
     alone = sorted(large, key=lambda table: -layout.log_heights[table])
@@ -44,5 +44,5 @@ def _batch(layout: Layout, tables: tuple[int, ...]) -> Batch:
 
 
 def merged(results: Sequence[Mapping[int, T]]) -> dict[int, T]:
-    """What batches made, each by table, as one, in the order of tables."""
+    """Merge the batches' results by table, in the order of tables."""
     return dict(sorted(((table, result) for batch in results for table, result in batch.items()), key=itemgetter(0)))

@@ -1,7 +1,7 @@
-"""How a proof's graph is made: one Dask task for each round and batch of tables, with the keys of ``keys``.
+"""The builder of a proof's graph: one Dask task for each round and batch of tables, with the keys of ``task_keys``.
 
-Tasks are Dask's own graph nodes and not ``delayed`` calls: they cost 3 µs each to make instead of 80, and a proof of
-fifty large tables has a thousand. The whole is a ``Delayed`` again, so that every Dask scheduler runs it.
+Tasks are Dask's own graph nodes and not ``delayed`` calls: one takes 3 µs to build instead of 80, and a proof of fifty
+large tables has a thousand. The result is a ``Delayed``, so every Dask scheduler can run it.
 """
 
 import logging
@@ -20,27 +20,29 @@ from graphprover.graphs.task_keys import Key, Place, ShardNumber, key_of, place_
 
 _log = logging.getLogger(__name__)
 
-Around = Callable[[Place, Callable[[], Any]], Any]  # runs a task and gives its value
-Node = TaskRef  # a task to come, as an input of others
+Around = Callable[[Place, Callable[[], Any]], Any]  # runs a task and returns its value
+Node = TaskRef  # a task as an input of others
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A proof's graph while it is made."""
+    """A proof's graph under construction."""
 
-    device: Device  # that the tasks run on
-    token: str  # tells the keys from those of other proofs
-    batches: Sequence[Batch]  # whose tables share tasks
-    shard: ShardNumber | None = None  # that it makes of a proof; None: the whole proof
-    cached: dict[Key, Any] = field(default_factory=dict)  # values that are there; each goes as its task takes it
-    around: Around | None = None  # what runs each task, and does something around it
+    device: Device  # of all tasks
+    token: str  # distinguishes the keys of different proofs
+    batches: Sequence[Batch]  # tables that share tasks
+    shard: ShardNumber | None = None  # the shard of the graph; None for a whole proof
+    cached: dict[Key, Any] = field(
+        default_factory=dict
+    )  # results of an earlier graph; each is removed when its task runs
+    around: Around | None = None  # wraps the execution of each task
     tasks: dict[Key, Task] = field(default_factory=dict)
 
     def task(self, round_: str, name: str, function: Callable[..., Any], *inputs: Any, **fixed: Any) -> Node:
-        """``function(device, *inputs, **fixed)`` as a task.
+        """Add ``function(device, *inputs, **fixed)`` as a task; one with a cached result only returns it.
 
-        ``inputs`` are tasks, lists and dictionaries of them, or None; ``fixed`` is known before the graph runs.
-        MemoryError and DeviceLost say which task raised them. A task whose value is kept only takes it.
+        ``inputs`` are tasks, lists and dictionaries of tasks, or None. ``fixed`` is known before the graph runs. A
+        MemoryError or DeviceLost of the task names it.
         """
         key = key_of(round_, name, self.token, self.shard)
         assert key not in self.tasks, key
@@ -52,9 +54,9 @@ class Graph:
         return Node(key)
 
     def delayed(self, result: Node) -> Delayed:
-        """What one task needs, of which nothing is kept yet, as a Dask collection of its value.
+        """Return a task with its uncached dependencies, as a Dask collection of its value.
 
-        In the order in which the tasks were made, so that graphs of one shape are alike.
+        Tasks keep the order in which they were added, so graphs of one shape are alike.
         """
         tasks: dict[Any, Any] = {**self.tasks}
         needed = cull(tasks, [result.key])
@@ -84,10 +86,10 @@ def _run(
     started = time.perf_counter()
     try:
         return around(place_of(key), run) if around else run()
-    except MemoryError as error:  # NumPy's own kinds among them, which take other arguments
+    except MemoryError as error:  # includes NumPy's subclass, which takes other arguments
         raise MemoryError(f"{words_of(key)}: {error}") from error
     except DeviceLost as error:
         raise DeviceLost(f"{words_of(key)}: {error}") from error
-    finally:  # a GPU's work is enqueued by then, and may not be done
+    finally:  # a GPU's work may be enqueued but not done
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("%s on %s: %.4f s", words_of(key), device, time.perf_counter() - started)

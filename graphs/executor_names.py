@@ -1,4 +1,4 @@
-"""What executors are called: apart from them, as a command line names them without Dask."""
+"""Executor names, separate from the executors so that the CLI can list them without importing Dask."""
 
 SYNCHRONOUS, THREADS = "sync", "threads"
 LOCAL = (SYNCHRONOUS, THREADS)  # in this process

@@ -1,4 +1,4 @@
-"""Who runs a proof's graph: one thread, or the threads of this process. A worker of a cluster runs it so, too."""
+"""Local executors of a proof's graph: one thread, or the threads of this process. Cluster workers use them too."""
 
 import logging
 import os
@@ -16,13 +16,19 @@ from graphprover.graphs.progress import Tell, local_progress
 
 _log = logging.getLogger(__name__)
 
-_threaded: set[int] = set()  # this process, once it has used Dask's threads; a fork finds its parent in it
+_threaded: set[int] = set()  # processes that used Dask's threads; a forked child finds its parent's number here
 
 
 def executor_for(name: str, threads: int, progress: Tell | None = None) -> Callable[[Delayed], Any]:
-    """What a name of `LOCAL` means, as a function from a task to its value; ``progress`` is told how far the graph is.
+    """Return the executor of a name in `LOCAL`: a function from a task to its value.
 
-    Raises RuntimeError for threads in a process forked from one that had used them.
+    Args:
+        name: The executor.
+        threads: Threads of the device.
+        progress: Called as each task starts.
+
+    Raises:
+        RuntimeError: Threads in a process forked from one that had used them.
     """
     if name == SYNCHRONOUS or threads == 1:
         return lambda task: _alone(task, progress)
@@ -31,7 +37,7 @@ def executor_for(name: str, threads: int, progress: Tell | None = None) -> Calla
 
 
 def _alone(task: Delayed, progress: Tell | None) -> Any:
-    if Callback.active:  # somebody looks on, such as a profiler of Dask's
+    if Callback.active:  # a callback such as a Dask profiler
         return _local(task, progress, scheduler=dask.get)
     _log.debug("%d tasks in this process, one after the other", len(task.dask))
     return one_thread.run(task, progress)
@@ -43,7 +49,7 @@ def _local(task: Any, progress: Tell | None, **how: Any) -> Any:
 
 
 def _refuse_forks() -> None:
-    """Such a process has Dask's pool without its threads, and would wait for them forever."""
+    """Raise RuntimeError in a forked process: it has Dask's pool without its threads and would wait forever."""
     if _threaded and os.getpid() not in _threaded:
         raise RuntimeError(
             "this process was forked from one that had proved, whose threads it lacks: start processes by spawn "

@@ -1,4 +1,4 @@
-"""Sees the tasks of a proof while its graph runs: what each took on host and device, beside what was planned."""
+"""The observer of a proof's graph: measures each task on host and device, and adds its plan."""
 
 import os
 import platform
@@ -39,44 +39,44 @@ GPU_PACKAGES = ("cupy", "cupy-cuda12x", "cupy-cuda13x", "rmm", "rmm-cu12", "rmm-
 
 @dataclass(frozen=True)
 class GraphOfProof:
-    """One of the graphs that make a proof: of a sharded proof there are two a shard."""
+    """One of the graphs of a proof; a sharded proof has two for each shard."""
 
     task: Delayed
     layout: Layout
-    made: Sequence[int]  # the tables whose traces it makes
-    live: int  # bytes that the device holds before it, by the plan
+    made: Sequence[int]  # tables whose traces the proof generates
+    live: int  # planned bytes on the device before the graph
     shard: int | None = None
-    tables: int = 0  # of the shards before
+    tables: int = 0  # tables of all earlier shards
 
 
 class _Ran(NamedTuple):
-    """A task as the host saw it; when the device came to it is read at the end."""
+    """A task as measured on the host; its device times are read later."""
 
     place: Place
     graph: int  # number of its graph in the proof
-    thread: int  # as the process knows it
+    thread: int  # thread identifier
     start: float  # of time.perf_counter
     end: float
     first: Reading
     last: Reading
-    stamp: Any  # of the device, after it
+    stamp: Any  # device position after the task
     held: int  # bytes
 
 
 @dataclass(frozen=True)
 class TaskTime:
-    """What a task took."""
+    """The measured time of a task."""
 
     round: str
-    start: float  # of time.perf_counter, when the device came to it
-    end: float  # when it was done with it
-    uploaded: int  # bytes of traces over the bus
-    downloaded: int  # bytes of results over the bus
+    start: float  # time.perf_counter at its start on the device
+    end: float  # at its end on the device
+    uploaded: int  # trace bytes over the bus
+    downloaded: int  # result bytes over the bus
 
 
 @dataclass(frozen=True)
 class _Timing:
-    """What somebody asks for with `timed`."""
+    """A request by `timed`."""
 
     wanted: Callable[[Layout], bool]
     times: list[TaskTime]
@@ -87,10 +87,10 @@ _timed: ContextVar[_Timing | None] = ContextVar("graphprover-timed", default=Non
 
 @contextmanager
 def timed(wanted: Callable[[Layout], bool] = lambda layout: True) -> Iterator[list[TaskTime]]:
-    """What the tasks take of the proofs that this thread makes meanwhile, in no order.
+    """Measure the tasks of the proofs that this thread makes in the block, in no order.
 
-    ``wanted`` says whether a proof of this shape that is whole is to be timed, which takes 20 µs a task on a GPU's
-    host: a tenth of a small proof.
+    ``wanted`` decides for an unsharded proof of a layout. Measuring takes 20 µs for each task on a GPU's host, 10 % of
+    a small proof.
     """
     timing = _Timing(wanted, [])
     token = _timed.set(timing)
@@ -101,26 +101,26 @@ def timed(wanted: Callable[[Layout], bool] = lambda layout: True) -> Iterator[li
 
 
 def observer_for(device: Device, layout: Layout | None = None) -> "Observer | None":
-    """An observer, if somebody wants to know; ``layout``: of a whole proof."""
+    """Return an observer if one is requested; ``layout``: of an unsharded proof."""
     timing = _timed.get()
     asked = timing is not None and (layout is None or timing.wanted(layout))
     return Observer(device) if asked or observing() else None
 
 
 class Observer:
-    """Sees the tasks of one proof on one device. Threads share it."""
+    """The observer of one proof's tasks on one device; shared by threads."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._ran: list[_Ran] = []
-        self._spans: list[tuple[float, float]] = []  # the same by the device, once all have ended
+        self._spans: list[tuple[float, float]] = []  # the device times, once all tasks have ended
         device.memory.reset()
         self.before = device.memory.held()  # bytes
         self._meter = ProcessorMeter() if observing() else None
         self._processor: Processor | None = None
 
     def task(self, place: Place, run: Callable[[], Any], graph: int = 0) -> Any:
-        """Runs a task of one of the proof's graphs, and gives its value; one that fails is forgotten."""
+        """Run and measure a task of one of the proof's graphs; return its value. A failed task is not recorded."""
         with self._device.task():
             start, first = time.perf_counter(), self._device.reading()
             value = run()
@@ -131,12 +131,12 @@ class Observer:
 
     @property
     def processor(self) -> Processor:
-        """What the process got of the host's processor until `tell`."""
+        """Return the processor time of the process until `tell`."""
         assert self._processor is not None
         return self._processor
 
     def tell(self) -> None:
-        """Note that all graphs have run, and give whoever has asked by `timed` what ran; waits for the device."""
+        """Finish the measurement after all graphs, and add the tasks to the list of `timed`; waits for the device."""
         if self._meter:
             self._processor = self._meter.read(always=self._device.kind == CPU)
         if timing := _timed.get():
@@ -145,16 +145,18 @@ class Observer:
                 timing.times.append(TaskTime(one.place.round, *span, *moved))
 
     def _on_device(self) -> list[tuple[_Ran, tuple[float, float]]]:
-        """What ran, and when the device came to each and was done with it; waits for the device."""
+        """Return the tasks with their start and end on the device; waits for the device."""
         if not self._spans:
             with self._device.task():
                 self._spans = self._device.spans([(one.start, one.stamp) for one in self._ran])
         return list(zip(self._ran, self._spans, strict=True))
 
     def tasks(self, graphs: Sequence[GraphOfProof], began: float) -> tuple[ObservedTask, ...]:
-        """All that ran, by when they began, beside what is planned of them; waits for the device.
+        """Return all tasks with their plans, ordered by start; waits for the device.
 
-        ``began``: of `clock`, the 0 of the times.
+        Args:
+            graphs: The graphs of the proof.
+            began: Time 0 of the returned times, on `telemetry.subscribe.clock`.
         """
         device = self._device
         ended: list[list[Place]] = [[] for _ in graphs]
@@ -189,16 +191,16 @@ class Observer:
 
 
 def around_tasks(device: Device, observer: Observer | None, graph: int = 0) -> Around | None:
-    """What is done around each task of a graph: the observer sees it, and it is in ranges of NVTX where those are set.
+    """Return the wrapper of a graph's tasks: the observer and, if set, NVTX ranges.
 
-    ``graph``: its number among those that the observer is told of.
+    ``graph`` is the number of the graph in the observed proof.
     """
     around: Around | None = partial(observer.task, graph=graph) if observer else None
     return _in_ranges(device, around) if setting(NVTX) else around
 
 
 def _in_ranges(device: Device, around: Around | None) -> Around:
-    """The same around each task, within a range by its round for NVIDIA's profilers, and in that one by its name."""
+    """Wrap each task in NVTX ranges for NVIDIA's profilers: one by its round, and one by its name within."""
 
     def named(place: Place, run: Callable[[], Any]) -> Any:
         with device.profiled(place.round), device.profiled(place.name):
@@ -209,15 +211,15 @@ def _in_ranges(device: Device, around: Around | None) -> Around:
 
 @dataclass(frozen=True)
 class _Part:
-    """What is planned of a task."""
+    """The plan of a task."""
 
     kept: int  # bytes
-    work: tuple[int, int, int, int, float, str]  # as `Planned` has it, but for what is held
+    work: tuple[int, int, int, int, float, str]  # as in `Planned`, without the held bytes
     shares: tuple[Share, ...]
 
 
 class _Plan(dict[Place, _Part]):
-    """What is planned of tasks, found when it is first asked for."""
+    """The plans of tasks, computed on first use."""
 
     def __init__(self, costs: Costs, roofline: Roofline) -> None:
         super().__init__()
@@ -236,12 +238,12 @@ class _Plan(dict[Place, _Part]):
 def _plan(
     layout: Layout, log_batch_rows: int, made: tuple[int, ...], loaded: bool, kind: str, threads: int
 ) -> Mapping[Place, _Part]:
-    """The plan of a shape, once for all proofs of it: it takes longer than the sight of them."""
+    """Return the plan of a shape, cached because it takes longer than the observation of a proof."""
     return _Plan(Costs(layout, batches(layout, log_batch_rows), made, loaded), assumed(kind, threads).roofline)
 
 
 def _shares(costs: Mapping[int, Cost], roofline: Roofline) -> tuple[Share, ...]:
-    """The parts of tables in a task, by their modelled times."""
+    """Return the tables' shares of a task by their modelled times."""
     times = {table: roofline.modelled(cost).seconds for table, cost in costs.items()}
     total = sum(times.values())
     if not total:
@@ -250,14 +252,14 @@ def _shares(costs: Mapping[int, Cost], roofline: Roofline) -> tuple[Share, ...]:
 
 
 def _numbered(shares: tuple[Share, ...], first: int) -> tuple[Share, ...]:
-    """The same, of a shard whose first table has this number."""
+    """Return shares of a shard's tables as shares of the proof's tables, which start at ``first``."""
     return tuple(replace(share, table=first + share.table) for share in shares) if first else shares
 
 
 def _planned_memory(ended: Sequence[Place], graph: Delayed, plan: Mapping[Place, _Part], live: int) -> dict[Place, int]:
-    """Bytes that the plan says are held as each task ends, in the order in which they ended, from ``live`` on.
+    """Return the planned bytes held at the end of each task, in the order of their ends, starting from ``live``.
 
-    What a task has read is held until then, and given back after the last that reads it.
+    The inputs of a task are held until its end and freed after their last reader.
     """
     tasks = graph.__dask_graph__()
     numbers = {key: number for number, key in enumerate(tasks)}
@@ -278,7 +280,7 @@ def _planned_memory(ended: Sequence[Place], graph: Delayed, plan: Mapping[Place,
 
 @lru_cache(64)
 def observed_tables(layout: Layout, shard: int | None = None) -> tuple[ObservedTable, ...]:
-    """The tables of a statement, or of a shard of one."""
+    """Return the tables of a statement, or of a shard."""
     airs = zip(layout.tables, layout.log_heights, strict=True)
     return tuple(
         ObservedTable(named(layout, table), 1 << log_rows, air.main_width, shard)
@@ -287,18 +289,18 @@ def observed_tables(layout: Layout, shard: int | None = None) -> tuple[ObservedT
 
 
 def machine(device: Device) -> Machine:
-    """This one."""
+    """Return this machine."""
     return Machine(*_host(), device.threads, device.model, device.memory.total)
 
 
 @cache
 def _host() -> tuple[str, str, int]:
-    """Its name, its processor and how many cores it has."""
+    """Return the host's name, its CPU model and its cores."""
     return socket.gethostname(), _cpu_model(), os.cpu_count() or 1
 
 
 def _cpu_model() -> str:
-    """The processor's name, as well as the system knows it."""
+    """Return the CPU model, as far as the system reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -309,7 +311,7 @@ def _cpu_model() -> str:
 
 @cache
 def versions(gpu: bool) -> dict[str, str]:
-    """Of what makes a proof; with ``gpu`` also of what drives one."""
+    """Return the versions of the packages that make a proof; with ``gpu`` also of the GPU's packages."""
     found = {"graphprover": __version__, "python": platform.python_version()}
     for package in PACKAGES + GPU_PACKAGES * gpu:
         try:

@@ -1,8 +1,8 @@
-"""A proof's graph by one thread: its tasks in Dask's order, which is that of the plan.
+"""A proof's graph run by one thread: its tasks in Dask's order, which is the order of the plan.
 
-Dask's own scheduler looks for the order each time and keeps what threads and callbacks would need: 60 µs a task, in
-which a GPU has nothing to do. Here a task costs what making its arguments does, and an order is kept for later graphs
-of the same shape.
+Dask's own scheduler orders the graph each time and maintains state for threads and callbacks: 60 µs for each task, in
+which a GPU idles. Here a task only costs the construction of its arguments, and the order is cached for later graphs of
+the same shape.
 """
 
 from collections.abc import Mapping
@@ -15,22 +15,22 @@ from dask.order import order
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.task_keys import words_of
 
-Shape = tuple[frozenset[int], ...]  # for each task those that it needs; all by their places in the graph
+Shape = tuple[frozenset[int], ...]  # the dependencies of each task, by position in the graph
 
 
 class Step(NamedTuple):
-    """One task, by its place in the graph."""
+    """One task, by position in the graph."""
 
     task: int
-    last: tuple[int, ...]  # tasks whose values nobody needs once it has run
+    last: tuple[int, ...]  # tasks whose values are not needed afterwards
 
 
 _steps: dict[Shape, list[Step]] = {}
-_SHAPES = 1000  # that are kept
+_SHAPES = 1000  # cached at most
 
 
 def run(task: Delayed, tell: Tell | None = None) -> Any:
-    """The task's value; ``tell`` is told how far its graph is."""
+    """Run the graph and return the task's value; report each task to ``tell``."""
     tasks = task.__dask_graph__()
     keys, values = list(tasks), dict[Any, Any]()
     for ended, step in enumerate(steps_of(tasks)):
@@ -46,7 +46,7 @@ def run(task: Delayed, tell: Tell | None = None) -> Any:
 
 
 def steps_of(tasks: Mapping[Any, Task]) -> list[Step]:
-    """The tasks of a graph in order."""
+    """Return the tasks of a graph in order."""
     places = {key: place for place, key in enumerate(tasks)}
     shape = tuple(frozenset(map(places.__getitem__, task.dependencies)) for task in tasks.values())
     steps = _steps.get(shape)
@@ -59,7 +59,7 @@ def steps_of(tasks: Mapping[Any, Task]) -> list[Step]:
 
 
 def _in_order(shape: Shape, sequence: list[int]) -> list[Step]:
-    """Steps in this sequence; each releases what no later one needs."""
+    """Return steps in this sequence; each frees the values that no later one needs."""
     steps, needed = list[Step](), set[int]()
     for place in reversed(sequence):
         steps.append(Step(place, tuple(shape[place] - needed)))

@@ -1,4 +1,4 @@
-"""How far a proof is, told while its graph runs."""
+"""Progress reports of a running graph."""
 
 from collections.abc import Callable, Hashable
 from typing import Any
@@ -7,19 +7,19 @@ from dask.callbacks import Callback
 
 from graphprover.graphs.task_keys import words_of
 
-# Tasks that have ended, tasks in all, and the task that begins, as `keys.words_of` it: "" at the end.
+# Finished tasks, all tasks, and the starting task as `task_keys.words_of` names it; "" at the end.
 Tell = Callable[[int, int, str], None]
 
 
 def local_progress(tell: Tell | None) -> dict[str, Any]:
-    """What ``dask.compute`` takes so that ``tell`` follows this graph alone, whatever else the process computes."""
+    """Return the arguments of ``dask.compute`` that report the progress of this graph only."""
     if tell is None:
         return {}
     return {"callbacks": [*Callback.active, _Following(tell)._callback]}
 
 
 class _Following(Callback):
-    """Tells at the beginning of each task, and when all are done."""
+    """A callback that reports the start of each task, and the end of all."""
 
     def __init__(self, tell: Tell) -> None:
         super().__init__()

@@ -1,7 +1,8 @@
-"""A proof as a graph: the rounds in order, and the transcript between them.
+"""The graph of a proof: the rounds in order, with the transcript between them.
 
-A whole proof is one graph. A shard of one is two, for its lookup challenges come from what all shards commit to: first
-`committing` up to its digest, then `finishing`, the whole graph again, in which tasks whose values were kept take them.
+An unsharded proof is one graph. A shard has two, because its lookup challenges depend on the commitments of all shards:
+`committing` runs up to its digest. `finishing` is the whole graph again. In it, cached results replace their tasks and
+unneeded tasks are pruned. Anything not cached is recomputed and must give the same digest, so the cache may be empty.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,25 +27,25 @@ Traces = Mapping[int, Array | TraceTask]  # (columns, rows), by table
 
 
 class Keep(IntEnum):
-    """What a device keeps of a shard until all have committed; each keeps what those before it do."""
+    """The values of a shard that a device caches until all have committed; each level includes the earlier ones."""
 
-    NOTHING = 0  # the shard is begun again, and must have the same digest
-    TREES = 1  # few bytes, and much hashing that is not done again
+    NOTHING = 0  # everything is recomputed and must give the same digest
+    TREES = 1  # few bytes that save much hashing
     TRACES = 2
-    ALL = 3  # the extensions, which are most of the bytes
+    ALL = 3  # extensions, most of the bytes
 
 
 @dataclass(frozen=True)
 class Begun:
-    """Rounds 0 and 1 as tasks."""
+    """The tasks of rounds 0 and 1."""
 
     main_columns: dict[int, Node]  # by table
     preprocessed_columns: dict[int, Node]  # by table
-    commitments: dict[str, Commitment]  # by round: main and, where there are such columns, preprocessed
-    state: Node  # Challenger: the transcript where σ and τ are to be drawn
+    commitments: dict[str, Commitment]  # by round: main, and preprocessed if there are such columns
+    state: Node  # Challenger before σ and τ are drawn
 
     def cached_nodes(self, layout: Layout, keep: Keep) -> list[Node]:
-        """The tasks whose values `Keep` says, where the other rounds need them."""
+        """Return the tasks whose values are cached at a level of `Keep`, if later rounds need them."""
         cached = []
         if keep >= Keep.TREES:
             cached += [self.state, *(commitment.tree for commitment in self.commitments.values())]
@@ -58,10 +59,10 @@ class Begun:
 
 @dataclass(frozen=True)
 class Committed:
-    """What a shard leaves until all have committed; it is used up by `finishing`."""
+    """The result of `committing`; `finishing` consumes it."""
 
-    digest: bytes  # of all that its transcript has absorbed
-    cached: dict[Key, Any]  # values by the keys of their tasks
+    digest: bytes  # of everything that its transcript absorbed
+    cached: dict[Key, Any]  # values by task key
 
 
 def build(
@@ -72,7 +73,7 @@ def build(
     preprocessed: Mapping[int, Array],
     public_values: Sequence[Sequence[int]],
 ) -> Delayed:
-    """The task whose value is `query.Proven`: the proof of these traces, given by table."""
+    """Return the task whose value is `query.Proven`, the proof of these traces, given by table."""
     begun = begin(graph, layout, label, main, preprocessed, public_values)
     challenges = graph.task(TRANSCRIPT, LOOKUP, transcript.lookup_challenges, begun.state, layout=layout)
     return graph.delayed(finish(graph, layout, begun, public_values, challenges))
@@ -88,7 +89,7 @@ def committing(
     *,
     keep: Keep,
 ) -> Delayed:
-    """The task whose value is what a shard has `Committed` to."""
+    """Return the task whose value is the `Committed` of a shard."""
     begun = begin(graph, layout, label, main, preprocessed, public_values)
     cached = begun.cached_nodes(layout, keep)
     keys = [node.key for node in cached]
@@ -106,7 +107,7 @@ def finishing(
     joint: Joint,
     nonce: int,
 ) -> Delayed:
-    """The task whose value is `query.Proven` of a shard, once all have committed; ``nonce``: of the joint draw."""
+    """Return the task of a shard's `query.Proven`, once all have committed; ``nonce``: of the joint draw."""
     begun = begin(graph, layout, label, main, preprocessed, public_values)
     challenges = graph.task(
         TRANSCRIPT,
@@ -122,7 +123,7 @@ def finishing(
 
 
 def committed(device: Device, state: Challenger, values: Sequence[Any], *, keys: Sequence[Key]) -> Committed:
-    """What is kept of a shard, with its digest."""
+    """Return the cached values of a shard with its digest."""
     return Committed(digest_of(state), dict(zip(keys, values, strict=True)))
 
 
@@ -134,8 +135,8 @@ def begin(
     preprocessed: Mapping[int, Array],
     public_values: Sequence[Sequence[int]],
 ) -> Begun:
-    """Rounds 0 and 1."""
-    # Round 0: load or make the traces.
+    """Add rounds 0 and 1."""
+    # Round 0: load or generate the traces.
     main_columns = trace.build(graph, layout, MAIN, main)
     preprocessed_columns = trace.build(graph, layout, PREPROCESSED, preprocessed)
 
@@ -160,7 +161,7 @@ def begin(
 def finish(
     graph: Graph, layout: Layout, begun: Begun, public_values: Sequence[Sequence[int]], challenges: Node
 ) -> Node:
-    """The other rounds, from the `Drawn` challenges of the lookups: `query.Proven`."""
+    """Add the other rounds from the `Drawn` challenges of the lookups; return the task of `query.Proven`."""
 
     def step(name: str, function, *inputs, **fixed) -> Node:  # type: ignore[no-untyped-def]
         return graph.task(TRANSCRIPT, name, function, *inputs, **fixed)

@@ -1,25 +1,25 @@
-"""What the tasks of a proof are called; without Dask, for those who only read keys."""
+"""Keys and names of the tasks of a proof; needs no Dask."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-Key = tuple[str, ...]  # the first word of the round, the round, the name, the shard if there are several, the token
+Key = tuple[str, ...]  # first word of the round, round, name, the shard if there are several, token
 
 
 @dataclass(frozen=True)
 class ShardNumber:
-    """Which shard of a proof."""
+    """The number of a shard in a proof."""
 
     index: int  # from 0
-    count: int  # of all shards
+    count: int  # number of shards
 
     def __str__(self) -> str:
         return f"shard {self.index} of {self.count}"
 
 
 class Place(NamedTuple):
-    """Where in a proof a task stands."""
+    """The place of a task in a proof."""
 
     round: str  # such as quotient or fri_fold
     name: str  # batch of tables, commitment, height or step
@@ -29,21 +29,21 @@ class Place(NamedTuple):
 
 
 def key_of(round_: str, name: str, token: str, shard: ShardNumber | None = None) -> Key:
-    """The key of a task, in a proof that has shards also by its shard.
+    """Return the key of a task, with its shard in a sharded proof.
 
-    Dask groups tasks on its dashboard by the first part of their keys: that is the round up to its first ``_``, so that
-    a proof has a dozen groups at most. ``token`` tells the tasks from those of other proofs.
+    Dask groups tasks on its dashboard by the first part of their keys. That is the round up to its first ``_``, so a
+    proof has at most a dozen groups. ``token`` distinguishes the tasks of different proofs.
     """
     return round_.partition("_")[0], round_, name, *([str(shard)] if shard else []), token
 
 
 def place_of(key: Hashable) -> Place:
-    """What `key_of` was given, of a task of a proof."""
+    """Return the place of a task from its key."""
     parts: Any = key
     return Place(parts[1], parts[2])
 
 
 def words_of(key: Hashable) -> str:
-    """A task of a proof as errors, logs and bars call it: its place, after its shard if the proof has several."""
+    """Return the name of a task in errors, logs and progress bars: its place, after its shard in a sharded proof."""
     parts: Any = key
     return ": ".join([*parts[3:-1], str(place_of(key))])

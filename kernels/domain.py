@@ -1,7 +1,7 @@
 """Number theory of evaluation domains, for the kernels of every device.
 
-Domains are cosets 7 K of two-adic subgroups in bit-reversed order, in which the points are products over the bits of
-their index: the points of a small domain are the beginning of those of a larger one.
+Domains are cosets 7 K of two-adic subgroups in bit-reversed order. Their points are products over the bits of the
+index, so the points of a small domain are a prefix of a larger one's.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Products(NamedTuple):
     roots: Sequence[int]  # of the lowest bit first
 
     def table(self) -> np.ndarray:
-        """The vector: uint64."""
+        """Return the vector: uint64."""
         words = np.array([self.start], dtype=np.uint64)
         for root in self.roots:
             words = np.concatenate([words, field.array_mul(words, np.full_like(words, root))])
@@ -29,21 +29,21 @@ class Products(NamedTuple):
 
 
 def coset(shift: int, log_size: int) -> Products:
-    """shift * w^rev(i) for the generator w of the subgroup of order 2^log_size."""
+    """Return the points shift * w^rev(i) for the generator w of the subgroup of order 2^log_size."""
     # Bit k of i is bit log_size - 1 - k of rev(i) and stands for a factor of order 2^(k + 1).
     return Products(shift, [field.root_of_unity(k + 1) for k in range(log_size)])
 
 
 def points(log_size: int) -> Products:
-    """The coset 7 * K, K of order 2^log_size."""
+    """Return the coset 7 * K, K of order 2^log_size."""
     return coset(GENERATOR, log_size)
 
 
 def fold_factors(log_size: int) -> Products:
-    """1 / (2 g^rev(i)) for folding codewords of up to 2^log_size elements: 2^(log_size - 1) of them.
+    """Return 1 / (2 g^rev(i)) for folding codewords of up to 2^log_size elements: 2^(log_size - 1) of them.
 
-    g generates the subgroup of order 2^log_size and rev reverses log_size - 1 bits; a shorter codeword's factors are
-    the vector's beginning. Raises ValueError for log_size 0: a single element does not fold.
+    g generates the subgroup of order 2^log_size and rev reverses log_size - 1 bits. A shorter codeword's factors are a
+    prefix. Raises ValueError for log_size 0: a single element does not fold.
     """
     if log_size < 1:
         raise ValueError("a codeword of one element does not fold")
@@ -53,7 +53,9 @@ def fold_factors(log_size: int) -> Products:
 
 @lru_cache(maxsize=64)
 def vanishing(log_rows: int, log_chunks: int) -> tuple[np.ndarray, np.ndarray]:
-    """Z(x) = x^n - 1 on each of the quotient domain's 2^log_chunks runs of n = 2^log_rows points, and 1 / Z: uint64."""
+    """Return Z(x) = x^n - 1 on each of the quotient domain's 2^log_chunks runs of n = 2^log_rows points, and 1 / Z:
+    uint64.
+    """
     # x^n is constant on each run; the runs' x^n are points of the smaller coset 7^n * <w_chunks>.
     powers = coset(pow(GENERATOR, 1 << log_rows, P), log_chunks).table()
     values = field.array_sub(powers, np.ones_like(powers))
@@ -61,12 +63,14 @@ def vanishing(log_rows: int, log_chunks: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def last_point(log_rows: int) -> int:
-    """1 / g, the point of the last row of a trace of 2^log_rows rows."""
+    """Return 1 / g, the point of the last row of a trace of 2^log_rows rows."""
     return field.inv(field.root_of_unity(log_rows))
 
 
 def interpolation_factor(log_rows: int, point: Ext) -> Ext:
-    """(z^n - 7^n) / (n 7^n) for n = 2^log_rows: what all weights x / (z - x) of an interpolation have in common."""
+    """Return (z^n - 7^n) / (n 7^n) for n = 2^log_rows: the common factor of all weights x / (z - x) of an
+    interpolation.
+    """
     rows = 1 << log_rows
     power = pow(GENERATOR, rows, P)
     difference = field.ext_sub(field.ext_pow(point, rows), field.ext(power))

@@ -1,23 +1,22 @@
-"""Two sides on one benchmark in turns A B B A: which is faster, or that they cannot be told apart.
+"""Compare two sides on one benchmark in turns A B B A: which is faster, or that no difference is significant.
 
     python scripts/bench_abba.py HEAD~1 HEAD -- scripts/bench_prove.py --from 14 --to 16
     python scripts/bench_abba.py . old.whl -- scripts/bench_verify.py
     python scripts/bench_abba.py "--threads 1" "--threads 2" -- scripts/bench_prove.py --to 14
     python scripts/bench_abba.py . "NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=" -- scripts/bench_kernels.py
 
-A side is words: settings of the environment NAME=VALUE, then a commit, a wheel or a folder with graphprover/ in it
-(this checkout, if none is given), then arguments added to the benchmark's. The benchmark is any command that prints one
-JSON object a line, with "name", "value" and "unit", when --json is added to it; a .py file is run by this Python. One
-of scripts/ is this checkout's and measures the package of each side, a commit's out of a git worktree and a wheel's
-unpacked, in a temporary folder with its own compiled kernels. A folder keeps its own for the next run: the compiling
-of two commits is part of --minutes.
+A side is words: settings of the environment NAME=VALUE, then a commit, a wheel or a folder with graphprover/ in it (by
+default this checkout), then arguments for the benchmark. The benchmark is any command that prints one JSON object for
+each line, with "name", "value" and "unit", if --json is added; a .py file is run by this Python. A benchmark of
+scripts/ is taken from this checkout and measures the package of each side: a commit in a git worktree or an unpacked
+wheel, in a temporary folder with its own compiled kernels. A folder keeps its kernels for the next run; compiling two
+commits is part of --minutes.
 
-The first run of each side compiles and is dropped. Every further run is a process of its own; pairs of neighbours are
-compared, in blocks A B B A, so that what drifts by the hour cancels. A figure is said to be faster or slower where both
-the interval by Student's t and Wilcoxon's signed-rank test, exact, say so at the level, which is that of the whole run:
-where the sides are equal, at most so often is any of its figures told apart (each is judged at the level over their
-number; --only judges fewer). No figure is looked at before the last pair: their number is fixed, or found by the clock,
-which does not know who leads; so nothing has to be corrected for looking early.
+The first run of each side compiles and is dropped. Every further run is a process of its own. Neighbouring runs are
+compared, in blocks A B B A, so that slow drift cancels. A figure is reported as faster or slower if both the interval
+by Student's t and the exact Wilcoxon signed-rank test find a difference at the level, divided by the number of figures
+(Bonferroni; --only judges fewer). The level bounds the probability of any false difference in the whole run. The number
+of pairs is fixed in advance or by the clock, never by the figures, so no correction for early stopping is needed.
 """
 
 import argparse
@@ -48,21 +47,21 @@ TURNS = "ABBA"
 
 
 class Failure(Exception):
-    """Why nothing can be compared, for whoever asked."""
+    """A comparison that is impossible; the message has the reason."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """What one side is, as it was asked for."""
+    """One side, as specified on the command line."""
 
     name: str  # A or B
     place: str  # commit, wheel or folder
     settings: Mapping[str, str]  # of the environment
-    arguments: tuple[str, ...]  # after those of the benchmark
+    arguments: tuple[str, ...]  # after the benchmark's
 
     @classmethod
     def read(cls, name: str, text: str) -> "Side":
-        """Raises Failure."""
+        """Raise Failure."""
         place = ""
         settings: dict[str, str] = {}
         words = shlex.split(text)
@@ -84,14 +83,14 @@ class Side:
 
 @dataclass(frozen=True)
 class Runner:
-    """A side ready to run."""
+    """A prepared side."""
 
     side: Side
     folder: Path  # with graphprover/ in it
     command: tuple[str, ...]
 
     def __call__(self) -> dict[str, dict[str, Any]]:
-        """The figures of one run, by name; raises Failure."""
+        """Return the figures of one run, by name; raises Failure."""
         path = os.pathsep.join(filter(None, (str(self.folder), os.environ.get("PYTHONPATH"))))
         checkout = {"GRAPHPROVER_CHECKOUT": str(self.folder), "PYTHONPATH": path}
         environment = {**os.environ, **checkout, **self.side.settings}
@@ -125,7 +124,7 @@ class Runner:
 
 @contextmanager
 def ready(side: Side, benchmark: Sequence[str], scratch: Path) -> Iterator[Runner]:
-    """A side checked out or unpacked into a folder of ``scratch``; raises Failure."""
+    """Return a side checked out or unpacked into a folder of ``scratch``; raises Failure."""
     target = scratch / side.name
     command = ((sys.executable,) if benchmark[0].endswith(".py") else ()) + (*benchmark, *side.arguments, "--json")
     place = Path(side.place or ROOT)
@@ -167,15 +166,15 @@ class Series:
 
 @dataclass(frozen=True)
 class Turns:
-    """All that was measured."""
+    """All measurements."""
 
     figures: Mapping[str, Series]
-    times: Mapping[str, list[float]]  # of each side, when its turns began, in seconds
-    alone: Sequence[str]  # figures that only one side has
+    times: Mapping[str, list[float]]  # of each side, the start of its turns in seconds
+    alone: Sequence[str]  # figures of one side only
 
 
 def measured(sides: Mapping[str, Runner], only: str, level: float, pairs: int, minutes: float) -> Turns:
-    """Both sides in turns, as many pairs as asked for and as time allows; raises Failure where these decide nothing."""
+    """Run both sides in turns, for the given number of pairs and time; raises Failure if there are too few pairs."""
     started = time.monotonic()
     warm = {name: runner() for name, runner in sides.items()}
     in_both = [name for name in warm["A"] if name in warm["B"]]
@@ -211,7 +210,7 @@ def measured(sides: Mapping[str, Runner], only: str, level: float, pairs: int, m
 
 
 def verdict(unit: str, found: Comparison, level: float) -> str:
-    """Of B."""
+    """Return the verdict on B."""
     if not found.told_apart(level):
         return "not told apart"
     more = found.difference > 0
@@ -219,7 +218,7 @@ def verdict(unit: str, found: Comparison, level: float) -> str:
 
 
 def judged(turns: Turns, level: float) -> Iterator[dict[str, Any]]:
-    """For each figure what its pairs tell, as JSON has it."""
+    """Return the comparison of each figure for JSON."""
     for name, series in turns.figures.items():
         each = level / len(turns.figures)
         found = compared(series.a, series.b, each)
@@ -294,7 +293,7 @@ def main() -> None:
         parser.error("name the benchmark after --")
     if not 0 < options.level < 1:
         parser.error("--level: between 0 and 1")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that no worktree stays
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that worktrees are removed
     try:
         with ExitStack() as stack:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="graphprover-abba-")))

@@ -1,11 +1,11 @@
-"""Rates of the CPU kernels on one core, each with its ratio to a ceiling measured in the same run.
+"""Rates of the CPU kernels on one core, each with its ratio to the roofline measured in the same run.
 
     python scripts/bench_kernels.py [--json]                                     # this processor
-    NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES= python scripts/bench_kernels.py   # as if it had 256-bit registers only
+    NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES= python scripts/bench_kernels.py   # as with 256-bit registers only
 
-The ceilings: Goldilocks multiplications and butterflies on vectors in the first-level cache, Keccak-f[1600] with the
-state in registers, and copying memory. A figure is the best of several runs, by the thread's processor time, so that
-other programs disturb it through the caches and the memory they share only.
+The roofline: Goldilocks multiplications and butterflies on vectors in the first-level cache, Keccak-f[1600] with the
+state in registers, and copying memory. A figure is the best of several runs, by the thread's processor time, so other
+programs affect it through shared caches and memory only.
 """
 
 import argparse
@@ -27,7 +27,7 @@ LOG_SIZES_AND_COLUMNS = ((8, 4096), (12, 512), (16, 64), (18, 32), (20, 8), (22,
 
 
 def best(run: Callable[[], object]) -> float:
-    """Processor seconds of the fastest of several runs, after one that compiles and touches memory."""
+    """Return the processor seconds of the fastest of several runs, after one that compiles and touches memory."""
     run()
     seconds = []
     for _ in range(REPEATS):
@@ -71,7 +71,7 @@ def line(out: Figures, name: str, figure: float, unit: str, ceiling: float | Non
 
 
 def roofline() -> dict[str, float]:
-    """Operations (or bytes) a second of one core."""
+    """Return the operations (or bytes) of one core for each second."""
     x, y, state = words(2048), words(2048), words(keccak.STATE)
     large = words(1 << 24)
     other = np.empty_like(large)

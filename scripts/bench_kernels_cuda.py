@@ -1,9 +1,9 @@
-"""Kernels on one NVIDIA GPU against ceilings measured in the same run.
+"""Kernels on one NVIDIA GPU against the roofline measured in the same run.
 
     python scripts/bench_kernels_cuda.py [--device 0] [--columns 32] [--committed 20] [--only commitment] [--json]
 
-Ceilings: copying memory, multiplying in the field, butterflies (a, b) -> (a + w b, a - w b) and Keccak-f[1600], each
-by a kernel that does nothing else, in registers. Times are medians over repetitions, by the device's own clock.
+The roofline: copying memory, multiplying in the field, butterflies (a, b) -> (a + w b, a - w b) and Keccak-f[1600],
+each by a kernel that does nothing else, in registers. Times are medians over repetitions, by the device's own clock.
 """
 # ruff: noqa: E402 (--help works without CuPy)
 
@@ -68,7 +68,7 @@ def hashes(ceiling: dict[str, float]) -> None:
 
 
 def commitment(device: CudaDevice, columns: int) -> None:
-    """Target: the extension of 20 columns of 2^20 to 2^22 and its tree in 7 ms."""
+    """Measure the extension of 20 columns of 2^20 to 2^22 and its tree; the target is 7 ms."""
     data = words(columns, 1 << 20)
     for name, work in (
         ("extension 2^20 -> 2^22", lambda: device.extend([data], 2)),

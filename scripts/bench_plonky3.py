@@ -39,8 +39,8 @@ from graphprover.verifier import verify
 
 CRATE = Path(__file__).resolve().parents[1] / "tests/interop/plonky3"
 TRACES, PROOF = "traces.bin", "plonky3.bin"  # names of files
-FLAGS = {STATEMENT: "statement", TRACES: "traces", PROOF: "proof", PAYLOAD: "proof"}  # by which the crate takes them
-PROOFS = 4  # of a turn, the first to warm up
+FLAGS = {STATEMENT: "statement", TRACES: "traces", PROOF: "proof", PAYLOAD: "proof"}  # options of the crate
+PROOFS = 4  # in each turn; the first warms up
 KECCAK_BLOCK, KECCAK_ROUNDS = 136, 24
 
 
@@ -53,7 +53,7 @@ class Mixed(Air):
         self.free, self.computed, self.messages = free, computed, messages
 
     def factors(self, i: int) -> list[int]:
-        """The free columns that a computed one is made of."""
+        """Return the free columns that a computed one is made of."""
         return [(i + k) % self.free for k in range(4)]
 
     def define(self, t: Any) -> None:
@@ -69,7 +69,7 @@ class Mixed(Air):
             t.receive(bus, (t.free[k + 2], t.free[k + 3]))
 
     def trace(self, rows: int) -> np.ndarray:
-        """Random numbers; what is received is what is sent, some rows later."""
+        """Return random numbers; each received message is a sent one some rows earlier."""
         free = np.random.default_rng(rows).integers(0, P, (self.free, rows), dtype=np.uint64)
         for k in range(0, 4 * self.messages, 4):
             free[k + 2 : k + 4] = np.roll(free[k : k + 2], k + 1, axis=1)
@@ -81,12 +81,12 @@ class Mixed(Air):
 
 
 def mixed(*tables: tuple[Mixed, int]) -> Statement:
-    """These tables with traces of 2^k rows."""
+    """Return these tables with traces of 2^k rows."""
     return Statement([Table(air, (), air.trace(1 << log_rows)) for air, log_rows in tables])
 
 
 def keccak(log_rows: int) -> Statement:
-    """The longest message whose permutations fit 2^log_rows rows."""
+    """Return the longest message whose permutations fit 2^log_rows rows."""
     length = (1 << log_rows) // KECCAK_ROUNDS * KECCAK_BLOCK - 1
     return load_packaged("examples/keccak").record(bytes(i % 251 for i in range(length)))
 
@@ -108,18 +108,18 @@ WORKLOADS: dict[str, Callable[[], Statement]] = {
 class Run:
     """A turn of one prover."""
 
-    seconds: float  # of its median proof after the first
+    seconds: float  # median of its proofs after the first
     peak_bytes: int  # of the whole process
 
 
 def run_ours(name: str, threads: int) -> Run:
-    """graphprover, in a process of its own."""
+    """Run graphprover in a process of its own."""
     command = [sys.executable, __file__, name, "--threads", str(threads), "--child"]
     return Run(**json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
 
 
 def child(name: str, threads: int) -> Run:
-    """What that process does."""
+    """Run a turn of graphprover in this process."""
     statement = WORKLOADS[name]()
     device = CpuDevice(threads)
     seconds = []
@@ -132,7 +132,7 @@ def child(name: str, threads: int) -> Run:
 
 @cache
 def crate() -> Path:
-    """The program of the crate, built for this processor."""
+    """Return the program of the crate, built for this processor."""
     cargo = shutil.which("cargo") or shutil.which("cargo", path=str(Path.home() / ".cargo/bin"))
     if cargo is None:
         raise SystemExit(f"no cargo to build {CRATE} with")
@@ -142,7 +142,7 @@ def crate() -> Path:
 
 
 def run_crate(folder: Path, command: str, files: Sequence[str], *more: str, threads: int = 1) -> str:
-    """What the crate's ``command`` prints, given files of ``folder``; raises RuntimeError with its reason."""
+    """Return the output of the crate's ``command``, given files of ``folder``; raises RuntimeError with its reason."""
     given = [word for file in files for word in (f"--{FLAGS[file]}", file)]
     environment = os.environ | {"RAYON_NUM_THREADS": str(threads)}
     done = subprocess.run(
@@ -154,14 +154,14 @@ def run_crate(folder: Path, command: str, files: Sequence[str], *more: str, thre
 
 
 def run_plonky3(folder: Path, threads: int) -> Run:
-    """Plonky3, in a process of its own."""
+    """Run Plonky3 in a process of its own."""
     printed = run_crate(folder, "prove", (STATEMENT, TRACES, PROOF), "--repeat", str(PROOFS), threads=threads)
     measured = json.loads(printed)
     return Run(statistics.median(measured["prove_seconds"][1:]), measured["peak_bytes"])
 
 
 def write_traces(path: Path, statement: Statement) -> None:
-    """Of each table the columns, the rows, and the words, column after column."""
+    """Write for each table the columns, the rows, and the words by column."""
     with path.open("wb") as file:
         for table in statement.tables:
             assert table.main is not None
@@ -170,7 +170,7 @@ def write_traces(path: Path, statement: Statement) -> None:
 
 
 def compare(out: Figures, name: str, threads: int, pairs: int, folder: Path) -> None:
-    """Print a row of the table; raises where one side does not accept the proof of the other."""
+    """Print a row of the table; raises if one side rejects the other's proof."""
     statement = WORKLOADS[name]()
     proof = prove(statement, device=CpuDevice(threads))
     for file, data in export(proof, statement).items():
@@ -200,7 +200,7 @@ def compare(out: Figures, name: str, threads: int, pairs: int, folder: Path) -> 
 
 
 def main() -> None:
-    """See the module."""
+    """Run the comparison (see the module)."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(WORKLOADS)}; default all")
     parser.add_argument("--threads", type=int, default=available_threads(), help="cores of each; default all")

@@ -3,8 +3,8 @@
     python scripts/bench_prove.py [--from 12] [--to 18] [--width 100] [--interactions 20] [--repeat 3]
                                   [--threads 8] [--rounds] [--json]
 
-Prints one line a size; the last column is the time over that of the size before, which doubles the rows. --rounds adds
-every round's time against its floor, for the last size and on one thread, whose ceilings are measured.
+Prints one line for each size. The last column is the ratio to the time of the previous size, which has half the rows.
+--rounds adds every round's time against its lower bound, for the last size on one thread, by a measured roofline.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from rounds import report, timed
 
 
 def measure(log_rows: int, width: int, interactions: int, repeat: int, threads: int) -> tuple[float, float, float, int]:
-    """Best seconds to prove, seconds to verify, peak bytes over planned bytes, bytes of the proof."""
+    """Return the best seconds to prove, seconds to verify, peak bytes over planned bytes, and bytes of the proof."""
     proved = statement(log_rows, width, interactions)
     device = CpuDevice(threads)
     planned = make_plan(prepare(proved, rate=2).layout).peak_bytes(threads)

@@ -1,15 +1,19 @@
 """Whole proofs on a GPU: time, traffic and memory.
 
-    python scripts/bench_prove_cuda.py [--log-rows 20] [--width 100] [--repeat 5] [--sync] [--json]
+    python scripts/bench_prove_cuda.py [--log-rows 20] [--width 100] [--repeat 5] [--sync] [--batches] [--json]
 
 1. One table of 2^log-rows rows: milliseconds with the trace on the device; kernel launches; bytes over PCIe; peak
-   device memory over the planned one; every round's time against its floor. --sync has one more proof wait for the
-   device after every task, so that the rounds' times are the device's own.
-2. Fifty tables of 2^4 to 2^18 rows, 15 columns and 12 interactions each, 2^20 rows in all.
+device memory over the planned one; every round's time against its lower bound. --sync has one more proof wait for the
+device after every task, so that the rounds' times are the device's own. 2. Fifty tables of 2^4 to 2^18 rows, 15 columns
+and 12 interactions each, 2^20 rows in all.
+
+With --batches only: sixteen and fifty tables of mixed heights with a task for each table, with batches of the smaller
+tables, and with batches of all tables, in turn in every repetition. The bytes of the proof must not differ.
 """
 
 import argparse
 import statistics
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +21,7 @@ import checkout  # noqa: F401 (finds the package)
 from figures import Figures, add_option
 from graphprover import Statement, Table, prove, verify
 from graphprover.device.choose import device_for
+from graphprover.device.interface import CUDA_BATCH
 from graphprover.examples import synthetic
 from graphprover.graphs.planner.plan import make_plan
 from graphprover.graphs.planner.roofline import Roofline
@@ -63,8 +68,38 @@ def measure(
     verify(proof, statement)
 
 
+# log2 of the most rows of a table in a batch
+WAYS = {
+    "alone": -1,
+    f"batches up to 2^{CUDA_BATCH - 4}": CUDA_BATCH - 4,
+    f"batches up to 2^{CUDA_BATCH}": CUDA_BATCH,
+}
+
+
+def measure_batches(out: Figures, gpu: Any, name: str, statement: Statement, repeat: int) -> None:
+    """Print each way's median; the first repetition compiles and does not count."""
+    times: dict[str, list[float]] = {way: [] for way in WAYS}
+    launches: dict[str, int] = {}
+    proofs = set()
+    for _ in range(repeat + 1):
+        for way, log_batch_rows in WAYS.items():
+            gpu.log_batch_rows = log_batch_rows
+            gpu.usage.clear()
+            gpu.synchronize()
+            started = time.perf_counter()
+            proofs.add(prove(statement, rate=2, device=gpu).payload)
+            times[way].append(time.perf_counter() - started)
+            launches[way] = sum(usage.launches for usage in gpu.usage.values())
+    assert len(proofs) == 1
+    for way, (_, *counted) in times.items():
+        median, best = (1000 * value for value in (statistics.median(counted), min(counted)))
+        out.text(f"{name}, {way}: median {median:.1f} ms, best {best:.1f} ms, {launches[way]} launches")
+        out(f"{name}, {way}", median, "ms", best=best)
+        out(f"{name}, {way}: launches", launches[way], "launches")
+
+
 def on_device(table: Table) -> Table:
-    """The table, its trace on the GPU."""
+    """Return the table, its trace on the GPU."""
     import cupy
 
     return replace(table, main=cupy.asarray(table.main))
@@ -76,6 +111,12 @@ def mixed() -> Statement:
     return Statement([on_device(synthetic.table(h, 15, 12, f"t{i}")) for i, h in enumerate(heights)])
 
 
+def sixteen() -> Statement:
+    """Sixteen tables of 2^10 to 2^18 rows, 2^20 rows in all."""
+    heights = [18, 18, 17, 17, 16, 16, 15, 15, 14, 14, 13, 13, 12, 12, 10, 10]
+    return Statement([on_device(synthetic.table(h, 15, 12, f"t{i}")) for i, h in enumerate(heights)])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--log-rows", type=int, default=20)
@@ -83,12 +124,17 @@ def main() -> None:
     parser.add_argument("--interactions", type=int, default=20)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--sync", action="store_true")
+    parser.add_argument("--batches", action="store_true", help="compare ways to batch tables")
     add_option(parser)
     options = parser.parse_args()
     out = Figures(options.json)
     from roofline_cuda import roofline  # imports CuPy, which --help does without
 
     gpu = device_for("cuda")
+    if options.batches:
+        measure_batches(out, gpu, "16 tables", sixteen(), options.repeat)
+        measure_batches(out, gpu, "50 tables", mixed(), options.repeat)
+        return
     with gpu.task():
         ceiling = Roofline(**roofline())
     out.text(ceiling)

@@ -2,12 +2,12 @@
 
     python scripts/bench_prove_vm.py [--device cuda] [--repeat 3] [--runs fib:1 fib:4 sha256:1048576 ...] [--json]
 
-A run is fib_iterative of so many millions of cycles, sha256 or keccak of so many bytes, quicksort of so many words, or
-the interpreter counting so many words.
+A run is fib_iterative with a number of million cycles, sha256 or keccak with a number of bytes, quicksort with a number
+of words, or the interpreter counting a number of words.
 
-Each figure is the median; execution, partition (which tables there are) and proof are timed one after another, as
-`graphprover prove` runs them, after one run that compiles. The traces, which the proof makes, are then made by
-themselves, all together and then part by part. A GPU's lines add launches, bytes over PCIe and peak memory.
+Each figure is the median. Execution, partition (the choice of tables) and proof are timed one after another, as
+`graphprover prove` runs them, after one run that compiles. The traces, which the proof generates, are then generated
+separately, all together and part by part. A GPU's lines add launches, bytes over PCIe and peak memory.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def input_of(guest: str, size: int) -> bytes:
-    """What it is given for a run of this size."""
+    """Return the input of a run of this size."""
     if guest == "fib":
         return struct.pack("<Q", size * TURNS_PER_MILLION)
     if guest == "quicksort":
@@ -123,7 +123,7 @@ def measure(out: Figures, name: str, elf: Path, device: Any, data: bytes, repeat
 
 
 def seconds_for_traces(proved: Statement, device: Any) -> float:
-    """How long all traces take, until they are on the device."""
+    """Return the seconds of all traces, until they are on the device."""
     started = time.perf_counter()
     with_traces(proved, device)
     synchronize(device)
@@ -131,7 +131,7 @@ def seconds_for_traces(proved: Statement, device: Any) -> float:
 
 
 def seconds_by_part(proved: Statement, device: Any) -> dict[str, float]:
-    """How long the trace tasks of each function take, each waited for."""
+    """Return the seconds of each function's trace tasks, run one at a time."""
     made: dict[TraceTask, Any] = {}
     seconds: dict[str, float] = {}
     for table in proved.tables:
@@ -141,7 +141,7 @@ def seconds_by_part(proved: Statement, device: Any) -> dict[str, float]:
 
 
 def follow(trace_task: TraceTask, device: Any, made: dict[TraceTask, Any], seconds: dict[str, float]) -> None:
-    """Make what it gives, and before that what it needs, unless it is there."""
+    """Run a trace task, after its inputs, unless its result exists."""
     if trace_task in made:
         return
     for needed in trace_task.needs:

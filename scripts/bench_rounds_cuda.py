@@ -1,10 +1,10 @@
-"""Rounds of one table on one NVIDIA GPU against their floors.
+"""Rounds of one table on one NVIDIA GPU against their lower bounds.
 
     python scripts/bench_rounds_cuda.py [--device 0] [--only keccak] [--json]
 
-A floor is the longer of two times: bytes (everything read and written once) at the speed of copying, and products in
-the field at that of a kernel that does nothing else, both measured in the same run. Products whose sums are reduced
-once are counted at the speed of such sums.
+A lower bound is the longer of two times: bytes (everything read and written once) at the rate of copying, and field
+products at the rate of a kernel that does nothing else, both measured in the same run. Products whose sums are reduced
+once count at the rate of such sums.
 """
 # ruff: noqa: E402 (--help works without CuPy)
 
@@ -52,7 +52,7 @@ extern "C" __global__ void accumulate(const u64* x, u64* z, u64 rounds) {
 
 
 class Report:
-    """Prints times and floors."""
+    """A printer of times and lower bounds."""
 
     def __init__(self) -> None:
         self.ceiling = roofline()
@@ -68,7 +68,7 @@ class Report:
             self._out(f"ceiling: {name}", rate / 1e9, "GB/s" if name == "copy" else "G/s")
 
     def __call__(self, name: str, work: Callable[[], object], moved: int, products: float, summed: float = 0) -> None:
-        """``moved`` words, ``products`` reduced one by one, ``summed`` ones reduced as sums."""
+        """Print a line: ``moved`` words, ``products`` reduced one by one, ``summed`` ones reduced as sums."""
         time = seconds(work)
         memory = moved * WORD / self.ceiling["copy"]
         arithmetic = products / self.ceiling["multiply"] + summed / self.ceiling["accumulate"]
@@ -81,7 +81,7 @@ class Report:
 
 
 def operations(code: Bytecode) -> tuple[int, int]:
-    """Products of bytecode in one row: those reduced one by one, those reduced as sums."""
+    """Return the products of bytecode in one row: reduced one by one, and reduced as sums."""
     products = {Op.MUL: 1, Op.SCALE: 3, Op.EXT_MUL: 6}
     alone = sum(products.get(Op(op), 0) for op in code.instructions[:, 0].tolist())
     return alone, sum(width * count for op, width, _, _, _, count in code.instructions.tolist() if op == Op.LINEAR)
@@ -150,7 +150,7 @@ def openings(report: Report, log_rows: int, width: int, points: int) -> None:
 
 
 def reduced(report: Report, log_rows: int, parts: list[tuple[int, int]]) -> None:
-    """``parts``: width and points of each matrix."""
+    """Measure the reduced openings; ``parts``: width and points of each matrix."""
     n, width = 1 << log_rows, sum(width for width, _ in parts)
     matrices = [words(width, n) for width, _ in parts]
     values = [[np.array([POINT] * width, dtype=np.uint64)] * points for width, points in parts]
@@ -177,7 +177,7 @@ def folds(report: Report, log_size: int, log_arity: int) -> None:
 
 
 def keccak_traces(report: Report, device: CudaDevice, log_rows: int) -> None:
-    """The traces of Keccak-f and of the even numbers, from states."""
+    """Return the traces of Keccak-f and of the even numbers, from states."""
     rows = 1 << log_rows
     calls = rows // ROUNDS_OF_KECCAK
     states, clocks, main, counts = words(WORDS, calls), words(calls), words(WIDTH, rows), words(EVENS)

@@ -1,12 +1,12 @@
-"""The verifier's processor time and memory on one core, by NumPy alone and with the prover's compiled kernels.
+"""The verifier's processor time and memory on one core, with NumPy alone and with the prover's compiled kernels.
 
     python scripts/bench_verify.py [--repeat 5] [--instructions 200000] [--json]
 
-It proves fib_iterative at a million cycles and a run with every chip of tables that its program has, some 20 MB,
-verifies each with its key, and a proof of a program of many instructions from its ELF file. Each figure is the least
-of some turns in a process of its own, from the proof's bytes to the verdict; the whole command's time, with its start,
-stands beside it. The ceiling is what hashing alone takes: the permutations of Keccak that were asked for, at the cost
-of one in a large batch in the same process.
+Proves fib_iterative at a million cycles, and a run with every chip that its program has (some 20 MB). Verifies each
+with its key, and a proof of a program of many instructions from its ELF file. Each figure is the least of some turns in
+a process of its own, from the proof's bytes to the verdict, with the time of the whole command beside it. The ceiling
+is the time of hashing alone: the verifier's Keccak permutations at the cost of one in a large batch in the same
+process.
 """
 
 import argparse
@@ -41,14 +41,14 @@ CODE, DATA = 0x10000, 0x4000000
 EXIT, A0, A7 = 93, 10, 17
 TIMES = 10  # of 60,000 instructions, so that chips have several lanes
 ROWS = 1 << 14  # hashed for the cost of a permutation
-OPS = tuple(op for op in Op if op.format.rd and op.format.rs2)  # on two registers
+OPS = tuple(op for op in Op if op.format.rd and op.format.rs2)  # with two registers
 LOADS = (Op.LD, Op.LW, Op.LWU, Op.LH, Op.LHU, Op.LB, Op.LBU)
 STORES = (Op.SD, Op.SW, Op.SH, Op.SB)
 BRANCHES = (Op.BEQ, Op.BNE, Op.BLT, Op.BGE, Op.BLTU, Op.BGEU)
 
 
 def elf(code: list[Instruction], data: bytes) -> bytes:
-    """An ELF file for RV64IM with one segment of code and one of data."""
+    """Return an ELF file for RV64IM with one segment of code and one of data."""
     words = b"".join(struct.pack("<I", encode(instruction)) for instruction in code)
     first = 4096
     second = -(-(first + len(words)) // 4096) * 4096
@@ -62,7 +62,7 @@ def elf(code: list[Instruction], data: bytes) -> bytes:
 
 
 def straight(count: int, rng: random.Random) -> list[Instruction]:
-    """Varied instructions that run one after the other: register 5 holds the address of the data."""
+    """Return varied instructions without branches; register 5 holds the address of the data."""
     code = [Instruction(Op.LUI, 5, imm=DATA)]
     while len(code) < count:
         d, a, b = rng.randint(6, 9), rng.randint(6, 9), rng.randint(6, 9)
@@ -81,7 +81,7 @@ def straight(count: int, rng: random.Random) -> list[Instruction]:
 
 
 def repeated(body: list[Instruction], times: int) -> list[Instruction]:
-    """The body, so many times over: register 20 counts."""
+    """Return the body in a loop of ``times`` turns, counted in register 20."""
     back = 4 * (len(body) + 2)
     end = [Instruction(Op.ADDI, 20, 20, imm=-1), Instruction(Op.BEQ, rs1=20, imm=8), Instruction(Op.JAL, imm=-back)]
     return [Instruction(Op.ADDI, 20, imm=times), *body, *end]
@@ -115,7 +115,7 @@ def prove_all(folder: Path, instructions: int) -> None:
 
 
 def measure(proof: Path, program: Path, repeat: int) -> dict[str, float]:
-    """Figures of this process."""
+    """Return the figures of this process."""
     seconds = []
     for _ in range(repeat):
         backend.used.clear()

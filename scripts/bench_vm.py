@@ -1,8 +1,8 @@
-"""Speed of the executor on one core, on the guests: instructions a second, without and with the record.
+"""Speed of the executor on one core: instructions of the guests for each second, without and with the record.
 
     python scripts/bench_vm.py [--json]
 
-The ceiling of a run with the record is the run without. Figures are the best of several runs, set-up included.
+The ceiling of a run with the record is the run without. Figures are the best of several runs, including set-up.
 """
 
 import argparse
@@ -25,11 +25,11 @@ REPEATS = 5
 
 
 def best(run: Callable[[], Any]) -> tuple[float, Any]:
-    """Processor seconds of the fastest of several runs, after one that compiles, and what it gives."""
+    """Return the processor seconds of the fastest of several runs, after one that compiles, and its result."""
     result = run()
     seconds = []
     for _ in range(REPEATS):
-        result = None  # free what the last run has left, so that each touches fresh memory
+        result = None  # free the last result, so that each run touches fresh memory
         start = time.thread_time()
         result = run()
         seconds.append(time.thread_time() - start)
@@ -41,7 +41,7 @@ def some_bytes(size: int) -> bytes:
 
 
 def inputs() -> dict[str, bytes]:
-    """For each guest an input that keeps it busy."""
+    """Return a long-running input for each guest."""
     document = [{"name": f"row {i}", "values": [i, -i, i / 8, None, True], "more": {}} for i in range(20_000)]
     return {
         "fib_iterative": struct.pack("<Q", 800_000),

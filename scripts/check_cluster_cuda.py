@@ -1,4 +1,4 @@
-"""Clusters on the GPUs of this host: the same bytes, what a fault costs, and what a cluster costs and gains.
+"""Clusters on the GPUs of this host: equal bytes, the cost of faults, and the overhead and speed-up.
 
     python scripts/check_cluster_cuda.py [--only bytes,faults,latency,throughput,sharing,mps,overhead,flat]
     python scripts/check_cluster_cuda.py --devices cpu cpu   # on CPUs, a core each, with small sizes
@@ -11,10 +11,10 @@ throughput   batches on one GPU and on all, and batches four times as large
 sharing      the same batches by several processes of one GPU, and by plain processes without a cluster
 mps          the same batches with and without NVIDIA's Multi-Process Service, and faults with it; for GPUs only
 overhead     a batch by a cluster of one worker and by that worker's process alone, in turns
-flat         many proofs on one worker, and what its memory grows by
+flat         many proofs on one worker, and the growth of its memory
 
-Every measurement (cluster_figures.py) is a process of its own that sees its devices only, and is ended when the time of
-its part is over. The table at the end has a line for each target; the exit status is 1 if one is not met.
+Every measurement (cluster_figures.py) runs in a process of its own that sees its devices only, and ends after the time
+limit of its part. The table at the end has a line for each target; the exit status is 1 if one is not met.
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def check_throughput(host: Host) -> Iterator[Target]:
     # On CPUs with one process a core: two must reach 1.7.
     shares = (0.85, 0.85) if host.on_cpus else (0.965, 0.975)
     number = len(host.devices)
-    for times in (1, 4):  # what a batch costs once is a fourth of it then
+    for times in (1, 4):  # fixed costs of a batch count a quarter then
         all_ = host.figures(measure.by_cluster, per_device=1 if host.on_cpus else None, times=times)
         one = host.figures(measure.by_cluster, 1, per_device=all_["processes"], times=times)
         for (name, count, cycles), share in zip(host.sizes.batches(times), shares, strict=True):

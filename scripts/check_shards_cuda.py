@@ -1,34 +1,33 @@
-"""Sharded proofs on the GPUs of this host: the same bytes, and the time and memory of shards.
+"""Sharded proofs on the GPUs of this host: equal bytes, and the time and memory of shards.
 
     python scripts/check_shards_cuda.py [--only bytes,memory,long,cluster,sharing,faults]
     python scripts/check_shards_cuda.py --devices cpu cpu   # on CPUs, a core each, with small sizes
 
 bytes        guests and tables in 1, 2 and 3 shards by the CPU and each GPU; every shard verifies by itself, too
 memory       runs in one shard and in --shards on one GPU, and again with 0.35 of the memory that one shard takes
-long         a run of --long-cycles in as many shards as fit --long-pool million bytes of one GPU
-cluster      runs in as many shards as there are GPUs, and in twice as many, on all of them; one GPU in one shard
-sharing      fib_iterative by --processes of one GPU in as many shards and twice as many; one process in one shard
+long         a run of --long-cycles in the fewest shards that fit --long-pool million bytes of one GPU
+cluster      runs in one and in two shards for each GPU, on all of them; one GPU in one shard
+sharing      fib_iterative by --processes of one GPU, in one and in two shards for each; one process in one shard
 faults       a worker killed at several moments of a run in --fault-shards
 
-Runs are fib_iterative of --cycles and sha256 of --sha256 bytes. Seconds are those from the recorded run to the proof's
-bytes; by a cluster, and where one process is compared with one, to the verified proof, without what the run takes by
-itself. Memory is that of the device.
+Runs are fib_iterative of --cycles and sha256 of --sha256 bytes. Seconds are from the recorded run to the proof's bytes.
+By a cluster, and in comparisons with one process, they end with the verified proof and exclude the run itself. Memory
+is the device's.
 
-Every measurement (shards_figures.py) is a process of its own that sees its devices only, and is ended when the time of
-its part is over. The table at the end has a line for each target; the exit status is 1 if one is not met.
+Every measurement (shard_figures.py) runs in a process of its own that sees its devices only, and ends after the time
+limit of its part. The table at the end has a line for each target; the exit status is 1 if one is not met.
 """
 
 from collections.abc import Iterator, Sequence
 
-import shards_figures as measure
-from shards_figures import SHARE, Run, Sizes
-
 import checkout  # noqa: F401 (finds the package)
+import shard_figures as measure
 from checks import Host, Part, Target, check, parser_of
 from cluster_figures import say
+from shard_figures import SHARE, Run, Sizes
 
 ON_CPUS = Sizes(60_000, 64, 3, 100_000, 1_000, fault_cycles=40_000, fault_shards=3, processes=2, turns=1)
-LEAST = {4: 3.5, 8: 6.5}  # times one device, by so many
+LEAST = {4: 3.5, 8: 6.5}  # times one device, by the number of devices
 AS_PLANNED = 1.02  # of the planned bytes: a plan does not know how a pool rounds
 
 
@@ -59,7 +58,7 @@ def check_long(host: Host) -> Iterator[Target]:
 
 
 def as_planned(host: Host, what: str, peak: float, planned: float) -> Iterator[Target]:
-    """Of a GPU alone: a CPU's memory has all else that the process needs in it."""
+    """Return whether the memory is as planned; on a GPU only, because a CPU's memory has everything else in it."""
     if not host.on_cpus:
         yield Target(f"memory / planned, {what}", peak / planned, most=AS_PLANNED)
 
@@ -80,7 +79,7 @@ def check_sharing(host: Host) -> Iterator[Target]:
 def by_cluster(
     host: Host, runs: Sequence[Run], numbers: Sequence[int], devices: int, per_device: int, least: float
 ) -> Iterator[Target]:
-    """Numbers of shards by so many processes on each of some devices."""
+    """Measure numbers of shards by a number of processes on each of some devices."""
     one = host.figures(measure.here_in_one, 1)
     names = [run.name for run in runs]
     found = host.figures(measure.by_cluster, devices, guests=names, shards=numbers, per_device=per_device)

@@ -1,5 +1,6 @@
-"""Imported first by the scripts: they measure the checkout they lie in, wherever they are started from and whether or
-not it is installed, or the folder that GRAPHPROVER_CHECKOUT names. Their processes do the same.
+"""Put the scripts' own checkout first on the path, wherever they are started from and whether or not it is installed.
+
+Imported first by every script. GRAPHPROVER_CHECKOUT names another folder. Child processes inherit both.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""What check_cluster_cuda.py and check_shards_cuda.py share: targets, a process for each measurement, options.
+"""Common parts of check_cluster_cuda.py and check_shards_cuda.py: targets, a process for each measurement, options.
 
-A measurement is a function of a module beside this one, given `cluster_figures.Here` and whatever else, which gives
-`Figures`. That module's `Sizes` are options of the script.
+A measurement is a function of a module beside this one, from `cluster_figures.Here` and other arguments to `Figures`.
+The module's `Sizes` are options of the script.
 """
 
 import argparse
@@ -30,16 +30,16 @@ from graphprover import __version__
 from graphprover.device.choose import gpus
 
 COMPILING = 240  # seconds at most
-RUN_STEP = "--step"  # how a script is asked for one measurement
+RUN_STEP = "--step"  # the option for one measurement
 
 
 @dataclass(frozen=True)
 class Target:
-    """What was measured, and its limit."""
+    """A measured value and its limit."""
 
     name: str
     measured: float
-    least: float | None = None  # one of these two
+    least: float | None = None  # exactly one of these two
     most: float | None = None
     unit: str = ""
 
@@ -54,12 +54,12 @@ class Target:
 
 @dataclass(frozen=True)
 class Host:
-    """The devices to check, and what is known of them."""
+    """The devices to check."""
 
     devices: list[str]
     sizes: Any  # the `Sizes` of its measurements
     options: argparse.Namespace
-    deadline: float = 0.0  # of the part that runs
+    deadline: float = 0.0  # of the running part
     known: dict[str, Figures] = field(default_factory=dict)
 
     @property
@@ -67,7 +67,9 @@ class Host:
         return self.devices[0] == "cpu"
 
     def figures(self, step: Callable[..., Figures], devices: int | None = None, **arguments: Any) -> Figures:
-        """What a function gives in a process that sees the first devices alone; raises RuntimeError where it fails."""
+        """Return the result of a function in a process that sees the first devices only; raises RuntimeError if it
+        fails.
+        """
         mine = self.devices[:devices]
         here = {"kind": mine[0].partition(":")[0], "devices": len(mine), "sizes": asdict(self.sizes)}
         asked = json.dumps({"step": [step.__module__, step.__name__], "here": here, "arguments": arguments})
@@ -87,7 +89,7 @@ class Host:
                 raise RuntimeError(f"{step.__name__}: the part's time is over") from None
             finally:
                 with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)  # with all that it has started
+                    os.killpg(process.pid, signal.SIGKILL)  # with all of its children
                 process.wait()
             if process.returncode:
                 raise RuntimeError(f"{step.__name__} ended with exit status {process.returncode}")
@@ -96,7 +98,7 @@ class Host:
 
 
 def run_step(asked: str, result: str) -> None:
-    """The process of `Host.figures`; a device that is a CPU is a core."""
+    """Return the process of `Host.figures`; a device that is a CPU is a core."""
     given = json.loads(asked)
     module, name = given["step"]
     measure, seen = import_module(module), given["here"]
@@ -106,11 +108,11 @@ def run_step(asked: str, result: str) -> None:
     Path(result).write_text(json.dumps(getattr(measure, name)(here, **given["arguments"])))
 
 
-Part = tuple[Callable[[Host], Iterator[Target]], int]  # what it checks, and the seconds that it has
+Part = tuple[Callable[[Host], Iterator[Target]], int]  # the checks of a part, and its time limit in seconds
 
 
 def parser_of(doc: str | None, parts: Mapping[str, Part], sizes: Any) -> argparse.ArgumentParser:
-    """The options that every check has; ``sizes`` are those on GPUs."""
+    """Return the options that every check has; ``sizes`` are those on GPUs."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(parts), help="parts, with commas between them")
     parser.add_argument("--devices", nargs="+", help="cuda:NUMBER, or cpu for a core; all GPUs by default")
@@ -123,7 +125,7 @@ def parser_of(doc: str | None, parts: Mapping[str, Part], sizes: Any) -> argpars
 
 
 def describe(devices: list[str]) -> None:
-    """Print what a reader needs to compare figures: the host's speed, versions, GPUs."""
+    """Print the context of figures: the host's speed, versions, GPUs."""
     squares = seconds_of(lambda: sum(i * i for i in range(5_000_000)))
     print(f"{os.cpu_count()} cores; 5 M squares in Python: {squares:.3f} s")
     versions = {"graphprover": __version__, "Python": platform.python_version(), "dask": dask.__version__}
@@ -145,9 +147,9 @@ def check(
     on_cpus: Any,
     compile_all: Callable[..., Figures],
 ) -> None:
-    """Run the parts asked for, print a line for each target, and exit; or make one measurement, in its process.
+    """Run the selected parts, print a line for each target, and exit; or run one measurement, in its process.
 
-    ``on_gpus``, ``on_cpus``: the sizes where none are given. ``compile_all``: the first measurement, which gives its
+    ``on_gpus`` and ``on_cpus`` are the default sizes. ``compile_all`` is the first measurement, which returns its
     seconds.
     """
     options = parser.parse_args()
@@ -159,7 +161,7 @@ def check(
     wanted = options.only.split(",")
     if unknown := set(wanted) - parts.keys():
         parser.error(f"no such part: {', '.join(unknown)}")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that children are ended, too
     describe(devices)
     sizes = on_cpus if devices[0] == "cpu" else on_gpus
     given = {size.name: value for size in fields(sizes) if (value := getattr(options, size.name)) is not None}

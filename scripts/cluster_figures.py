@@ -1,4 +1,4 @@
-"""What check_cluster_cuda.py measures, each in a process of its own that sees its devices and no others."""
+"""The measurements of check_cluster_cuda.py, each in a process of its own that sees its devices only."""
 
 import multiprocessing
 import os
@@ -35,45 +35,45 @@ Figures = dict[str, float]
 GUESTS = Path(__file__).resolve().parents[1] / "examples/guests"
 FIB = GUESTS / "fib_iterative.elf"
 CYCLES_A_TURN = 5  # of fib_iterative
-SILENCE_SECONDS = 10.0  # after which a worker that is stopped is given up here
+SILENCE_SECONDS = 10.0  # until a stopped worker is given up
 OVERHEAD_TURNS = 12  # each way
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of everything."""
+    """The sizes of all measurements."""
 
     cycles: int = 1_000_000  # of a proof
     long_cycles: int = 8_000_000  # of a long proof
     proofs: int = 32  # of a batch
     long_proofs: int = 16  # of a batch of long ones
-    statements: int = 12  # of tables, whose bytes are compared
+    statements: int = 12  # of tables, for the comparison of bytes
     turns: int = 9  # of latency, each way
     in_a_row: int = 200  # proofs on one worker
 
     def batches(self, times: int = 1) -> list[tuple[str, int, int]]:
-        """Of each batch its name, its proofs, and their cycles; or of batches so many times as large."""
+        """Return each batch's name, number of proofs and cycles, with ``times`` as many proofs."""
         return [("short", times * self.proofs, self.cycles), ("long", times * self.long_proofs, self.long_cycles)]
 
 
 @dataclass(frozen=True)
 class Here:
-    """What this process sees, and how much is asked of it."""
+    """The devices of this process, and the sizes of its measurements."""
 
     kind: str  # cuda or cpu
     devices: int
-    sizes: Any  # as many as its measurements ask for
+    sizes: Any  # of its measurements
 
     @property
     def own(self) -> str:
-        """The executor that starts a cluster of its own."""
+        """Return the executor that starts its own cluster."""
         return "cuda" if self.kind == "cuda" else "processes"
 
     @contextmanager
     def cluster(self, per_device: int | None, mps: bool | None = None) -> Iterator[Client]:
-        """A client of a cluster with so many processes for each device, or as many as it chooses.
+        """Return a client of a cluster with a number of processes for each device, by default its own choice.
 
-        ``mps``: whether NVIDIA's Multi-Process Service is used; else what ``DASK_GRAPHPROVER__MPS`` says.
+        ``mps``: whether NVIDIA's Multi-Process Service is used; by default ``DASK_GRAPHPROVER__MPS`` decides.
         """
         on_cpus = self.kind == "cpu" and per_device is not None
         workers = per_device * self.devices if on_cpus and per_device else per_device
@@ -81,14 +81,14 @@ class Here:
             yield client
 
     def results(self, jobs: Iterable[Job], executor: Any) -> Iterator[Result]:
-        """What comes of the jobs; raises the first error."""
+        """Return the results of the jobs; raises the first error."""
         for result in prove_many(jobs, executor, self.kind):
             if result.error or not result.proof:
                 raise result.error or AssertionError("neither a proof nor an error")
             yield result
 
     def prove(self, jobs: Iterable[Job], executor: Any) -> tuple[dict[str, bytes], set[str]]:
-        """The proofs by the job's name, and the workers that made them; raises the first error."""
+        """Return the proofs by the job's name, and the workers that made them; raises the first error."""
         proofs, workers = {}, set()
         for result in self.results(jobs, executor):
             assert result.proof
@@ -97,7 +97,7 @@ class Here:
         return proofs, workers
 
     def warm(self, client: Client, *cycles: int) -> int:
-        """Have every worker make a proof of each size; gives the number of workers."""
+        """Let every worker make a proof of each size; return the number of workers."""
         workers = workers_of(client)
         for size in cycles:
             seen: set[str] = set()
@@ -112,7 +112,7 @@ def fib() -> Prover:
 
 
 def fib_input(cycles: int, number: int = 0) -> bytes:
-    """For a run of so many cycles, a few less for other numbers."""
+    """Return the input for a number of cycles, a few fewer for other ``number``s."""
     return struct.pack("<Q", cycles // CYCLES_A_TURN - 16 - number)
 
 
@@ -121,7 +121,7 @@ def fibs(count: int, cycles: int) -> list[Job]:
 
 
 def guests() -> list[Job]:
-    """Runs of several guests, of up to some 100,000 cycles."""
+    """Run of several guests, of up to some 100,000 cycles."""
     text = bytes(range(256)) * 4
     inputs = {FIB.stem: (fib_input(100), fib_input(100_000)), "sha256": (b"", text), "keccak": (b"", text)}
     jobs = []
@@ -132,7 +132,7 @@ def guests() -> list[Job]:
 
 
 def random_tables(seed: int) -> Statement:
-    """Up to three tables of 2^4 to 2^11 rows."""
+    """Return up to three tables of 2^4 to 2^11 rows."""
     rng = random.Random(seed)
     shapes = [(rng.randint(4, 4 + seed % 8), rng.randint(8, 40), 2 * rng.randint(1, 4)) for _ in range(1 + seed % 3)]
     return Statement([synthetic.table(*shape, f"t{i}") for i, shape in enumerate(shapes)])
@@ -145,7 +145,7 @@ def seconds_of(function: Callable[..., Any], *arguments: Any) -> float:
 
 
 def workers_of(client: Client) -> set[str]:
-    scheduler: Any = client.scheduler  # `Client.scheduler_info` now and then says that there is none
+    scheduler: Any = client.scheduler  # `Client.scheduler_info` sometimes reports none
     return set(client.sync(scheduler.identity, n_workers=-1)["workers"])
 
 
@@ -154,13 +154,13 @@ def say(text: str) -> None:
 
 
 def compile_all(here: Here) -> Figures:
-    """Seconds of the first proofs, after which the kernels are on disk."""
+    """Return the seconds of the first proofs, after which the kernels are on disk."""
     jobs = [job for _, _, cycles in here.sizes.batches() for job in fibs(1, cycles)]
     return {"seconds": seconds_of(here.prove, jobs, "threads")}
 
 
 def other_bytes(here: Here) -> Figures:
-    """How many proofs have other bytes than the CPU's: by each device, by all at once, and by clusters."""
+    """Return how many proofs differ from the CPU's: by each device, by all at once, and by clusters."""
     seeds = range(here.sizes.statements)
     figures: Figures = {}
     names = [f"cuda:{number}" for number in range(here.devices)] if here.kind == "cuda" else ["cpu"] * here.devices
@@ -196,7 +196,7 @@ def other_bytes(here: Here) -> Figures:
 
 
 def fail(call: int) -> None:
-    """Make a launch of this process fail, the ``call``-th from now: then its GPU is lost to it."""
+    """Make the ``call``-th next launch of this process fail: then its GPU is lost to it."""
     from graphprover.kernels.cuda import faults
 
     fault = faults.launch.at(call)
@@ -205,7 +205,7 @@ def fail(call: int) -> None:
 
 
 def faulty(here: Here, mps: bool | None = None) -> Figures:
-    """How many proofs of batches with faults are missing or have other bytes."""
+    """Return how many proofs of batches with faults are missing or differ."""
     size = here.sizes.cycles // 4
     figures: Figures = {}
     jobs = fibs(8 * here.devices, size)
@@ -215,13 +215,13 @@ def faulty(here: Here, mps: bool | None = None) -> Figures:
         pids: dict[str, int] = {}
 
         def signal_one(what: int) -> int:
-            """Send a signal to a worker that is proving; gives its process."""
+            """Send a signal to a proving worker; return its process."""
             pid = next(pids[address] for address, keys in client.processing().items() if keys)
             os.kill(pid, what)
             return pid
 
         def batch(name: str, fault: Callable[[], Any] | None = None) -> Any:
-            """Prove the jobs; the fault comes once the first is proved."""
+            """Prove the jobs; inject the fault after the first proof."""
             client.wait_for_workers(number, timeout=60)
             pids.update(client.run(os.getpid))
             found, came, begun = {}, None, time.perf_counter()
@@ -248,7 +248,7 @@ def faulty(here: Here, mps: bool | None = None) -> Figures:
 
 
 def first(here: Here, by_cluster: bool) -> Figures:
-    """Seconds of this process's first proof, here or by a cluster that is there, without the device's own start."""
+    """Return the seconds of the first proof, here or by an existing cluster, without the device's start."""
     device_for(here.kind)  # as a worker has made its own
     with here.cluster(1) if by_cluster else nullcontext("threads") as executor:
         prover = Prover(FIB, device=here.kind, executor=executor)
@@ -256,7 +256,7 @@ def first(here: Here, by_cluster: bool) -> Figures:
 
 
 def latency(here: Here) -> Figures:
-    """Median seconds of proofs here and by a cluster, in turns, after the first."""
+    """Return the median seconds of proofs here and by a cluster, in turns, after the first."""
     data = fib_input(here.sizes.cycles)
     spent: dict[str, list[float]] = {"here": [], "cluster": []}
     with here.cluster(1) as client:
@@ -270,7 +270,7 @@ def latency(here: Here) -> Figures:
 
 
 def by_cluster(here: Here, per_device: int | None, times: int = 1, mps: bool | None = None) -> Figures:
-    """Seconds of both batches by a cluster, and its processes; or of batches so many times as large."""
+    """Return the seconds of both batches by a cluster, and its processes, with ``times`` as many proofs."""
     with here.cluster(per_device, mps) as client:
         number = here.warm(client, here.sizes.cycles, here.sizes.long_cycles)
         figures: Figures = {"processes": number // here.devices}
@@ -284,13 +284,13 @@ def by_cluster(here: Here, per_device: int | None, times: int = 1, mps: bool | N
 
 
 def shares_of(results: Sequence[Result]) -> str:
-    """The least and the most proofs of a worker."""
+    """Return the least and the most proofs of a worker."""
     made = Counter(result.worker for result in results).values()
     return f"{min(made)} to {max(made)}"
 
 
 def stages_of(results: Sequence[Result]) -> str:
-    """The median seconds of each stage."""
+    """Return the median seconds of each stage."""
     return ", ".join(f"{name} {median(r.seconds[name] for r in results):.4f}" for name in results[0].seconds)
 
 
@@ -300,7 +300,7 @@ def told(who: str, seconds: float, count: int, cycles: int) -> str:
 
 
 def by_processes(here: Here, processes: int) -> Figures:
-    """Seconds of both batches by processes that know nothing of each other, from the start of all to the last's end."""
+    """Return the seconds of both batches by independent processes, from the start of all to the end of the last."""
     spawn = multiprocessing.get_context("spawn")
     meet = spawn.Barrier(processes + 1)
     shares = [spawn.Process(target=prove_share, args=(here, number, processes, meet)) for number in range(processes)]
@@ -317,7 +317,7 @@ def by_processes(here: Here, processes: int) -> Figures:
 
 
 def prove_share(here: Here, number: int, processes: int, meet: Any) -> None:
-    """Every so many jobs of both batches, each once all processes are warm."""
+    """Prove a share of the jobs of both batches, each once all processes are warm."""
     try:
         for _, count, cycles in here.sizes.batches():
             here.prove(fibs(1, cycles), "threads")
@@ -330,10 +330,10 @@ def prove_share(here: Here, number: int, processes: int, meet: Any) -> None:
 
 
 def overhead(here: Here) -> Figures:
-    """What a cluster of one worker adds to a batch: the median of its seconds to those of the worker's process alone.
+    """Return the overhead of a cluster of one worker on a batch: its median seconds over the worker process's alone.
 
-    A batch in turns: in this process; in the worker's, as one task that gives no proof back; and by the cluster. The
-    first is told only: two processes make the same proofs at speeds that are up to a tenth apart.
+    Each turn runs the batch in this process, in the worker's process as one task without returned proofs, and by the
+    cluster. The first is only reported: two processes make the same proofs at speeds that differ by up to 10 %.
     """
     jobs = fibs(here.sizes.proofs, here.sizes.cycles)
     with here.cluster(1) as client:
@@ -347,7 +347,7 @@ def overhead(here: Here) -> Figures:
         for turn in range(-1, OVERHEAD_TURNS):
             for way in sorted(ways, reverse=turn % 2 == 1):
                 seconds = ways[way]()
-                if turn >= 0:  # once each is warm
+                if turn >= 0:  # after the warm-up
                     spent[way].append(seconds)
     for way, found in spent.items():
         ratio = median(seconds / own for seconds, own in zip(found, spent["the worker's process"], strict=True))
@@ -356,12 +356,12 @@ def overhead(here: Here) -> Figures:
 
 
 def alone(here: Here) -> float:
-    """Seconds of that batch by this process, without a cluster."""
+    """Return the seconds of the batch in this process, without a cluster."""
     return seconds_of(list, here.results(fibs(here.sizes.proofs, here.sizes.cycles), "threads"))
 
 
 def growth(here: Here) -> Figures:
-    """What a worker's memory grows by, in KiB a proof, once it has made half of them."""
+    """Return the growth of a worker's memory in KiB for each proof, after half of the proofs."""
     samples = []
     with here.cluster(1) as client:
         for done in range(10, here.sizes.in_a_row + 1, 10):
@@ -378,7 +378,7 @@ MEMORIES = ("host", "GPU", "arrays on the GPU")
 
 
 def memory_of_this_process(kind: str) -> tuple[float, float, float]:
-    """KiB: resident on the host; in use on the GPU, by whomever; held by arrays there."""
+    """Return KiB: resident on the host, in use on the GPU by all processes, held by arrays there."""
     found = re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text())
     resident = float(found[1]) if found else 0.0
     if kind == "cpu":

@@ -1,26 +1,26 @@
-"""What a benchmark prints: a table for people, or with --json one object a line for each figure it has measured."""
+"""The output of a benchmark: a table for people, or with --json one object in each line for each figure."""
 
 import argparse
 import json
 from typing import Any
 
-RATES = ("/s", "Hz")  # how units end of which more is faster
-TIMES = ("s", "ms")  # units of which less is faster
+RATES = ("/s", "Hz")  # ends of units of rates: more is faster
+TIMES = ("s", "ms")  # units of times: less is faster
 
 
 class Figures:
-    """The output of one benchmark: each of its lines is for people or for programs."""
+    """The output of one benchmark, for people or for programs."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json, self._names = as_json, set[str]()
 
     def text(self, *lines: object) -> None:
-        """Lines for people."""
+        """Print lines for people."""
         if not self._as_json:
             print(*lines, sep="\n", flush=True)
 
     def __call__(self, name: str, value: float, unit: str, ratio: float | None = None, **parameters: Any) -> None:
-        """A figure for programs. No two of a run have the same name; ``ratio`` is to its ceiling, where it has one."""
+        """Print a figure for programs, with a unique name; ``ratio`` is the ratio to its ceiling, if it has one."""
         assert name not in self._names, name
         self._names.add(name)
         if self._as_json:
@@ -31,15 +31,15 @@ class Figures:
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
-    """--json, which every benchmark has."""
+    """Add the option --json of every benchmark."""
     parser.add_argument("--json", action="store_true", help="print a JSON object a line for each figure, and no table")
 
 
 def rounded(value: float) -> float:
-    """Six digits, which is more than a clock can tell; whole numbers stay."""
+    """Return six digits, more than a clock resolves; whole numbers stay."""
     return int(value) if value == int(value) else float(f"{value:.6g}")
 
 
 def direction(unit: str) -> int:
-    """1 for a unit of which more is faster, -1 where less is; 0 for what is no speed, as bytes."""
+    """Return 1 for a unit of rates, -1 for a unit of times, and 0 for other units, such as bytes."""
     return 1 if unit.endswith(RATES) else -1 if unit in TIMES else 0

@@ -1,6 +1,6 @@
-"""What pairs of figures tell about two sides: an interval by Student's t, Wilcoxon's signed-rank test, one verdict.
+"""Paired comparison of two sides: an interval by Student's t, Wilcoxon's signed-rank test, and one verdict.
 
-The differences of neighbouring turns are what is judged, so that a slow minute touches both sides of a pair.
+Judges the differences of neighbouring turns, so that a slow minute affects both sides of a pair.
 """
 
 import math
@@ -15,20 +15,20 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Comparison:
-    """B against A. Differences are B - A over the mean of the two, so that 0.03 is 3 %."""
+    """The comparison of B with A. Differences are B - A over their mean, so 0.03 is 3 %."""
 
     difference: float  # the mean over pairs
-    low: float  # the interval of the mean, at the level asked for
+    low: float  # the interval of the mean, at the given level
     high: float
-    p: float  # by Wilcoxon's test: how often signs by chance give ranks as uneven as these
+    p: float  # by Wilcoxon's test: probability of equally uneven ranks under random signs
 
     def told_apart(self, level: float) -> bool:
-        """Whether both tests say that the sides differ."""
+        """Return whether both tests find a difference."""
         return self.p <= level and not self.low <= 0 <= self.high
 
 
 def compared(a: Sequence[float], b: Sequence[float], level: float) -> Comparison:
-    """The comparison of as many figures of both sides, at least two, in the order of the pairs."""
+    """Return the comparison of equally many figures of both sides, at least two, in the order of the pairs."""
     found = [difference(x, y) for x, y in zip(a, b, strict=True)]
     mean = statistics.fmean(found)
     half = quantile(level, len(found) - 1) * statistics.stdev(found) / math.sqrt(len(found))
@@ -36,20 +36,20 @@ def compared(a: Sequence[float], b: Sequence[float], level: float) -> Comparison
 
 
 def difference(x: float, y: float) -> float:
-    """y - x over the mean of their sizes: -2 to 2, and 0 for equal ones, 0 among them."""
+    """Return y - x over the mean of their sizes: -2 to 2, and 0 for equal values."""
     return 0.0 if x == y else 2 * (y - x) / (abs(x) + abs(y))
 
 
 def wilcoxon(differences: Sequence[float]) -> float:
-    """The two-sided p-value, exact for these ranks, equal ones among them; pairs without a difference are left out."""
+    """Return the exact two-sided p-value, also for tied ranks; pairs without a difference are dropped."""
     left = [value for value in differences if value]
     sizes = Counter(abs(value) for value in left)
     below = 0
-    doubled: dict[float, int] = {}  # twice the rank of each size, which is whole where equal sizes share a mean rank
+    doubled: dict[float, int] = {}  # twice the rank of each size, an integer also for tied ranks
     for size in sorted(sizes):
         doubled[size] = 2 * below + sizes[size] + 1
         below += sizes[size]
-    # The share of all ways to give signs in which the positive ranks add up to each sum.
+    # The share of all sign vectors for which the positive ranks add up to each sum.
     shares = np.zeros(len(left) * (len(left) + 1) + 1)
     shares[0] = 1
     for value in left:
@@ -61,7 +61,7 @@ def wilcoxon(differences: Sequence[float]) -> float:
 
 
 def within(t: float, freedom: int) -> float:
-    """How often Student's t of so many degrees of freedom lies between -t and t."""
+    """Return the probability that Student's t with ``freedom`` degrees of freedom lies between -t and t."""
     angle = math.atan2(t, math.sqrt(freedom))
     squared = math.cos(angle) ** 2
     first, factor = (1, math.cos(angle)) if freedom % 2 else (0, 1.0)
@@ -76,7 +76,7 @@ def within(t: float, freedom: int) -> float:
 
 @cache
 def quantile(level: float, freedom: int) -> float:
-    """The t beyond which, on both sides together, so small a share lies."""
+    """Return the t with this two-sided tail probability."""
     low, high = 0.0, 1.0
     while within(high, freedom) < 1 - level:
         high *= 2
@@ -87,7 +87,7 @@ def quantile(level: float, freedom: int) -> float:
 
 
 def least_pairs(level: float) -> int:
-    """The fewest pairs with which Wilcoxon's test can reach a level; even, as turns are A B B A."""
+    """Return the fewest pairs with which Wilcoxon's test can reach a level; even, as turns are A B B A."""
     pairs = 2
     while 2.0 ** (1 - pairs) > level:
         pairs += 2
@@ -95,12 +95,12 @@ def least_pairs(level: float) -> int:
 
 
 def variation(values: Sequence[float]) -> float:
-    """The standard deviation over the mean."""
+    """Return the standard deviation over the mean."""
     mean = statistics.fmean(values)
     return statistics.stdev(values) / abs(mean) if mean else 0.0
 
 
 def drift(times: Sequence[float], values: Sequence[float]) -> float:
-    """By how much of its mean a straight line through the values rises from the first time to the last."""
+    """Return the rise of a straight line through the values from the first time to the last, over their mean."""
     mean, spread = statistics.fmean(values), max(times) - min(times)
     return statistics.linear_regression(times, values).slope * spread / mean if mean and spread else 0.0

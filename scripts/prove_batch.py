@@ -1,8 +1,8 @@
-"""Proofs of one guest on many inputs, as `graphprover batch` makes them, in ten lines of Python.
+"""Proofs of one guest on many inputs, like `graphprover batch`, in ten lines of Python.
 
     python scripts/prove_batch.py guest.elf inputs/*.bin --executor processes --folder proofs
 
-Each proof is written as it comes; run again, it keeps those that are there and good.
+Each proof is written as soon as it is done. A second run keeps existing valid proofs.
 """
 
 import argparse

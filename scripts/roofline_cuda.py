@@ -1,5 +1,7 @@
-"""What one NVIDIA GPU can do: copying memory, multiplying in the field, butterflies (a, b) -> (a + w b, a - w b) and
-Keccak-f[1600], by kernels that do nothing else; and how the benchmarks time work on it.
+"""The roofline of one NVIDIA GPU, and the timing of work on it.
+
+Measures copying memory, multiplying in the field, butterflies (a, b) -> (a + w b, a - w b) and Keccak-f[1600], by
+kernels that do nothing else.
 """
 
 import statistics
@@ -47,7 +49,7 @@ extern "C" __global__ void permute(const u64* x, u64* z, u64 rounds) {
 
 
 def seconds(work: Callable[[], object], repetitions: int = 15) -> float:
-    """The median time of ``work`` on the device."""
+    """Return the median time of ``work`` on the device."""
     for _ in range(2):
         work()
     times = []
@@ -62,13 +64,13 @@ def seconds(work: Callable[[], object], repetitions: int = 15) -> float:
 
 
 def words(*shape: int) -> cupy.ndarray:
-    """Random canonical words on the device."""
+    """Return random canonical words on the device."""
     row = np.random.default_rng(1).integers(0, P, min(1 << 22, int(np.prod(shape))), dtype=np.uint64)
     return cupy.resize(cupy.asarray(row), shape)
 
 
 def roofline() -> dict[str, float]:
-    """Operations (or bytes) a second."""
+    """Return operations (or bytes) for each second."""
     threads, blocks = 256, 132 * 64
     compiled = launch.compiled(source("ext.cuh") + source("keccak.cuh").replace(source("field.cuh"), "") + KERNELS)
     x = words(threads * blocks)

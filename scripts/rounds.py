@@ -1,8 +1,8 @@
-"""Where a proof's time goes: each round's time against its floor, on whatever device.
+"""The time of each round of a proof against its lower bound, on any device.
 
-A round's floor is the longest of four times: its bytes, each array read and written once, at the speed of copying; its
-multiplications, its butterflies and its Keccak-f, each at the speed of code that does nothing else. The counts are the
-plan's, with nonces by their average, and the ceilings are measured in the same run.
+A round's lower bound is the longest of four times: its bytes, each array read and written once, at the rate of copying;
+its multiplications, its butterflies and its Keccak-f, each at the rate of code that does nothing else. The counts are
+the plan's, with average nonces, and the roofline is measured in the same run.
 """
 
 import time
@@ -24,9 +24,9 @@ from graphprover.graphs.task_keys import place_of
 
 
 class Synchronised:
-    """A device that waits at the end of every task for what the task has enqueued.
+    """A device that waits at the end of every task for the task's work.
 
-    Without it a task's time is that of enqueuing, and waiting counts where the host next needs a result.
+    Without it a task's time is the time to enqueue it, and waiting counts in the task that next needs a result.
     """
 
     def __init__(self, device: Any) -> None:
@@ -56,12 +56,12 @@ class Spent:
 
     @property
     def scheduler(self) -> float:
-        """Between the tasks; of a device that runs one task at a time."""
+        """Return the seconds between the tasks, on a device that runs one task at a time."""
         return self.graph - self.tasks
 
 
 class _Graph(Callback):
-    """How long Dask runs a graph."""
+    """The time of Dask for a graph."""
 
     seconds = 0.0
 
@@ -73,7 +73,7 @@ class _Graph(Callback):
 
 
 def timed(statement: Statement, device: Any) -> tuple[Proof, Spent]:
-    """A proof, and how long it took."""
+    """Return a proof and its times."""
     with Profiler() as tasks, _Graph() as graph:
         started = time.perf_counter()
         proof = prove(statement, rate=2, device=device)
@@ -85,7 +85,7 @@ def timed(statement: Statement, device: Any) -> tuple[Proof, Spent]:
 
 
 def report(out: Figures, name: str, spent: Spent, plan: Plan, roofline: Roofline) -> None:
-    """Print each round's time in tasks, its floor, what that is the time of, and the ratio; slowest first."""
+    """Print each round's time in tasks, its lower bound with its dominant part, and the ratio; slowest first."""
     costs: dict[str, Cost] = defaultdict(Cost)
     tasks = Counter(task.round for task in plan.tasks.values())
     for task in plan.tasks.values():

@@ -1,4 +1,4 @@
-"""What check_shards_cuda.py measures, each in a process of its own that sees its devices and no others."""
+"""The measurements of check_shards_cuda.py, each in a process of its own that sees its devices only."""
 
 import os
 import re
@@ -34,10 +34,10 @@ from graphprover.verifier import verify_shard
 from graphprover.vm.executor.execute import Execution
 from graphprover.vm.statement.guest import Guest
 
-NUMBERS = (1, 2, 3)  # of shards, whose bytes are compared
+NUMBERS = (1, 2, 3)  # of shards, for the comparison of bytes
 SEEDS = (2, 5, 8)  # of statements of three tables
-SHARE = 0.35  # of the memory that one shard takes, for all of them
-MOMENTS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of an undisturbed proof's time, at which a worker is killed
+SHARE = 0.35  # of the memory of one shard, for all shards
+MOMENTS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of an undisturbed proof's time, to kill a worker
 
 
 @dataclass(frozen=True)
@@ -64,20 +64,20 @@ def _guest(name: str) -> Guest:
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of everything."""
+    """The sizes of all measurements."""
 
     cycles: int = 64_000_000  # of fib_iterative
     sha256: int = 1 << 20  # bytes that sha256 hashes
-    shards: int = 4  # that one device makes of a run
+    shards: int = 4  # of a run on one device
     long_cycles: int = 250_000_000  # of a run that does not fit
-    long_pool: int = 24_000  # millions of bytes that its proof may hold
-    fault_cycles: int = 8_000_000  # of a run whose workers are killed
+    long_pool: int = 24_000  # million bytes for its proof
+    fault_cycles: int = 8_000_000  # of a run with killed workers
     fault_shards: int = 8
-    processes: int = 4  # that share a device
+    processes: int = 4  # sharing a device
     turns: int = 2  # each way
 
     def runs(self) -> list[Run]:
-        """Those whose proofs are timed."""
+        """Return the timed runs."""
         return [fib_run(self.cycles), Run("sha256", (bytes(range(256)) * (self.sha256 // 256 + 1))[: self.sha256])]
 
 
@@ -86,13 +86,13 @@ def fib_run(cycles: int) -> Run:
 
 
 def small_runs() -> list[Run]:
-    """Of up to 100,000 cycles."""
+    """Return runs of up to 100,000 cycles."""
     text = bytes(range(256))
     return [fib_run(100_000), Run("sha256", text), Run("keccak", text)]
 
 
 def compile_all(here: Here) -> Figures:
-    """Seconds of the first proofs, after which the kernels are on disk."""
+    """Return the seconds of the first proofs, after which the kernels are on disk."""
 
     def prove_all() -> None:
         for run in here.sizes.runs():
@@ -102,7 +102,7 @@ def compile_all(here: Here) -> Figures:
 
 
 def other_bytes(here: Here) -> Figures:
-    """How many sharded proofs have other bytes than the CPU's, or do not verify, whole and shard by shard."""
+    """Return how many sharded proofs differ from the CPU's, or do not verify, whole and shard by shard."""
     names = [f"cuda:{number}" for number in range(here.devices)] if here.kind == "cuda" else []
     figures: Figures = {}
     expected: dict[str, bytes] = {}
@@ -117,7 +117,7 @@ def other_bytes(here: Here) -> Figures:
 
 
 def guests_in(shards: int, device: str) -> Iterator[tuple[str, bytes, bool]]:
-    """Of each run its name, its proof, and whether that verifies in any order of shards."""
+    """Return for each run its name, its proof, and whether it verifies in any order of shards."""
     for run in small_runs():
         prover = run.prover(device=device, shards=shards)
         proof = prover.prove(run.data)
@@ -130,7 +130,7 @@ def guests_in(shards: int, device: str) -> Iterator[tuple[str, bytes, bool]]:
 
 
 def tables_in(shards: int, device: str) -> Iterator[tuple[str, bytes, bool]]:
-    """The same of statements in Python."""
+    """Return the same for statements in Python."""
     for seed in SEEDS:
         statement = random_tables(seed)
         proof = prove(statement, security=60, device=device, shards=shards)
@@ -139,7 +139,7 @@ def tables_in(shards: int, device: str) -> Iterator[tuple[str, bytes, bool]]:
 
 
 def each_verifies(proof: Any, statement: Any) -> bool:
-    """Whether every shard does by itself; raises VerificationError where one does not."""
+    """Return whether every shard verifies by itself; raises VerificationError if one does not."""
     if isinstance(proof, ShardedProof):
         for shard in proof.shards:
             verify_shard(shard, statement)
@@ -148,7 +148,7 @@ def each_verifies(proof: Any, statement: Any) -> bool:
 
 @contextmanager
 def allowed(device: Any, limit: int | None) -> Iterator[None]:
-    """Proofs hold at most so many bytes of the device's memory."""
+    """Limit all proofs to a number of bytes of the device's memory."""
     if limit is None:
         yield
         return
@@ -165,7 +165,7 @@ def allowed(device: Any, limit: int | None) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A run that was executed, and the device that proves it."""
+    """An executed run, and its proving device."""
 
     guest: Guest
     execution: Execution
@@ -175,7 +175,7 @@ class Recorded:
         return ready(self.guest.statement_about(self.execution, shards=shards, device=self.device))
 
     def proved(self, shards: int | None) -> "Proved":
-        """In this number of shards, or in as many as fit: from the record to the bytes, which are not verified."""
+        """Prove in this number of shards, or in the fewest that fit: from the record to the unverified bytes."""
         held = forget_peak(self.device)
         begun = time.perf_counter()
         prepared = self.cut(shards) if shards else fitting(self.cut, self.execution.cycles, self.device)
@@ -186,16 +186,16 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Proved:
-    """What it took."""
+    """The cost of a proof."""
 
     seconds: float
-    peak: int  # bytes of the device's memory, of a CPU's what it takes more than before
-    kept: list[str]  # of each shard, while others are made
+    peak: int  # bytes of the device's memory; on a CPU the increase
+    kept: list[str]  # of each shard, between its two graphs
     made: Made
 
     @property
     def bytes(self) -> int:
-        """The peak; of a CPU's memory, where other things are as large as a small proof, the planned one."""
+        """Return the peak; on a CPU, where other memory is as large as a small proof, the planned one."""
         return self.peak or self.made.peak_bytes
 
     def __str__(self) -> str:
@@ -205,7 +205,7 @@ class Proved:
 
 
 def recorded(here: Here, run: Run) -> Recorded:
-    """A run by a process that has run something before."""
+    """Return a run by a process that has run another one before."""
     run.guest.record(small_runs()[0].data)
     begun = time.perf_counter()
     execution = run.guest.record(run.data)
@@ -216,13 +216,13 @@ def recorded(here: Here, run: Run) -> Recorded:
 
 
 def keeps(prepared: Prepared | PreparedShards, device: Any) -> list[str]:
-    """What the plan keeps of each shard."""
+    """Return the cached values of each shard by the plan."""
     plan = memory_plan(prepared, device).shards
     return [shard.keep.name for shard in plan.shards] if plan else []
 
 
 def forget_peak(device: Any) -> int:
-    """Begin a new measurement of memory; gives the bytes that do not count."""
+    """Start a new measurement of memory; return the bytes that do not count."""
     if device.kind == "cpu":
         with suppress(OSError), open("/proc/self/clear_refs", "w") as file:
             file.write("5")  # the most that this process has had
@@ -231,7 +231,7 @@ def forget_peak(device: Any) -> int:
 
 
 def by_stage(made: Made) -> str:
-    """Seconds of each stage, and of those of each shard the least to the most."""
+    """Return the seconds of each stage, and the least and the most of each stage over shards."""
     told = [", ".join(f"{name} {seconds:.3f}" for name, seconds in made.seconds.items())]
     for name in made.shards[0] if made.shards else ():
         each = [shard[name] for shard in made.shards]
@@ -240,7 +240,7 @@ def by_stage(made: Made) -> str:
 
 
 def memory(here: Here) -> Figures:
-    """Seconds and memory of one shard, of several, and of several where memory is short: the best of some turns."""
+    """Return seconds and memory of one shard, of several, and of several with little memory: the best of some turns."""
     figures: Figures = {}
     for run in here.sizes.runs():
         figures |= {f"{run.name} {what}": value for what, value in memory_of(here, run).items()}
@@ -248,7 +248,7 @@ def memory(here: Here) -> Figures:
 
 
 def memory_of(here: Here, run: Run) -> Figures:
-    """The same of one run."""
+    """Return the same for one run."""
     subject = recorded(here, run)
     found: dict[str, list[Proved]] = {"one": [], "shards": [], "short": []}
     for turn in range(here.sizes.turns + 1):  # the first finds the pool empty
@@ -271,7 +271,7 @@ def memory_of(here: Here, run: Run) -> Figures:
 
 
 def long(here: Here) -> Figures:
-    """A run in as many shards as its memory asks for."""
+    """Return a run in the number of shards that its memory requires."""
     subject = recorded(here, fib_run(here.sizes.long_cycles))
     with allowed(subject.device, here.sizes.long_pool * 1_000_000):
         proved = subject.proved(None)
@@ -284,7 +284,7 @@ def long(here: Here) -> Figures:
 
 
 def here_in_one(here: Here) -> Figures:
-    """Seconds to run each guest and to prove and verify in one shard by this process: the least of some turns."""
+    """Return the seconds to run, prove and verify each guest in one shard in this process: the least of some turns."""
     figures: Figures = {}
     for run in here.sizes.runs():
         subject, prover = recorded(here, run), run.prover()
@@ -304,7 +304,9 @@ def run_seconds(here: Here, run: Run) -> float:
 
 
 def by_cluster(here: Here, guests: Sequence[str], shards: Sequence[int], per_device: int | None) -> Figures:
-    """Seconds of runs in shards by a cluster, run and verification included: the least of some turns but the first."""
+    """Return the seconds of sharded runs by a cluster, with execution and verification: the least after the first
+    turn.
+    """
     figures: Figures = {}
     with here.cluster(per_device) as client:
         workers = here.warm(client, 100_000)
@@ -321,7 +323,7 @@ def by_cluster(here: Here, guests: Sequence[str], shards: Sequence[int], per_dev
 
 
 def say_tasks(tasks: Sequence[Any]) -> None:
-    """When the tasks of a proof begin and end, from the begin of the first, and by how many workers."""
+    """Print the start and end of a proof's tasks, from the first start, and the number of their workers."""
     groups: dict[str, list[tuple[float, float]]] = {}
     for task in tasks:
         (spent,) = (each for each in task["startstops"] if each["action"] == "compute")
@@ -335,7 +337,7 @@ def say_tasks(tasks: Sequence[Any]) -> None:
 
 
 def faulty(here: Here) -> Figures:
-    """How many proofs have other bytes where a worker is killed meanwhile, by the moment."""
+    """Return how many proofs differ if a worker is killed meanwhile, by the moment."""
     data, shards, figures = fib_input(here.sizes.fault_cycles), here.sizes.fault_shards, Figures()
     expected = Prover(FIB, device=here.kind, shards=shards).prove(data).to_bytes()
     with here.cluster(2 if here.kind == "cuda" else 1) as client, ThreadPoolExecutor(1) as pool:
@@ -344,7 +346,7 @@ def faulty(here: Here) -> Figures:
         undisturbed = min(seconds_of(prover.prove, data) for _ in range(2))
 
         def disturbed(wait: float) -> bool:
-            """Kill a worker that proves after so many seconds; gives whether there was one."""
+            """Kill a proving worker after some seconds; return whether there was one."""
             client.wait_for_workers(number, timeout=60)
             pids = client.run(os.getpid)
             heard, begun = len(client.get_events(EVENTS)), time.perf_counter()

@@ -109,7 +109,7 @@ def test_a_measurement_of_shards_on_a_cpu(tmp_path: Path) -> None:
     """One of check_shards_cuda.py's, in a process of its own, as that asks for it."""
     script, result = str(ROOT / "scripts/check_shards_cuda.py"), tmp_path / "figures.json"
     here = {"kind": "cpu", "devices": 1, "sizes": {"long_cycles": 500, "long_pool": 1_000}}
-    asked = json.dumps({"step": ["shards_figures", "long"], "here": here, "arguments": {}})
+    asked = json.dumps({"step": ["shard_figures", "long"], "here": here, "arguments": {}})
     subprocess.run([sys.executable, script, "--step", asked, str(result)], cwd="/", capture_output=True, check=True)
     figures = json.loads(result.read_text())
     assert figures.keys() == {"peak", "planned", "seconds"} and 0 < figures["planned"] < 1_000e6

@@ -1,16 +1,16 @@
-"""Which proofs a device takes at once: as many as its memory holds, the heaviest first.
+"""Admission of proofs to a device: all that fit in its memory, the largest first.
 
-All processes of a user on a host share a ledger for each GPU, and one for the host's memory: a folder with a file for
-each process, in which it says what its proofs hold, which of them wait, and what its pool keeps. A file is locked as
-long as its process lives, so that one that is killed holds nothing any more.
+All processes of a user on a host share a ledger for each GPU and one for the host's memory. A ledger is a folder with a
+file for each process: the memory of its running proofs, its waiting proofs, and the bytes in its pool. A process locks
+its file for its lifetime, so a killed process holds nothing.
 
-Nothing waits for ever but for proofs that run. A thread has at most one grant, given as a whole, so proofs do not wait
-for each other in a circle. What is kept between two parts of a proof has a grant of its own (`keep`), and is dropped as
-soon as the next that waits could run without it. Memory that a pool keeps beyond its proofs is given back by a thread
-of its process as soon as somebody waits, and is not waited for longer than `PATIENCE`. A process that has stopped is
-passed where it waits, and loses the lock of the ledger (lock.py).
+A proof only waits for running proofs. Each thread holds at most one grant, acquired atomically, so deadlock is
+impossible. Memory cached between the two tasks of a shard has its own grant (`admission.keep`) and is dropped as soon
+as the next waiting proof could run without it. A background thread trims the pool of a process while others wait, and
+no process waits for a pool longer than `ledger.PATIENCE`. A stopped process is skipped and loses the ledger's lock
+(lock.py).
 
-Of the processes that share a GPU one in four does not prove (`rules.has_turn`).
+At most three quarters of the processes sharing a GPU prove at the same time (`policy.has_turn`).
 
-admitting.py is what proofs call, rules.py says who may prove, and ledger.py keeps the files.
+admission.py is the interface for proofs, policy.py has the rules, and ledger.py keeps the files.
 """

@@ -1,4 +1,4 @@
-"""A device's memory asked for, kept and shared: what proofs call."""
+"""Admission of proofs to a device's memory: the interface for proofs."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -14,19 +14,26 @@ _inside = threading.local()
 
 
 class TooLarge(MemoryError):
-    """A proof that can never have the memory it needs here: the message says which task needs most, and what to do."""
+    """A proof that can never get its memory here. The message names the largest task and a remedy."""
 
 
 @contextmanager
 def admitted(device: Device, needed: int, where: str = "", instead: Kept | None = None) -> Iterator[None]:
-    """Wait until ``needed`` bytes of a device's memory are free of other proofs, of this process or others; hold them.
+    """Wait for ``needed`` bytes of a device's memory, shared with this user's other proofs; hold them during the block.
 
-    All of them together hold at most what `graphprover.pool` says of a GPU's memory, or `graphprover.memory-limit` of
-    the host's, as this process has it set. The heaviest that waits is next, and lighter ones wait behind it where there
-    is no room for both. A wait of some seconds is told in a line that says who holds what.
+    All proofs together hold at most `graphprover.pool` of a GPU's memory, or `graphprover.memory-limit` of the host's,
+    as set in this process. The largest waiting proof is next; smaller ones run before it only if both fit. After some
+    seconds of waiting, a log line says which processes hold the memory.
 
-    ``where``: the task that needs most (`Plan.peak`); ``instead``: what is kept meanwhile and is part of it. Raises
-    TooLarge at once where the proof could never be admitted; RuntimeError in a thread that is inside already.
+    Args:
+        device: The device.
+        needed: Bytes.
+        where: The task with the peak (`Plan.peak`), for the message.
+        instead: Memory that is already held and part of ``needed``.
+
+    Raises:
+        TooLarge: The proof could never be admitted.
+        RuntimeError: This thread already has a grant.
     """
     if getattr(_inside, "admitted", False):
         raise RuntimeError("this thread has been admitted already: a proof inside of another could wait for ever")
@@ -55,9 +62,12 @@ def admitted(device: Device, needed: int, where: str = "", instead: Kept | None 
 
 
 def keep(device: Device, bytes_: int, drop: Callable[[], object]) -> Kept:
-    """Hold memory while nobody works with it; ``drop``, called by any thread, gives it up, where a proof waits for it.
+    """Hold memory between two tasks of a proof, without waiting: it was part of a grant before.
 
-    It waits for nothing: what is kept has been there before, within a grant.
+    Args:
+        device: The device.
+        bytes_: Bytes.
+        drop: Releases the memory if a waiting proof needs it; called by any thread.
     """
     ledger = ledger_of(device)
     kept = Kept(bytes_, drop)
@@ -67,13 +77,13 @@ def keep(device: Device, bytes_: int, drop: Callable[[], object]) -> Kept:
 
 
 def sharing(device: Device) -> int:
-    """How many processes prove on a device, with this one."""
+    """Return the number of processes that prove on a device, including this one."""
     ledger = ledger_of(device)
     return max(1, len(ledger.entries())) if ledger else 1
 
 
 def largest(device: Device) -> int:
-    """Bytes that `admitted` refuses no proof: those of a device's memory that proofs may hold."""
+    """Return the largest number of bytes that `admitted` accepts."""
     budget = bytes_of(_setting(device), device.memory.total)
     if device.memory.keeps or _process_limit is None:
         return budget
@@ -85,6 +95,6 @@ def _setting(device: Device) -> str:
 
 
 def limit_process(limit: int | None) -> None:
-    """Bytes of the host's memory beyond which this process will be ended, such as by the nanny of a Dask worker."""
+    """Set the bytes of host memory beyond which this process would be killed, such as by a Dask nanny."""
     global _process_limit
     _process_limit = limit

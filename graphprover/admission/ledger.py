@@ -1,4 +1,4 @@
-"""The ledger of a device: a folder with a file for each process, in which it says what it holds and waits for."""
+"""The ledger of a device: a folder with a file for each process, with its grants and waiting proofs."""
 
 import itertools
 import json
@@ -21,55 +21,57 @@ from graphprover.runtime.files import ANOTHER_FOLDER, FileError, private_folder
 
 try:
     import fcntl
-except ImportError:  # nothing of the kind on Windows
+except ImportError:  # Windows has none
     fcntl = None  # type: ignore[assignment]
 
-PATIENCE = 5.0  # seconds to wait for memory that no proof uses, and until a wait is told
-TOLD_AGAIN = 60.0  # seconds between two lines about a wait
-STOPPED = 5.0  # seconds without a sign of life after which nobody waits for a process; a turn is not waited for longer
-POLL = 0.002  # seconds between two looks of a process that waits, for each process there is: all together cost the same
-LOOK = 0.1  # seconds between two looks of a process: at its own entry, and whether somebody waits for what it keeps
+PATIENCE = 5.0  # seconds to wait for memory that only a pool holds, and until the first log line about a wait
+TOLD_AGAIN = 60.0  # seconds between two log lines about a wait
+STOPPED = 5.0  # seconds without a sign of life after which a process counts as stopped; the longest wait for a turn
+POLL = (
+    0.002  # seconds between two polls of a waiting process, times the number of processes: the total load is constant
+)
+LOOK = 0.1  # seconds between two polls for the own entry, and for processes that wait for cached memory
 
-_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
+_log = logging.getLogger(__name__)  # without a configured handler, warnings go to stderr
 
 
 @dataclass(eq=False)
 class Kept:
-    """Memory that is kept between two parts of a proof."""
+    """Memory that is cached between two tasks of a proof."""
 
     bytes: int
     drop: Callable[[], object]
-    ended: bool = False  # set by whoever is done with it, in any thread; soon it is not held any more
+    ended: bool = False  # set by its owner in any thread; the ledger releases it soon after
     need: Need | None = None  # in the ledger
-    wanted: Need | None = None  # of the proof that waits to go on with it
+    wanted: Need | None = None  # of the proof that waits to use it
 
 
 class Ledger:
-    """What the proofs on one device hold, as all processes of this user see it; this process writes its own entry."""
+    """The grants of all of this user's processes on one device; this process writes its own entry."""
 
     def __init__(self, device: Device) -> None:
-        """Raises OSError or FileError if the folder cannot be written to."""
+        """Create the own entry; raises OSError or FileError if the folder is not writable."""
         self._device = device
         self._numbers = itertools.count()
         self._keeping: list[Kept] = []
-        self._watching = threading.Lock()  # of `_keeping`, and of the thread that looks after it
+        self._watching = threading.Lock()  # protects `_keeping` and its thread
         self._lock = Lock(lambda: _folder(device))
-        self._settled = 0.0  # of the monotonic clock: before it, others may have lost their entries
+        self._settled = 0.0  # monotonic clock: other processes may not have restored their entries before
         self.own = Entry(f"{os.getpid()}-{secrets.token_hex(4)}")
-        with self._lock.taken() as folder:  # before anyone sees the file, it is locked
+        with self._lock.taken() as folder:  # locks the file before others can see it
             self._path = folder / f"{self.own.process}.json"
             self._file = self._made()
             self._write()
 
     def _made(self) -> int:
-        """The file of the own entry, new and locked; needs the lock."""
+        """Create the locked file of the own entry; needs the lock."""
         file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(file, fcntl.LOCK_EX)
         return file
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Have the ledger's lock, and the own entry in its place; without a folder for them, which a warning says."""
+        """Hold the ledger's lock with the own entry in place; without a folder, only warn."""
         with ExitStack() as stack:
             try:
                 self._restore(stack.enter_context(self._lock.taken()))
@@ -78,26 +80,26 @@ class Ledger:
             yield
 
     def _restore(self, folder: Path) -> None:
-        """Write the own entry again if its file has been removed, or the folder is another; needs the lock."""
+        """Write the own entry again after its file was removed or the folder replaced; needs the lock."""
         path = folder / self._path.name
         if path == self._path and self._in_place():
             return
         self._path = path
         file = self._made()
-        os.dup2(file, self._file, inheritable=False)  # other threads use that number
+        os.dup2(file, self._file, inheritable=False)  # other threads use that descriptor
         os.close(file)
         self._settled = time.monotonic() + 3 * LOOK
         self._write()
 
     def _in_place(self) -> bool:
-        """Whether the own file is where others look, as systems remove temporary files that were not used for days."""
+        """Return whether the own file still has its name: systems remove temporary files that were unused for days."""
         try:
             return os.path.samestat(self._path.stat(), os.fstat(self._file))
-        except OSError:  # it is gone, or the folder is
+        except OSError:  # the file or its folder is gone
             return False
 
     def watch(self) -> None:
-        """Write the own entry again whenever it has been removed; runs as long as the process."""
+        """Restore the own entry whenever its file was removed; runs for the life of the process."""
         while True:
             time.sleep(LOOK)
             if not self._in_place():
@@ -106,7 +108,7 @@ class Ledger:
 
     @contextmanager
     def granted(self, needed: int, budget: int, instead: Kept | None = None) -> Iterator[None]:
-        """Wait until ``needed`` bytes fit into the budget, and hold them, ``instead`` of what is kept."""
+        """Wait until ``needed`` bytes fit in the budget; hold them during the block, ``instead`` of cached memory."""
         need = Need(-needed, time.monotonic(), next(self._numbers), self.own.process, budget)
         try:
             if instead:
@@ -127,13 +129,13 @@ class Ledger:
                 self._write()
 
     def _wait(self, need: Need, instead: Kept | None) -> None:
-        """Until the ledger has granted it."""
+        """Wait until the ledger grants the need."""
         tell_after = PATIENCE
         while True:
             waited = time.monotonic() - need.since
             patient = waited < PATIENCE
             entries = self.entries()
-            # Looked at without the lock first, so that a process which is stopped hardly ever has it.
+            # Checked without the lock first, so that a stopped process hardly ever holds it.
             if self._is_settled() and grantable(need, self._without(instead), entries, patient):
                 with self.locked():
                     entries = self.entries(bury=True)
@@ -152,11 +154,11 @@ class Ledger:
             time.sleep(POLL * max(len(entries), 1))
 
     def _is_settled(self) -> bool:
-        """Whether the entries of all processes are there."""
+        """Return whether the entries of all processes are restored."""
         return time.monotonic() >= self._settled
 
     def _wait_for_turn(self, need: Need) -> None:
-        """For `STOPPED` at most, unless it has come with the memory."""
+        """Wait for a turn, at most `STOPPED` seconds, unless it came with the memory."""
         last = time.monotonic() + STOPPED
 
         def free() -> bool:
@@ -173,17 +175,17 @@ class Ledger:
                 time.sleep(POLL)
 
     def _has_turn(self, entries: Iterable[Entry]) -> bool:
-        """On a CPU always."""
+        """Return whether this process has a turn; always true on a CPU."""
         return not self._device.memory.keeps or has_turn(self.own, entries)
 
     def _without(self, kept: Kept | None) -> Entry:
-        """The own entry, as if that were not kept."""
+        """Return the own entry without the grant of cached memory."""
         if kept is None or kept.need not in self.own.held:
             return self.own
         return replace(self.own, held=[need for need in self.own.held if need != kept.need])
 
     def keep(self, kept: Kept, budget: int) -> None:
-        """Hold what is kept, until it has ended or is in another's way."""
+        """Hold cached memory until its owner ends it or a waiting proof needs it."""
         with self._watching, self.locked():
             kept.need = Need(-kept.bytes, time.monotonic(), next(self._numbers), self.own.process)
             self.own.held.append(kept.need)
@@ -194,7 +196,7 @@ class Ledger:
                 threading.Thread(target=self._look_after, args=(budget,), name="kept", daemon=True).start()
 
     def _look_after(self, budget: int) -> None:
-        """Drops what is in the way of others, and forgets what has ended; ends with the last that is kept."""
+        """Drop cached memory that blocks a waiting proof, and release ended memory; returns when none is left."""
         while True:
             time.sleep(LOOK)
             with self._watching:
@@ -214,7 +216,7 @@ class Ledger:
                     return
 
     def _forget_kept(self, ended: Iterable[Kept]) -> None:
-        """Not held any more, or by a proof; needs the lock."""
+        """Release cached memory that was dropped or is now part of a proof; needs the lock."""
         for kept in ended:
             if kept.need in self.own.held:
                 self.own.held.remove(kept.need)
@@ -222,7 +224,7 @@ class Ledger:
             kept.ended = True
 
     def _told(self, need: Need, entries: list[Entry]) -> str:
-        """A line about a wait."""
+        """Return a log line about a wait."""
         holders = [f"process {entry.process.split('-')[0]} {entry.taken():,}" for entry in entries if entry.taken()]
         before = sum(other < need for entry in entries for other in entry.waits)
         return (
@@ -231,10 +233,10 @@ class Ledger:
         )
 
     def entries(self, bury: bool = False) -> list[Entry]:
-        """Those of all processes that live. ``bury``: remove the others' files, which needs the lock."""
+        """Return the entries of all live processes; ``bury`` removes the files of dead ones, which needs the lock."""
         found = []
         for path in self._path.parent.glob("*.json"):
-            with suppress(OSError, ValueError), path.open() as file:  # it is gone, or is being written
+            with suppress(OSError, ValueError), path.open() as file:  # removed, or half written
                 if _is_locked(file):
                     stopped = time.time() - os.stat(file.fileno()).st_mtime > STOPPED
                     entry = json.load(file)
@@ -245,7 +247,7 @@ class Ledger:
         return found
 
     def _write(self) -> None:
-        """The own entry, which needs the lock."""
+        """Write the own entry; needs the lock."""
         needs = {place: [astuple(need) for need in getattr(self.own, place)] for place in PLACES}
         own = {"kept": self.own.kept, "idle": self.own.idle, **needs}
         text = json.dumps(own).encode()
@@ -253,17 +255,17 @@ class Ledger:
         os.ftruncate(self._file, len(text))
 
     def _reserved(self) -> int:
-        """What the pool keeps; of a GPU that has failed, nothing that matters: its process must end."""
+        """Return the bytes in the pool; 0 for a failed GPU, whose process must end."""
         if self._device.memory.keeps:
             with suppress(DeviceLost), self._device.task():
                 return self._device.memory.reserved()
         return 0
 
     def give_back(self) -> None:
-        """Trim the pool to what the own proofs were granted, whenever somebody waits; runs as long as the process.
+        """Trim the pool to the granted bytes whenever a process waits; runs for the life of the process.
 
-        Who has only just asked does not wait: a pool that is trimmed has to grow again.
-        Neither lock nor grant is held meanwhile, so this waits for nobody who waits for it.
+        New waits are ignored for a moment, because a trimmed pool has to grow again. Holds neither lock nor grant while
+        it trims, so it cannot deadlock.
         """
         with suppress(DeviceLost):
             while True:
@@ -279,12 +281,12 @@ class Ledger:
                         self._write()
 
     def forget(self) -> None:
-        """In a child that was forked: the file is the parent's, and is locked for the parent alone."""
+        """Forget the ledger in a forked child: the parent owns the file and its lock."""
         os.close(self._file)
 
 
 def _is_locked(file: IO[str]) -> bool:
-    """Whether the process that has made it lives."""
+    """Return whether the process of an entry's file is alive."""
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -294,7 +296,7 @@ def _is_locked(file: IO[str]) -> bool:
 
 
 def _folder(device: Device) -> Path:
-    """The folder of a device's ledger, made if it is not there; raises OSError or FileError."""
+    """Return the folder of a device's ledger, created if necessary; raises OSError or FileError."""
     folder = private_folder() / f"memory-{device.memory.identity}"
     if not folder.is_dir():
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -306,7 +308,7 @@ _opening = threading.Lock()
 
 
 def ledger_of(device: Device) -> Ledger | None:
-    """This process's, of the memory of a device; None where no file can be kept, which a warning says."""
+    """Return this process's ledger of a device; None, with a warning, if no file can be written."""
     if fcntl is None:
         _unshared("this system cannot lock files as that needs")
         return None
@@ -327,7 +329,7 @@ def ledger_of(device: Device) -> Ledger | None:
 
 
 def _reason(error: OSError | FileError, folder: Path | None) -> str:
-    """Which folder cannot be taken, why, and what to do."""
+    """Return a message: the unusable folder, the reason and the remedy."""
     if isinstance(error, FileError):
         return str(error)
     return f"{error.filename or folder}: {error.strerror}; {ANOTHER_FOLDER}"

@@ -1,4 +1,4 @@
-"""A lock for the threads of several processes, which a process that has stopped does not keep from the others."""
+"""A lock for threads of several processes that a stopped process cannot keep from the others."""
 
 import logging
 import os
@@ -10,57 +10,57 @@ from pathlib import Path
 
 from graphprover.runtime.files import locked
 
-PATIENCE = 5.0  # seconds that others wait for the process that has the lock, which needs it for less than a millisecond
-POLL = 0.0002  # seconds between two tries to take it
-NEW = 0.05  # seconds that the first holder of a folder waits: another process may have the lock of a folder removed
-_WHO = 32  # bytes that say who has it, and since when
+PATIENCE = 5.0  # seconds until a holder counts as stopped; a lock is held for less than a millisecond
+POLL = 0.0002  # seconds between two attempts
+NEW = 0.05  # seconds that the first holder of a new folder waits: an older folder's lock may still be held
+_WHO = 32  # bytes that identify the holder and the time
 _HOLDER, _NEXT = "holder", "next-"
 
-_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
+_log = logging.getLogger(__name__)  # without a configured handler, warnings go to stderr
 
 
 class Lock:
-    """A folder that is locked itself, or that of the highest number in it.
+    """A lock on a folder, or on the highest-numbered folder in it.
 
-    Programs that clean up remove files by their age, and a file that is removed and made anew can be locked twice. So
-    no file is locked. A folder is not removed before all that is in it, and by systemd not while it is locked. If one
-    is removed, the first process to lock the new one waits until a holder of the old lock has ended. A socket without
-    a file could not be removed, but containers that share a folder share no such sockets, and any user may take its
-    name.
+    Cleaning programs remove files by age, and a file that is removed and created again can be locked twice, so folders
+    are locked instead. A folder cannot be removed before its contents, and systemd does not remove it while it is
+    locked. If one is removed, the first process that locks the new one waits until a holder of the old lock has ended.
+    Abstract sockets cannot be removed either, but containers that share a folder do not share them, and any user can
+    take their names.
 
-    A process that stops while it has the lock would have it for as long as it lives. So a process that finds it in the
-    same hands for too long makes the next folder. The one that stopped goes on without the lock, once.
+    A process that stops with the lock would hold it for its lifetime. So a process that waits too long for one holder
+    creates the next folder. The stopped process continues once without the lock.
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
-        """``folder`` gives the folder, and makes it if it is not there; it raises OSError or FileError."""
+        """Set the function that returns the folder, created if necessary; it raises OSError or FileError."""
         self._folder = folder
 
     @contextmanager
     def taken(self) -> Iterator[Path]:
-        """Keep all other threads and processes out; gives the folder. Raises as that does."""
-        import fcntl  # which only POSIX has
+        """Hold the lock and return the folder; raises the errors of the folder's function."""
+        import fcntl  # POSIX only
 
         file, folder = self._take()
         try:
             yield folder
         finally:
-            fcntl.flock(file, fcntl.LOCK_UN)  # also for a child that was forked meanwhile
+            fcntl.flock(file, fcntl.LOCK_UN)  # also unlocks for a forked child
             os.close(file)
 
     def _take(self) -> tuple[int, Path]:
         while True:
             folder = self._folder()
-            with suppress(FileNotFoundError):  # it has been removed since
+            with suppress(FileNotFoundError):  # it was removed
                 if (file := _taken(folder)) is not None:
                     return file, folder
 
 
 def _taken(folder: Path) -> int | None:
-    """The open folder that is locked; None if it is the lock no more."""
+    """Return the open and locked folder; None if it is no longer the lock."""
     number = _highest(folder)
     path = folder / f"{_NEXT}{number}" if number else folder
-    file = os.open(path, os.O_RDONLY | os.O_DIRECTORY)  # a thread's own: it keeps others out
+    file = os.open(path, os.O_RDONLY | os.O_DIRECTORY)  # one for each thread, so that threads exclude each other
     try:
         if stopped := _wait(file):
             (folder / f"{_NEXT}{number + 1}").mkdir(mode=0o700, exist_ok=True)
@@ -77,13 +77,13 @@ def _taken(folder: Path) -> int | None:
 
 
 def _highest(folder: Path) -> int:
-    """The number of the folder that is the lock; 0 for ``folder`` itself."""
+    """Return the number of the folder that is the lock; 0 for ``folder`` itself."""
     numbers = [name.removeprefix(_NEXT) for name in os.listdir(folder) if name.startswith(_NEXT)]
     return max(map(int, numbers), default=0)
 
 
 def _wait(file: int) -> str:
-    """Until this thread has locked it; the process that has it for too long, if one has."""
+    """Wait until this thread has locked it; return the process that held it for too long, if any."""
     who, since = b"", time.monotonic()
     while True:
         if locked(file):
@@ -97,8 +97,8 @@ def _wait(file: int) -> str:
 
 
 def _sign(file: int) -> None:
-    """Write into a locked folder who has it, and since when; in a new one wait before."""
-    with suppress(OSError):  # a disk that is full
+    """Write the holder and the time into a locked folder; in a new folder wait first."""
+    with suppress(OSError):  # the disk is full
         note = os.open(_HOLDER, os.O_RDWR | os.O_CREAT, 0o600, dir_fd=file)
         try:
             if not os.pread(note, 1, 0):
@@ -109,7 +109,7 @@ def _sign(file: int) -> None:
 
 
 def _holder(file: int) -> bytes:
-    """Who has a folder, or had it last; nothing if no process had it since it was made or cleaned up."""
+    """Return the current or last holder of a folder; empty if there was none."""
     try:
         note = os.open(_HOLDER, os.O_RDONLY, dir_fd=file)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Who may prove, by what all processes say of themselves: pure functions of their entries."""
+"""Rules of admission: pure functions of all processes' entries."""
 
 import itertools
 import sys
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, order=True)
 class Need:
-    """What a proof needs; of those that wait the smallest is next: the heaviest, then the first."""
+    """The need of a proof. The smallest waiting one is next: the largest, then the oldest."""
 
     weight: int  # minus the bytes
-    since: float  # of the host's monotonic clock
-    number: int  # in its process
+    since: float  # on the host's monotonic clock
+    number: int  # sequence number in its process
     process: str
-    budget: int = sys.maxsize  # what its process lets all proofs hold together
+    budget: int = sys.maxsize  # the limit for all proofs together, as set in its process
 
     @property
     def bytes(self) -> int:
@@ -23,30 +23,35 @@ class Need:
 
 @dataclass
 class Entry:
-    """What a process says of itself."""
+    """The entry of a process."""
 
-    process: str  # its number, and something that tells it from another of this number
-    kept: int = 0  # bytes that its pool had of the device when it last looked
-    held: list[Need] = field(default_factory=list)  # of its proofs that run
-    waits: list[Need] = field(default_factory=list)  # of those that do not yet
-    turns: list[Need] = field(default_factory=list)  # of those that hold memory and have their turn on a GPU
-    stopped: bool = False  # it gives no sign of life
-    idle: int = 0  # bytes, of those held, that nobody works with: they are dropped where that helps another
+    process: str  # process number and a random suffix
+    kept: int = 0  # bytes in its pool at the last reading
+    held: list[Need] = field(default_factory=list)  # running proofs and cached memory
+    waits: list[Need] = field(default_factory=list)  # waiting proofs
+    turns: list[Need] = field(default_factory=list)  # running proofs with a turn on a GPU
+    stopped: bool = False  # whether it shows no sign of life
+    idle: int = 0  # held bytes of cached memory, dropped if that helps a waiting proof
 
     def taken(self, more: int = 0, kept: bool = True) -> int:
-        """Bytes that others cannot have, with ``more`` for another proof: those of its proofs lie in its pool."""
+        """Return the bytes that others cannot use, with ``more`` for another proof; proofs lie in the pool."""
         return max(sum(need.bytes for need in self.held) + more, self.kept if kept else 0)
 
 
-PLACES = "held", "waits", "turns"  # where an entry has needs
+PLACES = "held", "waits", "turns"  # the lists of needs in an entry
 
 
 def grantable(need: Need, own: Entry, entries: Iterable[Entry], patient: bool) -> bool:
-    """Whether a proof that waits may run: with all that are before it, and all that is taken, it is within the budgets.
+    """Return whether a waiting proof may run: with all earlier needs and all held memory it is within every budget.
 
-    So it waits for memory only, and not until the others have seen that there is some. ``entries`` are those of all
-    processes, ``own`` among them. What is within its own pool takes nothing from others, so the next may have it beyond
-    its budget. ``patient``: memory that a pool keeps beyond its proofs is waited for, too.
+    Depends on memory only, not on other processes' knowledge of it. The own pool takes nothing from others, so the next
+    proof may use it beyond its budget.
+
+    Args:
+        need: The need of the proof.
+        own: The entry of this process.
+        entries: The entries of all processes.
+        patient: Whether to wait also for memory that only a pool holds.
     """
     others = [entry for entry in entries if entry.process != own.process]
     going = [entry for entry in (own, *others) if not entry.stopped]
@@ -62,11 +67,10 @@ def grantable(need: Need, own: Entry, entries: Iterable[Entry], patient: bool) -
 
 
 def has_turn(own: Entry, entries: Iterable[Entry]) -> bool:
-    """Whether a process may prove on a GPU that it shares: of four three do at once, of eight six.
+    """Return whether a process may prove on a shared GPU: three of four processes do at once, and six of eight.
 
-    A GPU gives each the same time. So equal proofs that begin together would end together, and the GPU had nothing to
-    do while all guests run and all proofs are verified. Processes of which nothing was heard do not count, be they idle
-    or within a long proof.
+    Otherwise identical proofs run in lockstep and the GPU idles while all processes execute guests and verify.
+    Processes without a recent sign of life do not count.
     """
     heard = [entry for entry in entries if not entry.stopped]
     proving = sum(bool(entry.turns) for entry in heard if entry.process != own.process)
@@ -74,7 +78,7 @@ def has_turn(own: Entry, entries: Iterable[Entry]) -> bool:
 
 
 def in_the_way(entries: Iterable[Entry], budget: int) -> bool:
-    """Whether the next proof that waits could run if what is idle were dropped, and not before."""
+    """Return whether the next waiting proof could run if cached memory were dropped, and not before."""
     entries = list(entries)
     waits = [need for entry in entries if not entry.stopped for need in entry.waits]
     held = sum(need.bytes for entry in entries for need in entry.held)

@@ -1,4 +1,4 @@
-"""Where arrays live: one notion for every kind of machine (docs/architecture.md)."""
+"""Devices: arrays and kernels of a CPU or a GPU behind one interface (docs/architecture.md)."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ __all__ = ["Array", "CpuDevice", "Device", "DeviceLost", "Tree"]
 
 
 def __getattr__(name: str) -> Any:
-    """``CpuDevice``, and with it Numba, only when it is asked for."""
+    """Import ``CpuDevice``, and with it Numba, on first use."""
     if name == "CpuDevice":
         from graphprover.device.cpu import CpuDevice
 

@@ -1,4 +1,4 @@
-"""Which device a name means: ``cpu``, ``cuda``, ``cuda:1``, or ``auto``."""
+"""Devices by name: ``cpu``, ``cuda``, ``cuda:1``, or ``auto``."""
 
 import importlib.util
 import re
@@ -12,14 +12,14 @@ AUTO, CPU, CUDA = "auto", "cpu", "cuda"
 
 
 class Named(NamedTuple):
-    """What a name says."""
+    """The parsed name of a device."""
 
     kind: str  # AUTO, CPU or CUDA
     number: int = 0  # of a GPU
 
 
 def named(name: str) -> Named:
-    """The parts of a device's name; raises ValueError for what is none."""
+    """Parse a device's name; raises ValueError for an invalid one."""
     if name in (AUTO, CPU, CUDA):
         return Named(name)
     if numbered := re.fullmatch(r"cuda:(\d+)", name):
@@ -28,9 +28,9 @@ def named(name: str) -> Named:
 
 
 def device_for(name: str) -> Device:
-    """The device called ``name``; ``auto`` is the first GPU where there is one, and the CPU elsewhere.
+    """Return the device of a name; ``auto`` is the first GPU, or the CPU without one.
 
-    Raises ValueError for another name, and where a GPU is asked for that is not there: it is never replaced.
+    Raises ValueError for an invalid name, and for a GPU that is not available: it is never replaced by another device.
     """
     kind, number = named(name)
     if kind == AUTO:
@@ -53,7 +53,7 @@ class Profile:
 
     kind: str  # cpu or cuda
     log_batch_rows: int  # log2 of the rows up to which tables share tasks
-    threads: int  # how many tasks it runs at once
+    threads: int  # tasks in parallel
 
     def __str__(self) -> str:
         tasks = f"{self.threads} task{'s' * (self.threads > 1)} in parallel"
@@ -61,9 +61,9 @@ class Profile:
 
 
 def profile_of(name: str) -> Profile:
-    """How the device called ``name`` runs a graph. A GPU need not be there; ``auto`` is what `device_for` would take.
+    """Return how a device runs a graph. A named GPU need not be available; ``auto`` is resolved as by `device_for`.
 
-    Raises ValueError for another name.
+    Raises ValueError for an invalid name.
     """
     kind, _ = named(name)
     if kind == CUDA or (kind == AUTO and gpus()):
@@ -74,7 +74,7 @@ def profile_of(name: str) -> Profile:
 
 
 def gpus() -> int:
-    """How many GPUs CuPy sees; 0 without CuPy or without a driver."""
+    """Return the number of GPUs that CuPy sees; 0 without CuPy or without a driver."""
     if importlib.util.find_spec("cupy") is None:
         return 0
     import cupy
@@ -86,7 +86,7 @@ def gpus() -> int:
 
 
 def identities() -> list[str]:
-    """What tells the GPUs apart that CuPy sees, whatever their numbers are in a process."""
+    """Return the unique identities of the GPUs that CuPy sees, independent of their numbers."""
     found = gpus()
     if not found:
         return []
@@ -96,14 +96,14 @@ def identities() -> list[str]:
 
 
 def memory_of(number: int) -> int:
-    """The bytes that a GPU has, without a context there."""
+    """Return the bytes of a GPU's memory, without creating a context."""
     import cupy
 
     return int(cupy.cuda.runtime.getDeviceProperties(number)["totalGlobalMem"])
 
 
 def missing(found: int) -> str:
-    """Why a GPU is not there."""
+    """Return the reason that a GPU is unavailable."""
     if importlib.util.find_spec("cupy") is None:
         return "CuPy is not installed: pip install 'graphprover[cuda13]'"
     return f"CuPy sees {found} GPUs" if found else "CuPy sees no GPU or no driver"

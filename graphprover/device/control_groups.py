@@ -1,4 +1,4 @@
-"""The control groups of this process, of either version: Linux alone has them."""
+"""The control groups of this process (Linux, version 1 or 2)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,17 +6,17 @@ from typing import NamedTuple
 
 
 class Group(NamedTuple):
-    """One control group that the process is in."""
+    """A control group of the process."""
 
     folder: Path  # of its files
-    unified: bool  # of version 2, whose files have other names
+    unified: bool  # of version 2, with other file names
 
 
 def control_groups(controller: str, root: Path) -> Iterator[Group]:
-    """The groups of the process that control, say, ``memory``, and all groups that they are in, from the inside out.
+    """Return the process's groups for a controller, such as ``memory``, and their ancestors, innermost first.
 
-    In a container the groups are often named as the host sees them, while only the last is there, as the outermost:
-    a folder may be missing. ``root``: where ``proc`` and ``sys`` are.
+    In a container the groups often have the host's names while only the outermost is visible, so a folder may be
+    missing. ``root`` is the folder of ``proc`` and ``sys``.
     """
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()

@@ -20,7 +20,7 @@ from graphprover.kernels.operands import Height, Operands
 
 
 def _operation(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method whose time is counted as that of the device."""
+    """Count the time of a method as device time."""
 
     @wraps(method)
     def run(self: "CpuDevice", *arguments: Any) -> Any:
@@ -38,16 +38,16 @@ def _operation(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Inside(threading.local):
-    """What a thread does."""
+    """The state of a thread."""
 
-    operation = False  # it is inside of one
-    seconds = 0.0  # that it has spent inside of them
+    operation = False  # whether it is inside an operation
+    seconds = 0.0  # spent inside operations
 
 
 class CpuDevice:
-    """Implements `graphprover.device.Device` on NumPy arrays.
+    """An implementation of `graphprover.device.Device` with NumPy arrays.
 
-    In a cluster a device travels as its number of threads; each process keeps one device for each number.
+    Pickled as its number of threads; each process has one device for each number.
     """
 
     kind = "cpu"
@@ -57,7 +57,7 @@ class CpuDevice:
     memory = HostMemory()
 
     def __init__(self, threads: int | None = None) -> None:
-        """``threads``: how many to use, all available cores by default."""
+        """Create a device with ``threads`` threads; by default one for each available core."""
         self.threads = threads or available_threads()
         self._threads = Threads(self.threads)
         self._inside = _Inside()
@@ -84,7 +84,7 @@ class CpuDevice:
         return nullcontext()
 
     def expect(self, tables: Iterable[AirDescription], *, guess: bool = False) -> None:
-        """Its kernels belong to no table."""
+        """Do nothing: no CPU kernel depends on a table."""
 
     def load(self, columns: np.ndarray) -> np.ndarray:
         return columns
@@ -93,7 +93,7 @@ class CpuDevice:
         return words
 
     def mark(self) -> None:
-        """Arrays are computed when they are there."""
+        """Return None: arrays are computed once they exist."""
 
     def to_host(self, arrays: Sequence[np.ndarray], mark: None) -> list[np.ndarray]:
         return list(arrays)

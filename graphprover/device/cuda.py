@@ -1,8 +1,7 @@
-"""An NVIDIA GPU: kernels enqueued on one stream, from as many threads as like.
+"""An NVIDIA GPU: kernels enqueued on one stream by any number of threads.
 
-Operations return arrays that are not computed yet; whoever reads one on the same device does so on the same stream and
-therefore after it. Only what the host needs is waited for: caps, digests, queried rows, terminals, opened values, the
-final polynomial and nonces.
+Operations return arrays before they are computed; a later operation on the same stream reads them afterwards. The host
+waits only for its own inputs: caps, digests, queried rows, terminals, opened values, the final polynomial and nonces.
 """
 
 import threading
@@ -41,28 +40,28 @@ from graphprover.kernels.cuda.memory import Pool, Staging
 from graphprover.kernels.operands import Height, Operands
 from graphprover.runtime.settings import POOL, bytes_of
 
-_NO_MEMORY = 2  # of the runtime's and of the driver's error codes: the only one that leaves a device as it was
-_LOOKS = 5  # at both clocks, of which the closest counts
+_NO_MEMORY = 2  # error code of runtime and driver: the only error that leaves a device usable
+_LOOKS = 5  # readings of both clocks; the closest pair counts
 
 
 @dataclass
 class Usage:
-    """What one operation has cost since a measurement began."""
+    """The cost of one operation since the start of a measurement."""
 
     calls: int = 0
-    launches: int = 0  # of kernels
-    uploaded: int = 0  # bytes of traces that crossed the bus
-    downloaded: int = 0  # bytes of results that crossed the bus
-    missed: int = 0  # kernels that it had to compile or load itself, or to wait for
-    interpreted: int = 0  # quotients, as their kernels were not compiled yet
+    launches: int = 0  # kernels
+    uploaded: int = 0  # trace bytes over the bus
+    downloaded: int = 0  # result bytes over the bus
+    missed: int = 0  # kernels that it had to compile, load or wait for
+    interpreted: int = 0  # quotients by the interpreter, before their kernels were compiled
 
 
 def _operation(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method on the device's own memory and stream, counted."""
+    """Run a method with the device's memory and stream, and count it."""
 
     @wraps(method)
     def run(self: "CudaDevice", *arguments: Any, **named: Any) -> Any:
-        with self.task():  # as `operation` does, without one more context: a proof has hundreds of them
+        with self.task():  # like `operation`, without one more context: a proof has hundreds of them
             before = launch.done()
             result = method(self, *arguments, **named)
             self._count_since(before, method.__name__)
@@ -72,10 +71,10 @@ def _operation(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class CudaDevice:
-    """Implements `graphprover.device.Device` on CuPy arrays.
+    """An implementation of `graphprover.device.Device` with CuPy arrays.
 
-    In a cluster a device travels as its number; each process keeps one device, with one stream and one pool of memory,
-    for each number. Raises cupy.cuda.runtime.CUDARuntimeError where there is no such device.
+    Pickled as its number; each process has one device, with one stream and one memory pool, for each number. Raises
+    cupy.cuda.runtime.CUDARuntimeError without such a device.
     """
 
     kind = "cuda"
@@ -92,10 +91,10 @@ class CudaDevice:
             self.memory.limit = bytes_of(POOL, self.memory.total)
             self.staging = Staging(number)
         self.usage: dict[str, Usage] = {}  # by operation
-        self.lost = ""  # why the device cannot be used again
+        self.lost = ""  # the reason that the device is unusable
         self._lock = threading.Lock()
         self._inside = threading.local()
-        self._stamps: list[cupy.cuda.Event] = []  # whose times were asked for
+        self._stamps: list[cupy.cuda.Event] = []  # their times were read
 
     @cached_property
     def model(self) -> str:
@@ -108,9 +107,9 @@ class CudaDevice:
         return device, (self.number,)
 
     def task(self) -> AbstractContextManager[None]:
-        """Make CuPy use this device, its stream and its memory; inside another task, nothing.
+        """Make CuPy use this device, its stream and its memory; nothing inside another task.
 
-        Kernels run later than they are enqueued, so that an error of one may appear in a task after its own.
+        Kernels run after they are enqueued, so an error may surface in a later task.
         """
         return nullcontext() if getattr(self._inside, "task", False) else self._task()
 
@@ -141,14 +140,14 @@ class CudaDevice:
 
     @contextmanager
     def operation(self, name: str) -> Iterator[None]:
-        """A task whose launches and downloads are counted as those of an operation."""
+        """Run a task and count its launches and downloads as an operation's."""
         with self.task():
             before = launch.done()
             yield
             self._count_since(before, name)
 
     def _count_since(self, before: launch.Done, operation: str) -> None:
-        """A call of an operation, with what this thread has done since."""
+        """Count a call of an operation, by this thread's counters since its start."""
         done = launch.done()
         with self._lock:
             usage = self._usage_of(operation)
@@ -171,18 +170,18 @@ class CudaDevice:
         return self.usage[operation]
 
     def synchronize(self) -> None:
-        """Wait for all that is enqueued."""
+        """Wait for all enqueued work."""
         self.stream.synchronize()
 
     def mark(self) -> cupy.cuda.Event:
-        """An event after all that is enqueued."""
+        """Return an event after all enqueued work."""
         with self.task():
             event = cupy.cuda.Event(disable_timing=True)
             event.record(self.stream)
             return event
 
     def to_host(self, arrays: Sequence[cupy.ndarray], mark: cupy.cuda.Event) -> list[np.ndarray]:
-        """Copies by another stream, which waits for the mark alone and not for what a proof enqueues meanwhile."""
+        """Copy by another stream, which waits for the mark only and not for a proof's later work."""
         with self.task(), self._copying:
             self._copying.wait_event(mark)
             return [array.get() for array in arrays]
@@ -200,9 +199,9 @@ class CudaDevice:
         return event
 
     def spans(self, tasks: Sequence[tuple[float, cupy.cuda.Event]]) -> list[tuple[float, float]]:
-        """Counted back from an event at a time that the host knows.
+        """Return the tasks' times, relative to an event at a known host time.
 
-        The stream comes to a task when it is done with the one before, or where it was idle, when the host begins it.
+        A task starts on the stream when the previous one ends or, on an idle stream, when the host starts it.
         """
         with self.task():
             self.synchronize()
@@ -213,7 +212,7 @@ class CudaDevice:
         return [(min(max(begun, free), end), end) for (begun, _), free, end in zip(tasks, before, ends, strict=False)]
 
     def _now(self) -> tuple[tuple[cupy.cuda.Event, float], float]:
-        """An event of the idle stream and when it was, and how many seconds the host does not know that by."""
+        """Return an event of the idle stream, its host time, and the error of that time in seconds."""
         event, before = cupy.cuda.Event(), time.perf_counter()
         event.record(self.stream)
         event.synchronize()
@@ -221,7 +220,7 @@ class CudaDevice:
         return (event, before + unsure / 2), unsure
 
     def profiled(self, name: str) -> AbstractContextManager[None]:
-        from cupyx.profiler import time_range  # which nobody else needs
+        from cupyx.profiler import time_range  # only needed here
 
         return time_range(name)
 
@@ -230,7 +229,7 @@ class CudaDevice:
 
     @_operation
     def load(self, columns: np.ndarray | cupy.ndarray) -> cupy.ndarray:
-        """Columns that are on the device already stay where they are."""
+        """Copy columns to the device, unless they are there already."""
         if isinstance(columns, cupy.ndarray):
             return columns
         self.count("load", uploaded=columns.nbytes)
@@ -331,5 +330,5 @@ class CudaDevice:
 
 @lru_cache
 def device(number: int) -> CudaDevice:
-    """The process's device of this number."""
+    """Return the process's device of a number."""
     return CudaDevice(number)

@@ -1,4 +1,4 @@
-"""The host's memory: how much of it there is for this process."""
+"""The host's memory that is available to this process."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from graphprover.device.control_groups import control_groups
 
 
 class HostMemory:
-    """Where a CPU's arrays are: nothing is kept of it between proofs. What is held is what the process holds."""
+    """The memory of a CPU's arrays: the resident memory of the process. Nothing is pooled between proofs."""
 
     keeps = False
     identity = "host"
@@ -30,27 +30,27 @@ class HostMemory:
 
     @property
     def peak(self) -> int:
-        """The process's own where it has risen; where it has not, what was held at most whenever it was looked at."""
+        """Return the process's own peak if it has risen, else the highest reading."""
         most = most_resident()
         return most if most > self._most else max(self._peak, self.held())
 
     @property
     def total(self) -> int:
-        """Bytes, as `host_memory` counts them."""
+        """Return the bytes by `host_memory`."""
         return host_memory()
 
     def reserved(self) -> int:
         return 0
 
     def trim(self, keep: int = 0) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is no pool."""
 
 
 @cache
 def host_memory(root: Path = Path("/")) -> int:
-    """Bytes of memory that this process may have: what the computer has, or less where its control group has less.
+    """Return the bytes of memory available to this process: the computer's, or its control group's limit.
 
-    ``root``: where ``proc`` and ``sys`` are. Where the system does not say, no number is too large.
+    ``root`` is the folder of ``proc`` and ``sys``. Returns a very large number if the system reports none.
     """
     if not hasattr(os, "sysconf"):
         return sys.maxsize
@@ -58,21 +58,21 @@ def host_memory(root: Path = Path("/")) -> int:
 
 
 def addresses_left() -> int:
-    """Bytes that this process may still map, used or not; no number is too large without a limit (``ulimit -v``)."""
+    """Return the bytes that this process may still map (``ulimit -v``); a very large number without a limit."""
     try:
-        import resource  # only where there is POSIX
+        import resource  # POSIX only
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         if limit == resource.RLIM_INFINITY:
             return sys.maxsize
         mapped = int(os.pread(_statm(os.getpid()), 100, 0).split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (ImportError, OSError):  # a system without such limits, or which does not tell what is mapped
+    except (ImportError, OSError):  # no such limits, or no count of mapped bytes
         return sys.maxsize
     return max(0, limit - mapped)
 
 
 def resident() -> int:
-    """Bytes of memory that this process has now; 0 where nobody says."""
+    """Return this process's resident bytes; 0 if unknown."""
     try:
         return int(os.pread(_statm(os.getpid()), 100, 0).split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -81,23 +81,23 @@ def resident() -> int:
 
 @cache
 def _statm(process: int) -> int:
-    """This process's file, open: a look costs 3 µs so, and 50 otherwise."""
+    """Open this process's statm: a reading then takes 3 µs instead of 50."""
     return os.open(f"/proc/{process}/statm", os.O_RDONLY | os.O_CLOEXEC)
 
 
 def most_resident() -> int:
-    """The most bytes of memory that this process has had."""
-    if sys.platform == "linux":  # where ru_maxrss begins with that of the process which started this one
+    """Return this process's peak resident bytes."""
+    if sys.platform == "linux":  # ru_maxrss would start with the parent's peak
         found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
         if found:
             return 1024 * int(found[1])
-    import resource  # only where there is POSIX
+    import resource  # POSIX only
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _limits(root: Path) -> Iterator[int]:
-    """Those of the process's control groups and of all that they are in."""
+    """Return the limits of the process's control groups and their ancestors."""
     for group in control_groups("memory", root):
         try:
             limit = (group.folder / ("memory.max" if group.unified else "memory.limit_in_bytes")).read_text().strip()

@@ -1,9 +1,8 @@
-"""What a round asks of a device: one set of operations, whatever they run on.
+"""The interface of devices: the operations that rounds use, for every kind of machine.
 
-Matrices are uint64 of shape (columns, rows), one contiguous array a column, canonical words; extension vectors are
-(3, rows), and an extension matrix has three rows of coordinates for each column. Low-degree extensions are over 7·K in
-bit-reversed order, so that their first n rows are the coset 7·H. What comes to the host is NumPy's arrays and
-integers.
+Matrices are uint64 of shape (columns, rows), one contiguous array for each column, canonical words. Extension vectors
+are (3, rows), and an extension matrix has three rows of coordinates for each column. Low-degree extensions are over 7·K
+in bit-reversed order, so that their first n rows are the coset 7·H. Results on the host are NumPy arrays and integers.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,15 +16,15 @@ from graphprover.air.description import AirDescription
 from graphprover.field import Ext
 from graphprover.kernels.operands import Array, Height, Operands
 
-# log2 of the rows up to which a table goes through the rounds together with others: on the CPU where a task costs as
-# much as the work in it, on a GPU where a table leaves most of it idle.
+# log2 of the most rows of tables that share tasks: on a CPU the size whose work costs as much as a task, on a GPU
+# the size that leaves most of it idle.
 CPU_BATCH, CUDA_BATCH = 8, 18
 
-CUDA_THREADS = 1  # one thread keeps a GPU busy: more would wait for each other's Python
+CUDA_THREADS = 1  # one thread keeps a GPU busy: more would wait for the GIL
 
 
 class DeviceLost(RuntimeError):
-    """A device failed and holds nothing any more; this process cannot use it again."""
+    """A device failed and lost its contents; this process cannot use it again."""
 
 
 @dataclass(frozen=True)
@@ -35,164 +34,182 @@ class Tree:
     layers: tuple[Array, ...]  # digests (n, 4) from the leaves to the cap
 
     def __sizeof__(self) -> int:
-        """In bytes, as Dask counts them."""
+        """Return the bytes, for Dask."""
         return sum(int(layer.nbytes) for layer in self.layers)
 
 
 class Memory(Protocol):
-    """Where the arrays of a device are."""
+    """The memory of a device's arrays."""
 
-    identity: str  # the same in every process that has its arrays there
-    keeps: bool  # what was freed stays with this process, until it is trimmed
+    identity: str  # equal in all processes that use this memory
+    keeps: bool  # whether freed memory stays in the process's pool until it is trimmed
 
     @property
     def total(self) -> int:
-        """Bytes that there are, for all processes."""
+        """Return the bytes for all processes together."""
 
     def held(self) -> int:
-        """Bytes in use by this process: of the host's memory, for whatever."""
+        """Return the bytes in use by this process; of the host's memory, for any purpose."""
 
     @property
     def peak(self) -> int:
-        """Bytes in use at most since `reset`, as far as was seen."""
+        """Return the highest observed `held` since `reset`."""
 
     def reset(self) -> None:
-        """Begin a new measurement of `peak`."""
+        """Start a new measurement of `peak`."""
 
     def reserved(self) -> int:
-        """Bytes that this process keeps from others, in use or not; 0 where it keeps none."""
+        """Return the bytes that this process withholds from others, used or not; 0 without a pool."""
 
     def trim(self, keep: int = 0) -> None:
-        """Give others what is not in use, but ``keep`` bytes in all."""
+        """Release unused memory, except ``keep`` bytes in total."""
 
 
 class Reading(NamedTuple):
-    """What a device has done for the thread that reads."""
+    """Counters of a device for the current thread."""
 
-    launches: int = 0  # of kernels
-    uploaded: int = 0  # bytes of traces that crossed the bus
-    downloaded: int = 0  # bytes of results that crossed the bus
-    waited: float = 0.0  # seconds in which Python did nothing but wait: for a GPU's results, for a CPU's kernels
+    launches: int = 0  # kernels
+    uploaded: int = 0  # trace bytes over the bus
+    downloaded: int = 0  # result bytes over the bus
+    waited: float = 0.0  # seconds in which Python only waited: for a GPU's results or a CPU's kernels
 
 
 class Device(Protocol):
-    """Where arrays live and kernels run. What is asked for several tables at once comes back in their order."""
+    """A device with arrays and kernels. Operations on several tables return results in the tables' order."""
 
-    kind: str  # "cpu" or "cuda": which twin of the machine's kernels is for it (vm/kernels)
-    threads: int  # how many tasks it can run at once
+    kind: str  # "cpu" or "cuda": selects the machine's kernels (vm/kernels)
+    threads: int  # tasks in parallel
     log_batch_rows: int  # CPU_BATCH or CUDA_BATCH
 
     @property
     def arrays(self) -> Any:
-        """The module of its arrays: NumPy, or CuPy, which has the same functions."""
+        """Return the module of its arrays: NumPy, or CuPy with the same functions."""
 
     @property
     def model(self) -> str | None:
-        """What a GPU is called, for people; None for a CPU."""
+        """Return a GPU's model name; None for a CPU."""
 
     @property
     def memory(self) -> Memory:
-        """Where they are."""
+        """Return the memory of its arrays."""
 
     def task(self) -> AbstractContextManager[None]:
         """Hold the resources of one task.
 
-        What runs within raises MemoryError where the device has no memory left, DeviceLost where it has failed.
+        The block raises MemoryError if the device has no memory left, and DeviceLost if it has failed.
         """
 
     def reading(self) -> Reading:
-        """What this thread has had the device do, inside of a task; waits for nothing."""
+        """Return this thread's counters, inside a task, without waiting."""
 
     def stamp(self) -> Any:
-        """Where the device stands, inside of a task, for `spans`; waits for nothing."""
+        """Return a marker of the current position, inside a task, for `spans`; without waiting."""
 
     def spans(self, tasks: Sequence[tuple[float, Any]]) -> list[tuple[float, float]]:
-        """When the device came to each of these tasks and was done with it, by time.perf_counter; waits for the device.
+        """Return the start and end of tasks on the device, by time.perf_counter; waits for the device.
 
-        A task is when the host began it and the stamp after it, one behind the other as they were stamped. A stamp is
-        for one question: the device uses it again.
+        A task is its start on the host and the stamp after it, in the order of the stamps. Each stamp is usable once,
+        because the device recycles it.
         """
 
     def profiled(self, name: str) -> AbstractContextManager[None]:
-        """A range of NVTX around what this thread enqueues within, for NVIDIA's profilers; on a CPU, nothing."""
+        """Mark the block's work as an NVTX range for NVIDIA's profilers; nothing on a CPU."""
 
     def expect(self, tables: Iterable[AirDescription], *, guess: bool = False) -> None:
-        """Have what proofs about these tables run compiled meanwhile; a guess is dropped once it is known what they
-        need. A CPU has nothing that belongs to a table."""
+        """Compile the kernels of these tables in the background; nothing on a CPU.
+
+        A guess is dropped as soon as the real tables are known.
+        """
 
     def load(self, columns: np.ndarray) -> Array:
-        """A host array on the device."""
+        """Copy a host array to the device."""
 
     def fetch(self, words: Array) -> np.ndarray:
-        """An array of the device on the host; waits for it."""
+        """Copy an array to the host; waits for it."""
 
     def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
-        """Call ``function(first, last)`` over all rows, in pieces that suit the device and, on a CPU, its caches.
+        """Call ``function(first, last)`` over all rows, in ranges that suit the device and, on a CPU, its caches.
 
-        Pieces must write to disjoint places.
+        Calls must write to disjoint places.
         """
 
     def inverse(self, words: Array) -> Array:
-        """1/x for each word x (n,) below p, and 0 for 0."""
+        """Return 1/x for each word x (n,) below p, and 0 for 0."""
 
     def extend(self, matrices: Sequence[Array], log_blowup: int) -> list[Array]:
-        """The extensions (w, n·2^log_blowup) of columns (w, n) given on H in natural order."""
+        """Return the extensions (w, n·2^log_blowup) of columns (w, n) on H in natural order."""
 
     def extend_chunks(self, quotients: Sequence[Array], log_chunks: Sequence[int], log_blowup: int) -> list[Array]:
-        """The extensions (3c, n·2^log_blowup) of the c chunks of each quotient (3, n·c), given on 7·K in bit-reversed
-        order."""
+        """Return the extensions (3c, n·2^log_blowup) of the c chunks of each quotient (3, n·c).
+
+        The quotients are on 7·K in bit-reversed order.
+        """
 
     def merkle_tree(self, matrices: Sequence[Array], cap_height: int) -> Tree:
-        """The tree over the rows of matrices of different heights, in commitment order."""
+        """Return the tree over the rows of matrices of different heights, in commitment order."""
 
     def cap(self, tree: Tree) -> tuple[bytes, ...]:
-        """The commitment."""
+        """Return the commitment."""
 
     def gather(
         self, blocks: Sequence[Sequence[tuple[Array, np.ndarray]]], digests: Sequence[tuple[Tree, np.ndarray]]
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Rows of matrices and nodes of trees, all in one copy to the host.
+        """Return rows of matrices and nodes of trees, in one copy to the host.
 
-        A block is matrices (w, n) with as many indices each: their rows there, side by side, (indices, all columns).
-        Nodes are numbered as in a heap: the n of a layer from n on, and 2 i and 2 i + 1 are below i; (nodes, 4) for
-        each tree. Raises IndexError for what is not there.
+        Args:
+            blocks: For each block, matrices (w, n) with equally many row indices each.
+            digests: For each tree, the numbers of nodes, as in a heap: n + i for node i of the layer of n nodes, so
+                that node i
+                has the children 2 i and 2 i + 1.
+
+        Returns:
+            For each block the rows side by side, (indices, all columns), and for each tree the nodes (nodes, 4).
+
+        Raises:
+            IndexError: An index is out of range.
         """
 
     def lookup_columns(self, tables: Sequence[Operands], tau: Ext) -> list[tuple[Array, Ext]]:
-        """The accumulator and fraction columns (3(k + 1), n) of each trace, and their terminal.
+        """Return the accumulator and fraction columns (3(k + 1), n) of each trace, and their terminal.
 
-        Raises ZeroDivisionError for a denominator of zero; a CPU lets it pass where the multiplicity is 0.
+        Raises ZeroDivisionError for a zero denominator; a CPU accepts one with multiplicity 0.
         """
 
     def quotient(self, tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) -> list[Array]:
-        """All constraints over the vanishing polynomial, (3, n·c) on 7·K in bit-reversed order, from extensions."""
+        """Return all constraints over the vanishing polynomial, from extensions: (3, n·c) on 7·K, bit-reversed."""
 
     def interpolation_weights(self, domains: Sequence[tuple[int, Ext]]) -> list[Array]:
-        """For each (log2 of n, point) the weights (3, n) that make values on 7·H, in bit-reversed order, that there."""
+        """Return for each (log2 of n, point) the weights (3, n) that evaluate a column there.
+
+        The column is on 7·H in bit-reversed order.
+        """
 
     def evaluate(self, matrices: Sequence[Array], weights: Sequence[Sequence[Array]]) -> list[list[np.ndarray]]:
-        """For each matrix and each point's weights the value of every column there, from the first n rows.
+        """Return for each matrix and each point's weights the values of all columns there, from the first n rows.
 
-        Words on the host, (columns, 3) for each point.
+        The values are words on the host, (columns, 3) for each point.
         """
 
     def inverse_denominators(self, domains: Sequence[tuple[int, Ext]]) -> list[Array]:
-        """For each (log2 of N, point) 1/(point - x) for all x of 7·K, (3, N) in bit-reversed order."""
+        """Return for each (log2 of N, point) 1/(point - x) for all x of 7·K, (3, N) in bit-reversed order."""
 
     def reduced_openings(self, heights: Sequence[Height], gamma: Ext) -> list[Array]:
-        """For each height the sum over matrices, points z and columns p of gamma^k (p(z) - p(x)) / (z - x), (3, N)."""
+        """Return the codeword (3, N) of each height.
+
+        It is the sum over matrices, points z and columns p of gamma^k (p(z) - p(x)) / (z - x).
+        """
 
     def sum_codewords(self, vectors: Sequence[Array]) -> Array:
-        """The sum of extension vectors of one length."""
+        """Return the sum of extension vectors of one length."""
 
     def fold_tree(self, codeword: Array, log_arity: int, cap_height: int) -> Tree:
-        """The tree whose leaves hash the groups of 2^log_arity neighbours of a codeword, element by element."""
+        """Return the tree whose leaves hash the groups of 2^log_arity neighbours of a codeword, element by element."""
 
     def fold(self, codeword: Array, log_arity: int, beta: Ext, joining: Array | None) -> Array:
-        """The codeword folded by 2^log_arity at beta, plus beta^(2^log_arity) times a codeword that joins."""
+        """Return the codeword folded by 2^log_arity at beta, plus beta^(2^log_arity) times a joining codeword."""
 
     def final_polynomial(self, codeword: Array, log_length: int) -> tuple[Ext, ...]:
-        """The 2^log_length coefficients of a codeword on K in bit-reversed order."""
+        """Return the 2^log_length coefficients of a codeword on K in bit-reversed order."""
 
     def grind(self, seed: bytes, bits: int) -> int:
-        """The smallest nonce for which Keccak-256(seed ‖ nonce) ends in ``bits`` zero bits; 0 for no bits."""
+        """Return the smallest nonce for which Keccak-256(seed ‖ nonce) ends in ``bits`` zero bits; 0 for no bits."""

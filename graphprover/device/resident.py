@@ -1,7 +1,7 @@
-"""What a task leaves on its worker: arrays that stay on their device, and may travel.
+"""Results of Dask tasks as arrays that stay on their device until they are pickled.
 
-Dask moves and spills results by pickling them, in any of a worker's threads and without a word to the device. So this
-pickles itself as arrays of the host, copied once they are computed, and is put on the device of whoever unpickles it.
+Dask moves and spills results by pickling them in any of a worker's threads, without notice to the device. A `Resident`
+is pickled as host arrays, copied once they are computed, and unpickled to the receiving process's device.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,29 +14,29 @@ from graphprover.device.interface import Array, Device
 
 
 class Marking(Device, Protocol):
-    """A device that can say how far it is."""
+    """A device that can mark its progress."""
 
     def mark(self) -> Any:
-        """What is done once all that is enqueued so far is; None where nothing is enqueued."""
+        """Return a marker of all work enqueued so far; None if nothing is ever enqueued."""
 
     def to_host(self, arrays: Sequence[Array], mark: Any) -> list[np.ndarray]:
-        """The arrays on the host, once ``mark`` is done; waits for nothing else, from any thread."""
+        """Copy the arrays to the host after ``mark``, from any thread, without waiting for anything else."""
 
 
 @dataclass(frozen=True, eq=False)
 class Resident:
-    """Arrays of one device, computed or about to be. Make one by `resident`."""
+    """Arrays of one device, computed or enqueued; made by `resident`."""
 
     device: Marking
-    arrays: tuple[Array, ...]  # nobody may write to them
-    mark: Any  # of the device, after all that computes them
+    arrays: tuple[Array, ...]  # read-only
+    mark: Any  # of the device, after their computation
 
     @property
     def nbytes(self) -> int:
         return sum(int(array.nbytes) for array in self.arrays)
 
     def __sizeof__(self) -> int:
-        """In bytes: Dask decides by it where tasks run, and what to spill."""
+        """Return the bytes: Dask places and spills tasks by it."""
         return self.nbytes
 
     def __reduce__(self) -> tuple[Callable[..., "Resident"], tuple[Marking, list[np.ndarray]]]:
@@ -44,6 +44,6 @@ class Resident:
 
 
 def resident(device: Marking, arrays: Sequence[Array]) -> Resident:
-    """Arrays as they are on the device's stream by now; those of the host are copied there."""
+    """Return arrays as of the device's current position; host arrays are copied to the device."""
     with device.task():
         return Resident(device, tuple(map(device.load, arrays)), device.mark())

@@ -1,6 +1,6 @@
-"""How RMM says that CUDA has failed: by a RuntimeError that names CUDA's error, where CuPy has classes."""
+"""CUDA errors as RMM reports them: by a RuntimeError that names the error, unlike CuPy's classes."""
 
 
 def names_cuda_error(error: RuntimeError) -> bool:
-    """Whether this is CUDA's failure, after which nothing on the device can be trusted."""
+    """Return whether this is a CUDA failure, after which nothing on the device is valid."""
     return "CUDA error" in str(error) or "cudaError" in str(error)

@@ -1,7 +1,7 @@
-"""A budget of threads that tasks and the pieces of large tasks share.
+"""A budget of threads for tasks and for parallel loops within tasks.
 
-However a graph is scheduled, a device never runs more than its number of threads: a task takes one for as long as it
-runs, and a kernel that splits itself is helped only by threads that nobody uses.
+A device never runs more than its number of threads, however a graph is scheduled: a task holds one thread, and a
+parallel loop also uses idle ones.
 """
 
 import threading
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 
 class Threads:
-    """``count`` threads for tasks and for pieces of tasks."""
+    """A pool of ``count`` threads for tasks and parallel loops."""
 
     def __init__(self, count: int) -> None:
         if count < 1:
@@ -25,7 +25,7 @@ class Threads:
 
     @contextmanager
     def task(self) -> Iterator[None]:
-        """Hold a thread of the budget; a task inside a task holds the one it has."""
+        """Hold one thread of the budget; a nested task uses the thread of the outer one."""
         if getattr(self._inside, "task", False):
             yield
             return
@@ -37,21 +37,20 @@ class Threads:
                 self._inside.task = False
 
     def split(self, function: Callable[[int, int], object], total: int, piece: int) -> None:
-        """Call ``function(first, last)`` over [0, total) in pieces, here and on free threads; re-raise the first error.
+        """Call ``function(first, last)`` over [0, total) in ranges, on this and idle threads; re-raise the first error.
 
-        Every piece but the last has ``piece`` items. Pieces must write to disjoint places.
+        Every range but the last has ``piece`` items. Calls must write to disjoint places.
         """
         split = _Split(function, deque((first, min(first + piece, total)) for first in range(0, total, piece)))
         try:
             with self.task():
                 self._work(split)
         finally:
-            for helper in split.helpers:  # which grows while a helper asks for help
+            for helper in split.helpers:  # grows while a helper asks for help
                 helper.result()
 
     def _work(self, split: "_Split") -> None:
-        """Take pieces until there are none; before each, since a small task beside this one may end at any time, ask
-        for help."""
+        """Take ranges until none are left; ask for help before each, because another task may end at any time."""
         while split.pieces:
             if self._pool is not None and len(split.pieces) > 1 and self._free.acquire(blocking=False):
                 split.helpers.append(self._pool.submit(self._help, split))
@@ -74,8 +73,8 @@ class Threads:
 
 @dataclass(frozen=True)
 class _Split:
-    """One call of `Threads.split`. Nothing here refers to itself: what ``function`` holds goes when the call ends."""
+    """One call of `Threads.split`, without reference cycles: the contents of ``function`` are freed at its end."""
 
     function: Callable[[int, int], object]
-    pieces: deque[tuple[int, int]]  # that nobody has taken yet
+    pieces: deque[tuple[int, int]]  # not taken yet
     helpers: list[Future[None]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The observation of a proof, assembled once the proof is made."""
+"""Observations of finished proofs, from one graph or from the graphs of all shards."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ from graphprover.telemetry.subscribe import first_began
 
 @dataclass(frozen=True)
 class ObservationBuilder:
-    """How a proof was made and what saw it, to be asked once it has ended."""
+    """The observer of a proof and the proof's surroundings, for its `Observation` once it is made."""
 
     device: Device
     executor: str
     observer: Observer
     graphs: Sequence[GraphOfProof]
-    proving: Stage  # on `seen.watching.clock`
+    proving: Stage  # on `telemetry.subscribe.clock`
 
     def observation(
         self,
@@ -68,7 +68,7 @@ class ObservationBuilder:
 
     @property
     def _began(self) -> float:
-        """The zero of the observation's clock: the start of the stages before the proof, which are added later."""
+        """Return time 0 of the clock: the start of the first stage, so that adding earlier stages moves no tasks."""
         return first_began(self.proving.start)
 
     def _observation(
@@ -104,4 +104,5 @@ class ObservationBuilder:
 
 def made_in(prepared: Prepared) -> list[int]:
     """Return the tables whose traces the proof makes."""
+    """Return the tables whose traces the proof generates."""
     return [table for table, trace in enumerate(prepared.traces) if isinstance(trace, TraceTask)]

@@ -1,5 +1,6 @@
-"""Pages of what was seen while proofs were made, each one file that needs no network.
+"""Reports: plans and observations as text, pictures, HTML pages, notebook output and terminal tables.
 
-In this order: ``conclusion`` says what bounds a proof, ``charts`` draws what is to be zoomed (bokeh), and ``proof`` and
-``batch`` put them on a page.
+``plan_text``, ``plan_svg`` and ``plan_html`` show a plan. ``proof_page`` and ``batch_page`` show observations: each is
+one HTML file that needs no network. ``conclusion`` finds what bounds a proof, ``charts`` draws the charts (bokeh), and
+``browser`` and ``page_parts`` have the common HTML. ``notebook`` and ``terminal`` draw there.
 """

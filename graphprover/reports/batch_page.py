@@ -1,4 +1,4 @@
-"""The page of a batch: its jobs by worker over time, what each took by round, what failed and was tried again."""
+"""The page of a batch: its jobs by worker over time, the time of each by round, failures and retries."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -24,18 +24,18 @@ from graphprover.reports.plan_text import bytes_text, time_text
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.rounds import covered
 
-MOST_JOBS = 60  # whose rounds are drawn: the slowest
+MOST_JOBS = 60  # the slowest jobs, whose rounds are drawn
 STAGES = {"prove": charts.COLOURS["commit"], "verify": charts.COLOURS["quotient"]}  # their colours
-WAITED = "wait"  # the stage in which a job waits for memory
+WAITED = "wait"  # the stage of a job that waits for memory
 
-Job = Mapping[str, Any]  # what ``facts.job`` says of one
+Job = Mapping[str, Any]  # a job in JSON (``json_output.job``)
 Span = tuple[float, float]
 
 
 def batch_page(title: str, jobs: Sequence[Job], observation: Sequence[Observation]) -> str:
-    """An HTML file that needs no network; ``observation``: of the jobs' proofs, by the jobs' names.
+    """Return the HTML page of a batch, which needs no network.
 
-    Raises FileError without bokeh.
+    ``observation`` has the observations of the jobs' proofs, with the jobs' names. Raises FileError without bokeh.
     """
     parts = [f"<h1>{escape(short(title))}</h1>", f'<p class="said">{escape(_sentence(jobs, observation))}</p>']
     parts.append(findings_html(_findings(jobs, observation)))
@@ -51,7 +51,7 @@ def batch_page(title: str, jobs: Sequence[Job], observation: Sequence[Observatio
 
 
 def _drawn(observation: Sequence[Observation]) -> str:
-    """What is known of proofs that were seen."""
+    """Return the parts of the page about observed proofs."""
     lanes, whole = _lanes(observation), _whole(observation)
     by_worker = charts.time_line(list(dict.fromkeys(lanes)), _by_worker(observation, lanes), whole, whole[1])
     slow = sorted(observation, key=lambda one: -one.end)[:MOST_JOBS]
@@ -123,7 +123,7 @@ def _span(observation: Observation) -> Span:
 
 
 def _whole(observation: Sequence[Observation]) -> Span:
-    """From 0 to when the last job ended."""
+    """Return the time from 0 to the end of the last job."""
     began = min(one.began for one in observation)
     return 0.0, max(one.began + one.end for one in observation) - began
 
@@ -133,7 +133,7 @@ def _worker(observation: Observation) -> str:
 
 
 def _lanes(observation: Sequence[Observation]) -> list[str]:
-    """The lane of each: its worker's, or further ones of it where it makes several at once; in order of workers."""
+    """Return the lane of each job, in order of workers: its worker's, or another one for jobs in parallel."""
     ended: dict[str, list[float]] = {}
     lanes = {}
     for place in sorted(
@@ -160,7 +160,7 @@ def _by_worker(observation: Sequence[Observation], lanes: Sequence[str]) -> list
 
 
 def _bars(observation: Sequence[Observation]) -> list[str]:
-    """What the bars of jobs are called: further ones of a name have a number."""
+    """Return the names of the jobs' bars; repeated names get a number."""
     counts: dict[str, int] = {}
     names = []
     for name in (short(one.name) for one in observation):
@@ -182,7 +182,7 @@ def _by_round(observation: Sequence[Observation], names: Sequence[str]) -> list[
 
 
 def _sums(observation: Sequence[Observation]) -> dict[str, tuple[float, float, int]]:
-    """Of each round in all jobs: its seconds, its floor, and its tasks."""
+    """Return for each round the seconds, the lower bound and the tasks of all jobs."""
     sums: dict[str, tuple[float, float, int]] = {}
     for one in (one for observation in observation for one in observation.rounds):
         seconds, floor, tasks = sums.get(one.round, (0.0, 0.0, 0))
@@ -206,7 +206,7 @@ def _count(number: int) -> Cell:
 
 
 def _jobs(jobs: Sequence[Job], found: Mapping[str, Observation]) -> str:
-    """All jobs; what is not known of one, which was kept or failed, is left empty."""
+    """Return the table of all jobs; unknown values of existing or failed jobs are empty."""
     longest = max((one.end for one in found.values()), default=0.0) or 1.0
     rows = []
     for job in jobs:

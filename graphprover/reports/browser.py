@@ -1,11 +1,11 @@
-"""What a browser shows: a page in one file that needs no network, its colours by day and night, and tables to sort."""
+"""HTML for browsers: a page in one file that needs no network, colours for light and dark mode, and sortable tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-# Colours by name, light and dark. Text stands out from the paper by WCAG's level for text, the barrier by that for
-# graphics.
+# Colours by name, light and dark. Text has WCAG's contrast for text, the barrier WCAG's contrast
+# for graphics.
 PAPER = {
     "paper": ("#ffffff", "#12161c"),
     "band": ("#f4f6f8", "#1a2028"),
@@ -19,7 +19,7 @@ PAPER = {
 
 
 def colours(named: Mapping[str, tuple[str, str]]) -> str:
-    """A style that holds colours as variables, ``--ink`` for ``ink``, as day and night want them."""
+    """Return a style with the colours as variables, ``--ink`` for ``ink``, for light and dark mode."""
     day, night = ("".join(f"--{name}:{both[theme]};" for name, both in named.items()) for theme in (0, 1))
     return f":root{{color-scheme:light dark;{day}}}@media(prefers-color-scheme:dark){{:root{{{night}}}}}"
 
@@ -52,8 +52,8 @@ body{padding:0 .5rem;margin-top:.7rem}th,td{padding:.2rem .4rem}td:first-child{m
 """
 )
 
-# A click on a column's name sorts by it: numbers from the largest, text from the first letter, and the other way again.
-# Of a long table the first rows are shown, in whatever order, and the others on demand.
+# A click on a column's name sorts by it: numbers descending, text ascending; a second click reverses the order.
+# A long table shows its first rows, in any order, and the others on demand.
 SCRIPT = """
 for (const table of document.querySelectorAll("table")) table.tHead?.addEventListener("click", event => {
   const head = event.target.closest("th");
@@ -83,24 +83,24 @@ for (const table of document.querySelectorAll("table[data-most]")) {
 
 @dataclass(frozen=True)
 class Cell:
-    """What a table shows in a place."""
+    """A cell of a table."""
 
     text: str
-    by: float | str  # what it is sorted by; numbers stand on the right
-    beside: str = ""  # written small after it
-    part: float | None = None  # of the whole, which a bar behind it shows
-    title: str = ""  # what pointing at it says
+    by: float | str  # sort key; numbers are aligned right
+    beside: str = ""  # small text after it
+    part: float | None = None  # share of the whole, shown as a bar behind it
+    title: str = ""  # tooltip
 
 
 def label(text: str, title: str = "") -> Cell:
-    """A cell of text."""
+    """Return a cell of text."""
     return Cell(text, text, title=title)
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Cell]], most: int = 0) -> str:
-    """A table that scrolls inside itself; of more than ``most`` rows, unless 0, these are shown first.
+    """Return a scrolling table; of more than ``most`` rows, unless 0, only these are shown at first.
 
-    Without ``heads`` it cannot be sorted.
+    Without ``heads`` it is not sortable.
     """
     body = list(rows)
     left = {
@@ -125,7 +125,7 @@ def _cell(cell: Cell, left: bool) -> str:
 
 
 def page(title: str, body: str, style: str = "") -> str:
-    """A whole page; ``body`` and ``style`` are HTML and CSS, the title is text."""
+    """Return a page; ``body`` and ``style`` are HTML and CSS, the title is text."""
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title><style>{STYLE}{style}</style></head><body>

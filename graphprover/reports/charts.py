@@ -1,6 +1,6 @@
-"""What is to be zoomed and pointed at, drawn by bokeh: time lines of boxes in lanes, and memory over time.
+"""Interactive charts drawn by bokeh: time lines of boxes in lanes, and memory over time.
 
-A chart is a list of boxes or lines here, and bokeh's model only inside; its colours are those of the page.
+A chart is given as boxes or lines; bokeh's model is internal. Its colours are the page's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ from graphprover.runtime.files import FileError
 if TYPE_CHECKING:
     from bokeh.models import Plot
 
-ROW = 28  # pixels: of a lane
-MOST_HEIGHT = 1600  # pixels: of a chart
+ROW = 28  # pixels: height of a lane
+MOST_HEIGHT = 1600  # pixels: height of a chart
 
-# Of rounds, by their column in the plan's picture; a tree and the transcript are in several. By day and by night the
-# same: they stand out from both papers.
+# Of rounds, by their column in the plan's picture; trees and the transcript are in several. The same in light and dark
+# mode: they contrast with both backgrounds.
 COLOURS = {
     "traces": "#7b838d",
     "commit": "#2a78c4",
@@ -29,7 +29,7 @@ COLOURS = {
     "FRI": "#168a9b",
     "queries": "#937030",
 }
-OTHER = "#8a8f98"  # the colour of what is of no round
+OTHER = "#8a8f98"  # of anything outside of the rounds
 
 # Inside of bokeh's canvas and around it.
 _STYLE = """
@@ -44,19 +44,19 @@ _STYLE = """
 
 @dataclass(frozen=True)
 class Box:
-    """What took some time in a lane."""
+    """A span of time in a lane."""
 
     lane: str
     start: float  # seconds
     end: float
     colour: str
-    title: str  # what pointing at it says, in lines
+    title: str  # tooltip, in lines
     faint: bool = False
 
 
 @dataclass(frozen=True)
 class Line:
-    """A quantity over time, which keeps its value until the next point; a single value is of all times."""
+    """A quantity over time, constant until the next point; a single value holds for all times."""
 
     name: str
     points: Sequence[tuple[float, float]]  # seconds, and the value
@@ -65,7 +65,7 @@ class Line:
 
 
 def time_line(lanes: Sequence[str], boxes: Sequence[Box], span: tuple[float, float], end: float) -> "Plot":
-    """Boxes in lanes from 0 s to ``end``, at first what is in ``span``."""
+    """Return a chart of boxes in lanes from 0 s to ``end``, showing ``span`` at first."""
     _needed()
     from bokeh.models import ColumnDataSource, FactorRange, HoverTool
     from bokeh.plotting import figure
@@ -105,7 +105,7 @@ def time_line(lanes: Sequence[str], boxes: Sequence[Box], span: tuple[float, flo
 
 
 def lines(found: Sequence[Line], unit: str, beside: "Plot") -> "Plot":
-    """Lines over the same times as another chart, which zoom together; ``unit`` is that of the values."""
+    """Return a chart of lines that shares the time axis and zoom of another chart; ``unit`` is the values' unit."""
     _needed()
     from bokeh.models import NumeralTickFormatter
     from bokeh.plotting import figure
@@ -127,7 +127,7 @@ def lines(found: Sequence[Line], unit: str, beside: "Plot") -> "Plot":
 
 
 def embedded(plots: Mapping[str, "Plot"]) -> tuple[str, dict[str, str]]:
-    """The scripts of a page with these charts, bokeh's own among them, and the HTML of each."""
+    """Return the scripts of a page with these charts, bokeh's own among them, and the HTML of each chart."""
     from bokeh.document import Document
     from bokeh.embed import components
     from bokeh.io.doc import patch_curdoc
@@ -135,15 +135,15 @@ def embedded(plots: Mapping[str, "Plot"]) -> tuple[str, dict[str, str]]:
 
     library = Resources(mode="inline", components=["bokeh"], log_level="error").render_js()
     own = Document()
-    with patch_curdoc(own):  # else it is one of the dashboard, which has ended, where a cluster ran in this process
+    with patch_curdoc(own):  # else it is the document of an ended dashboard, after a local cluster in this process
         script, divs = components(plots)
-    # Charts are drawn on canvases, which learn of another theme only by being drawn again.
+    # Charts are drawn on canvases, which show another theme only after a redraw.
     again = "matchMedia('(prefers-color-scheme:dark)').addEventListener('change',()=>location.reload());"
     return f"{library}\n{script}\n<script>{again}</script>", divs
 
 
 def _needed() -> None:
-    """Raises FileError without bokeh."""
+    """Raise FileError without bokeh."""
     try:
         import bokeh.plotting  # noqa: F401
     except ModuleNotFoundError as error:
@@ -153,7 +153,7 @@ def _needed() -> None:
 
 
 def _common(span: tuple[float, float], end: float) -> dict[str, Any]:
-    """What all charts are: as wide as the page, with tools that leave the page its wheel."""
+    """Return the common properties of charts: as wide as the page, with tools that do not capture the mouse wheel."""
     from bokeh.models import BoxZoomTool, InlineStyleSheet, PanTool, Range1d, ResetTool, WheelZoomTool
 
     wheel, drag = WheelZoomTool(dimensions="width", modifiers="ctrl"), BoxZoomTool(dimensions="width")

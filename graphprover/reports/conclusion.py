@@ -1,4 +1,4 @@
-"""What to conclude from a proof that was seen: what is slowest, what bounds it, and how far it is from its floor."""
+"""Conclusions about an observed proof: its slowest parts, its limits, and its times over their lower bounds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.rounds import HOST, STARVED, Round
 
 SLOWEST_PART, SLOWEST_SHARD, BOUND = "slowest in it", "slowest shard", "bound by"
-MODELLED = "≈"  # before a figure that is modelled
+MODELLED = "≈"  # marks a modelled figure
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One conclusion: its name, the figure, and what else is to be said."""
+    """A conclusion: its name, its figure, and a remark."""
 
     name: str
     figure: str
@@ -23,12 +23,12 @@ class Finding:
 
 
 def slowest(observation: Observation) -> Round | None:
-    """The round in which tasks ran for the longest; None without tasks."""
+    """Return the round with the most seconds; None without tasks."""
     return max(observation.rounds, key=lambda one: one.seconds, default=None)
 
 
 def findings(observation: Observation) -> list[Finding]:
-    """All of them, the most important first."""
+    """Return all conclusions, the most important first."""
     proving, worst = observation.proving, slowest(observation)
     found = [
         Finding(
@@ -71,7 +71,7 @@ def findings(observation: Observation) -> list[Finding]:
 
 
 def sentence(observation: Observation) -> str:
-    """The same in words, as far as it is about time."""
+    """Return the conclusions about time as text."""
     by_name = {one.name: one for one in findings(observation)}
     whole, worst = by_name["whole time"], slowest(observation)
     if worst is None:
@@ -89,7 +89,7 @@ def sentence(observation: Observation) -> str:
 
 
 def _slowest_part(observation: Observation, worst: Round) -> Finding:
-    """The slowest table of a round, or its slowest task where no task is a table's."""
+    """Return the slowest table of a round, or its slowest task if no task belongs to tables."""
     times = [one for one in observation.table_times if one.round == worst.round]
     task = max((task for task in observation.tasks if task.round == worst.round), key=lambda task: task.device_seconds)
     longest = f"{time_text(task.device_seconds)}, {share_text(task.device_seconds, worst.seconds)} of the round"
@@ -133,7 +133,7 @@ def _slowest_shard(observation: Observation) -> Finding:
 
 
 def _longest_wait(observation: Observation) -> Finding:
-    """Of the workers, for the challenge that all shards share."""
+    """Return the longest wait of a worker for the joint challenge."""
     worker = max(observation.workers, key=lambda worker: worker.waited)
     beside = f"{worker.address}, from its last shard that commits to its first that is proved"
     return Finding("wait for the joint challenge", time_text(worker.waited), beside)
@@ -165,7 +165,7 @@ def _processor(found: Processor) -> Finding:
 
 
 def processor_text(found: Processor) -> str:
-    """What a process got of the host's processor, and what it lacked."""
+    """Return the used and lacked processor time as text."""
     said = [f"{time_text(found.used)} of processor in {time_text(found.seconds)} ({_cores(found)})"]
     if found.waited is not None:
         said.append(f"threads waited {time_text(found.waited)} for a core")
@@ -187,5 +187,5 @@ def _memory(observation: Observation) -> Finding:
 
 
 def ratio_text(ratio: float) -> str:
-    """How many times something is something else."""
+    """Return a ratio as text."""
     return f"{ratio:.1f} ×" if ratio < 100 else f"{ratio:,.0f} ×"

@@ -1,15 +1,15 @@
-"""How proofs, plans, statements, jobs and observations look in a notebook and at a prompt."""
+"""Proofs, plans, statements, jobs and observations in a notebook and at a prompt."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import islice
 
-MOST_ROWS = 64  # of a table; the rest is counted
-MOST_CHARACTERS = 48  # of a text that users have given
+MOST_ROWS = 64  # of a table; the others are counted
+MOST_CHARACTERS = 48  # of user-supplied text
 
 
 def html(title: str, facts: Mapping[str, object], rows: Iterable[Sequence[object]] = ()) -> str:
-    """A title, what is to be said by name, and a table whose first row names its columns. Everything is escaped."""
+    """Return a title, a list of facts, and a table whose first row has the column names, all escaped."""
     named = "".join(f"<br>{escape(name)}: {_text(value)}" for name, value in facts.items())
     return f"<div><b>{escape(title)}</b>{named}{_table(iter(rows))}</div>"
 

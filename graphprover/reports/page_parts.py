@@ -1,4 +1,4 @@
-"""What the pages of a proof and of a batch have in common."""
+"""Common parts of the pages of a proof and of a batch."""
 
 from collections.abc import Container, Iterable, Mapping
 from html import escape
@@ -10,7 +10,7 @@ from graphprover.reports.plan_svg import COLUMNS, share_text
 from graphprover.reports.plan_text import time_text
 from graphprover.telemetry.observation import Observation
 
-MOST = 19  # rows of a table that are shown at first
+MOST = 19  # rows of a table shown at first
 TEXT = 60  # characters of a name
 
 STYLE = """
@@ -29,12 +29,12 @@ overflow-wrap:anywhere}.findings small{font-size:.85rem}
 
 
 def group_of(round_: str) -> str:
-    """Which colour a round has: that of its column in the plan's picture, or its own where it is in several."""
+    """Return the colour group of a round: its column in the plan's picture, or its own name if it is in several."""
     return next((column.name for column in COLUMNS if round_ in column.rounds), round_)
 
 
 def groups(observation: Observation) -> dict[str, float]:
-    """Seconds in which tasks ran, by colour."""
+    """Return the seconds of running tasks by colour group."""
     found: dict[str, float] = {}
     for one in observation.rounds:
         found[group_of(one.round)] = found.get(group_of(one.round), 0.0) + one.seconds
@@ -42,23 +42,23 @@ def groups(observation: Observation) -> dict[str, float]:
 
 
 def legend(colours: Mapping[str, str]) -> str:
-    """What colours mean."""
+    """Return a legend of colours."""
     parts = (f'<li><i style="background:{colour}"></i>{escape(name)}</li>' for name, colour in colours.items())
     return f'<ul class="legend">{"".join(parts)}</ul>'
 
 
 def rounds_legend(names: Container[str]) -> str:
-    """Of rounds, of which these are there."""
+    """Return a legend of these groups of rounds."""
     return legend({name: colour for name, colour in COLOURS.items() if name in names})
 
 
 def short(text: str) -> str:
-    """A name that may be long."""
+    """Return a name, shortened."""
     return text if len(text) <= TEXT else f"{text[: TEXT - 1]}…"
 
 
 def findings_html(found: Iterable[Finding]) -> str:
-    """Conclusions side by side."""
+    """Return conclusions in columns."""
     parts = (
         f"<div><dt>{escape(one.name)}</dt><dd>{escape(one.figure)}</dd><dd><small>{escape(one.beside)}</small></dd></div>"
         for one in found
@@ -67,15 +67,15 @@ def findings_html(found: Iterable[Finding]) -> str:
 
 
 def seconds_cell(seconds: float, whole: float, mark: str = "") -> Cell:
-    """A time and its share of the whole."""
+    """Return a cell with a time and its share of the whole."""
     return Cell(f"{mark}{time_text(seconds)}", seconds, share_text(seconds, whole), seconds / whole if whole else 0.0)
 
 
 def ratio_cell(ratio: float | None) -> Cell:
-    """How many times its floor something took; empty for None."""
+    """Return a cell with a time over its lower bound; empty for None."""
     return Cell("", 0.0) if ratio is None else Cell(ratio_text(ratio), ratio)
 
 
 def floor_cell(seconds: float) -> Cell:
-    """A floor; empty for 0."""
+    """Return a cell with a lower bound; empty for 0."""
     return Cell(f"{MODELLED} {time_text(seconds)}" if seconds else "", seconds)

@@ -1,4 +1,4 @@
-"""A plan as a page: its picture, what each round takes, and all tasks in a table that a click sorts."""
+"""A plan as an HTML page: its picture, the cost of each round, and a sortable table of all tasks."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ COLUMNS = ("time", "share", "bound by", "multiplications", "butterflies", "Kecca
 
 
 def plan_html(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
-    """An HTML file that needs no network."""
+    """Return the HTML page of a plan, which needs no network; arguments as of `plan_svg`."""
     total = sum(assumed.roofline.modelled(task.cost).seconds for task in plan.tasks.values())
     rounds: dict[str, list[Cost]] = {}
     for task in plan.tasks.values():
@@ -30,7 +30,7 @@ def plan_html(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
 
 
 def by_round(rounds: Mapping[str, Sequence[Cost]], assumed: Assumed) -> str:
-    """A table of what each round takes, of the costs of its tasks."""
+    """Return a table of the cost of each round, from the costs of its tasks."""
     total = sum(assumed.roofline.modelled(cost).seconds for costs in rounds.values() for cost in costs)
     rows = (
         [label(of), Cell(str(len(costs)), len(costs)), *_costs(costs, assumed, total)] for of, costs in rounds.items()
@@ -39,7 +39,7 @@ def by_round(rounds: Mapping[str, Sequence[Cost]], assumed: Assumed) -> str:
 
 
 def _costs(costs: Sequence[Cost], assumed: Assumed, total: float) -> list[Cell]:
-    """What is said of one task, or of several together, which follow each other."""
+    """Return the cells of one task, or of several that run one after another."""
     times = [assumed.roofline.modelled(cost) for cost in costs]
     seconds, cost = sum(time.seconds for time in times), sum(costs, Cost())
     bound = max(times, key=lambda time: time.seconds).bound

@@ -13,12 +13,12 @@ from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIEN
 from graphprover.reports.browser import PAPER, colours
 from graphprover.reports.plan_text import bytes_text, count_text, time_text
 
-WIDTH, MARGIN, TOP = 1280, 20, 212  # of the picture; above its rows
-LABEL, SIZE, TOTAL = 170, 44, 72  # widths: of a row's name, of its height in rows, of its time
+WIDTH, MARGIN, TOP = 1280, 20, 212  # of the picture; height above its rows
+LABEL, SIZE, TOTAL = 170, 44, 72  # widths: of a row's name, its rows, its time
 ROW, BOX, GAP = 18, 11, 8  # heights: of a row, of a box, between groups of rows
-LEAST, NUMBER, SLIVER, HOLLOW = 80, 62, 1.5, 7  # widths: of a column, of a time beside boxes, of the least two boxes
-CHARACTER = 0.62  # of a font's size, that a character takes: above the average, so that texts do not meet
-SHOWN = 0.004  # of the whole time: the least whose number is written beside its boxes
+LEAST, NUMBER, SLIVER, HOLLOW = 80, 62, 1.5, 7  # widths: of a column, a time beside boxes, the two smallest boxes
+CHARACTER = 0.62  # width of a character over the font's size: above the average, so that texts do not overlap
+SHOWN = 0.004  # least share of the whole time that is written beside boxes
 
 UNKNOWN = "not in the model"
 EXPLAINED = (
@@ -28,7 +28,7 @@ EXPLAINED = (
     "draws from the tasks on its left, tasks on its right wait for.",
 )
 
-# Colours that are told apart without red or green, and stand out from the paper, light and dark.
+# Colours for the colour-blind (no red or green), with contrast in light and dark mode.
 COLOURS = {
     BYTES: ("#0072b2", "#56b4e9"),
     MULTIPLICATIONS: ("#c65500", "#e69f00"),
@@ -39,13 +39,13 @@ COLOURS = {
 
 @dataclass(frozen=True)
 class Column:
-    """A round as it is drawn."""
+    """A column of the picture."""
 
     name: str
     rounds: tuple[str, ...]  # of its tasks
-    trees: tuple[str, ...] = ()  # the commitments that end it
-    steps: tuple[str, ...] = ()  # of the transcript, after it
-    draws: str = ""  # what they draw for the rounds to the right
+    trees: tuple[str, ...] = ()  # the commitments at its end
+    steps: tuple[str, ...] = ()  # of the transcript at its end
+    draws: str = ""  # challenges of these steps
 
 
 COLUMNS = (
@@ -66,8 +66,8 @@ COLUMNS = (
 )
 FRI = 6
 
-# The rows of tasks that are of all tables, by round: above those of the tables, and below, after a row for each layer
-# of FRI.
+# The rows of tasks of all tables together, by round: above the tables' rows, and below them after a row for each FRI
+# layer.
 HEIGHTS, END = "all heights", "end of the proof"
 ABOVE = {
     commit.TREE: "Merkle trees",
@@ -80,7 +80,7 @@ BELOW = {fri.FINAL: END, query.QUERY: END, query.PROOF: END, trace.SHARED: "shar
 
 
 def column_of(task: Task) -> int:
-    """Where a task is drawn. Raises StopIteration for a round that is in no column."""
+    """Return the column of a task. Raises StopIteration for a round without a column."""
     if task.round == commit.TREE:
         return next(number for number, column in enumerate(COLUMNS) if task.name in column.trees)
     if task.round == transcript.TRANSCRIPT:
@@ -90,7 +90,7 @@ def column_of(task: Task) -> int:
 
 @dataclass(frozen=True)
 class Box:
-    """A task, or what one table has of it."""
+    """A task, or a table's share of it."""
 
     seconds: float
     bound: str  # of `roofline.BOUNDS`, or empty
@@ -99,7 +99,7 @@ class Box:
 
 @dataclass
 class Row:
-    """The boxes of a table, or of one kind of tasks that are of all tables."""
+    """The boxes of a table, or of one kind of tasks of all tables."""
 
     name: str
     size: str = ""
@@ -154,7 +154,7 @@ def plan_svg(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
 
 
 def _rows(plan: Plan, assumed: Assumed) -> list[list[Row]]:
-    """Those above, those of tables, slowest first, and those below."""
+    """Return three groups of rows: above, the tables' (slowest first), and below."""
     layout = plan.layout
     tables = []
     for table, (air, log_height) in enumerate(zip(layout.tables, layout.log_heights, strict=True)):
@@ -207,17 +207,19 @@ def _details(of: str, cost: Cost, seconds: float, bound: str, total: float, afte
 
 @dataclass(frozen=True)
 class Frame:
-    """Where things are."""
+    """The geometry of the picture."""
 
     total: float  # seconds of the whole
-    scale: float  # of boxes, the same everywhere: units a second
-    lefts: Sequence[float]  # of the columns, and where the last one ends
+    scale: float  # of boxes, the same everywhere: units for each second
+    lefts: Sequence[float]  # of the columns, and the right end of the last
 
     def width(self, box: Box) -> float:
         return max(SLIVER, self.scale * box.seconds) if box.seconds else HOLLOW
 
     def drawn(self, boxes: Sequence[Box]) -> list[Box]:
-        """Those of one cell, of which all slivers are one, and all that the model knows nothing of."""
+        """Return the boxes of a cell, with all slivers merged into one box, and all boxes without a model into
+        another.
+        """
         wide = [box for box in boxes if self.scale * box.seconds >= SLIVER]
         slivers = [box for box in boxes if 0 < self.scale * box.seconds < SLIVER]
         return [*wide, *_together(slivers), *_together([box for box in boxes if not box.seconds])]
@@ -232,7 +234,7 @@ def _together(boxes: Sequence[Box]) -> Sequence[Box]:
 
 
 def _frame(rows: Sequence[Row]) -> Frame:
-    """The largest scale for which there is room."""
+    """Return the largest scale that fits."""
     first, total = MARGIN + LABEL + SIZE, sum(row.seconds for row in rows)
     room = WIDTH - MARGIN - TOTAL - first
 
@@ -252,7 +254,7 @@ def _frame(rows: Sequence[Row]) -> Frame:
 
 
 def _legend(y: float) -> Iterator[str]:
-    """What colours and lines mean."""
+    """Draw the legend of colours and lines."""
     x = float(MARGIN)
     for name, kind in [*((f"bound by {bound}", bound) for bound in BOUNDS), (UNKNOWN, "")]:
         yield _box(x, y, 12, kind)
@@ -265,7 +267,7 @@ def _legend(y: float) -> Iterator[str]:
 
 
 def _head(rows: Sequence[Row], frame: Frame, bottom: float) -> Iterator[str]:
-    """The names of the columns, their times, what binds them, and the lines between them."""
+    """Draw the columns' names, times and limits, and the lines between them."""
     for number, column in enumerate(COLUMNS):
         left, right = frame.lefts[number : number + 2]
         boxes = [box for row in rows for box in row.cells[number]]
@@ -301,7 +303,7 @@ def _row(row: Row, top: float, frame: Frame) -> Iterator[str]:
 
 
 def _cell(boxes: Sequence[Box], left: float, top: float, frame: Frame) -> Iterator[str]:
-    """The boxes of one row in one column, one after another, and their time."""
+    """Draw the boxes of one row in one column, one after another, and their time."""
     x, y = left, top + (ROW - BOX) / 2
     for box in frame.drawn(boxes):
         width = frame.width(box)
@@ -333,7 +335,7 @@ def cut(text: str, width: float, size: int) -> str:
 
 
 def share_text(seconds: float, total: float) -> str:
-    """A part of the whole, for people."""
+    """Return a share of the whole as text."""
     share = 100 * seconds / total if total else 0.0
     return f"{share:.0f} %" if share >= 10 or not share else f"{share:.1f} %" if share >= 0.1 else "< 0.1 %"
 
@@ -346,6 +348,6 @@ STYLE = (
     ".plan .band{fill:var(--band)}.plan .line{stroke:var(--line)}"
     ".plan .barrier{stroke:var(--barrier);stroke-width:2;stroke-dasharray:5 3}"
     ".plan .unknown{fill:none;stroke:var(--barrier);pointer-events:all}"
-    ".plan [class^=k]{stroke:transparent;stroke-width:5;pointer-events:all}"  # so that a pointer finds the narrow ones
+    ".plan [class^=k]{stroke:transparent;stroke-width:5;pointer-events:all}"  # widens the hit area of narrow boxes
      + "".join(f".plan .k{number}{{fill:var(--k{number})}}" for number in range(len(BOUNDS)))
 )

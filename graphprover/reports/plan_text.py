@@ -1,4 +1,4 @@
-"""A plan as text: the rows of a table, and figures for people."""
+"""A plan as text: rows of tables, and figures with units."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from graphprover.graphs.rounds.transcript import TRANSCRIPT
 
 
 def plan_rows(plan: Plan) -> list[tuple[str, ...]]:
-    """The names of the columns, then a row a task: operations, bytes, and the rounds it waits for; then the totals."""
+    """Return the column names, a row for each task (operations, bytes, rounds it waits for), and the totals."""
     rows: list[tuple[str, ...]] = [
         ("round", "name", "multiply", "butterfly", "Keccak-f", "result", "scratch", "depends on")
     ]
@@ -22,12 +22,12 @@ def plan_rows(plan: Plan) -> list[tuple[str, ...]]:
 
 
 def peak_text(plan: Plan, threads: int) -> str:
-    """The most memory that the proof takes, with so many tasks side by side."""
+    """Return the peak memory of the proof, with ``threads`` tasks in parallel."""
     return f"peak memory beyond the traces: {bytes_text(plan.peak_bytes(threads))}"
 
 
 def rates_rows(rates: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """The names of the columns, then a row a rate: what a proof is expected to be at it, and to take."""
+    """Return the column names and a row for each rate: the expected size, time and memory of a proof."""
     rows: list[tuple[str, ...]] = [("rate", "queries", "proof", "least time", "expected", "peak memory")]
     for found in rates:
         size, peak = bytes_text(found["bytes"]), bytes_text(found["peak_bytes"])
@@ -37,7 +37,9 @@ def rates_rows(rates: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def shards_rows(plans: Mapping[Keep, ShardsPlan]) -> list[tuple[str, ...]]:
-    """A row a shard: what it is, what it costs once, its own peak, and what stays of it by what is kept."""
+    """Return the column names and a row for each shard: size, cost, own peak, and bytes cached at each level of
+    `Keep`.
+    """
     rows: list[tuple[str, ...]] = [
         ("shard", "tables", "rows", "multiply", "butterfly", "Keccak-f", "peak", "trees", "+ traces", "+ extensions")
     ]
@@ -51,13 +53,13 @@ def shards_rows(plans: Mapping[Keep, ShardsPlan]) -> list[tuple[str, ...]]:
 
 
 def shards_peak_text(plans: Mapping[Keep, ShardsPlan]) -> str:
-    """The most memory that the proof takes in shards, by what is kept."""
+    """Return the least and the greatest peak memory of the sharded proof, by the cached values."""
     least, most = (bytes_text(plans[keep].peak.bytes) for keep in (Keep.NOTHING, Keep.ALL))
     return f"peak memory beyond the traces: {least} without cached shards, {most} with all cached"
 
 
 def _rounds(plan: Plan, task: Task) -> Iterable[str]:
-    """The rounds of what a task needs, each once."""
+    """Return the rounds that a task depends on, each once."""
     return dict.fromkeys(
         f"{needed.round} {needed.name}" if needed.round == TRANSCRIPT else needed.round
         for needed in (plan.tasks[key] for key in task.needs)
@@ -71,17 +73,17 @@ def _row(task: Task, after: str) -> tuple[str, ...]:
 
 
 def count_text(value: int) -> str:
-    """Operations for people."""
+    """Return a number of operations with a unit."""
     return _scaled(value, 1000, ("", " k", " M", " G", " T")) if value else "-"
 
 
 def bytes_text(value: int) -> str:
-    """Bytes for people."""
+    """Return bytes with a unit."""
     return _scaled(value, 1024, (" B", " KiB", " MiB", " GiB", " TiB")) if value else "-"
 
 
 def time_text(seconds: float) -> str:
-    """Seconds for people, with three digits."""
+    """Return seconds with a unit and three digits."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:#.3g}".rstrip(".") + f" {unit}"

@@ -1,4 +1,4 @@
-"""The page of one proof: what to conclude, then times, rounds, tables, memory, security and size."""
+"""The page of one proof: conclusions, then times, rounds, tables, memory, security and size."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -25,7 +25,7 @@ from graphprover.telemetry.model import Machine, ObservedTask
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.rounds import Round
 
-# The stages of a shard: how their lane shows them.
+# Styles of a shard's stages in their lane.
 PREPARE, WAIT, COMMIT, PROVE, VERIFY = "prepare", "wait", "commit", "prove", "verify"
 SAYS = {
     PREPARE: "is cut out of the run",
@@ -44,7 +44,7 @@ PARTS = {
 
 
 def proof_page(observation: Observation) -> str:
-    """An HTML file that needs no network. Raises FileError without bokeh."""
+    """Return the HTML page of a proof, which needs no network. Raises FileError without bokeh."""
     line = _time_line(observation)
     script, drawn = charts.embedded(
         {"times": line, "memory": charts.lines(_memory(observation), _unit(observation)[0], line)}
@@ -91,7 +91,7 @@ over its tasks.</p>
 
 
 def facts(rows: Iterable[tuple[str, object]]) -> str:
-    """Names and what they are."""
+    """Return a table of names and values."""
     return table((), [(label(text), label(str(value))) for text, value in rows])
 
 
@@ -113,7 +113,7 @@ def _on_gpu(observation: Observation) -> bool:
 
 
 def _hardware(machine: Machine) -> str:
-    """What a proof is made on."""
+    """Return the hardware of a proof."""
     return machine.gpu or f"{machine.threads} thread{'s' * (machine.threads > 1)} of {machine.cpu}"
 
 
@@ -149,7 +149,7 @@ def _gpu_lane(observation: Observation, task: ObservedTask) -> str:
 
 
 def _device_text(observation: Observation) -> str:
-    """What bounds a round."""
+    """Return the explanation of the limits of a round."""
     return f"The host is Python; the device is {'the GPU' if _on_gpu(observation) else 'what compiled kernels do'}."
 
 
@@ -162,7 +162,7 @@ def _lanes_text(observation: Observation) -> str:
 
 
 def _details(observation: Observation, task: ObservedTask) -> str:
-    """What pointing at a task says."""
+    """Return the tooltip of a task."""
     planned, shard = task.planned, "" if task.shard is None else f", shard {task.shard}"
     said = [
         f"{task.round} of {short(task.name)}{shard}",
@@ -185,7 +185,7 @@ def _unit(observation: Observation) -> tuple[str, int]:
 
 
 def _memory(observation: Observation) -> list[charts.Line]:
-    """What was held after each task, what the plan says of that, and the peaks of both."""
+    """Return the lines of held and planned memory after each task, and of their peaks."""
     _, unit = _unit(observation)
     tasks, before = sorted(_tasks_of_most(observation), key=lambda task: task.device_end), observation.memory.before
     measured, planned = charts.COLOURS["commit"], charts.COLOURS["lookups"]
@@ -199,19 +199,18 @@ def _memory(observation: Observation) -> list[charts.Line]:
 
 
 def _tasks_of_most(observation: Observation) -> Sequence[ObservedTask]:
-    """The tasks that the memory is of: of several workers, those of the one that held most."""
+    """Return the tasks of the memory chart: of the worker with the highest peak, if there are several."""
     most = [worker.threads for worker in observation.workers if worker.memory == observation.memory][:1]
     return [task for task in observation.tasks if task.thread in most[0]] if most else observation.tasks
 
 
 def _waits_here(observation: Observation) -> bool:
-    """Whether the shards wait on one device."""
+    """Return whether the shards wait on one device."""
     return bool(observation.shards) and not observation.workers
 
 
 def _kept(observation: Observation, unit: int) -> list[tuple[float, float]]:
-    """What the plan says is held of shards that wait, above what was held before, from when each has committed to when
-    it is to be proved."""
+    """Return the planned bytes of waiting shards, beyond those before the proof, between each shard's two tasks."""
     changes = [
         (stage.end, shard.kept) for shard in observation.shards for stage in shard.stages if stage.name == COMMIT
     ]
@@ -250,7 +249,7 @@ def _memory_legend(observation: Observation) -> str:
 
 
 def _workers(observation: Observation) -> str:
-    """Who made the shards, what of its memory that took, and how well its clock is known."""
+    """Return the table of workers: their shards, memory and clock errors."""
     rows = []
     for worker in observation.workers:
         memory, machine = worker.memory, worker.machine
@@ -286,7 +285,7 @@ before its cause, and ± is how far it may still be off. The memory chart is of 
 
 
 def _shards(observation: Observation) -> str:
-    """Each shard, and what it took of each round."""
+    """Return the table of shards with the time of each round."""
     of_shards = [{one.round: one for one in rounds} for rounds in observation.rounds_of_shards]
     whole = sum(shard.seconds() for shard in observation.shards)
     stages = list(dict.fromkeys(stage.name for stage in observation.shards[0].stages))

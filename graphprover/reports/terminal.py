@@ -1,4 +1,4 @@
-"""What rich draws: the tables of a report in a terminal, and bars of proofs that are being made."""
+"""Terminal output drawn by rich: tables of reports, and progress bars."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,8 +12,8 @@ from rich.text import Text
 
 from graphprover.reports.section import Section
 
-TEXT, BAR = 8, 30  # characters: to which a column of text is cut, and of a bar
-SPEED_SECONDS = 3600.0  # over which a batch's speed is measured: a proof may take minutes
+TEXT, BAR = 8, 30  # characters: most of a text column, and of a bar
+SPEED_SECONDS = 3600.0  # seconds over which a batch's speed is measured: a proof may take minutes
 
 
 def draw(section: Section, stream: TextIO) -> None:
@@ -40,9 +40,9 @@ def draw(section: Section, stream: TextIO) -> None:
 
 @contextmanager
 def bar() -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on stderr that follows what it is told, as `graphprover.prove` tells; nothing where that is a file."""
+    """Show a progress bar on stderr, fed by the ``progress`` of `graphprover.prove`; nothing if stderr is a file."""
     console = Console(stderr=True)
-    # Only the name of what runs may be cut: it changes all the time, and nothing else should move.
+    # Only the name of the running task may be cut: it changes constantly, and nothing else should move.
     columns = (
         BarColumn(BAR, table_column=Column(min_width=BAR)),
         MofNCompleteColumn(table_column=Column(min_width=9, no_wrap=True, justify="right")),
@@ -57,9 +57,9 @@ def bar() -> Iterator[Callable[[int, int, str], None]]:
 
 @contextmanager
 def batch_bar(total: int) -> Iterator[Callable[[int, int, int, str], None]]:
-    """A bar on stderr that follows a batch: told how many proofs are made, were there, and failed, and what runs.
+    """Show a progress bar of a batch on stderr: proofs that are made, existing and failed, and the running ones.
 
-    What is printed to stderr meanwhile appears above it. The time left goes by the proofs that are made.
+    Other output to stderr appears above it. The remaining time is estimated from the finished proofs.
     """
     columns = (
         BarColumn(BAR, table_column=Column(min_width=BAR)),

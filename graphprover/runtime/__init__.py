@@ -1,1 +1,1 @@
-"""What a process needs beside proofs: files, settings, signals, and the cache of compiled kernels."""
+"""Process services: files, settings, signals, and the cache of compiled kernels."""

@@ -1,4 +1,4 @@
-"""Files that a process keeps for the next: each behind a digest of itself, as what it holds is used as it is."""
+"""Cache files shared between processes, each with a SHA-256 checksum because the contents are trusted."""
 
 import hashlib
 import logging
@@ -6,17 +6,17 @@ from pathlib import Path
 
 from graphprover.runtime.files import write
 
-_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
+_log = logging.getLogger(__name__)  # without a configured handler, warnings go to stderr
 _DIGEST_BYTES = 32
 
 
 def save(path: Path, data: bytes) -> None:
-    """Write a file that `load` reads; raises FileError."""
+    """Write a file for `load`; raises FileError."""
     write(path, hashlib.sha256(data).digest() + data, synced=False)
 
 
 def load(path: Path) -> bytes | None:
-    """What was kept in a file; None if it is not there, or is damaged: then it is removed, and a line says so."""
+    """Return the contents of a file; None if it is missing or damaged. A damaged file is removed with a warning."""
     try:
         data = path.read_bytes()
     except OSError:

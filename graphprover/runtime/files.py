@@ -1,4 +1,4 @@
-"""Proof files: read with a bound, written whole or not at all. ``-`` is standard input or output."""
+"""Proof files: reads are bounded, writes are atomic. ``-`` is standard input or output."""
 
 import errno
 import hashlib
@@ -15,27 +15,27 @@ from pathlib import Path
 from typing import IO
 
 MAX_PROOF_BYTES = 256 << 20  # a hundred times a usual proof
-SHARDS_MAGIC = b"graphprover pieces\x01"  # a sharded proof begins with it
-MAX_SHARDS_BYTES = 8 << 30  # of one: as many shards as there may be, of twice the usual bytes
+SHARDS_MAGIC = b"graphprover pieces\x01"  # the first bytes of a sharded proof
+MAX_SHARDS_BYTES = 8 << 30  # of a sharded proof: the most shards, each twice its usual size
 
-SAME_WORK = 60.0  # seconds: a kernel of a GPU compiles in fewer
+SAME_WORK = 60.0  # seconds; the slowest GPU kernel compiles faster
 
-# What to do if the folder for locks and ledgers cannot be taken.
+# Advice for an unusable folder for locks and ledgers.
 ANOTHER_FOLDER = "mend or remove it, or set XDG_RUNTIME_DIR to a local folder of your own that has mode 700"
 
 STREAM = Path("-")  # standard input where a file is read, standard output where one is written
 
-_MARGIN = 1.05  # of the bytes that are expected of a proof, which are a few percent more or fewer
+_MARGIN = 1.05  # expected proof sizes are accurate to a few percent
 
 _unfinished: set[Path] = set()  # temporary files and folders
 
 
 class FileError(Exception):
-    """A file that cannot be read or written; says which and why."""
+    """A file that cannot be read or written; the message names it and the reason."""
 
 
 def read_input(path: Path) -> bytes:
-    """The contents of a file; raises FileError."""
+    """Return the contents of a file; raises FileError."""
     try:
         return sys.stdin.buffer.read() if path == STREAM else path.read_bytes()
     except OSError as error:
@@ -43,9 +43,9 @@ def read_input(path: Path) -> bytes:
 
 
 def read_proof(path: Path) -> bytes:
-    """The contents of a proof file, whatever its size claims to be; raises FileError.
+    """Return the contents of a proof file; raises FileError.
 
-    At most MAX_PROOF_BYTES, of a sharded proof MAX_SHARDS_BYTES.
+    Reads at most MAX_PROOF_BYTES, or MAX_SHARDS_BYTES of a sharded proof, whatever size the file has.
     """
     try:
         with nullcontext(sys.stdin.buffer) if path == STREAM else path.open("rb") as file:
@@ -61,14 +61,14 @@ def read_proof(path: Path) -> bytes:
 
 
 def check_writable(path: Path) -> None:
-    """Raise FileError where `write` would fail, before there is anything to write."""
+    """Raise FileError if `write` would fail, before there is anything to write."""
     if path == STREAM:
         return
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise FileError(f"{path}: exists and is not a regular file")
     except (FileNotFoundError, NotADirectoryError):
-        pass  # which its folder decides
+        pass  # its folder decides
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error
     try:
@@ -79,9 +79,9 @@ def check_writable(path: Path) -> None:
 
 
 def check_room(path: Path, size: int) -> None:
-    """Raise FileError unless the file system of ``path`` has room for a file of about ``size`` bytes, with a margin.
+    """Raise FileError unless the file system of ``path`` has room for about ``size`` bytes, with a margin.
 
-    A file that is there already does not count: it is replaced only after the new one is whole.
+    An existing file does not count as free space: it is replaced only after the new one is complete.
     """
     if path == STREAM:
         return
@@ -90,7 +90,7 @@ def check_room(path: Path, size: int) -> None:
         found = shutil.disk_usage(folder)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error
-    if found.total and found.free < needed:  # some file systems count nothing, and say 0 of 0
+    if found.total and found.free < needed:  # some file systems report 0 of 0
         raise FileError(
             f"{path}: needs about {needed / 1e6:,.2f} MB, and {found.free / 1e6:,.2f} MB are free in {folder}: free "
             "space there or choose another output"
@@ -98,7 +98,7 @@ def check_room(path: Path, size: int) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder where there is none; raises FileError."""
+    """Make a folder unless it exists; raises FileError."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -106,10 +106,16 @@ def make_folder(path: Path) -> None:
 
 
 def write(path: Path, data: bytes, *, synced: bool = True) -> None:
-    """Replace ``path`` by ``data`` at once: whatever interrupts it, the old file or the new one is there, whole.
+    """Replace ``path`` by ``data`` atomically: after an interruption the old file or the new one is there, complete.
 
-    Unless it is ``synced``, which takes milliseconds, a host that fails may leave it damaged. Raises FileError;
-    BrokenPipeError where nobody reads standard output any more.
+    Args:
+        path: The file; ``-`` is standard output.
+        data: The contents.
+        synced: Whether to wait for the disk, a few milliseconds. Otherwise a crash of the host may damage the file.
+
+    Raises:
+        FileError: The file cannot be written.
+        BrokenPipeError: The reader of standard output has closed it.
     """
     if path == STREAM:
         _write_stdout(data)
@@ -141,7 +147,7 @@ def _write_stdout(data: bytes) -> None:
 
 
 def drop_stdout() -> None:
-    """Send the unwritten rest of standard output to /dev/null: the interpreter would try again, with a traceback."""
+    """Redirect standard output to /dev/null, or the interpreter would flush it again at exit and print a traceback."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -151,16 +157,16 @@ def resolved(path: Path) -> Path:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Make a folder with these files, or none of them if an error or a signal interrupts it.
+    """Make a folder with these files, or none of them after an error or a signal.
 
-    A folder that exists stays the same one, because a shell may be in it or a file system begin there.
+    An existing folder is not replaced: a shell may be in it, or it may be a mount point.
 
     Args:
-        folder: Where to; one that exists must be empty.
-        files: The contents by name. A name may have folders in it.
+        folder: The folder; an existing one must be empty.
+        files: The contents by name. A name may contain folders.
 
     Raises:
-        FileError: The folder holds something or cannot be written.
+        FileError: The folder is not empty or cannot be written.
     """
     target = resolved(folder)
     try:
@@ -180,7 +186,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files to a folder, which is made if there is none."""
+    """Write files to a folder; create it if necessary."""
     for name, data in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
@@ -192,7 +198,7 @@ def _temporary_name() -> str:
 
 @contextmanager
 def _removed_unless_whole(*paths: Path) -> Iterator[None]:
-    """Remove new files and folders if what makes them is interrupted, by an exception or a signal."""
+    """Remove new files and folders if the block is interrupted by an exception or a signal."""
     _unfinished.update(paths)
     try:
         yield
@@ -205,13 +211,13 @@ def _removed_unless_whole(*paths: Path) -> Iterator[None]:
 
 
 def remove_unfinished() -> None:
-    """Remove what `write` and `write_folder` have begun to write, for a process that ends at once."""
+    """Remove the unfinished output of `write` and `write_folder`, before a process exits at once."""
     for path in list(_unfinished):
         _remove(path)
 
 
 def _remove(path: Path) -> None:
-    """Remove a file, or a folder with all that is in it, if there is one."""
+    """Remove a file, or a folder with its contents, if it exists."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -226,16 +232,16 @@ def _not_written(path: Path, error: OSError) -> FileError:
 
 
 def _folder_of(path: Path) -> Path:
-    """Return the folder, by its whole name, whose file system a path is or will be on."""
+    """Return the absolute folder of a path, for its file system."""
     path = resolved(path)
     return path if path.is_dir() else path.parent
 
 
 def private_folder() -> Path:
-    """Return a folder of this user's own, for files that may be gone after the next start of the host.
+    """Return this user's private folder for files that need not survive a restart of the host.
 
-    It is in XDG_RUNTIME_DIR if that is this user's own, else in the folder for temporary files. What is in it is
-    trusted, so a folder that others can enter is not taken, nor one that they have made. Raises FileError.
+    It is in XDG_RUNTIME_DIR if this user owns that, else in the folder for temporary files. Its contents are
+    trusted, so folders that others own or can enter are refused. Raises FileError.
     """
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or os.devnull)
     parent = Path(os.environ.get("TMPDIR") or "/tmp") if _foreign(runtime) else runtime
@@ -252,7 +258,7 @@ def private_folder() -> Path:
 
 
 def _foreign(folder: Path) -> str:
-    """Why a folder is not this user's own; nothing if it is."""
+    """Return the reason that a folder is not private to this user; empty if it is private."""
     try:
         found = folder.lstat()
     except OSError as error:
@@ -266,9 +272,10 @@ def _foreign(folder: Path) -> str:
 
 @contextmanager
 def alone(work: str) -> Iterator[None]:
-    """While no other process of this user on this host does the same work; whoever waited finds it done.
+    """Run the block while no other process of this user on this host does the same work; later ones find it done.
 
-    Without a folder for locks nobody waits, nor for longer than `SAME_WORK`: who does it may have stopped.
+    Waits at most `SAME_WORK` seconds, because the other process may have stopped. Does not wait without a folder for
+    locks.
     """
     try:
         path = private_folder() / f"{hashlib.sha256(work.encode()).hexdigest()[:32]}.lock"
@@ -287,8 +294,8 @@ def alone(work: str) -> Iterator[None]:
 
 
 def locked(file: IO[str] | int) -> bool:
-    """Lock an open file, unless it is locked by way of another that is open; whether this one has the lock."""
-    import fcntl  # which only POSIX has, and only the prover needs
+    """Lock an open file, unless another open file description has the lock; return whether this one has it."""
+    import fcntl  # POSIX only, and only needed by the prover
 
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

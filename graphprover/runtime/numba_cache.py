@@ -1,11 +1,11 @@
-"""Compiling kernels by Numba, and keeping what it made for the next process, whatever happens to the files.
+"""Compiled Numba kernels, cached in files for later processes.
 
-A file holds one compiled signature (`graphprover.runtime.checked_file`); of a damaged one the kernel is compiled again.
-Files lie where Numba would have them: in ``NUMBA_CACHE_DIR``, beside the source, or in the user's cache; where none of
-these can be written, in a temporary folder that nobody else can write to. Those beside the source are read in any case,
-so that they can be installed for users who cannot write there.
+A file holds one compiled signature (`graphprover.runtime.checked_file`); a damaged one is recompiled. Files are in
+Numba's own places: ``NUMBA_CACHE_DIR``, beside the source, or the user's cache. If none is writable, they are in a
+private temporary folder. Files beside the source are always read, so they can be installed for users without write
+access.
 
-Rests on inner parts of Numba 0.68: its cache without its files.
+Depends on internals of Numba 0.68: its cache without its files.
 """
 
 import hashlib
@@ -32,17 +32,17 @@ from graphprover import __version__
 from graphprover.runtime.checked_file import load, save
 from graphprover.runtime.files import FileError, private_folder
 
-_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
+_log = logging.getLogger(__name__)  # without a configured handler, warnings go to stderr
 _SUFFIX = ".nbc"
 
-PROGRESS_SECONDS = 10.0  # between two messages about kernels that were compiled
+PROGRESS_SECONDS = 10.0  # between two progress messages
 
-made: list[tuple[str, float]] = []  # kernels compiled in this process, and the seconds that each took
-watchers: list[Callable[[str, float], None]] = []  # are told of each of them
+made: list[tuple[str, float]] = []  # kernels compiled in this process, with the seconds of each
+watchers: list[Callable[[str, float], None]] = []  # called after each compilation
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable], Any]:
-    """``numba.njit``, with this cache in place of Numba's."""
+    """Decorate like ``numba.njit``, with this cache in place of Numba's."""
 
     def decorate(function: Callable) -> Any:
         dispatcher = numba.njit(**options)(function)
@@ -53,12 +53,12 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable], Any]:
     return decorate
 
 
-intrinsic: Any = numba_intrinsic  # whose published type counts the typing context among a call's arguments
+intrinsic: Any = numba_intrinsic  # its published type counts the typing context among a call's arguments
 
 
 @intrinsic
 def call(_context: Any, _address: Any, _first: Any, _second: Any) -> Any:
-    """What the function of two int64 at an address gives, an int64: for compiled code."""
+    """Call the function int64(int64, int64) at an address, from compiled code."""
 
     def codegen(_context: Any, builder: Any, _signature: Any, operands: Any) -> Any:
         word = ir.IntType(64)
@@ -69,27 +69,27 @@ def call(_context: Any, _address: Any, _first: Any, _second: Any) -> Any:
 
 
 def is_compiled(kernel: Any) -> bool:
-    """Whether a kernel, which is cached, was compiled for any signature: in this process, or one that kept it."""
+    """Return whether a cached kernel has any compiled signature, in this process or in a file."""
     return bool(kernel.signatures) or kernel._cache.has_files()
 
 
 def all_saved() -> bool:
-    """Whether everything that was compiled is there for the next process."""
+    """Return whether everything compiled in this process is in files for later ones."""
     return "unsaved" not in _warned
 
 
 class _Temporary(InTreeCacheLocator):
-    """A temporary folder, where there is no other place. It says so when it is used."""
+    """The private temporary folder, used with a warning if no other place is writable."""
 
     def __init__(self, function: Callable, file: str) -> None:
         super().__init__(function, file)
         try:
             self._cache_path = str(private_folder() / self.get_suitable_cache_subpath(file))
-        except FileError:  # nothing is read; the reason comes from `ensure_cache_path`
+        except FileError:  # `ensure_cache_path` reports the reason
             self._cache_path = os.devnull
 
     def ensure_cache_path(self) -> None:
-        """Raises OSError, and FileError without a private folder."""
+        """Make the folder; raises OSError, and FileError without a private folder."""
         folder = private_folder()
         super().ensure_cache_path()
         _warn_once("temporary", f"compiled kernels are kept in {folder}, as no other place can be written to")
@@ -104,19 +104,19 @@ class _Impl(CompileResultCacheImpl):
 
 
 class _Progress:
-    """Messages about the kernels that this process compiles: one when it begins, then one every few seconds.
+    """Messages about the kernels that this process compiles: one at the start, then one every few seconds.
 
-    A process does not know which kernels it will need, so a message gives the number of those that could be compiled.
-    Watchers print a line for each kernel instead.
+    A process does not know which kernels it will need, so a message has the number of known kernels as an upper bound.
+    With watchers there are no messages: they print a line for each kernel.
     """
 
     def __init__(self) -> None:
-        self._began = 0.0  # when the first kernel was not found; 0 before
-        self._said = 0.0  # when the last message was logged
-        self.known = 0  # cached kernels of the modules that are imported
+        self._began = 0.0  # time of the first miss; 0 before
+        self._said = 0.0  # time of the last message
+        self.known = 0  # cached kernels in all imported modules
 
     def begin(self) -> None:
-        """Log that kernels are compiled, before the first one."""
+        """Log the start of compilation, before the first kernel."""
         if not self._began and not watchers:
             self._began = self._said = time.perf_counter()
             _warn_once(
@@ -124,7 +124,7 @@ class _Progress:
             )
 
     def compiled(self) -> None:
-        """Log how many kernels were compiled, if the last message is some seconds old."""
+        """Log the number of compiled kernels if the last message is some seconds old."""
         now = time.perf_counter()
         if self._began and not watchers and now - self._said > PROGRESS_SECONDS:
             self._said = now
@@ -136,7 +136,7 @@ _progress = _Progress()
 
 
 class KernelCache(FunctionCache):
-    """What is compiled of one function."""
+    """The cache of one function."""
 
     _impl_class = _Impl
 
@@ -148,14 +148,14 @@ class KernelCache(FunctionCache):
         stamp = numba.__version__, __version__, locator.get_source_stamp()
         self._cache_file: Any = _Files(list(folders), self._impl.filename_base, stamp)
         self._kernel = f"{function.__module__}.{function.__qualname__}".removeprefix("graphprover.")
-        self._missed = 0.0  # when it was not found
+        self._missed = 0.0  # time of the miss
 
     def has_files(self) -> bool:
-        """Whether any signature is there for this process."""
+        """Return whether there is a file of any signature."""
         return self._cache_file.any()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What was compiled for these types; None if nothing was."""
+        """Load the compiled code for these types; None if there is none."""
         found = super().load_overload(sig, target_context)
         if found is None:
             self._missed = time.perf_counter()
@@ -163,7 +163,7 @@ class KernelCache(FunctionCache):
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled; where that fails say so, once."""
+        """Save compiled code; warn once if that fails."""
         seconds = time.perf_counter() - self._missed
         made.append((self._kernel, seconds))
         _log.debug("%s compiled in %.1f s", self._kernel, seconds)
@@ -179,23 +179,23 @@ class KernelCache(FunctionCache):
 
 
 class _Files:
-    """The files of one function, one for each signature, in the first of ``folders``; others are read."""
+    """The files of one function, one for each signature. Written to the first of ``folders``, read from all."""
 
     def __init__(self, folders: list[Path], base: str, stamp: object) -> None:
         self.folders, self.base, self.stamp = folders, base, stamp
 
     def load(self, key: Any) -> Any:
-        """What was saved under this key from the same source; None if nothing was."""
+        """Return the data saved under this key from the same source; None if there is none."""
         found = next(filter(None, (self._open(folder / self._name(key)) for folder in self.folders)), None)
         return pickle.load(found) if found else None
 
     def any(self) -> bool:
-        """Whether anything was saved from the same source."""
+        """Return whether there is a file from the same source."""
         files = (path for folder in self.folders for path in folder.glob(f"{escape(self.base)}.*{_SUFFIX}"))
         return any(map(self._open, files))
 
     def _open(self, path: Path) -> io.BytesIO | None:
-        """What a file holds of the same source; None if it is not there, is of another, or is damaged."""
+        """Open a file from the same source; None if it is missing, from another source, or damaged."""
         data = load(path)
         if data is None:
             return None
@@ -203,11 +203,11 @@ class _Files:
         return stream if pickle.load(stream) == self.stamp else None
 
     def save(self, key: Any, data: Any) -> None:
-        """Raises FileError."""
+        """Write a file; raises FileError."""
         save(self.folders[0] / self._name(key), pickle.dumps(self.stamp) + numba.core.serialize.dumps(data))
 
     def _name(self, key: Any) -> str:
-        """Of a signature for a processor, and of a function's closure: a newer source overwrites an older one's."""
+        """Return the file name of a signature, processor and closure; a newer source overwrites an older one's file."""
         signature, target, (_, closure) = key
         return f"{self.base}.{hashlib.sha256(repr((signature, target, closure)).encode()).hexdigest()[:16]}{_SUFFIX}"
 
@@ -216,7 +216,7 @@ _warned: set[str] = set()
 
 
 def _warn_once(subject: str, message: str) -> None:
-    """Once in a process about each subject."""
+    """Log a warning, once in a process for each subject."""
     if subject not in _warned:
         _warned.add(subject)
         _log.warning("graphprover: %s", message)

@@ -1,7 +1,6 @@
 """Settings of clusters and workers, in Dask's configuration.
 
-Each can be given as ``graphprover.NAME`` in Dask's files, or as ``DASK_GRAPHPROVER__NAME`` in the environment of whom
-it concerns.
+Set ``graphprover.NAME`` in Dask's files, or ``DASK_GRAPHPROVER__NAME`` in the environment of the process.
 """
 
 from typing import Any
@@ -9,14 +8,14 @@ from typing import Any
 import dask
 from dask.utils import parse_bytes
 
-WAIT = "graphprover.wait"  # seconds for which a client waits for a worker that fits
-SILENCE = "graphprover.silence"  # seconds after which a worker that says nothing has stopped, and others get its proof
-POOL = "graphprover.pool"  # of a GPU: bytes that all proofs on it hold at most, "40GiB", or a share of it, 0.8
-MEMORY_LIMIT = "graphprover.memory-limit"  # the same of the host's memory, for proofs by CPUs
-WORKERS = "graphprover.workers"  # processes of a cluster that we start: of each GPU, or in all
-MPS = "graphprover.mps"  # whether kernels of processes that we start run together on a GPU, by NVIDIA's service
-DASHBOARD = "graphprover.dashboard"  # the address of its dashboard, ":8787"; none by default
-NVTX = "graphprover.nvtx"  # whether tasks are named for NVIDIA's profilers: a range by round, and one by table in it
+WAIT = "graphprover.wait"  # seconds that a client waits for a suitable worker
+SILENCE = "graphprover.silence"  # seconds without a heartbeat until a worker's proof is reassigned
+POOL = "graphprover.pool"  # GPU memory for all proofs: bytes such as "40GiB", or a share such as 0.8
+MEMORY_LIMIT = "graphprover.memory-limit"  # host memory for all proofs on CPUs, likewise
+WORKERS = "graphprover.workers"  # processes of a local cluster: for each GPU, or in total
+MPS = "graphprover.mps"  # whether local processes share a GPU through NVIDIA's MPS
+DASHBOARD = "graphprover.dashboard"  # address of the dashboard, such as ":8787"; none by default
+NVTX = "graphprover.nvtx"  # whether tasks have NVTX ranges for NVIDIA's profilers: by round, and by table within
 
 DEFAULTS = {
     WAIT: 30.0,
@@ -31,12 +30,12 @@ DEFAULTS = {
 
 
 def setting(name: str) -> Any:
-    """What is set, or the default."""
+    """Return a setting, or its default."""
     return dask.config.get(name, DEFAULTS[name])
 
 
 def bytes_of(name: str, total: int) -> int:
-    """A setting of memory, of which there are ``total`` bytes; raises ValueError, naming it, for what is no such."""
+    """Return a memory setting in bytes, out of ``total``; raises ValueError, with its name, for an invalid one."""
     value = setting(name)
     try:
         if isinstance(value, float) and value > 1:

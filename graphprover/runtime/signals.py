@@ -1,17 +1,17 @@
-"""What a process still says when a signal ends it, and when it does not end yet."""
+"""Messages printed on SIGINT and SIGTERM, and while background compilation delays exit."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-COMPILER = "compiler"  # begins the names of threads that a process waits for at its end
+COMPILER = "compiler"  # prefix of the names of threads that delay exit
 
 _words: list[Callable[[], str]] = []
 
 
 @contextmanager
 def status_on_signal(words: Callable[[], str]) -> Iterator[None]:
-    """Add ``words()`` to the line that tells of a signal."""
+    """Add ``words()`` to the message printed on a signal, during the block."""
     _words.append(words)
     try:
         yield
@@ -20,12 +20,12 @@ def status_on_signal(words: Callable[[], str]) -> Iterator[None]:
 
 
 def signal_message(ending: str) -> str:
-    """The line, of a process that ends so."""
+    """Return the message for a process that ends like this."""
     return ": ".join([ending, *(words() for words in _words)])
 
 
 def pending_compilations() -> str:
-    """What a process with nothing else to do waits for; empty if for nothing."""
+    """Return a message about the compilations that delay exit; empty without any."""
     kernels = sum(thread.name.startswith(COMPILER) for thread in threading.enumerate())
     if not kernels:
         return ""

@@ -1,8 +1,9 @@
-"""What was seen while a proof was made, as data that travels from a worker.
+"""Observations of proofs: times and memory by stage, round, table and shard, as data that travels between processes.
 
-- parts.py: stages, tasks, tables, shards; rounds.py: what the tasks of a round come to; observation.py: all of it, of
-  one proof, and its JSON, which ``--report out.json`` writes.
-- watching.py: who asks for it, and gets it. ``graphs.observe`` looks at the tasks, and ``graphprover.prover.observe``
-  puts an observation together once the proof is made; workers.py does where several workers have made its shards.
-- chrome_trace.py: a time line of it. The pages are in ``graphprover.reports``.
+- model.py has the parts of an `Observation` (stages, tasks, tables, shards), rounds.py their sums by round,
+  observation.py the whole with its JSON, which ``--report out.json`` writes.
+- subscribe.py has `observed`, which requests observations. ``graphs.observer`` records the tasks of a graph;
+  ``graphprover.prover.observe`` builds the observation of a proof. merge.py builds it from several workers' telemetry.
+- chrome_trace.py writes a time line, activities.py names the activities of Dask's dashboard. The HTML pages are in
+  ``graphprover.reports``.
 """

@@ -1,9 +1,9 @@
-"""What a proof spends its time with, in the words of Dask's dashboard."""
+"""Activities of a proof: the groups of time on Dask's dashboard."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-# By the first word of a round, which is the group of its tasks (`graphs.keys`).
+# By the first word of a round, which is the group of its tasks (`graphs.task_keys`).
 ACTIVITIES = {
     "trace": "replay",
     "extend": "transforms",
@@ -16,19 +16,19 @@ ACTIVITIES = {
     "query": "queries",
     "transcript": "transcript",
 }
-# What comes before, after and between the tasks of a graph.
+# Activities before, after and between the tasks of a graph.
 EXECUTE, WAITING, HOST, VERIFY = "execute", "waiting", "host", "verify"
 
 
 def activity(round_: str) -> str:
-    """What a round is called; raises KeyError for one that is none."""
+    """Return the activity of a round; raises KeyError for an unknown round."""
     return ACTIVITIES[round_.partition("_")[0]]
 
 
 def shares(spans: Iterable[tuple[str, float, float]]) -> dict[str, float]:
-    """Seconds of each name, of tasks that began and ended at such times.
+    """Return the seconds of each name, from tasks given as (name, start, end).
 
-    A time in which k tasks run counts a k-th for each, so that all together are the time in which any runs.
+    While k tasks run, each counts a k-th of the time, so the sum is the time in which any task runs.
     """
     steps = sorted(
         step for name, begun, ended in spans if ended > begun for step in ((begun, 1, name), (ended, -1, name))

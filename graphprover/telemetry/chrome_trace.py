@@ -1,4 +1,4 @@
-"""Observations as a Chrome trace, which Perfetto and chrome://tracing open: a process each, a row a thread."""
+"""Observations as a Chrome trace for Perfetto and chrome://tracing: a process for each proof, a row for each thread."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -7,16 +7,16 @@ from graphprover.telemetry.model import ObservedTask
 from graphprover.telemetry.observation import Observation
 
 STAGES, FIRST_THREAD = 0, 1  # rows of a process: its stages, its threads
-SHARDS, DEVICE = 999, 1000  # the first rows of shards, downwards, and of GPUs' streams, upwards: one a worker
+SHARDS, DEVICE = 999, 1000  # the first rows of shards, downwards, and of GPU streams, upwards: one for each worker
 
 Event = dict[str, Any]
 
 
 def chrome_trace(observations: Sequence[Observation]) -> dict[str, Any]:
-    """The object that a trace's file holds, in microseconds since the first of them began.
+    """Return the JSON object of a trace file, in microseconds from the start of the first observation.
 
-    Each task is an event on its thread, named "round of table", and on a GPU another on its stream. A counter shows the
-    memory that the device held. Shards have a row for when each commits, is proved and is verified.
+    Each task is an event on its thread, named "round of table", and on a GPU another event on its stream. A counter
+    shows the memory that the device held. Shards have rows with the times of commit, prove and verify.
     """
     began = min((observation.began for observation in observations), default=0.0)
     events = [
@@ -71,12 +71,12 @@ def _events(process: int, observation: Observation, shift: float) -> Iterator[Ev
 
 
 def _of(observation: Observation, maker: int, what: str) -> str:
-    """What to call something of a worker, where there are several."""
+    """Return the name of a row, with the worker's address if there are several workers."""
     return f"{observation.workers[maker].address} {what}" if observation.workers else what
 
 
 def _args(observation: Observation, task: ObservedTask) -> Mapping[str, object]:
-    """What is shown of a task that is clicked."""
+    """Return the details that a viewer shows for a selected task."""
     tables = ", ".join(observation.tables[part.table].name for part in task.tables)
     shard = {} if task.shard is None else {"shard": task.shard}
     counts = {"launches": task.launches, "bytes up": task.uploaded, "bytes down": task.downloaded}

@@ -1,8 +1,7 @@
-"""What workers of a cluster have seen of the shards of a proof, brought to one clock and made one `Observation`.
+"""Merge the telemetry of a cluster's workers into one `Observation` on one clock.
 
-Workers' clocks are believed as far as nothing comes before its cause: what a worker did lies between when this process
-asked for it and when it had the answer. A clock is moved only as far as that needs, and how far it may still be off
-is said with it.
+A worker's clock is corrected by causality only: a task ran between the client's request and the client's receipt of
+the answer. The correction is the least that satisfies this, and its remaining error is reported.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from graphprover.telemetry.subscribe import first_began
 
 @dataclass(frozen=True)
 class TaskTelemetry:
-    """What a worker has seen of one of the two tasks of a shard, as it travels. Times are on its own clock."""
+    """A worker's telemetry of one of the two tasks of a shard, in the worker's own clock."""
 
     stages: tuple[Stage, ...]  # prepare, wait, and commit or prove
-    tasks: tuple[ObservedTask, ...]  # after the first stage's start; numbers of tables are those of the shard
+    tasks: tuple[ObservedTask, ...]  # times after the start of the first stage; table numbers within the shard
     tables: tuple[ObservedTable, ...]  # of the shard
     device: str  # cpu, or cuda:0
     machine: Machine
@@ -42,37 +41,37 @@ class TaskTelemetry:
     roofline: str
     memory: Memory
     processor: Processor
-    keep: str  # what the device keeps of the shard between the two
-    kept: int  # bytes of that, by the plan
-    sizes: Mapping[str, int]  # bytes of the shard in the proof, by part; empty before there is one
-    worker: str = ""  # its address, once that is told
+    keep: str  # values that the device caches between the two tasks (`graphs.proof_graph.Keep`)
+    kept: int  # planned bytes of the cached values
+    sizes: Mapping[str, int]  # bytes of the shard in the proof, by part; empty for the first task
+    worker: str = ""  # its address, once known
 
 
 @dataclass(frozen=True)
 class TaskReply:
-    """A task of a shard that counts, and when it was asked for, on this process's `clock`."""
+    """The telemetry of a shard's accepted task, with the times of request and reply on this process's `clock`."""
 
     part: TaskTelemetry
     sent: float
     received: float
-    bytes: int  # that it gave back, pickled
+    bytes: int  # pickled size of the reply
 
     @property
     def worker(self) -> str:
-        """Its address."""
+        """Return the worker's address."""
         return self.part.worker
 
 
 @dataclass(frozen=True)
 class Clock:
-    """Of a worker, beside this process's."""
+    """The offset of a worker's clock from this process's clock."""
 
     ahead: float  # seconds
-    error: float  # seconds, that ``ahead`` is off at most
+    error: float  # seconds: bound of the error of ``ahead``
 
 
 def clock_of(asked: Sequence[TaskReply]) -> Clock:
-    """The clock of the worker that has made all of these."""
+    """Return the clock of a worker from all of its replies."""
     least = max(one.part.stages[-1].end - one.received for one in asked)
     most = min(one.part.stages[0].start - one.sent for one in asked)
     ahead = min(max(0.0, least), most)
@@ -88,9 +87,16 @@ def merged_observation(
     stages: Sequence[Stage],
     security: Security,
 ) -> Observation:
-    """Of the whole proof. ``commits``, ``finishes``, ``checks``: of each shard, those that count.
+    """Return the observation of a sharded proof.
 
-    ``stages`` and ``checks`` are of this process, on its `clock`; ``prove`` is among the former.
+    Args:
+        name: The name of the job.
+        proof: The proof.
+        commits: The accepted first task of each shard.
+        finishes: The accepted second task of each shard.
+        checks: The stage that verified each shard, on this process's `clock`.
+        stages: The stages of this process, ``prove`` among them, on its `clock`.
+        security: The proven security of the proof.
     """
     began = first_began(min(stage.start for stage in stages))
     by_worker: dict[str, list[TaskReply]] = {}
@@ -169,7 +175,7 @@ def _worker(address: str, asked: Sequence[TaskReply], clock: Clock, first_thread
 
 
 def _placed(task: ObservedTask, shift: float, shard: int, tables: int, threads: int, held: int) -> ObservedTask:
-    """The same in the whole: later by ``shift``, and numbered after those of other shards and workers."""
+    """Return a task as part of the whole proof: ``shift`` seconds later, with global numbers of tables and threads."""
     shares = tuple(replace(share, table=share.table + tables) for share in task.tables)
     planned = task.planned._replace(held=task.planned.held + held)
     return task.moved(shift)._replace(shard=shard, tables=shares, thread=task.thread + threads, planned=planned)

@@ -1,4 +1,4 @@
-"""The parts of an `Observation`: stages, tasks, tables, shards, workers, memory. Data alone, which travels."""
+"""The parts of an `Observation`: stages, tasks, tables, shards, workers, memory. Plain data that can be pickled."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from typing import Any, NamedTuple
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of what a process did, before, around or after the graph."""
+    """A stage of a process before, during or after the graph."""
 
-    name: str  # prepare, wait, prove, verify; of the command line also imports, load, write
+    name: str  # prepare, wait, prove, verify; on the command line also imports, load, write
     start: float  # seconds on the observation's clock
     end: float
-    by_worker: bool = False  # of a cluster; its clock is its host's
+    by_worker: bool = False  # measured by a worker of a cluster, on its host's clock
 
     @property
     def seconds(self) -> float:
         return self.end - self.start
 
     def moved(self, seconds: float) -> Stage:
-        """The same, later by so much."""
+        """Return the stage ``seconds`` later."""
         return replace(self, start=self.start + seconds, end=self.end + seconds)
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Where the proof was made."""
+    """The machine of a proof."""
 
-    host: str  # its name
-    cpu: str  # its model
-    cores: int  # of the host
-    threads: int  # tasks at once
-    gpu: str | None  # its model; None where a CPU made the proof
-    memory: int  # bytes that the device has
+    host: str  # host name
+    cpu: str  # CPU model
+    cores: int  # cores of the host
+    threads: int  # tasks in parallel
+    gpu: str | None  # GPU model; None for a proof by a CPU
+    memory: int  # bytes of device memory
 
 
 class Planned(NamedTuple):
-    """What the plan says of a task: operations, bytes, and the shortest time that they can take."""
+    """The plan of a task: operations, bytes, and the lower bound of its time."""
 
     multiplications: int
     butterflies: int
     permutations: int  # Keccak-f
     moved: int  # bytes read and written
-    seconds: float  # at the ceilings of `Observation.ceilings`: the floor
-    bound: str  # of ceilings.BOUNDS, which of them the floor is for; empty where the plan knows no work
-    held: int  # bytes that the device holds after the task, beyond what it held before the proof
+    seconds: float  # lower bound by `Observation.roofline`
+    bound: str  # of ``roofline.BOUNDS``: the dominant part of the lower bound; empty if the plan has no work for it
+    held: int  # bytes on the device after the task, beyond those before the proof
 
 
 @dataclass(frozen=True)
@@ -58,26 +58,26 @@ class Share:
 
 
 class ObservedTask(NamedTuple):
-    """One task of the graph, of which a proof has hundreds. Times are seconds on the observation's clock."""
+    """One task of the graph; a proof has hundreds. Times are seconds on the observation's clock."""
 
     round: str  # as in the plan, such as quotient or fri_fold
     name: str  # batch of tables, commitment, height or step
-    thread: int  # of the process, numbered in the order in which they first ran a task
-    start: float  # the host's
+    thread: int  # of the process, numbered by first use
+    start: float  # on the host
     end: float
-    device_start: float  # when a GPU's stream came to what the task enqueued; on a CPU the same as ``start``
-    device_end: float  # when it was done with it
-    waited: float  # seconds in which Python did nothing but wait: for a GPU's results; on a CPU for compiled kernels
-    launches: int  # of kernels, by a GPU
-    uploaded: int  # bytes of traces over the bus
-    downloaded: int  # bytes of results over the bus
-    held: int  # bytes that the device holds after the task: of a GPU's pool; on a CPU the process's resident memory
-    tables: tuple[Share, ...]  # whose work it is; empty for what is of all tables. Shares of several are modelled
+    device_start: float  # start on a GPU's stream; on a CPU ``start``
+    device_end: float  # end on a GPU's stream; on a CPU ``end``
+    waited: float  # seconds in which Python only waited: for a GPU's results or a CPU's compiled kernels
+    launches: int  # kernel launches on a GPU
+    uploaded: int  # trace bytes over the bus
+    downloaded: int  # result bytes over the bus
+    held: int  # bytes on the device after the task: a GPU's pool, or the process's resident memory
+    tables: tuple[Share, ...]  # tables that share the task, by modelled shares; empty for tasks of all tables
     planned: Planned
-    shard: int | None = None  # of the proof, from 0; None where it has none
+    shard: int | None = None  # number in the proof, from 0; None if unsharded
 
     def moved(self, seconds: float) -> ObservedTask:
-        """The same, later by so much."""
+        """Return the task ``seconds`` later."""
         return self._replace(
             start=self.start + seconds,
             end=self.end + seconds,
@@ -87,7 +87,7 @@ class ObservedTask(NamedTuple):
 
     @property
     def worked(self) -> float:
-        """Seconds in which the host was busy with it: Python and NumPy, on a GPU also what enqueues."""
+        """Return the seconds in which the host was busy: Python and NumPy, on a GPU also enqueuing."""
         return max(self.end - self.start - self.waited, 0.0)
 
     @property
@@ -99,10 +99,10 @@ class ObservedTask(NamedTuple):
 class ObservedTable:
     """A table of the statement."""
 
-    name: str  # in tasks, such as 3.add
+    name: str  # name in tasks, such as 3.add
     rows: int
-    columns: int  # of its trace
-    shard: int | None = None  # of the proof, from 0; None where it has none
+    columns: int  # of the trace
+    shard: int | None = None  # number in the proof, from 0; None if unsharded
 
     def __str__(self) -> str:
         return self.name if self.shard is None else f"shard {self.shard}: {self.name}"
@@ -110,29 +110,29 @@ class ObservedTable:
 
 @dataclass(frozen=True)
 class ObservedShard:
-    """A shard of a proof, which is made in two parts: it commits, and once all have, it is proved."""
+    """A shard of a proof. All shards commit before any is proved."""
 
-    tables: int  # its head among them
-    keep: str  # what the device keeps of it between the two: nothing, trees, traces too, all
-    kept: int  # bytes of that, by the plan
-    planned: int  # bytes, beyond those before the proof, that the plan foresees at most while it is made
-    stages: tuple[Stage, ...]  # commit, prove and, where shards are verified one by one, verify
-    sizes: Mapping[str, int]  # bytes of it in the proof, by part
-    workers: tuple[str, ...] = ()  # of a cluster, their addresses: who it has committed by, and who has proved it
+    tables: int  # including its head
+    keep: str  # values cached between the two tasks: nothing, trees, traces, all
+    kept: int  # planned bytes of the cached values
+    planned: int  # planned peak bytes, beyond those before the proof
+    stages: tuple[Stage, ...]  # commit, prove and, if shards are verified one by one, verify
+    sizes: Mapping[str, int]  # bytes of the shard in the proof, by part
+    workers: tuple[str, ...] = ()  # addresses of the cluster workers that committed and proved it
 
     def seconds(self, stage: str = "") -> float:
-        """How long a stage took, or all of them."""
+        """Return the seconds of a stage, or of all stages."""
         return sum(one.seconds for one in self.stages if stage in ("", one.name))
 
     def maker(self, stage: Stage) -> str:
-        """The address of the worker that a stage is of; empty for one of this process."""
+        """Return the address of the worker of a stage; empty for this process."""
         if not (self.workers and stage.by_worker):
             return ""
         second = max(one.start for one in self.stages if one.by_worker and one.name == "prepare")
         return self.workers[stage.start >= second]
 
     def lane(self, stage: Stage) -> str:
-        """What to call the row of a stage: those of a worker share one."""
+        """Return the name of the row of a stage; the stages of a worker share one row."""
         if maker := self.maker(stage):
             return f"{maker} shards"
         return "client verifies" if self.workers else "shards"
@@ -140,57 +140,57 @@ class ObservedShard:
 
 @dataclass(frozen=True)
 class ObservedWorker:
-    """A worker of a cluster that has made shards of a proof whose others are made elsewhere."""
+    """A cluster worker that proved some shards of a proof."""
 
     address: str
     device: str  # cpu, or cuda:0
     machine: Machine
-    threads: tuple[int, ...]  # their numbers in the proof's tasks
+    threads: tuple[int, ...]  # its threads' numbers in the proof's tasks
     memory: Memory
-    clock_ahead: float  # seconds, of the client's, which its times have been moved back by
-    clock_error: float  # seconds, that they may be off at most
-    waited: float  # seconds between its last shard that commits and its first that is proved: for the joint challenge
-    received: int  # bytes that it has sent to the client: heads, proofs and what was seen
-    processor: Processor  # while it made its shards
+    clock_ahead: float  # seconds ahead of the client's clock; already subtracted from its times
+    clock_error: float  # seconds: bound of the error of the correction
+    waited: float  # seconds for the joint challenge: from its last commit to its first prove
+    received: int  # bytes sent to the client: heads, proofs and telemetry
+    processor: Processor  # during its shards
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of the device: of a GPU's pool; on a CPU, of the process, with all that Python and libraries hold."""
+    """Bytes on the device: of a GPU's pool, or of the whole process on a CPU."""
 
-    before: int  # the proof
-    peak: int  # the most that was held, in all
-    planned: int  # the most, beyond ``before``, that the plan foresees
+    before: int  # before the proof
+    peak: int  # peak in total
+    planned: int  # planned peak beyond ``before``
 
 
 @dataclass(frozen=True)
 class Processor:
-    """What a process got of the host's processor while it made a proof, or a worker its part of one."""
+    """The processor time of a process during a proof, or of a worker during its part of one."""
 
-    seconds: float  # that the graph took
-    used: float  # seconds of processor, by all threads of the process
-    cores: float  # that the process may use: those it may run on, or as few as its control group allows
-    waited: float | None  # seconds in which its threads could have run, but no core was free; None if nobody says
-    throttled: int | None  # periods in which its control groups were stopped, for their quota; None if nobody says
-    throttled_seconds: float | None  # for how long, the sum over cores
-    always: bool  # the process has something to do all the time: its processor is the device
+    seconds: float  # duration of the graph
+    used: float  # processor seconds of all threads of the process
+    cores: float  # usable cores, by affinity and control groups
+    waited: float | None  # seconds in which runnable threads waited for a core; None if unknown
+    throttled: int | None  # periods in which a control group's quota stopped the process; None if unknown
+    throttled_seconds: float | None  # duration of those periods, summed over cores; None if unknown
+    always: bool  # the process always has work: the processor is its device
 
     @property
     def lacked(self) -> float:
-        """Seconds of processor that the process could have used and did not get, at least.
+        """Return a lower bound of the processor seconds that the process could have used but did not get.
 
-        A CPU that proves has always something to do: also the time counts in which not even one thread ran.
+        A CPU that proves always has work, so time without any running thread counts too.
         """
         return max(self.waited or 0.0, self.seconds - self.used if self.always else 0.0)
 
     @property
     def starved(self) -> bool:
-        """Whether it lacked more than it got, and that for more than a quarter of the time."""
+        """Return whether the process lacked more than it used, and more than 25 % of the duration."""
         return self.lacked > max(self.used, self.seconds / 4)
 
 
 def joined(parts: Sequence[Processor]) -> Processor:
-    """What one process got, from what it got in several parts of its time."""
+    """Return the sum of one process's processor times in several parts of its time."""
     first = parts[0]
     sums: dict[str, Any] = {
         name: None if getattr(first, name) is None else sum(getattr(part, name) or 0 for part in parts)

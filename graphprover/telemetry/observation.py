@@ -1,4 +1,4 @@
-"""What was seen while a proof was made: its stages, and every task of its graph beside what the plan says of it."""
+"""The observation of a proof: its stages, and every task of its graph with the task's plan."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ from graphprover.telemetry.model import (
 )
 from graphprover.telemetry.rounds import Round, Sums, TableTime, covered, rounds_of, spans_of
 
-FORMAT = 1  # of the JSON
+FORMAT = 1  # version of the JSON format
 
 
 @dataclass(frozen=True, repr=False)
 class Observation:
-    """One proof as it was made. Its clock begins with the first stage; times are in seconds."""
+    """One observed proof. Its clock starts with the first stage; times are in seconds."""
 
-    name: str  # what a job is called, or the statement
-    label: str  # of the statement, as the proof carries it
-    began: float  # seconds since 1970, where the clock is 0
+    name: str  # name of the job, or of the statement
+    label: str  # label of the statement in the proof
+    began: float  # seconds since 1970 at time 0 of the clock
     versions: Mapping[str, str]  # of graphprover, python and packages
     machine: Machine
-    executor: str  # that ran the graph: threads or sync
-    worker: str  # the address of the worker of a cluster; empty in this process
+    executor: str  # executor of the graph: threads or sync
+    worker: str  # address of the cluster worker; empty for this process
     device: str  # cpu, or cuda:0
     parameters: Parameters
     tables: tuple[ObservedTable, ...]
     stages: tuple[Stage, ...]
-    tasks: tuple[ObservedTask, ...]  # by when they began
+    tasks: tuple[ObservedTask, ...]  # by start
     memory: Memory
-    processor: Processor  # of several workers, of the one that lacked most of it
-    roofline: str  # the rates of the floors, for people
+    processor: Processor  # of the worker that lacked most, if there are several
+    roofline: str  # the rates of the lower bounds, as text
     security: Security
     sizes: Mapping[str, int]  # bytes of the proof by part
-    sums: Sums | None = None  # where tasks were left out
-    shards: tuple[ObservedShard, ...] = ()  # that the proof is in, if it is
-    workers: tuple[ObservedWorker, ...] = ()  # who made them, where several workers of a cluster did
+    sums: Sums | None = None  # sums that replace omitted tasks
+    shards: tuple[ObservedShard, ...] = ()  # empty for an unsharded proof
+    workers: tuple[ObservedWorker, ...] = ()  # empty if one process proved it
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -75,38 +75,37 @@ class Observation:
         return f"Observation of {short(self.name)}: {took}"
 
     def seconds(self, stage: str) -> float:
-        """How long a stage took; 0 for one that was not."""
+        """Return the seconds of a stage; 0 if there was none."""
         return sum(one.seconds for one in self.stages if one.name == stage)
 
     @property
     def end(self) -> float:
-        """When the last thing that was seen ended."""
+        """Return the end of the last stage or task."""
         return max(
             (end for end in chain((s.end for s in self.stages), (t.device_end for t in self.tasks))), default=0.0
         )
 
     @property
     def proving(self) -> float:
-        """Seconds of the graph, of all workers together."""
+        """Return the seconds of the graph, summed over workers."""
         return self.seconds("prove") * max(len(self.workers), 1)
 
     def lane(self, thread: int) -> str:
-        """What to call a thread of the tasks."""
+        """Return the name of a thread of the tasks."""
         if not self.workers:
             return f"thread {thread}"
         worker = self.workers[self.maker(thread)]
         return f"{worker.address} thread {thread - worker.threads[0]}"
 
     def maker(self, thread: int) -> int:
-        """The number of the worker whose thread it is; 0 where there are none."""
+        """Return the number of the worker that owns a thread; 0 without workers."""
         return next((number for number, worker in enumerate(self.workers) if thread in worker.threads), 0)
 
     @property
     def idle(self) -> float:
-        """Seconds of the graph in which no task ran on host or device: those of the scheduler.
+        """Return the seconds in which no task ran on host or device: the scheduler's time.
 
-        Of shards, of all their graphs; the time in which one is verified is not idle. Of workers of a cluster, the sum
-        over them.
+        For shards it is the sum over their graphs without the time of verification; for workers the sum over them.
         """
         if self.sums:
             return self.sums.idle
@@ -121,12 +120,12 @@ class Observation:
 
     @property
     def rounds(self) -> tuple[Round, ...]:
-        """The sums of each round, over all shards, in the order in which they began."""
+        """Return the sums of each round over all shards, in order of their start."""
         return self.sums.rounds if self.sums else rounds_of(self.tasks, self.processor.starved)
 
     @property
     def rounds_of_shards(self) -> tuple[tuple[Round, ...], ...]:
-        """`rounds` of each shard."""
+        """Return `rounds` for each shard."""
         if self.sums:
             return self.sums.of_shards
         tasks: list[list[ObservedTask]] = [[] for _ in self.shards]
@@ -137,9 +136,9 @@ class Observation:
 
     @property
     def table_times(self) -> list[TableTime]:
-        """What each table took of each round; rounds in their order, and the slowest table of each first.
+        """Return the time of each table in each round; rounds in order, and the slowest table of each first.
 
-        Nothing where tasks were left out.
+        Empty if the tasks are omitted.
         """
         times: dict[str, dict[int, TableTime]] = {}
         for task in self.tasks:
@@ -155,7 +154,7 @@ class Observation:
         return [one for found in times.values() for one in sorted(found.values(), key=lambda one: -one.seconds)]
 
     def with_stages(self, stages: Sequence[Stage]) -> Observation:
-        """The same with what this process did besides, on `clock`; of two stages of a name the one given counts."""
+        """Return the observation with this process's stages, on `clock`; a new stage replaces one of its name."""
         names = {stage.name for stage in stages}
         kept = [stage.moved(self.began) for stage in self.stages if stage.by_worker or stage.name not in names]
         both = sorted([*kept, *stages], key=lambda stage: stage.start)
@@ -169,19 +168,19 @@ class Observation:
         return replace(self, began=began, stages=moved, tasks=tasks, shards=shards)
 
     def named(self, name: str) -> Observation:
-        """The same, of a job that is called so."""
+        """Return the observation with the name of a job."""
         return replace(self, name=name)
 
     def of_worker(self, worker: str) -> Observation:
-        """The same, made by a worker of a cluster."""
+        """Return the observation with the address of the cluster worker that measured it."""
         return replace(self, worker=worker, stages=tuple(replace(stage, by_worker=True) for stage in self.stages))
 
     def brief(self) -> Observation:
-        """The same without tasks."""
+        """Return the observation without its tasks."""
         return replace(self, tasks=(), sums=Sums(self.rounds, self.idle, self.rounds_of_shards))
 
     def summary(self) -> dict[str, Any]:
-        """The times of the proof by stage and round, and its memory, as JSON has them."""
+        """Return the times of the proof by stage and round, and its memory, for JSON."""
         shards = {
             "shards": [
                 asdict(shard)
@@ -209,7 +208,7 @@ class Observation:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, as docs/cli.md documents it: what ``--report out.json`` writes."""
+        """Return everything, as docs/cli.md documents it: the content of ``--report out.json``."""
         more = {
             "versions": dict(self.versions),
             "machine": asdict(self.machine),
@@ -250,5 +249,5 @@ def _task_facts(task: ObservedTask) -> dict[str, Any]:
 
 
 def _but_no_shard(fields: dict[str, Any]) -> dict[str, Any]:
-    """The same, without the shard where there is none."""
+    """Return the fields, without an absent shard."""
     return {name: value for name, value in fields.items() if name != "shard" or value is not None}

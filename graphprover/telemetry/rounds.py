@@ -1,4 +1,4 @@
-"""What the tasks of a round, and of a table in it, come to."""
+"""Sums of tasks by round, and by table in a round."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from graphprover.telemetry.model import ObservedTask
 
-DEVICE, HOST, STARVED = "device", "host", "starved"  # what bounds a round
+DEVICE, HOST, STARVED = "device", "host", "starved"  # limits of a round
 
 Span = tuple[float, float]
 
@@ -18,43 +18,43 @@ class Round:
 
     round: str
     tasks: int
-    start: float  # of its first task
-    end: float  # of its last, on the device
-    seconds: float  # in which one of its tasks ran, by the device's clock; of shards, the sum over them
-    worked: float  # sum over its tasks: seconds in which the host was busy
-    waited: float  # sum over its tasks: seconds in which it waited for the device
+    start: float  # start of its first task
+    end: float  # end of its last task on the device
+    seconds: float  # with a running task, by the device's clock; summed over shards
+    worked: float  # busy host seconds, summed over tasks
+    waited: float  # host seconds spent waiting for the device, summed over tasks
     launches: int
     uploaded: int
     downloaded: int
-    floor: float  # seconds, by the plan, of the whole device
-    bound: str  # of ceilings.BOUNDS, what most of the floor is for
-    limited_by: str  # STARVED if the host was; HOST if it was busy for more than half of its tasks' time; else DEVICE
+    floor: float  # lower bound in seconds by the plan, for the whole device
+    bound: str  # of ``roofline.BOUNDS``: the dominant part of the lower bound
+    limited_by: str  # STARVED if the host was; HOST if busy for over half of the tasks' time; else DEVICE
 
     @property
     def ratio(self) -> float | None:
-        """How many times its floor it took; None without one."""
+        """Return the measured time over the lower bound; None without a lower bound."""
         return self.seconds / self.floor if self.floor else None
 
 
 @dataclass(frozen=True)
 class TableTime:
-    """What one table took of one round."""
+    """The time of one table in one round."""
 
     round: str
     table: int  # number in the statement
     seconds: float  # by the device's clock
-    modelled: bool  # it shares tasks, whose time is divided as the plan divides it
+    modelled: bool  # whether its tasks are shared, and their time is divided as in the plan
     floor: float
 
     @property
     def ratio(self) -> float | None:
-        """How many times its floor it took; None without one."""
+        """Return the measured time over the lower bound; None without a lower bound."""
         return self.seconds / self.floor if self.floor else None
 
 
 @dataclass(frozen=True)
 class Sums:
-    """What is left of tasks that were left out."""
+    """Sums that replace omitted tasks."""
 
     rounds: tuple[Round, ...]
     idle: float
@@ -62,7 +62,7 @@ class Sums:
 
 
 def covered(spans: Sequence[Span]) -> float:
-    """The length of the union of intervals."""
+    """Return the length of the union of intervals."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(spans):
         total += max(end - max(start, reached), 0.0)
@@ -71,12 +71,17 @@ def covered(spans: Sequence[Span]) -> float:
 
 
 def spans_of(tasks: Sequence[ObservedTask]) -> list[Span]:
-    """When each was on the host, and when on the device."""
+    """Return the intervals of all tasks on the host and on the device."""
     return [span for one in tasks for span in ((one.start, one.end), (one.device_start, one.device_end))]
 
 
 def rounds_of(tasks: Sequence[ObservedTask], starved: bool) -> tuple[Round, ...]:
-    """The sums of each round, in the order in which they began; ``starved``: whether the host was."""
+    """Return the sums of each round, in order of their start.
+
+    Args:
+        tasks: The tasks.
+        starved: Whether the host was starved (`Processor.starved`).
+    """
     of_round: dict[str, list[ObservedTask]] = {}
     for task in tasks:
         of_round.setdefault(task.round, []).append(task)

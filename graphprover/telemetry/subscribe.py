@@ -13,18 +13,18 @@ _OFFSET = time.time() - time.perf_counter()
 
 
 def clock() -> float:
-    """Seconds since 1970, by a clock of this process that runs evenly."""
+    """Return the seconds since 1970, by a monotonic clock of this process."""
     return time.perf_counter() + _OFFSET
 
 
 def on_clock(counter: float) -> float:
-    """A value of time.perf_counter on `clock`."""
+    """Convert a value of time.perf_counter to `clock`."""
     return counter + _OFFSET
 
 
 @dataclass(frozen=True)
 class _Watch:
-    """Somebody who has asked."""
+    """A subscription to observations."""
 
     seen: list[Observation]
     stages: dict[str, Stage]  # of the next observation, on `clock`
@@ -35,13 +35,13 @@ _watch: ContextVar[_Watch | None] = ContextVar("graphprover-observed", default=N
 
 @contextmanager
 def observed() -> Iterator[list[Observation]]:
-    """Observe the proofs that this thread makes meanwhile, itself or by a cluster.
+    """Observe the proofs that this thread makes in the block, in this process or by a cluster.
 
         with graphprover.observed() as seen:
             proof = prove(statement)
         seen[0].save("out.json")
 
-    The list gets an `Observation` for each proof as it is made. Elsewhere nothing is seen, which costs nothing.
+    The list gets an `Observation` for each finished proof. Outside of such a block nothing is recorded, at no cost.
     """
     watch = _Watch([], {})
     token = _watch.set(watch)
@@ -52,13 +52,13 @@ def observed() -> Iterator[list[Observation]]:
 
 
 def observing() -> bool:
-    """Whether somebody has asked for what is seen here."""
+    """Return whether this thread has a subscription."""
     return _watch.get() is not None
 
 
 @contextmanager
 def stage(name: str) -> Iterator[None]:
-    """A stage of the observation that comes next, if anybody has asked."""
+    """Record a stage of the next observation, if there is a subscription."""
     started = clock()
     yield
     if watch := _watch.get():
@@ -66,13 +66,13 @@ def stage(name: str) -> Iterator[None]:
 
 
 def first_began(otherwise: float) -> float:
-    """When the first stage of the observation that comes next did, on `clock`; ``otherwise`` without one."""
+    """Return the start of the next observation's first stage, on `clock`; ``otherwise`` without one."""
     watch = _watch.get()
     return min([otherwise, *(stage.start for stage in watch.stages.values())]) if watch else otherwise
 
 
 def publish(observation: Observation) -> Observation:
-    """Give whoever has asked what was seen, with the stages before it; returns that."""
+    """Deliver an observation, with the stages before it, to the subscription; return it."""
     if watch := _watch.get():
         observation = observation.with_stages([*watch.stages.values()])
         watch.stages.clear()

@@ -1,7 +1,7 @@
-"""The model of costs: what each task of a proof does and holds, from the layout alone.
+"""The cost model: operations and bytes of each task of a proof, from the layout alone.
 
-The names of the tasks belong to the rounds' modules. A change to what a device allocates changes this module in the
-same commit.
+The rounds' modules define the names of the tasks. A change of a device's allocations changes this module in the same
+commit.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,21 +18,21 @@ from graphprover.protocol.proof import EXT_BYTES, WORD_BYTES
 
 EXT_MUL = 9  # base multiplications of one extension multiplication
 
-# Rounds that cost nothing worth planning. What trace tasks share goes with the last trace; a final polynomial is short,
-# and queries read a few rows.
+# Rounds of negligible cost. Shared trace tasks count as part of the last trace; a final polynomial is short, and
+# queries read a few rows.
 FREE = frozenset({trace.SHARED, fri.FINAL, query.QUERY, query.PROOF})
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one task does and holds."""
+    """The operations and bytes of one task."""
 
-    multiplications: int = 0  # in the base field, butterflies apart
+    multiplications: int = 0  # in the base field, without butterflies
     butterflies: int = 0
     permutations: int = 0  # Keccak-f
-    moved: int = 0  # bytes read and written, each array once, however often a kernel returns to it
+    moved: int = 0  # bytes read and written, each array once
     kept: int = 0  # bytes that later tasks read
-    scratch: int = 0  # bytes given back when the task ends
+    scratch: int = 0  # bytes freed when the task ends
 
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(
@@ -46,12 +46,12 @@ class Cost:
 
 
 def butterflies(columns: int, log_size: int) -> int:
-    """One transform of each column."""
+    """Return the butterflies of one transform of each column."""
     return columns * log_size << max(log_size - 1, 0) if log_size else 0
 
 
 def kept_by_size(*layouts: Layout) -> int:
-    """Bytes of what a device keeps by size over all shards of a proof: twiddles, points, fold factors, selectors."""
+    """Return the bytes that a device caches by size for all shards: twiddles, points, fold factors, selectors."""
     sizes, rows, folded = set[tuple[int, int]](), set[int](), set[tuple[int, int]]()
     for layout in layouts:
         sizes |= set(zip(layout.log_heights, layout.log_chunks, strict=True))
@@ -65,10 +65,17 @@ def kept_by_size(*layouts: Layout) -> int:
 
 
 class Costs:
-    """The cost of each task of a layout by its round and name."""
+    """The cost of each task of a layout, by round and name."""
 
     def __init__(self, layout: Layout, batched: Sequence[Batch], made: Sequence[int], loaded: bool = False) -> None:
-        """``made``: the tables whose traces the proof makes. ``loaded``: others are copied to the device."""
+        """Create the model.
+
+        Args:
+            layout: The layout of the proof.
+            batched: The batches of tables.
+            made: Tables whose traces the proof generates.
+            loaded: Whether the other traces are copied to the device.
+        """
         self.layout, self.made, self.loaded = layout, made, loaded
         self.matrices = opening.opened_matrices(layout)
         self.tables = {batch.name: batch.tables for batch in batched}
@@ -94,7 +101,7 @@ class Costs:
         }
 
     def of(self, round_: str, name: str) -> Cost:
-        """The cost of one task; raises KeyError for a round that is neither here nor in ``FREE``."""
+        """Return the cost of one task; raises KeyError for a round that is neither modelled nor in ``FREE``."""
         if round_ in FREE:
             return Cost()
         if round_ in self.of_table:
@@ -102,7 +109,7 @@ class Costs:
         return self.rounds[round_](name)
 
     def alone(self, table: int) -> Cost:
-        """What a table costs in the rounds that work on each by itself, and of hashing its rows."""
+        """Return the cost of a table in the rounds that treat tables separately, and of hashing its rows."""
         hashed = sum(
             permutations(m.width) << m.log_rows for r in self.layout.rounds for m in r.matrices if m.table == table
         )
@@ -110,14 +117,14 @@ class Costs:
         return sum((cost(table) for cost in rounds), Cost(permutations=hashed))
 
     def by_table(self, round_: str, name: str) -> dict[int, Cost]:
-        """What each table costs of a task that tables share, or have alone; empty for tasks of all tables."""
+        """Return each table's cost of a task; empty for tasks of all tables together."""
         if round_ in (trace.task_round(MAIN), trace.task_round(PREPROCESSED)):
             return {int(name.partition(".")[0]): self.of(round_, name)}
         of_table = self.of_table | {opening.DEEP: self.deep_of_table}
         return {table: of_table[round_](table) for table in self.tables[name]} if round_ in of_table else {}
 
     def transcript(self, name: str) -> Cost:
-        """The nonces that are tried on average before the one that is found."""
+        """Return the average cost of the proof of work before a challenge."""
         parameters = self.layout.parameters
         bits = {
             transcript.BEGIN: 0,
@@ -136,13 +143,13 @@ class Costs:
         return self.layout.tables[table]
 
     def trace(self, name: str) -> Cost:
-        """A trace that the proof makes; what its trace task shares with others is not counted."""
+        """Return the cost of a generated trace, without shared trace tasks."""
         table = int(name.partition(".")[0])
         words = self.air(table).main_width << self.layout.log_heights[table]
         return Cost(kept=words * WORD_BYTES if self.loaded or table in self.made else 0)
 
     def preprocessed(self, name: str) -> Cost:
-        """Columns that were there before the proof."""
+        """Return the cost of preprocessed columns, which exist before the proof."""
         table = int(name.partition(".")[0])
         words = self.air(table).preprocessed_width << self.layout.log_heights[table]
         return Cost(kept=words * WORD_BYTES if self.loaded else 0)
@@ -185,10 +192,10 @@ class Costs:
         fractions = Cost(
             # fingerprints, three products for each inverse, a scaling each
             multiplications=(3 * fields + (3 * EXT_MUL + 3) * len(tuples)) << log_height,
-            # no more columns than there are fields and multiplicities, which may be those of one or two columns
+            # at most as many columns as fields and multiplicities, which may share one or two columns
             moved=(min(air.main_width + air.preprocessed_width, fields + len(tuples)) + columns) * WORD_BYTES
             << log_height,
-            # the columns on the trace, the indicators; denominators and multiplicities of a few thousand rows
+            # columns on the trace and indicators; denominators and multiplicities of a few thousand rows
             scratch=((columns + 3) * WORD_BYTES << log_height)
             + 4 * len(tuples) * WORD_BYTES * min(1 << log_height, 1 << 14),
         )
@@ -227,11 +234,11 @@ class Costs:
         )
 
     def columns(self, table: int) -> int:
-        """Committed columns of one table."""
+        """Return the number of committed columns of one table."""
         return sum(m.width for round_ in self.layout.rounds for m in round_.matrices if m.table == table)
 
     def openings(self, table: int) -> int:
-        """Columns of one table, counted once for each point they are opened at."""
+        """Return the number of columns of one table, counted once for each opening point."""
         return sum(m.width * m.points for round_ in self.layout.rounds for m in round_.matrices if m.table == table)
 
     def opening(self, table: int) -> Cost:
@@ -251,10 +258,10 @@ class Costs:
         work = sum(map(self.deep_of_table, self.tables[name]), Cost())
         heights = {self.layout.log_heights[table] for table in self.tables[name]}
         kept = sum(EXT_BYTES << (height + self.log_blowup) for height in heights)
-        return work + Cost(moved=3 * kept, kept=kept)  # two points' denominators and the result
+        return work + Cost(moved=3 * kept, kept=kept)  # the denominators of two points, and the result
 
     def deep_of_table(self, table: int) -> Cost:
-        """The columns of one table, added up."""
+        """Return the cost of summing the columns of one table."""
         log_rows = self.layout.log_heights[table] + self.log_blowup
         columns = self.columns(table)
         points = sum(matrix.points for matrix in self.matrices[table])

@@ -1,7 +1,6 @@
-"""What a proof costs before it runs: operations and bytes of every task, and the most memory at once.
+"""The plan of a proof: operations and bytes of every task, and the peak memory, before it runs.
 
-The tasks and their dependencies are those of the graph itself, built on empty traces; what each costs is in
-``graphs.costs``.
+The tasks and dependencies come from the graph itself, built on empty traces; ``planner.costs`` has the cost of each.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +38,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Peak:
-    """The most memory that a proof holds at once, and the task that needs it."""
+    """The peak memory of a proof, and the task that needs it."""
 
     bytes: int
     round: str
@@ -51,12 +50,12 @@ class Peak:
 
 @dataclass(frozen=True)
 class Plan:
-    """All tasks of a proof, by ``{round} of {name}``, in the order in which one thread would run them."""
+    """All tasks of a proof, by ``{round} of {name}``, in the order of one thread."""
 
     layout: Layout
     tasks: Mapping[str, Task]
-    costs: Costs  # the model that they follow
-    held: frozenset[str] = frozenset()  # tasks whose values are there before, and stay until they are not needed
+    costs: Costs  # the cost model
+    held: frozenset[str] = frozenset()  # tasks with cached results, held until their last reader
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -76,18 +75,18 @@ class Plan:
 
     @cached_property
     def total(self) -> Cost:
-        """The sum over all tasks."""
+        """Return the sum over all tasks."""
         return sum((task.cost for task in self.tasks.values()), Cost())
 
     def peak_bytes(self, threads: int) -> int:
-        """The bytes of `peak`."""
+        """Return the bytes of `peak`."""
         return self.peak(threads).bytes
 
     def peak(self, threads: int) -> Peak:
-        """The most memory at once, with this many tasks side by side, beyond the traces that were there before.
+        """Return the peak memory with ``threads`` tasks in parallel, beyond traces that exist before the proof.
 
-        Tasks run in order; a result is freed when the last task that needs it ends. Tables of sizes that a device keeps
-        for its life are counted from the start.
+        Tasks run in order; a result is freed when its last reader ends. Arrays that a device caches by size are counted
+        from the start.
         """
         keys = list(self.tasks)
         last_use = dict.fromkeys(keys, len(keys))
@@ -112,10 +111,13 @@ class Plan:
 def make_plan(
     layout: Layout, log_batch_rows: int = CPU_BATCH, main: Sequence[Array | TraceTask] = (), loaded: bool = False
 ) -> Plan:
-    """The plan of a proof of this layout on a device that batches tables up to so many rows.
+    """Return the plan of a proof.
 
-    ``main``: the traces where they are known (`prover.checked_traces`); the proof itself makes those that are trace
-    tasks. ``loaded``: it copies the others to the device, which has memory of its own.
+    Args:
+        layout: The layout of the proof.
+        log_batch_rows: log2 of the most rows of tables that share tasks.
+        main: The traces, if known (`prepare.checked_traces`); the proof generates the trace tasks among them.
+        loaded: Whether the other traces are copied to the device, which has its own memory.
     """
     graph = Graph(_NO_DEVICE, "", batches(layout, log_batch_rows))
     return _plan(graph, layout, proof_graph.build(graph, *_empty(layout, main)), main, loaded)
@@ -128,9 +130,9 @@ def make_plans_of_shard(
     main: Sequence[Array | TraceTask] = (),
     loaded: bool = False,
 ) -> tuple[Plan, Plan]:
-    """The plans of the two graphs of a shard: until it has committed, and from what it keeps to its proof.
+    """Return the plans of the two graphs of a shard: up to its commitment, and from the cached values to its proof.
 
-    Other arguments are those of `make_plan`.
+    ``keep`` is the level of caching; other arguments are as in `make_plan`.
     """
     given, batched = _empty(layout, main), batches(layout, log_batch_rows)
     graphs = [Graph(_NO_DEVICE, "", batched, ShardNumber(0, 2)) for _ in range(3)]
@@ -141,11 +143,11 @@ def make_plans_of_shard(
     return first, _plan(graphs[2], layout, last, main, loaded)
 
 
-_NO_DEVICE = cast(Device, None)  # of graphs that are never run
+_NO_DEVICE = cast(Device, None)  # for graphs that never run
 
 
 def _empty(layout: Layout, main: Sequence[Array | TraceTask]) -> tuple[Any, ...]:
-    """What a graph is built of, with no columns and no values in it but the trace tasks that are known."""
+    """Return the inputs of a graph with empty columns and values, except for known trace tasks."""
     empty = {table: np.empty((air.main_width, 0), dtype=np.uint64) for table, air in enumerate(layout.tables)}
     preprocessed = {table: empty[table] for table in layout.preprocessed_tables}
     public_values = [(0,) * air.num_public_values for air in layout.tables]
@@ -153,7 +155,7 @@ def _empty(layout: Layout, main: Sequence[Array | TraceTask]) -> tuple[Any, ...]
 
 
 def _plan(graph: Graph, layout: Layout, task: Delayed, main: Sequence[Array | TraceTask], loaded: bool) -> Plan:
-    """The plan of a graph."""
+    """Return the plan of a graph."""
     made = [table for table, trace in enumerate(main) if isinstance(trace, TraceTask)]
     costs = Costs(layout, graph.batches, made, loaded)
     found = dict(task.__dask_graph__())
@@ -170,14 +172,14 @@ def _plan(graph: Graph, layout: Layout, task: Delayed, main: Sequence[Array | Tr
     return Plan(layout, tasks, costs, frozenset(held))
 
 
-_peaks: dict[object, Peak] = {}  # of shapes that were proved
-_SHAPES = 1000  # that are kept
+_peaks: dict[object, Peak] = {}  # by shape
+_SHAPES = 1000  # cached at most
 
 
 def peak_of(layout: Layout, device: Device, main: Sequence[Array | TraceTask]) -> Peak:
-    """The peak of a proof by a device, planned once for each shape.
+    """Return the peak of a proof on a device, planned once for each shape.
 
-    The shape is the layout and which traces are trace tasks; what the trace tasks share is taken to follow from that.
+    The shape is the layout and the set of tables with trace tasks; it is assumed to determine shared trace tasks.
     """
     made = tuple(isinstance(trace, TraceTask) for trace in main)
     shape = layout, made, device.log_batch_rows, device.threads, device.memory.keeps

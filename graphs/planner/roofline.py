@@ -1,4 +1,4 @@
-"""How long a task takes by its plan: what devices do at most in a second, and the time that a cost takes by that."""
+"""The roofline model: peak rates of a device, and lower bounds of the time of a cost."""
 
 from dataclasses import dataclass
 
@@ -10,23 +10,23 @@ BOUNDS = (BYTES, MULTIPLICATIONS, BUTTERFLIES, PERMUTATIONS)
 
 @dataclass(frozen=True)
 class Modelled:
-    """The time of a cost."""
+    """The modelled time of a cost."""
 
     seconds: float
-    bound: str  # of `BOUNDS`, what the greatest part of it is for; empty where the plan knows no work
+    bound: str  # of `BOUNDS`: the dominant part; empty if the plan has no work for it
 
 
 @dataclass(frozen=True)
 class Roofline:
-    """Rates of code that does nothing else, a second."""
+    """Peak rates for each second, measured by code that does nothing else."""
 
     copy: float  # bytes, read and written
     multiply: float  # multiplications in the field
-    butterfly: float  # multiply, add and subtract
+    butterfly: float  # a multiplication, an addition and a subtraction
     permute: float  # Keccak-f[1600]
 
     def seconds(self, cost: Cost) -> dict[str, float]:
-        """How long each part of a cost takes at least."""
+        """Return the lower bound of the time of each part of a cost."""
         return {
             BYTES: cost.moved / self.copy,
             MULTIPLICATIONS: cost.multiplications / self.multiply,
@@ -35,7 +35,7 @@ class Roofline:
         }
 
     def modelled(self, cost: Cost) -> Modelled:
-        """The longer of two times: its bytes, and its operations, whose kinds follow each other on the same units."""
+        """Return the longer of two times: bytes, and operations, which share the same units and so add up."""
         operations = self.seconds(cost)
         moving, computing = operations.pop(BYTES), sum(operations.values())
         if moving > computing:
@@ -51,7 +51,7 @@ class Roofline:
 
 @dataclass(frozen=True)
 class Assumed:
-    """The device whose times a picture of a plan shows."""
+    """The device whose rates a plan assumes."""
 
     name: str
     roofline: Roofline
@@ -61,7 +61,7 @@ class Assumed:
 
 
 def assumed(kind: str, threads: int) -> Assumed:
-    """What is assumed of a device ``cpu`` or ``cuda``, as docs/performance.md measured."""
+    """Return the assumed rates of a device ``cpu`` or ``cuda``, as measured in docs/performance.md."""
     if kind == "cuda":
         return Assumed("one NVIDIA H200", Roofline(copy=4.25e12, multiply=9.15e11, butterfly=5.1e11, permute=3.8e9))
     name = f"{threads} thread{'s' * (threads > 1)} of a CPU with AVX-512, each at the rates of one"

@@ -1,7 +1,7 @@
-"""What a device keeps of each shard of a proof while it makes the others, one after another.
+"""The memory plan of a sharded proof on one device: which values of each shard to cache while others are made.
 
-Shards commit in order, and are finished in the opposite one: so the last has everything left, and what is kept of a
-shard is there while those after it are made.
+Shards commit in order and are finished in reverse order. So the last shard has all remaining memory, and the cached
+values of a shard occupy memory while later shards are made.
 """
 
 from collections.abc import Sequence
@@ -19,41 +19,41 @@ from graphprover.statement.trace_task import TraceTask
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """A shard with what is kept of it."""
+    """The plan of a shard with its cached values."""
 
     layout: Layout
     keep: Keep
-    kept: int  # bytes from when it has committed to when it is finished
-    peak: Peak  # of its own two graphs, without what a device keeps by size
-    cost: Cost  # of both
+    kept: int  # cached bytes between its commitment and its second graph
+    peak: Peak  # of its two graphs, without arrays that a device caches by size
+    cost: Cost  # of both graphs
     tasks: tuple[int, int]  # of each graph
 
 
 @dataclass(frozen=True)
 class ShardsPlan:
-    """All shards of a proof, by one device."""
+    """The plan of all shards of a proof on one device."""
 
     shards: tuple[ShardPlan, ...]
-    by_size: int  # bytes that the device keeps for its life
+    by_size: int  # bytes that the device caches by size
 
     @property
     def tasks(self) -> int:
-        """Of all graphs."""
+        """Return the number of tasks of all graphs."""
         return sum(sum(shard.tasks) for shard in self.shards)
 
     @property
     def waiting(self) -> list[int]:
-        """Bytes that are held of other shards and by size while each shard is made."""
+        """Return for each shard the bytes held by earlier shards and by size while it is made."""
         return list(accumulate((shard.kept for shard in self.shards[:-1]), initial=self.by_size))
 
     @property
     def peaks(self) -> list[int]:
-        """The most bytes that are held at once while each shard is made."""
+        """Return the peak bytes while each shard is made."""
         return [waiting + shard.peak.bytes for waiting, shard in zip(self.waiting, self.shards, strict=True)]
 
     @property
     def peak(self) -> Peak:
-        """The most memory that the proof holds at once; its task is named with its shard."""
+        """Return the peak memory of the proof; its task is named with its shard."""
         most, index = max((bytes_, -index) for index, bytes_ in enumerate(self.peaks))
         number, peak = ShardNumber(-index, len(self.shards)), self.shards[-index].peak
         return Peak(most, f"{number}: {peak.round}", peak.name)
@@ -61,11 +61,11 @@ class ShardsPlan:
 
 @dataclass(frozen=True)
 class On:
-    """What a plan depends on of a device."""
+    """The parameters of a device that a plan depends on."""
 
     log_batch_rows: int
     threads: int
-    loads: bool  # its memory is its own
+    loads: bool  # whether it has its own memory
 
     @classmethod
     def of(cls, device: Device) -> "On":
@@ -76,10 +76,10 @@ Given = Sequence[tuple[Layout, Sequence[Array | TraceTask]]]  # each shard and i
 
 
 def plan_shards(shards: Given, device: On, budget: int) -> ShardsPlan:
-    """What to keep so that the proof takes at most so many bytes, if that can be.
+    """Return the plan that caches the most within ``budget`` bytes, if that is possible.
 
-    First all trees, for they are the most hashing for the fewest bytes; then all of the last shard, which waits while
-    no other is made; then traces; then extensions.
+    In this order: all trees, which save the most hashing for each byte; everything of the last shard, which waits while
+    no other is made; traces; extensions.
     """
     kept = {keep: plan_keeping(shards, device, keep) for keep in Keep}
     last, others = [len(shards) - 1], list(reversed(range(len(shards) - 1)))
@@ -94,20 +94,20 @@ def plan_shards(shards: Given, device: On, budget: int) -> ShardsPlan:
         for index in indices:
             changed = (*plan.shards[:index], kept[keep].shards[index], *plan.shards[index + 1 :])
             more = replace(plan, shards=changed)
-            # Trees may lower a shard's peak: its extensions are made again only once lookup columns are there.
+            # Trees may lower a shard's peak: its extensions are then recomputed only after the lookup columns.
             if more.peak.bytes <= max(budget, plan.peak.bytes):
                 plan = more
     return plan
 
 
 def plan_keeping(shards: Given, device: On, keep: Keep) -> ShardsPlan:
-    """The plan where that is kept of each shard."""
+    """Return the plan with the same caching for each shard."""
     planned = tuple(_planned(layout, main, device, keep) for layout, main in shards)
     return ShardsPlan(planned, kept_by_size(*{layout for layout, _ in shards}))
 
 
-_plans: dict[object, ShardPlan] = {}  # of shapes that were planned
-_SHAPES = 1000  # that are kept
+_plans: dict[object, ShardPlan] = {}  # by shape
+_SHAPES = 1000  # cached at most
 
 
 def _planned(layout: Layout, main: Sequence[Array | TraceTask], device: On, keep: Keep) -> ShardPlan:

@@ -1,4 +1,4 @@
-"""The rounds of a proof, a module each: its build function makes tasks, and its other functions are those tasks.
+"""The rounds of a proof, one module each: its build function adds tasks; its other functions are those tasks.
 
 In order: trace, commit, lookup, quotient, opening (rounds 4 and 5), fri, query. ``transcript`` is between all rounds.
 """

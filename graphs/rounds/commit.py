@@ -1,4 +1,4 @@
-"""Round 1, and the commitment that ends every other: extend each table's columns, then one tree over all of them."""
+"""Round 1, and the end of every committing round: extend each table's columns, then one tree over all of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ TREE = "tree"
 
 
 def task_round(name: str) -> str:
-    """The round of the tasks that extend the columns of the commitment called ``name``."""
+    """Return the name of the round that extends the columns of the commitment ``name``."""
     return f"extend_{name}"
 
 
 @dataclass(frozen=True)
 class Extension:
-    """One table's committed columns on 7·K; what a round leaves on the device for the rounds after it."""
+    """One table's committed columns on 7·K, which stay on the device for later rounds."""
 
-    columns: Array  # (columns, N) in bit-reversed order, all of the table's matrices in the round stacked
+    columns: Array  # (columns, N) in bit-reversed order, all matrices of the table in the round stacked
     terminal: Ext | None = None  # of lookup columns: the sum of all fractions
 
     def __sizeof__(self) -> int:
-        """In bytes, as Dask counts them."""
+        """Return the bytes, for Dask."""
         return int(self.columns.nbytes)
 
 
-Extensions = dict[int, Extension]  # by table: what one task makes of a batch
+Extensions = dict[int, Extension]  # by table: the result of a batch's task
 
 
 @dataclass(frozen=True)
@@ -37,23 +37,23 @@ class Commitment:
     """One commitment of the proof, as tasks."""
 
     round: Round  # its matrices
-    extensions: dict[str, Node]  # Extensions of each batch that has tables in it, by the batch's name
+    extensions: dict[str, Node]  # Extensions of each batch with tables in it, by the batch's name
     tree: Node  # Tree
 
 
 def extend(device: Device, columns: dict[int, Array], *, log_blowup: int) -> Extensions:
-    """Trace columns (w, n) of each table, in natural order, to their extensions (w, n·2^log_blowup)."""
+    """Extend trace columns (w, n) of each table, in natural order, to (w, n·2^log_blowup)."""
     extended = device.extend(list(columns.values()), log_blowup)
     return {table: Extension(matrix) for table, matrix in zip(columns, extended, strict=True)}
 
 
 def merkle_tree(device: Device, extensions: Sequence[Extensions], *, cap_height: int) -> Tree:
-    """The tree over all rows of all matrices, in commitment order."""
+    """Return the tree over all rows of all matrices, in commitment order."""
     return device.merkle_tree([extension.columns for extension in merged(extensions).values()], cap_height)
 
 
 def build(graph: Graph, layout: Layout, name: str, columns: dict[int, Node]) -> Commitment:
-    """Extend and commit to trace columns, given by table, as the round called ``name``."""
+    """Extend and commit to trace columns, given by table, as the commitment ``name``."""
     log_blowup = layout.parameters.log_blowup
     extensions = {}
     for batch in graph.batches:
@@ -64,7 +64,7 @@ def build(graph: Graph, layout: Layout, name: str, columns: dict[int, Node]) -> 
 
 
 def commit(graph: Graph, layout: Layout, name: str, extensions: dict[str, Node]) -> Commitment:
-    """Commit to what is already extended."""
+    """Commit to extended columns."""
     round_ = layout.round(name)
     assert round_ is not None
     cap_height = layout.parameters.cap_height

@@ -1,4 +1,4 @@
-"""Round 6: commit to a codeword, fold it, let the next height join, until the final polynomial is left."""
+"""Round 6 (FRI): commit to a codeword, fold it, add the next height's, until the final polynomial is left."""
 
 from dataclasses import dataclass
 
@@ -17,36 +17,36 @@ class Fold:
     """One fold, as tasks."""
 
     codeword: Node  # before the fold
-    tree: Node  # over its groups
-    drawn: Node  # Drawn: the challenge it is folded with
+    tree: Node  # over its groups of values that fold together
+    drawn: Node  # Drawn: the folding challenge
 
 
 @dataclass(frozen=True)
 class FriRound:
-    """The round as tasks."""
+    """The tasks of the round."""
 
     folds: list[Fold]
     final_polynomial: Node
-    drawn: Node  # Drawn: the state before the final polynomial is absorbed
+    drawn: Node  # Drawn: the state before the final polynomial
 
 
 def fold_tree(device: Device, codeword: Array, *, log_arity: int, cap_height: int) -> Tree:
-    """The tree whose leaves are the groups of 2^log_arity elements that the fold makes one of."""
+    """Return the tree whose leaves are the groups of 2^log_arity elements that fold into one."""
     return device.fold_tree(codeword, log_arity, cap_height)
 
 
 def fold(device: Device, codeword: Array, drawn: Drawn, joining: Array | None, *, log_arity: int) -> Array:
-    """The folded codeword; a codeword that joins is scaled by β^arity."""
+    """Return the folded codeword; a joining codeword is scaled by β^arity."""
     return device.fold(codeword, log_arity, drawn.challenge, joining)
 
 
 def final_polynomial(device: Device, codeword: Array, *, log_length: int) -> tuple[Ext, ...]:
-    """The coefficients of what is left."""
+    """Return the coefficients of the final polynomial."""
     return device.final_polynomial(codeword, log_length)
 
 
 def build(graph: Graph, layout: Layout, codewords: dict[int, Node], drawn: Node) -> FriRound:
-    """All folds, from the codewords of all heights (by log2 of their length)."""
+    """Add all folds, from the codewords of all heights (by log2 of their length)."""
     parameters = layout.parameters
     codeword = codewords[layout.log_max_rows]
     folds = []

@@ -1,4 +1,4 @@
-"""Round 2: the LogUp columns of every table with lookups, from its trace; extended, and committed together."""
+"""Round 2: the LogUp columns of every table with lookups, from its trace, extended and committed together."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,7 +23,7 @@ def lookup_columns(
     public_values: Sequence[Sequence[int]],
     log_blowup: int,
 ) -> Extensions:
-    """Fingerprints, inverses, fractions and running sum on each trace; then their extension, and their terminal."""
+    """Compute fingerprints, inverses, fractions and running sum on each trace; return their extension and terminal."""
     prefixes, tau = drawn.challenge.prefixes, drawn.challenge.tau
     made = device.lookup_columns(
         [
@@ -46,7 +46,7 @@ def build(
     public_values: Sequence[Sequence[int]],
     challenges: Node,
 ) -> Commitment | None:
-    """The commitment to all lookup columns, or None when no table has lookups."""
+    """Return the commitment to all lookup columns, or None if no table has lookups."""
     if not layout.lookup_tables:
         return None
     extensions = {}

@@ -1,4 +1,4 @@
-"""Rounds 4 and 5: every polynomial at zeta and at the next row's point; then one batched quotient for each height."""
+"""Rounds 4 and 5: every polynomial at zeta and at the next row's point, then one batched quotient for each height."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,18 +23,18 @@ ByHeight = Mapping[int, Sequence[Array]]  # for each opening point, by log2 of t
 
 @dataclass(frozen=True)
 class OpenedMatrix:
-    """One table's columns under one commitment, as they are opened."""
+    """One table's columns under one commitment."""
 
     name: str  # of the round
     table: int
     log_height: int  # of the trace
     points: int  # 1: at zeta; 2: also at the next row's point
-    offset: int  # power of the batching challenge that its first column carries
+    offset: int  # power of the batching challenge for its first column
 
 
 @lru_cache(16)
 def opened_matrices(layout: Layout) -> Mapping[int, Sequence[OpenedMatrix]]:
-    """The matrices of each table, in the order of the rounds; quotient chunks are adjacent and count as one."""
+    """Return the matrices of each table, in the order of the rounds; adjacent quotient chunks count as one."""
     opened: dict[int, list[OpenedMatrix]] = {table: [] for table in range(len(layout.tables))}
     for round_ in layout.rounds:
         for matrix in round_.matrices:
@@ -45,12 +45,12 @@ def opened_matrices(layout: Layout) -> Mapping[int, Sequence[OpenedMatrix]]:
 
 
 def opening_points(zeta: Ext, log_height: int) -> tuple[Ext, Ext]:
-    """zeta, and the point of the next row."""
+    """Return zeta and the point of the next row."""
     return zeta, ext_scale(zeta, root_of_unity(log_height))
 
 
 def interpolation_weights(device: Device, zeta: Drawn, *, log_heights: Sequence[int]) -> ByHeight:
-    """For each height and opening point the weights that make a value there of a column on 7·H."""
+    """Return for each height and opening point the weights that evaluate a column on 7·H there."""
     domains = [(height, point) for height in log_heights for point in opening_points(zeta.challenge, height)]
     return _in_pairs(log_heights, device.interpolation_weights(domains))
 
@@ -66,7 +66,10 @@ def openings(
     *,
     matrices: Sequence[OpenedMatrix],
 ) -> dict[int, TableOpenings]:
-    """All polynomials of a batch's tables at their points: by table, from extensions by round and weights by height."""
+    """Return the values of all polynomials of a batch at their points, by table.
+
+    The inputs are extensions by round and weights by height.
+    """
     values = device.evaluate(
         [extensions[matrix.name][matrix.table].columns for matrix in matrices],
         [weights[matrix.log_height][: matrix.points] for matrix in matrices],
@@ -79,7 +82,7 @@ def openings(
 
 
 def _table_openings(values: Mapping[tuple[str, int], bytes]) -> TableOpenings:
-    """From the values of a table's columns by round and point."""
+    """Return a table's openings from the values of its columns by round and point."""
     chunks, size = values[QUOTIENT, 0], EXTENSION_DEGREE * EXT_BYTES
     return TableOpenings(
         main=values[MAIN, 0],
@@ -93,7 +96,7 @@ def _table_openings(values: Mapping[tuple[str, int], bytes]) -> TableOpenings:
 
 
 def inverse_denominators(device: Device, zeta: Drawn, *, log_heights: Sequence[int], log_blowup: int) -> ByHeight:
-    """For each height and opening point z, 1/(z - x) over all x of 7·K."""
+    """Return for each height and opening point z the values 1/(z - x) over all x of 7·K."""
     domains = [
         (height + log_blowup, point) for height in log_heights for point in opening_points(zeta.challenge, height)
     ]
@@ -109,7 +112,7 @@ def reduced_openings(
     *,
     matrices: Sequence[OpenedMatrix],
 ) -> dict[int, Array]:
-    """A batch's share of the codeword of each height among its tables."""
+    """Return a batch's share of the codeword of each height among its tables."""
     by_height: dict[int, list[OpenedMatrix]] = {}
     for matrix in matrices:
         by_height.setdefault(matrix.log_height, []).append(matrix)
@@ -126,7 +129,7 @@ def reduced_openings(
 
 
 def _opened_values(opened: TableOpenings, name: str) -> list[np.ndarray]:
-    """A table's opened values under one commitment, for each point, as words (columns, 3)."""
+    """Return a table's opened values under one commitment, for each point, as words (columns, 3)."""
     values = {
         MAIN: (opened.main, opened.main_next),
         PREPROCESSED: (opened.preprocessed, opened.preprocessed_next),
@@ -138,12 +141,12 @@ def _opened_values(opened: TableOpenings, name: str) -> list[np.ndarray]:
 
 
 def sum_codewords(device: Device, shares: Sequence[Mapping[int, Array]], *, log_height: int) -> Array:
-    """The codeword of one height from the batches' shares."""
+    """Return the codeword of one height from the batches' shares."""
     return device.sum_codewords([share[log_height] for share in shares])
 
 
 def build_openings(graph: Graph, layout: Layout, commitments: dict[str, Commitment], zeta: Node) -> dict[str, Node]:
-    """Round 4: `TableOpenings` of each batch's tables, by its name."""
+    """Add round 4; return the task of each batch's `TableOpenings`, by its name."""
     weights = graph.task(
         WEIGHTS, "all heights", interpolation_weights, zeta, log_heights=sorted(set(layout.log_heights))
     )
@@ -161,7 +164,7 @@ def build_codewords(
     zeta: Node,
     batching: Node,
 ) -> dict[int, Node]:
-    """Round 5: the codeword of each height, by log2 of its length."""
+    """Add round 5; return the task of each height's codeword, by log2 of its length."""
     log_blowup = layout.parameters.log_blowup
     log_heights = sorted(set(layout.log_heights))
     inverses = graph.task(
@@ -184,11 +187,11 @@ def build_codewords(
 
 
 def _matrices_of_batches(graph: Graph, layout: Layout) -> dict[str, list[OpenedMatrix]]:
-    """The matrices of each batch's tables, by its name."""
+    """Return the matrices of each batch's tables, by its name."""
     matrices = opened_matrices(layout)
     return {batch.name: [matrix for table in batch.tables for matrix in matrices[table]] for batch in graph.batches}
 
 
 def _extensions(commitments: dict[str, Commitment], batch: str) -> dict[str, Node]:
-    """What a batch has under each commitment, by round."""
+    """Return a batch's extensions under each commitment, by round."""
     return {name: made.extensions[batch] for name, made in commitments.items() if batch in made.extensions}

@@ -1,4 +1,4 @@
-"""Round 7: the queried rows and Merkle paths of every commitment, and the proof put together."""
+"""Round 7: the queried rows and Merkle paths of every commitment, and the assembled proof."""
 
 import pickle
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ QUERY, PROOF = "query", "query_proof"
 
 @dataclass(frozen=True)
 class Opened:
-    """What the prover reads of its trees and matrices at the end."""
+    """The caps, rows and paths that the prover reads from its trees and matrices."""
 
     caps: dict[str, Cap]  # by round
     fold_caps: tuple[Cap, ...]
@@ -29,27 +29,27 @@ class Opened:
     folds: tuple[FoldQueries, ...]
 
     def __sizeof__(self) -> int:
-        """In bytes, as Dask counts them; all is small."""
+        """Return the bytes, for Dask; everything is small."""
         return len(pickle.dumps(self))
 
 
 @dataclass(frozen=True)
 class Proven:
-    """What the graph gives."""
+    """The result of the graph."""
 
-    proof: BatchProof  # everything the prover sends
-    preprocessed_cap: Cap | None  # what every verifier computes itself, and the prover has already
+    proof: BatchProof  # everything that the prover sends
+    preprocessed_cap: Cap | None  # known to the prover; every verifier computes it
 
     def __sizeof__(self) -> int:
-        """In bytes, as Dask counts them; all is small."""
+        """Return the bytes, for Dask; everything is small."""
         return len(pickle.dumps(self))
 
 
 def multiproof(indices: np.ndarray, log_leaves: int) -> np.ndarray:
-    """The siblings that `graphprover.protocol.merkle.Layer.sent` names, as int64 numbers, from the leaves up.
+    """Return the numbers (int64) of the siblings in `graphprover.protocol.merkle.Layer.sent`, from the leaves up.
 
-    They are numbered as in a heap, so that those of a lower tree opened at the same queries are the end of these: the
-    n nodes of a layer are n ... 2 n - 1, and 2 i and 2 i + 1 are below i.
+    Nodes are numbered as in a heap: the n nodes of a layer are n ... 2 n - 1, and node i has the children 2 i and 2 i +
+    1. So the siblings in a lower tree opened at the same queries are a suffix of the result.
     """
     nodes = np.unique(indices) + (1 << log_leaves)
     sent = [nodes[:0]]
@@ -75,7 +75,7 @@ def queries(
 ) -> Opened:
     """Read the queried rows and groups, their multiproofs and all caps at once.
 
-    ``extensions`` and ``trees`` are in the order of ``layout.rounds``; the extensions of a round by batch.
+    ``extensions`` and ``trees`` are in the order of ``layout.rounds``; the extensions of a round are by batch.
     """
     indices = np.array(drawn.challenge, dtype=np.int64)
     at = {log_rows: indices >> (layout.log_max_rows - log_rows) for log_rows in range(layout.log_max_rows + 1)}
@@ -113,14 +113,14 @@ def queries(
 
 
 def _siblings(elements: np.ndarray, indices: np.ndarray, log_arity: int) -> tuple[bytes, ...]:
-    """The groups (queries·2^log_arity, 3) without the queried element of each."""
+    """Return the groups (queries·2^log_arity, 3) without each group's queried element."""
     arity = 1 << log_arity
     others = np.arange(arity) != (indices & (arity - 1))[:, None]
     return _split(elements[others.reshape(-1)].reshape(len(indices), EXTENSION_DEGREE * (arity - 1)))
 
 
 def _split(rows: np.ndarray) -> tuple[bytes, ...]:
-    """The bytes of each row."""
+    """Return the bytes of each row."""
     words, size = array_to_words(rows), rows.shape[1] * rows.itemsize
     return tuple([words[first : first + size] for first in range(0, len(words), size)])
 
@@ -136,7 +136,7 @@ def assemble(
     *,
     layout: Layout,
 ) -> Proven:
-    """Everything the prover sends, put together."""
+    """Assemble the proof."""
     terminals = {table: columns.terminal for table, columns in merged(lookups).items()}
     proof = BatchProof(
         main_cap=opened.caps[MAIN],
@@ -166,7 +166,7 @@ def build(
     fri: FriRound,
     drawn: dict[str, Node],
 ) -> Node:
-    """The whole proof, as a task."""
+    """Return the task of the whole proof."""
     rounds = [commitments[round_.name] for round_ in layout.rounds]
     opened = graph.task(
         QUERY,

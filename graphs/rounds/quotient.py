@@ -1,4 +1,4 @@
-"""Round 3: every table's constraints over its vanishing polynomial, in chunks; extended, and committed together."""
+"""Round 3: every table's constraints over its vanishing polynomial, in chunks, extended and committed together."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,7 +25,7 @@ def quotient_chunks(
     public_values: Sequence[Sequence[int]],
     log_blowup: int,
 ) -> Extensions:
-    """The quotients on the first blocks of the resident extensions, split into chunks, and those extended."""
+    """Compute the quotients from the first blocks of the resident extensions, and extend their chunks."""
     operands = []
     for table, air in airs.items():
         preprocessed_extension, lookup_extension = (preprocessed or {}).get(table), (lookups or {}).get(table)
@@ -56,7 +56,7 @@ def build(
     constraint_challenge: Node,
     public_values: Sequence[Sequence[int]],
 ) -> Commitment:
-    """The commitment to the quotient chunks of all tables."""
+    """Return the commitment to the quotient chunks of all tables."""
     extensions = {
         batch.name: graph.task(
             QUOTIENT_CHUNKS,

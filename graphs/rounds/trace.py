@@ -1,4 +1,4 @@
-"""Round 0: the columns of every table on the device, made there or brought there."""
+"""Round 0: the columns of every table on the device, generated or copied there."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,23 +9,23 @@ from graphprover.graphs.builder import Graph, Node
 from graphprover.protocol.layout import Layout
 from graphprover.statement.trace_task import TraceTask, follow
 
-SHARED = "trace"  # what several tables' trace tasks share
+SHARED = "trace"  # round of trace tasks that several tables share
 
 
 def task_round(name: str) -> str:
-    """The round of the tasks that give the columns of the commitment called ``name``."""
+    """Return the name of the round that provides the columns of the commitment ``name``."""
     return f"trace_{name}"
 
 
 def load(device: Device, *, columns: Array) -> Array:
-    """Columns (w, n) in natural order; what is on the device already stays where it is."""
+    """Copy columns (w, n) in natural order to the device, unless they are there."""
     return device.load(columns)
 
 
 def build(graph: Graph, layout: Layout, name: str, columns: Mapping[int, Array | TraceTask]) -> dict[int, Node]:
-    """The columns of each table, given by table, as the round called ``name`` will commit to them.
+    """Return the task of each table's columns for the commitment ``name``, by table.
 
-    A trace task that is no table's own is a task too, which all tables that need it share.
+    A trace task that several tables need is one shared task.
     """
     places = {table: (task_round(name), named(layout, table)) for table in columns}
     own = {trace: places[table] for table, trace in columns.items() if isinstance(trace, TraceTask)}
@@ -41,7 +41,7 @@ def build(graph: Graph, layout: Layout, name: str, columns: Mapping[int, Array |
 def _followed(
     graph: Graph, trace_task: TraceTask, places: Mapping[TraceTask, tuple[str, str]], made: dict[TraceTask, Node]
 ) -> Node:
-    """A trace task's task, and those of what it needs; ``places`` says what tables' own are called, ``made`` grows."""
+    """Return the task of a trace task, after the tasks it needs; ``places`` names tables' own, ``made`` is updated."""
     if trace_task not in made:
         needs = [_followed(graph, needed, places, made) for needed in trace_task.needs]
         fixed: dict[str, Any] = {"by": trace_task.function, "given": trace_task.fixed, "shape": trace_task.shape}

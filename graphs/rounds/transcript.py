@@ -1,9 +1,9 @@
-"""The transcript as tasks: what is absorbed and drawn between the rounds, so that a proof needs no client round trip.
+"""The transcript as tasks between the rounds, so that a proof needs no round trip to the client.
 
-Each task does the proof of work that its challenge asks for on the device and then takes the verifier's own step
-(``graphprover.protocol.transcript``) with the nonce found. A comment at each challenge says why it is drawn there: what
-a cheating prover could do who knew it before, and which function of ``protocol.security`` bounds what it can do now.
-docs/protocol.md has the letters.
+Each task does the proof of work of its challenge on the device and then the verifier's step
+(``graphprover.protocol.transcript``) with the nonce. The comment at a challenge gives the attack of a prover who knew
+it earlier, and the function of ``protocol.security`` that bounds the remaining attack. docs/protocol.md has the
+notation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,21 +26,21 @@ from graphprover.statement.statement import binding_digest
 
 TRANSCRIPT = "transcript"
 BEGIN, LOOKUP, CONSTRAINT, ZETA, BATCHING, QUERIES = "begin", "lookup", "constraint", "zeta", "batching", "queries"
-DIGEST = "digest"  # of a shard, where its transcript waits for the others
+DIGEST = "digest"  # of a shard, before the joint challenge
 
 
 def fold_step(number: int) -> str:
-    """The step that draws the challenge of one fold."""
+    """Return the name of the step that draws a fold's challenge."""
     return f"fold{number}"
 
 
 class OtherShard(RuntimeError):
-    """A shard that is made again is another than the one that has committed."""
+    """A shard's recomputed commitment differs from its first one."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A state of the transcript, what was drawn to reach it, and the nonce of the proof of work before."""
+    """A state of the transcript, the challenge drawn to reach it, and the nonce of the proof of work before."""
 
     state: Challenger
     challenge: Any
@@ -49,9 +49,9 @@ class Drawn:
 
 @dataclass(frozen=True)
 class LookupChallenges:
-    """What the lookup argument of all tables draws."""
+    """The challenges of all tables' lookup argument."""
 
-    prefixes: list[list[Ext]]  # the constant term of each lookup's denominators, for each table
+    prefixes: list[list[Ext]]  # constant terms of the lookups' denominators, by table
     tau: Ext  # combines the elements of a tuple
 
 
@@ -76,18 +76,18 @@ def begin(
 
 
 def lookup_challenges(device: Device, state: Challenger, *, layout: Layout) -> Drawn:
-    """Draw σ and τ, which fingerprints are made of; nothing without lookups."""
+    """Draw σ and τ for the fingerprints; without lookups nothing."""
     if not layout.lookup_tables:
         return Drawn(state, LookupChallenges([[] for _ in layout.tables], ZERO), 0)
-    # After all main columns: a prover who knew σ and τ would send messages with the fingerprints of those that are
-    # received, or fractions that cancel without being equal (security.lookup_errors).
+    # After all main columns: a prover who knew σ and τ could send messages whose fingerprints equal the received ones,
+    # or fractions that cancel without being equal (security.lookup_errors).
     nonce = device.grind(state.grinding_seed(), layout.parameters.lookup_pow_bits)
     state, sigma, tau = transcript.draw_lookup_challenges(state, layout, nonce)
     return Drawn(state, LookupChallenges(lookup_prefixes(layout.tables, sigma, tau), tau), nonce)
 
 
 def joint_nonce(device: Device, joint: Joint, bits: int) -> int:
-    """That of the proof of work before the lookup challenges of all shards."""
+    """Return the nonce of the proof of work before the lookup challenges of all shards."""
     with device.task():
         return device.grind(joint.grinding_seed, bits)
 
@@ -95,11 +95,13 @@ def joint_nonce(device: Device, joint: Joint, bits: int) -> int:
 def joint_lookup_challenges(
     device: Device, state: Challenger, *, layout: Layout, shard: ShardNumber, joint: Joint, nonce: int
 ) -> Drawn:
-    """Draw σ and τ of all shards, after the one proof of work for them; raises OtherShard for another digest."""
-    # After all main columns of all shards, for what a bus carries may be in any of them; and each shard goes on with
-    # what they were drawn from, so that it cannot be finished with others (security.lookup_errors).
+    """Draw σ and τ of all shards, after their joint proof of work; raises OtherShard for a different digest."""
+    # After all main columns of all shards: a bus may cross shards. Each shard continues from the joint state, so it
+    # cannot be finished with other challenges (security.lookup_errors).
     if shards.digest_of(state) != joint.digests[shard.index]:
-        raise OtherShard(f"{shard}: made again, it is another: a trace task has not given twice what it gave first")
+        raise OtherShard(
+            f"{shard}: recomputed commitment differs from the first one: a trace function is not deterministic"
+        )
     sigma, tau = shards.draw_lookup_challenges(joint, layout.parameters, nonce)
     prefixes = lookup_prefixes(layout.tables, sigma, tau)
     return Drawn(shards.resume(state, joint, nonce), LookupChallenges(prefixes, tau), nonce)
@@ -116,7 +118,7 @@ def constraint_challenge(device: Device, drawn: Drawn, tree: Tree | None, lookup
 
 def zeta(device: Device, drawn: Drawn, tree: Tree, *, layout: Layout) -> Drawn:
     """Absorb the quotient commitment and draw ζ, the out-of-domain point."""
-    # After the quotient: a prover who knew ζ would commit to one that is right there and nowhere else
+    # After the quotient: a prover who knew ζ would commit to a polynomial that is correct there and nowhere else
     # (security.out_of_domain_errors).
     state = transcript.absorb_quotient(drawn.state, device.cap(tree))
     nonce = device.grind(state.grinding_seed(), layout.parameters.ood_pow_bits)
@@ -135,7 +137,7 @@ def batching_challenge(
 
 
 def fold_challenge(device: Device, drawn: Drawn, tree: Tree, *, layout: Layout, fold: int) -> Drawn:
-    """Absorb the commitment to a codeword and draw β, which it is folded with; the first describes FRI before."""
+    """Absorb the commitment to a codeword and draw its folding challenge β; the first also absorbs FRI's parameters."""
     # After the codeword: a prover who knew β would commit to a word far from the code that folds to a codeword
     # (security.folds counts the curve's degree, security.exceptional the challenges where that happens by itself).
     state = transcript.begin_fri(drawn.state, layout) if fold == 0 else drawn.state

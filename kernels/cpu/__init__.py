@@ -1,7 +1,7 @@
-"""Kernels for a CPU: Python that Numba compiles, with explicit vectors where it is hot.
+"""Kernels for a CPU: Python compiled by Numba, with explicit vectors in hot loops.
 
-Read ``simd`` first, the vectors that all others are written with, then ``field``, arithmetic on them, then any
-operation; ``ntt`` and ``keccak`` are where the time goes. A kernel works on a range ``(first, last)`` of rows or
-columns, holds no lock and starts no thread; ``pieces`` shares the ranges out over a device's threads. The functions
-that a device calls are public and have the same names in the GPU's twin.
+Start with ``simd``, the vectors of all other kernels, then ``field``, arithmetic on them, then any operation; ``ntt``
+and ``keccak`` take most of the time. A kernel works on a range ``(first, last)`` of rows or columns, holds no lock and
+starts no thread; ``parallel`` divides the ranges among a device's threads. A device calls the public functions, which
+have the same names as on a GPU.
 """

@@ -1,13 +1,13 @@
-"""Runs a table's bytecode (``graphprover.air.bytecode``) over blocks of rows.
+"""The interpreter of a table's bytecode (``graphprover.air.bytecode``) over blocks of rows.
 
-One interpreter serves all tables: an instruction is decoded once a block and then runs as a loop of explicit vectors
-over the block's rows, so that decoding costs little and no table needs a compilation of its own. A plane is an address:
-inputs are read and outputs written where they lie, and only registers are copies, which stay in the innermost caches.
+One interpreter serves all tables. It decodes an instruction once for each block and runs it as a loop of explicit
+vectors over the block's rows, so decoding is cheap and no table needs its own compilation. A plane is an address:
+inputs and outputs are used in place, and only registers are copies, which stay in the innermost caches.
 
 The next row. On a trace it is the row below, cyclically. On the quotient domain, c blocks of n rows in bit-reversed
 order, it is row rev(rev(s) + 1 mod n) of the same block. There an aligned run of B rows, number q of its block, has
-rev(s) = rev(offset) n/B + rev(q): the rows that follow are again a run, number rev(rev(q) + 1), in the same order,
-except for the last q, whose next rows are a permutation of run 0 and are gathered.
+rev(s) = rev(offset) n/B + rev(q): the next rows are again a run, number rev(rev(q) + 1), in the same order, except for
+the last q, whose next rows are a permutation of run 0 and are gathered.
 """
 
 from collections.abc import Sequence
@@ -104,7 +104,7 @@ def _three(address, plane):
 
 @njit(nogil=True, cache=True)
 def _execute(instructions, terms, address, stride, weights, rows):
-    """All instructions over one block; ``address`` and ``stride`` (0 for a constant) say where each plane lies."""
+    """Run all instructions over one block; ``address`` and ``stride`` (0 for a constant) locate each plane."""
     for k in range(len(instructions)):
         op, width, d, a, b, count = instructions[k]
         if op == _LINEAR:
@@ -136,7 +136,7 @@ def _execute(instructions, terms, address, stride, weights, rows):
 
 @njit(nogil=True, cache=True)
 def _next_row(row, log_rows, bit_reversed):
-    """The row after ``row`` on blocks of 2^log_rows rows."""
+    """Return the row after ``row`` on blocks of 2^log_rows rows."""
     mask = (1 << log_rows) - 1
     if not bit_reversed:
         return (row + 1) & mask
@@ -146,7 +146,7 @@ def _next_row(row, log_rows, bit_reversed):
 
 @njit(nogil=True, cache=True)
 def _next_run(row, rows, log_rows, bit_reversed, block):
-    """Where the rows after the run of ``rows`` rows at ``row`` lie in the same order; -1 if they do not."""
+    """Return the position of the run after the run of ``rows`` rows at ``row``; -1 if its order differs."""
     size = 1 << log_rows
     if not bit_reversed:
         return row + 1 if row + rows < size else -1
@@ -162,7 +162,9 @@ def _next_run(row, rows, log_rows, bit_reversed, block):
 
 @njit(nogil=True, cache=True)
 def _run(instructions, terms, words, sources, shifted, targets, offset, registers, log_rows, bit_reversed, first, last):
-    """``sources``: address of row 0 of each input; ``targets``: of row ``offset`` of each output."""
+    """Run the blocks of rows; ``sources``: addresses of each input's row 0; ``targets``: of each output's row
+    ``offset``.
+    """
     block = min(BLOCK, max(1 << log_rows, simd.WIDTH))
     inputs, outputs, constants = len(sources), len(targets), len(words)
     planes = constants + inputs + outputs + registers
@@ -227,14 +229,15 @@ def evaluate(
     last: int,
     offset: int = 0,
 ) -> None:
-    """Runs bytecode on rows [first, last) and writes its output planes.
+    """Run bytecode on rows [first, last) and write its output planes.
 
-    ``constants`` fills the bytecode's constant planes (``graphprover.air.bytecode.constants``). ``matrices`` are those
-    that ``Source`` names, in its order: C-contiguous uint64 of shape (planes, rows), canonical; None where the bytecode
-    reads nothing of it. Rows are in natural order, 2^log_rows of them cyclically, or with ``bit_reversed`` those of
-    blocks of 2^log_rows rows of a bit-reversed coset: the quotient domain is as many blocks as there are chunks, the
-    beginning of a low-degree extension, which may go on beyond it. ``targets`` hold the output planes in order, as the
-    rows of one or more C-contiguous uint64 matrices whose column 0 is row ``offset``; they come out canonical.
+    Rows are in natural order, 2^log_rows of them cyclically, or with ``bit_reversed`` in blocks of 2^log_rows rows of a
+    bit-reversed coset: the quotient domain is one block for each chunk, a prefix of a low-degree extension.
+
+    ``constants`` fills the bytecode's constant planes (``graphprover.air.bytecode.constants``). ``matrices`` are in the
+    order of ``Source``: C-contiguous uint64 of shape (planes, rows), canonical; None if the bytecode does not read it.
+    ``targets`` hold the output planes in order, as the rows of one or more C-contiguous uint64 matrices whose column 0
+    is row ``offset``; the outputs are canonical.
 
     Raises ValueError for an array of another type or layout, too few rows or planes, or a missing matrix.
     """
@@ -270,7 +273,7 @@ def evaluate(
 
 
 def _addresses(matrix: np.ndarray | None, name: str, planes: int, rows: int) -> np.ndarray:
-    """The addresses of the first ``planes`` rows of a matrix."""
+    """Return the addresses of the first ``planes`` rows of a matrix."""
     if matrix is None or matrix.shape[0] < planes or matrix.shape[1] < rows:
         raise ValueError(f"the {name} matrix has no {planes} planes of {rows} rows")
     if matrix.dtype != np.uint64 or not matrix.flags.c_contiguous:

@@ -1,7 +1,8 @@
-"""DEEP: codewords that are low-degree exactly if columns have the values claimed for them outside of the domain.
+"""DEEP: codewords that are low-degree exactly if the columns have the claimed values outside of the domain.
 
 For w columns p_c opened at points z_j: sum_j gamma^(j w) sum_c gamma^c (p_c(z_j) - p_c(x)) / (z_j - x). The sum over c
-of gamma^c p_c(x) is the same for all points and is made once a row. Source: ``open`` in p3-fri/src/two_adic_pcs.rs.
+of gamma^c p_c(x) is the same for all points and computed once for each row. Source: ``open`` in
+p3-fri/src/two_adic_pcs.rs.
 """
 
 from collections.abc import Sequence
@@ -57,7 +58,9 @@ def invert_differences(points: np.ndarray, z: Ext, target: np.ndarray, first: in
 
 @njit(nogil=True, cache=True)
 def _compress(matrix, first, rows, weights, target):
-    """The sums over columns of weight times column for rows first .. first + rows - 1, to the columns of ``target``."""
+    """Write the sums over columns of weight times column for rows first .. first + rows - 1 to the columns of
+    ``target``.
+    """
     columns, height = matrix.shape
     for start in range(0, columns, _COLUMNS):
         for i in range(0, rows, simd.WIDTH):
@@ -73,7 +76,7 @@ def _compress(matrix, first, rows, weights, target):
 
 @njit(nogil=True, cache=True)
 def _add_rows(matrix, weights, claims, power, inverses, target, first, last):
-    """Adds (claims[0] - compressed) / (z_0 - x) and, for a second claim, power times the same of z_1, row by row."""
+    """Add (claims[0] - compressed) / (z_0 - x) and, for a second claim, power times the same of z_1, for each row."""
     columns, height = matrix.shape
     block = np.empty((3, _ROWS), dtype=np.uint64)
     whole = first + (last - first) // simd.WIDTH * simd.WIDTH
@@ -185,7 +188,7 @@ def _add(x, y, target):
 
 
 def sum_codewords(vectors: Sequence[np.ndarray]) -> np.ndarray:
-    """The sum of C-contiguous uint64 arrays of one shape, canonical. Raises ValueError for different shapes."""
+    """Return the sum of C-contiguous uint64 arrays of one shape, canonical. Raises ValueError for different shapes."""
     if len({vector.shape for vector in vectors}) != 1:
         raise ValueError(f"arrays of shapes {[vector.shape for vector in vectors]} have no sum")
     if len(vectors) == 1:

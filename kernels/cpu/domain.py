@@ -1,7 +1,7 @@
 """Tables that depend on sizes only: points of evaluation domains, selectors on them, factors of FRI folds.
 
-All are in bit-reversed order, in which the table of a small domain is the beginning of that of a larger one. They are
-worth keeping for all tables and proofs of one size.
+All are in bit-reversed order, so a small domain's table is a prefix of a larger one's. They are worth caching for all
+tables and proofs of one size.
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ def _table(products: Products) -> np.ndarray:
 
 
 def points(log_size: int) -> np.ndarray:
-    """The coset 7 * K, K of order 2^log_size: uint64 (2^log_size,), in bit-reversed order."""
+    """Return the coset 7 * K, K of order 2^log_size: uint64 (2^log_size,), in bit-reversed order."""
     return _table(domain.points(log_size))
 
 
@@ -68,7 +68,7 @@ def _times_vanishing(vanishing, inverses, log_rows, target):
 
 
 def selectors(log_rows: int, log_chunks: int) -> np.ndarray:
-    """The selectors of a trace of 2^log_rows rows on its quotient domain: uint64 (4, 2^(log_rows + log_chunks)).
+    """Return the selectors of a trace of 2^log_rows rows on its quotient domain: uint64 (4, 2^(log_rows + log_chunks)).
 
     Rows as in ``graphprover.air.bytecode.Selector``, with Z(x) = x^n - 1 and g the generator of the trace's domain:
     Z(x) / (x - 1), Z(x) / (x - 1/g), x - 1/g, 1 / Z(x). Source: ``selectors_on_coset`` in p3-commit/src/domain.rs.
@@ -84,7 +84,7 @@ def selectors(log_rows: int, log_chunks: int) -> np.ndarray:
 
 
 def indicators(rows: int) -> np.ndarray:
-    """The selectors FIRST, LAST and TRANSITION on the trace itself, 0 or 1: uint64 (3, rows)."""
+    """Return the selectors FIRST, LAST and TRANSITION on the trace itself, 0 or 1: uint64 (3, rows)."""
     target = np.zeros((3, rows), dtype=np.uint64)
     target[0, 0] = target[1, -1] = 1
     target[2, :-1] = 1

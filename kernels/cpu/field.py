@@ -1,7 +1,7 @@
 """Goldilocks and its cubic extension for one word at a time inside Numba: tails, set-up and small tables.
 
-The scalar twin of ``simd``. Unlike there, every word taken and given is canonical (below p) except where a docstring
-says otherwise, and an extension element is a tuple of three ``uint64``. From plain Python pass ``numpy.uint64``.
+The scalar twin of ``simd``. Unlike there, every argument and result is canonical (below p) unless a docstring says
+otherwise, and an extension element is a tuple of three ``uint64``. From plain Python pass ``numpy.uint64``.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ _ONE = np.uint64(1)
 
 @intrinsic
 def mul_high(_context, x, y):
-    """The upper word of the 128-bit product."""
+    """Return the upper word of the 128-bit product."""
 
     def codegen(context, b, signature, arguments):
         wide = ir.IntType(128)
@@ -40,7 +40,7 @@ def _bit_reverse(_context, x):
 
 @intrinsic
 def swap_bytes(_context, x):
-    """The eight bytes of a uint64 in reverse order."""
+    """Return the eight bytes of a uint64 in reverse order."""
 
     def codegen(context, b, signature, arguments):
         return b.bswap(arguments[0])
@@ -50,7 +50,7 @@ def swap_bytes(_context, x):
 
 @njit(nogil=True)
 def reverse_bits(index, bits):
-    """The lowest ``bits`` bits of ``index`` (all others zero) in reverse order, as int64."""
+    """Return the lowest ``bits`` bits of ``index`` (all others zero) in reverse order, as int64."""
     return np.int64(_bit_reverse(np.uint64(index)) >> np.uint64(64 - bits)) if bits else 0
 
 
@@ -114,7 +114,7 @@ def ext_sub(x, y):
 
 @njit(nogil=True)
 def ext_scale(x, s):
-    """The extension element x times the base element s."""
+    """Return the extension element x times the base element s."""
     return mul(x[0], s), mul(x[1], s), mul(x[2], s)
 
 

@@ -81,7 +81,7 @@ def _fold(codeword, log_arity, beta, factors, joining, joins, target, first, las
 
 
 def fold(threads: Threads, codeword: np.ndarray, log_arity: int, beta: Ext, joining: np.ndarray | None) -> np.ndarray:
-    """The fold of a codeword (3, N) by 2^k at beta, plus beta^(2^k) times ``joining``: uint64 (3, N / 2^k).
+    """Return the fold of a codeword (3, N) by 2^k at beta, plus beta^(2^k) times ``joining``: uint64 (3, N / 2^k).
 
     Raises ValueError for shapes that do not agree.
     """
@@ -118,9 +118,10 @@ def fold_groups(
 
 
 def final_polynomial(codeword: np.ndarray, log_length: int) -> tuple[Ext, ...]:
-    """The 2^log_length coefficients of a codeword (3, N) of that degree bound, from as many first values.
+    """Return the 2^log_length coefficients of a codeword (3, N) of that degree bound, from its first 2^log_length
+    values.
 
-    They lie on the subgroup of that order, in bit-reversed order. Raises ValueError for a codeword that is shorter.
+    They lie on the subgroup of that order, in bit-reversed order. Raises ValueError for a shorter codeword.
     """
     length = 1 << log_length
     if codeword.shape[1] < length:
@@ -137,10 +138,10 @@ def _inverse_roots(log_length: int) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _interpolate(words, roots, scale):
-    """Values of columns in bit-reversed order to coefficients in natural order, in place; ``roots[k]``, of order
-    2^(k + 1), and ``scale`` are those of the inverse transform.
+    """Transform columns of values in bit-reversed order to coefficients in natural order, in place.
 
-    A polynomial is short, and a GPU's proof needs no other transform by a CPU, so that this is soon compiled.
+    ``roots[k]``, of order 2^(k + 1), and ``scale`` belong to the inverse transform. Compiles fast: a polynomial is
+    short, and a GPU's proof needs no other transform by a CPU.
     """
     for level in range(len(roots)):
         half, power = 1 << level, np.uint64(1)

@@ -11,13 +11,15 @@ def gather(
     blocks: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]],
     trees: Sequence[tuple[Sequence[np.ndarray], np.ndarray]],
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """What `graphprover.device.Device.gather` gives, of trees that are their layers. Raises IndexError as it does."""
+    """Return the rows and nodes of `graphprover.device.Device.gather`; a tree is its layers. Raises IndexError as it
+    does.
+    """
     rows = [np.concatenate([matrix.T[indices] for matrix, indices in block], axis=1) for block in blocks]
     return rows, [_nodes(layers, numbers) for layers, numbers in trees]
 
 
 def _nodes(layers: Sequence[np.ndarray], numbers: np.ndarray) -> np.ndarray:
-    """The nodes of these numbers, (numbers, 4)."""
+    """Return the nodes of these numbers, (numbers, 4)."""
     leaves, cap = len(layers[0]), len(layers[-1])
     if len(numbers) and not cap <= numbers.min() <= numbers.max() < 2 * leaves:
         raise IndexError(f"a node outside a tree of {leaves} leaves")

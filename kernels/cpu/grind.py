@@ -33,7 +33,9 @@ def _grind(seed, mask, start, stop):
 
 
 def grind(threads: Threads, seed: bytes, bits: int) -> int:
-    """The smallest nonce that the challenger accepts after ``seed``, a digest; 0 for no bits. As `smallest_nonce`."""
+    """Return the smallest nonce that the challenger accepts after ``seed``, a digest; 0 for no bits. As
+    `smallest_nonce`.
+    """
     if bits == 0:
         return 0
     words = np.frombuffer(seed, dtype="<u8").astype(np.uint64)
@@ -55,12 +57,12 @@ def grind(threads: Threads, seed: bytes, bits: int) -> int:
 
 
 def smallest_nonce(seed: np.ndarray, bits: int, first: int, last: int) -> int:
-    """The smallest nonce in [first, last) that the challenger accepts after ``seed``, or -1.
+    """Return the smallest nonce in [first, last) that the challenger accepts after ``seed``, or -1.
 
-    Accepted is what gives Keccak-256(seed || nonce as 8 little-endian bytes) a last word that, read big-endian (the
-    challenger pops bytes off the end), has its lowest ``bits`` bits zero: ``check_witness`` of Plonky3's
-    SerializingChallenger64 with nothing else pending. ``seed`` is uint64 (4,), a digest; 0 <= bits < 64 and
-    0 <= first, last < 2^63. Raises ValueError otherwise.
+    It accepts a nonce if the last word of Keccak-256(seed || nonce as 8 little-endian bytes), read big-endian because
+    the challenger pops bytes off the end, has its lowest ``bits`` bits zero: ``check_witness`` of Plonky3's
+    SerializingChallenger64 with nothing else pending. ``seed`` is uint64 (4,), a digest; 0 <= bits < 64 and 0 <= first,
+    last < 2^63. Raises ValueError otherwise.
     """
     if seed.shape != (DIGEST_WORDS,) or seed.dtype != np.uint64:
         raise ValueError("the seed is a digest of four uint64 words")

@@ -19,7 +19,7 @@ _ONE = np.uint64(1)
 
 @njit(nogil=True, cache=True)
 def invert(words, prefix, count):
-    """Replaces the first ``count`` of ``words`` by their inverses; -1, or the index of the first zero among them.
+    """Replace the first ``count`` of ``words`` by their inverses; -1, or the index of the first zero among them.
 
     Both arrays are flat uint64 with room for ``count`` rounded up to 32 words; ``prefix`` is scratch. With a zero, the
     words are as they were.
@@ -142,7 +142,9 @@ def inverse_or_zero(source: np.ndarray) -> np.ndarray:
 
 
 def ext_inverse(source: np.ndarray, target: np.ndarray, first: int, last: int) -> None:
-    """The inverses of the extension elements [first, last) of ``source``; both (3, n), otherwise as ``inverse``."""
+    """Return the inverses of the extension elements [first, last) of ``source``; both (3, n), otherwise as
+    ``inverse``.
+    """
     _raise_for_zero(_ext_inverse(source, target, first, last))
 
 

@@ -18,7 +18,7 @@ _WIDTH = simd.WIDTH
 
 
 def _rotations() -> list[int]:
-    """The rotation of rho for each word x + 5 y: triangular numbers along the orbit of (1, 0) under pi."""
+    """Return the rotation of rho for each word x + 5 y: triangular numbers along the orbit of (1, 0) under pi."""
     rotations = [0] * 25
     x, y = 1, 0
     for t in range(24):
@@ -62,7 +62,7 @@ def permute(state):
 
 @njit(nogil=True, cache=True)
 def finish(state, words):
-    """Pads after fewer than RATE_WORDS words of the last block, the others of which are zero, and permutes."""
+    """Pad after fewer than RATE_WORDS words of the last block, the others of which are zero, and permutes."""
     simd.store(state, _WIDTH * words, simd.xor(simd.load(state, _WIDTH * words), _FIRST_PADDING))
     last = _WIDTH * (RATE_WORDS - 1)
     simd.store(state, last, simd.xor(simd.load(state, last), _LAST_PADDING))
@@ -78,7 +78,7 @@ def clamped_rows(first, last):
 
 @njit(nogil=True, cache=True)
 def store_digests(state, target, first, last):
-    """Writes the digests of eight states to the rows from ``first`` of ``target``, uint64 (rows, 4), below ``last``."""
+    """Write the digests of eight states to the rows from ``first`` of ``target``, uint64 (rows, 4), below ``last``."""
     digests = simd.load_rows(state, 0, _WIDTH, DIGEST_WORDS)
     if last - first >= _WIDTH:
         simd.store_rows(target, DIGEST_WORDS * first, _WIDTH, simd.interleave(digests))
@@ -128,7 +128,7 @@ def _column_addresses(matrix: np.ndarray) -> np.ndarray:
 
 
 def hash_rows(matrices: Sequence[np.ndarray], target: np.ndarray, first: int, last: int) -> None:
-    """The leaves of a tree: digest i is the hash of row i of the first matrix, then of the second, and so on.
+    """Return the leaves of a tree: digest i is the hash of row i of the first matrix, then of the second, and so on.
 
     ``matrices`` are C-contiguous uint64 arrays of shape (columns, n), n the same for all, of canonical words; columns
     may be none. ``target`` is uint64 (n, 4), of which the rows [first, last) are written. Raises ValueError otherwise.
@@ -154,7 +154,8 @@ def _hash_messages(groups, most, target):
 
 
 def hash_messages(groups: Sequence[np.ndarray], target: np.ndarray) -> None:
-    """The digests of the rows of some matrices, uint64 (n, words), one matrix after another, as uint64 (sum of n, 4).
+    """Return the digests of the rows of some matrices, uint64 (n, words), one matrix after another, as uint64 (sum of
+    n, 4).
 
     All are C-contiguous. Raises ValueError otherwise.
     """
@@ -169,7 +170,8 @@ def hash_messages(groups: Sequence[np.ndarray], target: np.ndarray) -> None:
 
 
 def hash_groups(codeword: np.ndarray, size: int, target: np.ndarray, first: int, last: int) -> None:
-    """The leaves of a FRI layer: digest i is the hash of elements i size ... (i + 1) size - 1 of an extension vector.
+    """Return the leaves of a FRI layer: digest i is the hash of elements i size ... (i + 1) size - 1 of an extension
+    vector.
 
     ``codeword`` is C-contiguous uint64 (3, n), hashed element by element, the three coordinates of each together;
     ``target`` is uint64 (n / size, 4), of which the rows [first, last) are written. Raises ValueError otherwise.

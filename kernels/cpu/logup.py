@@ -123,8 +123,8 @@ def fractions(
 
     ``denominators`` is (3D, m) and ``multiplicities`` (D, m) for D tuples, as the lookup bytecode gives them, from row
     ``offset`` on, so that they need not be kept for all rows at a time; ``groups`` holds the number of tuples of each
-    of the k fraction columns and sums to D; ``columns`` is (3(k + 1), n). All are C-contiguous uint64. Where the
-    multiplicity is 0 so is the fraction. Raises ZeroDivisionError, naming tuple and row, for a denominator of zero with
+    of the k fraction columns and sums to D; ``columns`` is (3(k + 1), n). All are C-contiguous uint64. If the
+    multiplicity is 0, so is the fraction. Raises ZeroDivisionError, naming tuple and row, for a zero denominator with
     another multiplicity, and ValueError for shapes that do not agree.
     """
     tuples, rows = sum(groups), denominators.shape[1]
@@ -140,7 +140,7 @@ def fractions(
 
 
 def accumulate(columns: np.ndarray) -> Ext:
-    """Turns column 0 of ``columns``, (3(k + 1), n), from sums by row into the sum of the rows before; the whole sum."""
+    """Turn column 0 of ``columns``, (3(k + 1), n), from sums by row into the sum of the rows before; the whole sum."""
     a, b, c = _accumulate(columns)
     return int(a), int(b), int(c)
 

@@ -1,7 +1,7 @@
 """Layers of a Merkle tree over Keccak-256, eight nodes at a time.
 
-A layer is a C-contiguous uint64 array of shape (nodes, 4). Where a shorter matrix joins a tree, the node of two
-children is hashed once more with the digest of its row (Plonky3's mixed-height MerkleTreeMmcs).
+A layer is a C-contiguous uint64 array of shape (nodes, 4). If a shorter matrix joins a tree, the node of two children
+is hashed once more with the digest of its row (Plonky3's mixed-height MerkleTreeMmcs).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,9 @@ _PAIR = 2 * DIGEST_WORDS  # words of two children
 
 @njit(nogil=True, cache=True)
 def _hash_pairs(state, layer, row, last):
-    """The states after hashing words 8 i ... 8 i + 7 of ``layer`` for the eight nodes i from ``row`` below ``last``."""
+    """Return the states after hashing words 8 i ... 8 i + 7 of ``layer`` for the eight nodes i from ``row`` below
+    ``last``.
+    """
     state[_WIDTH * _PAIR :] = 0
     if row + _WIDTH <= last:
         pairs = simd.load_rows(layer, _PAIR * row, _PAIR, _WIDTH)
@@ -79,7 +81,7 @@ def inject(layer: np.ndarray, digests: np.ndarray, target: np.ndarray, first: in
 
 
 def tree(threads: Threads, matrices: Sequence[np.ndarray], cap_height: int) -> tuple[np.ndarray, ...]:
-    """The layers of the tree over the rows of matrices (columns, n) of different heights, in commitment order."""
+    """Return the layers of the tree over rows of matrices (columns, n) of different heights, in commitment order."""
     groups: dict[int, list[np.ndarray]] = {}
     for matrix in matrices:
         groups.setdefault(matrix.shape[1], []).append(matrix)
@@ -94,7 +96,7 @@ def tree(threads: Threads, matrices: Sequence[np.ndarray], cap_height: int) -> t
 
 
 def fold_tree(threads: Threads, codeword: np.ndarray, log_arity: int, cap_height: int) -> tuple[np.ndarray, ...]:
-    """The layers of the tree whose leaves hash the groups of 2^log_arity neighbours of a codeword (3, n)."""
+    """Return the layers of the tree whose leaves hash the groups of 2^log_arity neighbours of a codeword (3, n)."""
     layers = allocate(codeword.shape[1] >> log_arity, cap_height)
     split_rows(threads, partial(hash_groups, codeword, 1 << log_arity, layers[0]), len(layers[0]))
     build(threads, layers, {})
@@ -102,7 +104,7 @@ def fold_tree(threads: Threads, codeword: np.ndarray, log_arity: int, cap_height
 
 
 def allocate(leaves: int, cap_height: int) -> tuple[np.ndarray, ...]:
-    """The layers, uint64 (n, 4) each, from 2^k leaves to a cap of at most 2^cap_height nodes; none is written."""
+    """Return unwritten layers, uint64 (n, 4) each, from 2^k leaves to a cap of at most 2^cap_height nodes."""
     cap = min(leaves, 1 << cap_height)
     sizes = [leaves >> level for level in range((leaves // cap).bit_length())]
     return tuple(np.empty((nodes, DIGEST_WORDS), dtype=np.uint64) for nodes in sizes)

@@ -49,7 +49,9 @@ def _signed_shift(b, x, y, exponent):
 
 
 def _down(radix):
-    """The operation (parts, powers) -> parts one to three levels down: ``powers`` holds c, c^2, ... c^(radix - 1)."""
+    """Return the operation (parts, powers) -> parts one to three levels down: ``powers`` holds c, c^2, ... c^(radix -
+    1).
+    """
 
     @simd.operation(results=radix)
     def down(b, parts, powers):
@@ -70,7 +72,7 @@ def _down(radix):
 
 
 def _up(radix):
-    """The operation (parts, factors) -> parts one to three levels up, multiplied by their factors at the end.
+    """Return the operation (parts, factors) -> parts one to three levels up, multiplied by their factors at the end.
 
     With one factor less than parts the first is 1.
     """
@@ -108,7 +110,7 @@ _GROUP = 7 * simd.WIDTH  # words of the table for eight blocks: the first powers
 
 @njit(nogil=True)
 def _place(block):
-    """Where the table has the first power of the c of ``block``; the others follow eight words apart."""
+    """Return the position of the first power of c of ``block`` in the table; the others follow, eight words apart."""
     return _GROUP * (block >> 3) + (block & 7)
 
 
@@ -135,7 +137,7 @@ _step_down_2, _step_down_4, _step_down_8 = (_make_step_down(radix) for radix in 
 
 @njit(nogil=True, cache=True)
 def _odd_radix(log_size):
-    """The radix of the one step at the root that makes the others eight-fold."""
+    """Return the radix of the one step at the root that makes the others eight-fold."""
     return 1 << (log_size % 3 if log_size % 3 else 3)
 
 
@@ -148,7 +150,9 @@ def _make_last_step_up(radix):
 
     @njit(nogil=True, cache=True)
     def last_step_up(x, start, size, factors, shift):
-        """The root of the tree from its ``radix`` descendants; factors[k, i] is for coefficient k size / radix + i."""
+        """Return the root of the tree from its ``radix`` descendants; factors[k, i] is for coefficient k size / radix +
+        i.
+        """
         stride = size // radix
         first_factors = simd.load_rows(factors, 0, simd.WIDTH, radix)
         step = simd.splat(power(shift, np.uint64(simd.WIDTH)))
@@ -191,7 +195,7 @@ def _bit_reversed_8(b, parts):
 
 @njit(nogil=True, cache=True)
 def _leaf(source, source_start, target, start, block, table):
-    """The last six levels below one node of 64 rows."""
+    """Compute the last six levels below one node of 64 rows."""
     parts = simd.load_rows(source, source_start, simd.WIDTH, 8)
     parts = _down_8(parts, simd.splat_rows(table, _place(block), simd.WIDTH, 7))
     parts = _down_8(simd.transpose(parts), simd.load_rows(table, _GROUP * block, simd.WIDTH, 7))
@@ -209,7 +213,7 @@ def _step_up(x, start, size, block, table):
 
 @njit(nogil=True, cache=True)
 def _first_steps_up_natural(source, source_start, target, start, log_size, root):
-    """The lowest three levels from rows in natural order: rows j + k n/8 for all k belong to node rev(j)."""
+    """Compute the lowest three levels from rows in natural order: rows j + k n/8 for all k belong to node rev(j)."""
     stride = 1 << (log_size - 3)
     step = simd.splat(power(root, np.uint64(simd.WIDTH)))
     lanes = np.empty(simd.WIDTH, dtype=np.uint64)
@@ -253,7 +257,9 @@ def _down_tree(source, source_start, target, start, log_size, block, table):
 
 @njit(nogil=True, cache=True)
 def _up_tree(source, source_start, target, start, log_size, natural, root, table, factors, shift):
-    """Evaluations on the subgroup at ``source`` to coefficients at ``target``, the i-th times scale * shift^i."""
+    """Transform evaluations on the subgroup at ``source`` to coefficients at ``target``, the i-th times scale *
+    shift^i.
+    """
     size = 1 << log_size
     if natural:
         _first_steps_up_natural(source, source_start, target, start, log_size, root)
@@ -312,7 +318,8 @@ def _fill(table, twiddles):
 
 @cache
 def _table(log_size, inverse):
-    """The powers c, ... c^7 of every block whose level is split eight-fold in transforms of up to 2^log_size rows.
+    """Return the powers c, ... c^7 of every block whose level is split eight-fold in transforms of up to 2^log_size
+    rows.
 
     uint64 of shape (blocks / 8, 7, 8). Bit i of a block's number stands for a factor of order 2^(i+4) in c, and for
     its inverse if ``inverse``.
@@ -354,7 +361,7 @@ def _transform(source, target, log_size, log_blowup, up, down, natural, roots, t
             if up:
                 _up_tree(source, source_start, target, start, log_size, natural, roots[1], tables[1], factors, shift)
             if down:
-                # Between the two the coefficients lie where the first block goes, which therefore comes last.
+                # In between, the coefficients occupy the first block's target, so that block comes last.
                 coefficients, place = (target, start) if up else (source, source_start)
                 for block in range((1 << log_blowup) - 1, -1, -1):
                     _down_tree(coefficients, place, target, start + block * size, log_size, block, tables[0])
@@ -392,7 +399,7 @@ def _run(
 
 
 def _check(source: np.ndarray, target: np.ndarray, log_blowup: int, columns: tuple[int, int]) -> int:
-    """log2 of the source's rows, once both arrays are known to be what the kernels, which check nothing, expect."""
+    """Check all requirements of the kernels on both arrays; return log2 of the source's rows."""
     for matrix in (source, target):
         if matrix.dtype != np.uint64 or matrix.ndim != 2 or not matrix.flags.c_contiguous:
             raise ValueError("a transform takes C-contiguous uint64 arrays of shape (columns, rows)")
@@ -414,7 +421,8 @@ def ntt(source: np.ndarray, target: np.ndarray, first: int, last: int) -> None:
 
 
 def inverse_ntt(source: np.ndarray, target: np.ndarray, first: int, last: int, shift: int = 1) -> None:
-    """Evaluations on shift * (the subgroup of order n) in bit-reversed order to coefficients in natural order.
+    """Transform evaluations on shift * (the subgroup of order n) in bit-reversed order to coefficients in natural
+    order.
 
     Shapes and errors as in ``ntt``, whose inverse it is for shift 1; the arrays may be the same.
     """
@@ -431,7 +439,7 @@ def coset_lde(
     first: int,
     last: int,
 ) -> None:
-    """The polynomials of degree < n given on source_shift * H, evaluated on target_shift * K in bit-reversed order.
+    """Evaluate the polynomials of degree < n given on source_shift * H on target_shift * K, in bit-reversed order.
 
     H and K are the subgroups of order n and n << log_blowup. ``source`` has shape (columns, n) and is in natural or in
     bit-reversed order, ``target`` has shape (columns, n << log_blowup); both are C-contiguous uint64 arrays, distinct
@@ -452,7 +460,7 @@ def coset_ldes(
     shift: int,
     bit_reversed_source: bool,
 ) -> list[np.ndarray]:
-    """The polynomials given by evaluations, on 2^log_cosets times as many points.
+    """Return the polynomials given by evaluations, on 2^log_cosets times as many points.
 
     A source (columns, n c) holds for each column c = 2^log_chunks runs of n evaluations in bit-reversed order, run z
     on the coset h w^rev(z) H with w of order n c; or, without chunks, one of n in natural order on h H. The result,

@@ -57,7 +57,9 @@ def _weights(log_rows: int, point: Ext) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _split(weights, start, rows, table, place, step):
-    """The limbs of one point's weights for rows start .. start + rows - 1, as ``sums`` wants them; 8 rows at a time."""
+    """Return the limbs of one point's weights for rows start .. start + rows - 1, as ``sums`` wants them; 8 rows at a
+    time.
+    """
     size = weights.shape[1]
     for i in range(0, rows, simd.WIDTH):
         for coordinate in range(3):
@@ -107,7 +109,7 @@ def _two_points(matrix, start, rows, table, partial, first, last):
 
 @njit(nogil=True, cache=True)
 def _evaluate(matrix, weights, both, target, first, last):
-    """Values at the point of ``weights[0]``, and with ``both`` at that of ``weights[1]``."""
+    """Compute the values at the point of ``weights[0]``, and with ``both`` also at the point of ``weights[1]``."""
     size = weights[0].shape[1]
     points = 2 if both else 1
     partial = np.zeros((last - first, 3 * points, simd.WIDTH), dtype=np.uint64)
@@ -152,7 +154,7 @@ def evaluate(
 def evaluate_columns(
     matrix: np.ndarray, weights: Sequence[np.ndarray], target: np.ndarray, first: int, last: int
 ) -> None:
-    """The values of columns [first, last) at the points of some weights.
+    """Return the values of columns [first, last) at the points of some weights.
 
     ``matrix`` is (columns, rows) with at least n rows, of which the first n = 7 H are read; each of ``weights`` is
     (3, n) as made by `interpolation_weights`, of one n; ``target`` is (points, 3, columns). All are C-contiguous

@@ -1,13 +1,13 @@
-"""How an operation is cut into pieces that the threads of a device take.
+"""Parallel loops: an operation is cut into pieces for the threads of a device.
 
-A piece is a function of a range [first, last) of rows, columns or whatever is split; pieces write to disjoint places.
+A piece is a function of a range [first, last) of rows, columns or other items; pieces write to disjoint places.
 """
 
 from collections.abc import Callable
 from typing import Protocol
 
 LEAST_ROWS, MOST_ROWS = 1 << 10, 1 << 13  # of a piece: enough to hide the call, few enough for a cache
-PIECES = 8  # for each thread at least, so that a thread that is held up holds up little
+PIECES = 8  # least number of pieces for each thread, so that a delayed thread delays little
 
 
 class Threads(Protocol):
@@ -16,7 +16,7 @@ class Threads(Protocol):
     count: int
 
     def split(self, function: Callable[[int, int], object], total: int, piece: int) -> None:
-        """Call ``function(first, last)`` over [0, total) in pieces of so many, the last of which may be shorter."""
+        """Call ``function(first, last)`` over [0, total) in pieces of ``piece`` items; the last may be shorter."""
 
 
 def split_rows(threads: Threads, function: Callable[[int, int], object], rows: int) -> None:
@@ -26,10 +26,10 @@ def split_rows(threads: Threads, function: Callable[[int, int], object], rows: i
 
 
 def split_columns(threads: Threads, function: Callable[[int, int], object], columns: int, rows: int) -> None:
-    """Call ``function(first, last)`` over all columns, of so many rows each."""
+    """Call ``function(first, last)`` over all columns, each of ``rows`` rows."""
     threads.split(function, columns, max(1, MOST_ROWS // rows, columns // _shares(threads)))
 
 
 def _shares(threads: Threads) -> int:
-    """Pieces that let all threads end together."""
+    """Return the size of pieces that let all threads end together."""
     return PIECES * threads.count if threads.count > 1 else 1

@@ -12,21 +12,21 @@ _WORD, _TWO_WORDS = np.uint64(2**64 % P), np.uint64(2**128 % P)
 
 @njit(nogil=True, cache=True)
 def multiply(a, b):
-    """a *= b for contiguous vectors of canonical words."""
+    """Multiply in place, a *= b, contiguous vectors of canonical words."""
     for i in range(len(a)):
         a[i] = mul(a[i], b[i])
 
 
 @njit(nogil=True, cache=True)
 def ext_multiply(a, b):
-    """a *= b for contiguous arrays (3, n) of extension elements."""
+    """Multiply in place, a *= b, contiguous arrays (3, n) of extension elements."""
     for i in range(a.shape[1]):
         a[0, i], a[1, i], a[2, i] = ext_mul((a[0, i], a[1, i], a[2, i]), (b[0, i], b[1, i], b[2, i]))
 
 
 @njit(nogil=True, cache=True)
 def dot(a, b, target):
-    """The matrix product of (m, k) and, transposed, (n, k), contiguous arrays of words, to ``target``, (m, n)."""
+    """Write the matrix product of (m, k) and, transposed, (n, k), contiguous arrays of words, to ``target``, (m, n)."""
     for i in range(a.shape[0]):
         for j in range(b.shape[0]):
             low = high = top = _ZERO  # of the sum, which is below k 2^128

@@ -13,10 +13,10 @@ from graphprover.kernels.operands import Operands
 
 
 def quotient(threads: Threads, tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) -> list[np.ndarray]:
-    """All constraints of each table over the vanishing polynomial, uint64 (3, n c) on 7 K in bit-reversed order.
+    """Return all constraints of each table over the vanishing polynomial, uint64 (3, n c) on 7 K in bit-reversed order.
 
-    The matrices are the extensions (columns, n 2^log_blowup); they are extended again to what of the quotient's domain
-    they do not reach.
+    The matrices are the extensions (columns, n 2^log_blowup). If the quotient's domain is larger, they are extended
+    again.
     """
     return [_quotient(threads, table, tau, alpha, log_blowup) for table in tables]
 
@@ -27,7 +27,7 @@ def _quotient(threads: Threads, table: Operands, tau: Ext, alpha: Ext, log_blowu
     words = constants(lowered, table.public_values, table.prefixes, tau, alpha, table.terminal or ZERO)
 
     def over(matrices: Sequence[np.ndarray | None], first: int, last: int) -> np.ndarray:
-        """The quotient on rows first..last of its domain, where the matrices begin."""
+        """Return the quotient on rows first..last of its domain; row 0 of the matrices is row first."""
         inputs = (*matrices, _selectors(log_rows, log_chunks, first, last))
         target = np.empty((3, last - first), dtype=np.uint64)
 
@@ -51,5 +51,5 @@ def _quotient(threads: Threads, table: Operands, tau: Ext, alpha: Ext, log_blowu
 
 @lru_cache(maxsize=16)
 def _selectors(log_rows: int, log_chunks: int, first: int, last: int) -> np.ndarray:
-    """Those of rows first..last of the quotient's domain."""
+    """Return the selectors of rows first..last of the quotient's domain."""
     return np.ascontiguousarray(domain.selectors(log_rows, log_chunks)[:, first:last])

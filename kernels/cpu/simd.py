@@ -18,8 +18,8 @@ take a vector of indices, ``load_word`` and ``store_word`` move one uint64, ``lo
 announces a load. No alignment is needed, no bounds are checked.
 Field: a *word* is any 64-bit value read mod p, a *canonical* word is below p. Everything takes and gives words, unless
 its docstring says more; ``canonical`` makes the one out of the other and is due before a store that leaves a kernel.
-``add_canonical`` (a cheaper add) and ``sub_canonical`` take a second operand already known to be canonical (what was
-loaded at a kernel's boundary is; what ``mul`` gives is not).
+``add_canonical`` (a cheaper add) and ``sub_canonical`` take a second operand already known to be canonical (a word
+loaded at a kernel's boundary is; a result of ``mul`` is not).
 Extension: a tuple of three vectors over x^3 - x - 1, or of three integers (a challenge), with ``ext_add``, ``ext_sub``,
 ``ext_mul`` and ``ext_scale`` (by a base vector).
 Bits: ``xor``, ``bit_and``, ``shift_left``/``shift_right`` (by a literal), ``wrapping_add``, ``wrapping_mul``.
@@ -77,7 +77,7 @@ class _VectorModel(models.PrimitiveModel):
 
 
 def constant(k: int) -> Value:
-    """The vector with k in every lane."""
+    """Return the vector with k in every lane."""
     return ir.Constant(_VECTOR, [k] * WIDTH)
 
 
@@ -175,7 +175,7 @@ def _is_operand(kind: Any) -> bool:
 
 
 def _as_operand(context: Any, b: Builder, value: Value, kind: Any) -> Value:
-    """A vector as it is, an integer in every lane, a tuple as a list of these."""
+    """Return a vector as it is, an integer in every lane, a tuple as a list of these."""
     if isinstance(kind, types.BaseTuple):
         parts = zip(cgutils.unpack_tuple(b, value), kind.types, strict=True)  # type: ignore[attr-defined]
         return [_as_operand(context, b, *part) for part in parts]
@@ -188,7 +188,7 @@ def emit_splat(b: Builder, word: Value) -> Value:
 
 
 def operation(results: int | None = None) -> Callable[[Callable], Any]:
-    """Decorator: the intrinsic whose instructions ``emit(builder, *operands)`` writes.
+    """Decorate a typing function to an intrinsic whose instructions ``emit(builder, *operands)`` writes.
 
     An operand is a vector, an integer (broadcast) or a tuple of these (given to ``emit`` as a list). The value is a
     vector, or with ``results`` given a tuple of that many.
@@ -238,7 +238,7 @@ def _at(b: Builder, pointer: Value, index: Value) -> Value:
 
 @intrinsic
 def load(_context, source, index):
-    """The words index .. index + 7 of ``source``."""
+    """Return the words index .. index + 7 of ``source``."""
     _check_memory(source)
 
     def codegen(context, b, signature, arguments):
@@ -250,7 +250,7 @@ def load(_context, source, index):
 
 @intrinsic
 def store(_context, target, index, x):
-    """Writes x to the words index .. index + 7 of ``target``."""
+    """Write x to the words index .. index + 7 of ``target``."""
     _check_memory(target, writable=True)
 
     def codegen(context, b, signature, arguments):
@@ -264,7 +264,7 @@ def store(_context, target, index, x):
 
 @intrinsic
 def load_word(_context, source, index):
-    """The word ``index`` of ``source``, as a uint64."""
+    """Return the word ``index`` of ``source``, as a uint64."""
     _check_memory(source)
 
     def codegen(context, b, signature, arguments):
@@ -276,7 +276,7 @@ def load_word(_context, source, index):
 
 @intrinsic
 def load_half(_context, source, index):
-    """The 32 bits number ``index`` behind an address, as a uint64."""
+    """Return the 32 bits number ``index`` behind an address, as a uint64."""
 
     def codegen(context, b, signature, arguments):
         pointer = b.inttoptr(context.cast(b, arguments[0], signature.args[0], types.int64), _I32.as_pointer())
@@ -288,7 +288,7 @@ def load_half(_context, source, index):
 
 @intrinsic
 def store_word(_context, target, index, word):
-    """Writes a uint64 to the word ``index`` of ``target``."""
+    """Write a uint64 to the word ``index`` of ``target``."""
     _check_memory(target, writable=True)
 
     def codegen(context, b, signature, arguments):
@@ -302,7 +302,7 @@ def store_word(_context, target, index, word):
 
 @intrinsic
 def prefetch(_context, source, index):
-    """Starts to bring the word ``index`` of ``source`` near; an address outside of all memory is ignored."""
+    """Start to bring the word ``index`` of ``source`` near; an address outside of all memory is ignored."""
     _check_memory(source)
 
     def codegen(context, b, signature, arguments):
@@ -318,7 +318,7 @@ def prefetch(_context, source, index):
 
 @intrinsic(prefer_literal=True)
 def load_rows(_context, source, index, stride, count):
-    """A tuple of ``count`` (literal) vectors: the k-th one is ``load(source, index + k * stride)``."""
+    """Return a tuple of ``count`` (literal) vectors: the k-th one is ``load(source, index + k * stride)``."""
     _check_memory(source)
     if not isinstance(count, types.IntegerLiteral):
         raise TypingError("the count of rows must be a literal")
@@ -337,7 +337,7 @@ def load_rows(_context, source, index, stride, count):
 
 @intrinsic
 def store_rows(_context, target, index, stride, rows):
-    """Stores the k-th vector of the tuple ``rows`` at ``index + k * stride``."""
+    """Store the k-th vector of the tuple ``rows`` at ``index + k * stride``."""
     _check_memory(target, writable=True)
 
     def codegen(context, b, signature, arguments):
@@ -353,7 +353,7 @@ def store_rows(_context, target, index, stride, rows):
 
 @intrinsic(prefer_literal=True)
 def splat_rows(_context, source, index, stride, count):
-    """A tuple of ``count`` (literal) vectors: the k-th one has the word ``index + k * stride`` in every lane."""
+    """Return a tuple of ``count`` (literal) vectors: the k-th one has the word ``index + k * stride`` in every lane."""
     _check_memory(source)
     if not isinstance(count, types.IntegerLiteral):
         raise TypingError("the count of rows must be a literal")
@@ -394,7 +394,7 @@ def gather(_context, source, indices):
 
 @intrinsic
 def scatter(_context, target, indices, x):
-    """Writes lane i of x to the word ``indices[i]`` of ``target``."""
+    """Write lane i of x to the word ``indices[i]`` of ``target``."""
     _check_memory(target, writable=True)
 
     def codegen(context, b, signature, arguments):
@@ -413,7 +413,7 @@ def scatter(_context, target, indices, x):
 
 @operation()
 def canonical(b, x):
-    """The representative of x below p."""
+    """Return the representative of x below p."""
     return emit_canonical(b, x)
 
 
@@ -488,13 +488,13 @@ def ext_mul(b, x, y):
 
 @operation(results=3)
 def ext_scale(b, x, s):
-    """The extension element x times the base element s."""
+    """Return the extension element x times the base element s."""
     return [emit_mul(b, coordinate, s) for coordinate in x]
 
 
 @operation(results=3)
 def ext_canonical(b, x):
-    """The representatives below p of the three coordinates."""
+    """Return the representatives below p of the three coordinates."""
     return [emit_canonical(b, coordinate) for coordinate in x]
 
 
@@ -597,7 +597,9 @@ def emit_shuffle(b: Builder, x: Value, y: Value, lanes: Sequence[int]) -> Value:
 
 
 def shuffle(*lanes: int) -> Any:
-    """The intrinsic (x, y) -> vector whose lane i is lane ``lanes[i]`` of x followed by y; make it at module level."""
+    """Return the intrinsic (x, y) -> vector whose lane i is lane ``lanes[i]`` of x followed by y; make it at module
+    level.
+    """
 
     @operation()
     def shuffled(b, x, y):

@@ -1,9 +1,9 @@
 """Sums of products with constant weights, reduced once at their end.
 
-A weight w stands in a table as six 32-bit limbs: those of w, w 2^22 and w 2^44 mod p. A word x is split into pieces of
+A weight w stands in a table as six 32-bit limbs: of w, w 2^22 and w 2^44 mod p. A word x is split into pieces of
 22, 22 and 20 bits, so that x w is a sum of three products for the low and three for the high limbs, each below 2^54:
 ``TERMS`` terms fit a pair of 64-bit accumulators before one reduction of low + 2^32 high. A term costs 6 multiply and 6
-add instructions a coordinate where a reduced product costs about thirty.
+add instructions for each coordinate; a reduced product costs about thirty.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ _LIMB_MASK = np.uint64(0xFFFFFFFF)
 
 @njit(nogil=True, cache=True)
 def limbs(words, table):
-    """Fills ``table``, uint64 (len(words), 6), with the limbs of the weights ``words``."""
+    """Fill ``table``, uint64 (len(words), 6), with the limbs of the weights ``words``."""
     shift = np.uint64(1 << PIECE)
     for i in range(len(words)):
         word = words[i]
@@ -37,7 +37,7 @@ def limbs(words, table):
 
 @simd.intrinsic(prefer_literal=True)
 def broadcast(_context, source, index, count):
-    """A tuple of ``count`` (literal) vectors, the words index, index + 1, ... of ``source`` in every lane."""
+    """Return a tuple of ``count`` (literal) vectors, the words index, index + 1, ... of ``source`` in every lane."""
     if not isinstance(count, types.IntegerLiteral):
         raise TypingError("the count must be a literal")
 
@@ -69,25 +69,25 @@ def _emit_accumulate(b, sums, x, table):
 
 @simd.operation(results=2)
 def zero(b):
-    """An empty sum."""
+    """Return an empty sum."""
     return [simd.constant(0)] * 2
 
 
 @simd.operation(results=6)
 def ext_zero(b):
-    """An empty sum of three coordinates."""
+    """Return an empty sum of three coordinates."""
     return [simd.constant(0)] * 6
 
 
 @simd.operation(results=2)
 def accumulate(b, sums, x, table):
-    """The sums (low, high) plus the word x times the weight whose limbs are ``table``."""
+    """Return the sums (low, high) plus the word x times the weight whose limbs are ``table``."""
     return _emit_accumulate(b, sums, x, table)
 
 
 @simd.operation(results=6)
 def ext_accumulate(b, sums, x, table):
-    """The sums of three coordinates plus x times an extension weight: 18 limbs, coordinate by coordinate."""
+    """Return the sums of three coordinates plus x times an extension weight: 18 limbs, coordinate by coordinate."""
     return _emit_accumulate(b, sums, x, table)
 
 
@@ -105,11 +105,11 @@ def _emit_total(b, low, high):
 
 @simd.operation()
 def total(b, sums):
-    """The word low + 2^32 high."""
+    """Return the word low + 2^32 high."""
     return _emit_total(b, *sums)
 
 
 @simd.operation(results=3)
 def ext_total(b, sums):
-    """The words of three coordinates."""
+    """Return the words of three coordinates."""
     return [_emit_total(b, sums[2 * i], sums[2 * i + 1]) for i in range(3)]

@@ -1,4 +1,4 @@
-// What the threads of a block do together. All of them must call; blocks are one-dimensional, of whole warps.
+// Collective operations of a block's threads. All of them must call; blocks are one-dimensional, of whole warps.
 //
 // Its loops stay loops: they are in every kernel that is generated, and compile a third faster so.
 #pragma once
@@ -9,7 +9,7 @@ namespace block {
 constexpr u32 WARP = 32, ALL = 0xffffffffu;
 
 struct Product {
-    u64 all, others;  // of all lanes' words; of those of the other lanes
+    u64 all, others;  // over all lanes' words; over the other lanes' words
 };
 
 // A butterfly: after step k a lane has the product of its group of 2^k lanes, with and without its own word.
@@ -75,7 +75,7 @@ __device__ __forceinline__ Ext warp_running_sum(Ext x) {
     return x;
 }
 
-// The sum of the threads up to and with this one; `all` becomes that of the whole block.
+// The sum of the threads up to and with this one; `all` becomes the sum of the whole block.
 __device__ __forceinline__ Ext running_sum(Ext x, Ext& all) {
     __shared__ Ext warps[WARP];
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, count = blockDim.x / WARP;

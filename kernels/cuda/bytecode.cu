@@ -1,4 +1,4 @@
-// Runs a table's bytecode where the code that would be generated for it is too large to compile: every thread a
+// Interprets a table's bytecode if its generated code would be too large to compile: every thread a
 // row, all of them the same instruction. Outputs and registers lie in shared memory, [plane][thread].
 #include "bytecode.cuh"
 
@@ -13,7 +13,7 @@ struct Term {
     int plane, weight;
 };
 
-// Where an input plane lies; what is no array is a selector, by its number.
+// The address of an input plane; a plane that is no array is a selector, by its number.
 struct Input {
     const u64* plane;
     u64 next, selector;

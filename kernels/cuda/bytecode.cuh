@@ -1,4 +1,4 @@
-// What the kernels that are generated for a table need, and the interpreter that stands in for the largest.
+// Common code of tables' generated kernels and of the interpreter that replaces the largest.
 #pragma once
 #include "domain.cuh"
 #include "inverse.cuh"
@@ -27,7 +27,7 @@ __device__ __forceinline__ Selectors selectors(u64 x, u64 vanishing, u64 last_po
 // An extension constant.
 __device__ __forceinline__ Ext constant(const u64* words) { return {words[0], words[1], words[2]}; }
 
-// Generated code calls what is long: a kernel of many lookups stays in the instruction cache, and is soon compiled.
+// Generated code calls long operations: a kernel of many lookups stays in the instruction cache, and is soon compiled.
 __device__ __noinline__ Ext mul(Ext x, Ext y) { return ext::mul(x, y); }
 
 __device__ __noinline__ Ext scale(Ext x, u64 s) { return ext::scale(x, s); }

@@ -1,6 +1,6 @@
-"""A table's quotient by the kernels that are generated for it, or interpreted where one of them is too large.
+"""A table's quotient by its generated kernels, or interpreted if one of them is too large.
 
-Selectors are made as they are needed.
+Selectors are computed on the fly.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def run_generated(text: str, name: str, blocks: int, words: np.ndarray, *argumen
 
 
 def _passed(words: np.ndarray) -> np.ndarray | cupy.ndarray:
-    """As generated kernels take them."""
+    """Return the arguments of generated kernels."""
     return words if generate.by_value(len(words)) else cupy.asarray(words)
 
 
@@ -40,10 +40,10 @@ def evaluate(
     target: cupy.ndarray,
     log_rows: int,
 ) -> None:
-    """Runs a quotient's program into ``target``, uint64 (3, 2^(log_rows + log_chunks)) on 7 K in bit-reversed order.
+    """Run a quotient's program into ``target``, uint64 (3, 2^(log_rows + log_chunks)) on 7 K in bit-reversed order.
 
     ``words`` fills the bytecode's constants. ``matrices`` are main, preprocessed and permutation, (columns, rows) with
-    at least as many rows as the quotient has; None where the bytecode reads nothing of it. A program without texts is
+    at least as many rows as the quotient; None if the bytecode does not read it. A program without texts is
     interpreted. Raises ValueError for too few rows or a missing matrix.
     """
     bytecode, size = program.bytecode, target.shape[1]
@@ -71,7 +71,7 @@ def evaluate(
 
 @lru_cache(maxsize=256)
 def _last_rows(bytecode: Bytecode) -> list[tuple[Source, int]]:
-    """The matrices that it reads, and the last plane that it reads of each."""
+    """Return the matrices that it reads, and the last plane that it reads of each."""
     last: dict[Source, int] = {}
     for matrix, row, _ in bytecode.inputs.tolist():
         last[Source(matrix)] = max(row, last.get(Source(matrix), 0))
@@ -84,7 +84,7 @@ def _fits(bytecode: Bytecode) -> bool:
 
 
 def _is_done_sooner(program: Program, size: int) -> bool:
-    """Whether the interpreter is, since one of the kernels is still to be compiled, by another thread."""
+    """Return whether the interpreter is faster because a kernel is still to be compiled by another thread."""
     bytecode = program.bytecode
     missing = [text for text in program.texts if not (compiled(text).loaded or compiled(text).error)]
     steps = size * (len(bytecode.instructions) + len(bytecode.terms))

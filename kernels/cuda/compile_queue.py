@@ -1,7 +1,7 @@
-"""Compiling ahead: threads that compile what a proof will need while it runs, on all of the host's cores.
+"""Background compilation: threads compile a proof's future kernels on all of the host's cores while it runs.
 
-The compiler needs no lock of Python's, so that threads do. They end when nothing is left to do, or when the program
-does; a kernel that is asked for before its turn is compiled by whoever asks. Nothing here needs a GPU.
+The compiler releases the GIL. The threads end when nothing is left to do, or with the program. A kernel that is needed
+before its turn is compiled by the thread that needs it. Nothing here needs a GPU.
 """
 
 import heapq
@@ -19,11 +19,13 @@ from graphprover.runtime.signals import COMPILER
 
 
 class Turn(IntEnum):
-    """The order of kernels: that in which a proof cannot do without them."""
+    """The order of kernels: the order in which a proof needs them."""
 
     OPERATION = 0  # of a file
     LOOKUPS = 1
-    QUOTIENT = 2  # which can be interpreted: begun once all tables are described, so that no lookups come behind it
+    QUOTIENT = (
+        2  # these can be interpreted; started after all tables are described, so that no lookups wait behind them
+    )
 
 
 class Job(NamedTuple):
@@ -35,10 +37,10 @@ class Job(NamedTuple):
 
 
 class Ahead:
-    """What is to be compiled, and the threads that do it.
+    """The queue of texts and the threads that compile them.
 
-    ``jobs_of`` gives a table's texts, which takes Python some time, so that the threads call it; ``run`` compiles one.
-    What either raises is left to whoever needs the kernel.
+    ``jobs_of`` returns a table's texts, which takes Python some time, so the threads call it; ``run`` compiles one.
+    Their errors are left to the thread that needs the kernel.
     """
 
     def __init__(
@@ -51,18 +53,18 @@ class Ahead:
         self._jobs_of, self._run = jobs_of, run
         self._tables: deque[tuple[bool, Iterator[AirDescription]]] = deque()  # guesses last
         self._jobs: list[tuple[bool, Turn, int, str, Job]] = []  # a heap: no guesses first, then long texts
-        self._expected: set[AirDescription] = set()  # not as a guess
-        self._queued: set[str] = set()  # texts, and those that were begun
+        self._expected: set[AirDescription] = set()  # except guesses
+        self._queued: set[str] = set()  # texts, including started ones
         self._begun: set[str] = set()
         self._changed = threading.Condition()
-        self._describing = False  # one thread does, as Python runs one
+        self._describing = False  # one thread at a time, because of the GIL
         self._running = 0  # threads
 
     def expect(self, tables: Iterable[AirDescription], jobs: Iterable[Job] = (), *, guess: bool = False) -> None:
-        """A proof will need the kernels of these tables, and these jobs.
+        """Queue the kernels of these tables, and these jobs, of which a proof will need all.
 
-        With ``guess`` it may: once it is known what a proof does need, guesses are dropped, and no more are taken. They
-        are drawn from ``tables`` as there is time.
+        With ``guess`` it may need them. Once the proof's real kernels are known, guesses are dropped and no more are
+        accepted. Guesses are drawn from ``tables`` as time permits.
         """
         with self._changed:
             if guess and self._expected:
@@ -88,15 +90,15 @@ class Ahead:
             threading.Thread(target=self._work, name=f"{COMPILER} {i}").start()
 
     def expects(self, text: str) -> bool:
-        """Whether a text will be compiled, or was: not after a failure."""
+        """Return whether a text is queued or compiled; false after a failure."""
         return text in self._queued
 
     def left(self) -> int:
-        """How many texts wait, of the tables that are described."""
+        """Return the number of waiting texts of described tables."""
         return len(self._jobs)
 
     def wait(self) -> None:
-        """Until nothing is left to do."""
+        """Wait until nothing is left to do."""
         with self._changed:
             self._changed.wait_for(lambda: not self._running)
 
@@ -111,7 +113,7 @@ class Ahead:
                 step()
 
     def _next(self) -> Callable[[], object] | None:
-        """What a thread does next; None where it ends."""
+        """Return a thread's next task; None to end."""
         with self._changed:
             while threading.main_thread().is_alive():
                 if self._tables and not self._describing:
@@ -137,7 +139,7 @@ class Ahead:
             raise
 
     def _describe(self, entry: tuple[bool, Iterator[AirDescription]]) -> None:
-        """Queues the texts of the next table."""
+        """Queue the texts of the next table."""
         (guess, tables), table, jobs = entry, None, list[Job]()
         try:
             table = next(tables, None)

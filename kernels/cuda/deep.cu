@@ -19,15 +19,15 @@ __device__ __forceinline__ void put(u64* place, Ext x) { place[0] = x.a0, place[
 struct Part {
     const u64* columns;
     u64 width, offset, points;  // gamma^offset is the weight of its first column
-    u64 first_claim;            // opened values of its first point; those of a second follow
+    u64 first_claim;            // opened values of its first point; a second point's follow
 };
 
 constexpr int THREADS = 256;
 constexpr int AHEAD = 4;  // columns that a thread loads before it uses them
-constexpr int VECTORS = 64;  // whose addresses are a parameter
+constexpr int VECTORS = 64;  // vectors with their addresses in a parameter
 constexpr int WORDS_OF_PART = sizeof(Part) / sizeof(u64);
 
-// Matrices of one height: what is asked of them, and what is made on the way.
+// Matrices of one height: inputs and intermediate results.
 struct Height {
     u64 first;                 // of its blocks
     const u64 *parts, *opened;  // `count` of them; their opened values

@@ -13,7 +13,7 @@ from graphprover.kernels.operands import Height
 
 THREADS = 256  # as in deep.cu
 VECTORS = 64  # whose addresses are a parameter of a kernel, as in deep.cu
-_BUSY = 1 << 17  # threads that keep a device busy; a shorter codeword's columns are shared out
+_BUSY = 1 << 17  # threads that keep a device busy; a shorter codeword's columns are divided
 
 
 def inverse_denominators(domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarray]:
@@ -82,7 +82,7 @@ def _require_fitting(height: Height) -> None:
 
 
 def sum_codewords(vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
-    """The sum of C-contiguous uint64 arrays of one shape, canonical. Raises ValueError for different shapes."""
+    """Return the sum of C-contiguous uint64 arrays of one shape, canonical. Raises ValueError for different shapes."""
     if len(vectors) > VECTORS:
         return sum_codewords([sum_codewords(vectors[:VECTORS]), *vectors[VECTORS:]])
     if len({vector.shape for vector in vectors}) != 1 or not all(vector.flags.c_contiguous for vector in vectors):

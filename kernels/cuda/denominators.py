@@ -13,9 +13,10 @@ THREADS, ELEMENTS = 256, 8  # as in denominators.cuh
 
 
 def over_points(file: str, kernel: str, domains: Sequence[tuple[int, Ext, Ext]]) -> list[cupy.ndarray]:
-    """What a kernel makes of 1 / (z - x) for all x of 7 * K (``denominators.cuh``): uint64 (3, |K|) for each domain.
+    """Return a kernel's function of 1 / (z - x) for all x of 7 * K (``denominators.cuh``): uint64 (3, |K|) for each
+    domain.
 
-    ``domains`` are log2 of the order of K, z and a factor. Raises ZeroDivisionError where z is one of the x.
+    ``domains`` are log2 of the order of K, z and a factor. Raises ZeroDivisionError if z is one of the x.
     """
     for log_size, point, _ in domains:
         _require_outside(point, log_size)
@@ -31,6 +32,6 @@ def over_points(file: str, kernel: str, domains: Sequence[tuple[int, Ext, Ext]])
 
 
 def _require_outside(point: Ext, log_size: int) -> None:
-    """Raises ZeroDivisionError for a point of 7 * K, K of order 2^log_size: 1 / (point - x) is asked for."""
+    """Raise ZeroDivisionError for a point of 7 * K, K of order 2^log_size: 1 / (point - x) would not exist."""
     if point[1] == point[2] == 0 and pow(point[0], 1 << log_size, P) == pow(GENERATOR, 1 << log_size, P):
         raise ZeroDivisionError(f"the opening point {point[0]} is one of the domain's 2^{log_size}")

@@ -1,4 +1,4 @@
-// Points of evaluation domains, and what else is a product over the bits of an index, from two small tables.
+// Points of evaluation domains, and other products over the bits of an index, from two small tables.
 #pragma once
 #include "field.cuh"
 

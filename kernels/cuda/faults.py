@@ -1,4 +1,4 @@
-"""Failures on demand: tests make the Nth allocation or launch of a process fail and look at what becomes of a proof."""
+"""Injected failures for tests: the Nth allocation or launch of a process fails."""
 
 import threading
 from collections.abc import Iterator
@@ -6,15 +6,15 @@ from contextlib import contextmanager
 
 
 class Fault:
-    """Counts the calls of `due` while a test waits for one of them."""
+    """A counter of the calls of `due`."""
 
     def __init__(self) -> None:
-        self._left = 0  # calls up to the one that fails; 0: none will
+        self._left = 0  # calls up to the failing one; 0: none fails
         self._lock = threading.Lock()
 
     @contextmanager
     def at(self, call: int) -> Iterator[None]:
-        """Within it the ``call``-th call from now fails, and no other; the first is 1."""
+        """Make the ``call``-th call in the block fail, and no other; the first is 1."""
         self._left = call
         try:
             yield
@@ -22,7 +22,7 @@ class Fault:
             self._left = 0
 
     def due(self) -> bool:
-        """Whether this call is to fail."""
+        """Return whether this call fails."""
         if not self._left:
             return False
         with self._lock:

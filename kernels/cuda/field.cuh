@@ -1,7 +1,7 @@
 // Goldilocks, p = 2^64 - 2^32 + 1. With e = 2^32 - 1: 2^64 = e and 2^96 = -1 mod p.
 //
-// A word is any 64-bit value read mod p, a canonical word is below p. Everything takes and gives canonical words except
-// where its comment says otherwise; kernels take and leave canonical words in memory.
+// A word is any 64-bit value read mod p, a canonical word is below p. Everything takes and gives canonical words unless
+// its comment says otherwise; kernels take and leave canonical words in memory.
 #pragma once
 
 typedef unsigned int u32;

@@ -12,7 +12,7 @@ LOG_ARITY = 3  # largest fold in one launch: eight extension elements a thread
 
 
 def fold(codeword: cupy.ndarray, log_arity: int, beta: Ext, joining: cupy.ndarray | None) -> cupy.ndarray:
-    """The fold of a codeword (3, N) by 2^k at beta, plus beta^(2^k) times ``joining``: uint64 (3, N / 2^k).
+    """Return the fold of a codeword (3, N) by 2^k at beta, plus beta^(2^k) times ``joining``: uint64 (3, N / 2^k).
 
     Raises ValueError for shapes that do not agree or a fold by 1.
     """
@@ -34,9 +34,10 @@ def fold(codeword: cupy.ndarray, log_arity: int, beta: Ext, joining: cupy.ndarra
 
 
 def final_polynomial(codeword: cupy.ndarray, log_length: int) -> tuple[Ext, ...]:
-    """The 2^log_length coefficients of a codeword (3, N) of that degree bound, from as many first values.
+    """Return the 2^log_length coefficients of a codeword (3, N) of that degree bound, from its first 2^log_length
+    values.
 
-    Waits for them. Raises ValueError for a codeword that is shorter.
+    Waits for them. Raises ValueError for a shorter codeword.
     """
     first = cupy.ascontiguousarray(codeword[:, : 1 << log_length])
     return fri.final_polynomial(to_host(first), log_length)

@@ -1,4 +1,4 @@
-// What queries read: elements of many arrays, to one buffer.
+// The inputs of queries: elements of many arrays, gathered in one buffer.
 typedef unsigned long long u64;
 
 constexpr int THREADS = 128;
@@ -8,7 +8,7 @@ struct Part {
     const u64* address;
     u64 row_step, column_step, columns;
     u64 indices, rows;  // of these rows in the list of all: the first, how many
-    u64 target, target_step;  // where its first row goes, and from there to the next
+    u64 target, target_step;  // address of its first row, and distance of rows
 };
 
 // The part number blockIdx.x, by threads with consecutive columns.

@@ -16,10 +16,10 @@ def gather(
     blocks: Sequence[Sequence[tuple[cupy.ndarray, np.ndarray]]],
     trees: Sequence[tuple[Sequence[cupy.ndarray], np.ndarray]],
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """What `graphprover.device.Device.gather` gives, of trees that are their layers. Waits for it.
+    """Return the rows and nodes of `graphprover.device.Device.gather`; a tree is its layers. Waits for them.
 
-    Layers lie in memory as `graphprover.kernels.cuda.merkle.allocate` gives them. Raises IndexError for a row or node
-    that is not there, ValueError for a block whose matrices have not the same number of indices or are not contiguous.
+    Layers lie in memory as `graphprover.kernels.cuda.merkle.allocate` gives them. Raises IndexError for a missing row
+    or node, ValueError for a block whose matrices differ in the number of indices or are not contiguous.
     """
     listed = _Indices()
     parts, shapes, ends = [], [], [0]
@@ -66,14 +66,14 @@ def gather(
 
 
 class _Indices:
-    """Arrays of indices one after the other; one that comes again is not listed again."""
+    """Arrays of indices one after another, without repeated arrays."""
 
     def __init__(self) -> None:
         self.arrays: list[np.ndarray] = []
         self._known: dict[int, tuple[int, int, int]] = {}  # by identity: place among all, smallest, largest
 
     def place(self, indices: np.ndarray, limit: int) -> int:
-        """Where these indices, all in [0, limit), are among all. Raises IndexError for others."""
+        """Return the position of these indices, all in [0, limit), among all. Raises IndexError for others."""
         if id(indices) not in self._known:
             place, least, most = sum(map(len, self.arrays)), indices.min(initial=limit), indices.max(initial=-1)
             self._known[id(indices)] = place, int(least), int(most)
@@ -85,6 +85,6 @@ class _Indices:
 
 
 def _places(numbers: np.ndarray, leaves: int) -> np.ndarray:
-    """Where these nodes, numbered as in a heap, lie in a tree's buffer, which begins with the leaves."""
+    """Return the positions of nodes, numbered as in a heap, in a tree's buffer, which begins with the leaves."""
     sizes = np.int64(1) << (np.frexp(numbers)[1] - 1)  # of their layers; exact, as numbers are below 2^53
     return 2 * leaves - 2 * sizes + numbers - sizes

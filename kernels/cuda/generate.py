@@ -21,7 +21,7 @@ from graphprover.air.expression import CONST
 from graphprover.field import P
 from graphprover.kernels.cuda.sources import source
 
-WHOLE = 3000  # instructions and terms up to which a quotient is one kernel: some 30 s of compilation
+WHOLE = 3000  # most instructions and terms of a quotient in one kernel: some 30 s of compilation
 NUMBERS = 15_000  # that loops of a kernel take, in 64 KiB of constant memory
 UNROLLED = 2_000  # characters of a loop's body: shorter ones are unrolled
 LARGEST = 400_000  # characters of a kernel above which it is not compiled, and its table interpreted
@@ -41,7 +41,7 @@ _BINARY = {Op.ADD: "add", Op.SUB: "sub", Op.MUL: "mul", Op.EXT_MUL: "mul"}
 
 
 class _Place(NamedTuple):
-    """What a plane holds at some time."""
+    """The content of a plane at some time."""
 
     kind: str  # "constant", "input", "value"
     number: int  # of the constant, the input, or the instruction that made it
@@ -98,7 +98,7 @@ class SingleAssignment:
         return all(place.kind == "constant" and place.number in self.zeros for place in places)
 
     def literal(self, place: _Place) -> int | None:
-        """The number that a base constant is in every proof, if it is one."""
+        """Return the number of a base constant that is the same in every proof."""
         if place.kind != "constant" or place.number >= len(self.bytecode.base_constants):
             return None
         op, value, _ = self.bytecode.uniforms[self.bytecode.base_constants[place.number]]
@@ -114,7 +114,7 @@ class _Scope:
         self.made: set[tuple[str, int]] = set()
 
     def require(self, places: Iterable[_Place]) -> None:
-        """Iterative: a chain of sums may be deeper than Python's stack."""
+        """Emit the statements of a place, iteratively: a chain of sums may be deeper than Python's stack."""
         stack = list(places)[::-1]
         while stack:
             place = stack[-1]
@@ -160,7 +160,7 @@ class _Scope:
         return "Ext{" + ", ".join(map(self.word, places)) + "}"
 
     def times(self, value: str, factor: _Place) -> str:
-        """An extension value times a word."""
+        """Return an extension value times a word."""
         literal = self.code.literal(factor)
         if literal == 1:
             return value
@@ -190,7 +190,7 @@ class _Scope:
 
 
 class _Literal(_Scope):
-    """With the constants that are numbers in the text, and others by the number of the first."""
+    """The constants: some are numbers in the text, others are given by the number of the first."""
 
     def word(self, place: _Place) -> str:
         literal = self.code.literal(place)
@@ -204,12 +204,12 @@ class _Literal(_Scope):
 
 
 def by_value(constants: int) -> bool:
-    """Whether so many words may be a kernel's parameter, in the bank that instructions read directly; else an array."""
+    """Return whether this many words fit in a kernel's parameters, in the bank that instructions read directly."""
     return constants <= VALUES
 
 
 def _text(name: str, constants: int, parameters: str, body: Iterable[str], before: str = "") -> str:
-    """The source of a kernel whose first parameter is ``constants`` words, behind other declarations."""
+    """Return the source of a kernel whose first parameter is ``constants`` words, behind other declarations."""
     if by_value(constants):
         words = f"struct Words {{ u64 word[{constants}]; }};\n#define CONSTANT(i) words.word[i]\n"
         first = "const __grid_constant__ Words words"
@@ -228,7 +228,7 @@ def _text(name: str, constants: int, parameters: str, body: Iterable[str], befor
 
 
 def quotient_sources(bytecode: Bytecode, chunks: int) -> list[str]:
-    """The kernels ``quotient``, each of which adds some of the constraints to the target; run in order.
+    """Return the kernels ``quotient``, each of which adds some of the constraints to the target; run in order.
 
     After the bytecode's constants they take, for each chunk in order of rows, Z on it; for each 1 / Z; and the trace's
     last point. Parameters: constants by value; main, preprocessed and permutation, each with its number of rows; target
@@ -254,7 +254,7 @@ def quotient_sources(bytecode: Bytecode, chunks: int) -> list[str]:
 
 
 def _sum_of(code: SingleAssignment) -> tuple[_Place, list[_Addend]]:
-    """The quotient as a factor of a sum: what are links of a chain in the bytecode may be added in any order."""
+    """Return the quotient as a factor of a sum: what are links of a chain in the bytecode may be added in any order."""
     step = code.steps[code.outputs[0].number]
     assert step.op == Op.SCALE, "the last instruction divides by Z"
     factor, places = step.b[0], step.a
@@ -298,7 +298,9 @@ def _rolled(code: SingleAssignment, addends: Iterable[_Addend]) -> Iterator[_Par
 
 
 def _statements(code: SingleAssignment, addends: Iterable[_Addend]) -> Iterator[list[str]]:
-    """Those that add each addend, or the coordinates of one extension value together, and make what that takes."""
+    """Return the statements that add each addend, or the coordinates of one extension value together, with their
+    inputs.
+    """
     for _, group in groupby(addends, key=lambda addend: (addend[0] or addend[1][0])[:2]):
         scope = _Literal(code)
         for word, value in group:
@@ -323,9 +325,9 @@ def _shape_of(statements: Iterable[str]) -> tuple[str, tuple[int, ...]]:
 
 
 def _loop(shape: str, fixed: np.ndarray, rows: np.ndarray, begin: int) -> list[str]:
-    """The statements of a shape for each row of numbers (loops, numbers); in the table they ``begin`` there.
+    """Return the statements of a shape for each row of numbers (loops, numbers), which ``begin`` there in the table.
 
-    ``fixed`` (numbers,): those that are the same in all loops.
+    ``fixed`` (numbers,): the numbers that are the same in all loops.
     """
     first, *others = shape.split("#")
     places = iter(range(len(fixed)))
@@ -346,7 +348,7 @@ def _loop(shape: str, fixed: np.ndarray, rows: np.ndarray, begin: int) -> list[s
 def _quotient_source(
     bytecode: Bytecode, chunks: int, lines: Sequence[str], value: str, numbers: Sequence[int] = ()
 ) -> str:
-    """The kernel that writes ``value`` after these statements, whose loops take these numbers."""
+    """Return the kernel that writes ``value`` after these statements, whose loops take these numbers."""
     constants = bytecode.constant_planes
     body = [
         f"u64 index = (u64)blockIdx.x * {THREADS} + threadIdx.x;",
@@ -371,7 +373,7 @@ def _quotient_source(
 
 
 def lookup_sources(bytecode: Bytecode, groups: tuple[int, ...]) -> list[str]:
-    """The kernels ``lookups``, each for some of the lookups, which have ``groups`` tuples each; run in order.
+    """Return the kernels ``lookups``, each for some of the lookups, which have ``groups`` tuples each; run in order.
 
     Parameters: constants by value; main and preprocessed, each with its number of rows; columns (3(k + 1), rows), the
     first three of which become each row's sum; totals (blocks, 3), the sums of blocks of rows; the place of the first
@@ -400,7 +402,7 @@ def lookup_sources(bytecode: Bytecode, groups: tuple[int, ...]) -> list[str]:
 
 
 def _parts(code: SingleAssignment, groups: Sequence[int]) -> Iterator[list[str]]:
-    """The statements of each kernel's fractions."""
+    """Return the statements of each kernel's fractions."""
     part: list[str] = []
     for first in range(0, len(groups), LOOKUPS):
         columns = range(first, min(first + LOOKUPS, len(groups)))

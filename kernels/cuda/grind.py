@@ -7,12 +7,12 @@ from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, mult
 from graphprover.protocol.hashing import DIGEST_WORDS
 
 THREADS = 128
-_BLOCKS_PER_MULTIPROCESSOR = 5  # as many as run at once
+_BLOCKS_PER_MULTIPROCESSOR = 5  # blocks that run at once
 _EXPECTED = 8  # times the expected number of nonces in one launch: a second is needed once in e^8
 
 
 def grind(seed: bytes, bits: int) -> int:
-    """The smallest nonce that the challenger accepts after ``seed``, a digest; 0 for no bits. Waits for it.
+    """Return the smallest nonce that the challenger accepts after ``seed``, a digest; 0 for no bits. Waits for it.
 
     Accepted is what gives Keccak-256(seed || nonce as 8 little-endian bytes) a last word that, read big-endian, has
     its lowest ``bits`` bits zero. Raises ValueError unless 0 <= bits < 60, and for another seed.

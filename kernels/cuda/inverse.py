@@ -10,7 +10,7 @@ THREADS, WORDS = 256, 16  # as in inverse.cu
 
 
 def no_zero(place: cupy.ndarray) -> cupy.ndarray:
-    """Makes a word, uint64 (1,), the place where kernels report the smallest index of a zero."""
+    """Make a word, uint64 (1,), the place where kernels report the smallest index of a zero."""
     place.data.memset_async(0xFF, place.nbytes)
     return place
 

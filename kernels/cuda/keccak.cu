@@ -3,7 +3,7 @@
 
 constexpr int THREADS = 128;
 
-constexpr int FEW = 128;  // columns whose addresses are a parameter, which saves sending them ahead
+constexpr int FEW = 128;  // columns with their addresses in a parameter, which saves an upload
 
 struct Columns {
     const u64* address[FEW];

@@ -39,7 +39,7 @@ __device__ __forceinline__ u64 rotated(u64 x, int bits) {
     return (u64)__funnelshift_l(low, high, bits) << 32 | __funnelshift_l(high, low, bits);
 }
 
-// What theta xors into all words of a column.
+// The word that theta xors into all words of a column.
 __device__ __forceinline__ void flips(const u64 (&state)[25], u64 (&flip)[5]) {
     u64 parity[5], turned[5];
 #pragma unroll

@@ -41,7 +41,7 @@ def _hash(addresses: np.ndarray, stride: int, target: cupy.ndarray) -> None:
 
 
 def hash_rows(matrices: Sequence[cupy.ndarray], target: cupy.ndarray) -> None:
-    """The leaves of a tree: digest i is the hash of row i of the first matrix, then of the second, and so on.
+    """Return the leaves of a tree: digest i is the hash of row i of the first matrix, then of the second, and so on.
 
     ``matrices`` are uint64 (columns, n), n the same for all, of canonical words; ``target`` is uint64 (n, 4). Raises
     ValueError otherwise.
@@ -57,7 +57,8 @@ def hash_rows(matrices: Sequence[cupy.ndarray], target: cupy.ndarray) -> None:
 
 
 def hash_groups(codeword: cupy.ndarray, size: int, target: cupy.ndarray) -> None:
-    """The leaves of a FRI layer: digest i is the hash of elements i size ... (i + 1) size - 1 of an extension vector.
+    """Return the leaves of a FRI layer: digest i is the hash of elements i size ... (i + 1) size - 1 of an extension
+    vector.
 
     ``codeword`` is uint64 (3, n), hashed element by element, the three coordinates of each together; ``target`` is
     uint64 (n / size, 4). Raises ValueError otherwise.

@@ -29,10 +29,10 @@ from graphprover.runtime.files import alone
 _MAX_BLOCKS = (2**31 - 1, 65535, 65535)
 _MAX_THREADS = 1024
 _MAX_PARAMETERS = 32764 // 8  # words
-_LAUNCH_FAILED = 719  # CUDA_ERROR_LAUNCH_FAILED, what a kernel that reads where nothing is leaves behind
-_STATIC_SHARED = 32 << 10  # bytes a block may have without being granted more: 48 KiB less what is static
+_LAUNCH_FAILED = 719  # CUDA_ERROR_LAUNCH_FAILED, after a kernel that read an invalid address
+_STATIC_SHARED = 32 << 10  # bytes a block may have by default: 48 KiB without static ones
 
-launches: Counter[str] = Counter()  # of each kernel in this process, for whoever wants to know which path ran
+launches: Counter[str] = Counter()  # of each kernel in this process, for tests of which path ran
 _WORD = 0xFFFFFFFFFFFFFFFF
 _ALIGNED = 32  # words between two arrays in one piece of memory begin at multiples of 256 bytes
 _lock = threading.Lock()
@@ -75,7 +75,7 @@ class Kernels:
             self.loaded = True
 
     def kernel(self, name: str, shared: int) -> int:
-        """The driver's function called ``name``, allowed ``shared`` bytes of dynamic shared memory a block."""
+        """Return the driver's function called ``name``, allowed ``shared`` bytes of dynamic shared memory a block."""
         if name in self._addresses and shared <= self._granted[name]:
             return self._addresses[name]
         if not self.loaded:
@@ -103,12 +103,14 @@ def _file(file: str) -> str:
 
 
 def kernels_of(file: str) -> Kernels:
-    """The kernels of a ``.cu`` file of this folder on the current device."""
+    """Return the kernels of a ``.cu`` file of this folder on the current device."""
     return compiled(_file(file), file)
 
 
 def compiled(text: str, name: str = "") -> Kernels:
-    """The kernels of a source text, which may come from `source`, on the current device; ``name`` is for people."""
+    """Return the kernels of a source text, which may come from `source`, on the current device; ``name`` is for
+    people.
+    """
     kernels = _kernels(text, cupy.cuda.runtime.getDevice())
     kernels.name = kernels.name or name
     return kernels
@@ -143,7 +145,7 @@ class _Parameters(threading.local):
         self.interpreted = 0  # quotients, by this thread, as their kernels were not there yet
 
     def fill(self, kernel: str, arguments: tuple[object, ...]) -> None:
-        """Raises ValueError for what is no argument."""
+        """Raise ValueError for an invalid argument."""
         count, cells = 0, self._cells
         for value in arguments:
             if type(value) is int:  # as most are
@@ -197,7 +199,7 @@ def launch(
 
 
 class Done(NamedTuple):
-    """What a thread has done so far."""
+    """Counters of a thread."""
 
     launched: int  # kernels
     downloaded: int  # bytes, by `to_host`
@@ -218,7 +220,7 @@ def count_interpreted() -> None:
 
 
 def to_host(array: cupy.ndarray) -> np.ndarray:
-    """An array's words on the host; waits for them."""
+    """Return an array's words on the host; waits for them."""
     started = time.perf_counter()
     words = array.get()
     _parameters.waited += time.perf_counter() - started
@@ -238,5 +240,5 @@ def empty_arrays(shapes: Iterable[tuple[int, ...]]) -> list[cupy.ndarray]:
 
 
 def pointer_or_null(matrix: cupy.ndarray | None) -> cupy.ndarray | int:
-    """A kernel's argument for a matrix that may not be there."""
+    """Return a kernel's argument for a matrix that may not be there."""
     return 0 if matrix is None else matrix

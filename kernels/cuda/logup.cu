@@ -10,9 +10,9 @@ __device__ __forceinline__ Ext words(const u64* place) { return {place[0], place
 
 __device__ __forceinline__ void put(u64* place, Ext x) { place[0] = x.a0, place[1] = x.a1, place[2] = x.a2; }
 
-// One table's columns: the accumulator (3, rows), the sums of its blocks of rows (blocks, 3), and where its terminal goes.
+// One table's columns: the accumulator (3, rows), the sums of its blocks of rows (blocks, 3), and its terminal's address.
 struct Table {
-    u64 first;  // of its blocks of rows among those of all tables
+    u64 first;  // number of its first block among all tables' blocks
     u64* column;
     u64 rows;
     u64* totals;
@@ -25,7 +25,7 @@ struct Tables {
 
 __device__ __forceinline__ u64 blocks_of(u64 rows) { return (rows + THREADS - 1) / THREADS; }
 
-// Each table's totals: from the sums of blocks of rows to the sums of those before each; the sum of all is its terminal.
+// Each table's totals: from the sums of blocks of rows to the sums of earlier blocks; the total is its terminal.
 // A block a table.
 extern "C" __global__ void __launch_bounds__(SCAN) scan_totals(const __grid_constant__ Tables tables) {
     const Table& table = tables.of[blockIdx.x];
@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(SCAN) scan_totals(const __grid_cons
     if (threadIdx.x == 0) put(table.terminal, before);
 }
 
-// Each table's column: from each row's sum to that of the rows before it. A block for each block of rows.
+// Each table's column: from each row's sum to the sum of the earlier rows. A block for each block of rows.
 extern "C" __global__ void __launch_bounds__(THREADS) accumulate(const __grid_constant__ Tables tables, u64 count) {
     const Table& table = batch::item_at(tables.of, count, blockIdx.x);
     u64 number = blockIdx.x - table.first, row = number * THREADS + threadIdx.x;

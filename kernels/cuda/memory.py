@@ -1,4 +1,4 @@
-"""Memory of one device: a pool that says what it holds, and pinned buffers through which the host's arrays go up."""
+"""The memory of one device: a pool that reports its use, and pinned buffers for uploads from the host."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -18,19 +18,19 @@ _NEVER = 2**64 - 1  # a release threshold: nothing is given back to the GPU but 
 
 
 class Pool:
-    """Allocates for one device: from RMM if it is installed, else from CuPy's pool.
+    """An allocator for one device: RMM's if it is installed, else CuPy's pool.
 
-    It starts empty, grows, and keeps what it has of the GPU until it is trimmed, so that several processes share one.
-    Both kinds are ordered by streams: what is freed is given again on the stream it was allocated on, without waiting.
+    It starts empty, grows, and holds its memory until it is trimmed, so several processes can share one GPU. Both kinds
+    are ordered by streams: freed memory is reused on its own stream without waiting.
     """
 
-    keeps = True  # memory that no proof uses is not free for other processes
+    keeps = True  # unused memory is not free for other processes
 
     def __init__(self, device: int) -> None:
-        """Raises RuntimeError where RMM finds no CUDA pools."""
+        """Create the pool; raises RuntimeError if RMM finds no CUDA pools."""
         self.limit: int | None = None  # bytes that may be in use at once
-        self.total = int(runtime.getDeviceProperties(device)["totalGlobalMem"])  # bytes that the GPU has
-        self.identity = identity(device)  # the GPU's, whatever its number is in this process
+        self.total = int(runtime.getDeviceProperties(device)["totalGlobalMem"])  # bytes of the GPU's memory
+        self.identity = identity(device)  # independent of the GPU's number in this process
         self._device = device
         self._peak = 0
         self._lock = threading.Lock()
@@ -43,7 +43,7 @@ class Pool:
         self.name = self._source.name  # "rmm" or "cupy"
 
     def held(self) -> int:
-        """Bytes in use."""
+        """Return the bytes in use."""
         with cupy.cuda.Device(self._device), self._lock:
             held = self._source.held()
             self._peak = max(self._peak, held)
@@ -51,32 +51,32 @@ class Pool:
 
     @property
     def peak(self) -> int:
-        """Bytes in use at most since `reset`; between two looks, small blocks are not counted."""
+        """Return the highest bytes in use since `reset`; small blocks between two readings do not count."""
         self.held()
         return self._peak
 
     def reserved(self) -> int:
-        """Bytes that the pool keeps of the GPU, in use or not."""
+        """Return the bytes that the pool holds of the GPU, in use or not."""
         with cupy.cuda.Device(self._device):
             return self._source.reserved()
 
     def trim(self, keep: int = 0) -> None:
-        """Give memory that is not in use back to the GPU, but keep ``keep`` bytes in all.
+        """Return unused memory to the GPU, except ``keep`` bytes in total.
 
-        Waits for all streams first: before, what was freed on one may still be read there. A pool that the process was
-        started with may know no such thing, and keeps what it has.
+        Waits for all streams first, because freed memory may still be read on one. A pool set by the process may lack
+        this operation; it then keeps its memory.
         """
         with cupy.cuda.Device(self._device):
             runtime.deviceSynchronize()
             self._source.trim(keep)
 
     def reset(self) -> None:
-        """Begin a new measurement of `peak`."""
+        """Start a new measurement of `peak`."""
         with cupy.cuda.Device(self._device), self._lock:
             self._peak = self._source.held()
 
     def allocate(self, size: int) -> Any:
-        """What CuPy asks for memory; raises MemoryError, with the bytes asked for and held, when there is none."""
+        """Allocate memory for CuPy; raises MemoryError with the bytes requested and held."""
         try:
             if faults.allocation.due():
                 raise MemoryError
@@ -90,7 +90,7 @@ class Pool:
                 self._peak = max(self._peak, held + size)
                 return memory
         except (MemoryError, RuntimeError) as error:
-            # RMM calls any failure one of these; of a GPU that has failed, CuPy raises here what it is.
+            # RMM reports any failure like this; for a failed GPU CuPy raises the real error here.
             cupy.cuda.get_current_stream().synchronize()
             if not isinstance(error, MemoryError):
                 raise
@@ -120,9 +120,9 @@ class _Cupy:
 
 
 class _Rmm:
-    """RMM's resource of a device: a CUDA pool of our own, or what the process was started with.
+    """RMM's resource of a device: our own CUDA pool, or the resource set by the process.
 
-    Small blocks come from a pool of CuPy's in front of it, in a ninth of the time.
+    Small blocks come from a CuPy pool in front of it, nine times faster.
     """
 
     name = "rmm"
@@ -132,7 +132,7 @@ class _Rmm:
         from rmm.allocators.cupy import rmm_cupy_allocator
 
         resource = rmm.mr.get_per_device_resource(device)
-        if isinstance(resource, rmm.mr.CudaMemoryResource):  # nobody has chosen one
+        if isinstance(resource, rmm.mr.CudaMemoryResource):  # the default, not set by the process
             resource = rmm.mr.CudaAsyncViewMemoryResource(_cuda_pool(device))
         if not isinstance(resource, rmm.mr.StatisticsResourceAdaptor):
             resource = rmm.mr.StatisticsResourceAdaptor(resource)
@@ -164,7 +164,7 @@ class _Rmm:
 
 
 def _cuda_pool(device: int) -> Any:
-    """A CUDA pool of a device, empty, that lives as long as the process."""
+    """Return a CUDA pool of a device, empty, that lives as long as the process."""
     from cuda.bindings.runtime import cudaMemPool_t  # which RMM brings
 
     kind = runtime.cudaMemAllocationTypePinned, runtime.cudaMemHandleTypeNone, runtime.cudaMemLocationTypeDevice
@@ -174,9 +174,9 @@ def _cuda_pool(device: int) -> Any:
 
 
 def identity(device: int) -> str:
-    """Where the GPU sits, and its UUID, which tells apart those that one GPU is divided into.
+    """Return the GPU's bus address and UUID; the UUID distinguishes the instances of a divided GPU.
 
-    CuPy cuts a UUID at its first zero, so that it alone would not do.
+    CuPy cuts a UUID at its first zero byte, so it alone would not be unique.
     """
     unique = runtime.getDeviceProperties(device)["uuid"][:16].hex()
     return f"{runtime.deviceGetPCIBusId(device)}-{unique}"
@@ -193,7 +193,9 @@ class Staging:
         self._threads = ThreadPoolExecutor(_BUFFERS // 2, "upload", initializer=cupy.cuda.Device(device).use)
 
     def upload(self, source: np.ndarray, stream: cupy.cuda.Stream) -> cupy.ndarray:
-        """A copy of a C-contiguous array on the device, enqueued on ``stream``; ``source`` may change afterwards."""
+        """Return a copy of a C-contiguous array on the device, enqueued on ``stream``; ``source`` may change
+        afterwards.
+        """
         target = cupy.empty(source.shape, dtype=source.dtype)
         words = source.reshape(-1).view(np.uint8)
 

@@ -18,7 +18,7 @@ LAYERS = 16  # at most, that one launch makes, as in merkle.cu
 
 
 def tree(matrices: Sequence[cupy.ndarray], cap_height: int) -> tuple[cupy.ndarray, ...]:
-    """The layers of the tree over the rows of matrices (columns, n) of different heights, in commitment order."""
+    """Return the layers of the tree over rows of matrices (columns, n) of different heights, in commitment order."""
     groups: dict[int, list[cupy.ndarray]] = {}
     for matrix in matrices:
         groups.setdefault(matrix.shape[1], []).append(matrix)
@@ -33,7 +33,7 @@ def tree(matrices: Sequence[cupy.ndarray], cap_height: int) -> tuple[cupy.ndarra
 
 
 def fold_tree(codeword: cupy.ndarray, log_arity: int, cap_height: int) -> tuple[cupy.ndarray, ...]:
-    """The layers of the tree whose leaves hash the groups of 2^log_arity neighbours of a codeword (3, n)."""
+    """Return the layers of the tree whose leaves hash the groups of 2^log_arity neighbours of a codeword (3, n)."""
     layers = allocate(codeword.shape[1] >> log_arity, cap_height)
     hash_groups(codeword, 1 << log_arity, layers[0])
     build(layers, {})
@@ -41,7 +41,7 @@ def fold_tree(codeword: cupy.ndarray, log_arity: int, cap_height: int) -> tuple[
 
 
 def allocate(leaves: int, cap_height: int) -> tuple[cupy.ndarray, ...]:
-    """The layers, uint64 (n, 4) each, from 2^k leaves to a cap of at most 2^cap_height nodes; none is written."""
+    """Return unwritten layers, uint64 (n, 4) each, from 2^k leaves to a cap of at most 2^cap_height nodes."""
     cap = min(leaves, 1 << cap_height)
     buffer = cupy.empty((2 * leaves - cap, DIGEST_WORDS), dtype=np.uint64)
     layers, first, nodes = [], 0, leaves

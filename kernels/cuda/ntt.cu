@@ -91,7 +91,7 @@ __device__ __forceinline__ void down(u64 (&x)[16], const u64* table, u32 blocks,
     }
 }
 
-// Up, and parts times powers of 1/c; part 0 too where FACTOR. Children come in natural order where NATURAL.
+// Up, and parts times powers of 1/c; part 0 too if FACTOR. Children are in natural order if NATURAL.
 template <int LOG_RADIX, bool NATURAL, bool FACTOR>
 __device__ __forceinline__ void up(u64 (&x)[16], const u64* table, u32 blocks, u32 first, u32 step) {
     constexpr int RADIX = 1 << LOG_RADIX;
@@ -398,7 +398,7 @@ __device__ __forceinline__ void turn(
             up_tables.template make<true>(roots, rises, chunk);
             __syncthreads();
         }
-        // What a thread keeps lies where it alone reads.
+        // Each thread reads only its own words.
         up_tables.template up_levels<true>(x, kept);
 #pragma unroll
         for (int i = 0; i < 16; i++) kept[i * 256 + t] = x[i];

@@ -32,7 +32,7 @@ TILE = 1 << LOG_TILE
 BUFFER = TILE + TILE // 16  # of a tile with padding
 RISES = 16
 STRIDED = 16 * 16 + 16
-# Bytes of shared memory: what each kernel lays out at its beginning.
+# Bytes of shared memory, as laid out at the start of each kernel.
 _WORD = 8
 _SHARED_BOTTOM = _WORD * (BUFFER + 16 + 16 * 16 + TILE + 3 * RISES)
 _SHARED_NATURAL = _WORD * (BUFFER + 16 * 16 + TILE)
@@ -45,7 +45,7 @@ def _shared_turn(log_cosets: int) -> int:
 
 @dataclass(frozen=True)
 class Pass:
-    """One launch: so many levels of the tree above blocks of 2^log_stride words."""
+    """One launch: some levels of the tree above blocks of 2^log_stride words."""
 
     levels: int
     log_stride: int
@@ -72,7 +72,9 @@ def _passes(log_size: int, bottom: int, top: int) -> Passes:
 
 
 def plan(log_size: int, natural: bool) -> Passes:
-    """The passes of a transform of 2^log_size > 2^LOG_TILE words whose leaves are in natural or bit-reversed order."""
+    """Return the passes of a transform of 2^log_size > 2^LOG_TILE words whose leaves are in natural or bit-reversed
+    order.
+    """
     if not LOG_TILE < log_size <= MAX_LOG_SIZE:
         raise ValueError(f"no transform of 2^{log_size} rows in passes")
     bottom = 9 + (log_size - 9) % 4
@@ -127,7 +129,9 @@ class _Extension:
 
 
 def _whole(extensions: Sequence[_Extension], log_cosets: int, shift: int, natural: bool) -> None:
-    """Columns of at most 2^LOG_TILE words, a thread block each: the short ones in a launch, the others in another."""
+    """Transform columns of at most 2^LOG_TILE words, a thread block each, in one launch for short and one for long
+    ones.
+    """
     for least, most in ((0, _LOG_SHORT), (_LOG_SHORT + 1, LOG_TILE)):
         some = [extension for extension in extensions if least <= extension.log_size <= most]
         longest = max((extension.log_size for extension in some), default=0)
@@ -152,7 +156,7 @@ def _whole(extensions: Sequence[_Extension], log_cosets: int, shift: int, natura
 
 
 def _down(target: cupy.ndarray, log_size: int, log_cosets: int, shift: int, passes: list[Pass]) -> None:
-    """The passes of all cosets of all columns, in place."""
+    """Run the passes of all cosets of all columns, in place."""
     columns, stride = target.shape
     units = columns << (log_size + log_cosets - LOG_TILE)
     for step in passes:
@@ -200,7 +204,7 @@ def coset_ldes(
     shift: int,
     bit_reversed_source: bool,
 ) -> list[cupy.ndarray]:
-    """The polynomials given by evaluations, on 2^log_cosets times as many points.
+    """Return the polynomials given by evaluations, on 2^log_cosets times as many points.
 
     A source (columns, n c) holds for each column c = 2^log_chunks runs of n evaluations in bit-reversed order, run z
     on the coset h w^rev(z) H with w of order n c; or, without chunks, one of n in natural order on h H. The result,
@@ -226,7 +230,7 @@ def coset_ldes(
 def _extensions(
     sources: Sequence[cupy.ndarray], log_sizes: Sequence[int], log_chunks: Sequence[int], log_cosets: int
 ) -> list[_Extension]:
-    """With targets in one piece of memory, in which those of one length follow each other, without chunks first."""
+    """Return the extensions with targets in one allocation, grouped by length, without chunks first."""
     numbers = sorted(range(len(sources)), key=lambda i: (log_sizes[i], log_chunks[i] > 0))
     shapes = [(len(sources[i]) << log_chunks[i], 1 << (log_sizes[i] + log_cosets)) for i in numbers]
     targets = dict(zip(numbers, empty_arrays(shapes), strict=True))
@@ -234,7 +238,7 @@ def _extensions(
 
 
 def _in_passes(extensions: Sequence[_Extension], log_cosets: int, shift: int, bit_reversed_source: bool) -> None:
-    """Columns of one length, more than 2^LOG_TILE words, each pass of as many as may share its launch."""
+    """Transform columns of one length, more than 2^LOG_TILE words; columns that fit share each pass's launch."""
     log_size = extensions[0].log_size
     down = plan(log_size, natural=False)
     up = down if bit_reversed_source else plan(log_size, natural=True)
@@ -265,7 +269,7 @@ def _stacked(extensions: Sequence[_Extension]) -> cupy.ndarray:
 def _turn(
     target: cupy.ndarray, log_size: int, log_chunks: int, log_cosets: int, shift: int, middle: Sequence[Pass], top: Pass
 ) -> None:
-    """The other passes up, and the one that turns into all cosets, in place."""
+    """Run the other passes up, and the one that turns into all cosets, in place."""
     rows, stride = target.shape
     columns = rows >> log_chunks
     units = columns << (log_size + log_chunks - LOG_TILE)

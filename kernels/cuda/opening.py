@@ -70,7 +70,7 @@ class _Part:
 
 
 def _weighted_sums(matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[cupy.ndarray]]) -> cupy.ndarray:
-    """The values, (points, 3, columns) for each matrix in turn, in one vector."""
+    """Return the values, (points, 3, columns) for each matrix in turn, in one vector."""
     words = sum(3 * len(of_matrix) * len(matrix) for matrix, of_matrix in zip(matrices, weights, strict=True))
     target = cupy.empty(words, dtype=cupy.uint64)
     place = target.data.ptr
@@ -88,7 +88,7 @@ def _weighted_sums(matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[
 
 
 def _add_up(parts: Sequence[_Part], points: int) -> None:
-    """Parts of so many points each: sums over tiles of rows, then over the tiles."""
+    """Sum parts of ``points`` points each over tiles of rows, then over the tiles."""
     partial = cupy.empty(sum(part.sums * part.tiles * part.slices for part in parts), dtype=cupy.uint64)
     kernels, place = kernels_of("opening.cu"), partial.data.ptr
     tiled, added = [], []

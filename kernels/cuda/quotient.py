@@ -12,10 +12,10 @@ from graphprover.kernels.operands import Operands
 
 
 def quotient(tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) -> list[cupy.ndarray]:
-    """All constraints of each table over the vanishing polynomial, uint64 (3, n c) on 7 K in bit-reversed order.
+    """Return all constraints of each table over the vanishing polynomial, uint64 (3, n c) on 7 K in bit-reversed order.
 
-    The matrices are the extensions (columns, n 2^log_blowup); what of the quotient's domain they do not reach they are
-    extended to again.
+    The matrices are the extensions (columns, n 2^log_blowup). If the quotient's domain is larger, they are extended
+    again.
     """
     targets = empty_arrays((3, table.main.shape[1] >> log_blowup << table.air.log_quotient_chunks) for table in tables)
     for table, target in zip(tables, targets, strict=True):

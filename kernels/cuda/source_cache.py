@@ -1,9 +1,9 @@
-"""What a GPU runs for a table: bytecode and the texts of its kernels, which one process keeps for the next.
+"""The GPU programs of a table: bytecode and kernel texts, cached in files for later processes.
 
-Python takes a second to make those of fifty tables anew. They are kept where CuPy keeps machine code, each in a file
-whose name depends on the table and on every source that makes them: another version of anything is another file.
+Python takes a second to generate the texts of fifty tables. They are cached where CuPy caches machine code, each in a
+file whose name depends on the table and on every source of the generator, so another version uses other files.
 
-No CPU twin: the CPU runs the bytecode as it is.
+No CPU twin: the CPU runs the bytecode directly.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from graphprover.kernels.cuda.sources import source
 from graphprover.runtime.checked_file import load, save
 from graphprover.runtime.files import FileError, make_folder
 
-_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
+_log = logging.getLogger(__name__)  # without a configured handler, warnings go to stderr
 _SUFFIX = ".program"
 
 
@@ -36,31 +36,31 @@ _SUFFIX = ".program"
 class Program:
     """A table's lookups or its quotient."""
 
-    bytecode: Bytecode  # of which the kernels take the constants
-    texts: list[str]  # of the kernels, which run in order; none where the bytecode is interpreted
+    bytecode: Bytecode  # has the constants of the kernels
+    texts: list[str]  # of the kernels, in order; empty if the bytecode is interpreted
 
 
-@lru_cache(maxsize=256)  # by value: tables of one description are made anew for each proof
+@lru_cache(maxsize=256)  # by value: each proof creates its tables' descriptions
 def lookup_program(air: AirDescription) -> Program:
-    """The kernels ``lookups`` of a table, as `generate.lookup_sources` has them; none where it has no lookups."""
+    """Return the kernels ``lookups`` of a table (`generate.lookup_sources`); none without lookups."""
     return _cached("lookups", air, made_lookups)
 
 
 @lru_cache(maxsize=256)
 def quotient_program(air: AirDescription) -> Program:
-    """The kernels ``quotient`` of a table, as `generate.quotient_sources` has them; none where they are too large."""
+    """Return the kernels ``quotient`` of a table (`generate.quotient_sources`); none if they are too large."""
     return _cached("quotient", air, made_quotient)
 
 
 def made_lookups(air: AirDescription) -> Program:
-    """`lookup_program`, made anew."""
+    """Generate a `lookup_program`."""
     bytecode = lookup_bytecode(air)
     groups = tuple(len(lookup.tuples) for lookup in air.lookups)
     return Program(bytecode, generate.lookup_sources(bytecode, groups))
 
 
 def made_quotient(air: AirDescription) -> Program:
-    """`quotient_program`, made anew."""
+    """Generate a `quotient_program`."""
     bytecode = quotient_bytecode(air)
     texts = generate.quotient_sources(bytecode, 1 << air.log_quotient_chunks)
     return Program(bytecode, texts if generate.is_generated(texts) else [])
@@ -76,17 +76,17 @@ def table_jobs(air: AirDescription) -> list[Job]:
 
 
 def title(air: AirDescription) -> str:
-    """What to call a table, of which there may be several of one name."""
+    """Return the name of a table for messages; several tables may share it."""
     return f"{air.name}, {air.main_width} columns"
 
 
 def folder() -> Path:
-    """Where CuPy keeps machine code."""
+    """Return CuPy's folder for machine code."""
     return Path(os.environ.get("CUPY_CACHE_DIR") or Path.home() / ".cupy" / "kernel_cache")
 
 
 def _cached(kind: str, air: AirDescription, make: Callable[[AirDescription], Program]) -> Program:
-    """What an earlier process kept, or it is made and kept."""
+    """Load a program from its file, or make and save it."""
     name = hashlib.sha256(b"\n".join((kind.encode(), _sources(), air.canonical_bytes))).hexdigest()
     path = folder() / f"{name}{_SUFFIX}"
     if data := load(path):
@@ -103,7 +103,7 @@ def _cached(kind: str, air: AirDescription, make: Callable[[AirDescription], Pro
 
 @cache
 def _sources() -> bytes:
-    """A digest of all that programs are made by; NumPy's version says how its arrays are pickled."""
+    """Return a digest of all inputs of programs, including NumPy's version for pickled arrays."""
     described = sorted(Path(graphprover.air.__file__).parent.glob("*.py"))
     texts = [*(file.read_bytes() for file in (*described, Path(generate.__file__))), source("bytecode.cuh").encode()]
     return hashlib.sha256(b"\n".join((__version__.encode(), np.__version__.encode(), *texts))).digest()

@@ -11,9 +11,9 @@ STANDARD = "c++17"  # of C++, for every kernel
 
 
 def source(file: str | Path, defines: Mapping[str, int] = MappingProxyType({})) -> str:
-    """The text of a file, by its name in this folder or by its path, behind ``defines``.
+    """Return the text of a file, by its name in this folder or by its path, after ``defines``.
 
-    Every ``#include "..."``, of a file of this folder, is replaced by what it names, once.
+    Every ``#include "..."`` of a file of this folder is replaced by the file's text, once.
     """
     return "".join(f"#define {name} {value}\n" for name, value in defines.items()) + _with_includes(file)
 
@@ -41,13 +41,13 @@ NTT = (
 
 @cache
 def ntt(kernel: str) -> str:
-    """The text of one kernel of ``ntt.cu``: all in one would compile for longer than the rest of a proof's together."""
+    """Return the text of one kernel of ``ntt.cu``: all together would compile longer than the rest of a proof."""
     name, _, levels = kernel.rpartition("_")
     number = {f"KERNEL_{name.upper()}": int(levels)} if levels.isdecimal() else {"KERNEL_WHOLE": 1}
     return source("ntt.cu", number)
 
 
 def texts() -> dict[str, str]:
-    """The texts of all files of this folder, by what to call them."""
+    """Return the texts of all files of this folder, by name."""
     files = {file.name: source(file.name) for file in sorted(FOLDER.glob("*.cu")) if file.name != "ntt.cu"}
     return files | {f"ntt.cu, {kernel}": ntt(kernel) for kernel in NTT}

@@ -3,7 +3,7 @@
 #include "ext.cuh"
 
 // A sum of at most 2^32 - 1 products of two words: low + 2^32 high + 2^128 top + 2^96 middle, so that every product
-// enters as one chain of carries; low takes the products of equal limbs, high those of unequal ones.
+// enters as one chain of carries; low takes the products of equal limbs, high the other ones.
 struct Sum {
     u64 low[2], high;
     u32 top, middle;

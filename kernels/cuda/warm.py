@@ -1,6 +1,6 @@
-"""Compiling kernels ahead, by all cores: CuPy keeps what it compiled on disk, for every process of this user.
+"""Compile kernels in advance on all cores: CuPy caches them on disk for every process of this user.
 
-No CPU twin: Numba's kernels belong to no table.
+No CPU twin: no Numba kernel depends on a table.
 """
 
 import time
@@ -16,12 +16,12 @@ from graphprover.kernels.cuda.compile_queue import Ahead, Job, Turn
 from graphprover.kernels.cuda.launch import compiled
 from graphprover.kernels.cuda.source_cache import folder, table_jobs
 
-Tell = Callable[[str, float, int], object]  # what was compiled, its seconds, how many texts are known to be left
+Tell = Callable[[str, float, int], object]  # the compiled text, its seconds, the number of known remaining texts
 
 
 @cache
 def ahead(device: int) -> Ahead:
-    """What this process compiles ahead for a device."""
+    """Return this process's compile queue of a device."""
 
     def run(job: Job) -> None:
         with cupy.cuda.Device(device):
@@ -46,7 +46,7 @@ def expect(
     *,
     guess: bool = False,
 ) -> None:
-    """Have the kernels of all operations and of these tables compiled, beside what this thread does: `Ahead.expect`.
+    """Compile the kernels of all operations and of these tables in the background: `Ahead.expect`.
 
     ``more``: texts of other operations by their names.
     """
@@ -59,14 +59,14 @@ def expects(text: str) -> bool:
 
 
 def kept() -> int:
-    """How many texts CuPy has compiled and keeps on disk."""
+    """Return the number of texts that CuPy has cached on disk."""
     return len(list(folder().glob("*.cubin")))
 
 
 def compile_kernels(airs: Iterable[AirDescription], more: Mapping[str, str], device: int, tell: Tell) -> None:
     """Compile the kernels of all operations and of these tables for a device; ``tell`` is called after each of them.
 
-    ``more``: texts of other kernels by their names. Raises the first error of the compiler, once all others are done.
+    ``more``: texts of other kernels by their names. Raises the compiler's first error, after all others are done.
     """
     errors: list[Exception] = []
 

@@ -95,6 +95,6 @@ def test_many_processes_leave_each_shard_its_share(
 def test_another_shard_is_refused(requests: list[ShardRequest]) -> None:
     held = [commit_shard(request, DEVICE) for request in requests]
     joint = Joint((held[1].digest, held[0].digest))
-    with pytest.raises(RuntimeError, match="shard 0 of 2: made again, it is another"):
+    with pytest.raises(RuntimeError, match="shard 0 of 2: recomputed commitment differs"):
         finish_shard(requests[0], joint, 0, held[0], DEVICE)
     assert sharing(DEVICE) >= 1

@@ -220,7 +220,7 @@ def test_a_trace_that_is_made_twice_must_be_the_same() -> None:
 
     statement = Statement([Table(Free(), (), TraceTask("other", other, shape=(1, 16))) for _ in range(2)])
     prepared = prepare_shards(in_one_each(statement), parameters=FEW)
-    with pytest.raises(RuntimeError, match="shard 1 of 2: made again, it is another"):
+    with pytest.raises(RuntimeError, match="shard 1 of 2: recomputed commitment differs"):
         made_with(prepared, Keep.NOTHING)
 
 
