@@ -1,6 +1,4 @@
-"""What docs/cluster.md says to type: the lines for one host run as they stand, in the clear and under TLS; the others
-name options and settings that exist.
-"""
+"""The commands in docs/cluster.md: those for one host run, with and without TLS; the others have existing options."""
 
 import ast
 import importlib.util
@@ -33,7 +31,7 @@ from tests.graphs.test_proof_graph import FEW, example
 ROOT = Path(__file__).parents[1]
 LONG_WAIT = "DASK_GRAPHPROVER__WAIT"  # kernels may have to be compiled first
 PAGE = (ROOT / "docs/cluster.md").read_text()
-PORTS_BY_HAND = 5  # of a scheduler and one worker: the lines of the second table
+PORTS_BY_HAND = 5  # of a scheduler and one worker: the rows of the second table
 
 
 def section(heading: str) -> str:
@@ -41,7 +39,7 @@ def section(heading: str) -> str:
 
 
 def shell(text: str) -> list[str]:
-    """The first block of commands."""
+    """Return the commands of the first block."""
     found = re.search(r"(?:^    .+\n)+", text, re.MULTILINE)
     assert found
     return [line.strip() for line in found[0].splitlines()]
@@ -58,9 +56,9 @@ def replaced(text: str, old: str, new: str) -> str:
 
 @contextmanager
 def by_hand(folder: Path, lines: list[str], **environment: str) -> Iterator[tuple[str, int]]:
-    """Run lines that start a scheduler and workers, here one and on ports that are free, and those after them.
+    """Run commands that start a scheduler and workers, with one worker on free ports, and the commands after them.
 
-    Gives the scheduler's address, and the session of all processes.
+    Yield the scheduler's address, and the session of all processes.
     """
     lines[0] = replaced(replaced(lines[0], "dask scheduler", "dask scheduler --port 0"), ":8787", ":0")
     lines[2] = replaced(lines[2], "--nworkers 2", "--nworkers 1")
@@ -87,7 +85,7 @@ def listening(session: int) -> list[str]:
     """Return the address of each port that processes of a session listen at."""
     found: list[str] = []
     for process in psutil.process_iter():
-        with suppress(ProcessLookupError, psutil.NoSuchProcess):  # one of others that has ended meanwhile
+        with suppress(ProcessLookupError, psutil.NoSuchProcess):  # a process that has ended meanwhile
             if os.getsid(process.pid) == session:
                 ports = process.net_connections("inet")
                 found += [port.laddr.ip for port in ports if port.status == psutil.CONN_LISTEN]
@@ -138,7 +136,7 @@ def options_of(command: Any) -> set[str]:
 
 
 def dask_commands() -> Iterator[list[str]]:
-    """Every command of Dask on the page, as words."""
+    """Yield every Dask command on the page, as words."""
     for line in re.findall(r"^    .*?\b(dask .*)$", PAGE, re.MULTILINE):
         yield shlex.split(line.rstrip(' &"'))
     for manifest in fenced("yaml", section("Kubernetes")):

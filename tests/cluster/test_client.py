@@ -1,4 +1,4 @@
-"""Who may make proofs in a cluster: nothing runs before that is known, and nothing waits without a word."""
+"""Workers that fit and workers that do not: nothing runs before they are known, and every wait is reported."""
 
 import asyncio
 import gc
@@ -122,7 +122,7 @@ def test_a_worker_may_have_the_resource_from_its_start(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_dask_has_paused_is_enlisted() -> None:
-    """Its scheduler must hear of it, for nobody asks it again."""
+    """The scheduler must learn of its resources, because the worker is not asked again."""
     told: dict[str, float] = {}
 
     class Paused:
@@ -159,7 +159,7 @@ def test_a_stopped_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_new_client_does_not_wait_for_a_stopped_worker(caplog: pytest.LogCaptureFixture) -> None:
-    """Nor does the scheduler give a proof to it."""
+    """The scheduler does not assign proofs to it, either."""
     expected = prove(example(memory), "sync", parameters=FEW)
     with workers(2) as client:
         prove(example(memory), client, parameters=FEW)
@@ -196,7 +196,7 @@ def test_no_worker_with_the_gpu_asked_for() -> None:
 
 
 def test_what_cannot_be_imported_fails_the_proof_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trace tasks of a module that only the client has."""
+    """The statement has trace tasks of a module that only the client has."""
     (tmp_path / "mine.py").write_text("def made(device, *, columns):\n    return device.load(columns)\n")
     monkeypatch.syspath_prepend(tmp_path)
     import mine  # type: ignore[import-not-found]
@@ -221,7 +221,7 @@ def test_what_cannot_be_imported_fails_the_proof_alone(tmp_path: Path, monkeypat
 
 
 def test_no_commitment_is_taken_from_a_worker() -> None:
-    """Or a bad one could prove a statement with other preprocessed columns."""
+    """Otherwise a faulty worker could prove a statement with other preprocessed columns."""
     prepared = prepare(example(memory), parameters=FEW)
     assert prepared.preprocessed and prove_prepared(prepared, "sync")[1] is not None
     with workers(1) as client:

@@ -1,4 +1,4 @@
-"""What a worker tells of its proofs: the tasks of one in a while are timed, and stand for others of its shape."""
+"""A worker's metrics: one proof of a shape is timed now and then, and the others are estimated by it."""
 
 import pytest
 from distributed.metrics import context_meter
@@ -41,7 +41,7 @@ def test_a_proof_is_timed_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_shards_are_always_timed() -> None:
-    """They have a shape each, and none is asked for."""
+    """Each has a shape of its own."""
     own = Metrics()
     assert TimingSample(own.samples).times(1.25, TASKS).seconds == {"hashing": 0.75, "quotients": 0.25}
     assert not own.samples

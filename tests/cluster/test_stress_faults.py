@@ -4,5 +4,5 @@ from tests.cluster.stress_faults import SAME, run
 
 
 def test_a_fault_changes_no_byte_or_is_named() -> None:
-    told = run(10, seed=3, number=3)
-    assert not told.wrong and told.came.total() == 10 and told.came[SAME] > 5
+    summary = run(10, seed=3, number=3)
+    assert not summary.wrong and summary.results.total() == 10 and summary.results[SAME] > 5
