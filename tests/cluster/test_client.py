@@ -55,7 +55,7 @@ def test_an_asynchronous_client_is_refused() -> None:
         asyncio.run(proved(client.scheduler.address))
 
 
-def test_a_cluster_without_workers_is_waited_for_and_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cluster_without_workers_is_waited_for_and_reported(caplog: pytest.LogCaptureFixture) -> None:
     with workers(0) as client:
         with (
             dask.config.set({settings.WAIT: 0.5}),
@@ -123,7 +123,7 @@ def test_a_worker_may_have_the_resource_from_its_start(tmp_path: Path) -> None:
 
 def test_a_worker_that_dask_has_paused_is_enlisted() -> None:
     """The scheduler must learn of its resources, because the worker is not asked again."""
-    told: dict[str, float] = {}
+    resources_sent: dict[str, float] = {}
 
     class Paused:
         plugins: ClassVar = {}
@@ -131,10 +131,10 @@ def test_a_worker_that_dask_has_paused_is_enlisted() -> None:
         state = SimpleNamespace(total_resources={})
 
         async def set_resources(self, **resources: float) -> None:
-            told.update(resources)
+            resources_sent.update(resources)
 
     asyncio.run(cluster_workers.add_resources(Paused()))  # type: ignore[arg-type]
-    assert told == {cluster_workers.SLOT: 1}
+    assert resources_sent == {cluster_workers.SLOT: 1}
 
 
 def test_threads_share_the_cluster_of_a_client() -> None:

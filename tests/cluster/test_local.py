@@ -204,7 +204,7 @@ def test_a_command_that_ends_at_once_leaves_nothing_and_says_nothing(tmp_path: P
     until(lambda: not any(runs(pid) for pid in children))
 
 
-def test_a_script_that_starts_itself_again_is_told(tmp_path: Path) -> None:
+def test_a_script_that_starts_itself_again_is_reported(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text('from graphprover.cluster.local import started\nwith started("processes", 1): pass\n')
     environment = os.environ | {"PYTHONPATH": str(ROOT)}

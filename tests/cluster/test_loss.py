@@ -178,8 +178,8 @@ def test_a_stopped_worker_loses_its_proof(
             (ended,) = [result for result in results if result.task.name == "stops"]
             assert ended.attempts == 2 and ended.worker != stopped
             assert cluster.prove(prepared, "cpu", lambda proof: None) == (proof, None)
-            told = f"worker {stopped}: no heartbeat for 3 s: it has stopped or is overloaded; end it; it gets no proof"
-            assert caplog.text.count(told) == 1
+            line = f"worker {stopped}: no heartbeat for 3 s: it has stopped or is overloaded; end it; it gets no proof"
+            assert caplog.text.count(line) == 1
         finally:
             os.kill(int(marker.read_text()), signal.SIGKILL)
     until(lambda: stopped not in present(pair))
@@ -282,7 +282,7 @@ def test_a_worker_that_is_cut_off_loses_its_proof(tmp_path: Path) -> None:
         assert proof.result(120) == prove(LONG, "sync", parameters=FEW)
 
 
-def test_a_scheduler_that_dies_is_told(tmp_path: Path) -> None:
+def test_a_scheduler_that_dies_is_reported(tmp_path: Path) -> None:
     with by_hand(tmp_path, [""]) as (client, scheduler):
         prove(example(memory), client, parameters=FEW)
         proof = in_background(lambda: prove(LONG, client))

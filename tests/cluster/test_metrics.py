@@ -65,9 +65,9 @@ def test_a_proof_that_is_not_timed_has_no_observer_and_its_seconds_add_up(monkey
     )
     prepared = prepare(example(memory), parameters=FEW)
     for proofs in range(1, 4):
-        told: dict[str, float] = {}
-        with context_meter.add_callback(lambda name, value, unit, told=told: told.update({name: value})):
+        reported: dict[str, float] = {}
+        with context_meter.add_callback(lambda name, value, unit, reported=reported: reported.update({name: value})):
             result = measured_proof(prepared, "cpu")
         assert len(made) == 1 and metrics.METRICS.totals["proofs"] == proofs
-        inside = sum(seconds for name, seconds in told.items() if name not in (HOST, VERIFY, "waiting"))
-        assert inside + told[HOST] == pytest.approx(result.seconds["prove"]) and told["hashing"] > 0
+        inside = sum(seconds for name, seconds in reported.items() if name not in (HOST, VERIFY, "waiting"))
+        assert inside + reported[HOST] == pytest.approx(result.seconds["prove"]) and reported["hashing"] > 0

@@ -66,7 +66,7 @@ def test_it_ends_with_a_process_that_is_killed(said: Path) -> None:
     until(lambda: not folder.exists())
 
 
-def test_why_there_is_none_is_said(said: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_service_is_reported(said: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOLD", "no device")
     monkeypatch.setenv("STATUS", "1")
     with pytest.raises(ClusterError, match=rf"MPS: {CONTROL} does not start: no device$"), serving():

@@ -98,11 +98,13 @@ def begun(client: Client, seen: int = 0) -> Begun:
 
 @pytest.mark.parametrize("shards", [2, 3])
 def test_a_statement_has_the_same_bytes(pair: Client, statement: Statement, shards: int) -> None:
-    told: list[tuple[int, int, str]] = []
-    made = prove(statement, pair, parameters=FEW, shards=shards, progress=lambda *progress: told.append(progress))
+    reports: list[tuple[int, int, str]] = []
+    made = prove(statement, pair, parameters=FEW, shards=shards, progress=lambda *progress: reports.append(progress))
     assert made == prove(statement, "sync", parameters=FEW, device="cpu", shards=shards)
-    assert told[-1] == (2 * shards, 2 * shards, "")
-    assert {f"statement: shard {shard} of {shards}: finish" for shard in range(shards)} <= {task for *_, task in told}
+    assert reports[-1] == (2 * shards, 2 * shards, "")
+    assert {f"statement: shard {shard} of {shards}: finish" for shard in range(shards)} <= {
+        task for *_, task in reports
+    }
     until(lambda: not left(pair))
 
 
@@ -164,16 +166,16 @@ def test_a_shard_that_does_not_hold_is_made_again_elsewhere(
 ) -> None:
     await_both(pair)
     seen, device = len(pair.get_events(BEGUN)), Once("gather", tmp_path / "wrong", WRONG)
-    told: list[tuple[int, int, str]] = []
+    reports: list[tuple[int, int, str]] = []
 
     def tell(*progress: Any) -> None:
-        told.append(progress)
+        reports.append(progress)
 
     assert prove(statement, pair, parameters=FEW, device=cast(Any, device), shards=SINGLE, progress=tell) == proof
     ((index, (first, second)),) = [(shard, by) for (shard, _), by in begun(pair, seen).items() if len(by) > 1]
     assert first != second and re.search(rf"shard {index}: .*, by {first}", caplog.text)
     assert f"shard {index} of 4: finish: recomputed from the beginning by {second}" in caplog.text
-    assert told[-1] == (8, 8, "") and (6, 8, f"statement: shard {index} of 4: finish") in told
+    assert reports[-1] == (8, 8, "") and (6, 8, f"statement: shard {index} of 4: finish") in reports
     until(lambda: not left(pair))
 
 
@@ -200,10 +202,10 @@ def test_refused_headers_are_committed_to_by_other_workers_once(pair: Client, st
     same = r"of another program, by tcp://.*; other workers' commitments are equal"
     with joining.joined(pair) as joined, pytest.raises(VerificationError, match=same):
         prove_parts(joined, "refused", parts, "cpu", refuse)
-    tries = begun(pair, seen)
-    assert [len(tries[shard, "commit"]) for shard in range(4)] == [2] * 4
-    assert all(len(set(tries[shard, "commit"])) == 2 for shard in range(4))
-    assert [len(tries[shard, "finish"]) for shard in range(4)] == [1] * 4
+    attempts = begun(pair, seen)
+    assert [len(attempts[shard, "commit"]) for shard in range(4)] == [2] * 4
+    assert all(len(set(attempts[shard, "commit"])) == 2 for shard in range(4))
+    assert [len(attempts[shard, "finish"]) for shard in range(4)] == [1] * 4
     until(lambda: not left(pair))
 
 
@@ -227,17 +229,17 @@ def test_a_worker_that_dies_loses_what_it_held(
         assert prove(statement, pair, parameters=FEW, device=device, shards=SINGLE) == proof
     check_seen(*observations, proof)  # of the attempts that count
     (dead,) = before - set(pids(pair))
-    tries = begun(pair, seen)
-    lost = {shard for (shard, _), by in tries.items() if by[0] == dead}
-    assert lost != set(range(4)) and {shard for (shard, _), by in tries.items() if len(by) > 1} <= lost
-    (died,) = [shard for (shard, of), by in tries.items() if of == phase and dead in by and len(by) > 1]
+    attempts = begun(pair, seen)
+    lost = {shard for (shard, _), by in attempts.items() if by[0] == dead}
+    assert lost != set(range(4)) and {shard for (shard, _), by in attempts.items() if len(by) > 1} <= lost
+    (died,) = [shard for (shard, of), by in attempts.items() if of == phase and dead in by and len(by) > 1]
     assert f"shard {died} of 4: {phase}: lost its worker; reassigned to tcp://" in caplog.text
-    told = {int(shard) for shard in re.findall(r"shard (\d) of 4: \w+: lost its worker", caplog.text)}
+    reports = {int(shard) for shard in re.findall(r"shard (\d) of 4: \w+: lost its worker", caplog.text)}
     # Dask may recompute arrays of a finished shard, if they are lost before their release; that is not reported.
-    assert told <= {shard for (shard, _), by in tries.items() if len(by) > 1}
+    assert reports <= {shard for (shard, _), by in attempts.items() if len(by) > 1}
     # Lost shards commit again first. Dask may have assigned other shards to any free worker, as they are small.
     anew = re.findall(r"shard (\d) of 4: finish: recomputed from the beginning", caplog.text)
-    assert not told & {int(shard) for shard in anew}
+    assert not reports & {int(shard) for shard in anew}
     until(lambda: not left(pair))
 
 
