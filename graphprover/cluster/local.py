@@ -39,7 +39,7 @@ PATIENCE_SECONDS = 5.0  # after which a wait for processes is logged
 START_SECONDS = 900.0  # timeout of the start; slow computers compile kernels for minutes
 
 _HOST = "127.0.0.1"
-_GUARD = 'Its processes import your script, which must start them only under if __name__ == "__main__":'
+_GUARD = 'Its processes import your script, which must guard the start with if __name__ == "__main__"'
 # Dask's configuration. Callbacks that run many times a second take Python's lock: they cost 4 % of a small proof on a
 # worker, and time of the client's threads in this process.
 _SERVERS = {"distributed.admin.tick.interval": "500ms"}

@@ -1,6 +1,6 @@
-"""Reading what a worker returned: a proof, another result, or an exception.
+"""Reads workers' results: a proof, another result, or an exception.
 
-A worker may return anything. Nothing of a result is used before these functions have checked its type.
+A worker may return anything. These functions check the type of a result before any use.
 """
 
 import pickle

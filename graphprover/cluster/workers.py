@@ -299,7 +299,7 @@ def gpus_needed(device: Device | str) -> int:
     """Return how many GPUs a worker must see for a device.
 
     Raises:
-        ValueError: If the name is not that of a device.
+        ValueError: If no device has that name.
     """
     kind, number = _named(device)
     return number + 1 if kind == CUDA else 0

@@ -1,4 +1,4 @@
-"""Workers that return what was not asked for: functions that `Client.run` calls in their processes."""
+"""Faulty workers: functions that `Client.run` calls in their processes to change their results."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ from tests.graphs.test_proof_graph import FEW
 
 
 class Unreadable(Exception):
-    """Unpickles to no exception in another process than its own."""
+    """An exception that unpickles to another object in other processes."""
 
     def __reduce__(self) -> Any:
         return _unpickled, (str(self), os.getpid())
@@ -35,11 +35,11 @@ def _unpickled(text: str, pid: int) -> Any:
 
 
 class OnlyThere(Exception):
-    """Of a module that the client does not have, once `raises_only_there` has run."""
+    """An exception of a module that the client does not have, after `raises`."""
 
 
 def raises(kind: str) -> None:
-    """What this process proves next fails by an exception of this kind."""
+    """Let proofs of this process fail with an exception of this kind."""
 
     def fails(*arguments: object) -> None:
         if kind == "unreadable":
@@ -55,7 +55,7 @@ def raises(kind: str) -> None:
 
 
 def raises_bare() -> None:
-    """The same, and nothing of graphprover is around the task."""
+    """Let tasks of this process raise an exception that is not wrapped by graphprover."""
 
     def fails(**given: object) -> None:
         raise Unreadable("a cause")
@@ -64,12 +64,12 @@ def raises_bare() -> None:
 
 
 def returns(value: Any) -> None:
-    """This process returns this for whatever it is asked."""
+    """Let this process return a value for every task."""
     worker.measured_proof = lambda *arguments: value  # type: ignore[assignment]
 
 
 def without_parameters() -> None:
-    """The proofs of this process have a text for parameters, which unpickling does not see."""
+    """Give proofs of this process a text for parameters, which unpickling does not check."""
 
     def change(proof: Any) -> Any:
         object.__setattr__(proof, "parameters", "text")
@@ -89,18 +89,18 @@ def flips_a_bit() -> None:
 
 
 def weak() -> None:
-    """This process proves with one query, and without proof of work."""
+    """Let this process prove with one query, and without proof of work."""
 
     _before(lambda subject: _weak(subject.prepared("cpu") if isinstance(subject, Job) else subject))
 
 
 def weak_shards() -> None:
-    """The same of shards of statements."""
+    """Let this process make shards of statements with one query, and without proof of work."""
     _of_shards(lambda request: replace(request, subject=_weak(request.subject)))
 
 
 def of_other_joint() -> None:
-    """This process finishes shards with challenges that were drawn from other commitments of the other shards."""
+    """Let this process finish shards with challenges from other commitments of the other shards."""
     real = worker.finish_shard
 
     def finish_shard(
@@ -114,7 +114,7 @@ def of_other_joint() -> None:
 
 
 def swapped() -> None:
-    """This process makes the next shard in place of each."""
+    """Let this process make the next shard instead of the requested one."""
 
     def change(request: ShardRequest) -> ShardRequest:
         number = request.number
@@ -124,7 +124,7 @@ def swapped() -> None:
 
 
 def of_other_traces(flip: int) -> None:
-    """This process has other bits in the traces of shards, whenever it makes them."""
+    """Flip bits in the traces of all shards of this process."""
 
     def change(request: ShardRequest) -> ShardRequest:
         prepared: Prepared = request.subject
@@ -148,18 +148,18 @@ def _weak(prepared: Prepared) -> Prepared:
 
 
 def proves(statement: Statement) -> None:
-    """This process proves another statement."""
+    """Let this process prove another statement."""
     _before(lambda subject: prepare(statement, parameters=FEW))
 
 
 def on_input(data: bytes) -> None:
-    """This process proves runs on another input."""
+    """Let this process prove runs on another input."""
     _before(lambda job: replace(job, data=data))
     _of_shards(lambda request: replace(request, subject=replace(request.subject, data=data)))
 
 
 def at_level(security: float) -> None:
-    """This process proves with so many bits."""
+    """Let this process prove at another security level, in bits."""
 
     def change(job: Job) -> Job:
         job.prover.security = security
@@ -169,7 +169,7 @@ def at_level(security: float) -> None:
 
 
 def at_rate(rate: int) -> None:
-    """This process proves at another rate."""
+    """Let this process prove at another rate."""
 
     def change(job: Job) -> Job:
         job.prover.rate = rate

@@ -1,4 +1,4 @@
-"""Tests of clusters wait for proofs, not for compilers: what workers load has been compiled before."""
+"""Fixtures of cluster tests; kernels are compiled before, so that tests do not wait for compilers."""
 
 import pytest
 
@@ -20,14 +20,14 @@ def compiled() -> None:
 
 @pytest.fixture(scope="module")
 def statement() -> Statement:
-    """Of four tables, twice the example's."""
+    """Return a statement of four tables, the example's twice."""
     tables = example(memory).tables
     return Statement([*tables, *tables][:4])
 
 
 @pytest.fixture(scope="module")
 def proof(statement: Statement) -> ShardedProof:
-    """Of that statement, each table in a shard of its own."""
+    """Return its proof with each table in a shard of its own."""
     made = prove(statement, "sync", parameters=FEW, device=CpuDevice(1), shards=SINGLE)
     assert isinstance(made, ShardedProof)
     return made

@@ -1,4 +1,4 @@
-"""Faults of one worker: what happens in a round of a proof, and what a task returns. All of it runs in workers."""
+"""Faults of one worker: in a round of a proof, or in the result of a task. These functions run in workers."""
 
 import os
 import signal
@@ -37,7 +37,7 @@ _REAL = [
 
 
 class Faulty(Once):
-    """One thread of the CPU, to which one of IN_ROUNDS, or WRONG, happens once. The marker names the worker."""
+    """One thread of the CPU, with one fault of IN_ROUNDS, or WRONG, once. The marker names the worker."""
 
     def __reduce__(self) -> Any:
         return Faulty, (self.operation, self.marker, self.happens)
@@ -51,9 +51,9 @@ class Faulty(Once):
             if self.happens == WRONG:
                 (row, *rows), digests = method(*arguments)
                 return [row ^ np.uint64(1), *rows], digests
-            time.sleep(0.2)  # what the worker tells is out by then
+            time.sleep(0.2)  # the worker's events are sent by then
             if self.happens == RETIRE:
-                time.sleep(1)  # until the scheduler has been asked for that
+                time.sleep(1)  # until the scheduler has the request
             else:
                 signals = {KILL: signal.SIGKILL, TERMINATE: signal.SIGTERM, HANG: signal.SIGSTOP}
                 os.kill(os.getpid(), signals[self.happens])
@@ -63,7 +63,7 @@ class Faulty(Once):
 
 
 def _first(marker: Path) -> bool:
-    """Whether nobody was here before; leaves process and address there."""
+    """Return whether this process is the first; write its id and address to the marker."""
     mine = marker.with_suffix(f".{os.getpid()}")
     try:
         address = get_worker().address
@@ -71,7 +71,7 @@ def _first(marker: Path) -> bool:
         address = ""
     mine.write_text(f"{os.getpid()} {address}")
     try:
-        os.link(mine, marker)  # whole or not at all
+        os.link(mine, marker)  # atomic
     except FileExistsError:
         return False
     finally:
@@ -80,7 +80,7 @@ def _first(marker: Path) -> bool:
 
 
 def returns(kind: str, tasks: tuple[str, ...], marker: Path, once: bool) -> None:
-    """This process returns something else for these tasks, whenever it has one or in the first process alone."""
+    """Change the results of these tasks in this process: always, or only if it is the first process (``once``)."""
     for name in tasks:
         setattr(worker, name, _changed(getattr(worker, name), kind, marker, once))
 
@@ -109,6 +109,6 @@ def _corrupt(result: Any) -> Any:
 
 
 def restore() -> None:
-    """This process does again what it is asked for."""
+    """Undo all changes in this process."""
     for module, name, real in _REAL:
         setattr(module, name, real)

@@ -1,4 +1,4 @@
-"""A device to which something happens once, in whatever process."""
+"""A device with one fault, in the first process that uses it."""
 
 import os
 import signal
@@ -49,7 +49,7 @@ class Once:
             except FileExistsError:
                 return method(*arguments)
             if self.happens in (DIES, STOPS):
-                time.sleep(0.2)  # what the worker tells is out by then
+                time.sleep(0.2)  # the worker's events are sent by then
             if self.happens == DIES:
                 os.kill(os.getpid(), signal.SIGKILL)
             elif self.happens == STOPS:

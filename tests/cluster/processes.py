@@ -21,10 +21,10 @@ ROOT = Path(__file__).parents[2]
 
 @contextmanager
 def workers(number: int) -> Iterator[Client]:
-    """Processes with a nanny each, which starts another when one dies.
+    """Start processes, each with a nanny, which restarts it when it dies.
 
-    A LocalCluster looks once, some time after a loss, and gives up a worker that is not there, even if it is lost anew.
-    It is not silenced, which would silence the handlers of pytest's caplog too.
+    A LocalCluster checks once, some time after a loss, and gives up a worker that is absent then, even if it was lost
+    again meanwhile; so the time is long. Its logs are not silenced, because that would silence pytest's caplog, too.
     """
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
@@ -40,7 +40,7 @@ def workers(number: int) -> Iterator[Client]:
 def by_hand(
     tmp_path: Path, preloads: list[str], *more: str, present: int | None = None
 ) -> Iterator[tuple[Client, subprocess.Popen[bytes]]]:
-    """A scheduler, and a worker without a nanny for each preload, which is Python that it runs first.
+    """Start a scheduler, and a worker without a nanny for each preload: Python code that the worker runs first.
 
     ``present``: how many workers to wait for, all by default.
     """
@@ -76,7 +76,7 @@ def until(true: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def present(client: Client) -> dict[str, dict[str, Any]]:
-    """What the scheduler says of each worker; `Client.scheduler_info` now and then says that there is none."""
+    """Return the scheduler's information on each worker; `Client.scheduler_info` is empty now and then."""
     scheduler: Any = client.scheduler
     return dict(client.sync(scheduler.identity, n_workers=-1)["workers"])
 
@@ -86,7 +86,7 @@ def pids(client: Client) -> dict[str, int]:
 
 
 def proving(client: Client) -> list[str]:
-    """The addresses of the workers that have a proof."""
+    """Return the addresses of the workers that have a proof."""
     return [address for address, keys in client.processing().items() if keys]
 
 
@@ -98,7 +98,7 @@ def in_background(function: Callable[[], Proof]) -> "Future[Proof]":
 
 
 def soon(client: Client, function: Callable[[], Any], seconds: float = 150) -> Any:
-    """What it gives. If that takes too long, the test fails with what the scheduler has, and what workers do."""
+    """Return the function's value; after a timeout, fail with the scheduler's tasks and the workers' stacks."""
     done = in_background(function)
     with suppress(TimeoutError):
         return done.result(seconds)
@@ -106,10 +106,10 @@ def soon(client: Client, function: Callable[[], Any], seconds: float = 150) -> A
     def tasks(dask_scheduler: Any) -> list[str]:
         return [f"{task}: {task.state} by {task.processing_on}" for task in dask_scheduler.tasks.values()]
 
-    told, scheduler = client.run_on_scheduler(tasks), cast(Any, client.scheduler)
+    lines, scheduler = client.run_on_scheduler(tasks), cast(Any, client.scheduler)
     for address, keys in client.processing().items():
         if keys:
-            with suppress(TimeoutError):  # of one that was stopped
+            with suppress(TimeoutError):  # a stopped worker does not answer
                 stacks: Any = client.sync(scheduler.call_stack, keys=list(keys), callback_timeout=5)
-                told += [line for lines in stacks.get(address, {}).values() for line in lines]
-    raise AssertionError("\n".join(told))
+                lines += [line for stack in stacks.get(address, {}).values() for line in stack]
+    raise AssertionError("\n".join(lines))

@@ -3,10 +3,10 @@
     python -m tests.cluster.stress_faults [--faults 200] [--seed 0] [--workers 4]
 
 Every fault happens in one proof of tables or a guest: whole, in a batch or in shards. In a round a worker is killed,
-terminated, retired or stopped, or fails by an exception. After its task it is killed, or returns nothing, text, another
+terminated, retired or stopped, or raises an exception. After its task it is killed, or returns nothing, text, another
 object or corrupt bytes. Several workers return that whenever they are asked, or prove another input. A worker is killed
 between the two tasks of the shards, or a worker of another version joins. The script prints each fault, counts of what
-came of them, and the longest time. The exit code is 1 if a proof had other bytes, ended in another exception or took
+the results, and the longest time. The exit code is 1 if a proof had other bytes, ended in another exception or took
 longer than a minute.
 """
 
@@ -48,35 +48,35 @@ MOST_SECONDS = 60.0
 SILENCE = 4
 SAME = "same bytes"
 NAMED = (VerificationError, ClusterError)
-# Errors of a proof that are told as they are: if a worker reports that of an input or a program, it is not its fault.
+# Errors that the client raises unchanged: a ValueError is the fault of an input or a program, not of the worker.
 OWN = {"ValueError": ValueError, "MemoryError": MemoryError}
 BETWEEN, JOINS, OTHER_INPUT = "killed between the tasks", "a misfit joins", "another input"
 
-Outcomes = list[bytes]  # what a subject gives: proofs
+Proofs = list[bytes]
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is proved."""
+    """A statement or guest to prove."""
 
     name: str
-    make: Callable[[Any, Any, Any], Outcomes]  # with an executor, a device and a function that hears of progress
+    make: Callable[[Any, Any, Any], Proofs]  # takes an executor, a device and a progress function
     shards: bool = False
     guest: bool = False
 
     @cached_property
-    def expected(self) -> Outcomes:
-        """Without a fault."""
+    def expected(self) -> Proofs:
+        """Proofs without a fault."""
         return self.make("sync", "cpu", None)
 
 
 def subjects() -> list[Subject]:
-    """Proofs of tables and of a guest: whole, in shards and in a batch."""
+    """Return subjects of tables and of a guest: whole, in shards and in a batch."""
     tables = example(memory).tables
     statement = Statement([*tables, *tables][:4])
 
-    def of_tables(shards: Any) -> Callable[[Any, Any, Any], Outcomes]:
-        def make(executor: Any, device: Any, tell: Any) -> Outcomes:
+    def of_tables(shards: Any) -> Callable[[Any, Any, Any], Proofs]:
+        def make(executor: Any, device: Any, tell: Any) -> Proofs:
             progress = tell or False
             return [
                 prove(statement, executor, parameters=FEW, device=device, shards=shards, progress=progress).to_bytes()
@@ -84,13 +84,13 @@ def subjects() -> list[Subject]:
 
         return make
 
-    def of_guest(shards: int = 1) -> Callable[[Any, Any, Any], Outcomes]:
-        def make(executor: Any, device: Any, tell: Any) -> Outcomes:
+    def of_guest(shards: int = 1) -> Callable[[Any, Any, Any], Proofs]:
+        def make(executor: Any, device: Any, tell: Any) -> Proofs:
             return [Prover(GUEST, security=20, executor=executor, device=device, shards=shards).prove(INPUT).to_bytes()]
 
         return make
 
-    def batch(executor: Any, device: Any, tell: Any) -> Outcomes:
+    def batch(executor: Any, device: Any, tell: Any) -> Proofs:
         guest = Prover(GUEST, security=20)
         if executor == "sync":
             return [guest.prove(INPUT).to_bytes()] * 4
@@ -111,7 +111,7 @@ def subjects() -> list[Subject]:
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens in one proof."""
+    """A fault in one proof."""
 
     subject: Subject
     kind: str
@@ -123,7 +123,7 @@ class Fault:
 
 
 def draw(rng: random.Random, among: list[Subject]) -> Fault:
-    """A random fault."""
+    """Return a random fault."""
     subject = rng.choice(among)
     kinds = [*faults.IN_ROUNDS, faults.WRONG, *faults.RESULTS, JOINS]
     kinds += [OTHER_INPUT] * 2 * subject.guest + ([BETWEEN] * 2 if subject.name == "tables in shards" else [])
@@ -139,18 +139,18 @@ def draw(rng: random.Random, among: list[Subject]) -> Fault:
 
 
 @dataclass
-class Told:
-    """What came of the faults."""
+class Summary:
+    """The results of proofs with faults."""
 
-    came: Counter[str] = field(default_factory=Counter)
+    results: Counter[str] = field(default_factory=Counter)
     by_kind: Counter[tuple[str, str]] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     longest: float = 0.0
     slowest: str = ""
 
     def add(self, fault: Fault, what: str, seconds: float, wrong: bool) -> None:
-        """Count one."""
-        self.came[what] += 1
+        """Count a result."""
+        self.results[what] += 1
         self.by_kind[fault.kind, what] += 1
         if seconds > self.longest:
             self.longest, self.slowest = seconds, str(fault)
@@ -159,7 +159,7 @@ class Told:
 
 
 def one_fault(client: Client, fault: Fault, folder: Path, rng: random.Random) -> tuple[str, float, bool]:
-    """Prove with the fault; gives what came of it, after how many seconds, and whether that is wrong."""
+    """Prove with a fault; return the result, the seconds, and whether the result is wrong."""
     marker, device, tell, expected = folder / "marker", "cpu", None, fault.subject.expected
     with joining.joined(client) as cluster:
         there = sorted(cluster._workers.fit("cpu"))
@@ -190,7 +190,7 @@ def one_fault(client: Client, fault: Fault, folder: Path, rng: random.Random) ->
             what, wrong = f"{type(error).__name__}: {error}", not isinstance(error, known)
         seconds = time.monotonic() - started
     if (fault.where in ROUNDS or fault.kind in faults.RESULTS) and not marker.exists():
-        what = f"{what}, and nothing had happened"
+        what = f"{what}, and the fault did not happen"
     if marker.exists() and fault.kind == faults.HANG:
         with suppress(ProcessLookupError):
             os.kill(int(marker.read_text().split()[0]), signal.SIGKILL)
@@ -198,7 +198,7 @@ def one_fault(client: Client, fault: Fault, folder: Path, rng: random.Random) ->
 
 
 def between(pid: int) -> Callable[[int, int, str], None]:
-    """A function that hears of progress, and kills a process once all shards have committed."""
+    """Return a progress function that kills a process once all shards have committed."""
 
     def tell(ended: int, total: int, task: str) -> None:
         if 2 * ended == total:
@@ -210,7 +210,7 @@ def between(pid: int) -> Callable[[int, int, str], None]:
 
 @contextmanager
 def misfit(client: Client, folder: Path) -> Iterator[None]:
-    """A worker of another version, which joins."""
+    """Start a worker of another version, which joins the cluster."""
     preload = folder / "misfit.py"
     preload.write_text("import graphprover\ngraphprover.__version__ = '0.0'\n")
     command = [sys.executable, "-m", "distributed.cli.dask_worker", str(client.scheduler.address), "--no-nanny"]  # type: ignore[union-attr]
@@ -226,7 +226,7 @@ def misfit(client: Client, folder: Path) -> Iterator[None]:
 
 @contextmanager
 def retiring(client: Client, marker: Path) -> Iterator[None]:
-    """Retires the worker that the marker is of, once it is there."""
+    """Retire the worker that the marker names, once the marker exists."""
     over = threading.Event()
 
     def retire() -> None:
@@ -246,13 +246,13 @@ def retiring(client: Client, marker: Path) -> Iterator[None]:
         thread.join()
 
 
-def run(count: int, seed: int, number: int, say: Callable[[str], None] = print) -> Told:
-    """So many faults of a cluster of so many workers, each in a proof of its own."""
-    rng, told, among = random.Random(seed), Told(), subjects()
+def run(count: int, seed: int, number: int, say: Callable[[str], None] = print) -> Summary:
+    """Prove ``count`` times on ``number`` workers, each time with a fault."""
+    rng, summary, among = random.Random(seed), Summary(), subjects()
     for subject in among:
         assert subject.expected
     done = 0
-    # A nanny that starts another worker may take longer to end than a cluster waits.
+    # The end of a nanny that restarts a worker may exceed the cluster's timeout.
     with dask.config.set({settings.SILENCE: SILENCE, settings.WAIT: MOST_SECONDS / 2}):
         while done < count:
             with suppress(TimeoutError), workers(number) as client:
@@ -262,14 +262,14 @@ def run(count: int, seed: int, number: int, say: Callable[[str], None] = print) 
                     with tempfile.TemporaryDirectory() as folder:
                         what, seconds, wrong = one_fault(client, fault, Path(folder), rng)
                     done += 1
-                    told.add(fault, what, seconds, wrong)
+                    summary.add(fault, what, seconds, wrong)
                     say(f"{done} {fault}: {what}, {seconds:.1f} s{' WRONG' * wrong}")
                     retired += fault.kind == faults.RETIRE
-    return told
+    return summary
 
 
 def ready(client: Client) -> bool:
-    """Wait until two of the workers fit, and do what they are asked for."""
+    """Wait until two workers fit, and undo the faults of all; return False if that fails."""
 
     def fit() -> bool:
         cluster._workers.refresh()
@@ -286,23 +286,23 @@ def ready(client: Client) -> bool:
 
 
 def main() -> int:
-    """Run faults and print what came of them."""
+    """Run faults and print the results."""
     parser = argparse.ArgumentParser("python -m tests.cluster.stress_faults", description=__doc__.partition("\n")[0])
     parser.add_argument("--faults", type=int, default=200, help="how many are drawn")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=4)
     options = parser.parse_args()
-    told = run(options.faults, options.seed, options.workers, lambda line: print(line, flush=True))
+    summary = run(options.faults, options.seed, options.workers, lambda line: print(line, flush=True))
     print()
-    for what, times in Counter({what.partition(":")[0]: 0 for what in told.came}).items():
-        total = sum(n for whole, n in told.came.items() if whole.partition(":")[0] == what)
+    for what, times in Counter({what.partition(":")[0]: 0 for what in summary.results}).items():
+        total = sum(n for whole, n in summary.results.items() if whole.partition(":")[0] == what)
         print(f"{total + times:5} {what}")
-    for (kind, what), times in sorted(told.by_kind.items()):
+    for (kind, what), times in sorted(summary.by_kind.items()):
         print(f"{times:5} {kind}: {what}")
-    print(f"longest: {told.longest:.1f} s: {told.slowest}")
-    for line in told.wrong:
+    print(f"longest: {summary.longest:.1f} s: {summary.slowest}")
+    for line in summary.wrong:
         print(f"wrong: {line}")
-    return 1 if told.wrong else 0
+    return 1 if summary.wrong else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What workers return is checked before it is used: other statements or levels, other types, odd exceptions."""
+"""Workers' results are checked before use: other statements or levels, other types, odd exceptions."""
 
 import struct
 from collections.abc import Callable, Iterator
@@ -26,21 +26,21 @@ INPUT, OTHER = struct.pack("<Q", 9), struct.pack("<Q", 10)
 
 @pytest.fixture(scope="module", autouse=True)
 def patience() -> Iterator[None]:
-    """A machine may be slow."""
+    """Wait longer for workers, since a machine may be slow."""
     with dask.config.set({settings.WAIT: 200}):
         yield
 
 
 @pytest.fixture
 def pair() -> Iterator[Client]:
-    """Two workers, of which tests change one or both."""
+    """Start two workers, of which tests change one or both."""
     with workers(2) as client:
         prove(example(memory), client, parameters=FEW)  # once both fit
         yield client
 
 
 def spoil(client: Client, change: Callable[..., None], *arguments: Any, all_of_them: bool = True) -> None:
-    """Have workers do what was not asked for."""
+    """Make workers faulty."""
     chosen = sorted(pids(client)) if all_of_them else sorted(pids(client))[:1]
     client.run(change, *arguments, workers=chosen)
 
@@ -67,7 +67,7 @@ def test_a_worker_that_returns_no_proof_is_named(pair: Client, value: Any) -> No
 
 
 class Deaf(dict[str, Any]):
-    """The tasks of a cluster, in which no event finds the task that it is about."""
+    """The attempts of a cluster, in which no event finds its attempt."""
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return nothing."""
@@ -95,7 +95,7 @@ def test_another_worker_makes_the_proof(pair: Client) -> None:
 
 
 def test_a_proof_of_another_level_is_refused(pair: Client) -> None:
-    """The client gets the parameters that it has chosen, by a level or by themselves."""
+    """The client gets its own parameters, whether it gives a level or parameters."""
     statement = example(memory)
     spoil(pair, bad_workers.weak)
     with pytest.raises(VerificationError, match=r"other parameters than were asked for, by tcp://"):
@@ -105,7 +105,7 @@ def test_a_proof_of_another_level_is_refused(pair: Client) -> None:
 
 
 def test_a_proof_of_fewer_rows_is_refused(pair: Client) -> None:
-    """Its tables and their public values are those of the statement; no verifier knows how many rows there were."""
+    """It has the tables and public values of the statement; a verifier does not know the number of rows."""
     spoil(pair, bad_workers.proves, synthetic.statement(6, 40, 8))
     with pytest.raises(VerificationError, match=r"other log heights than were asked for, by tcp://"):
         prove(synthetic.statement(7, 40, 8), pair, parameters=FEW)
@@ -119,7 +119,7 @@ def test_shards_of_another_level_are_refused(pair: Client) -> None:
 
 @pytest.mark.parametrize("cut", slow_after(1, [{}, {"shards": 2}]))
 def test_a_proof_of_another_input_is_refused(pair: Client, cut: dict[str, int]) -> None:
-    """It is a true proof of the program, and does not state the input."""
+    """It is a valid proof of the program, and does not state the input."""
     guest = Prover(GUEST, security=20, executor=pair, **cut)
     proof = guest.prove(INPUT)
     spoil(pair, bad_workers.on_input, OTHER)

@@ -1,4 +1,4 @@
-"""Shards by a worker at fault: made again by others and blamed, whether they hold alone or not at all."""
+"""Shards of a worker at fault are retried on other workers, and the worker is named."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ SECRET, OTHER = b"8 bytes.", b"others.."
 
 @pytest.fixture(scope="module", autouse=True)
 def patience() -> Iterator[None]:
-    """A machine may be slow."""
+    """Wait longer for workers, since a machine may be slow."""
     with dask.config.set({settings.WAIT: 200}):
         yield
 
@@ -40,7 +40,7 @@ def shared() -> Iterator[Client]:
 
 @pytest.fixture
 def pair(shared: Client) -> Iterator[Client]:
-    """Two workers, of which tests change one or both."""
+    """Give two workers, of which tests change one or both."""
     shared.run(faults.restore)
     yield shared
     shared.run(faults.restore)
@@ -48,7 +48,7 @@ def pair(shared: Client) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def silent(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A guest that keeps its input in a register, and whose proof says nothing of it."""
+    """Write a guest that has its input in a register, and whose proof does not state the input."""
     code = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X, imm=8), *(Instruction(Op.ADDI, 13, Y) for _ in range(40))]
     path = tmp_path_factory.mktemp("guest") / "silent.elf"
     path.write_bytes(elf([Segment(CODE, words([*code, *leave()]), EXECUTABLE)]))
@@ -56,20 +56,20 @@ def silent(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def spoil(client: Client, change: Callable[..., None], *arguments: Any) -> None:
-    """Have one worker do what was not asked for."""
+    """Make one worker faulty."""
     client.run(change, *arguments, workers=sorted(pids(client))[:1])
 
 
 def test_shards_of_another_input_hold_alone_only(pair: Client, silent: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What the proof says is the same, and no shard is wrong by itself."""
+    """The proof's statement is the same, and each shard is valid by itself."""
     guest = Prover(silent, security=20, executor=pair, shards=4)
     expected = Prover(silent, security=20, executor="sync", device="cpu", shards=4).prove(SECRET)
     spoil(pair, bad_workers.on_input, OTHER)
     made = guest.prove(SECRET)
     others = Prover(silent, security=20, executor="sync", device="cpu", shards=4).prove(OTHER)
-    # Of two workers that differ, both may be right: each proof is true, as the program's input is private.
+    # Of two workers that differ, either may be right: each proof is valid, as the program's input is private.
     assert made in (expected, others)
-    # Dask may have a small shard finished by another worker than the one that has committed.
+    # Dask may assign a small shard's second task to another worker than the first.
     assert re.search("the buses do not balance|differs from the commitment of", caplog.text)
     assert "commitments differ; finishing without tcp://" in caplog.text
 
@@ -80,7 +80,7 @@ def test_shards_of_another_input_hold_alone_only(pair: Client, silent: Path, cap
 def test_shards_that_one_worker_makes_otherwise(
     pair: Client, statement: Statement, proof: ShardedProof, change: Callable[..., None], arguments: tuple[Any, ...]
 ) -> None:
-    """Of other challenges, or, with what they have committed to, of other traces."""
+    """The challenges are wrong, or the traces, also in the commitment."""
     spoil(pair, change, *arguments)
     with observed() as seen:
         assert prove(statement, pair, parameters=FEW, shards=SINGLE) == proof

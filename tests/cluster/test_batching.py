@@ -1,4 +1,4 @@
-"""Jobs of a batch that travel together: which, what becomes of them, and that a real worker makes them all."""
+"""Jobs of a batch that share a task: their choice, their results, and their proofs by a real worker."""
 
 import struct
 from collections import Counter
@@ -20,7 +20,7 @@ SMALL = BATCH_SECONDS / 4
 
 
 class FakeProver:
-    """A program, to be told from others."""
+    """A program."""
 
 
 @dataclass(eq=False)
@@ -36,7 +36,7 @@ class FakeMade:
 
 
 def taken_as_it_is(job: Any, result: Any) -> Any:
-    """The check of a client that asks for nothing."""
+    """Accept every proof."""
     if not isinstance(result, FakeMade):
         raise VerificationError("no proof")
     return result
@@ -52,7 +52,7 @@ def names(batch: BatchTasks, task: ProvingTask) -> list[str]:
 
 
 def ended(batch: BatchTasks, task: ProvingTask, value: Any, error: Exception | None = None) -> list[str]:
-    """The jobs that have ended with it."""
+    """Return the names of the jobs that have ended with a result."""
     return [job.label for job, _, _ in batch.results(TaskResult(task, value, error, "tcp://a", 1))]
 
 
@@ -125,7 +125,7 @@ def test_the_error_of_a_job_is_its_own() -> None:
 
 
 def test_a_worker_makes_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of them ends with another exit code. The bytes are those of jobs alone."""
+    """One of them ends with another exit code. The bytes equal the bytes of single jobs."""
     monkeypatch.setattr("graphprover.cluster.batching.BATCH_SECONDS", 60.0)  # however slow this machine is
     guest = Prover(GUEST, security=20)
     runs = [guest.job(struct.pack("<Q", 5 + number), f"job {number}") for number in range(24)]

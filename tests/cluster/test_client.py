@@ -1,4 +1,4 @@
-"""Who may make proofs in a cluster: nothing runs before that is known, and nothing waits without a word."""
+"""Workers that fit and workers that do not: nothing runs before they are known, and every wait is reported."""
 
 import asyncio
 import gc
@@ -55,7 +55,7 @@ def test_an_asynchronous_client_is_refused() -> None:
         asyncio.run(proved(client.scheduler.address))
 
 
-def test_a_cluster_without_workers_is_waited_for_and_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cluster_without_workers_is_waited_for_and_reported(caplog: pytest.LogCaptureFixture) -> None:
     with workers(0) as client:
         with (
             dask.config.set({settings.WAIT: 0.5}),
@@ -122,8 +122,8 @@ def test_a_worker_may_have_the_resource_from_its_start(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_dask_has_paused_is_enlisted() -> None:
-    """Its scheduler must hear of it, for nobody asks it again."""
-    told: dict[str, float] = {}
+    """The scheduler must learn of its resources, because the worker is not asked again."""
+    resources_sent: dict[str, float] = {}
 
     class Paused:
         plugins: ClassVar = {}
@@ -131,10 +131,10 @@ def test_a_worker_that_dask_has_paused_is_enlisted() -> None:
         state = SimpleNamespace(total_resources={})
 
         async def set_resources(self, **resources: float) -> None:
-            told.update(resources)
+            resources_sent.update(resources)
 
     asyncio.run(cluster_workers.add_resources(Paused()))  # type: ignore[arg-type]
-    assert told == {cluster_workers.SLOT: 1}
+    assert resources_sent == {cluster_workers.SLOT: 1}
 
 
 def test_threads_share_the_cluster_of_a_client() -> None:
@@ -159,7 +159,7 @@ def test_a_stopped_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_new_client_does_not_wait_for_a_stopped_worker(caplog: pytest.LogCaptureFixture) -> None:
-    """Nor does the scheduler give a proof to it."""
+    """The scheduler does not assign proofs to it, either."""
     expected = prove(example(memory), "sync", parameters=FEW)
     with workers(2) as client:
         prove(example(memory), client, parameters=FEW)
@@ -196,7 +196,7 @@ def test_no_worker_with_the_gpu_asked_for() -> None:
 
 
 def test_what_cannot_be_imported_fails_the_proof_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trace tasks of a module that only the client has."""
+    """The statement has trace tasks of a module that only the client has."""
     (tmp_path / "mine.py").write_text("def made(device, *, columns):\n    return device.load(columns)\n")
     monkeypatch.syspath_prepend(tmp_path)
     import mine  # type: ignore[import-not-found]
@@ -221,7 +221,7 @@ def test_what_cannot_be_imported_fails_the_proof_alone(tmp_path: Path, monkeypat
 
 
 def test_no_commitment_is_taken_from_a_worker() -> None:
-    """Or a bad one could prove a statement with other preprocessed columns."""
+    """Otherwise a faulty worker could prove a statement with other preprocessed columns."""
     prepared = prepare(example(memory), parameters=FEW)
     assert prepared.preprocessed and prove_prepared(prepared, "sync")[1] is not None
     with workers(1) as client:

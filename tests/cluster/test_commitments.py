@@ -1,4 +1,4 @@
-"""Whose version of each shard counts if workers differ."""
+"""The choice of commitments if workers differ."""
 
 from typing import Any, cast
 

@@ -1,4 +1,4 @@
-"""What Dask's dashboard, its events and Prometheus say of a batch on two workers."""
+"""A batch on two workers, as shown by Dask's dashboard, its events and Prometheus."""
 
 import re
 import subprocess
@@ -43,7 +43,7 @@ def client() -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def results(client: Client) -> list[Result]:
-    """Of runs of a guest."""
+    """Return the results of runs of a guest."""
     guest = Prover(ROOT / "examples/guests/fib_iterative.elf", security=40)
     jobs = [guest.job(bytes([9] + 7 * [0]), name) for name in JOBS]
     with span(BATCH):
@@ -54,7 +54,7 @@ def results(client: Client) -> list[Result]:
 
 
 def figures(client: Client, name: str) -> list[int]:
-    """What the workers' heartbeats say."""
+    """Return a figure of each worker's heartbeats."""
     return [worker["metrics"][name] for worker in present(client).values()]
 
 
@@ -92,7 +92,7 @@ def test_seconds_by_activity_add_up(client: Client, results: list[Result]) -> No
 
 
 def test_the_charts_of_one_job_are_those_of_its_span(client: Client, results: list[Result]) -> None:
-    """What Dask's page of fine performance metrics draws where its filter by span tag is set."""
+    """Dask's page of fine performance metrics has a filter by span tag."""
 
     def seen(dask_scheduler: Scheduler) -> list[dict[str, float]]:
         from distributed.dashboard.components.scheduler import FinePerformanceMetrics

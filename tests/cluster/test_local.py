@@ -1,4 +1,4 @@
-"""Clusters that are started for a call, and workers that are warm when they join."""
+"""Clusters that are started for one call, and workers that are warm when they join."""
 
 import errno
 import multiprocessing
@@ -40,7 +40,7 @@ from tests.slow import slow_after
 
 
 def runs(pid: int) -> bool:
-    """Whether there is such a process, which has not ended."""
+    """Return whether a process exists and has not ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -105,7 +105,7 @@ def test_a_client_of_ours_sends_at_once() -> None:
 
 
 def test_what_looks_at_this_process_does_so_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The scheduler, and no nanny; workers look at themselves as Dask has it."""
+    """Only the scheduler has a monitor here, and nannies have none; workers have Dask's default."""
     looks: list[float] = []
     update = SystemMonitor.update
 
@@ -182,7 +182,7 @@ def test_ctrl_c_while_processes_start_leaves_none(tmp_path: Path) -> None:
 
 
 def test_a_command_that_ends_at_once_leaves_nothing_and_says_nothing(tmp_path: Path) -> None:
-    """As Ctrl-C ends one: without the ends of functions that it is in."""
+    """Ctrl-C ends a command like this: without unwinding its stack."""
     script = tmp_path / "script.py"
     script.write_text(
         textwrap.dedent(
@@ -206,12 +206,12 @@ def test_a_command_that_ends_at_once_leaves_nothing_and_says_nothing(tmp_path: P
     until(lambda: not any(runs(pid) for pid in children))
 
 
-def test_a_script_that_starts_itself_again_is_told(tmp_path: Path) -> None:
+def test_a_script_that_starts_itself_again_is_reported(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text('from graphprover.cluster.local import started\nwith started("processes", 1): pass\n')
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     ended = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=120)
-    assert ended.returncode == 1 and 'under if __name__ == "__main__": only' in ended.stderr.splitlines()[-1]
+    assert ended.returncode == 1 and 'the start with if __name__ == "__main__"' in ended.stderr.splitlines()[-1]
 
 
 def test_without_semaphores_no_process_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,8 +222,8 @@ def test_without_semaphores_no_process_is_started(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ClusterError) as caught, started("processes", 1):
         pytest.fail("it started")
     assert str(caught.value) == (
-        "executor processes: no semaphores can be made in /dev/shm, which its processes need (Read-only file system): "
-        "mount /dev/shm writable and with free space, or take --executor threads"
+        "executor processes: no semaphores can be created in /dev/shm, which its processes need (Read-only file "
+        "system): mount /dev/shm writable and with free space, or use --executor threads"
     )
 
 
@@ -258,7 +258,7 @@ def not_started(reason: str) -> None:
 
 
 def loads() -> int:
-    """How many compiled kernels this process has loaded, from now on counted."""
+    """Return how many compiled kernels this process has loaded since the first call."""
     from graphprover.runtime import numba_cache
 
     if not hasattr(numba_cache.KernelCache, "loads"):
@@ -322,18 +322,18 @@ def test_few_proofs_go_to_different_gpus(times: int, monkeypatch: pytest.MonkeyP
     with started("processes", 4) as client:
 
         def makers(number: int) -> list[str]:
-            """The workers of so many proofs."""
+            """Return the workers of the first ``number`` proofs."""
             results = list(prove_many(jobs[:number], client, "cpu"))
             assert all(result.proof for result in results)
             return [result.worker for result in results]
 
-        # Those that Dask takes for two proofs, and the others, as if each pair shared a GPU.
+        # The workers that Dask chooses for two proofs, and the others, as if each pair shared a GPU.
         pair = set(list(dict.fromkeys([*makers(2), *present(client)]))[:2])
         gpus = [pair, set(present(client)) - pair]
         monkeypatch.setattr(Workers, "places", lambda self, device: gpus)
 
         def on_each(number: int) -> list[int]:
-            """How many of so many proofs were made on each GPU."""
+            """Return how many of the first ``number`` proofs were made on each GPU."""
             found = makers(number)
             return [sum(worker in gpu for worker in found) for gpu in gpus]
 

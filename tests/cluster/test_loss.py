@@ -1,4 +1,4 @@
-"""Whatever a cluster loses, proofs end with the same bytes, or an error says why."""
+"""After any loss in a cluster, a proof has the same bytes, or ends in an error with the reason."""
 
 import os
 import re
@@ -36,7 +36,7 @@ LONG = synthetic.statement(14, 40, 8)  # a second or so
 
 @pytest.fixture(scope="module", autouse=True)
 def patience() -> Iterator[None]:
-    """A machine may be slow."""
+    """Wait longer for workers, since a machine may be slow."""
     with dask.config.set({settings.WAIT: 200}):
         yield
 
@@ -58,13 +58,13 @@ def proof(statement: Statement) -> Proof:
 
 @pytest.fixture(scope="module")
 def pair() -> Iterator[Client]:
-    """Two workers, of which whatever dies comes again."""
+    """Start two workers, which are restarted when they die."""
     with workers(2) as client:
         yield client
 
 
 def await_both(pair: Client) -> None:
-    """Until both may have proofs."""
+    """Wait until both workers fit."""
 
     def both_fit() -> bool:
         cluster._workers.refresh()
@@ -149,7 +149,7 @@ def test_a_statement_that_is_false_fails_once_it_is_proved_twice(pair: Client, s
 
 
 class FailsAlways(Once):
-    """Has no memory for any quotient."""
+    """A device without memory for quotients."""
 
     def __init__(self) -> None:
         super().__init__("quotient", Path(), "")
@@ -182,15 +182,15 @@ def test_a_stopped_worker_loses_its_proof(
             (ended,) = [result for result in results if result.task.name == "stops"]
             assert ended.attempts == 2 and ended.worker != stopped
             assert cluster.prove(prepared, "cpu", lambda proof: None) == (proof, None)
-            told = f"worker {stopped}: no heartbeat for 3 s: it has stopped or is overloaded; end it; it gets no proof"
-            assert caplog.text.count(told) == 1
+            line = f"worker {stopped}: no heartbeat for 3 s: it has stopped or is overloaded; end it; it gets no proof"
+            assert caplog.text.count(line) == 1
         finally:
             os.kill(int(marker.read_text()), signal.SIGKILL)
     until(lambda: stopped not in present(pair))
 
 
 def pids_of(client: Client) -> dict[str, int]:
-    """By what their nannies say, as workers may have stopped."""
+    """Return process ids by address; the nannies know them, also of stopped workers."""
     return {nanny.worker_address: nanny.pid for nanny in client.cluster.workers.values()}
 
 
@@ -240,7 +240,7 @@ def test_what_cannot_be_sent_fails_alone(pair: Client, prepared: Prepared, proof
 
 
 def test_proofs_outlive_all_workers(pair: Client) -> None:
-    """Those that come then are asked for one of the proofs, and the others go to them, too."""
+    """The workers that start then get all of the proofs."""
     expected = prove(LONG, "sync", parameters=FEW)
     await_both(pair)
     proofs = [in_background(lambda: prove(LONG, pair, parameters=FEW)) for _ in range(3)]
@@ -251,7 +251,7 @@ def test_proofs_outlive_all_workers(pair: Client) -> None:
 
 
 def lose_device() -> None:
-    """What this process proves next loses its device."""
+    """Let proofs of this process lose their device."""
     from graphprover.cluster import metrics
 
     def lost(*arguments: object) -> None:
@@ -271,7 +271,7 @@ def test_a_lost_device_ends_its_worker_and_no_proof(pair: Client, prepared: Prep
 
 
 def cut(dask_worker: Worker) -> None:
-    """The connection to the scheduler."""
+    """Cut the connection to the scheduler."""
     dask_worker.batched_stream.comm.abort()
 
 
@@ -286,7 +286,7 @@ def test_a_worker_that_is_cut_off_loses_its_proof(tmp_path: Path) -> None:
         assert proof.result(120) == prove(LONG, "sync", parameters=FEW)
 
 
-def test_a_scheduler_that_dies_is_told(tmp_path: Path) -> None:
+def test_a_scheduler_that_dies_is_reported(tmp_path: Path) -> None:
     with by_hand(tmp_path, [""]) as (client, scheduler):
         prove(example(memory), client, parameters=FEW)
         proof = in_background(lambda: prove(LONG, client))

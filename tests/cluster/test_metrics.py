@@ -1,4 +1,4 @@
-"""What a worker tells of its proofs: the tasks of one in a while are timed, and stand for others of its shape."""
+"""A worker's metrics: one proof of a shape is timed now and then, and the others are estimated by it."""
 
 import pytest
 from distributed.metrics import context_meter
@@ -41,7 +41,7 @@ def test_a_proof_is_timed_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_shards_are_always_timed() -> None:
-    """They have a shape each, and none is asked for."""
+    """Each has a shape of its own."""
     own = Metrics()
     assert TimingSample(own.samples).times(1.25, TASKS).seconds == {"hashing": 0.75, "quotients": 0.25}
     assert not own.samples
@@ -65,9 +65,9 @@ def test_a_proof_that_is_not_timed_has_no_observer_and_its_seconds_add_up(monkey
     )
     prepared = prepare(example(memory), parameters=FEW)
     for proofs in range(1, 4):
-        told: dict[str, float] = {}
-        with context_meter.add_callback(lambda name, value, unit, told=told: told.update({name: value})):
+        reported: dict[str, float] = {}
+        with context_meter.add_callback(lambda name, value, unit, reported=reported: reported.update({name: value})):
             result = measured_proof(prepared, "cpu")
         assert len(made) == 1 and metrics.METRICS.totals["proofs"] == proofs
-        inside = sum(seconds for name, seconds in told.items() if name not in (HOST, VERIFY, "waiting"))
-        assert inside + told[HOST] == pytest.approx(result.seconds["prove"]) and told["hashing"] > 0
+        inside = sum(seconds for name, seconds in reported.items() if name not in (HOST, VERIFY, "waiting"))
+        assert inside + reported[HOST] == pytest.approx(result.seconds["prove"]) and reported["hashing"] > 0

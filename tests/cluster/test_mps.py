@@ -1,4 +1,4 @@
-"""NVIDIA's Multi-Process Service as the processes of a cluster get it; here a script stands in for its daemon."""
+"""NVIDIA's Multi-Process Service for the processes of a cluster; a script replaces its daemon."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ for i in $(seq 200); do touch "$CUDA_MPS_PIPE_DIRECTORY/$i"; done &  # as one th
 
 @pytest.fixture
 def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What the daemon was asked for, a line each."""
+    """Install the script, and return the path of its log of commands."""
     control = tmp_path / CONTROL
     control.write_text(DAEMON)
     control.chmod(0o755)
@@ -66,13 +66,13 @@ def test_it_ends_with_a_process_that_is_killed(said: Path) -> None:
     until(lambda: not folder.exists())
 
 
-def test_why_there_is_none_is_said(said: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_service_is_reported(said: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOLD", "no device")
     monkeypatch.setenv("STATUS", "1")
     with pytest.raises(ClusterError, match=rf"MPS: {CONTROL} does not start: no device$"), serving():
         pass
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(ClusterError, match=rf"MPS: no {CONTROL} on PATH: NVIDIA's driver brings it"), serving():
+    with pytest.raises(ClusterError, match=rf"MPS: no {CONTROL} on PATH: NVIDIA's driver includes it"), serving():
         pass
 
 

@@ -1,4 +1,4 @@
-"""Which ports a cluster of ours opens, as docs/cluster.md lists them, and who can connect to them."""
+"""The ports that a cluster opens, as listed in docs/cluster.md, and their access control."""
 
 import os
 import re
@@ -27,7 +27,7 @@ Address = tuple[str, int]
 
 
 def documented(dashboard: bool) -> Counter[Port]:
-    """Return how often each port is there by the first table of docs/cluster.md, for WORKERS."""
+    """Return how often each port is open for WORKERS, by the first table of ports in docs/cluster.md."""
     page = (ROOT / "docs/cluster.md").read_text()
     table = page.split("\n## Ports\n")[1].split("\n\n")[1]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
@@ -47,7 +47,7 @@ def listening(process: psutil.Process) -> set[Address]:
 
 
 def answer(address: Address, message: bytes) -> bytes:
-    """Return the first bytes that a port says to a message in plain text."""
+    """Return the first bytes of a port's answer to a message in plain text."""
     with socket.create_connection(address, timeout=10) as connection:
         connection.sendall(message)
         try:
@@ -86,7 +86,7 @@ def test_the_ports_are_those_documented(dashboard: bool, tmp_path: Path, monkeyp
 
 
 def test_no_client_without_the_key_can_connect() -> None:
-    """As another user of this host, who can reach the ports and make certificates."""
+    """Another user of this host can reach the ports and create certificates."""
     with started("processes", 1) as client:
         address = client.scheduler.address
         assert re.fullmatch(r"tls://127\.0\.0\.1:\d+", address)

@@ -1,4 +1,4 @@
-"""One shard by itself: whatever is left of it when it is finished, the bytes are the same."""
+"""One shard on a worker: its bytes are the same whether its arrays are retained or recomputed."""
 
 import gc
 import pickle
@@ -88,7 +88,7 @@ def test_what_is_held_travels_as_digest_and_header_and_goes_with_its_object(
 def test_many_processes_leave_each_shard_its_share(
     requests: list[ShardRequest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shard_worker, "sharing", lambda device: 10**9)  # of which two may have to hold a shard
+    monkeypatch.setattr(shard_worker, "sharing", lambda device: 10**9)  # but there are two shards
     assert commit_shard(requests[0], DEVICE).keep == Keep.ALL
 
 

@@ -1,4 +1,4 @@
-"""Shards of one proof by two workers: the same bytes, and a lost worker costs only what it held."""
+"""Shards of one proof on two workers: the same bytes, and a lost worker costs only its own shards."""
 
 import os
 import re
@@ -41,27 +41,27 @@ from tests.slow import slow_after
 
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
 INPUT = bytes([9] + 7 * [0])
-CLOCKS = 5.0  # seconds: how far workers' clocks may be off where their machine is busy
+CLOCKS = 5.0  # seconds: error of workers' clocks on a busy machine
 
-Begun = dict[tuple[int, str], list[str]]  # workers that began it, by shard and "commit" or "finish"
+Begun = dict[tuple[int, str], list[str]]  # by shard and "commit" or "finish": workers that started it
 
 
 @pytest.fixture(scope="module", autouse=True)
 def patience() -> Iterator[None]:
-    """A machine may be slow."""
+    """Wait longer for workers, since a machine may be slow."""
     with dask.config.set({settings.WAIT: 200}):
         yield
 
 
 @pytest.fixture(scope="module")
 def pair() -> Iterator[Client]:
-    """Two workers, of which whatever dies comes again."""
+    """Start two workers, which are restarted when they die."""
     with workers(2) as client:
         yield client
 
 
 def await_both(pair: Client) -> None:
-    """Until both may have proofs; one that was stopped and killed may be there for a moment, and silent."""
+    """Wait until both workers fit; a worker that was stopped and killed may be listed for a moment."""
 
     def both_fit() -> bool:
         joined._workers.refresh()
@@ -72,7 +72,7 @@ def await_both(pair: Client) -> None:
 
 
 def left(client: Client) -> list[Any]:
-    """What workers and scheduler have of proofs."""
+    """Return the data and grants of workers, and the tasks of the scheduler."""
 
     def of_worker(dask_worker: Worker) -> list[str]:
         from graphprover.admission.ledger import _ledgers
@@ -88,7 +88,7 @@ def left(client: Client) -> list[Any]:
 
 
 def begun(client: Client, seen: int = 0) -> Begun:
-    """Who has begun what, after the first events."""
+    """Return which workers have started each task, without the first ``seen`` events."""
     found: Begun = {}
     for _, event in client.get_events(BEGUN)[seen:]:
         match = re.search(r"shard (\d+) of \d+: (\w+)", event["key"])
@@ -99,11 +99,13 @@ def begun(client: Client, seen: int = 0) -> Begun:
 
 @pytest.mark.parametrize("shards", [2, 3])
 def test_a_statement_has_the_same_bytes(pair: Client, statement: Statement, shards: int) -> None:
-    told: list[tuple[int, int, str]] = []
-    made = prove(statement, pair, parameters=FEW, shards=shards, progress=lambda *progress: told.append(progress))
+    reports: list[tuple[int, int, str]] = []
+    made = prove(statement, pair, parameters=FEW, shards=shards, progress=lambda *progress: reports.append(progress))
     assert made == prove(statement, "sync", parameters=FEW, device="cpu", shards=shards)
-    assert told[-1] == (2 * shards, 2 * shards, "")
-    assert {f"statement: shard {shard} of {shards}: finish" for shard in range(shards)} <= {task for *_, task in told}
+    assert reports[-1] == (2 * shards, 2 * shards, "")
+    assert {f"statement: shard {shard} of {shards}: finish" for shard in range(shards)} <= {
+        task for *_, task in reports
+    }
     until(lambda: not left(pair))
 
 
@@ -116,7 +118,7 @@ def test_a_run_has_the_same_bytes(pair: Client, cut: dict[str, int]) -> None:
 
 
 def check_seen(seen: Observation, proof: ShardedProof) -> None:
-    """All shards are there, by workers that are, and nothing comes before its cause."""
+    """Check that all shards and workers are in an observation, and that no effect precedes its cause."""
     (draw,) = (stage for stage in seen.stages if stage.name == DRAW)
     assert {task.shard for task in seen.tasks} == set(range(len(proof.proofs)))
     assert {worker.address for worker in seen.workers} == {
@@ -134,12 +136,12 @@ def check_seen(seen: Observation, proof: ShardedProof) -> None:
 
 
 def check_trace(seen: Observation) -> None:
-    """Each worker has rows of its own, in which nothing overlaps."""
+    """Check that each worker has rows of its own, in which nothing overlaps."""
     rows: dict[int, list[tuple[float, float]]] = {}
     for event in chrome_trace([seen])["traceEvents"]:
         if event["ph"] == "X" and event["cat"] in ("host", "shard"):
             rows.setdefault(event["tid"], []).append((event["ts"], event["ts"] + event["dur"]))
-    assert len(rows) == 2 * len(seen.workers) + 1  # shards and a thread of each; what the client verifies
+    assert len(rows) == 2 * len(seen.workers) + 1  # two per worker, for shards and a thread; one for the client
     for spans in map(sorted, rows.values()):
         assert all(end <= start + 1 for (_, end), (start, _) in pairwise(spans))  # microseconds
 
@@ -165,16 +167,16 @@ def test_a_shard_that_does_not_hold_is_made_again_elsewhere(
 ) -> None:
     await_both(pair)
     seen, device = len(pair.get_events(BEGUN)), Once("gather", tmp_path / "wrong", WRONG)
-    told: list[tuple[int, int, str]] = []
+    reports: list[tuple[int, int, str]] = []
 
     def tell(*progress: Any) -> None:
-        told.append(progress)
+        reports.append(progress)
 
     assert prove(statement, pair, parameters=FEW, device=cast(Any, device), shards=SINGLE, progress=tell) == proof
     ((index, (first, second)),) = [(shard, by) for (shard, _), by in begun(pair, seen).items() if len(by) > 1]
     assert first != second and re.search(rf"shard {index}: .*, by {first}", caplog.text)
     assert f"shard {index} of 4: finish: recomputed from the beginning by {second}" in caplog.text
-    assert told[-1] == (8, 8, "") and (6, 8, f"statement: shard {index} of 4: finish") in told
+    assert reports[-1] == (8, 8, "") and (6, 8, f"statement: shard {index} of 4: finish") in reports
     until(lambda: not left(pair))
 
 
@@ -201,10 +203,10 @@ def test_refused_headers_are_committed_to_by_other_workers_once(pair: Client, st
     same = r"of another program, by tcp://.*; other workers' commitments are equal"
     with joining.joined(pair) as joined, pytest.raises(VerificationError, match=same):
         prove_parts(joined, "refused", parts, "cpu", refuse)
-    tries = begun(pair, seen)
-    assert [len(tries[shard, "commit"]) for shard in range(4)] == [2] * 4
-    assert all(len(set(tries[shard, "commit"])) == 2 for shard in range(4))
-    assert [len(tries[shard, "finish"]) for shard in range(4)] == [1] * 4
+    attempts = begun(pair, seen)
+    assert [len(attempts[shard, "commit"]) for shard in range(4)] == [2] * 4
+    assert all(len(set(attempts[shard, "commit"])) == 2 for shard in range(4))
+    assert [len(attempts[shard, "finish"]) for shard in range(4)] == [1] * 4
     until(lambda: not left(pair))
 
 
@@ -226,19 +228,19 @@ def test_a_worker_that_dies_loses_what_it_held(
     device: Any = Once(operation, tmp_path / "dies", DIES)
     with observed() as observations:
         assert prove(statement, pair, parameters=FEW, device=device, shards=SINGLE) == proof
-    check_seen(*observations, proof)  # of the tries that count
+    check_seen(*observations, proof)  # of the attempts that count
     (dead,) = before - set(pids(pair))
-    tries = begun(pair, seen)
-    lost = {shard for (shard, _), by in tries.items() if by[0] == dead}
-    assert lost != set(range(4)) and {shard for (shard, _), by in tries.items() if len(by) > 1} <= lost
-    (died,) = [shard for (shard, of), by in tries.items() if of == phase and dead in by and len(by) > 1]
+    attempts = begun(pair, seen)
+    lost = {shard for (shard, _), by in attempts.items() if by[0] == dead}
+    assert lost != set(range(4)) and {shard for (shard, _), by in attempts.items() if len(by) > 1} <= lost
+    (died,) = [shard for (shard, of), by in attempts.items() if of == phase and dead in by and len(by) > 1]
     assert f"shard {died} of 4: {phase}: lost its worker; reassigned to tcp://" in caplog.text
-    told = {int(shard) for shard in re.findall(r"shard (\d) of 4: \w+: lost its worker", caplog.text)}
-    # Dask may make arrays again of a shard that is finished, if they are lost before they are released: nobody is told.
-    assert told <= {shard for (shard, _), by in tries.items() if len(by) > 1}
-    # What was lost is committed to again first. Others Dask may have given to whoever was free, as they are small.
+    reports = {int(shard) for shard in re.findall(r"shard (\d) of 4: \w+: lost its worker", caplog.text)}
+    # Dask may recompute arrays of a finished shard, if they are lost before their release; that is not reported.
+    assert reports <= {shard for (shard, _), by in attempts.items() if len(by) > 1}
+    # Lost shards commit again first. Dask may have assigned other shards to any free worker, as they are small.
     anew = re.findall(r"shard (\d) of 4: finish: recomputed from the beginning", caplog.text)
-    assert not told & {int(shard) for shard in anew}
+    assert not reports & {int(shard) for shard in anew}
     until(lambda: not left(pair))
 
 
@@ -251,7 +253,7 @@ def test_a_stopped_worker_loses_its_shards(
     caplog: pytest.LogCaptureFixture,
     operation: str,
 ) -> None:
-    """Whatever the round, and the proof goes on without it."""
+    """The proof goes on without it, in every round."""
     await_both(pair)
     marker = tmp_path / "stops"
     device: Any = Once(operation, marker, STOPS)
@@ -269,7 +271,7 @@ def test_a_stopped_worker_loses_its_shards(
 def test_a_worker_that_does_not_fit_may_join_between_the_phases(
     statement: Statement, proof: ShardedProof, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It joins once the first shard has committed, and is there before a shard is finished."""
+    """It joins after the first shard has committed, and before a shard is finished."""
     join, preload = (
         tmp_path / "join",
         """
@@ -286,14 +288,14 @@ def test_a_worker_that_does_not_fit_may_join_between_the_phases(
             if task.endswith(": commit") and not join.exists():
                 join.touch()
                 until(lambda: len(present(client)) == 2)
-                time.sleep(POLL_SECONDS)  # or the last look, without it, would do
+                time.sleep(POLL_SECONDS)  # until the last poll is too old to be reused
 
         assert prove(statement, client, parameters=FEW, shards=SINGLE, progress=tell) == proof
         assert re.search(r"worker tcp://\S+: has graphprover 0\.0, .*; it gets no proof", caplog.text)
 
 
 def test_what_a_stopped_worker_holds_is_not_waited_for(pair: Client, statement: Statement) -> None:
-    """By another, to which the scheduler may give a task whose shard lies there."""
+    """Another worker makes it, even if the scheduler has assigned the task to the stopped worker."""
     await_both(pair)
     prepared = prepare_shards(shards_of(statement, [[0, 1], [2, 3]]), parameters=FEW)
     requests = [
