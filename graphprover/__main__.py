@@ -16,18 +16,13 @@ _COLLECT_AFTER = 10_000
 
 _SIGNALS = {signal.SIGINT: (INTERRUPTED, "interrupted"), signal.SIGTERM: (TERMINATED, "terminated")}
 
-_endings: list[
-    Callable[[str], str]
-] = []  # adds to the message of an ending; empty until there is something to clean up
+_endings: list[Callable[[str], str]] = []  # cleans up before the process ends, and may extend its message
 
 
 def main() -> int:
     """Run the command of this process and return its exit code. A signal ends it with one line on stderr."""
     for number in _SIGNALS:
-        if signal.getsignal(number) in (
-            signal.SIG_DFL,
-            signal.default_int_handler,
-        ):  # keep a signal ignored if the parent process ignores it
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # not if the parent ignores it
             signal.signal(number, _leave)
     import gc
 

@@ -190,9 +190,8 @@ def _says(program: Program | Guest, proof: Proof | ShardedProof) -> Facts:
     if isinstance(proof, Proof):
         return program.to_json(proof.public_values)
     shards = (zip(shard.public_values[0], shard.public_values[1:], strict=True) for shard in proof.proofs)
-    return program.to_json(
-        [values for _, values in sorted(chain.from_iterable(shards))]
-    )  # the head table of a shard lists its tables
+    # The first table of a shard lists the numbers of its other tables.
+    return program.to_json([values for _, values in sorted(chain.from_iterable(shards))])
 
 
 def message(error: BaseException) -> str:
