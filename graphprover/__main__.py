@@ -28,12 +28,12 @@ def main() -> int:
 
     gc.set_threshold(_COLLECT_AFTER)
     from graphprover.runtime.files import remove_unfinished
-    from graphprover.runtime.signals import said, waited_for
+    from graphprover.runtime.signals import pending_compilations, signal_message
 
     def clean_up(ending: str) -> str:
         """Remove unfinished files, and return the message with the last words of the command."""
         remove_unfinished()
-        return said(ending)
+        return signal_message(ending)
 
     _endings.append(clean_up)
     import logging
@@ -45,7 +45,7 @@ def main() -> int:
         logging.basicConfig(format="%(relativeCreated)7.0f ms  %(name)s: %(message)s")
         logging.getLogger("graphprover").setLevel(logging.DEBUG)
     code = cli.main()
-    if os.isatty(2) and (words := waited_for()):
+    if os.isatty(2) and (words := pending_compilations()):
         print(f"graphprover: {words}", file=sys.stderr)
     return code
 

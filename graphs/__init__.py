@@ -8,7 +8,7 @@ all of them. A round's module has its build function, which makes tasks, and the
 they are made of is in ``tasks``; what they are called, in ``keys``; which tables share one, in ``batches``; who runs
 them, in ``executors`` and ``one_thread``.
 
-``plan`` builds the same graph and runs nothing: ``costs`` says what each task does and holds, ``ceilings`` how
+``plan`` builds the same graph and runs nothing: ``costs`` says what each task does and holds, ``roofline`` how
 long that takes at least; ``plan_text``, ``plan_svg`` and ``plan_html`` show it.
 
 A round knows no array and no kernel: it asks its `Device` (``graphprover.device``) for everything.

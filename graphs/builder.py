@@ -32,7 +32,7 @@ class Graph:
     token: str  # tells the keys from those of other proofs
     batches: Sequence[Batch]  # whose tables share tasks
     shard: ShardNumber | None = None  # that it makes of a proof; None: the whole proof
-    kept: dict[Key, Any] = field(default_factory=dict)  # values that are there; each goes as its task takes it
+    cached: dict[Key, Any] = field(default_factory=dict)  # values that are there; each goes as its task takes it
     around: Around | None = None  # what runs each task, and does something around it
     tasks: dict[Key, Task] = field(default_factory=dict)
 
@@ -44,8 +44,8 @@ class Graph:
         """
         key = key_of(round_, name, self.token, self.shard)
         assert key not in self.tasks, key
-        if key in self.kept:
-            self.tasks[key] = Task(key, partial(self.kept.pop, key))
+        if key in self.cached:
+            self.tasks[key] = Task(key, partial(self.cached.pop, key))
         else:
             run = partial(_run, key, self.device, self.around, function, fixed)
             self.tasks[key] = Task(key, run, *map(_node, inputs))

@@ -26,11 +26,11 @@ from graphprover.device.interface import Reading
 from graphprover.graphs.batches import batches, named
 from graphprover.graphs.builder import Around
 from graphprover.graphs.planner.costs import Cost, Costs
-from graphprover.graphs.planner.roofline import Ceilings, assumed
+from graphprover.graphs.planner.roofline import Roofline, assumed
 from graphprover.graphs.task_keys import Place, place_of
 from graphprover.protocol.layout import Layout
 from graphprover.runtime.settings import NVTX, setting
-from graphprover.telemetry.model import Machine, Planned, Processor, SeenTable, SeenTask, Share
+from graphprover.telemetry.model import Machine, ObservedTable, ObservedTask, Planned, Processor, Share
 from graphprover.telemetry.subscribe import observing, on_clock
 
 PACKAGES = ("dask", "distributed", "numpy", "numba")
@@ -151,7 +151,7 @@ class Observer:
                 self._spans = self._device.spans([(one.start, one.stamp) for one in self._ran])
         return list(zip(self._ran, self._spans, strict=True))
 
-    def tasks(self, graphs: Sequence[GraphOfProof], began: float) -> tuple[SeenTask, ...]:
+    def tasks(self, graphs: Sequence[GraphOfProof], began: float) -> tuple[ObservedTask, ...]:
         """All that ran, by when they began, beside what is planned of them; waits for the device.
 
         ``began``: of `clock`, the 0 of the times.
@@ -168,7 +168,7 @@ class Observer:
         numbers: dict[int, int] = {}
         zero = began - on_clock(0)
         return tuple(
-            SeenTask(
+            ObservedTask(
                 *one.place,
                 thread=numbers.setdefault(one.thread, len(numbers)),
                 start=one.start - zero,
@@ -219,16 +219,16 @@ class _Part:
 class _Plan(dict[Place, _Part]):
     """What is planned of tasks, found when it is first asked for."""
 
-    def __init__(self, costs: Costs, ceilings: Ceilings) -> None:
+    def __init__(self, costs: Costs, roofline: Roofline) -> None:
         super().__init__()
-        self._costs, self._ceilings = costs, ceilings
+        self._costs, self._roofline = costs, roofline
 
     def __missing__(self, place: Place) -> _Part:
         cost = self._costs.of(*place)
-        floor = self._ceilings.modelled(cost)
+        lower_bound = self._roofline.modelled(cost)
         counts = cost.multiplications, cost.butterflies, cost.permutations, cost.moved
-        shares = _shares(self._costs.by_table(*place), self._ceilings)
-        self[place] = _Part(cost.kept, (*counts, floor.seconds, floor.bound), shares)
+        shares = _shares(self._costs.by_table(*place), self._roofline)
+        self[place] = _Part(cost.kept, (*counts, lower_bound.seconds, lower_bound.bound), shares)
         return self[place]
 
 
@@ -237,12 +237,12 @@ def _plan(
     layout: Layout, log_batch_rows: int, made: tuple[int, ...], loaded: bool, kind: str, threads: int
 ) -> Mapping[Place, _Part]:
     """The plan of a shape, once for all proofs of it: it takes longer than the sight of them."""
-    return _Plan(Costs(layout, batches(layout, log_batch_rows), made, loaded), assumed(kind, threads).ceilings)
+    return _Plan(Costs(layout, batches(layout, log_batch_rows), made, loaded), assumed(kind, threads).roofline)
 
 
-def _shares(costs: Mapping[int, Cost], ceilings: Ceilings) -> tuple[Share, ...]:
+def _shares(costs: Mapping[int, Cost], roofline: Roofline) -> tuple[Share, ...]:
     """The parts of tables in a task, by their modelled times."""
-    times = {table: ceilings.modelled(cost).seconds for table, cost in costs.items()}
+    times = {table: roofline.modelled(cost).seconds for table, cost in costs.items()}
     total = sum(times.values())
     if not total:
         return tuple(Share(table, 1 / len(times)) for table in times)
@@ -277,11 +277,11 @@ def _planned_memory(ended: Sequence[Place], graph: Delayed, plan: Mapping[Place,
 
 
 @lru_cache(64)
-def seen_tables(layout: Layout, shard: int | None = None) -> tuple[SeenTable, ...]:
+def observed_tables(layout: Layout, shard: int | None = None) -> tuple[ObservedTable, ...]:
     """The tables of a statement, or of a shard of one."""
     airs = zip(layout.tables, layout.log_heights, strict=True)
     return tuple(
-        SeenTable(named(layout, table), 1 << log_rows, air.main_width, shard)
+        ObservedTable(named(layout, table), 1 << log_rows, air.main_width, shard)
         for table, (air, log_rows) in enumerate(airs)
     )
 

@@ -43,17 +43,17 @@ class Begun:
     commitments: dict[str, Commitment]  # by round: main and, where there are such columns, preprocessed
     state: Node  # Challenger: the transcript where σ and τ are to be drawn
 
-    def kept(self, layout: Layout, keep: Keep) -> list[Node]:
+    def cached_nodes(self, layout: Layout, keep: Keep) -> list[Node]:
         """The tasks whose values `Keep` says, where the other rounds need them."""
-        kept = []
+        cached = []
         if keep >= Keep.TREES:
-            kept += [self.state, *(commitment.tree for commitment in self.commitments.values())]
+            cached += [self.state, *(commitment.tree for commitment in self.commitments.values())]
         if keep >= Keep.TRACES:
             for columns in (self.main_columns, self.preprocessed_columns):
-                kept += [node for table, node in columns.items() if keep < Keep.ALL or table in layout.lookup_tables]
+                cached += [node for table, node in columns.items() if keep < Keep.ALL or table in layout.lookup_tables]
         if keep >= Keep.ALL:
-            kept += [node for commitment in self.commitments.values() for node in commitment.extensions.values()]
-        return kept
+            cached += [node for commitment in self.commitments.values() for node in commitment.extensions.values()]
+        return cached
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Committed:
     """What a shard leaves until all have committed; it is used up by `finishing`."""
 
     digest: bytes  # of all that its transcript has absorbed
-    kept: dict[Key, Any]  # values by the keys of their tasks
+    cached: dict[Key, Any]  # values by the keys of their tasks
 
 
 def build(
@@ -90,8 +90,9 @@ def committing(
 ) -> Delayed:
     """The task whose value is what a shard has `Committed` to."""
     begun = begin(graph, layout, label, main, preprocessed, public_values)
-    kept = begun.kept(layout, keep)
-    return graph.delayed(graph.task(TRANSCRIPT, DIGEST, committed, begun.state, kept, keys=[node.key for node in kept]))
+    cached = begun.cached_nodes(layout, keep)
+    keys = [node.key for node in cached]
+    return graph.delayed(graph.task(TRANSCRIPT, DIGEST, committed, begun.state, cached, keys=keys))
 
 
 def finishing(

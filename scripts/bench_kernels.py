@@ -70,7 +70,7 @@ def line(out: Figures, name: str, figure: float, unit: str, ceiling: float | Non
     out(name, figure, unit, ratio)
 
 
-def ceilings() -> dict[str, float]:
+def roofline() -> dict[str, float]:
     """Operations (or bytes) a second of one core."""
     x, y, state = words(2048), words(2048), words(keccak.STATE)
     large = words(1 << 24)
@@ -89,7 +89,7 @@ def main() -> None:
     out = Figures(parser.parse_args().json)
     processor = config.CPU_NAME or llvm.get_host_cpu_name()  # type: ignore[attr-defined]
     out.text(f"compiled for {processor}, one core\n")
-    ceiling = ceilings()
+    ceiling = roofline()
     multiplication, butterfly = ceiling["multiply"] / 1e9, ceiling["butterfly"] / 1e9
     permutation, copy = ceiling["permute"] / 1e6, ceiling["copy"] / 1e9
     line(out, "multiplication, in L1", multiplication, "G/s")

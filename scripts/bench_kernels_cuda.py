@@ -25,11 +25,11 @@ import cupy
 import numpy as np
 
 import checkout  # noqa: F401 (finds the package)
-from ceilings_cuda import ceilings, seconds, words
 from graphprover.device.cuda import CudaDevice
 from graphprover.field import P
 from graphprover.kernels.cuda import grind, keccak, merkle, ntt
 from graphprover.protocol.hashing import RATE_WORDS
+from roofline_cuda import roofline, seconds, words
 
 
 def report(name: str, time: float, rate: float, unit: str, ceiling: float) -> None:
@@ -86,7 +86,7 @@ def commitment(device: CudaDevice, columns: int) -> None:
 def main() -> None:
     device = CudaDevice(OPTIONS.device)
     with device.task():
-        ceiling = ceilings()
+        ceiling = roofline()
         name = cupy.cuda.runtime.getDeviceProperties(OPTIONS.device)["name"].decode()
         OUT.text(
             f"{name}, memory from {device.memory.name}: "

@@ -12,13 +12,13 @@ import time
 import tracemalloc
 
 import checkout  # noqa: F401 (finds the package)
-from bench_kernels import ceilings
+from bench_kernels import roofline
 from figures import Figures, add_option
 from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.examples.synthetic import statement
 from graphprover.graphs.planner.plan import make_plan
-from graphprover.graphs.planner.roofline import Ceilings
+from graphprover.graphs.planner.roofline import Roofline
 from graphprover.prover.prepare import prepare
 from rounds import report, timed
 
@@ -76,7 +76,7 @@ def main() -> None:
         before = seconds
     if options.rounds:
         proved = statement(options.last, options.width, options.interactions)
-        ceiling = Ceilings(**ceilings())
+        ceiling = Roofline(**roofline())
         _, spent = timed(proved, CpuDevice(1))
         out.text(f"\n2^{options.last} rows, one thread; {ceiling}")
         report(out, f"2^{options.last} on one thread", spent, make_plan(prepare(proved, rate=2).layout), ceiling)

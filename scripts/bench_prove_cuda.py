@@ -19,13 +19,13 @@ from graphprover import Statement, Table, prove, verify
 from graphprover.device.choose import device_for
 from graphprover.examples import synthetic
 from graphprover.graphs.planner.plan import make_plan
-from graphprover.graphs.planner.roofline import Ceilings
+from graphprover.graphs.planner.roofline import Roofline
 from graphprover.prover.prepare import prepare
 from rounds import Synchronised, report, timed
 
 
 def measure(
-    out: Figures, gpu: Any, ceiling: Ceilings, name: str, statement: Statement, repeat: int, *, sync: bool
+    out: Figures, gpu: Any, ceiling: Roofline, name: str, statement: Statement, repeat: int, *, sync: bool
 ) -> None:
     """Print one statement's figures; its traces lie on the device."""
     planned = make_plan(prepare(statement, rate=2).layout, gpu.log_batch_rows)
@@ -86,11 +86,11 @@ def main() -> None:
     add_option(parser)
     options = parser.parse_args()
     out = Figures(options.json)
-    from ceilings_cuda import ceilings  # imports CuPy, which --help does without
+    from roofline_cuda import roofline  # imports CuPy, which --help does without
 
     gpu = device_for("cuda")
     with gpu.task():
-        ceiling = Ceilings(**ceilings())
+        ceiling = Roofline(**roofline())
     out.text(ceiling)
     for log_rows in sorted({16, 18, options.log_rows}):
         statement = Statement([on_device(synthetic.table(log_rows, options.width, options.interactions))])

@@ -24,7 +24,6 @@ import cupy
 import numpy as np
 
 import checkout  # noqa: F401 (finds the package)
-from ceilings_cuda import ROUNDS, ceilings, seconds, words
 from graphprover.air.bytecode import Bytecode, Op, constants, lookup_bytecode, quotient_bytecode
 from graphprover.air.description import AirDescription
 from graphprover.device.cuda import CudaDevice
@@ -37,6 +36,7 @@ from graphprover.vm.statement.table_numbers import LANES
 from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.tables.keccak_f import EVENS, WIDTH, WORDS, KeccakF
 from graphprover.vm.tables.keccak_f import ROUNDS as ROUNDS_OF_KECCAK
+from roofline_cuda import ROUNDS, roofline, seconds, words
 
 WORD = 8
 POINT = (2**40 + 1, 2**63 + 5, 2**64 - 2**33)
@@ -55,7 +55,7 @@ class Report:
     """Prints times and floors."""
 
     def __init__(self) -> None:
-        self.ceiling = ceilings()
+        self.ceiling = roofline()
         threads, blocks = 256, 132 * 64
         compiled = launch.compiled(source("sums.cuh") + ACCUMULATE)
         x = words(threads * blocks)

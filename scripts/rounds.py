@@ -19,7 +19,7 @@ from figures import Figures
 from graphprover import Proof, Statement, prove
 from graphprover.graphs.planner.costs import Cost
 from graphprover.graphs.planner.plan import Plan
-from graphprover.graphs.planner.roofline import Ceilings
+from graphprover.graphs.planner.roofline import Roofline
 from graphprover.graphs.task_keys import place_of
 
 
@@ -84,22 +84,22 @@ def timed(statement: Statement, device: Any) -> tuple[Proof, Spent]:
     return proof, Spent(seconds, graph.seconds, rounds)
 
 
-def report(out: Figures, name: str, spent: Spent, plan: Plan, ceilings: Ceilings) -> None:
+def report(out: Figures, name: str, spent: Spent, plan: Plan, roofline: Roofline) -> None:
     """Print each round's time in tasks, its floor, what that is the time of, and the ratio; slowest first."""
     costs: dict[str, Cost] = defaultdict(Cost)
     tasks = Counter(task.round for task in plan.tasks.values())
     for task in plan.tasks.values():
         costs[task.round] += task.cost
     out.text(f"{'round':20}{'tasks':>6}{'ms':>10}{'floor':>10}{'ratio':>8}  bound by")
-    floors = 0.0
+    lower_bounds = 0.0
     for round_ in sorted(tasks, key=lambda name: -spent.rounds.get(name, 0.0)):
-        parts = ceilings.seconds(costs[round_])
+        parts = roofline.seconds(costs[round_])
         bound = max(parts, key=parts.__getitem__)
-        floors += parts[bound]
+        lower_bounds += parts[bound]
         _line(out, name, round_, tasks[round_], spent.rounds.get(round_, 0.0), parts[bound], bound)
     _line(out, name, "between tasks", 0, spent.scheduler, 0.0, "")
     _line(out, name, "before and after", 0, spent.proof - spent.graph, 0.0, "")
-    _line(out, name, "whole proof", sum(tasks.values()), spent.proof, floors, "all of these")
+    _line(out, name, "whole proof", sum(tasks.values()), spent.proof, lower_bounds, "all of these")
 
 
 def _line(out: Figures, name: str, part: str, tasks: int, seconds: float, floor: float, bound: str) -> None:

@@ -21,7 +21,7 @@ from graphprover.cli.report_files import save_batch
 from graphprover.graphs.executor_names import LOCAL
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.files import STREAM, FileError, check_writable, read_proof, resolved, write
-from graphprover.runtime.signals import last_words
+from graphprover.runtime.signals import status_on_signal
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import observed
 
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
                 return f"{progress.written()}; the report was not written: {json_output.message(error)}"
             return progress.written()
 
-        with last_words(words), watching as given:
+        with status_on_signal(words), watching as given:
             try:
                 with _span(options):
                     for result in prove_many(jobs, options.executor, options.device, progress.begun):

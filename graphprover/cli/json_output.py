@@ -26,7 +26,7 @@ from graphprover.vm.statement.version import MACHINE_VERSION
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
     from graphprover.graphs.planner.plan import Plan
-    from graphprover.graphs.planner.roofline import Ceilings
+    from graphprover.graphs.planner.roofline import Roofline
     from graphprover.graphs.planner.shard_memory import ShardsPlan
     from graphprover.graphs.proof_graph import Keep
     from graphprover.jobs.jobs import Result
@@ -105,7 +105,7 @@ def rate(
     layout: Layout,
     made: Plan,
     profile: Profile,
-    ceilings: Ceilings,
+    roofline: Roofline,
     expected: Callable[[float], float] | None,
 ) -> Facts:
     """Return the expected cost of a proof at one rate.
@@ -118,7 +118,7 @@ def rate(
         ceilings: Roofline of the device, which gives ``seconds``, a lower bound.
         expected: Function from the lower bound to the expected seconds on this host, or None if unknown.
     """
-    floor = sum(ceilings.modelled(task.cost).seconds for task in made.tasks.values())
+    floor = sum(roofline.modelled(task.cost).seconds for task in made.tasks.values())
     return {
         "rate": number,
         "queries": layout.parameters.num_queries,

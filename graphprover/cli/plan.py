@@ -19,7 +19,7 @@ from graphprover.vm.statement.shape import policy_at
 
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
-    from graphprover.graphs.planner.roofline import Ceilings
+    from graphprover.graphs.planner.roofline import Roofline
 
 
 def add(command: Command) -> None:
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
 
     times = assumed(profile.kind, profile.threads)
     pace = _pace(profile)
-    rates = _rates(program, prepared, profile, times.ceilings, pace, options)
+    rates = _rates(program, prepared, profile, times.roofline, pace, options)
     all_cells = sum(by_table.values())
     found |= {"pace": pace, "rates": rates, "default_rate": rate_for(all_cells)}
     default = f"default rate: 1/{found['default_rate']} ({all_cells:,} committed cells; 1/8 up to {LITTLE:,}, else 1/2)"
@@ -121,7 +121,7 @@ def _rates(
     program: Program | Guest,
     prepared: Any,
     profile: "Profile",
-    ceilings: "Ceilings",
+    roofline: "Roofline",
     pace: float | None,
     options: argparse.Namespace,
 ) -> list[json_output.Facts]:
@@ -141,7 +141,7 @@ def _rates(
             asked = known[policy]
             layout = at_rate(asked, options.security, rate, options.proximity).layout
             plan = make_plan(layout, profile.log_batch_rows, asked.traces)
-            found.append(json_output.rate(rate, layout, plan, profile, ceilings, expected))
+            found.append(json_output.rate(rate, layout, plan, profile, roofline, expected))
     return found
 
 
@@ -153,27 +153,33 @@ def _plan_in_shards(
     options: argparse.Namespace,
 ) -> int:
     from graphprover.device.choose import CPU
+    from graphprover.graphs.planner.plan import make_plan
     from graphprover.graphs.planner.roofline import assumed
     from graphprover.graphs.planner.shard_memory import On, plan_keeping
     from graphprover.graphs.proof_graph import Keep
+    from graphprover.reports.plan_html import plan_html
+    from graphprover.reports.plan_svg import plan_svg
     from graphprover.reports.plan_text import shards_peak_text, shards_rows
-    from graphprover.reports.shards_html import shards_html
-    from graphprover.reports.shards_svg import shards_svg
-    from graphprover.reports.shards_times import ShardsTimes
 
     on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
     plans = {keep: plan_keeping(prepared.shapes, on, keep) for keep in Keep}
     cells = committed_cells(statement) if isinstance(program, Guest) else None
     found = {"program": program.name, **json_output.plan_in_shards(plans, profile), "committed_cells": cells}
 
+    times = assumed(profile.kind, profile.threads)
+    seconds = [times.roofline.modelled(shard.cost).seconds for shard in plans[Keep.ALL].shards]
+    largest = max(range(len(seconds)), key=seconds.__getitem__)
+
     def describe() -> list[text_output.Block]:
         tail = [] if cells is None else text_output.cells_report(cells, claimed(statement).cycles)
-        return [text_output.Section(shards_rows(plans)), f"on {profile}", shards_peak_text(plans), *tail]
+        drawn = [f"drawn: shard {largest}, the largest"] if options.svg or options.html else []
+        return [text_output.Section(shards_rows(plans)), f"on {profile}", shards_peak_text(plans), *drawn, *tail]
 
-    for path, draw in ((options.svg, shards_svg), (options.html, shards_html)):
+    for path, draw in ((options.svg, plan_svg), (options.html, plan_html)):
         if path:
-            rates = assumed(profile.kind, profile.threads)
-            times = ShardsTimes(prepared.shapes, on, rates.ceilings)
-            write(path, draw(times, program.name, rates).encode())
+            layout, traces = prepared.shapes[largest]
+            plan = make_plan(layout, on.log_batch_rows, traces, on.loads)
+            name = f"{program.name}, shard {largest} of {len(seconds)}, the largest"
+            write(path, draw(plan, name, times, profile.threads).encode())
     text_output.say(found, describe, options)
     return OK

@@ -180,7 +180,7 @@ def _made_by_cluster(job: "Job", options: argparse.Namespace, stage: Timing) -> 
     from graphprover.prover.local import Made
     from graphprover.reports.terminal import bar
 
-    looking: AbstractContextManager[list[Observation] | None] = observed() if asks(options) else nullcontext()
-    with stage("cluster"), looking as seen, bar() if drawn() else nullcontext() as tell:
+    watching: AbstractContextManager[list[Observation] | None] = observed() if asks(options) else nullcontext()
+    with stage("cluster"), watching as seen, bar() if drawn() else nullcontext() as tell:
         proof, verdict = made_by_cluster(job, options.executor, options.device, tell)
     return Made(proof, None, {}, 0, observation=seen[0] if seen else None), verdict

@@ -76,7 +76,7 @@ def _warm_cpu() -> bool:
     _trace_keccak_f()
     _sum_codewords()
     _say(len(numba_cache.made), "the CPU", started)
-    return numba_cache.all_kept()
+    return numba_cache.all_saved()
 
 
 def _trace_keccak_f() -> None:

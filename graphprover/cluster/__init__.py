@@ -1,16 +1,24 @@
-"""Proofs on a Dask cluster: each whole, by one worker, on that worker's device, or in shards by several.
+"""Proofs on a Dask cluster: one worker makes a whole proof on its own device, or several workers make its shards.
 
-Each worker is asked for its versions and devices before it gets anything. Those that do not fit get nothing, and
-warnings name them (members.py). What a task takes is bytes, which it unpacks itself: what cannot be imported fails the
-task and not its worker.
+The client asks each worker for its versions and devices before it sends tasks, and sends none to workers that do not
+fit (`workers`). The argument of a task is bytes that the task unpickles itself, so a failed import ends the task and
+not the worker.
 
-- The client: joining.py joins a cluster and proves on it; local.py starts one on this host, for GPUs with mps.py.
-  run.py gives errands (errands.py) to workers, and gives again what is lost; bundles.py says which jobs of a batch go
-  together, and shards.py shares a sharded proof out. payloads.py is what travels.
-- The worker: ``graphprover.cluster.worker`` does what is asked, so that Dask finds it by a short name; one_shard.py
-  makes one shard, and meters.py tells the dashboard and Prometheus what it did.
+Client:
+
+- `client` connects to a cluster and proves on it; `local` starts one on this host, and `mps` NVIDIA's service for it.
+- `dispatcher` submits tasks (`tasks`) with their messages (`messages`), and resubmits lost ones.
+- `batching` groups the jobs of a batch into tasks, and `batch_check` verifies their results.
+- `sharded` proves a statement in shards, each by two tasks (`shard_tasks`); `commitments` compares workers' shards.
+- `results` checks the types of results.
+
+Worker:
+
+- `worker` has the functions of tasks; `shard_worker` makes one shard.
+- `metrics` reports figures to Dask's dashboard and to Prometheus.
+- `ports` has Dask's servers without HTTP.
 """
 
 
 class ClusterError(RuntimeError):
-    """A cluster cannot make proofs: the message names the worker, and says what to do."""
+    """An error of the cluster, not of the proof. The message names the worker and the remedy."""

@@ -1,4 +1,4 @@
-"""Checking the proofs that workers return for the jobs of a batch, before anyone sees them."""
+"""Checks workers' proofs of a batch before the caller gets them."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -12,34 +12,37 @@ from graphprover.telemetry.observation import Observation
 from graphprover.verifier import verify_header
 from graphprover.vm.statement.claim import Claim
 
-THREADS = 4  # that run guests beside the workers, without Python's lock
+THREADS = 4  # for runs of guests, which do not hold Python's lock
 
 
-class Returned:
-    """The client's own runs of guests, and the comparison of workers' proofs with them; a context."""
+class ResultChecker:
+    """A context that runs guests in the client and compares workers' proofs with the runs."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(THREADS)
         self._claims: dict[Job, Future[Claim | None]] = {}
 
-    def __enter__(self) -> "Returned":
+    def __enter__(self) -> "ResultChecker":
         return self
 
     def __exit__(self, *raised: object) -> None:
         self._pool.shutdown(cancel_futures=True)
 
     def begin(self, job: Job) -> None:
-        """Run the job's guest, in a thread, while a worker proves it."""
+        """Start a run of the job's guest in a thread, while a worker proves it."""
         if job not in self._claims:
             self._claims[job] = self._pool.submit(job.own_claim)
 
     def check(self, job: Job, result: Any) -> Made:
-        """Return a worker's result for a job, every field of the type that it should have.
+        """Return a worker's result for a job, with the type of every field checked.
 
-        The header of the proof is verified: the level and the proximity, the rate and the shards if they were asked
-        for, the program, and for a guest output, exit code and cycles. The payload is compared with the checksum of the
-        payload that the worker has verified.
-        Raises VerificationError, and what `Job.claim` raises.
+        The header of the proof is verified: security and proximity, the rate and the number of shards if the job sets
+        them, the program, and for a guest output, exit code and cycles. The payload is not verified: its checksum is
+        compared with the one that the worker computed after verification.
+
+        Raises:
+            VerificationError: If a check fails.
+            Exception: Any exception of `Job.own_claim`.
         """
         made, proof, prover = expect_type(result, Made), proof_in(result), job.prover
         verify_header(proof, prover.program.statement_of(proof), prover.security, prover.proximity)
@@ -53,7 +56,7 @@ class Returned:
             return replace(
                 made,
                 proof=proof,
-                preprocessed_cap=None,  # a worker's commitment must not be relied on
+                preprocessed_cap=None,  # not verified
                 seconds={str(name): float(seconds) for name, seconds in made.seconds.items()},
                 peak_bytes=int(made.peak_bytes),
                 kept=kept,
@@ -65,6 +68,6 @@ class Returned:
             raise VerificationError(f"the worker returned malformed figures: {error}") from error
 
     def forget(self, job: Job) -> None:
-        """End the run of a job that has failed, unless it has begun."""
+        """Cancel the run of a job that has failed, unless it has started."""
         if claim := self._claims.pop(job, None):
             claim.cancel()

@@ -1,7 +1,7 @@
-"""Which jobs of a batch a worker gets at once: one, or several together where each takes little time.
+"""Groups the jobs of a batch into tasks: one job, or several small ones.
 
-A task costs client, scheduler and worker some milliseconds of Python each, beside the proofs: as much as a tenth of a
-small one, and a client that serves many GPUs could send no more of them.
+A task costs client, scheduler and worker some milliseconds of Python each. That is up to 10 % of a small proof, and
+limits how many GPUs one client can serve.
 """
 
 import logging
@@ -12,78 +12,85 @@ from math import inf
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from graphprover.cluster.messages import Whole, packed
-from graphprover.cluster.tasks import TOGETHER_SECONDS, Errand, Outcome
+from graphprover.cluster.messages import ProofRequest, pack
+from graphprover.cluster.tasks import BATCH_SECONDS, ProvingTask, TaskResult
 from graphprover.device import Device
 from graphprover.jobs.jobs import Job, Prover
 from graphprover.protocol.errors import VerificationError
 from graphprover.prover.local import Made
 from graphprover.telemetry.subscribe import observing
 
-Ended = tuple[Job, Made | None, Exception | None]
-Check = Callable[[Job, Any], Made]  # of what a worker returned for a job; raises VerificationError
+JobResult = tuple[Job, Made | None, Exception | None]
+Check = Callable[[Job, Any], Made]  # checks a worker's result for a job; raises VerificationError
 
-_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
+_log = logging.getLogger(__name__)  # warnings go to stderr by default
 
-_took: WeakKeyDictionary[Prover, float] = WeakKeyDictionary()  # seconds of the last proof by a worker
+_seconds: WeakKeyDictionary[Prover, float] = WeakKeyDictionary()  # of the last proof of each program
 
 
-class Bundles(Iterator[Errand]):
-    """The errands of a batch, each made up when a worker is to have it.
+class BatchTasks(Iterator[ProvingTask]):
+    """The tasks of a batch, each formed when a worker needs one.
 
-    What a job takes is guessed by its program's last proof, also of another batch; those of a program without one go
-    alone. Several workers may have two errands each, and one takes at most its share by these. After its end this goes
-    on where `ended` has given jobs back.
+    The time of a job is estimated by the last proof of its program, also of another batch. A job of a program without a
+    proof has a task of its own. A task is estimated at BATCH_SECONDS at most. With several workers it has at most
+    1/(2 workers) of the remaining jobs, because each worker may have two tasks. After its end, the iterator goes on if
+    `results` has returned jobs to it.
+
+    Args:
+        weighed: Jobs with their weights, heaviest first.
+        device: Device of the workers.
+        workers: Returns how many workers there are.
+        check: Checks the result of a job.
     """
 
     def __init__(
         self, weighed: Iterable[tuple[int, Job]], device: Device | str, workers: Callable[[], int], check: Check
     ) -> None:
         self._waiting = deque(weighed)
-        self._alone: deque[tuple[int, Job]] = deque()
+        self._alone: deque[tuple[int, Job]] = deque()  # jobs that get a task of their own
         self._device, self._workers, self._observe = device, workers, observing()
-        self._taken: dict[Errand, list[tuple[int, Job]]] = {}
+        self._jobs: dict[ProvingTask, list[tuple[int, Job]]] = {}
         self._check = check
-        self._refused: dict[Job, str] = {}  # jobs with a proof that did not hold, and its worker
+        self._refused: dict[Job, str] = {}  # by job: address of the worker whose proof failed the check
 
-    def __next__(self) -> Errand:
+    def __next__(self) -> ProvingTask:
         if self._alone:
-            return self._errand([self._alone.popleft()])
+            return self._task([self._alone.popleft()])
         if not self._waiting:
             raise StopIteration
-        workers, left = self._workers(), TOGETHER_SECONDS
+        workers, left = self._workers(), BATCH_SECONDS
         most = len(self._waiting) if workers == 1 else len(self._waiting) // (2 * workers)
-        together = [self._waiting.popleft()]
-        left -= _guess(together[0])
-        while len(together) < most and (left := left - _guess(self._waiting[0])) >= 0:
-            together.append(self._waiting.popleft())
-        return self._errand(together)
+        group = [self._waiting.popleft()]
+        left -= _estimate(group[0])
+        while len(group) < most and (left := left - _estimate(self._waiting[0])) >= 0:
+            group.append(self._waiting.popleft())
+        return self._task(group)
 
-    def jobs(self, errand: Errand) -> list[Job]:
-        """Those of an errand, in their order."""
-        return [job for _, job in self._taken[errand]]
+    def jobs(self, task: ProvingTask) -> list[Job]:
+        """Return the jobs of a task, in their order."""
+        return [job for _, job in self._jobs[task]]
 
-    def ended(self, outcome: Outcome) -> Iterator[Ended]:
-        """What has come of jobs; those of an errand of several of which nothing has come are given back.
+    def results(self, result: TaskResult) -> Iterator[JobResult]:
+        """Yield the results of the jobs of a task; jobs without a result are retried.
 
-        Its next job goes alone, as it may be the reason; all do if nothing is known of any.
+        The first of those gets a task of its own, as it may be the cause. If no job has a result, all of them do.
         """
-        taken = self._taken.pop(outcome.errand)
-        if len(taken) == 1 and outcome.error:
-            yield taken[0][1], None, outcome.error
+        jobs = self._jobs.pop(result.task)
+        if len(jobs) == 1 and result.error:
+            yield jobs[0][1], None, result.error
             return
-        found: list[Any] = [outcome.value]
-        if several := len(taken) > 1:
-            found = outcome.value if isinstance(outcome.value, list) else []
-        for one, value in zip(taken, found, strict=False):
-            yield from self._one(one, value, outcome.worker)
-        rest = taken[len(found) :]
-        cut = len(rest) if several and not isinstance(outcome.value, list) else 1
-        self._alone.extend(rest[:cut])
-        self._waiting.extendleft(reversed(rest[cut:]))
+        values: list[Any] = [result.value]
+        if several := len(jobs) > 1:
+            values = result.value if isinstance(result.value, list) else []
+        for weighed, value in zip(jobs, values, strict=False):
+            yield from self._checked(weighed, value, result.worker)
+        rest = jobs[len(values) :]
+        alone = len(rest) if several and not isinstance(result.value, list) else 1
+        self._alone.extend(rest[:alone])
+        self._waiting.extendleft(reversed(rest[alone:]))
 
-    def _one(self, weighed: tuple[int, Job], value: Any, worker: str) -> Iterator[Ended]:
-        """Check a result; give its job back, once, if it does not hold."""
+    def _checked(self, weighed: tuple[int, Job], value: Any, worker: str) -> Iterator[JobResult]:
+        """Yield the result of a job, or nothing if its first proof fails the check: then the job is retried."""
         _, job = weighed
         try:
             made = self._check(job, value)
@@ -94,25 +101,25 @@ class Bundles(Iterator[Errand]):
             _log.warning("graphprover: prove-%s: %s, by %s; it is retried", job.label, error, worker)
             self._refused[job] = worker
             self._alone.append(weighed)
-        except Exception as error:  # of this process's own run
+        except Exception as error:  # of the run in this process
             yield job, None, error
         else:
-            _took[job.prover] = sum(made.seconds.values())
+            _seconds[job.prover] = sum(made.seconds.values())
             yield job, made, None
 
-    def _errand(self, together: list[tuple[int, Job]]) -> Errand:
-        weight, first = together[0]
-        name, task = first.label, "prove"
+    def _task(self, group: list[tuple[int, Job]]) -> ProvingTask:
+        weight, first = group[0]
+        name, function = first.label, "prove"
         subject: Job | list[Job] = first
-        if more := len(together) - 1:
-            name, subject, task = f"{name} and {more} more", [job for _, job in together], "prove_in_turn"
-        payload = partial(packed, Whole(subject, self._device, self._observe))
+        if more := len(group) - 1:
+            name, subject, function = f"{name} and {more} more", [job for _, job in group], "prove_in_turn"
+        payload = partial(pack, ProofRequest(subject, self._device, self._observe))
         refused = self._refused.get(first)
-        errand = Errand(name, payload, weight, task, avoid=frozenset({refused} if refused and not more else ()))
-        self._taken[errand] = together
-        return errand
+        task = ProvingTask(name, payload, weight, function, avoid=frozenset({refused} if refused and not more else ()))
+        self._jobs[task] = group
+        return task
 
 
-def _guess(weighed: tuple[int, Job]) -> float:
-    """Seconds that a job takes."""
-    return _took.get(weighed[1].prover, inf)
+def _estimate(weighed: tuple[int, Job]) -> float:
+    """Return the estimated seconds of a job; infinity if its program has no proof yet."""
+    return _seconds.get(weighed[1].prover, inf)

@@ -1,4 +1,4 @@
-"""A cluster that is joined, or started, and whole proofs on it; those in shards: ``shards``."""
+"""Connections to a cluster, and whole proofs on it; see `sharded` for proofs in shards."""
 
 import logging
 import threading
@@ -11,35 +11,41 @@ from weakref import WeakKeyDictionary, proxy
 from distributed import Client
 
 from graphprover.cluster import ClusterError
-from graphprover.cluster.dispatcher import Run
-from graphprover.cluster.messages import Whole, packed
+from graphprover.cluster.dispatcher import Dispatcher
+from graphprover.cluster.messages import ProofRequest, pack
 from graphprover.cluster.results import proof_in
-from graphprover.cluster.tasks import BEGUN, Errand, Outcome, Try
-from graphprover.cluster.workers import Members, prompt
+from graphprover.cluster.tasks import BEGUN, Attempt, ProvingTask, TaskResult
+from graphprover.cluster.workers import Workers, without_delay
 from graphprover.device import Device
 from graphprover.graphs.executor_names import CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
 from graphprover.protocol.errors import VerificationError
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
-from graphprover.telemetry.subscribe import clock, give, observing
+from graphprover.telemetry.subscribe import clock, observing, publish
 
-CONNECT = "10s"  # a scheduler that does not answer in this time is not there
+CONNECT = "10s"  # timeout of a connection to a scheduler
 
 V = TypeVar("V")
 
-_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
-_clusters: "WeakKeyDictionary[Client, Cluster]" = WeakKeyDictionary()  # so that a client's workers are asked once
-_joining = threading.Lock()  # a client has one, for of two the first would hear nothing of its tasks
+_log = logging.getLogger(__name__)  # warnings go to stderr by default
+_clusters: "WeakKeyDictionary[Client, Cluster]" = WeakKeyDictionary()  # a client's workers are asked only once
+_joining = threading.Lock()  # of two clusters of a client, the first would get no events
 
 
 @contextmanager
 def joined(executor: Any, tasks: int | None = None) -> "Iterator[Cluster]":
-    """The cluster of a ``distributed.Client``, which is left open, of a scheduler (its address, or its ``*.json``), or
-    one that is started here, ``"processes"`` or ``"cuda"``, with no more processes than ``tasks`` that will be there at
-    once, unless their number is set.
+    """Connect to a cluster, or start one.
 
-    Raises ValueError for anything else, ClusterError where no scheduler answers or no process starts.
+    Args:
+        executor: A ``distributed.Client``, which stays open; a scheduler's address or ``*.json`` file; or
+            ``"processes"`` or ``"cuda"`` for a cluster on this host.
+        tasks: How many tasks there will be at the same time; a cluster on this host has no more processes, unless
+            their number is set.
+
+    Raises:
+        ValueError: If the executor is none of these.
+        ClusterError: If no scheduler answers, or no process starts.
     """
     with _client(executor, tasks) as client:
         with _joining:
@@ -53,43 +59,51 @@ class Cluster:
     """The workers of a client, and proofs on them. Threads may share it."""
 
     def __init__(self, client: Client, own: bool = False) -> None:
-        self._client = proxy(client)  # `_clusters` keeps this as long as its client lives
-        self._members = Members(self._client, own)
-        self._tries: dict[str, Try] = {}  # by key, those that may be told of
-        client.subscribe_topic(BEGUN, self._hear)
+        self._client = proxy(client)  # `_clusters` keeps this object as long as the client exists
+        self._workers = Workers(self._client, own)
+        self._attempts: dict[str, Attempt] = {}  # by key: attempts whose events are handled
+        client.subscribe_topic(BEGUN, self._on_begun)
 
     def prove(
         self, subject: Any, device: Device | str, check: Callable[[Any], V], progress: Tell | None = None
     ) -> tuple[Any, V]:
-        """The proof of a job or of what is prepared, made by one worker, and what ``check`` gives for it.
+        """Return a proof by one worker, and the value of ``check``.
 
-        ``check`` verifies it here, against nothing that the worker says; a proof that does not hold is made again,
-        once, by another worker if there is one. ``progress`` hears of one task. Raises what
-        `graphprover.prover.prove.prove` raises on the worker; VerificationError, which names the worker; and
-        ClusterError where a worker does not fit, none comes in time, or they die of it.
+        A proof that fails the check is retried once, on another worker if there is one.
+
+        Args:
+            subject: A job or a prepared statement.
+            device: Device of the worker.
+            check: Verifies the proof in this process, independently of the worker.
+            progress: Called with the progress of one task.
+
+        Raises:
+            VerificationError: If the second proof fails the check, too; it names the worker.
+            ClusterError: If no worker fits, or the workers that start the proof die.
+            Exception: Any exception of `graphprover.prover.prove.prove` on the worker.
         """
-        payload = packed(Whole(subject, device, observing(), verified=False))
+        payload = pack(ProofRequest(subject, device, observing(), verify=False))
         name, what = subject.label.split(" ")[0] or "statement", f"proof of {subject.label}"
         tell = progress or (lambda ended, total, task: None)
 
         def verified(avoid: frozenset[str] = frozenset(), again: bool = False) -> tuple[Any, V]:
             tell(0, 1, what)
-            errand = Errand(name, lambda: payload, avoid=avoid)
-            with closing(self.run([errand], device, lambda _, worker: tell(0, 1, f"{what} by {worker}"))) as outcomes:
-                outcome = next(outcomes)
-                if outcome.error:
-                    raise outcome.error
-                found, started = outcome.value, clock()
+            task = ProvingTask(name, lambda: payload, avoid=avoid)
+            with closing(self.run([task], device, lambda _, worker: tell(0, 1, f"{what} by {worker}"))) as results:
+                result = next(results)
+                if result.error:
+                    raise result.error
+                found, started = result.value, clock()
                 try:
                     proof = proof_in(found)
                     checked = check(proof)
                 except VerificationError as error:
                     if again:
-                        raise VerificationError(f"{error}, by {outcome.worker}") from error
-                    _log.warning("graphprover: prove-%s: %s, by %s; it is made again", name, error, outcome.worker)
-                    return verified(frozenset({outcome.worker}), again=True)
+                        raise VerificationError(f"{error}, by {result.worker}") from error
+                    _log.warning("graphprover: prove-%s: %s, by %s; it is retried", name, error, result.worker)
+                    return verified(frozenset({result.worker}), again=True)
             if isinstance(seen := getattr(found, "observation", None), Observation):
-                give(seen.of_worker(outcome.worker).with_stages([Stage("verify", started, clock())]))
+                publish(seen.of_worker(result.worker).with_stages([Stage("verify", started, clock())]))
             return proof, checked
 
         proved = verified()
@@ -97,37 +111,48 @@ class Cluster:
         return proved
 
     def run(
-        self, errands: Iterable[Errand], device: Device | str, begun: Callable[[Errand, str], None] | None = None
-    ) -> Generator[Outcome]:
-        """Give errands to workers, twice as many at a time as there are workers, and yield what comes of each.
+        self,
+        tasks: Iterable[ProvingTask],
+        device: Device | str,
+        begun: Callable[[ProvingTask, str], None] | None = None,
+    ) -> Generator[TaskResult]:
+        """Run tasks on the workers, and yield their results as they end.
 
-        ``begun`` is told an errand and the worker's address whenever one begins it. A worker that dies or stops loses
-        its errand to another; one that fails by no fault of its own is tried once elsewhere. Closing the generator
-        takes back what has not ended. Raises ClusterError where no worker fits, or the scheduler is gone.
+        Two tasks per worker are submitted at a time. A task whose worker dies or stops is reassigned; a task that
+        fails is retried once on another worker, unless its program or input is at fault. Closing the generator releases
+        all tasks.
+
+        Args:
+            tasks: Read as workers need them.
+            device: Device of the workers.
+            begun: Called with a task and the worker's address whenever a worker starts the task.
+
+        Raises:
+            ClusterError: If no worker fits, or the scheduler has ended.
         """
-        self._members.wait_for(device)
-        with closing(Run(self._client, self._members, self._tries, device, begun)) as run:
-            yield from run.outcomes(iter(errands))
+        self._workers.wait_for(device)
+        with closing(Dispatcher(self._client, self._workers, self._attempts, device, begun)) as dispatcher:
+            yield from dispatcher.results(iter(tasks))
 
     def workers(self, device: Device | str) -> int:
-        """How many there are for a device, at least one."""
-        return max(1, len(self._members.fit(device)))
+        """Return how many workers fit for a device, at least 1."""
+        return max(1, len(self._workers.fit(device)))
 
-    def release(self, outcome: Outcome) -> None:
-        """Let its worker forget what stays of it."""
-        if outcome.kept:
-            self._tries.pop(str(outcome.kept.future.key), None)
-            outcome.kept.future.release()
+    def release(self, result: TaskResult) -> None:
+        """Release the value that is retained on a worker."""
+        if result.retained:
+            self._attempts.pop(str(result.retained.future.key), None)
+            result.retained.future.release()
 
-    def _hear(self, event: tuple[float, dict[str, str]]) -> None:
-        """A worker has begun a task, of ours or of another client."""
-        _, told = event
-        if one := self._tries.get(told["key"]):
-            one.workers.append(told["worker"])
+    def _on_begun(self, event: tuple[float, dict[str, str]]) -> None:
+        """Handle the event of a worker that starts a task, of this client or another."""
+        _, fields = event
+        if attempt := self._attempts.get(fields["key"]):
+            attempt.workers.append(fields["worker"])
 
 
 def _client(executor: Any, tasks: int | None) -> Any:
-    """A context with the client of a cluster; closes what it opened itself."""
+    """Return a context with a client, which closes the client unless it is the executor."""
     if isinstance(executor, Client):
         if executor.asynchronous:
             raise ValueError(
@@ -146,11 +171,11 @@ def _client(executor: Any, tasks: int | None) -> Any:
     if isinstance(executor, str) and "://" in executor:
         return _connected(executor, address=executor)
     names = ", ".join((*LOCAL, *CLUSTERS))
-    raise ValueError(f"executor {executor!r}: give {names}, a scheduler's address or its .json file")
+    raise ValueError(f"executor {executor!r}: expected {names}, a scheduler's address or its .json file")
 
 
 def _connected(executor: str, **where: str) -> Client:
     try:
-        return prompt(Client(timeout=CONNECT, **where))
+        return without_delay(Client(timeout=CONNECT, **where))
     except OSError as error:
         raise ClusterError(f"executor {executor}: no scheduler answers there: {error}") from error

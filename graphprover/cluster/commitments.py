@@ -1,8 +1,8 @@
-"""What workers have committed to, and whose version of each shard counts if workers differ.
+"""Compares the commitments of workers to shards, to find workers at fault.
 
-An honest shard is the same whoever makes it, and what it adds to the buses follows from its commitment and the
-challenges. So shards that hold by themselves, but not together, were committed to by a worker at fault, unless the
-statement is false. Of two workers that commit to different things for one shard, one is at fault.
+All honest workers make the same shard, and the shard's messages on the buses follow from its commitment and the
+challenges. So if each shard verifies but the shards do not fit together, a worker at fault has committed, unless the
+statement is false. If two workers commit differently to one shard, one of them is at fault.
 """
 
 from collections import Counter
@@ -10,30 +10,30 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from graphprover.cluster.results import Commitment
-from graphprover.cluster.tasks import Outcome
-from graphprover.telemetry.merge import Asked
+from graphprover.cluster.tasks import TaskResult
+from graphprover.telemetry.merge import TaskReply
 
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """What one worker has committed to for a shard."""
+    """One worker's commitment to a shard."""
 
     commitment: Commitment
     worker: str  # its address
-    token: str  # under which the worker keeps arrays of the shard
-    outcome: Outcome  # of the task
-    asked: Asked | None  # what was seen of the task, if that was asked for
+    token: str  # names the arrays that the worker retains of the shard
+    result: TaskResult
+    asked: TaskReply | None  # observation of the task, if requested
 
 
 def differing(first: Sequence[Version], second: Mapping[int, Version]) -> list[int]:
-    """Return the shards whose second version is another than the first; ``second``: by index, not of all shards."""
+    """Return the indices of shards whose two versions differ; ``second``: by index, of some shards."""
     return [index for index, version in second.items() if version.commitment != first[index].commitment]
 
 
 def suspects(first: Sequence[Version], second: Mapping[int, Version]) -> list[str]:
-    """Return the workers that have committed to something else than another worker, those with most such shards first.
+    """Return the workers whose commitments differ from another worker's, by the number of such shards, descending.
 
-    A worker at fault differs from all others. If there are two workers, nothing says which of them is at fault.
+    A worker at fault differs from all others. Of two workers that differ, either may be at fault.
     """
     involved = Counter(
         worker
@@ -44,12 +44,12 @@ def suspects(first: Sequence[Version], second: Mapping[int, Version]) -> list[st
 
 
 def without(first: Sequence[Version], second: Mapping[int, Version], workers: Set[str]) -> list[Version]:
-    """Return the version of each shard that counts if these workers are at fault."""
+    """Return the version of each shard to use if these workers are at fault."""
     return [second.get(index, own) if own.worker in workers else own for index, own in enumerate(first)]
 
 
 def by_workers(makers: Mapping[int, str]) -> str:
-    """Return the workers by whom shards are, for people; ``makers``: the address for each shard's index."""
+    """Return the workers with their shards as text; ``makers``: a worker's address by index of the shard."""
     shards: dict[str, list[str]] = {}
     for index, worker in sorted(makers.items()):
         shards.setdefault(worker, []).append(str(index))

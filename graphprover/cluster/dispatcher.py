@@ -1,4 +1,4 @@
-"""Errands given to workers: who has which, what has been lost and is given to another, and what comes of each."""
+"""Dispatches proving tasks to workers, tracks assignments, and resubmits tasks of lost workers."""
 
 import logging
 import time
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
+from enum import Enum
 from itertools import islice, repeat
 from typing import Any
 
@@ -18,376 +19,463 @@ from distributed.utils_comm import gather_from_workers
 
 from graphprover.admission.admission import TooLarge
 from graphprover.cluster import ClusterError
-from graphprover.cluster.results import raised
-from graphprover.cluster.tasks import EVENTS, Errand, Outcome, Try
-from graphprover.cluster.workers import ANSWER_SECONDS, GPU, LOOK_SECONDS, SLOT, Members, gpus_asked
+from graphprover.cluster.results import unwrap_exception
+from graphprover.cluster.tasks import EVENTS, Attempt, Location, ProvingTask, TaskResult
+from graphprover.cluster.workers import ANSWER_SECONDS, GPU, POLL_SECONDS, SLOT, Workers, gpus_needed
 from graphprover.device import Device
 from graphprover.graphs.rounds.transcript import OtherShard
 from graphprover.runtime.settings import SILENCE, setting
 from graphprover.vm.executor.faults import GuestFault, OtherExitCode
 
-GRAPH_BYTES = 16 << 20  # of payloads, which client and scheduler hold several times
-# How often an errand is submitted again for one reason. A result that cannot be read may take a minute each time.
-CANCELLED, NOWHERE, DEATHS, SILENT = "was cancelled", "is with no worker", "was with workers that died", "has stopped"
-UNREAD = "is proved, but the proof does not come"
-MOST_AGAIN = {CANCELLED: 10, NOWHERE: 10, DEATHS: 10, SILENT: 10, UNREAD: 2}
-MOST_SPANS = 1000  # of a run: a scheduler keeps what it has seen of a span for ever
-_TASK = "__import__('graphprover.cluster.worker', fromlist=['worker']).{}(**given)"
+GRAPH_BYTES = 16 << 20  # of messages in one graph; client and scheduler hold several copies
+MOST_SPANS = 1000  # of one call: a scheduler never forgets a span
+_CALL = "__import__('graphprover.cluster.worker', fromlist=['worker']).{}(**arguments)"
 
-_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
+_log = logging.getLogger(__name__)  # warnings go to stderr by default
+
+
+class Reason(Enum):
+    """A reason for another attempt: its text, and the most attempts of one task for it."""
+
+    CANCELLED = "the task was cancelled", 10
+    UNPLACED = "no worker has the task", 10
+    DEATHS = "workers that had the task died", 10
+    UNRESPONSIVE = "its worker does not respond", 10
+    UNREAD = "the result could not be fetched", 2  # each fetch may take ANSWER_SECONDS
+
+    def __init__(self, text: str, limit: int) -> None:
+        self.text, self.limit = text, limit
 
 
 @dataclass(eq=False)
-class _Open:
-    """An errand that has not ended: its tries, of which the first to succeed counts."""
+class _OpenTask:
+    """A task without a result, and its attempts, of which the first to succeed counts."""
 
-    errand: Errand
-    tries: list[Try] = field(default_factory=list)
-    workers: list[str] = field(default_factory=list)  # who has begun it, in order
+    task: ProvingTask
+    attempts: list[Attempt] = field(default_factory=list)
+    workers: list[str] = field(default_factory=list)  # addresses of the workers that have started it, in order
     failures: int = 0
-    again: Counter[str] = field(default_factory=Counter)  # how often it was submitted again, by reason
-    outcome: Outcome | None = None
+    retries: Counter[Reason] = field(default_factory=Counter)
+    result: TaskResult | None = None
 
-    def end(self, value: Any, error: Exception | None, kept: Try | None = None, worker: str = "") -> None:
-        """End the errand; ``worker``: the address of the worker that gave the value, if no event has named one."""
+    def end(self, value: Any, error: Exception | None, retained: Attempt | None = None, worker: str = "") -> None:
+        """Set the result; ``worker``: address of the worker with the value, if no event has named one."""
         last = self.workers[-1] if self.workers else worker
-        self.outcome = Outcome(self.errand, value, error, last, max(len(self.workers), bool(last)), kept)
+        self.result = TaskResult(self.task, value, error, last, max(len(self.workers), bool(last)), retained)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether no attempt is on a worker that responds."""
+        return all(attempt.location is Location.UNRESPONSIVE for attempt in self.attempts)
 
 
 @dataclass(frozen=True, eq=False)
-class _Sent:
-    """What a task is sent with."""
+class _Submission:
+    """An attempt to submit."""
 
-    opened: _Open
+    opened: _OpenTask
     key: tuple[str, ...]
-    among: set[str]  # see `Try`
-    seen_in: Any  # the span
-    given: dict[str, Any]  # to the function of `graphprover.cluster.worker`
+    allowed: set[str]  # see `Attempt`
+    span: Any
+    arguments: dict[str, Any]  # of the function of `graphprover.cluster.worker`
+
+    @property
+    def depends_on(self) -> Attempt | None:
+        """The retained attempt whose value is an argument."""
+        result = self.opened.task.depends_on
+        return result.retained if result and "committed" in self.arguments else None
 
 
-class Run:
-    """One call of `Cluster.run`."""
+class Dispatcher:
+    """One call of `Cluster.run`.
+
+    A task is open until it has a result. Each of its attempts is a task of Dask's scheduler::
+
+        submitted ──> pending ──┬─> finished ──> the value is fetched ────────────> RESULT: the value
+                      ▲   │     │                   └ fails: UNREAD ──────────────> replaced
+                      │   │     ├─> error ───┬ of its own, or the second ─────────> RESULT: the error
+                      │   │     │            ├ the first ─────────────────────────> replaced, on another worker
+                      │   │     │            └ its worker died: DEATHS ───────────> replaced
+                      │   │     └─> cancelled: CANCELLED ─────────────────────────> replaced
+                      │   ▼
+                     poll, every POLL_SECONDS (`Location`)
+                          PLACED         waits or runs
+                          UNPLACED       on no worker; in the next poll LOST ─────> replaced
+                          UNRESPONSIVE   stays; if all attempts are, a new one is submitted beside them
+
+    ``pending``, ``finished``, ``error`` and ``cancelled`` are Dask's states of a future. A dead worker needs no
+    replacement: the scheduler reassigns its tasks, and the attempt stays pending. Each `Reason` has a limit; beyond
+    it the result is a ClusterError. With the result, all attempts are released. An attempt on an unresponsive worker
+    is released only once the worker responds or leaves: until then it occupies the worker, which gets no other task.
+    """
 
     def __init__(
         self,
         client: Client,
-        members: Members,
-        heard: dict[str, Try],
+        workers: Workers,
+        attempts: dict[str, Attempt],
         device: Device | str,
-        begun: Callable[[Errand, str], None] | None,
+        begun: Callable[[ProvingTask, str], None] | None,
     ) -> None:
-        self._client, self._members, self._heard, self._device = client, members, heard, device
-        self._begun = begun or (lambda errand, worker: None)
-        asked = gpus_asked(device)
-        self._needed = {SLOT: 1, GPU.format(asked - 1): 1} if asked else {SLOT: 1}
-        self._present = members.absence("has lost its workers", device)
-        self._open: list[_Open] = []
-        self._ended: list[_Open] = []  # whose workers may still keep what they gave
-        # Of errands that others have ended: a stopped worker keeps its task, and gets no more.
-        self._held: list[Try] = []
-        self._looked = time.monotonic()
-        self._submitted = 0  # tasks
+        self._client, self._workers, self._attempts, self._device = client, workers, attempts, device
+        self._begun = begun or (lambda task, worker: None)
+        gpus = gpus_needed(device)
+        self._resources = {SLOT: 1, GPU.format(gpus - 1): 1} if gpus else {SLOT: 1}
+        self._check_absence = workers.absence_check("has lost its workers", device)
+        self._open: list[_OpenTask] = []
+        self._ended: list[_OpenTask] = []  # with attempts to release
+        self._abandoned: list[Attempt] = []  # of tasks that have ended, on unresponsive workers
+        self._polled = time.monotonic()
+        self._submitted = 0  # attempts
 
-    def outcomes(self, errands: Iterator[Errand]) -> Iterator[Outcome]:
+    def results(self, tasks: Iterator[ProvingTask]) -> Iterator[TaskResult]:
+        """Submit the tasks, and yield their results as they end."""
         while True:
-            # Each has one more at hand; a second would wait there while others have nothing to do.
-            at_once = max(1, 2 * len(self._members.fit(self._device)))
-            begin = [_Open(errand) for errand in islice(errands, max(0, at_once - len(self._open)))]
-            self._open += begin
-            for avoid in {one.errand.avoid for one in begin}:
-                self._submit([one for one in begin if one.errand.avoid == avoid], first=True)
-            self._release_ended()  # now that others are on their way
+            self._open_tasks(tasks)
+            self._release_ended()  # after new tasks are on their way
             if not self._open:
                 return
             self._wait()
-            for one in self._open:
-                self._settle(one)
-            if time.monotonic() - self._looked > LOOK_SECONDS:
-                self._look()
-                self._looked = time.monotonic()
-            self._ended = [one for one in self._open if one.outcome]
-            self._open = [one for one in self._open if not one.outcome]
-            yield from [one.outcome for one in self._ended if one.outcome]
+            for opened in self._open:
+                self._settle(opened)
+            if time.monotonic() - self._polled > POLL_SECONDS:
+                self._poll()
+                self._polled = time.monotonic()
+            self._ended = [opened for opened in self._open if opened.result]
+            self._open = [opened for opened in self._open if not opened.result]
+            yield from [opened.result for opened in self._ended if opened.result]
 
     def close(self) -> None:
-        """Take back what has not ended."""
+        """Release all attempts."""
         self._release_ended()
-        for one in [*self._held, *(one for opened in self._open for one in opened.tries)]:
-            one.stopped = ""
-            self._release(one)
+        for attempt in [*self._abandoned, *(attempt for opened in self._open for attempt in opened.attempts)]:
+            attempt.location = Location.PLACED
+            self._release(attempt)
 
-    def _submit(self, begin: Sequence[_Open], failed: str = "", first: bool = False) -> None:
-        """To any worker; never to one that has stopped, nor, if there are others, to those to avoid.
+    def _open_tasks(self, tasks: Iterator[ProvingTask]) -> None:
+        """Submit as many tasks as the workers need."""
+        # Queue one task ahead per worker; a longer queue could leave other workers idle.
+        most = max(1, 2 * len(self._workers.fit(self._device)))
+        new = [_OpenTask(task) for task in islice(tasks, max(0, most - len(self._open)))]
+        self._open += new
+        for avoid in {opened.task.avoid for opened in new}:
+            self._submit([opened for opened in new if opened.task.avoid == avoid], first=True)
 
-        All errands avoid the same workers. ``failed``: the worker that has failed an errand, which is avoided, too, if
-        there is a third.
+    def _submit(self, tasks: Sequence[_OpenTask], failed: str = "", first: bool = False) -> None:
+        """Submit an attempt of each task.
+
+        Args:
+            tasks: Tasks that avoid the same workers.
+            failed: Address of the worker that has failed the task.
+            first: Whether these are first attempts.
         """
-        places, avoid = self._members.places(self._device), begin[0].errand.avoid
-        fit = set[str]().union(*places)
-        best = fit - avoid - {failed} or fit - avoid or fit - {failed} or fit
-        chosen = best if avoid or failed or self._members.unfit(self._device) else set()
-        spread = self._spread(len(begin), places, chosen)
-        graph: list[_Sent] = []
-        for opened in begin:
-            errand = opened.errand
+        places = self._workers.places(self._device)
+        chosen = self._choose(places, tasks[0].task.avoid, failed)
+        spread = self._spread(len(tasks), places, chosen)
+        graph: list[_Submission] = []
+        for opened in tasks:
             try:
-                payload = errand.payload()
+                payload = opened.task.payload()
             except Exception as error:
                 opened.end(None, error)
                 continue
-            self._submitted += 1
-            own = self._submitted <= MOST_SPANS
-            with span(errand.name) if own else nullcontext():  # within those of the caller
-                seen_in = dask.get_annotations().get("span")
-            held = self._at_hand(errand.held if first else None)
-            among = chosen if held else next(spread)
-            graph.append(_Sent(opened, _key(errand.name, own), among, seen_in, {"payload": payload} | held))
-            if sum(len(sent.given["payload"]) for sent in graph) > GRAPH_BYTES:
+            committed = self._committed(opened.task.depends_on) if first else {}
+            graph.append(self._submission(opened, chosen if committed else next(spread), payload, committed))
+            if sum(len(submission.arguments["payload"]) for submission in graph) > GRAPH_BYTES:
                 self._send(graph)
                 graph = []
         if graph:
             self._send(graph)
 
-    def _spread(self, count: int, places: Sequence[set[str]], chosen: set[str]) -> Iterator[set[str]]:
-        """The workers that each of so many tasks may go to, of those that were chosen, or all; ``places``: by GPU.
+    def _choose(self, places: Sequence[set[str]], avoid: frozenset[str], failed: str) -> set[str]:
+        """Return the workers that may have a task; empty if Dask may choose any.
 
-        The scheduler looks for a worker that has little to do, and two such may share a GPU while another is idle. So
-        where there are no more tasks than workers, each goes to the GPU that has the fewest for its workers.
+        A task goes to a worker in ``avoid`` only if no other fits, and to the ``failed`` one only if no third fits.
+        """
+        fit = set[str]().union(*places)
+        best = fit - avoid - {failed} or fit - avoid or fit - {failed} or fit
+        return best if avoid or failed or self._workers.unfit(self._device) else set()
+
+    def _spread(self, count: int, places: Sequence[set[str]], chosen: set[str]) -> Iterator[set[str]]:
+        """Yield the workers that may have each of ``count`` tasks.
+
+        Dask's scheduler prefers workers with little work, and two of them may share a GPU while another GPU is idle. So
+        if there are no more tasks than workers, each task goes to the GPU with the fewest tasks per worker.
+
+        Args:
+            count: Number of tasks.
+            places: Workers by GPU.
+            chosen: Workers that may have the tasks; empty: all.
         """
         if chosen:
             places = [place & chosen for place in places if place & chosen]
         workers = sum(map(len, places))
-        running = [one for one in list(self._heard.values()) if one.future.status == "pending"]
+        running = [attempt for attempt in list(self._attempts.values()) if attempt.future.status == "pending"]
         if not 1 < len(places) < workers or not 1 < len(running) + count <= workers:
             yield from repeat(chosen, count)
             return
-        has = [set(one.workers[-1:]) or one.among for one in running]
-        tasks = [sum(bool(at) and at <= place for at in has) for place in places]
+        busy = [set(attempt.workers[-1:]) or attempt.allowed for attempt in running]
+        tasks = [sum(bool(at) and at <= place for at in busy) for place in places]
         for _ in range(count):
             at = min(range(len(places)), key=lambda i: tasks[i] / len(places[i]))
             tasks[at] += 1
             yield places[at]
 
-    def _send(self, graph: list[_Sent]) -> None:
-        """As one graph: one by one they would take turns with the scheduler, where that is here for Python's lock."""
-        spans = {sent.key: sent.seen_in for sent in graph}
-        weights = {sent.key: sent.opened.errand.weight for sent in graph}
-        among = {sent.key: sorted(sent.among) for sent in graph}
-        chosen = {"workers": among.get} if any(among.values()) else {}  # else those of the caller, if it has any
+    def _committed(self, result: TaskResult | None) -> dict[str, Future]:
+        """Return the argument for the retained value of another task, unless it is lost."""
+        if result is None or result.retained is None or result.retained.future.status not in ("finished", "pending"):
+            return {}
+        if self._workers.unresponsive & set(result.retained.workers[-1:]):
+            return {}
+        return {"committed": result.retained.future}
+
+    def _submission(
+        self, opened: _OpenTask, allowed: set[str], payload: bytes, committed: dict[str, Future]
+    ) -> _Submission:
+        self._submitted += 1
+        own = self._submitted <= MOST_SPANS
+        name = opened.task.name
+        with span(name) if own else nullcontext():  # within the caller's spans
+            seen_in = dask.get_annotations().get("span")
+        return _Submission(opened, _key(name, own), allowed, seen_in, {"payload": payload} | committed)
+
+    def _send(self, graph: list[_Submission]) -> None:
+        """Submit attempts as one graph: one by one, they would contend with a local scheduler for Python's lock."""
+        spans = {submission.key: submission.span for submission in graph}
+        weights = {submission.key: submission.opened.task.weight for submission in graph}
+        allowed = {submission.key: sorted(submission.allowed) for submission in graph}
+        # Without a choice, an annotation of the caller stays in force.
+        chosen = {"workers": allowed.get} if any(allowed.values()) else {}
         with (
-            dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}),  # all of it is needed there
-            # The scheduler calls these, without our package.
+            dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}),  # messages have to be sent
+            # The scheduler calls these functions, and it may not have graphprover.
             dask.annotate(span=spans.get, priority=weights.get, **chosen),
         ):
             futures = self._client.map(
                 eval,
-                [_TASK.format(sent.opened.errand.task) for sent in graph],
-                [{"given": sent.given} for sent in graph],
+                [_CALL.format(submission.opened.task.function) for submission in graph],
+                [{"arguments": submission.arguments} for submission in graph],
                 key=list(spans),
-                resources=self._needed,
+                resources=self._resources,
                 pure=False,
             )
-        for sent, future in zip(graph, futures, strict=True):
-            held = sent.opened.errand.held
-            takes = held.kept if held and "held" in sent.given else None
-            sent.opened.tries.append(Try(future, sent.among, takes))
-            self._heard[str(future.key)] = sent.opened.tries[-1]
-
-    def _at_hand(self, held: Outcome | None) -> dict[str, Future]:
-        """What a task takes of another's worker, where it is not lost with that."""
-        if held is None or held.kept is None or held.kept.future.status not in ("finished", "pending"):
-            return {}
-        return {} if self._members.silent & set(held.kept.workers[-1:]) else {"held": held.kept.future}
+        for submission, future in zip(graph, futures, strict=True):
+            attempt = Attempt(future, submission.allowed, submission.depends_on)
+            submission.opened.attempts.append(attempt)
+            self._attempts[str(future.key)] = attempt
 
     def _wait(self) -> None:
-        """Until one ends, for a look's time at most; raises ClusterError where the scheduler is gone."""
-        futures = [one.future for opened in self._open for one in opened.tries]
+        """Wait until an attempt ends, for POLL_SECONDS at most; raise ClusterError if the scheduler has ended."""
+        futures = [attempt.future for opened in self._open for attempt in opened.attempts]
         try:
             with suppress(TimeoutError):
                 if futures:
-                    wait(futures, timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED")
+                    wait(futures, timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
         except (CancelledError, OSError) as error:
-            self._gone(error)
+            self._check_scheduler(error)
 
-    def _gone(self, error: BaseException) -> None:
-        """Raise ClusterError if the scheduler is gone."""
-        self._members.gone(error, ", ".join(f"prove-{opened.errand.name}" for opened in self._open))
+    def _check_scheduler(self, error: BaseException) -> None:
+        """Raise ClusterError if the scheduler has ended."""
+        self._workers.check_scheduler(error, ", ".join(f"prove-{opened.task.name}" for opened in self._open))
 
-    def _tell_begun(self, opened: _Open) -> None:
-        if opened.errand.held and (kept := opened.errand.held.kept):
-            for worker in kept.workers[max(kept.told, 1) :]:
-                self._log(opened.errand.held.errand, f"lost its worker; {worker} begins it again")
-            kept.told = max(kept.told, len(kept.workers))
-        for one in opened.tries:
-            for worker in one.workers[one.told :]:
-                if one.told:
-                    self._log(opened.errand, f"lost its worker; {worker} begins it again")
-                one.told += 1
+    def _report_starts(self, opened: _OpenTask) -> None:
+        """Report which workers have started the task, or the one that it depends on, since the last call."""
+        dependency = opened.task.depends_on
+        if dependency and (retained := dependency.retained):
+            for worker in retained.workers[max(retained.reported, 1) :]:
+                self._warn(dependency.task, f"lost its worker; reassigned to {worker}")
+            retained.reported = max(retained.reported, len(retained.workers))
+        for attempt in opened.attempts:
+            for worker in attempt.workers[attempt.reported :]:
+                if attempt.reported:
+                    self._warn(opened.task, f"lost its worker; reassigned to {worker}")
+                attempt.reported += 1
                 opened.workers.append(worker)
-                self._begun(opened.errand, worker)
+                self._begun(opened.task, worker)
 
-    def _settle(self, opened: _Open) -> None:
-        """See what has become of its tries."""
-        found = [(one, one.future.status) for one in opened.tries]
-        self._tell_begun(opened)  # which comes before the end
-        for one, status in found:
-            if opened.outcome or status == "pending":
+    def _settle(self, opened: _OpenTask) -> None:
+        """Handle attempts that are no longer pending."""
+        found = [(attempt, attempt.future.status) for attempt in opened.attempts]
+        self._report_starts(opened)  # before the result
+        for attempt, status in found:
+            if opened.result or status == "pending":
                 continue
             if status == "finished":
-                self._take(opened, one)
+                self._fetch(opened, attempt)
             elif status == "error":
-                self._failed(opened, one, one.future.exception())
-            else:  # cancelled, by another client or because the scheduler forgot us
-                self._gone(CancelledError(opened.errand.name))
-                self._again(opened, one, CANCELLED)
+                self._handle_error(opened, attempt, attempt.future.exception())
+            else:  # cancelled by another client, or forgotten by the scheduler
+                self._check_scheduler(CancelledError(opened.task.name))
+                self._retry(opened, attempt, Reason.CANCELLED)
 
-    def _take(self, opened: _Open, one: Try) -> None:
+    def _fetch(self, opened: _OpenTask, attempt: Attempt) -> None:
+        """End the task with the value of an attempt."""
         try:
-            value = self._value(one)
+            value = self._value(attempt)
         except Exception as error:
-            self._gone(error)
-            if one.future.status == "finished":  # else its worker died with it, and what comes of it now is seen later
-                self._again(opened, one, UNREAD, "".join(one.workers[-1:]), error)
+            self._check_scheduler(error)
+            if attempt.future.status == "finished":  # otherwise its worker has just died; handled by a later call
+                self._retry(opened, attempt, Reason.UNREAD, "".join(attempt.workers[-1:]), error)
         else:
-            stays = opened.errand.stays
-            opened.end(value, None, one if stays else None, "" if opened.workers else self._holder(one))
-            if stays:
-                opened.tries.remove(one)
+            retain = opened.task.retain
+            opened.end(value, None, attempt if retain else None, "" if opened.workers else self._holder(attempt))
+            if retain:
+                opened.attempts.remove(attempt)
 
-    def _value(self, one: Try) -> Any:
-        """What it gave: from its worker, where that is asked directly, else by way of the scheduler, which knows."""
-        client, key = self._client, one.future.key
-        if client.direct_to_workers and one.workers:
-            where = {key: one.workers[-1:]}
+    def _value(self, attempt: Attempt) -> Any:
+        """Return the value of an attempt: from its worker if direct connections are on, else from the scheduler."""
+        client, key = self._client, attempt.future.key
+        if client.direct_to_workers and attempt.workers:
+            where = {key: attempt.workers[-1:]}
             found, *_ = client.sync(gather_from_workers, where, client.rpc, callback_timeout=ANSWER_SECONDS)
             if key in found:
                 return found[key]
-        return one.future.result(timeout=ANSWER_SECONDS)
+        return attempt.future.result(timeout=ANSWER_SECONDS)
 
-    def _holder(self, one: Try) -> str:
-        """Return the address of the worker that holds a result; empty if it has left.
+    def _holder(self, attempt: Attempt) -> str:
+        """Return the address of the worker that holds a value; empty if it has left.
 
         The event in which a worker names itself may come after its result.
         """
         with suppress(OSError, CancelledError):
-            return next(iter(self._client.who_has([one.future])[one.future.key]), "")
+            return next(iter(self._client.who_has([attempt.future])[attempt.future.key]), "")
         return ""
 
-    def _failed(self, opened: _Open, one: Try, error: Exception) -> None:
+    def _handle_error(self, opened: _OpenTask, attempt: Attempt, error: Exception) -> None:
+        """Retry the task after its first error, unless the task is at fault; otherwise end it with the error."""
         if isinstance(error, KilledWorker):
-            deaths = len(opened.workers)
-            if deaths > error.allowed_failures:
-                line = f"prove-{opened.errand.name}: the workers that tried it died; their logs say of what ({error})"
+            if len(opened.workers) > error.allowed_failures:
+                line = f"prove-{opened.task.name}: all workers that started it died; see their logs ({error})"
                 opened.end(None, ClusterError(line))
-            else:  # others' deaths, while it waited
-                self._again(opened, one, DEATHS, error=error)
+            else:  # it was queued there, and other tasks killed them
+                self._retry(opened, attempt, Reason.DEATHS, error=error)
             return
-        avoid = one.workers[-1] if one.workers else ""
-        error = raised(error, avoid)
+        worker = attempt.workers[-1] if attempt.workers else ""
+        error = unwrap_exception(error, worker)
         if opened.failures or _is_own_fault(error):
             opened.end(None, error)
         else:
             opened.failures += 1
-            self._replace(opened, one, f"failed ({type(error).__name__}: {error})", avoid)
+            self._replace(opened, attempt, f"failed ({type(error).__name__}: {error})", worker)
 
-    def _again(self, opened: _Open, one: Try, reason: str, avoid: str = "", error: BaseException | None = None) -> None:
-        """Submit once more, in place of one try, unless that was done too often for this reason."""
-        if self._may_again(opened, one, reason, error):
-            self._replace(opened, one, reason, avoid)
+    def _retry(
+        self,
+        opened: _OpenTask,
+        attempt: Attempt,
+        reason: Reason,
+        failed: str = "",
+        error: BaseException | None = None,
+    ) -> None:
+        """Replace an attempt, unless the limit of the reason is reached."""
+        if self._count(opened, attempt, reason, error):
+            self._replace(opened, attempt, reason.text, failed)
 
-    def _may_again(self, opened: _Open, one: Try, reason: str, error: BaseException | None = None) -> bool:
-        """Count a reason to submit once more; end the errand with a ClusterError if there were too many."""
-        opened.again[reason] += 1
-        if opened.again[reason] <= MOST_AGAIN[reason]:
+    def _count(self, opened: _OpenTask, attempt: Attempt, reason: Reason, error: BaseException | None = None) -> bool:
+        """Count a retry; beyond the limit, end the task with a ClusterError and return False."""
+        opened.retries[reason] += 1
+        if opened.retries[reason] <= reason.limit:
             return True
-        by = f", by {one.workers[-1]}" if one.workers else ""
+        by = f"; last worker: {attempt.workers[-1]}" if attempt.workers else ""
         cause = f": {type(error).__name__}: {error}" if error else ""
-        line = f"prove-{opened.errand.name}: {reason}, {opened.again[reason]} times{by}{cause}"
+        line = f"prove-{opened.task.name}: {reason.text}, {opened.retries[reason]} times{by}{cause}"
         opened.end(None, ClusterError(line))
         return False
 
-    def _replace(self, opened: _Open, one: Try, why: str, avoid: str) -> None:
-        self._log(opened.errand, f"{why}; it is submitted again")
-        opened.tries.remove(one)
-        self._release(one)
-        self._submit([opened], avoid)
+    def _replace(self, opened: _OpenTask, attempt: Attempt, reason: str, failed: str) -> None:
+        """Release an attempt and submit another."""
+        self._warn(opened.task, f"{reason}; it is retried")
+        opened.attempts.remove(attempt)
+        self._release(attempt)
+        self._submit([opened], failed)
 
-    def _look(self) -> None:
-        """See who is there and which worker has what, and help what has been lost.
-
-        A task that is nowhere is submitted again: when all that could have it had gone and others have come, the
-        scheduler looks at their resources when they come, and they have ours only after that.
-        """
-        members = self._members
+    def _poll(self) -> None:
+        """Update the workers and the locations of pending attempts, and help tasks that are lost."""
+        workers = self._workers
         try:
-            members.look()
+            workers.refresh()
             where = {key: address for address, keys in self._client.processing().items() for key in keys}
         except OSError as error:
-            self._gone(error)
+            self._check_scheduler(error)
             return
-        members.warn(self._device)
-        silent, fit = members.silent, members.fit(self._device)
-        self._present(bool(fit))
-        for held in list(self._held):
-            if where.get(held.future.key) not in silent:
-                self._held.remove(held)
-                held.future.release()
-        for opened in [opened for opened in self._open if not opened.outcome]:
-            waiting = [one for one in opened.tries if one.future.status == "pending"]
-            for one in waiting:
-                address = self._place(one, where)
-                one.stopped = address if address in silent else ""
-                one.nowhere = one.nowhere + 1 if fit - members.paused and not address else 0
-                if one.nowhere == 2 and one.future.status == "pending":  # once it may be on its way
-                    self._again(opened, one, NOWHERE)
-            if fit and waiting and all(one.stopped for one in opened.tries) and not opened.outcome:
-                since = f"{float(setting(SILENCE)):g} s"
-                if self._may_again(opened, waiting[-1], SILENT):
-                    self._log(opened.errand, f"nothing from {waiting[-1].stopped} for {since}; it is given to another")
-                    self._submit([opened])
+        workers.warn(self._device)
+        fit = workers.fit(self._device)
+        self._check_absence(bool(fit))
+        self._release_abandoned(where)
+        for opened in [opened for opened in self._open if not opened.result]:
+            self._locate(opened, where, fit)
 
-    def _place(self, one: Try, where: Mapping[Any, str]) -> str:
-        """The worker that a task waits for: who has it, or what it takes; empty if it is nowhere."""
-        address = where.get(one.future.key, "")
-        if one.takes is None or one.workers:
+    def _locate(self, opened: _OpenTask, where: Mapping[Any, str], fit: set[str]) -> None:
+        """Update the locations of the attempts of a task, and submit a new attempt if they are lost.
+
+        A task can be on no worker for ever: if all workers leave and new ones join, the scheduler checks the resources
+        of a new worker as it joins, and graphprover's resources are added only after that.
+        """
+        pending = [attempt for attempt in opened.attempts if attempt.future.status == "pending"]
+        fits = bool(fit - self._workers.paused)
+        for attempt in pending:
+            worker = self._worker_of(attempt, where)
+            attempt.locate(worker, responds=worker not in self._workers.unresponsive, fits=fits)
+            if attempt.location is Location.LOST and attempt.future.status == "pending":
+                self._retry(opened, attempt, Reason.UNPLACED)
+        if fit and pending and opened.is_stuck and not opened.result:
+            self._submit_beside(opened, pending[-1])
+
+    def _submit_beside(self, opened: _OpenTask, attempt: Attempt) -> None:
+        """Submit another attempt beside those on unresponsive workers."""
+        if self._count(opened, attempt, Reason.UNRESPONSIVE):
+            seconds = float(setting(SILENCE))
+            self._warn(opened.task, f"no response from {attempt.worker} for {seconds:g} s; reassigned")
+            self._submit([opened])
+
+    def _worker_of(self, attempt: Attempt, where: Mapping[Any, str]) -> str:
+        """Return the worker that an attempt waits for: its own, or its dependency's; empty if there is none."""
+        address = where.get(attempt.future.key, "")
+        if attempt.depends_on is None or attempt.workers:
             return address
-        holder = "".join(one.takes.workers[-1:])
-        if holder in self._members.silent:
+        holder = "".join(attempt.depends_on.workers[-1:])
+        if holder in self._workers.unresponsive:
             return holder
-        return address or where.get(one.takes.future.key, "")  # what it takes is lost, and made first
+        return address or where.get(attempt.depends_on.future.key, "")  # a lost dependency is recomputed first
 
     def _release_ended(self) -> None:
-        for one in (one for opened in self._ended for one in opened.tries):
-            self._release(one)
+        for attempt in (attempt for opened in self._ended for attempt in opened.attempts):
+            self._release(attempt)
         self._ended = []
 
-    def _release(self, one: Try) -> None:
-        """What nobody wants any more the scheduler takes back; a proof that runs ends first."""
-        self._heard.pop(str(one.future.key), None)
-        if one.stopped and one.future.status == "pending":
-            self._held.append(one)
-        else:
-            one.future.release()
+    def _release_abandoned(self, where: Mapping[Any, str]) -> None:
+        for attempt in list(self._abandoned):
+            if where.get(attempt.future.key) not in self._workers.unresponsive:
+                self._abandoned.remove(attempt)
+                attempt.future.release()
 
-    def _log(self, errand: Errand, line: str) -> None:
-        _log.warning("graphprover: prove-%s: %s", errand.name, line)
-        with suppress(OSError):  # whether the scheduler is gone others will see
-            self._client.log_event(EVENTS, {"job": errand.name, "line": line})
+    def _release(self, attempt: Attempt) -> None:
+        """Release an attempt: the scheduler forgets it, and a proof that runs is finished first."""
+        self._attempts.pop(str(attempt.future.key), None)
+        if attempt.location is Location.UNRESPONSIVE and attempt.future.status == "pending":
+            self._abandoned.append(attempt)
+        else:
+            attempt.future.release()
+
+    def _warn(self, task: ProvingTask, line: str) -> None:
+        _log.warning("graphprover: prove-%s: %s", task.name, line)
+        with suppress(OSError):  # other calls notice a scheduler that has ended
+            self._client.log_event(EVENTS, {"job": task.name, "line": line})
 
 
 def _key(name: str, own: bool) -> tuple[str, ...]:
-    """The key of an errand's task, whose first part is its group: its own, which a span needs, or that of others.
+    """Return the key of an attempt.
 
-    What follows the first word must not be letters alone, or Dask would take it for another kind of task.
+    Dask groups tasks by the first part of their key. A span needs a group of its own (``own``).
     """
+    # After "prove-", letters alone would be another kind of task to Dask.
     token = uuid.uuid4().hex[:8]
     return (f"prove-{token}-{name}",) if own else ("prove", name, token)
 
 
 def _is_own_fault(error: Exception) -> bool:
-    """Whether an errand would fail so anywhere."""
+    """Return whether a task would fail with this error on any worker."""
     from graphprover.jobs.programs import ProgramError
 
     own = ValueError | ProgramError | GuestFault | OtherExitCode | ModuleNotFoundError | TooLarge
-    # Of a shard that is another than what has committed, the client finds the worker at fault.
+    # After OtherShard, the client finds the worker at fault.
     return isinstance(error, own | OtherShard)

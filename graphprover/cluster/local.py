@@ -1,6 +1,6 @@
-"""A cluster of processes on this host, which lasts as long as it is needed: for CPUs, or several for each GPU.
+"""A temporary cluster of processes on this host, for CPUs or with several processes for each GPU.
 
-dask-cuda's LocalCUDACluster starts one process for each GPU only, but a proof keeps a GPU busy for part of its time.
+dask-cuda's LocalCUDACluster starts only one process for each GPU, but a proof keeps a GPU busy for part of its time.
 """
 
 import asyncio
@@ -26,42 +26,49 @@ from distributed.utils import silence_logging_cmgr
 from graphprover.cluster import ClusterError
 from graphprover.cluster.mps import serving
 from graphprover.cluster.ports import SchedulerWithoutHttp, WorkerWithoutHttp
-from graphprover.cluster.workers import prompt
+from graphprover.cluster.workers import without_delay
 from graphprover.device.choose import gpus, memory_of, missing
 from graphprover.device.host_processor import available_threads
 from graphprover.graphs.executor_names import CUDA, PROCESSES, THREADS
 from graphprover.runtime.settings import DASHBOARD, MPS, POOL, SILENCE, WORKERS, bytes_of, setting
 
 MOST_PROCESSES = 8  # by default
-MOST_PER_GPU, MOST_BY_MPS = 8, 16  # by default: more gain little
-CONTEXT_BYTES = 600 << 20  # that a process takes of a GPU before it has any array, on an H200
-PATIENCE_SECONDS = 5.0  # after which the wait for processes is told
-START_SECONDS = 900.0  # after which the wait ends: kernels of a slow computer compile for some minutes
+MOST_PER_GPU, MOST_BY_MPS = 8, 16  # by default; more processes gain little
+CONTEXT_BYTES = 600 << 20  # GPU memory of a process without arrays, on an H200
+PATIENCE_SECONDS = 5.0  # after which a wait for processes is logged
+START_SECONDS = 900.0  # timeout of the start; slow computers compile kernels for minutes
 
 _HOST = "127.0.0.1"
-_GUARD = 'Its processes import your script, which must start them under if __name__ == "__main__": only'
-# Of Dask's configuration. What runs many times a second takes Python's lock: from the proving thread of a worker,
-# together 4 % of a small proof, and from the client's threads here.
+_GUARD = 'Its processes import your script, which must start them only under if __name__ == "__main__":'
+# Dask's configuration. Callbacks that run many times a second take Python's lock: they cost 4 % of a small proof on a
+# worker, and time of the client's threads in this process.
 _SERVERS = {"distributed.admin.tick.interval": "500ms"}
 _WORKERS = {"distributed.worker.profile.enabled": False}
-_NANNIES = {"distributed.admin.system-monitor.interval": "1h"}  # of this process, which the scheduler's own looks at
-# Of Python's tracker of semaphores, which gives back those of a command that Ctrl-C ends, and would say so.
-_UNTOLD = "ignore:resource_tracker:UserWarning"
-_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
+_NANNIES = {"distributed.admin.system-monitor.interval": "1h"}  # the scheduler's own monitor covers this process
+# Python's tracker frees the semaphores of a command that Ctrl-C ends, and would warn of them.
+_NO_WARNING = "ignore:resource_tracker:UserWarning"
+_log = logging.getLogger(__name__)  # warnings go to stderr by default
 
 
 @contextmanager
 def started(kind: str, workers: int | None = None, tasks: int | None = None) -> Iterator[Client]:
-    """A client of so many processes, in all for ``"processes"``, of each visible GPU for ``"cuda"``.
+    """Start processes, and yield their client. All processes end with the context.
 
-    Without a number the setting ``graphprover.workers`` is taken, or what the cores suffice for, and then no more
-    than ``tasks``, if so many will be asked for at once. All processes end when the context does, however that is.
-    Where ``graphprover.dashboard`` is set, a line says where the dashboard is. Where ``graphprover.mps`` is,
-    processes for GPUs use NVIDIA's Multi-Process Service (`mps`). No other user can connect: the processes listen
-    on this host alone, under TLS, and only they have the key. Raises ClusterError where there is no GPU, or a
-    process or that service does not start, or processes do not answer within START_SECONDS.
+    No other user can connect: the processes listen on 127.0.0.1 under TLS, and only they have the key. If
+    ``graphprover.dashboard`` is set, the address of the dashboard is logged. If ``graphprover.mps`` is set, processes
+    for GPUs use NVIDIA's Multi-Process Service (`mps`).
+
+    Args:
+        kind: ``"processes"`` for CPUs or ``"cuda"`` for GPUs.
+        workers: Number of processes, for ``"cuda"`` per visible GPU. Default: the setting ``graphprover.workers``, or
+            a number chosen by cores and GPU memory, then no more than ``tasks``.
+        tasks: How many tasks there will be at the same time.
+
+    Raises:
+        ClusterError: If there is no GPU, a process or the service does not start, or processes do not answer within
+            START_SECONDS.
     """
-    if getattr(current_process(), "_inheriting", False):  # this process is one that is being started
+    if getattr(current_process(), "_inheriting", False):  # this process is being started itself
         raise ClusterError(f"executor {kind}: {_GUARD}")
     _check_semaphores(kind)
     number = workers or setting(WORKERS)
@@ -71,8 +78,8 @@ def started(kind: str, workers: int | None = None, tasks: int | None = None) -> 
         cluster = _Processes([each | {"env": each["env"] | service} for each in options])
         try:
             address = cluster.address(kind)
-            # Proofs come from the workers themselves, not by way of the scheduler, which is a thread of this process.
-            with prompt(Client(address, security=cluster.security, direct_to_workers=True)) as client:
+            # Fetch proofs from the workers directly, not through the scheduler, a thread of this process.
+            with without_delay(Client(address, security=cluster.security, direct_to_workers=True)) as client:
                 if setting(DASHBOARD):
                     _log.warning("graphprover: dashboard: %s", client.dashboard_link)
                 yield client
@@ -81,59 +88,64 @@ def started(kind: str, workers: int | None = None, tasks: int | None = None) -> 
 
 
 def _check_semaphores(kind: str) -> None:
-    """Raise ClusterError if there can be no semaphores, which a nanny shares with its process."""
+    """Raise ClusterError if semaphores cannot be created; a nanny shares some with its process."""
     try:
-        get_context("fork").Lock()  # nothing is forked; other contexts start a process that looks after the lock
+        get_context("fork").Lock()  # nothing is forked; other contexts would start a tracker process
     except OSError as error:
         raise ClusterError(
-            f"executor {kind}: no semaphores can be made in /dev/shm, which its processes need ({error.strerror}): "
-            f"mount /dev/shm writable and with free space, or take --executor {THREADS}"
+            f"executor {kind}: no semaphores can be created in /dev/shm, which its processes need ({error.strerror}): "
+            f"mount /dev/shm writable and with free space, or use --executor {THREADS}"
         ) from error
 
 
 def _for_cpus(processes: int | None, tasks: int | None) -> list[dict[str, Any]]:
-    """What each process is started with: the cores divided among them."""
+    """Return the options of each process, with the cores divided among them."""
     cores = available_threads()
     processes = processes or min(cores, MOST_PROCESSES, tasks or cores)
     return [{"nthreads": max(1, cores // processes), "env": {"CUDA_VISIBLE_DEVICES": ""}}] * processes
 
 
 def _for_gpus(each: int | None, tasks: int | None, by_mps: bool) -> list[dict[str, Any]]:
-    """The same for GPUs: a process sees one. Each GPU has one before one has another."""
+    """Return the options of each process for GPUs: each sees one GPU, and GPUs take turns."""
     found = gpus()
     if not found:
-        raise ClusterError(f"executor {CUDA}: {missing(found)}; executor {PROCESSES} takes CPUs")
+        raise ClusterError(f"executor {CUDA}: {missing(found)}; executor {PROCESSES} uses CPUs")
     most = MOST_BY_MPS if by_mps else MOST_PER_GPU
     processes = each or _per_gpu(available_threads(), [memory_of(number) for number in range(found)], most)
-    visible = None if by_mps else os.environ.get("CUDA_VISIBLE_DEVICES")  # the service sees no others
+    visible = None if by_mps else os.environ.get("CUDA_VISIBLE_DEVICES")  # numbers within the service
     names = visible.split(",")[:found] if visible else [str(number) for number in range(found)]
     options = [{"nthreads": 1, "env": {"CUDA_VISIBLE_DEVICES": name}} for _ in range(processes) for name in names]
     return options if each else options[:tasks]
 
 
 def _per_gpu(cores: int, totals: Sequence[int], most: int) -> int:
-    """How many processes to start for each of the GPUs that have so many bytes, at most ``most``.
+    """Return the number of processes for each GPU.
 
-    One for each core, as it waits for its GPU most of the time; and so many that there is room for their contexts
-    beside what proofs may hold.
+    One per core, because a process waits for its GPU most of the time; limited by the GPU memory outside the pool, for
+    the CUDA contexts of the processes.
+
+    Args:
+        cores: Of this process.
+        totals: Memory of each GPU, in bytes.
+        most: Upper limit.
     """
-    beside = min(total - bytes_of(POOL, total) for total in totals)
-    return max(1, min(cores // len(totals), beside // CONTEXT_BYTES, most))
+    outside = min(total - bytes_of(POOL, total) for total in totals)
+    return max(1, min(cores // len(totals), outside // CONTEXT_BYTES, most))
 
 
 class _Nanny(Nanny):
-    """A nanny that ends if its process could not be started."""
+    """A nanny that can be closed after a failed start."""
 
     async def kill(self, timeout: float = 5, reason: str = "nanny-kill") -> None:
-        """Kill the process; do nothing if there is none yet, which Dask asserts, and then waits for ever."""
+        """Kill the process if there is one; without one, Dask would fail an assertion and wait for ever."""
         if self.pid or (self.process and self.process.status not in (Status.init, Status.starting)):
             await super().kill(timeout, reason)
 
 
 class _Processes:
-    """A scheduler in a thread of this process, and nannies that start a process each, and another when it dies.
+    """A scheduler in a thread of this process, and nannies that start one process each, and restart it when it dies.
 
-    The thread takes no Ctrl-C, and so neither do the processes that it starts: the caller's own ends them.
+    The thread and its child processes ignore Ctrl-C: the main thread handles it and ends them.
     """
 
     def __init__(self, options: list[dict[str, Any]]) -> None:
@@ -146,7 +158,11 @@ class _Processes:
         self._thread.start()
 
     def address(self, kind: str) -> str:
-        """The scheduler's, once all processes are warm; raises ClusterError where one does not start."""
+        """Wait until all processes are warm, and return the scheduler's address.
+
+        Raises:
+            ClusterError: If a process does not start.
+        """
         try:
             with suppress(TimeoutError):
                 return self._address.result(PATIENCE_SECONDS)
@@ -163,17 +179,17 @@ class _Processes:
             raise ClusterError(f"executor {kind}: its processes do not start: {first}. {_GUARD}") from error
 
     def end(self) -> None:
-        """End all processes, whatever they do."""
-        with suppress(RuntimeError):  # it has ended by itself
+        """Kill all processes."""
+        with suppress(RuntimeError):  # the loop has ended by itself
             self._loop.call_soon_threadsafe(self._left.set)
         self._thread.join()
 
     def _serve(self) -> None:
         with silence_logging_cmgr(logging.ERROR):
             try:
-                sys.warnoptions.append(_UNTOLD)
-                ensure_running()  # now, since a thread that starts it takes Ctrl-C again
-                sys.warnoptions.remove(_UNTOLD)
+                sys.warnoptions.append(_NO_WARNING)
+                ensure_running()  # before the mask: starting it unblocks Ctrl-C in this thread
+                sys.warnoptions.remove(_NO_WARNING)
                 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
                 self._loop.run_until_complete(self._run())
             except Exception as error:
@@ -185,7 +201,7 @@ class _Processes:
 
     async def _run(self) -> None:
         shown = setting(DASHBOARD)
-        if shown:  # a line says where it is, wherever that was asked to be
+        if shown:  # another port is used and logged
             warnings.filterwarnings("ignore", r"\s*Port \d+ is already in use", module=r"distributed\.node")
         with dask.config.set(_SERVERS):
             serving = (Scheduler if shown else SchedulerWithoutHttp)(
@@ -197,16 +213,16 @@ class _Processes:
             )
         async with serving as scheduler:
             with dask.config.set(_SERVERS | _WORKERS):
-                config = deepcopy(dask.config.config)  # which a nanny would share, and read later
+                config = deepcopy(dask.config.config)  # a copy: a nanny reads it later
             with dask.config.set(_SERVERS | _NANNIES):
                 nannies = [
                     _Nanny(
                         scheduler.address,
                         name=number,
                         preload=["graphprover.cluster.worker"],
-                        memory_limit=0,  # admission counts what proofs take
+                        memory_limit=0,  # admission limits the memory of proofs
                         dashboard=False,
-                        silence_logs=logging.CRITICAL,  # a proof that fails is told here, in a line
+                        silence_logs=logging.CRITICAL,  # the client logs failed proofs
                         host=_HOST,
                         security=self.security,
                         worker_class=Worker if shown else WorkerWithoutHttp,
@@ -220,8 +236,8 @@ class _Processes:
             done, _ = await asyncio.wait({starting, left}, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             try:
                 if not done:
-                    silent = sum(nanny.status != Status.running for nanny in nannies)
-                    raise TimeoutError(f"{silent} of {len(nannies)} did not answer within {START_SECONDS:g} seconds")
+                    waiting = sum(nanny.status != Status.running for nanny in nannies)
+                    raise TimeoutError(f"{waiting} of {len(nannies)} did not answer within {START_SECONDS:g} seconds")
                 if not left.done():
                     await starting
                     self._address.set_result(scheduler.address)
@@ -232,7 +248,7 @@ class _Processes:
 
 
 async def _cancel_others() -> None:
-    """What servers leave behind."""
+    """Cancel the remaining tasks of the event loop."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
@@ -240,7 +256,7 @@ async def _cancel_others() -> None:
 
 
 async def _end(nannies: Sequence[Nanny], starting: "asyncio.Future[Any]") -> None:
-    """Kill the processes of nannies, which start no others then."""
+    """Kill the processes of nannies such that they are not restarted."""
     for nanny in nannies:
         if starting.done():
             nanny.close_gracefully()

@@ -1,6 +1,7 @@
-"""What workers are asked for, as it travels: bytes, which the task unpacks itself.
+"""Messages from the client to workers: bytes that the task unpickles itself.
 
-The scheduler never looks into them, and what a worker cannot import fails the task, not the worker.
+The scheduler does not unpickle them. If a worker cannot import a class in a message, the task fails, and the worker
+goes on.
 """
 
 import pickle
@@ -12,32 +13,40 @@ from graphprover.graphs.task_keys import ShardNumber
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
-    """A proof that is to be made by one worker, or several, one after another."""
+class ProofRequest:
+    """A request for a proof by one worker, or for several, one after another."""
 
-    subject: Any  # a job, or a list of them; or the statement, prepared
+    subject: Any  # a job, a list of jobs, or a prepared statement
     device: Device | str
-    observe: bool  # what is seen of it is to come back
-    verified: bool = True  # by the worker, as nobody else does
+    observe: bool  # whether to return an observation with the proof
+    verify: bool = True  # whether the worker verifies the proof
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """A shard that is to be made."""
+class ShardRequest:
+    """A request for one shard of a proof."""
 
-    subject: Any  # the shard, prepared; or the job whose run is cut into shards
+    subject: Any  # the prepared shard, or the job whose run is cut into shards
     number: ShardNumber
     token: str  # of the proof
     device: Device | str
-    waiting: int  # how many shards of the proof each process may have to hold at once, with this one
-    observe: bool = False  # what is seen of it is to come back
+    shards_per_worker: int  # how many shards of the proof one process may have to hold at the same time
+    observe: bool = False  # whether to return an observation with the shard
 
 
-def packed(*asked: Any) -> bytes:
-    """What a task takes; raises FileError for the input of a job that is missing."""
-    return pickle.dumps(asked, protocol=pickle.HIGHEST_PROTOCOL)
+def pack(*arguments: Any) -> bytes:
+    """Return the argument of a task: a pickle.
+
+    Raises:
+        FileError: If the input file of a job is missing.
+    """
+    return pickle.dumps(arguments, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def unpacked(payload: bytes) -> tuple[Any, ...]:
-    """What a task was asked; raises ImportError, among others, for what cannot be imported here."""
+def unpack(payload: bytes) -> tuple[Any, ...]:
+    """Return the arguments of `pack`.
+
+    Raises:
+        ImportError: If a class cannot be imported here; other exceptions if unpickling fails otherwise.
+    """
     return pickle.loads(payload)

@@ -1,7 +1,6 @@
-"""What a worker tells of its proofs: to Dask's dashboard seconds by activity, figures and warnings; to Prometheus the
-same figures.
+"""A worker's metrics: seconds by activity, figures and warnings for Dask's dashboard, and figures for Prometheus.
 
-The figures travel with a worker's heartbeats, and the warnings as events, wherever the worker was started.
+Figures are sent with the worker's heartbeats, and warnings as events.
 """
 
 import logging
@@ -16,7 +15,7 @@ from typing import Any, TypeVar
 from distributed import Worker
 from distributed.metrics import context_meter
 
-from graphprover.cluster.shard_worker import Finished, Held
+from graphprover.cluster.shard_worker import CommittedShard, FinishedShard
 from graphprover.cluster.tasks import EVENTS
 from graphprover.device import Device
 from graphprover.device.choose import device_for
@@ -31,139 +30,139 @@ from graphprover.telemetry.activities import EXECUTE, HOST, VERIFY, WAITING, act
 from graphprover.telemetry.subscribe import observed
 from graphprover.vm.statement.guest import Guest, claim_in
 
-P = TypeVar("P", Held, Finished)
+P = TypeVar("P", CommittedShard, FinishedShard)
 
 STAGES = {"prepare": EXECUTE, "wait": WAITING, "verify": VERIFY}  # of `Made.seconds`
-COUNTED = {"proofs": "Proofs made.", "cycles": "Cycles of guests proved.", "cells": "Cells that proofs commit to."}
-UPLOAD, DOWNLOAD = "upload", "download"  # bytes over a GPU's bus, beside the seconds
-LOOK_AGAIN_SECONDS = 3.0  # after which another proof of the same shape is timed
-MOST_SHAPES = 64  # of which times are kept
+COUNTERS = {"proofs": "Proofs made.", "cycles": "Cycles of guests proved.", "cells": "Cells that proofs commit to."}
+UPLOAD, DOWNLOAD = "upload", "download"  # names of bytes over a GPU's bus
+SAMPLE_SECONDS = 3.0  # after which another proof of the same shape is timed
+MOST_SHAPES = 64  # with cached times
 
-# By their names among Dask's metrics of a worker; rates are those of the latest proof.
+# Names among Dask's metrics of a worker. Rates are of the latest proof.
 PROOFS, CYCLES, CELLS, MEMORY, POOL = "proofs", "cycles/s", "cells/s", "device memory", "pool"
 
 
-_log = logging.getLogger(__name__.partition(".")[0])  # of all modules
+_log = logging.getLogger(__name__.partition(".")[0])  # the logger of the package
 
 
 @dataclass(frozen=True)
-class _Inside:
-    """What the tasks of a proof took."""
+class _Times:
+    """Times of the tasks of one proof."""
 
-    looked: float  # when, of time.monotonic
-    prove: float  # seconds of all, and between them
+    measured: float  # time, by time.monotonic
+    prove: float  # seconds of all tasks, and between them
     seconds: Mapping[str, float]  # by activity
-    moved: Mapping[str, int]  # bytes, by direction
+    moved: Mapping[str, int]  # bytes by direction
 
-    def of(self, prove: float) -> "_Inside":
-        """The same of a proof of the same shape that took so many seconds."""
+    def scaled(self, prove: float) -> "_Times":
+        """Return estimated times of a proof of the same shape that took ``prove`` seconds."""
         return replace(self, prove=prove, seconds={name: s * prove / self.prove for name, s in self.seconds.items()})
 
 
-class Look:
-    """At what the tasks of one proof take.
+class TimingSample:
+    """The times of the tasks of one proof, measured or estimated.
 
-    Not of each proof, as that takes a tenth of a small one: what one took stands for others of its shape for a while.
+    Timing costs 10 % of a small proof. So of each shape one proof is timed every SAMPLE_SECONDS, and the times of
+    others are estimated by it.
     """
 
-    def __init__(self, seen: dict[Layout, _Inside]) -> None:
-        self._seen = seen  # of proofs before
-        self._layout: Layout | None = None  # where the proof is whole
+    def __init__(self, samples: dict[Layout, _Times]) -> None:
+        self._samples = samples  # of earlier proofs
+        self._layout: Layout | None = None  # None for a shard
 
     def wanted(self, layout: Layout) -> bool:
-        """Whether the proof, which begins, is to be timed."""
+        """Return whether to time the proof that starts."""
         self._layout = layout
-        return layout not in self._seen or time.monotonic() > self._seen[layout].looked + LOOK_AGAIN_SECONDS
+        return layout not in self._samples or time.monotonic() > self._samples[layout].measured + SAMPLE_SECONDS
 
-    def inside(self, prove: float, tasks: Sequence[TaskTime]) -> _Inside:
-        """Of the proof, which has taken so many seconds; ``tasks``: where it was timed."""
+    def times(self, prove: float, tasks: Sequence[TaskTime]) -> _Times:
+        """Return the times of a proof that took ``prove`` seconds; ``tasks``: empty if it was not timed."""
         if self._layout and not tasks:
-            return self._seen[self._layout].of(prove)
+            return self._samples[self._layout].scaled(prove)
         seconds = shares((activity(task.round), task.start, task.end) for task in tasks)
         moved = {UPLOAD: sum(task.uploaded for task in tasks), DOWNLOAD: sum(task.downloaded for task in tasks)}
-        found = _Inside(time.monotonic(), prove, seconds, moved)
+        found = _Times(time.monotonic(), prove, seconds, moved)
         if self._layout:
-            if len(self._seen) >= MOST_SHAPES:
-                self._seen.clear()
-            self._seen[self._layout] = found
+            if len(self._samples) >= MOST_SHAPES:
+                self._samples.clear()
+            self._samples[self._layout] = found
         return found
 
 
-class Meters:
-    """What this process has proved, and on what device; it makes one proof at a time."""
+class Metrics:
+    """The metrics of this process, which makes one proof at a time."""
 
     def __init__(self) -> None:
         self.device: Device | None = None
         self.totals: Counter[str] = Counter()  # proofs, cycles, cells
         self.seconds: Counter[str] = Counter()  # by activity
-        self.rates: Counter[str] = Counter()  # of the latest proof: cycles and cells in a second
-        self.seen: dict[Layout, _Inside] = {}  # the latest proof that was timed, by its shape
+        self.rates: Counter[str] = Counter()  # of the latest proof: cycles and cells per second
+        self.samples: dict[Layout, _Times] = {}  # by shape: the latest timed proof
 
     def use(self, device: Device | str) -> Device:
-        """The device that the next proof is made by."""
+        """Set the device of the next proof, and return it."""
         self.device = device_for(device) if isinstance(device, str) else device
         return self.device
 
     def add(self, seconds: dict[str, float], cycles: int, cells: int) -> None:
-        """Another proof."""
+        """Count a proof; ``seconds``: by activity."""
         took = sum(seconds.values()) - seconds.get(WAITING, 0)
         self.totals.update(proofs=1, cycles=cycles, cells=cells)
         self.seconds.update(seconds)
         self.rates = Counter(cycles=int(cycles / took), cells=int(cells / took))
 
     def memory(self) -> int:
-        """Bytes that are held of the device's memory; on a CPU all that the process has."""
+        """Return the bytes of the device's memory in use; on a CPU, the memory of the process."""
         return self.device.memory.held() if self.device else resident()
 
     def pool(self) -> int:
-        """Bytes that the process keeps of a GPU, in use or not."""
+        """Return the bytes of the process's pool on a GPU, in use or not."""
         return self.device.memory.reserved() if self.device else 0
 
 
-METERS = Meters()
-SHOWN: dict[str, Callable[[], int]] = {
-    PROOFS: lambda: METERS.totals["proofs"],
-    CYCLES: lambda: METERS.rates["cycles"],
-    CELLS: lambda: METERS.rates["cells"],
-    MEMORY: METERS.memory,
-    POOL: METERS.pool,
+METRICS = Metrics()
+FIGURES: dict[str, Callable[[], int]] = {
+    PROOFS: lambda: METRICS.totals["proofs"],
+    CYCLES: lambda: METRICS.rates["cycles"],
+    CELLS: lambda: METRICS.rates["cells"],
+    MEMORY: METRICS.memory,
+    POOL: METRICS.pool,
 }
 
 
-def metered(
+def measured_proof(
     subject: Job | Prepared | PreparedShards, device: Device | str, observe: bool = False, verified: bool = True
 ) -> Made:
-    """`graphprover.jobs.jobs.made` in a task of Dask's, which hears how many seconds it has taken with what.
+    """Run `graphprover.jobs.jobs.made` in a task, and report its seconds by activity to Dask.
 
-    What is left of the task's time is Dask's own, such as unpickling, and it says so itself. ``observe``: what was seen
-    is to come with the proof.
+    Dask reports the rest of the task's time itself, such as unpickling. ``observe``: whether to add an observation.
     """
-    METERS.use(device)
-    look = Look(METERS.seen)
-    with timed(look.wanted) as tasks, observed() if observe else nullcontext():
+    METRICS.use(device)
+    sample = TimingSample(METRICS.samples)
+    with timed(sample.wanted) as tasks, observed() if observe else nullcontext():
         result = made(subject, THREADS, device, verified)
-    seconds = _told(result.seconds, tasks, look)
+    seconds = _report_seconds(result.seconds, tasks, sample)
     if not result.kept:
-        METERS.add(seconds, _cycles(subject, result), result.cells)
+        METRICS.add(seconds, _cycles(subject, result), result.cells)
     return result
 
 
-def metered_shard(make: Callable[[Device], P], device: Device | str, observe: bool) -> P:
-    """What ``make`` makes of a shard by the device, in a task of Dask's; no proof is counted. ``observe``: as above."""
-    own = METERS.use(device)
+def measured_shard(make: Callable[[Device], P], device: Device | str, observe: bool) -> P:
+    """Run ``make`` for a shard in a task, and report its seconds by activity to Dask; no proof is counted."""
+    own = METRICS.use(device)
     with timed() as tasks, observed() if observe else nullcontext():
         result = make(own)
-    METERS.seconds.update(_told(result.seconds, tasks, Look(METERS.seen)))
+    METRICS.seconds.update(_report_seconds(result.seconds, tasks, TimingSample(METRICS.samples)))
     return result
 
 
-def _told(stages: Mapping[str, float], tasks: Sequence[TaskTime], look: Look) -> dict[str, float]:
-    """Seconds by activity, which Dask hears."""
+def _report_seconds(stages: Mapping[str, float], tasks: Sequence[TaskTime], sample: TimingSample) -> dict[str, float]:
+    """Report the seconds by activity to Dask, and return them."""
     seconds = {STAGES[stage]: taken for stage, taken in stages.items() if stage in STAGES}
     if "prove" in stages:
-        inside = look.inside(stages["prove"], tasks)
-        seconds |= {**inside.seconds, HOST: max(stages["prove"] - sum(inside.seconds.values()), 0.0)}
-        for name, total in inside.moved.items():
+        times = sample.times(stages["prove"], tasks)
+        seconds |= {**times.seconds, HOST: max(stages["prove"] - sum(times.seconds.values()), 0.0)}
+        for name, total in times.moved.items():
             if total:
                 context_meter.digest_metric(name, total, "bytes")
     for name, taken in seconds.items():
@@ -172,20 +171,20 @@ def _told(stages: Mapping[str, float], tasks: Sequence[TaskTime], look: Look) ->
 
 
 def install(worker: Worker) -> None:
-    """Have a worker tell of its proofs; a second time it does nothing."""
-    if not SHOWN.keys() <= worker.metrics.keys():
-        worker.metrics |= {name: partial(_shown, figure) for name, figure in SHOWN.items()}
-        _warnings.worker = worker
-        _log.addHandler(_warnings)
-        _collect()
+    """Add the metrics to a worker, unless it has them."""
+    if not FIGURES.keys() <= worker.metrics.keys():
+        worker.metrics |= {name: partial(_figure, figure) for name, figure in FIGURES.items()}
+        _events.worker = worker
+        _log.addHandler(_events)
+        _register()
 
 
-def _shown(figure: Callable[[], int], worker: Worker) -> int:
+def _figure(figure: Callable[[], int], worker: Worker) -> int:
     return figure()
 
 
-class _Warnings(logging.Handler):
-    """Sends what this process warns of to the scheduler, for whoever asks for its events."""
+class _EventHandler(logging.Handler):
+    """A handler that sends warnings of this process to the scheduler as events."""
 
     worker: Worker | None = None
 
@@ -194,35 +193,35 @@ class _Warnings(logging.Handler):
             line = record.getMessage()
             self.worker.log_event(EVENTS, {"worker": self.worker.address, "level": record.levelname, "line": line})
         if logging.lastResort and not logging.root.handlers and _log.handlers == [self]:
-            logging.lastResort.handle(record)  # as without this handler
+            logging.lastResort.handle(record)  # the default without this handler
 
 
-_warnings = _Warnings(logging.WARNING)
+_events = _EventHandler(logging.WARNING)
 
 
 class _Prometheus:
-    """What a worker's ``/metrics`` says of its proofs."""
+    """A collector for a worker's ``/metrics``."""
 
     def collect(self) -> Iterator[Any]:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-        for name, what in COUNTED.items():
-            yield CounterMetricFamily(f"graphprover_{name}", what, value=METERS.totals[name])
+        for name, what in COUNTERS.items():
+            yield CounterMetricFamily(f"graphprover_{name}", what, value=METRICS.totals[name])
         spent = CounterMetricFamily("graphprover_seconds", "Time of proofs.", labels=["activity"], unit="seconds")
-        for name, seconds in sorted(METERS.seconds.items()):
+        for name, seconds in sorted(METRICS.seconds.items()):
             spent.add_metric([name], seconds)
         yield spent
         yield GaugeMetricFamily(
-            "graphprover_device_memory", "Held of the device's memory.", value=METERS.memory(), unit="bytes"
+            "graphprover_device_memory", "Memory of the device in use.", value=METRICS.memory(), unit="bytes"
         )
         yield GaugeMetricFamily(
-            "graphprover_pool", "Kept of the GPU's memory, in use or not.", value=METERS.pool(), unit="bytes"
+            "graphprover_pool", "Memory of the pool on the GPU, in use or not.", value=METRICS.pool(), unit="bytes"
         )
 
 
 @cache
-def _collect() -> None:
-    """Once in a process."""
+def _register() -> None:
+    """Register the collector, once in a process."""
     with suppress(ModuleNotFoundError):  # a worker without it has no /metrics
         from prometheus_client import REGISTRY
 

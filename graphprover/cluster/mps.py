@@ -1,6 +1,6 @@
-"""NVIDIA's Multi-Process Service (MPS) for the processes of one cluster: on a GPU their kernels run at the same time.
+"""NVIDIA's Multi-Process Service (MPS) for a cluster: kernels of several processes run on a GPU at the same time.
 
-Without it a GPU gives each process its time in turn, however small a part of the GPU its kernels fill.
+Without it, processes take turns on the GPU, even if their kernels fill only a part of it.
 """
 
 import os
@@ -14,8 +14,8 @@ from graphprover.cluster import ClusterError
 
 CONTROL = "nvidia-cuda-mps-control"
 
-# The daemon outlives who starts it. So a shell waits until the pipe from this process is closed, which it also is when
-# this process is killed, and ends the daemon, which may still write to its folder for a moment.
+# The daemon outlives its parent. So a shell waits until the pipe from this process is closed, also by a kill, and then
+# ends the daemon, which may still write to its folder for a moment.
 _KEEP = """
 "$0" -d
 echo "status $?"
@@ -27,14 +27,16 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do rm -rf "$CUDA_MPS_PIPE_DIRECTORY" 2> /dev/null
 
 @contextmanager
 def serving() -> Iterator[dict[str, str]]:
-    """What the environment of processes has to say so that they use a service of their own, which ends with this.
+    """Start a service for the GPUs of ``CUDA_VISIBLE_DEVICES``, and yield the environment variables for its processes.
 
-    The GPUs are those of this process's ``CUDA_VISIBLE_DEVICES``, and the processes number these from 0. Raises
-    ClusterError where the service is not installed or does not start.
+    Processes number these GPUs from 0. The service ends with the context.
+
+    Raises:
+        ClusterError: If the service is not installed or does not start.
     """
     control = shutil.which(CONTROL)
     if control is None:
-        raise ClusterError(f"MPS: no {CONTROL} on PATH: NVIDIA's driver brings it; without --mps none is needed")
+        raise ClusterError(f"MPS: no {CONTROL} on PATH: NVIDIA's driver includes it; only --mps needs it")
     folder = tempfile.mkdtemp(prefix="graphprover-mps-")
     service = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
     with subprocess.Popen(
@@ -44,15 +46,15 @@ def serving() -> Iterator[dict[str, str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        start_new_session=True,  # a Ctrl-C is this process's
-    ) as keeper:  # whose end is waited for
+        start_new_session=True,  # Ctrl-C must not end it before this process
+    ) as keeper:  # the context waits for its end
         assert keeper.stdin and keeper.stdout
         try:
-            said = []
+            output = []
             while (line := keeper.stdout.readline()) and not line.startswith("status "):
-                said.append(line.strip())
+                output.append(line.strip())
             if line != "status 0\n":
-                raise ClusterError(f"MPS: {CONTROL} does not start: {' '.join(said) or line.strip()}")
+                raise ClusterError(f"MPS: {CONTROL} does not start: {' '.join(output) or line.strip()}")
             yield service
         finally:
             keeper.stdin.close()

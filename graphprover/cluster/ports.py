@@ -1,6 +1,6 @@
-"""Dask's servers without the HTTP server that each of them starts: they listen for Dask's messages alone.
+"""Dask's scheduler and worker without their HTTP servers.
 
-A module of its own, since a process that becomes a worker imports it before its environment is set.
+A module of its own, because a worker process imports it before its environment is set.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from distributed import Scheduler, Worker
 
 
 class WithoutHttp:
-    """Starts no HTTP server, which Dask does with and without a dashboard, for every user of this host."""
+    """A server without HTTP, which Dask opens to all users of this host even without a dashboard."""
 
     def start_http_server(self, *arguments: Any, **options: Any) -> None:
         """Do nothing."""

@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 
 class TaskError(Exception):
-    """The exception of a task, as it travels: the client can unpickle this class even if it lacks the exception's."""
+    """A wrapper for the exception of a task: the client can unpickle it even if it lacks the exception's class."""
 
     def __init__(self, text: str, pickled: bytes) -> None:
         super().__init__(text, pickled)
@@ -34,8 +34,8 @@ class TaskError(Exception):
         return str(self.args[0])
 
 
-def carried(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function of a task, with every exception of it raised as a TaskError."""
+def wrap_exceptions(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the function of a task such that it raises every exception as a TaskError."""
 
     @wraps(function)
     def run(*arguments: P.args, **named: P.kwargs) -> R:
@@ -43,38 +43,38 @@ def carried(function: Callable[P, R]) -> Callable[P, R]:
             return function(*arguments, **named)
         except Exception as error:
             message = error_message(error)
-        # Outside the handler: there the exception would travel with this one, as its context.
+        # Outside the handler, where the exception would be pickled, too, as the context.
         raise TaskError(message["exception_text"][:MAX_TEXT], message["exception"].data)
 
     return run
 
 
-def raised(error: BaseException, worker: str) -> Exception:
-    """Return the exception that a task has raised; a ClusterError that names the worker if it cannot be unpickled."""
+def unwrap_exception(error: BaseException, worker: str) -> Exception:
+    """Return the exception of a task; a ClusterError that names the worker if it cannot be unpickled."""
     unreadable = f"worker {worker}: an exception that cannot be unpickled here"
     if isinstance(error, TaskError):
         text, pickled = error.args
         try:
             found = pickle.loads(pickled)
-        except Exception:  # of whatever kind: what a class does there is not ours
+        except Exception:  # unpickling runs code of any class
             found = None
         return found if isinstance(found, Exception) else ClusterError(f"{unreadable}: {text}")
     if not isinstance(error, Exception) or any(isinstance(argument, bytes) for argument in error.args):
-        return ClusterError(unreadable)  # Dask puts the pickle into an exception of its own
+        return ClusterError(unreadable)  # the pickle, in an exception of Dask's
     return error
 
 
 def expect_type(value: Any, kind: type[R]) -> R:
-    """Return the result of a task; raises VerificationError unless it is of this type."""
+    """Return the result of a task; raise VerificationError unless it is of this type."""
     if not isinstance(value, kind):
         raise VerificationError(f"the worker returned {type(value).__name__}, not {kind.__name__}")
     return value
 
 
 def proof_in(result: Any) -> Proof | ShardedProof:
-    """Return the proof in a worker's result, parsed from its own bytes; raises VerificationError if there is none.
+    """Return the proof in a worker's result; raise VerificationError if there is none.
 
-    Unpickling does not check the types of fields. Parsing the bytes does.
+    The proof is encoded and parsed again, because unpickling does not check the types of fields.
     """
     proof = getattr(result, "proof", None)
     if not isinstance(proof, Proof | ShardedProof):
@@ -84,14 +84,14 @@ def proof_in(result: Any) -> Proof | ShardedProof:
 
 @dataclass(frozen=True)
 class Commitment:
-    """What a shard has committed to. It is the same whoever makes the shard."""
+    """The commitment of a shard. All honest workers make the same."""
 
-    digest: bytes  # of all that its transcript has absorbed: `protocol.shards.digest_of`
-    header: Proof  # without its payload
+    digest: bytes  # of the transcript: `protocol.joint.digest_of`
+    header: Proof  # without payload
 
 
 def commitment_in(result: Any) -> Commitment:
-    """Return what a shard has committed to by a worker's result; raises VerificationError if that is not in it."""
+    """Return the commitment of a shard in a worker's result; raise VerificationError if there is none."""
     digest, header = getattr(result, "digest", None), getattr(result, "header", None)
     if not isinstance(digest, bytes) or not isinstance(header, Proof):
         raise VerificationError(f"the worker returned {type(result).__name__}, which holds no commitment of a shard")
@@ -105,10 +105,10 @@ def commitment_in(result: Any) -> Commitment:
 
 
 def _parsed(encoded: Callable[[], bytes], decoded: Callable[[bytes], R]) -> R:
-    """Return what is in the bytes of a proof that a worker returned."""
+    """Encode and parse a worker's proof."""
     try:
         return decoded(encoded())
     except VerificationError:
         raise
-    except Exception as error:  # fields of wrong types, or none
+    except Exception as error:  # fields of wrong types, or missing
         raise VerificationError(f"the worker returned a malformed proof: {type(error).__name__}: {error}") from error

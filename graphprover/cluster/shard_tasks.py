@@ -1,4 +1,4 @@
-"""The two tasks of each shard on a Dask cluster, and the checks of what they return."""
+"""The two tasks of each shard on a Dask cluster, and the checks of their results."""
 
 import logging
 import pickle
@@ -11,9 +11,9 @@ from typing import Any
 
 from graphprover.cluster.client import Cluster
 from graphprover.cluster.commitments import Version
-from graphprover.cluster.messages import Part, packed
+from graphprover.cluster.messages import ShardRequest, pack
 from graphprover.cluster.results import commitment_in, expect_type, proof_in
-from graphprover.cluster.tasks import Errand, Outcome
+from graphprover.cluster.tasks import ProvingTask, TaskResult
 from graphprover.device import Device
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.rounds.transcript import OtherShard
@@ -22,73 +22,79 @@ from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.proof import BatchProof
-from graphprover.telemetry.merge import Asked, SeenPart
+from graphprover.telemetry.merge import TaskReply, TaskTelemetry
 from graphprover.telemetry.subscribe import clock, observing
 
-COMMIT, FINISH = "commit", "finish"  # the tasks of a shard, functions of `graphprover.cluster.worker`
+COMMIT, FINISH = "commit", "finish"  # the tasks of a shard: functions of `graphprover.cluster.worker`
 
-Check = Callable[[int, Proof], "Future[BatchProof]"]  # begins to verify a shard
+Check = Callable[[int, Proof], "Future[BatchProof]"]  # starts to verify a shard
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Refused:
-    """A shard that does not hold, or that its second task could not make."""
+    """A shard that fails verification, or a second task without a shard."""
 
     error: VerificationError
-    worker: str  # the address of the worker that has returned it
-    other: bool = False  # it is another shard than the one that has committed
+    worker: str  # address
+    other: bool = False  # the worker's shard differs from the commitment
 
 
 @dataclass(eq=False)
 class ShardTasks:
-    """A proof whose shards are made."""
+    """The tasks and results of a sharded proof."""
 
     cluster: Cluster
-    name: str  # for people
-    parts: Sequence[Any]
+    name: str  # in log lines
+    subjects: Sequence[Any]  # by shard, see `ShardRequest`
     device: Device | str
     tell: Tell | None
-    current: dict[int, Version] = field(default_factory=dict)  # by shard, the versions that count for now
-    kept: set[Outcome] = field(default_factory=set)  # of versions whose arrays workers keep
-    made: dict[int, Proof] = field(default_factory=dict)
-    batches: dict[int, BatchProof] = field(default_factory=dict)  # what is in the shards that hold
+    current: dict[int, Version] = field(default_factory=dict)  # by index: the commitments in use
+    retained: set[TaskResult] = field(default_factory=set)  # commitments whose arrays workers retain
+    proofs: dict[int, Proof] = field(default_factory=dict)  # by index
+    batches: dict[int, BatchProof] = field(default_factory=dict)  # by index: decoded payloads of valid shards
     observe: bool = field(default_factory=observing)
-    sent: dict[tuple[int, str], float] = field(default_factory=dict)  # on `clock`, when a task first was
-    finished: dict[int, Asked] = field(default_factory=dict)  # what was seen of the second tasks that count
+    sent: dict[tuple[int, str], float] = field(default_factory=dict)  # by index and task: time on `clock`
+    finished: dict[int, TaskReply] = field(default_factory=dict)  # by index: observations of the second tasks
 
     @property
     def numbers(self) -> list[ShardNumber]:
         """The numbers of all shards."""
-        return [ShardNumber(index, len(self.parts)) for index in range(len(self.parts))]
+        return [ShardNumber(index, len(self.subjects)) for index in range(len(self.subjects))]
 
     def commit(self, shards: Iterable[int], avoid: Mapping[int, frozenset[str]]) -> dict[int, Version]:
-        """Run the first task of these shards, and return what they have committed to.
+        """Run the first task of some shards, and return their commitments.
 
-        ``avoid``: for each shard the workers that get it only if there is no other. A task that returns no commitment
-        is run again, once, by another worker if there is one; then VerificationError names the worker.
+        A task that returns no commitment is retried once, on another worker if there is one.
+
+        Args:
+            shards: Indices.
+            avoid: By index: addresses of workers that get the shard only if no other fits.
+
+        Raises:
+            VerificationError: If the retry returns no commitment, either; it names the worker.
         """
         token, refused = uuid.uuid4().hex[:8], dict[ShardNumber, Refused]()
 
-        def take(number: ShardNumber, outcome: Outcome) -> None:
-            if outcome.error:
-                raise outcome.error
-            self.kept.add(outcome)
+        def take(number: ShardNumber, result: TaskResult) -> None:
+            if result.error:
+                raise result.error
+            self.retained.add(result)
             try:
-                commitment, asked = commitment_in(outcome.value), self._asked(number, COMMIT, outcome.value)
+                commitment, asked = commitment_in(result.value), self._asked(number, COMMIT, result.value)
             except VerificationError as error:
-                self._release(outcome)
-                refused[number] = Refused(shard_error(number.index, error), outcome.worker)
+                self._release(result)
+                refused[number] = Refused(shard_error(number.index, error), result.worker)
             else:
-                self.current[number.index] = Version(commitment, outcome.worker, token, outcome, asked)
+                self.current[number.index] = Version(commitment, result.worker, token, result, asked)
 
         def run(numbers: Iterable[ShardNumber], avoid: Mapping[int, frozenset[str]]) -> None:
-            errands = {}
+            tasks = {}
             for number in numbers:
                 self._forget(number.index, COMMIT)
-                errands[self._errand(number, COMMIT, token, avoid)] = number
-            self._run(errands, take)
+                tasks[self._task(number, COMMIT, token, avoid)] = number
+            self._run(tasks, take)
 
         chosen = [number for number in self.numbers if number.index in set(shards)]
         run(chosen, avoid)
@@ -111,42 +117,47 @@ class ShardTasks:
         nonce: int,
         check: Check,
     ) -> dict[ShardNumber, Refused]:
-        """Run the second task of these shards, and return what is wrong with the shards that do not hold.
+        """Run the second task of some shards, and return the shards that are not valid.
 
-        ``check`` begins to verify a shard; the wait for that is after the last shard has come.
+        Args:
+            numbers: Of the shards.
+            avoid: By index: addresses of workers that get the shard only if no other fits.
+            joint: Commitments of all shards.
+            nonce: Proof of work before the shared challenges.
+            check: Starts to verify a shard. Its futures are awaited after the last shard has come.
         """
         refused: dict[ShardNumber, Refused] = {}
         checks: dict[ShardNumber, tuple[Future[BatchProof], str]] = {}
 
-        def take(number: ShardNumber, outcome: Outcome) -> None:
-            index, worker, finished = number.index, outcome.worker, outcome.value
+        def take(number: ShardNumber, result: TaskResult) -> None:
+            index, worker, finished = number.index, result.worker, result.value
             version = self.current[index]
-            self._release(version.outcome)
-            if isinstance(outcome.error, OtherShard):
-                reason = f"{worker} makes another shard than {version.worker} has committed to"
+            self._release(version.result)
+            if isinstance(result.error, OtherShard):
+                reason = f"the shard of {worker} differs from the commitment of {version.worker}"
                 refused[number] = Refused(shard_error(index, reason), worker, other=True)
                 return
-            if outcome.error:
-                raise outcome.error
+            if result.error:
+                raise result.error
             try:
                 proof = expect_type(proof_in(finished), Proof)
                 asked = self._asked(number, FINISH, finished)
             except VerificationError as error:
                 refused[number] = Refused(shard_error(index, error), worker)
                 return
-            self.made[index] = proof
+            self.proofs[index] = proof
             if asked:
                 self.finished[index] = asked
             checks[number] = check(index, proof), worker
-            if finished.again is True:
-                _log.warning("graphprover: prove-%s: made from the beginning by %s", outcome.errand.name, worker)
+            if finished.recomputed is True:
+                _log.warning("graphprover: prove-%s: recomputed from the beginning by %s", result.task.name, worker)
 
-        errands = {}
+        tasks = {}
         for number in numbers:
             self._forget(number.index, FINISH)
             token = self.current[number.index].token
-            errands[self._errand(number, FINISH, token, avoid, joint, nonce)] = number
-        self._run(errands, take)
+            tasks[self._task(number, FINISH, token, avoid, joint, nonce)] = number
+        self._run(tasks, take)
         for number, (checked, worker) in checks.items():
             try:
                 self.batches[number.index] = checked.result()
@@ -157,65 +168,69 @@ class ShardTasks:
         return refused
 
     def release(self) -> None:
-        """Let workers forget what they keep of shards that were not finished."""
-        for outcome in list(self.kept):
-            self._release(outcome)
+        """Release the arrays that workers retain of unfinished shards."""
+        for result in list(self.retained):
+            self._release(result)
 
-    def _release(self, outcome: Outcome) -> None:
-        if outcome in self.kept:
-            self.kept.remove(outcome)
-            self.cluster.release(outcome)
+    def _release(self, result: TaskResult) -> None:
+        if result in self.retained:
+            self.retained.remove(result)
+            self.cluster.release(result)
 
-    def _forget(self, index: int, task: str) -> None:
-        """The shard is made, or begun, anew."""
-        self.made.pop(index, None)
-        self.sent.pop((index, task), None)
-        if task == COMMIT:
+    def _forget(self, index: int, function: str) -> None:
+        """Forget the results of a task that is run again."""
+        self.proofs.pop(index, None)
+        self.sent.pop((index, function), None)
+        if function == COMMIT:
             self.current.pop(index, None)
 
     def _warn(self, refused: Refused) -> None:
         _log.warning("graphprover: prove-%s: %s, by %s", self.name, refused.error, refused.worker)
 
-    def _asked(self, number: ShardNumber, task: str, value: Any) -> Asked | None:
-        """What was seen of a task that gave a `one_shard.Held` or `Finished`, if that was asked for."""
+    def _asked(self, number: ShardNumber, function: str, value: Any) -> TaskReply | None:
+        """Return the observation in a result, if one was requested."""
         if not self.observe:
             return None
-        sent, came = self.sent[number.index, task], clock()
-        return Asked(expect_type(getattr(value, "seen", None), SeenPart), sent, came, _pickled_size(value))
+        sent, came = self.sent[number.index, function], clock()
+        return TaskReply(
+            expect_type(getattr(value, "telemetry", None), TaskTelemetry), sent, came, _pickled_size(value)
+        )
 
-    def _errand(
-        self, number: ShardNumber, task: str, token: str, avoid: Mapping[int, frozenset[str]], *more: Any
-    ) -> Errand:
+    def _task(
+        self, number: ShardNumber, function: str, token: str, avoid: Mapping[int, frozenset[str]], *more: Any
+    ) -> ProvingTask:
         def payload() -> bytes:
-            waiting = -(-number.count // self.cluster.workers(self.device))
-            part = Part(self.parts[number.index], number, token, self.device, waiting, self.observe)
-            self.sent.setdefault((number.index, task), clock())
-            return packed(part, *more)
+            per_worker = -(-number.count // self.cluster.workers(self.device))
+            request = ShardRequest(self.subjects[number.index], number, token, self.device, per_worker, self.observe)
+            self.sent.setdefault((number.index, function), clock())
+            return pack(request, *more)
 
-        held = self.current[number.index].outcome if task == FINISH else None
-        return Errand(
-            f"{self.name}: {number}: {task}",
+        committed = self.current[number.index].result if function == FINISH else None
+        return ProvingTask(
+            f"{self.name}: {number}: {function}",
             payload,
-            weight=int(task == FINISH),  # which gives memory back, so it goes first
-            task=task,
-            held=held if held in self.kept else None,
-            stays=task == COMMIT,
+            weight=int(function == FINISH),  # the second task frees memory, so it goes first
+            function=function,
+            depends_on=committed if committed in self.retained else None,
+            retain=function == COMMIT,
             avoid=avoid.get(number.index, frozenset()),
         )
 
-    def _run(self, errands: Mapping[Errand, ShardNumber], take: Callable[[ShardNumber, Outcome], None]) -> None:
-        with closing(self.cluster.run(errands, self.device, lambda one, worker: self._say(one.name))) as outcomes:
-            for outcome in outcomes:
-                take(errands[outcome.errand], outcome)
-                self._say(outcome.errand.name if len(self.made) < len(self.parts) else "")
+    def _run(self, tasks: Mapping[ProvingTask, ShardNumber], take: Callable[[ShardNumber, TaskResult], None]) -> None:
+        with closing(self.cluster.run(tasks, self.device, lambda task, worker: self._tell(task.name))) as results:
+            for result in results:
+                take(tasks[result.task], result)
+                self._tell(result.task.name if len(self.proofs) < len(self.subjects) else "")
 
-    def _say(self, task: str) -> None:
+    def _tell(self, task: str) -> None:
+        """Report progress: two tasks a shard."""
         if self.tell:
-            waiting = sum(one.outcome in self.kept for index, one in self.current.items() if index not in self.made)
-            self.tell(waiting + 2 * len(self.made), 2 * len(self.parts), task)
+            unfinished = (version for index, version in self.current.items() if index not in self.proofs)
+            committed = sum(version.result in self.retained for version in unfinished)
+            self.tell(committed + 2 * len(self.proofs), 2 * len(self.subjects), task)
 
 
 def _pickled_size(value: Any) -> int:
-    """In bytes; a proof's payload, the most of it, is not copied for that."""
+    """Return the size of a pickle in bytes, without a copy of the proof's payload, which is most of it."""
     buffers: list[pickle.PickleBuffer] = []
     return len(pickle.dumps(value, protocol=5, buffer_callback=buffers.append)) + sum(b.raw().nbytes for b in buffers)

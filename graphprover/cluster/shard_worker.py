@@ -1,7 +1,7 @@
-"""One shard of a proof whose others are made elsewhere: it commits, and is finished once all have.
+"""One shard of a proof on a worker: it commits, and is finished once all shards have committed.
 
-What it keeps between the two is in the memory of the process, and nowhere else: whoever gets it from another process
-has the digest and the header alone, and makes the rest again.
+Between the two, its arrays stay in the memory of this process. A pickle has only digest and header, so another process
+recomputes the shard from the beginning.
 """
 
 import time
@@ -13,7 +13,7 @@ from weakref import WeakSet, WeakValueDictionary, finalize
 
 from graphprover.admission.admission import admitted, keep, largest, sharing
 from graphprover.admission.ledger import Kept
-from graphprover.cluster.messages import Part
+from graphprover.cluster.messages import ShardRequest
 from graphprover.device import Device
 from graphprover.device.choose import CPU
 from graphprover.graphs.executor_names import THREADS
@@ -23,8 +23,8 @@ from graphprover.graphs.observer import (
     Observer,
     around_tasks,
     machine,
+    observed_tables,
     observer_for,
-    seen_tables,
     versions,
 )
 from graphprover.graphs.planner.plan import Peak
@@ -39,34 +39,34 @@ from graphprover.prover.observe import made_in
 from graphprover.prover.peak_memory import given_bytes
 from graphprover.prover.prepare import Prepared, PreparedShards, wrapped
 from graphprover.prover.sharded import InShards
-from graphprover.telemetry.merge import SeenPart
+from graphprover.telemetry.merge import TaskTelemetry
 from graphprover.telemetry.model import Memory, Stage
 from graphprover.telemetry.subscribe import observing, on_clock
 
-COMMIT, PROVE = "commit", "prove"  # stages of a shard
+COMMIT, PROVE = "commit", "prove"  # stages
 
 Source = Prepared | PreparedShards
 
-_runs: "WeakValueDictionary[str, PreparedShards]" = WeakValueDictionary()  # by token: runs whose shards are held here
-_held: "WeakSet[Held]" = WeakSet()
+_runs: "WeakValueDictionary[str, PreparedShards]" = WeakValueDictionary()  # by token: runs with shards in this process
+_committed: "WeakSet[CommittedShard]" = WeakSet()
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A shard that was made here, to be verified by who has asked for it."""
+class FinishedShard:
+    """A shard of a proof, which the client verifies."""
 
     proof: Proof
     seconds: Mapping[str, float]  # by stage: "prepare", "wait", "prove"
-    again: bool  # what it had kept was lost, and is made again
-    seen: SeenPart | None  # where that was asked for
+    recomputed: bool  # its retained arrays were lost
+    telemetry: TaskTelemetry | None  # observation, if requested
 
     def __sizeof__(self) -> int:
-        """In bytes, as Dask counts them."""
+        """Return the size in bytes for Dask."""
         return object.__sizeof__(self) + self.proof.size
 
 
 class Store:
-    """What a shard keeps, until somebody takes it or it is dropped, by whatever thread."""
+    """The retained arrays of a shard, until they are taken or dropped. Threads may share it."""
 
     def __init__(self) -> None:
         self._values: dict[Key, Any] = {}
@@ -77,104 +77,112 @@ class Store:
         self.grant = keep(device, bytes_, self.drop)
 
     def take(self) -> dict[Key, Any]:
-        """All of it; what is used of it then goes."""
+        """Return the arrays and forget them, so that each is freed after its use."""
         values, self._values = self._values, {}
         return values
 
     def drop(self) -> None:
-        """Gives it up. It waits for nothing, so that a garbage collector may call it."""
+        """Free the arrays. It takes no lock, so a garbage collector may call it."""
         self._values = {}
         if self.grant:
             self.grant.ended = True
 
 
-class Held:
-    """A shard that has committed, and what is kept of it in this process; elsewhere, what the client needs alone."""
+class CommittedShard:
+    """A shard that has committed; in its own process with the retained arrays, elsewhere without them."""
 
-    def __init__(self, digest: bytes, header: Proof, seen: SeenPart | None = None) -> None:
-        self.digest, self.header = digest, header  # the proof without its payload
-        self.seen = seen  # where that was asked for
-        self.source: Source | None = None  # what it is a shard of, as `_sources` gives it
+    def __init__(self, digest: bytes, header: Proof, telemetry: TaskTelemetry | None = None) -> None:
+        self.digest, self.header = digest, header  # the header is a proof without payload
+        self.telemetry = telemetry  # observation, if requested
+        self.source: Source | None = None  # see `_source`
         self.token, self.nbytes = "", 0
-        self.keep: Keep | None = None  # nothing is known of it elsewhere
+        self.keep: Keep | None = None  # None in other processes
         self.seconds: Mapping[str, float] = {}
         self.store = Store()
         finalize(self, self.store.drop).atexit = False
 
     def __sizeof__(self) -> int:
-        """In bytes: Dask decides by it where the shard is finished."""
+        """Return the size in bytes, by which Dask chooses the worker that finishes the shard."""
         return object.__sizeof__(self) + self.nbytes
 
     def __reduce__(self) -> Any:
-        return Held, (self.digest, self.header, self.seen)
+        return CommittedShard, (self.digest, self.header, self.telemetry)
 
 
-def commit_one(part: Part, device: Device) -> Held:
-    """Rounds 0 and 1 of a shard, of which is kept what the device's memory allows.
+def commit_shard(request: ShardRequest, device: Device) -> CommittedShard:
+    """Run rounds 0 and 1 of a shard, and retain as many arrays as the device's memory allows.
 
-    Raises what `graphprover.jobs.jobs.made` raises before there is a proof.
+    Raises:
+        Exception: Any exception of `graphprover.jobs.jobs.made` before it has a proof.
     """
     times = [time.perf_counter()]
-    source = _source(part, device)
-    shard = _shard(source, part.number)
+    source = _source(request, device)
+    shard = _shard(source, request.number)
     times.append(time.perf_counter())
-    planned = _planned(shard, part, device)
+    planned = _planned(shard, request, device)
     peak = _peak(shard, planned.keep, device)
-    with admitted(device, peak.bytes, f"{part.number}: {peak}"):
+    with admitted(device, peak.bytes, f"{request.number}: {peak}"):
         times.append(time.perf_counter())
-        with _looking(device, part, shard) as looking:
-            committed = looking.by.commit(part.number, shard, planned.keep)
+        with _observed(device, request, shard) as observed:
+            committed = observed.prover.commit(request.number, shard, planned.keep)
         times.append(time.perf_counter())
-        seen = looking.seen(COMMIT, times, planned, peak.bytes - given_bytes(device, shard)) if observing() else None
-        held = Held(committed.digest, shard.header, seen)
-        held.source, held.token, held.keep = source, part.token, planned.keep
-        held.nbytes = planned.kept + given_bytes(device, shard)
-        held.store.fill(committed.kept, device, held.nbytes)
-    held.seconds = _stages(times)
-    _held.add(held)
-    return held
+        telemetry = (
+            observed.telemetry(COMMIT, times, planned, peak.bytes - given_bytes(device, shard)) if observing() else None
+        )
+        result = CommittedShard(committed.digest, shard.header, telemetry)
+        result.source, result.token, result.keep = source, request.token, planned.keep
+        result.nbytes = planned.kept + given_bytes(device, shard)
+        result.store.fill(committed.cached, device, result.nbytes)
+    result.seconds = _stages(times)
+    _committed.add(result)
+    return result
 
 
-def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: Device) -> Finished:
-    """The other rounds, from what was kept, or from the beginning.
+def finish_shard(
+    request: ShardRequest, joint: Joint, nonce: int, committed: CommittedShard | None, device: Device
+) -> FinishedShard:
+    """Run the other rounds, from the retained arrays or from the beginning.
 
-    Raises what `graphprover.jobs.jobs.made` raises; RuntimeError where the shard is another than the one that has
-    committed.
+    Raises:
+        OtherShard: If the recomputed shard differs from the commitment.
+        Exception: Any exception of `graphprover.jobs.jobs.made`.
     """
     times = [time.perf_counter()]
-    source = held.source if held and held.source else _source(part, device)
-    shard, store = _shard(source, part.number), held.store if held else Store()
+    source = committed.source if committed and committed.source else _source(request, device)
+    shard, store = _shard(source, request.number), committed.store if committed else Store()
     times.append(time.perf_counter())
-    planned = held.keep if held else None
+    planned = committed.keep if committed else None
     peaks = [_peak(shard, keep or Keep.NOTHING, device) for keep in (Keep.NOTHING, planned)]
     peak = max(peaks, key=lambda peak: peak.bytes)
-    with admitted(device, peak.bytes, f"{part.number}: {peak}", store.grant):
+    with admitted(device, peak.bytes, f"{request.number}: {peak}", store.grant):
         kept = store.take()
-        again = not kept and planned != Keep.NOTHING
+        recomputed = not kept and planned != Keep.NOTHING
         times.append(time.perf_counter())
-        there = bool(kept)
-        with _looking(device, part, shard) as looking:
-            proven = looking.by.finish(part.number, shard, kept, joint, nonce)
+        retained = bool(kept)
+        with _observed(device, request, shard) as observed:
+            proven = observed.prover.finish(request.number, shard, kept, joint, nonce)
             proof = wrapped(proven, shard.header)
         store.drop()
         times.append(time.perf_counter())
-        seen = None
+        telemetry = None
         if observing():
             of_shard = plan_keeping([(shard.layout, shard.traces)], On.of(device), planned or Keep.NOTHING).shards[0]
-            more = peak.bytes - given_bytes(device, shard) - of_shard.kept * there
-            seen = looking.seen(PROVE, times, of_shard, more, sizes_of(proof, shard.layout, decoded=proven.proof))
-    return Finished(proof, _stages(times), again, seen)
+            more = peak.bytes - given_bytes(device, shard) - of_shard.kept * retained
+            telemetry = observed.telemetry(
+                PROVE, times, of_shard, more, sizes_of(proof, shard.layout, decoded=proven.proof)
+            )
+    return FinishedShard(proof, _stages(times), recomputed, telemetry)
 
 
-def _source(part: Part, device: Device) -> Source:
-    """What the shard is one of. A guest runs once for all of them that are made here at about the same time."""
-    if isinstance(part.subject, Prepared):
-        return part.subject
-    prepared = _runs.get(part.token)
+def _source(request: ShardRequest, device: Device) -> Source:
+    """Return the prepared shard, or all shards of a guest's run, which a process makes once for several shards."""
+    if isinstance(request.subject, Prepared):
+        return request.subject
+    prepared = _runs.get(request.token)
     if prepared is None:
-        made = part.subject.prepared(device)
-        assert isinstance(made, PreparedShards) and len(made.shards) == part.number.count
-        prepared = _runs[part.token] = made
+        made = request.subject.prepared(device)
+        assert isinstance(made, PreparedShards) and len(made.shards) == request.number.count
+        prepared = _runs[request.token] = made
     return prepared
 
 
@@ -182,47 +190,47 @@ def _shard(source: Source, number: ShardNumber) -> Prepared:
     return source.shards[number.index] if isinstance(source, PreparedShards) else source
 
 
-def _planned(shard: Prepared, part: Part, device: Device) -> ShardPlan:
-    """What to keep of it, if all shards that this process may have to hold are like it."""
-    budget = largest(device) // min(sharing(device), part.number.count) - given_bytes(device, shard)
-    plan = plan_shards([(shard.layout, shard.traces)] * part.waiting, On.of(device), budget)
-    before = sum(held.token == part.token for held in _held)
-    return plan.shards[min(before, part.waiting - 1)]
+def _planned(shard: Prepared, request: ShardRequest, device: Device) -> ShardPlan:
+    """Return what to retain of a shard, if all shards that this process may have to hold are of its size."""
+    budget = largest(device) // min(sharing(device), request.number.count) - given_bytes(device, shard)
+    plan = plan_shards([(shard.layout, shard.traces)] * request.shards_per_worker, On.of(device), budget)
+    before = sum(shard.token == request.token for shard in _committed)
+    return plan.shards[min(before, request.shards_per_worker - 1)]
 
 
 def _peak(shard: Prepared, keep: Keep, device: Device) -> Peak:
-    """Of one shard by itself, with the arrays that a CPU is given."""
+    """Return the peak memory of one shard, with the input arrays on a CPU."""
     peak = plan_keeping([(shard.layout, shard.traces)], On.of(device), keep).peak
     return replace(peak, bytes=peak.bytes + given_bytes(device, shard))
 
 
 @dataclass(frozen=True)
-class _Looking:
-    """A graph of a shard as it runs, and who looks on."""
+class _Observed:
+    """A prover of shards, and the observer of its graph, if an observation was requested."""
 
-    by: InShards
+    prover: InShards
     shard: Prepared
     observer: Observer | None
     graphs: list[GraphOfProof]
 
-    def seen(
+    def telemetry(
         self, stage: str, times: list[float], plan: ShardPlan, peak: int, sizes: Mapping[str, int] | None = None
-    ) -> SeenPart:
-        """What was seen; ``peak``: bytes that the plan foresees beyond those before."""
+    ) -> TaskTelemetry:
+        """Return the observation of a task; ``peak``: planned bytes beyond those in use before it."""
         assert self.observer is not None
-        device, began = self.by.device, on_clock(times[0])
-        return SeenPart(
+        device, began = self.prover.device, on_clock(times[0])
+        return TaskTelemetry(
             stages=tuple(
                 Stage(name, on_clock(times[i]), on_clock(times[i + 1]), by_worker=True)
                 for i, name in enumerate(("prepare", "wait", stage))
             ),
             tasks=self.observer.tasks(self.graphs, began),
-            tables=seen_tables(self.shard.layout),
+            tables=observed_tables(self.shard.layout),
             device=device.kind,
             machine=machine(device),
             executor=THREADS,
             versions=versions(device.kind != CPU),
-            ceilings=str(assumed(device.kind, device.threads)),
+            roofline=str(assumed(device.kind, device.threads)),
             memory=Memory(self.observer.before, device.memory.peak, peak),
             processor=self.observer.processor,
             keep=plan.keep.name.lower(),
@@ -232,7 +240,7 @@ class _Looking:
 
 
 @contextmanager
-def _looking(device: Device, part: Part, shard: Prepared) -> Iterator[_Looking]:
+def _observed(device: Device, request: ShardRequest, shard: Prepared) -> Iterator[_Observed]:
     observer, graphs = observer_for(device), list[GraphOfProof]()
     run = executor_for(THREADS, device.threads)
 
@@ -241,12 +249,12 @@ def _looking(device: Device, part: Part, shard: Prepared) -> Iterator[_Looking]:
             graphs.append(GraphOfProof(task, shard.layout, made_in(shard), 0))
         return run(task)
 
-    by = InShards(device, run_seen, part.token, around_tasks(device, observer))
-    yield _Looking(by, shard, observer, graphs)
+    prover = InShards(device, run_seen, request.token, around_tasks(device, observer))
+    yield _Observed(prover, shard, observer, graphs)
     if observer:
         observer.tell()
 
 
 def _stages(times: list[float]) -> dict[str, float]:
-    """Seconds by stage, from when each begins."""
+    """Return the seconds of each stage, given the times at which each begins and the last ends."""
     return {name: times[i + 1] - times[i] for i, name in enumerate(("prepare", "wait", "prove"))}

@@ -1,9 +1,9 @@
-"""A sharded proof on a Dask cluster: two tasks a shard, and the draw for all of them between.
+"""A sharded proof on a Dask cluster: two tasks for each shard, and the shared challenges between them.
 
-A shard is finished by the worker on which it has committed, since its arrays are there; nothing of it travels but its
-digest, its header and, in the end, its proof. What a lost worker held is made again elsewhere, and the digests stand.
-The client verifies each shard as it comes, so workers do not: one that does not hold is made again elsewhere, too. If
-what shards have committed to is at fault, they commit again, on other workers, and where these differ is found by that.
+The worker that has committed to a shard also finishes it, since it retains the arrays. It sends only digest, header and
+proof to the client. If a worker is lost, others recompute its shards, and the commitments stay valid. The client, not
+the worker, verifies each shard as it comes. An invalid shard is retried on another worker. If a commitment is at fault,
+other workers commit to the shards, too, and the client compares the commitments to find the worker at fault.
 """
 
 import logging
@@ -25,13 +25,13 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.proof import BatchProof
-from graphprover.telemetry.merge import joined_sight
+from graphprover.telemetry.merge import merged_observation
 from graphprover.telemetry.model import Stage
-from graphprover.telemetry.subscribe import clock, give
+from graphprover.telemetry.subscribe import clock, publish
 from graphprover.verifier import Expected, Verdict
 
-DRAW = "joint challenge"  # the stage of the client between them
-MOST_SUSPECTS = 2  # that a proof is made without, one after another: of two workers that differ, either may be right
+DRAW = "joint challenge"  # the client's stage between the two tasks
+MOST_SUSPECTS = 2  # workers to try without, one after another: of two that differ, either may be at fault
 
 _log = logging.getLogger(__name__)
 
@@ -41,61 +41,72 @@ Expect = Callable[[ShardedProof], Expected]
 def prove_parts(
     cluster: Cluster,
     name: str,
-    parts: Sequence[Any],
+    subjects: Sequence[Any],
     device: Device | str,
     expect: Expect,
     tell: Tell | None = None,
 ) -> tuple[ShardedProof, Verdict]:
-    """The proof of as many shards as there are ``parts``, verified, and what it is worth.
+    """Return a verified proof of several shards, and its verdict.
 
-    What a part may be says `payloads.Part`. ``expect``: what the shards are verified against, given their headers; it
-    works while they are made. A shard that does not hold is made again, once, by another worker if there is one. Shards
-    that do not hold together, or whose headers are refused, commit again, once, on other workers; where these differ,
-    all shards are finished with what other workers than the suspects have committed to, for two suspects at most.
-    ``tell`` hears of two tasks a shard. Errors are those of `Cluster.prove`, and VerificationError, which names the
-    workers.
+    An invalid shard is retried once, on another worker if there is one. If the shards do not fit together, or their
+    headers are refused, other workers commit to the shards, once. If commitments differ, all shards are finished with
+    the commitments of workers other than the suspects, for MOST_SUSPECTS suspects at most.
+
+    Args:
+        cluster: The workers.
+        name: Label of the statement.
+        subjects: By shard, see `messages.ShardRequest`.
+        device: Device of the workers.
+        expect: Returns the expectations of the verifier, given the headers; called while workers finish the shards.
+        tell: Called with the progress of two tasks for each shard.
+
+    Raises:
+        VerificationError: If there is no valid proof; it names the workers.
+        ClusterError: See `Cluster.prove`.
     """
     began = clock()
-    tasks = ShardTasks(cluster, name.split(" ")[0] or "statement", parts, device, tell)
+    tasks = ShardTasks(cluster, name.split(" ")[0] or "statement", subjects, device, tell)
     try:
         with span(tasks.name), ThreadPoolExecutor(1) as meanwhile:
-            versions = list(tasks.commit(range(len(parts)), {}).values())
+            versions = list(tasks.commit(range(len(subjects)), {}).values())
             found = _finished(tasks, versions, expect, meanwhile)
             if isinstance(found, _Failure):
                 found = _without_suspects(tasks, versions, found, expect, meanwhile)
         if tasks.observe:
             stages = Stage("prove", began, found.finished), found.draw, Stage("join", found.finished, clock())
             commits = [version.asked for version in found.versions if version.asked]
-            finishes = [tasks.finished[index] for index in range(len(parts))]
-            give(joined_sight(name, found.proof, commits, finishes, found.checks, stages, found.verdict.security))
+            finishes = [tasks.finished[index] for index in range(len(subjects))]
+            publish(
+                merged_observation(name, found.proof, commits, finishes, found.checks, stages, found.verdict.security)
+            )
         return found.proof, found.verdict
     finally:
         tasks.release()
 
 
 @dataclass(frozen=True)
-class _Made:
-    """A proof that holds."""
+class _Proved:
+    """A valid proof."""
 
     proof: ShardedProof
     verdict: Verdict
     versions: Sequence[Version]
     draw: Stage
     checks: Sequence[Stage]  # the verification of each shard
-    finished: float  # on `clock`, when all shards held
+    finished: float  # time on `clock`, when all shards were verified
 
 
 @dataclass(frozen=True)
 class _Failure:
-    """Why there is no proof of what the shards have committed to."""
+    """The reason why the commitments lead to no valid proof."""
 
     error: VerificationError
-    by: str  # workers, for people
-    shards: frozenset[int] = frozenset()  # that are at fault; empty if it may be any
-    agreed: bool = False  # two workers have made the same
+    by: str  # the workers, as text
+    shards: frozenset[int] = frozenset()  # indices at fault; empty if any may be
+    agreed: bool = False  # two workers have failed at the same shard
 
-    def told(self, more: str = "") -> VerificationError:
-        """The error, with the workers."""
+    def with_workers(self, more: str = "") -> VerificationError:
+        """Return the error with the workers' addresses."""
         return VerificationError(f"{self.error}, by {self.by}{more}")
 
 
@@ -105,18 +116,18 @@ def _finished(
     expect: Expect,
     meanwhile: ThreadPoolExecutor,
     distrusted: frozenset[str] = frozenset(),
-) -> _Made | _Failure:
-    """Draw the challenges of what the shards have committed to, and finish and verify all of them."""
+) -> _Proved | _Failure:
+    """Draw the shared challenges, and finish and verify all shards."""
     tasks.current = dict(enumerate(versions))
     committers = {index: version.worker for index, version in enumerate(versions)}
     commitments = [version.commitment for version in versions]
     joint = Joint(tuple(commitment.digest for commitment in commitments))
     try:
         headers = ShardedProof(joint, tuple(commitment.header for commitment in commitments))
-    except ValueError as error:  # of other parameters
+    except ValueError as error:  # parameters differ
         return _Failure(VerificationError(str(error)), by_workers(committers))
     drawing = clock()
-    nonce = joint_nonce(CpuDevice(1), joint, headers.parameters.lookup_pow_bits)  # little work
+    nonce = joint_nonce(CpuDevice(1), joint, headers.parameters.lookup_pow_bits)  # a small proof of work
     draw = Stage(DRAW, drawing, clock())
     expected, checks = meanwhile.submit(expect, headers), dict[int, Stage]()
 
@@ -125,7 +136,7 @@ def _finished(
             against, started = expected.result(), clock()
             batch = against.check(index, proof)
             if batch.lookup_nonce != nonce:
-                raise shard_error(index, "another nonce before the lookup challenges than was drawn")
+                raise shard_error(index, "its nonce before the lookup challenges is not the joint nonce")
             checks[index] = Stage("verify", started, clock())
             return batch
 
@@ -138,7 +149,7 @@ def _finished(
     refused = tasks.finish(tasks.numbers, {number.index: distrusted for number in tasks.numbers}, joint, nonce, check)
     try:
         against = expected.result()
-    except VerificationError as error:  # wrong headers, which no shard holds with
+    except VerificationError as error:  # wrong headers: no shard can be valid
         return failed(error)
     if refused and not any(one.other for one in refused.values()):
         first = refused
@@ -158,38 +169,41 @@ def _finished(
         verdict = against.verdict([tasks.batches[number.index] for number in tasks.numbers])
     except VerificationError as error:
         return failed(error)
-    proof = ShardedProof(joint, tuple(tasks.made[number.index] for number in tasks.numbers))
-    return _Made(proof, verdict, versions, draw, [checks[index] for index in sorted(checks)], finished)
+    proof = ShardedProof(joint, tuple(tasks.proofs[number.index] for number in tasks.numbers))
+    return _Proved(proof, verdict, versions, draw, [checks[index] for index in sorted(checks)], finished)
 
 
 def _without_suspects(
     tasks: ShardTasks, first: Sequence[Version], failure: _Failure, expect: Expect, meanwhile: ThreadPoolExecutor
-) -> _Made:
-    """Have shards commit again on other workers, and finish what workers that are not suspect have committed to.
+) -> _Proved:
+    """Have other workers commit to shards, too, and finish with the commitments of workers that are not suspect.
 
-    Raises VerificationError, which names the workers, if all commit to the same or nothing holds without the suspects.
+    Raises:
+        VerificationError: If all commitments are equal, or no proof without suspects is valid; it names the workers.
     """
     if failure.agreed:
-        raise failure.told()
+        raise failure.with_workers()
 
     def again(shards: Sequence[int]) -> dict[int, Version]:
         shown = ", ".join(map(str, shards))
-        _log.warning("graphprover: prove-%s: %s; shards %s commit again", tasks.name, failure.told(), shown)
+        _log.warning(
+            "graphprover: prove-%s: %s; other workers commit to shards %s", tasks.name, failure.with_workers(), shown
+        )
         return tasks.commit(shards, {index: named | {first[index].worker} for index in shards})
 
     everything = range(len(first))
     named = frozenset(first[index].worker for index in failure.shards)
     second = again([index for index in everything if not named or first[index].worker in named])
-    if not differing(first, second) and len(second) < len(first):  # the blame was wrong
+    if not differing(first, second) and len(second) < len(first):  # another worker may be at fault
         named = frozenset()
         second |= again([index for index in everything if index not in second])
     if not differing(first, second):
-        raise failure.told("; the shards that were made again are the same")
-    for distrusted in [named] if named else [frozenset({one}) for one in suspects(first, second)[:MOST_SUSPECTS]]:
+        raise failure.with_workers("; other workers' commitments are equal")
+    for distrusted in [named] if named else [frozenset({worker}) for worker in suspects(first, second)[:MOST_SUSPECTS]]:
         shown = ", ".join(sorted(distrusted))
-        _log.warning("graphprover: prove-%s: workers differ; it is finished without %s", tasks.name, shown)
+        _log.warning("graphprover: prove-%s: commitments differ; finishing without %s", tasks.name, shown)
         found = _finished(tasks, without(first, second, distrusted), expect, meanwhile, distrusted)
-        if isinstance(found, _Made):
+        if isinstance(found, _Proved):
             return found
         failure = found
-    raise failure.told()
+    raise failure.with_workers()

@@ -1,49 +1,76 @@
-"""What a worker is to prove, the tasks that it is asked for with, and what comes of it."""
+"""The dispatcher's data types: task, attempt, result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any
 
 from distributed import Future
 
-BEGUN = "graphprover-begun"  # the topic under which workers tell which task they begin
-EVENTS = "graphprover"  # the topic of what clients and workers warn of, for `Client.get_events`
-TOGETHER_SECONDS = 0.5  # that several small proofs are to take at most, which a worker makes for one task
+BEGUN = "graphprover-begun"  # topic of the events in which workers name the tasks that they start
+EVENTS = "graphprover"  # topic of warnings of clients and workers, for `Client.get_events`
+BATCH_SECONDS = 0.5  # estimated time of the small proofs that share one task
 
 
 @dataclass(frozen=True, eq=False)
-class Errand:
-    """Something that a worker is to prove."""
+class ProvingTask:
+    """A task for one worker: to make a proof, proofs of several jobs, or a shard."""
 
-    name: str  # for people: in logs and on the dashboard
-    payload: Callable[[], bytes]  # what the task takes; called whenever it is sent
-    weight: int = 0  # those of more weight go first
-    task: str = "prove"  # the function of `graphprover.cluster.worker`
-    held: "Outcome | None" = None  # of another, whose value the task takes too, where it lies; only in a first try
-    stays: bool = False  # its value stays on the worker, until `Cluster.release`
-    avoid: frozenset[str] = frozenset()  # the addresses of workers that get it only if there is no other
+    name: str  # in log lines and on the dashboard
+    payload: Callable[[], bytes]  # returns the function's argument; called for each attempt
+    weight: int = 0  # priority: heavier tasks go first
+    function: str = "prove"  # of `graphprover.cluster.worker`
+    depends_on: "TaskResult | None" = None  # a retained result, the second argument; only of the first attempt
+    retain: bool = False  # whether the value stays on the worker, until `Cluster.release`
+    avoid: frozenset[str] = frozenset()  # addresses of workers that get the task only if no other fits
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """What came of an errand."""
+class TaskResult:
+    """The result of a task: a value or an error."""
 
-    errand: Errand
-    value: Any  # what the task gave; or
+    task: ProvingTask
+    value: Any  # None after an error
     error: Exception | None
-    worker: str  # the address of the last that had it; empty if none had
-    tries: int  # how many times a worker began it
-    kept: "Try | None" = None  # what stays
+    worker: str  # address of the last worker that had the task; empty if none had it
+    attempts: int  # how many times a worker has started the task
+    retained: "Attempt | None" = None  # the attempt whose value stays on its worker
+
+
+class Location(Enum):
+    """The place of a pending attempt at the last poll of the scheduler: see `dispatcher.Dispatcher`."""
+
+    PLACED = auto()  # on a worker that responds; or no worker fits, and the attempt waits for one
+    UNPLACED = auto()  # on no worker, though one fits: it may be on its way
+    LOST = auto()  # the same in two polls in a row
+    UNRESPONSIVE = auto()  # on a worker that does not respond
 
 
 @dataclass(eq=False)
-class Try:
-    """One task of the scheduler."""
+class Attempt:
+    """One task of Dask's scheduler."""
 
     future: Future
-    among: set[str]  # the workers that may have it; empty if all may
-    takes: "Try | None" = None  # what stays of another, which Dask brings to its worker
-    workers: list[str] = field(default_factory=list)  # who has begun it, in order
-    told: int = 0  # how many of them were told
-    nowhere: int = 0  # how many looks have found it nowhere
-    stopped: str = ""  # the worker that has it and says nothing
+    allowed: set[str]  # addresses of the workers that may have it; empty: all
+    depends_on: "Attempt | None" = None  # the retained attempt whose value Dask brings to the worker
+    workers: list[str] = field(default_factory=list)  # addresses of the workers that have started it, in order
+    reported: int = 0  # how many of them were reported
+    location: Location = Location.PLACED
+    worker: str = ""  # address of its worker at the last poll
+
+    def locate(self, worker: str, *, responds: bool, fits: bool) -> None:
+        """Update the location by a poll.
+
+        Args:
+            worker: Address of the worker that has the attempt; empty if none has it.
+            responds: Whether that worker responds.
+            fits: Whether any worker could have the attempt.
+        """
+        before, self.worker = self.location, worker
+        if worker:
+            self.location = Location.PLACED if responds else Location.UNRESPONSIVE
+        elif not fits:
+            self.location = Location.PLACED
+        else:
+            missed = before in (Location.UNPLACED, Location.LOST)
+            self.location = Location.LOST if missed else Location.UNPLACED

@@ -1,7 +1,7 @@
-"""What a worker of a Dask cluster does for us: it makes proofs, or shards of one, on its own device.
+"""The worker's side of a cluster: functions that make proofs, or shards, on the worker's device.
 
-`graphprover.cluster.dispatcher` names this module in text, so that a worker without it fails a task and lives. A worker
-that is started with it, ``dask worker … --preload graphprover.worker``, joins once it is warm.
+`graphprover.cluster.dispatcher` names them in text, so a worker without this module fails the task and goes on. With
+``dask worker … --preload graphprover.worker`` a worker makes a small proof before it joins.
 """
 
 import asyncio
@@ -19,84 +19,91 @@ from functools import cache
 from distributed import Worker, WorkerPlugin, get_worker
 
 from graphprover.admission.admission import limit_process
-from graphprover.cluster.messages import Part, Whole, unpacked
-from graphprover.cluster.metrics import METERS, install, metered, metered_shard
-from graphprover.cluster.results import carried
-from graphprover.cluster.shard_worker import Finished, Held, commit_one, finish_one
-from graphprover.cluster.tasks import BEGUN, TOGETHER_SECONDS
-from graphprover.cluster.workers import READY, enlist
+from graphprover.cluster.messages import ProofRequest, ShardRequest, unpack
+from graphprover.cluster.metrics import METRICS, install, measured_proof, measured_shard
+from graphprover.cluster.results import wrap_exceptions
+from graphprover.cluster.shard_worker import CommittedShard, FinishedShard, commit_shard, finish_shard
+from graphprover.cluster.tasks import BATCH_SECONDS, BEGUN
+from graphprover.cluster.workers import READY, add_resources
 from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, profile_of
 from graphprover.jobs.warmup import prove_smallest
 from graphprover.prover.local import Made
-from graphprover.telemetry.merge import SeenPart
+from graphprover.telemetry.merge import TaskTelemetry
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
-MOST_MMAP = 32 << 20  # bytes: how far glibc raises its threshold by itself
+MOST_MMAP = 32 << 20  # bytes: the most to which glibc raises its threshold
 
 _log = logging.getLogger(__name__)
-_proving = threading.Lock()  # a proof takes all threads of its worker
+_proving = threading.Lock()  # a proof uses all threads of its worker
 
 
-@carried
+@wrap_exceptions
 def prove(payload: bytes) -> Made:
-    """A proof; raises what `graphprover.jobs.jobs.made` does."""
+    """Make a proof; raise the exceptions of `graphprover.jobs.jobs.made`."""
     with _task() as worker:
-        asked: Whole = unpacked(payload)[0]
-        return metered(asked.subject, _own(asked.device, worker), asked.observe, asked.verified)
+        request: ProofRequest = unpack(payload)[0]
+        return measured_proof(request.subject, _own(request.device, worker), request.observe, request.verify)
 
 
-@carried
+@wrap_exceptions
 def prove_in_turn(payload: bytes) -> list[Made]:
-    """The proofs of several jobs, one after another, until one fails, of which nothing is told, or time is over."""
+    """Make the proofs of several jobs, one after another.
+
+    It stops before a job that fails, and after 2 BATCH_SECONDS; the client retries the other jobs.
+    """
     with _task() as worker:
-        asked: Whole = unpacked(payload)[0]
-        own, end = _own(asked.device, worker), time.monotonic() + 2 * TOGETHER_SECONDS  # what jobs take was guessed
+        request: ProofRequest = unpack(payload)[0]
+        own, end = _own(request.device, worker), time.monotonic() + 2 * BATCH_SECONDS
         made: list[Made] = []
-        for job in asked.subject:
+        for job in request.subject:
             try:
-                made.append(metered(job, own, asked.observe, asked.verified))
+                made.append(measured_proof(job, own, request.observe, request.verify))
             except DeviceLost:
                 raise
             except Exception as error:
-                _log.info("%s: %s: %s; it is asked for again", job.label, type(error).__name__, error)
+                _log.info("%s: %s: %s; the client retries it", job.label, type(error).__name__, error)
                 break
             if time.monotonic() > end:
                 break
         return made
 
 
-@carried
-def commit(payload: bytes) -> Held:
-    """A shard that has committed, and whose arrays stay."""
+@wrap_exceptions
+def commit(payload: bytes) -> CommittedShard:
+    """Run the first task of a shard, and retain its arrays in this process."""
     with _task() as worker:
-        part: Part = unpacked(payload)[0]
-        held = metered_shard(lambda device: commit_one(part, device), _own(part.device, worker), part.observe)
-        held.seen = _by(worker, held.seen)
-        return held
+        request: ShardRequest = unpack(payload)[0]
+        result = measured_shard(
+            lambda device: commit_shard(request, device), _own(request.device, worker), request.observe
+        )
+        result.telemetry = _by(worker, result.telemetry)
+        return result
 
 
-@carried
-def finish(payload: bytes, held: Held | None = None) -> Finished:
-    """A shard that is finished; ``held``: what `commit` has left here, if it has."""
+@wrap_exceptions
+def finish(payload: bytes, committed: CommittedShard | None = None) -> FinishedShard:
+    """Run the second task of a shard; ``committed``: the result of `commit`, with arrays if it ran in this process."""
     with _task() as worker:
-        part, joint, nonce = unpacked(payload)
-        own = _own(part.device, worker)
-        made = metered_shard(lambda device: finish_one(part, joint, nonce, held, device), own, part.observe)
-        return replace(made, seen=_by(worker, made.seen))
+        request, joint, nonce = unpack(payload)
+        own = _own(request.device, worker)
+        made = measured_shard(
+            lambda device: finish_shard(request, joint, nonce, committed, device), own, request.observe
+        )
+        return replace(made, telemetry=_by(worker, made.telemetry))
 
 
-def _by(worker: Worker, seen: SeenPart | None) -> SeenPart | None:
-    """The same with its name: the scheduler's events that say who began a task may come after the task has ended."""
-    return replace(seen, worker=worker.address) if seen else None
+def _by(worker: Worker, telemetry: TaskTelemetry | None) -> TaskTelemetry | None:
+    """Return an observation with the worker's address: events with the address may come after the result."""
+    return replace(telemetry, worker=worker.address) if telemetry else None
 
 
 @contextmanager
 def _task() -> Iterator[Worker]:
-    """Around whatever proves, one at a time.
+    """Run a task alone in this process.
 
-    A GPU that fails takes its process with it, since nothing can use it there any more: the nanny starts another, and
-    the scheduler gives the proof to whom it likes.
+    If a GPU fails, the process ends, because it cannot use the GPU any more. The nanny starts another process, and the
+    scheduler reassigns the proof.
     """
     worker = get_worker()
     with _proving:
@@ -106,16 +113,16 @@ def _task() -> Iterator[Worker]:
         try:
             limit_process(worker.memory_manager.memory_limit if worker.nanny else None)
             yield worker
-        except DeviceLost as error:  # before another proof begins
+        except DeviceLost as error:  # before another task starts
             _log.critical("graphprover: this worker ends: %s", error)
             logging.shutdown()
             os._exit(1)
 
 
 class Ready(WorkerPlugin):
-    """Makes the device of a worker, and its first proof, with which all that is compiled is loaded.
+    """A plugin that warms a worker up: it opens the device and makes a small proof, which loads the compiled kernels.
 
-    Where that fails, `graphprover.cluster.workers.enlist` says so to whoever wants proofs of it.
+    After a failure, `graphprover.cluster.workers.add_resources` raises the error to clients.
     """
 
     name = READY
@@ -124,19 +131,19 @@ class Ready(WorkerPlugin):
         self.error: Exception | None = None
 
     async def setup(self, worker: Worker) -> None:
-        """In a thread, so that the worker can say meanwhile that it is there."""
+        """Warm up in a thread, so that the worker can send heartbeats meanwhile."""
         try:
             await asyncio.to_thread(_warm_up, worker)
         except Exception as error:
             self.error = error
-            _log.warning("graphprover: the first proof failed, so this worker gets no others: %s", error)
+            _log.warning("graphprover: the first proof failed, so this worker gets no tasks: %s", error)
         else:
-            await enlist(worker)
+            await add_resources(worker)
 
 
 async def dask_setup(worker: Worker) -> None:
-    """What ``--preload graphprover.worker`` runs before the worker joins."""
-    if worker.nanny:  # this process is the worker's own; its folder goes even where the process is killed
+    """Set the worker up before it joins; Dask calls this for ``--preload graphprover.worker``."""
+    if worker.nanny:  # the process is the worker's alone; the nanny removes this folder even after a kill
         tempfile.tempdir = worker.local_directory
     install(worker)
     await worker.plugin_add(Ready())
@@ -145,15 +152,15 @@ async def dask_setup(worker: Worker) -> None:
 def _warm_up(worker: Worker) -> None:
     with _proving:
         _keep_freed()
-        prove_smallest(METERS.use(_own(AUTO, worker)))
+        prove_smallest(METRICS.use(_own(AUTO, worker)))
 
 
 @cache
 def _keep_freed() -> None:
-    """Let glibc keep as much of what is freed as it does by default once arrays have come and gone.
+    """Let glibc keep freed memory, up to its own default limits.
 
-    Dask's nannies (``MALLOC_TRIM_THRESHOLD_``) have it give all of it back, and what comes next costs page faults: a
-    fifth of the time of what Python does.
+    Dask's nannies set ``MALLOC_TRIM_THRESHOLD_`` such that all freed memory goes back to the system. The page faults of
+    later allocations would cost 20 % of the time of Python code.
     """
     with suppress(AttributeError, TypeError):  # another C library
         mallopt = ctypes.CDLL(None).mallopt
@@ -162,7 +169,7 @@ def _keep_freed() -> None:
 
 
 def _own(device: Device | str, worker: Worker) -> Device | str:
-    """The device asked for, as this worker has it: on a CPU as many threads as Dask has given it."""
+    """Return the requested device; on a CPU with the worker's number of threads."""
     if isinstance(device, str) and (profile := profile_of(device)).kind == CPU:
         return CpuDevice(min(worker.state.nthreads, profile.threads))
     return device

@@ -1,7 +1,8 @@
-"""Who is in a cluster: the workers that fit, those that do not, and those that have fallen silent.
+"""The workers of a cluster: which fit, which do not and why, and which do not respond.
 
-A worker that fits has the resource ``graphprover``, which every proof asks for: where a proof runs is the scheduler's
-choice. Code is named in text (``eval``): what cannot be imported fails a question and not its worker.
+A worker that fits gets the resource ``graphprover``, which every proving task asks for. The scheduler chooses among
+these workers. Functions for workers are sent as text (``eval``), so a worker without graphprover fails the call and
+goes on.
 """
 
 import asyncio
@@ -25,172 +26,173 @@ from graphprover.device.choose import CPU, CUDA, Named, gpus, identities, named
 from graphprover.protocol.transcript import RELEASE
 from graphprover.runtime.settings import SILENCE, WAIT, setting
 
-ANSWER_SECONDS = 60.0  # a worker that does not answer in this time has stopped; the first import takes some of it
-PATIENCE_SECONDS = 5.0  # after which a wait for an answer is told
-# A worker that has not answered in this time is not waited for if another fits.
-STRAGGLER_SECONDS = 2.0
-LOOK_SECONDS = 0.5  # between two looks at who is there; workers of a small cluster tell of themselves as often
+ANSWER_SECONDS = 60.0  # timeout of an answer; the first import takes part of it
+PATIENCE_SECONDS = 5.0  # a wait for an answer is reported after this time
+STRAGGLER_SECONDS = 2.0  # for which answers of other workers are awaited if one fits
+POLL_SECONDS = 0.5  # between two polls of the scheduler; workers of a small cluster send heartbeats as often
 
-OURS = {"graphprover": __version__, "protocol": RELEASE, "dask": dask.__version__}  # the same on both sides, or nothing
-# Resources: room for a proof, and the same where this GPU is seen. A worker has one of each, as it makes one proof at a
-# time. The scheduler sends it others meanwhile, and until they begin gives them to workers that have none.
+VERSIONS = {"graphprover": __version__, "protocol": RELEASE, "dask": dask.__version__}  # must be equal on both sides
+# Dask's resources: one slot for a proof, and one for each GPU that the worker sees. A worker has one of each and so
+# makes one proof at a time. The scheduler queues further tasks on workers, and moves queued tasks to idle workers.
 SLOT, GPU = "graphprover", "graphprover-gpu{}"
-READY = "graphprover"  # the name of the plugin that warms a worker up, `graphprover.cluster.worker.Ready`
-_FACTS = "__import__('graphprover.cluster.workers', fromlist=['members']).facts()"
+READY = "graphprover"  # name of the plugin that warms a worker up, `graphprover.cluster.worker.Ready`
+_INFO = "__import__('graphprover.cluster.workers', fromlist=['workers']).worker_info()"
 
 _LEFT = OSError("left the cluster")
 
-_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
+_log = logging.getLogger(__name__)  # warnings go to stderr by default
 
 
-class Members:
+class Workers:
     """The workers of a client. Threads may share it.
 
     Args:
-        client: of the cluster.
-        own: whether this process has started the cluster, so that no other workers join it.
+        client: Client of the cluster.
+        own: Whether this process has started the cluster, so that no other workers join it.
     """
 
     def __init__(self, client: Client, own: bool = False) -> None:
         self._client, self._own = client, own
-        self._asked: dict[str, Future[Any]] = {}  # by address: what a worker that is there says of itself, or an error
-        self._since: dict[str, float] = {}  # by address: when a worker was asked first
-        self._slots: set[str] = set()  # workers to which the scheduler may give proofs
-        self._pulse: dict[str, tuple[float, int]] = {}  # when the scheduler heard of it last; in how many looks no more
-        self.paused: set[str] = set()  # by Dask, whose limit of memory they have reached: they get nothing meanwhile
-        self._told: set[str] = set()
-        self._looked = 0.0  # when the last look was
-        self._counted = 0.0  # when silence was
+        self._answers: dict[str, Future[Any]] = {}  # by address: the `worker_info` of a worker, or an exception
+        self._since: dict[str, float] = {}  # by address: time of the first request
+        self._slots: set[str] = set()  # workers to which the scheduler can give proofs
+        # By address: time of the last heartbeat, and for how many polls there was no other.
+        self._heartbeats: dict[str, tuple[float, int]] = {}
+        self.paused: set[str] = set()  # by Dask, at its memory limit; they get no tasks meanwhile
+        self._warned: set[str] = set()
+        self._refreshed = 0.0  # time of the last poll
+        self._counted = 0.0  # time of the last count of missed heartbeats
         self._lock = threading.Lock()
 
     def wait_for(self, device: Device | str) -> None:
-        """Wait until a worker fits and the others have answered, or have had STRAGGLER_SECONDS to.
+        """Wait until a worker fits, and STRAGGLER_SECONDS at most for the answers of others.
 
-        Workers that do not fit are named in warnings. Raises ClusterError, which says why each worker does not fit, if
-        none does in the time of the setting ``graphprover.wait``, and if the scheduler is gone.
+        A poll takes a millisecond, so one of the last POLL_SECONDS is reused. Warnings name workers that do not fit.
 
-        The last look is taken for LOOK_SECONDS, since a look costs a millisecond.
+        Raises:
+            ClusterError: If no worker fits within the setting ``graphprover.wait``, with the reason for each worker;
+                or if the scheduler has ended.
         """
-        if time.monotonic() - self._looked < LOOK_SECONDS and self.fit(device) and not self._awaited():
+        if time.monotonic() - self._refreshed < POLL_SECONDS and self.fit(device) and not self._awaited():
             return
-        present = self.absence("has no worker", device)
+        check_absence = self.absence_check("has no worker", device)
         while True:
             try:
-                self.look()
+                self.refresh()
             except OSError as error:
-                self.gone(error)  # or it is asked again
-                present(False)
+                self.check_scheduler(error)
+                check_absence(False)
                 time.sleep(0.1)
                 continue
-            # Before those that fit are counted, who might answer meanwhile.
+            # Before `fit`: a worker may answer between the two.
             awaited, due = self._awaited(), self._awaited(ANSWER_SECONDS)
             fit = bool(self.fit(device))
-            if self._own and self._asked and not fit and not due:
+            if self._own and self._answers and not fit and not due:
                 raise ClusterError("\n".join(self._reasons(device)))
             self.warn(device)
             if fit and not awaited:
                 return
-            present(fit or bool(awaited))
+            check_absence(fit or bool(awaited))
             time.sleep(0.1)
 
-    def gone(self, error: BaseException, lost: str = "") -> None:
-        """Raise ClusterError if the scheduler is gone; ``lost`` names the proofs that are lost with it."""
+    def check_scheduler(self, error: BaseException, lost: str = "") -> None:
+        """Raise ClusterError if the scheduler has ended; ``lost``: names of the proofs that are lost with it."""
         if self._client.status != "running":
             what = f", and with it {lost}" if lost else ""
-            raise ClusterError(f"{self.name}: the scheduler is gone{what}: start it again") from error
+            raise ClusterError(f"{self.name}: connection to the scheduler lost{what}: restart it") from error
 
     def _awaited(self, seconds: float = STRAGGLER_SECONDS) -> list[str]:
-        """Return the workers that were asked less than ``seconds`` ago and have not answered."""
+        """Return the workers whose answer is due, asked less than ``seconds`` ago."""
         now = time.monotonic()
         return sorted(
             address
-            for address, answer in list(self._asked.items())
+            for address, answer in list(self._answers.items())
             if not answer.done() and now - self._since.get(address, now) < seconds
         )
 
-    def look(self) -> None:
-        """See who is there, and ask those that are new; what they answer is there in a later look."""
+    def refresh(self) -> None:
+        """Poll the scheduler for its workers, and ask new workers for their information without waiting for it."""
         scheduler: Any = self._client.scheduler
-        # `Client.scheduler_info` returns what the client keeps, from which its own look takes the workers meanwhile.
+        # `Client.scheduler_info` returns a dictionary that another thread of the client changes.
         workers = self._client.sync(scheduler.identity, n_workers=-1)["workers"]
         with self._lock:
             self.paused = {address for address, worker in workers.items() if worker["status"] == Status.paused.name}
             self._slots = {address for address, worker in workers.items() if worker["resources"].get(SLOT)}
-            self._count_silence({address: worker["last_seen"] for address, worker in workers.items()})
-            for address in self._asked.keys() - workers.keys():
-                del self._asked[address], self._since[address]
-            for address, answer in list(self._asked.items()):
+            self._count_heartbeats({address: worker["last_seen"] for address, worker in workers.items()})
+            for address in self._answers.keys() - workers.keys():
+                del self._answers[address], self._since[address]
+            for address, answer in list(self._answers.items()):
                 if answer.done() and (_has_left(answer.result()) or self._is_back(address)):
-                    del self._asked[address]  # it is asked again if it is still there
+                    del self._answers[address]  # to be asked again
             loop: Any = self._client.loop
-            for address in workers.keys() - self._asked.keys():
+            for address in workers.keys() - self._answers.keys():
                 ask = partial(asyncio.run_coroutine_threadsafe, self._ask(address), loop.asyncio_loop)
-                self._asked[address] = Context().run(ask)  # the caller's would keep its client
+                self._answers[address] = Context().run(ask)  # the caller's context would keep its client alive
                 self._since.setdefault(address, time.monotonic())
-            self._looked = time.monotonic()
+            self._refreshed = time.monotonic()
 
     def _is_back(self, address: str) -> bool:
-        """Return whether a worker that had not answered in time is heard of again."""
-        late = isinstance(self._asked[address].result(), TimeoutError)
-        return late and self._pulse.get(address, (0.0, 1))[1] == 0
+        """Return whether a worker whose answer timed out sends heartbeats again."""
+        late = isinstance(self._answers[address].result(), TimeoutError)
+        return late and self._heartbeats.get(address, (0.0, 1))[1] == 0
 
-    def _count_silence(self, seen: dict[str, float]) -> None:
-        """In looks, not by a clock: whoever was suspended, this process too, has missed nothing meanwhile."""
+    def _count_heartbeats(self, seen: dict[str, float]) -> None:
+        """Count polls without a new heartbeat. A clock would count the time in which this process is suspended."""
         now = time.monotonic()
-        if now - self._counted < LOOK_SECONDS:
+        if now - self._counted < POLL_SECONDS:
             return
-        self._counted, pulse = now, self._pulse
-        self._pulse = {
-            address: (last, pulse[address][1] + 1 if address in pulse and pulse[address][0] == last else 0)
+        self._counted, before = now, self._heartbeats
+        self._heartbeats = {
+            address: (last, before[address][1] + 1 if address in before and before[address][0] == last else 0)
             for address, last in seen.items()
         }
 
     @property
-    def silent(self) -> set[str]:
-        """Workers that have said nothing for so long that they must have stopped."""
-        most = float(setting(SILENCE)) / LOOK_SECONDS
-        return {address for address, (_, looks) in self._pulse.items() if looks > most}
+    def unresponsive(self) -> set[str]:
+        """Workers without a heartbeat for the setting ``graphprover.silence``."""
+        most = float(setting(SILENCE)) / POLL_SECONDS
+        return {address for address, (_, polls) in self._heartbeats.items() if polls > most}
 
     def fit(self, device: Device | str) -> set[str]:
-        """Workers that may have proofs by a device."""
+        """Return the workers that can prove on a device."""
         return set().union(*self.places(device))
 
     def places(self, device: Device | str) -> list[set[str]]:
-        """The workers that fit: those that have the same GPU for it together, others each by itself."""
+        """Return the workers that fit, in a set for each GPU; on a CPU each worker has a set of its own."""
         kind, number = _named(device)
         found: dict[str, set[str]] = {}
-        for address, asked in list(self._asked.items()):
+        for address, asked in list(self._answers.items()):
             answer = asked.result() if asked.done() else None
-            if isinstance(answer, dict) and not self._wrong(address, device):
+            if isinstance(answer, dict) and not self._misfit(address, device):
                 gpu = answer["gpus"][number] if answer["gpus"] and kind != CPU else address
                 found.setdefault(gpu, set()).add(address)
         return list(found.values())
 
     def unfit(self, device: Device | str) -> set[str]:
-        """Return the workers that must not have a proof but could get one from the scheduler."""
+        """Return the workers that do not fit, but to which the scheduler could give a proof."""
         return self._slots - self.fit(device) - set(self._awaited())
 
     def warn(self, device: Device | str) -> None:
-        """Name, once each, the workers that get no proof, and those whose answer takes long."""
+        """Log a warning, once each, for workers that get no tasks and for workers whose answer takes long."""
         late = set(self._awaited(inf)) - set(self._awaited(PATIENCE_SECONDS))
-        for address in sorted(self._asked):
-            if line := self._wrong(address, device):
-                self._tell(f"{line}; it gets no proof")
+        for address in sorted(self._answers):
+            if line := self._misfit(address, device):
+                self._warn_once(f"{line}; it gets no proof")
             elif address in late:
-                self._tell(f"worker {address} does not answer; it gets no proof until it does")
+                self._warn_once(f"worker {address} does not answer; it gets no proof until it does")
 
-    def absence(self, what: str, device: Device | str) -> Callable[[bool], None]:
-        """Return a function that is told, again and again, whether a worker fits.
+    def absence_check(self, what: str, device: Device | str) -> Callable[[bool], None]:
+        """Return a function to be called in each poll with whether a worker fits.
 
-        It warns once none does, and raises ClusterError if that lasts for the time of the setting ``graphprover.wait``
-        and no answer is due.
+        It logs a warning when no worker fits, and raises ClusterError if that lasts for the setting
+        ``graphprover.wait`` and no answer is due.
         """
         seconds = float(setting(WAIT))
         since: float | None = None
 
-        def tell(present: bool) -> None:
+        def check(present: bool) -> None:
             nonlocal since
-            now, which = time.monotonic(), f"{what} that fits" if self._asked else what
+            now, which = time.monotonic(), f"{what} that fits" if self._answers else what
             if present:
                 since = None
             elif since is None:
@@ -203,11 +205,11 @@ class Members:
                 )
                 raise ClusterError("\n".join([head, *self._reasons(device)]))
 
-        return tell
+        return check
 
     def _reasons(self, device: Device | str) -> list[str]:
-        """Return a line for each worker that is there, which says why it gets no proof."""
-        return [self._wrong(address, device) or f"worker {address}: no answer" for address in sorted(self._asked)]
+        """Return a line for each worker with the reason why it gets no task."""
+        return [self._misfit(address, device) or f"worker {address}: no answer" for address in sorted(self._answers)]
 
     @property
     def name(self) -> str:
@@ -215,30 +217,30 @@ class Members:
         return str(self._client.scheduler.address) if self._client.scheduler else "the cluster"
 
     async def _ask(self, address: str) -> Any:
-        """What a worker says of itself, or the exception instead; one that fits for something is enlisted.
+        """Return the `worker_info` of a worker, and add its resources if the versions are equal.
 
-        Never raises.
+        Never raises; an exception is returned.
         """
 
-        async def told(function: Any, *arguments: Any) -> Any:
-            asked = self._client.run(function, *arguments, workers=[address], on_error="return")
-            return (await asyncio.wait_for(asked, ANSWER_SECONDS)).get(address, _LEFT)
+        async def call(function: Any, *arguments: Any) -> Any:
+            answer = self._client.run(function, *arguments, workers=[address], on_error="return")
+            return (await asyncio.wait_for(answer, ANSWER_SECONDS)).get(address, _LEFT)
 
         try:
-            answer = await told(eval, _FACTS)
-            if isinstance(answer, dict) and not _others(answer):
-                failed = await told(enlist)
+            answer = await call(eval, _INFO)
+            if isinstance(answer, dict) and not _other_versions(answer):
+                failed = await call(add_resources)
                 return answer if failed is None else failed
             return answer
         except Exception as error:
             return error
 
-    def _wrong(self, address: str, device: Device | str) -> str:
-        """A line that says why a worker does not fit, and what to do; nothing if it does, or has not answered."""
-        asked = self._asked.get(address)
+    def _misfit(self, address: str, device: Device | str) -> str:
+        """Return why a worker does not fit, and the remedy; empty if it fits or has not answered."""
+        asked = self._answers.get(address)
         answer = asked.result() if asked and asked.done() else None
-        if address in self.silent:
-            wrong = f"nothing from it for {setting(SILENCE):g} s: it has stopped or is overloaded; end it"
+        if address in self.unresponsive:
+            wrong = f"no heartbeat for {setting(SILENCE):g} s: it has stopped or is overloaded; end it"
         elif answer is None or _has_left(answer):
             return ""
         elif isinstance(answer, TimeoutError):
@@ -247,30 +249,30 @@ class Members:
             wrong = f"cannot import graphprover ({answer}): install 'graphprover[prover]' {__version__} there"
         elif isinstance(answer, Exception):
             wrong = f"{type(answer).__name__}: {answer}"
-        elif other := _others(answer):
-            theirs, here = (", ".join(f"{name} {side.get(name)}" for name in other) for side in (answer, OURS))
-            wrong = f"has {theirs}, and here is {here}: install the same there"
-        elif gpus_asked(device) > len(answer["gpus"]):
+        elif other := _other_versions(answer):
+            theirs, here = (", ".join(f"{name} {side.get(name)}" for name in other) for side in (answer, VERSIONS))
+            wrong = f"has {theirs}, and the client {here}: install the same version"
+        elif gpus_needed(device) > len(answer["gpus"]):
             wrong = f"device {device}: it sees {len(answer['gpus'])} GPUs; ask for another device, or end this worker"
         else:
             return ""
         return f"worker {address}: {wrong}"
 
-    def _tell(self, line: str) -> None:
-        if line not in self._told:
-            self._told.add(line)
+    def _warn_once(self, line: str) -> None:
+        if line not in self._warned:
+            self._warned.add(line)
             _log.warning("graphprover: %s", line)
 
 
-def facts() -> dict[str, Any]:
-    """What a worker says of itself: its versions, and which GPUs it sees."""
-    return OURS | {"gpus": identities()}
+def worker_info() -> dict[str, Any]:
+    """Return the versions of this worker, and the identities of the GPUs that it sees."""
+    return VERSIONS | {"gpus": identities()}
 
 
-async def enlist(dask_worker: Worker) -> None:
-    """Let a worker have proofs, on no GPU that it does not see. Raises what its warm-up has raised.
+async def add_resources(dask_worker: Worker) -> None:
+    """Give a worker a slot for a proof, and one for each GPU that it sees; raise the exception of its warm-up.
 
-    One that has not joined yet tells of its resources as it joins.
+    A worker that has not joined yet sends its resources to the scheduler when it joins.
     """
     ready = dask_worker.plugins.get(READY)
     if error := getattr(ready, "error", None):
@@ -286,15 +288,19 @@ async def enlist(dask_worker: Worker) -> None:
         dask_worker.state.available_resources |= resources
 
 
-def prompt(client: Client) -> Client:
-    """The same, which sends each job at once: Dask's client keeps for up to 10 ms what follows another message."""
+def without_delay(client: Client) -> Client:
+    """Make a client send each message at once, and return it: by default, it collects messages for up to 10 ms."""
     stream: Any = client.scheduler_comm
     stream.interval = 0
     return client
 
 
-def gpus_asked(device: Device | str) -> int:
-    """How many GPUs a worker must see for a device; raises ValueError for a name that means none."""
+def gpus_needed(device: Device | str) -> int:
+    """Return how many GPUs a worker must see for a device.
+
+    Raises:
+        ValueError: If the name is not that of a device.
+    """
     kind, number = _named(device)
     return number + 1 if kind == CUDA else 0
 
@@ -303,8 +309,8 @@ def _named(device: Device | str) -> Named:
     return named(device) if isinstance(device, str) else Named(device.kind, getattr(device, "number", 0))
 
 
-def _others(answer: dict[str, Any]) -> list[str]:
-    return [name for name in OURS if answer.get(name) != OURS[name]]
+def _other_versions(answer: dict[str, Any]) -> list[str]:
+    return [name for name in VERSIONS if answer.get(name) != VERSIONS[name]]
 
 
 def _has_left(answer: Any) -> bool:

@@ -11,7 +11,7 @@ from graphprover.device import Device, DeviceLost
 from graphprover.device.choose import device_for
 from graphprover.graphs.executor_names import LOCAL, THREADS
 from graphprover.jobs.jobs import Job, Result, made
-from graphprover.telemetry.subscribe import give
+from graphprover.telemetry.subscribe import publish
 
 Begun = Callable[[Job, str], None]
 Weighed = Sequence[tuple[int, Job]]
@@ -78,25 +78,25 @@ def _here(weighed: Weighed, executor: str, device: Device | str, begun: Begun) -
 
 def _by_cluster(weighed: Weighed, executor: Any, device: Device | str, begun: Begun) -> Iterator[Result]:
     """As tasks of workers."""
-    from graphprover.cluster.batch_check import Returned
-    from graphprover.cluster.batching import Bundles  # which load Dask's distributed
+    from graphprover.cluster.batch_check import ResultChecker
+    from graphprover.cluster.batching import BatchTasks  # which load Dask's distributed
     from graphprover.cluster.client import joined
-    from graphprover.cluster.tasks import Errand
+    from graphprover.cluster.tasks import ProvingTask
 
-    with joined(executor, max(1, len(weighed))) as cluster, Returned() as returned:
-        bundles = Bundles(weighed, device, partial(cluster.workers, device), returned.check)
+    with joined(executor, max(1, len(weighed))) as cluster, ResultChecker() as checker:
+        batch = BatchTasks(weighed, device, partial(cluster.workers, device), checker.check)
 
-        def begins(errand: Errand, worker: str) -> None:
-            for job in bundles.jobs(errand):
-                returned.begin(job)
+        def begins(task: ProvingTask, worker: str) -> None:
+            for job in batch.jobs(task):
+                checker.begin(job)
                 begun(job, worker)
 
-        for outcome in cluster.run(bundles, device, begins):
-            for job, theirs, error in bundles.ended(outcome):
-                returned.forget(job)
+        for result in cluster.run(batch, device, begins):
+            for job, theirs, error in batch.results(result):
+                checker.forget(job)
                 if theirs and theirs.observation:
-                    theirs = replace(theirs, observation=give(theirs.observation.of_worker(outcome.worker)))
-                yield Result(job, theirs, error, outcome.worker, outcome.tries)
+                    theirs = replace(theirs, observation=publish(theirs.observation.of_worker(result.worker)))
+                yield Result(job, theirs, error, result.worker, result.attempts)
 
 
 def _weight(job: Job) -> int:

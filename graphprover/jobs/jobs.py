@@ -33,7 +33,7 @@ from graphprover.runtime.files import FileError, check_room, read_input, read_pr
 from graphprover.statement.check import warn
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
-from graphprover.telemetry.subscribe import give, stage
+from graphprover.telemetry.subscribe import publish, stage
 from graphprover.verifier import Expected, Verdict, check_level, expect
 from graphprover.vm import kernels
 from graphprover.vm.executor.execute import Execution, half_of_memory
@@ -526,7 +526,7 @@ def _given(made: Made, name: str = "") -> Made:
     """The same, once whoever has asked has what was seen, under the name of its job."""
     if not made.observation:
         return made
-    return replace(made, observation=give(made.observation.named(name) if name else made.observation))
+    return replace(made, observation=publish(made.observation.named(name) if name else made.observation))
 
 
 Says = list[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]  # of each shard, as in a `Verdict`

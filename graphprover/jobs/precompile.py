@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from graphprover.kernels.cpu import fri, keccak, products
-from graphprover.runtime.numba_cache import at_hand
+from graphprover.runtime.numba_cache import is_compiled
 from graphprover.vm.executor import interpreter
 from graphprover.vm.executor.execute import prepare
 
@@ -51,7 +51,7 @@ PARTS = MappingProxyType(
 
 def compile_missing() -> None:
     """Has what was never compiled here compiled and kept; what another process fails at is left to who needs it."""
-    missing = [name for name, part in PARTS.items() if not at_hand(part.last)]
+    missing = [name for name, part in PARTS.items() if not is_compiled(part.last)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command, silent = [sys.executable, "-m", __name__], subprocess.DEVNULL  # this process will meet with the same
     processes = [subprocess.Popen([*command, name], env=environment, stdout=silent, stderr=silent) for name in missing]

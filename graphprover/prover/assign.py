@@ -50,5 +50,5 @@ def table_seconds(statement: Statement) -> list[float]:
     """The modelled time of each table in all rounds, on one core."""
     log_heights = [trace.shape[1].bit_length() - 1 for trace in checked_traces(statement)]
     layout = make_layout(statement.descriptions, log_heights, WEIGHED)
-    costs, ceilings = Costs(layout, batches(layout, -1), ()), assumed("cpu", 1).ceilings
-    return [ceilings.modelled(costs.alone(table)).seconds for table in range(len(log_heights))]
+    costs, roofline = Costs(layout, batches(layout, -1), ()), assumed("cpu", 1).roofline
+    return [roofline.modelled(costs.alone(table)).seconds for table in range(len(log_heights))]

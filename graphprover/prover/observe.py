@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from graphprover.device import Device
 from graphprover.device.choose import CPU
-from graphprover.graphs.observer import GraphOfProof, Observer, machine, seen_tables, versions
+from graphprover.graphs.observer import GraphOfProof, Observer, machine, observed_tables, versions
 from graphprover.graphs.planner.plan import peak_of
 from graphprover.graphs.planner.roofline import assumed
 from graphprover.graphs.planner.shard_memory import ShardsPlan
@@ -14,13 +14,13 @@ from graphprover.proof.sizes import security_of, sizes_of
 from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.statement.trace_task import TraceTask
 from graphprover.telemetry.merge import sizes_of_all
-from graphprover.telemetry.model import Memory, SeenShard, SeenTable, Stage
+from graphprover.telemetry.model import Memory, ObservedShard, ObservedTable, Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import first_began
 
 
 @dataclass(frozen=True)
-class Sight:
+class ObservationBuilder:
     """How a proof was made and what saw it, to be asked once it has ended."""
 
     device: Device
@@ -32,16 +32,16 @@ class Sight:
     def whole(self, prepared: Prepared, sizes: Mapping[str, int]) -> Observation:
         """Of a proof that is in no shards."""
         peak = peak_of(prepared.layout, self.device, prepared.traces).bytes
-        return self._observation([prepared], seen_tables(prepared.layout), peak, sizes)
+        return self._observation([prepared], observed_tables(prepared.layout), peak, sizes)
 
-    def in_shards(
+    def of_shards(
         self, prepared: PreparedShards, proof: ShardedProof, plan: ShardsPlan, stages: Sequence[Sequence[Stage]]
     ) -> Observation:
         """Of a sharded proof; ``stages`` of each shard, on the same clock."""
         layouts, began = [shard.layout for shard in prepared.shards], self._began
-        tables = [table for index, layout in enumerate(layouts) for table in seen_tables(layout, index)]
+        tables = [table for index, layout in enumerate(layouts) for table in observed_tables(layout, index)]
         shards = tuple(
-            SeenShard(
+            ObservedShard(
                 len(layout.tables),
                 planned.keep.name.lower(),
                 planned.kept,
@@ -63,10 +63,10 @@ class Sight:
     def _observation(
         self,
         prepared: Sequence[Prepared],
-        tables: Sequence[SeenTable],
+        tables: Sequence[ObservedTable],
         peak: int,
         sizes: Mapping[str, int],
-        shards: tuple[SeenShard, ...] = (),
+        shards: tuple[ObservedShard, ...] = (),
     ) -> Observation:
         device, began, label = self.device, self._began, prepared[0].label
         return Observation(
@@ -84,7 +84,7 @@ class Sight:
             tasks=self.observer.tasks(self.graphs, began),
             memory=Memory(self.observer.before, device.memory.peak, peak),
             processor=self.observer.processor,
-            ceilings=str(assumed(device.kind, device.threads)),
+            roofline=str(assumed(device.kind, device.threads)),
             security=security_of(*(shard.layout for shard in prepared)),
             sizes=sizes,
             shards=shards,

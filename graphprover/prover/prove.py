@@ -31,7 +31,7 @@ from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.protocol.verification import prepare as prepare_verification
 from graphprover.prover.assign import deal
-from graphprover.prover.observe import Sight, made_in
+from graphprover.prover.observe import ObservationBuilder, made_in
 from graphprover.prover.peak_memory import plan_for
 from graphprover.prover.prepare import Prepared, PreparedShards, ready, wrapped
 from graphprover.prover.sharded import prove_shards
@@ -40,7 +40,7 @@ from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
-from graphprover.telemetry.subscribe import clock, give, observing, stage
+from graphprover.telemetry.subscribe import clock, observing, publish, stage
 from graphprover.verifier import Expected, Verdict, expect, verify
 
 T = TypeVar("T")
@@ -189,7 +189,7 @@ def prove_prepared(
             with told(progress) as tell:
                 made = prove_shards(prepared, device, executor, plan_for(prepared, device), tell)
             if made.observe:
-                give(made.observe())
+                publish(made.observe())
             return made.proof, made.preprocessed_caps
 
         return on_device(prepared, device, by)
@@ -197,7 +197,7 @@ def prove_prepared(
     def by_graph(prepared: Prepared, device: Device) -> tuple[Proof, Cap | None]:
         proof, cap, observe = prove_by(prepared, device, executor, progress)
         if observe:
-            give(observe())
+            publish(observe())
         return proof, cap
 
     return on_device(prepared, device, by_graph)
@@ -241,8 +241,8 @@ def prove_by(
         observer.tell()
     if observer and observing():
         graph = GraphOfProof(task, layout, made_in(prepared), kept_by_size(layout))
-        sight = Sight(device, executor, observer, [graph], proving)
-        observe = partial(sight.whole, prepared, sizes_of(proof, layout, decoded=proven.proof))
+        builder = ObservationBuilder(device, executor, observer, [graph], proving)
+        observe = partial(builder.whole, prepared, sizes_of(proof, layout, decoded=proven.proof))
     return proof, proven.preprocessed_cap, observe
 
 

@@ -25,7 +25,7 @@ from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import Shard, ShardedProof
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.proof import Cap
-from graphprover.prover.observe import Sight, made_in
+from graphprover.prover.observe import ObservationBuilder, made_in
 from graphprover.prover.prepare import Prepared, PreparedShards, wrapped
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
@@ -100,7 +100,7 @@ def prove_shards(
         shard = prepared.shards[number.index]
         with stage("prove", number):
             finisher = by(number, waiting[number.index] + plan.shards[number.index].kept)
-            proven = finisher.finish(number, shard, committed.pop().kept, joint, nonce)
+            proven = finisher.finish(number, shard, committed.pop().cached, joint, nonce)
             proof, cap = wrapped(proven, shard.header), proven.preprocessed_cap
         proofs[number.index] = proof, cap
         if check:
@@ -112,8 +112,8 @@ def prove_shards(
     if observer:
         observer.tell()
     if observer and observing():
-        sight = Sight(device, executor, observer, seen, Stage("prove", began, clock()))
-        observe = partial(sight.in_shards, prepared, sharded_proof, plan, stages)
+        builder = ObservationBuilder(device, executor, observer, seen, Stage("prove", began, clock()))
+        observe = partial(builder.of_shards, prepared, sharded_proof, plan, stages)
     seconds = tuple({one.name: one.seconds for one in of_shard} for of_shard in stages)
     return MadeShards(sharded_proof, caps, seconds, observe)
 

@@ -32,29 +32,29 @@ Job = Mapping[str, Any]  # what ``facts.job`` says of one
 Span = tuple[float, float]
 
 
-def batch_page(title: str, jobs: Sequence[Job], seen: Sequence[Observation]) -> str:
-    """An HTML file that needs no network; ``seen``: of the jobs' proofs, by the jobs' names.
+def batch_page(title: str, jobs: Sequence[Job], observation: Sequence[Observation]) -> str:
+    """An HTML file that needs no network; ``observation``: of the jobs' proofs, by the jobs' names.
 
     Raises FileError without bokeh.
     """
-    parts = [f"<h1>{escape(short(title))}</h1>", f'<p class="said">{escape(_sentence(jobs, seen))}</p>']
-    parts.append(findings_html(_findings(jobs, seen)))
+    parts = [f"<h1>{escape(short(title))}</h1>", f'<p class="said">{escape(_sentence(jobs, observation))}</p>']
+    parts.append(findings_html(_findings(jobs, observation)))
     failed = [job for job in jobs if job["outcome"] == "failed"]
     if failed:
         columns = ("name", "worker", "tries", "error")
         rows = [[label(str(job[column] or "")) for column in columns] for job in failed]
         parts.append(f"<h2>Failures</h2>{table(('job', *columns[1:]), rows, MOST)}")
-    if seen:
-        parts.append(_drawn(seen))
-    parts.append(f"<h2>Jobs</h2>{_jobs(jobs, {one.name: one for one in seen})}")
+    if observation:
+        parts.append(_drawn(observation))
+    parts.append(f"<h2>Jobs</h2>{_jobs(jobs, {one.name: one for one in observation})}")
     return page(f"Report of {title}", "\n".join(parts), STYLE)
 
 
-def _drawn(seen: Sequence[Observation]) -> str:
+def _drawn(observation: Sequence[Observation]) -> str:
     """What is known of proofs that were seen."""
-    lanes, whole = _lanes(seen), _whole(seen)
-    by_worker = charts.time_line(list(dict.fromkeys(lanes)), _by_worker(seen, lanes), whole, whole[1])
-    slow = sorted(seen, key=lambda one: -one.end)[:MOST_JOBS]
+    lanes, whole = _lanes(observation), _whole(observation)
+    by_worker = charts.time_line(list(dict.fromkeys(lanes)), _by_worker(observation, lanes), whole, whole[1])
+    slow = sorted(observation, key=lambda one: -one.end)[:MOST_JOBS]
     longest = max(sum(groups(one).values()) for one in slow) or 1.0
     names = _bars(slow)
     by_round = charts.time_line(names, _by_round(slow, names), (0.0, longest), longest)
@@ -63,19 +63,19 @@ def _drawn(seen: Sequence[Observation]) -> str:
 {legend(STAGES | {"other": charts.OTHER})}
 <p>Drag to zoom, or turn the wheel with Ctrl. Faint: a job waited for memory.</p>
 <figure>{drawn["workers"]}</figure>
-<h2>Rounds of {"the slowest " if len(slow) < len(seen) else ""}jobs</h2>
+<h2>Rounds of {"the slowest " if len(slow) < len(observation) else ""}jobs</h2>
 {rounds_legend({group for one in slow for group in groups(one)})}
 <p>Seconds in which a task of the round ran.</p>
 <figure>{drawn["rounds"]}</figure>
 <h2>Rounds of all jobs</h2>
-{_rounds(seen)}
+{_rounds(observation)}
 {script}"""
 
 
-def _sentence(jobs: Sequence[Job], seen: Sequence[Observation]) -> str:
-    by_name = {one.name: one for one in _findings(jobs, seen)}
+def _sentence(jobs: Sequence[Job], observation: Sequence[Observation]) -> str:
+    by_name = {one.name: one for one in _findings(jobs, observation)}
     first = by_name["jobs"]
-    if not seen:
+    if not observation:
         return f"{first.figure} jobs: {first.beside}."
     slow, worst, busy = (by_name[name] for name in ("slowest job", "slowest round", "workers busy"))
     return (
@@ -84,71 +84,73 @@ def _sentence(jobs: Sequence[Job], seen: Sequence[Observation]) -> str:
     )
 
 
-def _findings(jobs: Sequence[Job], seen: Sequence[Observation]) -> list[Finding]:
+def _findings(jobs: Sequence[Job], observation: Sequence[Observation]) -> list[Finding]:
     counts = {outcome: sum(job["outcome"] == outcome for job in jobs) for outcome in ("made", "kept", "failed")}
     said = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items() if count)
     found = [Finding("jobs", f"{len(jobs):,}", said or "none")]
     again = [job for job in jobs if job["tries"] > 1]
     tries = Finding("tried again", f"{len(again):,}", ", ".join(short(job["name"]) for job in again[:3]))
-    if not seen:
+    if not observation:
         return [*found, tries]
-    slow = max(seen, key=lambda one: one.end)
+    slow = max(observation, key=lambda one: one.end)
     worst = slowest(slow)
     most = f", mostly {worst.round}" if worst else ""
     found.append(Finding("slowest job", short(slow.name), f"{time_text(slow.end)}{most}"))
-    sums = _sums(seen)
+    sums = _sums(observation)
     if sums:
         name = max(sums, key=lambda of: sums[of][0])
         seconds, floor, _ = sums[name]
         far = f", {ratio_text(seconds / floor)} its floor" if floor else ""
-        share = share_text(seconds, sum(one.seconds("prove") for one in seen))
+        share = share_text(seconds, sum(one.seconds("prove") for one in observation))
         found.append(Finding("slowest round", name, f"{time_text(seconds)}, {share} of the graphs{far}"))
-    workers = {one.worker for one in seen}
-    busy = sum(covered([_span(one) for one in seen if one.worker == worker]) for worker in workers)
-    start, end = _whole(seen)
+    workers = {one.worker for one in observation}
+    busy = sum(covered([_span(one) for one in observation if one.worker == worker]) for worker in workers)
+    start, end = _whole(observation)
     found.append(Finding("workers busy", share_text(busy, (end - start) * len(workers)), f"of {len(workers):,}"))
-    starved = [one for one in seen if one.processor.starved]
+    starved = [one for one in observation if one.processor.starved]
     if starved:
         worst_off = max(starved, key=lambda one: one.processor.lacked)
         beside = f"{short(worst_off.name)} most: {processor_text(worst_off.processor)}"
-        found.append(Finding("jobs on a starved host", f"{len(starved):,} of {len(seen):,}", beside))
-    peak = max(seen, key=lambda one: one.memory.peak)
+        found.append(Finding("jobs on a starved host", f"{len(starved):,} of {len(observation):,}", beside))
+    peak = max(observation, key=lambda one: one.memory.peak)
     found.append(Finding("peak memory", bytes_text(peak.memory.peak), short(peak.name)))
-    bits = min(one.security.bits for one in seen)
+    bits = min(one.security.bits for one in observation)
     return [*found, Finding("security", f"{bits:.1f} bits", "of the weakest proof"), tries]
 
 
-def _span(seen: Observation) -> Span:
-    return seen.began, seen.began + seen.end
+def _span(observation: Observation) -> Span:
+    return observation.began, observation.began + observation.end
 
 
-def _whole(seen: Sequence[Observation]) -> Span:
+def _whole(observation: Sequence[Observation]) -> Span:
     """From 0 to when the last job ended."""
-    began = min(one.began for one in seen)
-    return 0.0, max(one.began + one.end for one in seen) - began
+    began = min(one.began for one in observation)
+    return 0.0, max(one.began + one.end for one in observation) - began
 
 
-def _worker(seen: Observation) -> str:
-    return seen.worker or "this process"
+def _worker(observation: Observation) -> str:
+    return observation.worker or "this process"
 
 
-def _lanes(seen: Sequence[Observation]) -> list[str]:
+def _lanes(observation: Sequence[Observation]) -> list[str]:
     """The lane of each: its worker's, or further ones of it where it makes several at once; in order of workers."""
     ended: dict[str, list[float]] = {}
     lanes = {}
-    for place in sorted(range(len(seen)), key=lambda place: (_worker(seen[place]), seen[place].began)):
-        one = seen[place]
+    for place in sorted(
+        range(len(observation)), key=lambda place: (_worker(observation[place]), observation[place].began)
+    ):
+        one = observation[place]
         free = ended.setdefault(_worker(one), [])
         start, end = _span(one)
         lane = next((lane for lane, until in enumerate(free) if until <= start), len(free))
         free[lane : lane + 1] = [end]
         lanes[place] = f"{_worker(one)}{f' ({lane + 1})' if lane else ''}"
-    return [lanes[place] for place in range(len(seen))]
+    return [lanes[place] for place in range(len(observation))]
 
 
-def _by_worker(seen: Sequence[Observation], lanes: Sequence[str]) -> list[charts.Box]:
-    boxes, began = [], min(one.began for one in seen)
-    for one, lane in zip(seen, lanes, strict=True):
+def _by_worker(observation: Sequence[Observation], lanes: Sequence[str]) -> list[charts.Box]:
+    boxes, began = [], min(one.began for one in observation)
+    for one, lane in zip(observation, lanes, strict=True):
         start = one.began - began
         for stage in one.stages:
             said = f"{short(one.name)}, {time_text(one.end)}\n{stage.name}: {time_text(stage.seconds)}"
@@ -157,19 +159,19 @@ def _by_worker(seen: Sequence[Observation], lanes: Sequence[str]) -> list[charts
     return boxes
 
 
-def _bars(seen: Sequence[Observation]) -> list[str]:
+def _bars(observation: Sequence[Observation]) -> list[str]:
     """What the bars of jobs are called: further ones of a name have a number."""
     counts: dict[str, int] = {}
     names = []
-    for name in (short(one.name) for one in seen):
+    for name in (short(one.name) for one in observation):
         counts[name] = counts.get(name, 0) + 1
         names.append(f"{name} ({counts[name]})" if counts[name] > 1 else name)
     return names
 
 
-def _by_round(seen: Sequence[Observation], names: Sequence[str]) -> list[charts.Box]:
+def _by_round(observation: Sequence[Observation], names: Sequence[str]) -> list[charts.Box]:
     boxes = []
-    for one, name in zip(seen, names, strict=True):
+    for one, name in zip(observation, names, strict=True):
         at = 0.0
         for group, seconds in groups(one).items():
             share = share_text(seconds, one.seconds("prove"))
@@ -179,19 +181,19 @@ def _by_round(seen: Sequence[Observation], names: Sequence[str]) -> list[charts.
     return boxes
 
 
-def _sums(seen: Sequence[Observation]) -> dict[str, tuple[float, float, int]]:
+def _sums(observation: Sequence[Observation]) -> dict[str, tuple[float, float, int]]:
     """Of each round in all jobs: its seconds, its floor, and its tasks."""
     sums: dict[str, tuple[float, float, int]] = {}
-    for one in (one for observation in seen for one in observation.rounds):
+    for one in (one for observation in observation for one in observation.rounds):
         seconds, floor, tasks = sums.get(one.round, (0.0, 0.0, 0))
         sums[one.round] = seconds + one.seconds, floor + one.floor, tasks + one.tasks
     return sums
 
 
-def _rounds(seen: Sequence[Observation]) -> str:
-    proving = sum(one.seconds("prove") for one in seen)
+def _rounds(observation: Sequence[Observation]) -> str:
+    proving = sum(one.seconds("prove") for one in observation)
     rows = []
-    for name, (seconds, floor, tasks) in sorted(_sums(seen).items(), key=lambda item: -item[1][0]):
+    for name, (seconds, floor, tasks) in sorted(_sums(observation).items(), key=lambda item: -item[1][0]):
         shown = seconds_cell(seconds, proving)
         ratio = ratio_cell(seconds / floor if floor else None)
         rows.append([label(name), shown, floor_cell(floor), ratio, _count(tasks)])
@@ -208,15 +210,18 @@ def _jobs(jobs: Sequence[Job], found: Mapping[str, Observation]) -> str:
     longest = max((one.end for one in found.values()), default=0.0) or 1.0
     rows = []
     for job in jobs:
-        seen, proof = found.get(job["name"]), job["proof"]
+        observation, proof = found.get(job["name"]), job["proof"]
         size = proof["bytes"] if proof else 0
         cells = [label(job["name"]), label(job["outcome"]), label(job["worker"] or ""), _count(job["tries"])]
-        if seen:
-            worst, graph = slowest(seen), seen.seconds("prove")
-            floor = sum(one.floor for one in seen.rounds)
-            cells += [Cell(time_text(seen.end), seen.end, part=seen.end / longest), Cell(time_text(graph), graph)]
+        if observation:
+            worst, graph = slowest(observation), observation.seconds("prove")
+            floor = sum(one.floor for one in observation.rounds)
+            cells += [
+                Cell(time_text(observation.end), observation.end, part=observation.end / longest),
+                Cell(time_text(graph), graph),
+            ]
             cells += [ratio_cell(graph / floor if floor else None), label(worst.round if worst else "")]
-            cells.append(Cell(bytes_text(seen.memory.peak), seen.memory.peak))
+            cells.append(Cell(bytes_text(observation.memory.peak), observation.memory.peak))
         else:
             cells += [Cell("", 0), Cell("", 0), ratio_cell(None), label(""), Cell("", 0)]
         rows.append([*cells, Cell(bytes_text(size) if size else "", size)])

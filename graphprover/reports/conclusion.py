@@ -22,50 +22,65 @@ class Finding:
     beside: str = ""
 
 
-def slowest(seen: Observation) -> Round | None:
+def slowest(observation: Observation) -> Round | None:
     """The round in which tasks ran for the longest; None without tasks."""
-    return max(seen.rounds, key=lambda one: one.seconds, default=None)
+    return max(observation.rounds, key=lambda one: one.seconds, default=None)
 
 
-def findings(seen: Observation) -> list[Finding]:
+def findings(observation: Observation) -> list[Finding]:
     """All of them, the most important first."""
-    proving, worst = seen.proving, slowest(seen)
-    found = [Finding("whole time", time_text(seen.end), f"{time_text(seen.seconds('prove'))} of it in {_graph(seen)}")]
+    proving, worst = observation.proving, slowest(observation)
+    found = [
+        Finding(
+            "whole time",
+            time_text(observation.end),
+            f"{time_text(observation.seconds('prove'))} of it in {_graph(observation)}",
+        )
+    ]
     if worst:
-        share = f"{time_text(worst.seconds)}, {share_text(worst.seconds, proving)} of {_whole(seen)}"
-        found += [Finding("slowest round", worst.round, share), _slowest_part(seen, worst), _bound(seen, worst)]
+        share = f"{time_text(worst.seconds)}, {share_text(worst.seconds, proving)} of {_whole(observation)}"
+        found += [
+            Finding("slowest round", worst.round, share),
+            _slowest_part(observation, worst),
+            _bound(observation, worst),
+        ]
         found.append(_floor("against its floor", worst.seconds, worst.floor))
-    found += [_slowest_table(seen)] if seen.table_times else []
-    found += [_slowest_shard(seen)] if seen.shards else []
-    found += [_longest_wait(seen)] if seen.workers else []
-    found.append(_floor("graph against floors", proving, sum(one.floor for one in seen.rounds)))
-    busy, worked = sum(task.device_seconds for task in seen.tasks), sum(task.worked for task in seen.tasks)
+    found += [_slowest_table(observation)] if observation.table_times else []
+    found += [_slowest_shard(observation)] if observation.shards else []
+    found += [_longest_wait(observation)] if observation.workers else []
+    found.append(_floor("graph against floors", proving, sum(one.floor for one in observation.rounds)))
+    busy, worked = (
+        sum(task.device_seconds for task in observation.tasks),
+        sum(task.worked for task in observation.tasks),
+    )
     found += [
         Finding("host", share_text(worked, busy), f"{time_text(worked)} of the tasks' {time_text(busy)} in Python"),
         Finding(
-            "scheduler", share_text(seen.idle, proving), f"no task ran for {time_text(seen.idle)} of {_whole(seen)}"
+            "scheduler",
+            share_text(observation.idle, proving),
+            f"no task ran for {time_text(observation.idle)} of {_whole(observation)}",
         ),
-        _processor(seen.processor),
-        _memory(seen),
-        Finding("security", f"{seen.security.bits:.1f} bits", f"limited by {seen.security.binding}"),
+        _processor(observation.processor),
+        _memory(observation),
+        Finding("security", f"{observation.security.bits:.1f} bits", f"limited by {observation.security.binding}"),
     ]
-    if seen.sizes:
-        total, part = sum(seen.sizes.values()), max(seen.sizes, key=seen.sizes.__getitem__)
-        found.append(Finding("proof", bytes_text(total), f"{share_text(seen.sizes[part], total)} of it {part}"))
+    if observation.sizes:
+        total, part = sum(observation.sizes.values()), max(observation.sizes, key=observation.sizes.__getitem__)
+        found.append(Finding("proof", bytes_text(total), f"{share_text(observation.sizes[part], total)} of it {part}"))
     return found
 
 
-def sentence(seen: Observation) -> str:
+def sentence(observation: Observation) -> str:
     """The same in words, as far as it is about time."""
-    by_name = {one.name: one for one in findings(seen)}
-    whole, worst = by_name["whole time"], slowest(seen)
+    by_name = {one.name: one for one in findings(observation)}
+    whole, worst = by_name["whole time"], slowest(observation)
     if worst is None:
         return f"It took {whole.figure}; no task was seen."
     part, bound, floor = (by_name[name] for name in (SLOWEST_PART, BOUND, "against its floor"))
     far = f"It took {floor.figure} its floor, {floor.beside}." if worst.floor else "The plan knows no floor of it."
     by = f"The round is bound by {bound.figure}: {bound.beside}."
-    if seen.processor.starved:
-        by = f"The host was starved: {processor_text(seen.processor)}. What else bounds the proof is not known."
+    if observation.processor.starved:
+        by = f"The host was starved: {processor_text(observation.processor)}. What else bounds the proof is not known."
     return (
         f"The proof took {whole.figure}, {whole.beside}. The slowest round is {worst.round}: "
         f"{by_name['slowest round'].beside}. Slowest in it is {part.figure}: {part.beside}. "
@@ -73,10 +88,10 @@ def sentence(seen: Observation) -> str:
     )
 
 
-def _slowest_part(seen: Observation, worst: Round) -> Finding:
+def _slowest_part(observation: Observation, worst: Round) -> Finding:
     """The slowest table of a round, or its slowest task where no task is a table's."""
-    times = [one for one in seen.table_times if one.round == worst.round]
-    task = max((task for task in seen.tasks if task.round == worst.round), key=lambda task: task.device_seconds)
+    times = [one for one in observation.table_times if one.round == worst.round]
+    task = max((task for task in observation.tasks if task.round == worst.round), key=lambda task: task.device_seconds)
     longest = f"{time_text(task.device_seconds)}, {share_text(task.device_seconds, worst.seconds)} of the round"
     if not times:
         return Finding(SLOWEST_PART, f"task {task.name}", f"{longest}, a task of all tables together")
@@ -86,40 +101,40 @@ def _slowest_part(seen: Observation, worst: Round) -> Finding:
     said += [f"{ratio_text(part.ratio)} its floor"] if part.ratio else []
     if len(task.tables) > 1 and task.device_seconds > part.seconds:
         said.append(f"{len(task.tables)} tables together in one task {longest}")
-    return Finding(SLOWEST_PART, f"table {seen.tables[part.table]}", ", ".join(said))
+    return Finding(SLOWEST_PART, f"table {observation.tables[part.table]}", ", ".join(said))
 
 
-def _slowest_table(seen: Observation) -> Finding:
+def _slowest_table(observation: Observation) -> Finding:
     sums: dict[int, float] = {}
-    for one in seen.table_times:
+    for one in observation.table_times:
         sums[one.table] = sums.get(one.table, 0.0) + one.seconds
     table = max(sums, key=sums.__getitem__)
-    mark = f"{MODELLED} " if any(one.modelled for one in seen.table_times if one.table == table) else ""
+    mark = f"{MODELLED} " if any(one.modelled for one in observation.table_times if one.table == table) else ""
     share = share_text(sums[table], sum(sums.values()))
     figure = f"{mark}{time_text(sums[table])} in all rounds, {share} of what tables took"
-    return Finding("slowest table", str(seen.tables[table]), figure)
+    return Finding("slowest table", str(observation.tables[table]), figure)
 
 
-def _whole(seen: Observation) -> str:
-    return f"the time of {len(seen.workers)} workers" if seen.workers else "the graph"
+def _whole(observation: Observation) -> str:
+    return f"the time of {len(observation.workers)} workers" if observation.workers else "the graph"
 
 
-def _graph(seen: Observation) -> str:
-    tasks = f"{len(seen.tasks)} tasks"
-    return f"the {tasks} of {len(seen.shards)} shards" if seen.shards else f"the graph of {tasks}"
+def _graph(observation: Observation) -> str:
+    tasks = f"{len(observation.tasks)} tasks"
+    return f"the {tasks} of {len(observation.shards)} shards" if observation.shards else f"the graph of {tasks}"
 
 
-def _slowest_shard(seen: Observation) -> Finding:
-    seconds = [shard.seconds() for shard in seen.shards]
+def _slowest_shard(observation: Observation) -> Finding:
+    seconds = [shard.seconds() for shard in observation.shards]
     slowest_one = max(range(len(seconds)), key=seconds.__getitem__)
     share = share_text(seconds[slowest_one], sum(seconds))
     beside = f"{time_text(seconds[slowest_one])}, {share} of what the {len(seconds)} shards took"
     return Finding(SLOWEST_SHARD, f"shard {slowest_one}", beside)
 
 
-def _longest_wait(seen: Observation) -> Finding:
+def _longest_wait(observation: Observation) -> Finding:
     """Of the workers, for the challenge that all shards share."""
-    worker = max(seen.workers, key=lambda worker: worker.waited)
+    worker = max(observation.workers, key=lambda worker: worker.waited)
     beside = f"{worker.address}, from its last shard that commits to its first that is proved"
     return Finding("wait for the joint challenge", time_text(worker.waited), beside)
 
@@ -129,9 +144,9 @@ def _slowest_of_shards(by_name: Mapping[str, Finding]) -> str:
     return f" The slowest shard is {found.figure}: {found.beside}." if found else ""
 
 
-def _bound(seen: Observation, worst: Round) -> Finding:
+def _bound(observation: Observation, worst: Round) -> Finding:
     if worst.limited_by == STARVED:
-        return Finding(BOUND, "a starved host", processor_text(seen.processor))
+        return Finding(BOUND, "a starved host", processor_text(observation.processor))
     worked = f"Python took {time_text(worst.worked)} in its tasks"
     if worst.limited_by == HOST:
         return Finding(BOUND, "the host", worked)
@@ -164,8 +179,8 @@ def _cores(found: Processor) -> str:
     return f"{found.cores:g} core{'s' * (found.cores != 1)}"
 
 
-def _memory(seen: Observation) -> Finding:
-    held, memory = bytes_text(seen.memory.peak), seen.memory
+def _memory(observation: Observation) -> Finding:
+    held, memory = bytes_text(observation.memory.peak), observation.memory
     beyond = max(memory.peak - memory.before, 0)
     planned = f"{bytes_text(beyond)} beyond the start, {MODELLED} {bytes_text(memory.planned)} planned"
     return Finding("peak memory", held, planned)

@@ -33,10 +33,10 @@ def group_of(round_: str) -> str:
     return next((column.name for column in COLUMNS if round_ in column.rounds), round_)
 
 
-def groups(seen: Observation) -> dict[str, float]:
+def groups(observation: Observation) -> dict[str, float]:
     """Seconds in which tasks ran, by colour."""
     found: dict[str, float] = {}
-    for one in seen.rounds:
+    for one in observation.rounds:
         found[group_of(one.round)] = found.get(group_of(one.round), 0.0) + one.seconds
     return {name: found[name] for name in COLOURS if name in found}
 

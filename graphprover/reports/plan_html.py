@@ -14,7 +14,7 @@ COLUMNS = ("time", "share", "bound by", "multiplications", "butterflies", "Kecca
 
 def plan_html(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
     """An HTML file that needs no network."""
-    total = sum(assumed.ceilings.modelled(task.cost).seconds for task in plan.tasks.values())
+    total = sum(assumed.roofline.modelled(task.cost).seconds for task in plan.tasks.values())
     rounds: dict[str, list[Cost]] = {}
     for task in plan.tasks.values():
         rounds.setdefault(task.round, []).append(task.cost)
@@ -31,7 +31,7 @@ def plan_html(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
 
 def by_round(rounds: Mapping[str, Sequence[Cost]], assumed: Assumed) -> str:
     """A table of what each round takes, of the costs of its tasks."""
-    total = sum(assumed.ceilings.modelled(cost).seconds for costs in rounds.values() for cost in costs)
+    total = sum(assumed.roofline.modelled(cost).seconds for costs in rounds.values() for cost in costs)
     rows = (
         [label(of), Cell(str(len(costs)), len(costs)), *_costs(costs, assumed, total)] for of, costs in rounds.items()
     )
@@ -40,7 +40,7 @@ def by_round(rounds: Mapping[str, Sequence[Cost]], assumed: Assumed) -> str:
 
 def _costs(costs: Sequence[Cost], assumed: Assumed, total: float) -> list[Cell]:
     """What is said of one task, or of several together, which follow each other."""
-    times = [assumed.ceilings.modelled(cost) for cost in costs]
+    times = [assumed.roofline.modelled(cost) for cost in costs]
     seconds, cost = sum(time.seconds for time in times), sum(costs, Cost())
     bound = max(times, key=lambda time: time.seconds).bound
     counts = (cost.multiplications, cost.butterflies, cost.permutations)

@@ -93,7 +93,7 @@ class Box:
     """A task, or what one table has of it."""
 
     seconds: float
-    bound: str  # of `ceilings.BOUNDS`, or empty
+    bound: str  # of `roofline.BOUNDS`, or empty
     title: str
 
 
@@ -111,46 +111,35 @@ class Row:
         return sum(box.seconds for cell in self.cells for box in cell)
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """A picture without its frame."""
-
-    title: str
-    figures: str  # what it says in words
-    height: int  # it is as wide as all are
-    parts: Sequence[str]  # of SVG
-
-
 def plan_svg(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
-    """An SVG file that stands alone: a name, figures and a legend, then the rows; details are in its titles."""
-    return framed(drawing(plan, f"Plan of {program}", assumed, threads), STYLE)
+    """Return a stand-alone SVG file: a title, figures, a legend and the rows; tooltips have the details.
 
-
-def framed(drawn: Drawing, style: str) -> str:
-    """An SVG file of one picture."""
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="plan" viewBox="0 0 {WIDTH} {drawn.height}" width="{WIDTH}" '
-        f'height="{drawn.height}" role="img" aria-labelledby="plan-title plan-text">'
-    )
-    named = f'<title id="plan-title">{escape(drawn.title)}</title><desc id="plan-text">{escape(drawn.figures)}</desc>'
-    return "\n".join([head, named, f"<style>{style}</style>", *drawn.parts, "</svg>", ""])
-
-
-def drawing(plan: Plan, title: str, assumed: Assumed, threads: int) -> Drawing:
-    """The rows and columns of a plan."""
+    Args:
+        plan: The plan to draw.
+        program: The name of the program, for the title.
+        assumed: The device whose rates give the times.
+        threads: Tasks that run in parallel, for the peak memory.
+    """
     groups = _rows(plan, assumed)
     rows = [row for group in groups for row in group]
     frame = _frame(rows)
     bottom = TOP + ROW * len(rows) + GAP * (len(groups) - 1)
     height = bottom + MARGIN
     peak = plan.peak(threads)
+    title = f"Plan of {program}"
     figures = (
         f"{len(plan.layout.tables)} tables, {len(plan.tasks)} tasks, {time_text(frame.total)} by the model, "
         f"peak memory beyond the traces {bytes_text(peak.bytes)} in {peak}"
     )
     parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="plan" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
+        f'height="{height}" role="img" aria-labelledby="plan-title plan-text">',
+        f'<title id="plan-title">{escape(title)}</title><desc id="plan-text">{escape(figures)}</desc>',
+        f"<style>{STYLE}</style>",
         f'<clipPath id="plan-names"><rect x="{MARGIN}" y="0" width="{LABEL - 6}" height="{height}"/></clipPath>',
-        *headed(title, figures, assumed),
+        text(MARGIN, 34, cut(title, WIDTH - 2 * MARGIN, 25), 18, "ink strong"),
+        text(MARGIN, 56, cut(figures, WIDTH - 2 * MARGIN, 12), 12),
+        text(MARGIN, 74, f"Assumed: {assumed.name}. {assumed.roofline}.", 12, "faint"),
         *_legend(92),
     ]
     top, drawn = TOP, list[str]()
@@ -161,14 +150,7 @@ def drawing(plan: Plan, title: str, assumed: Assumed, threads: int) -> Drawing:
             drawn += _row(row, top, frame)
             top += ROW
         top += GAP
-    return Drawing(title, figures, height, [*parts, *_head(rows, frame, bottom), *drawn])
-
-
-def headed(title: str, figures: str, assumed: Assumed) -> Iterator[str]:
-    """What stands above a picture."""
-    yield text(MARGIN, 34, cut(title, WIDTH - 2 * MARGIN, 25), 18, "ink strong")
-    yield text(MARGIN, 56, cut(figures, WIDTH - 2 * MARGIN, 12), 12)
-    yield text(MARGIN, 74, f"Assumed: {assumed.name}. {assumed.ceilings}.", 12, "faint")
+    return "\n".join([*parts, *_head(rows, frame, bottom), *drawn, "</svg>", ""])
 
 
 def _rows(plan: Plan, assumed: Assumed) -> list[list[Row]]:
@@ -180,9 +162,9 @@ def _rows(plan: Plan, assumed: Assumed) -> list[list[Row]]:
         tables.append(Row(named(layout, table), f"2^{log_height}", title))
     above, below = ({name: Row(name, title=name) for name in group.values()} for group in (ABOVE, BELOW))
     layers: dict[str, Row] = {}
-    total = sum(assumed.ceilings.modelled(task.cost).seconds for task in plan.tasks.values())
+    total = sum(assumed.roofline.modelled(task.cost).seconds for task in plan.tasks.values())
     for task in plan.tasks.values():
-        column, whole = column_of(task), assumed.ceilings.modelled(task.cost)
+        column, whole = column_of(task), assumed.roofline.modelled(task.cost)
         after = ", ".join(dict.fromkeys(_place(plan.tasks[key]) for key in task.needs)) or "nothing"
         costs = plan.costs.by_table(task.round, task.name)
         if not costs:
@@ -195,7 +177,7 @@ def _rows(plan: Plan, assumed: Assumed) -> list[list[Row]]:
                 row = layers.setdefault(task.name, Row(f"FRI layer {task.name}", title=f"FRI layer {task.name}"))
             row.cells[column].append(Box(whole.seconds, whole.bound, title))
             continue
-        parts = {table: assumed.ceilings.modelled(cost) for table, cost in costs.items()}
+        parts = {table: assumed.roofline.modelled(cost) for table, cost in costs.items()}
         scale = whole.seconds / (sum(part.seconds for part in parts.values()) or 1)
         beside = f"\nin one task with {len(parts) - 1} other tables" if len(parts) > 1 else ""
         for table, part in parts.items():

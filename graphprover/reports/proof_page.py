@@ -21,7 +21,7 @@ from graphprover.reports.page_parts import (
 )
 from graphprover.reports.plan_svg import share_text
 from graphprover.reports.plan_text import bytes_text, time_text
-from graphprover.telemetry.model import Machine, SeenTask
+from graphprover.telemetry.model import Machine, ObservedTask
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.rounds import Round
 
@@ -43,45 +43,48 @@ PARTS = {
 }
 
 
-def proof_page(seen: Observation) -> str:
+def proof_page(observation: Observation) -> str:
     """An HTML file that needs no network. Raises FileError without bokeh."""
-    line = _time_line(seen)
-    script, drawn = charts.embedded({"times": line, "memory": charts.lines(_memory(seen), _unit(seen)[0], line)})
-    title = f"Report of {_named(seen)}"
-    body = f"""<h1>{escape(short(_named(seen)))}</h1>
-<p>{escape(_where(seen))}</p>
-<p class="said">{escape(sentence(seen))}</p>
-{findings_html(findings(seen))}
+    line = _time_line(observation)
+    script, drawn = charts.embedded(
+        {"times": line, "memory": charts.lines(_memory(observation), _unit(observation)[0], line)}
+    )
+    title = f"Report of {_named(observation)}"
+    body = f"""<h1>{escape(short(_named(observation)))}</h1>
+<p>{escape(_where(observation))}</p>
+<p class="said">{escape(sentence(observation))}</p>
+{findings_html(findings(observation))}
 <p>{MODELLED} marks what is modelled: a floor is the shortest time that the plan's operations and bytes can take at the
-assumed rates ({escape(seen.ceilings)}); tables that share a task share its time as the plan divides it.
-{_device_text(seen)}</p>
+assumed rates ({escape(observation.roofline)}); tables that share a task share its time as the plan divides it.
+{_device_text(observation)}</p>
 <h2>Time line</h2>
-{rounds_legend(groups(seen))}
-<p>Drag to zoom, or turn the wheel with Ctrl; the charts move together. {_lanes_text(seen)}</p>
+{rounds_legend(groups(observation))}
+<p>Drag to zoom, or turn the wheel with Ctrl; the charts move together. {_lanes_text(observation)}</p>
 <figure>{drawn["times"]}</figure>
 <h2>Memory</h2>
-{_memory_legend(seen)}
+{_memory_legend(observation)}
 <figure>{drawn["memory"]}</figure>
-{_workers(seen) if seen.workers else ""}{_shards(seen) if seen.shards else ""}<div class="columns wide">
+{_workers(observation) if observation.workers else ""}{_shards(observation) if observation.shards else ""}
+<div class="columns wide">
 <section><h2>Rounds</h2>
-<p>Seconds in which one of its tasks ran{", of all shards" * bool(seen.shards)}; what Python took is the sum over its
-tasks.</p>
-{_rounds(seen)}</section>
+<p>Seconds in which one of its tasks ran{", of all shards" * bool(observation.shards)}; what Python took is the sum
+over its tasks.</p>
+{_rounds(observation)}</section>
 <section><h2>Tables in rounds</h2>
 <p>The slowest first; the small figure is the share of the round.</p>
-{_table_times(seen)}</section>
+{_table_times(observation)}</section>
 </div>
 <h2>Tables</h2>
 <p>Seconds of each table by round.</p>
-{_tables(seen)}
+{_tables(observation)}
 <h2>Stages</h2>
-{_stages(seen)}
+{_stages(observation)}
 <div class="columns">
-<section><h2>Security by round</h2>{_security(seen)}</section>
-<section><h2>Proof by part</h2>{_sizes(seen)}</section>
-<section><h2>Parameters</h2>{facts(_parameters(seen))}</section>
-<section><h2>Statement and machine</h2>{facts(_machine(seen))}</section>
-<section><h2>Versions</h2>{facts(seen.versions.items())}</section>
+<section><h2>Security by round</h2>{_security(observation)}</section>
+<section><h2>Proof by part</h2>{_sizes(observation)}</section>
+<section><h2>Parameters</h2>{facts(_parameters(observation))}</section>
+<section><h2>Statement and machine</h2>{facts(_machine(observation))}</section>
+<section><h2>Versions</h2>{facts(observation.versions.items())}</section>
 </div>
 {script}"""
     return page(title, body, STYLE)
@@ -92,21 +95,21 @@ def facts(rows: Iterable[tuple[str, object]]) -> str:
     return table((), [(label(text), label(str(value))) for text, value in rows])
 
 
-def _named(seen: Observation) -> str:
-    return seen.name or "a proof"
+def _named(observation: Observation) -> str:
+    return observation.name or "a proof"
 
 
-def _where(seen: Observation) -> str:
-    machine = seen.machine
+def _where(observation: Observation) -> str:
+    machine = observation.machine
     on = _hardware(machine)
-    worker = f", by worker {seen.worker}" if seen.worker else ""
-    worker += f", by {len(seen.workers)} workers" if seen.workers else ""
-    shards = f" in {len(seen.shards)} shards" if seen.shards else ""
-    return f"Proved on {on} ({seen.device}){worker}, {len(seen.tables)} tables{shards}."
+    worker = f", by worker {observation.worker}" if observation.worker else ""
+    worker += f", by {len(observation.workers)} workers" if observation.workers else ""
+    shards = f" in {len(observation.shards)} shards" if observation.shards else ""
+    return f"Proved on {on} ({observation.device}){worker}, {len(observation.tables)} tables{shards}."
 
 
-def _on_gpu(seen: Observation) -> bool:
-    return seen.device != "cpu"
+def _on_gpu(observation: Observation) -> bool:
+    return observation.device != "cpu"
 
 
 def _hardware(machine: Machine) -> str:
@@ -114,51 +117,51 @@ def _hardware(machine: Machine) -> str:
     return machine.gpu or f"{machine.threads} thread{'s' * (machine.threads > 1)} of {machine.cpu}"
 
 
-def _time_line(seen: Observation) -> "charts.Plot":
+def _time_line(observation: Observation) -> "charts.Plot":
     boxes = [
         charts.Box(
             "stages", one.start, one.end, charts.OTHER, f"{one.name}\n{time_text(one.seconds)}", faint=number % 2 == 1
         )
-        for number, one in enumerate(seen.stages)
+        for number, one in enumerate(observation.stages)
     ]
-    for index, shard in enumerate(seen.shards):
+    for index, shard in enumerate(observation.shards):
         for stage in shard.stages:
             says = f"shard {index}: {stage.name}\n{time_text(stage.seconds)} from {stage.start:.3f} s"
-            lane, faint = shard.lane(stage), index // max(len(seen.workers), 1) % 2 == 1
+            lane, faint = shard.lane(stage), index // max(len(observation.workers), 1) % 2 == 1
             boxes.append(charts.Box(lane, stage.start, stage.end, PARTS[stage.name], says, faint))
-    for task in seen.tasks:
-        colour, title = charts.COLOURS[group_of(task.round)], _details(seen, task)
-        boxes.append(charts.Box(seen.lane(task.thread), task.start, task.end, colour, title))
-        if _on_gpu(seen):
-            boxes.append(charts.Box(_gpu_lane(seen, task), task.device_start, task.device_end, colour, title))
-    threads = [seen.lane(number) for number in sorted({task.thread for task in seen.tasks})]
-    of_shards = dict.fromkeys(shard.lane(stage) for shard in seen.shards for stage in shard.stages)
-    gpus = sorted({_gpu_lane(seen, task) for task in seen.tasks}) if _on_gpu(seen) else []
+    for task in observation.tasks:
+        colour, title = charts.COLOURS[group_of(task.round)], _details(observation, task)
+        boxes.append(charts.Box(observation.lane(task.thread), task.start, task.end, colour, title))
+        if _on_gpu(observation):
+            boxes.append(charts.Box(_gpu_lane(observation, task), task.device_start, task.device_end, colour, title))
+    threads = [observation.lane(number) for number in sorted({task.thread for task in observation.tasks})]
+    of_shards = dict.fromkeys(shard.lane(stage) for shard in observation.shards for stage in shard.stages)
+    gpus = sorted({_gpu_lane(observation, task) for task in observation.tasks}) if _on_gpu(observation) else []
     lanes = ["stages", *sorted(of_shards), *gpus, *threads]
-    first = min((task.start for task in seen.tasks), default=0.0)
-    last = max((task.device_end for task in seen.tasks), default=seen.end)
+    first = min((task.start for task in observation.tasks), default=0.0)
+    last = max((task.device_end for task in observation.tasks), default=observation.end)
     edge = 0.01 * (last - first)
-    return charts.time_line(lanes, boxes, (max(first - edge, 0.0), min(last + edge, seen.end)), seen.end)
+    return charts.time_line(lanes, boxes, (max(first - edge, 0.0), min(last + edge, observation.end)), observation.end)
 
 
-def _gpu_lane(seen: Observation, task: SeenTask) -> str:
-    return f"{seen.workers[seen.maker(task.thread)].address} GPU" if seen.workers else "GPU"
+def _gpu_lane(observation: Observation, task: ObservedTask) -> str:
+    return f"{observation.workers[observation.maker(task.thread)].address} GPU" if observation.workers else "GPU"
 
 
-def _device_text(seen: Observation) -> str:
+def _device_text(observation: Observation) -> str:
     """What bounds a round."""
-    return f"The host is Python; the device is {'the GPU' if _on_gpu(seen) else 'what compiled kernels do'}."
+    return f"The host is Python; the device is {'the GPU' if _on_gpu(observation) else 'what compiled kernels do'}."
 
 
-def _lanes_text(seen: Observation) -> str:
-    if seen.workers:
+def _lanes_text(observation: Observation) -> str:
+    if observation.workers:
         return "A lane for each worker's shards, and one for each of its threads; white between shards: it waited."
-    if _on_gpu(seen):
+    if _on_gpu(observation):
         return "GPU: what ran there, by its own clock; threads: what the host did meanwhile, which enqueues it."
     return "A lane for each thread."
 
 
-def _details(seen: Observation, task: SeenTask) -> str:
+def _details(observation: Observation, task: ObservedTask) -> str:
     """What pointing at a task says."""
     planned, shard = task.planned, "" if task.shard is None else f", shard {task.shard}"
     said = [
@@ -169,66 +172,73 @@ def _details(seen: Observation, task: SeenTask) -> str:
     if planned.seconds:
         ratio = ratio_text(task.device_seconds / planned.seconds)
         said.append(f"{ratio} its floor, {MODELLED} {time_text(planned.seconds)} for {planned.bound}")
-    if _on_gpu(seen):
+    if _on_gpu(observation):
         said.append(f"{task.launches} launches, {bytes_text(task.uploaded)} up, {bytes_text(task.downloaded)} down")
     if len(task.tables) > 1:
         said.append(f"{len(task.tables)} tables share it")
     return "\n".join([*said, f"{bytes_text(task.held)} held after it"])
 
 
-def _unit(seen: Observation) -> tuple[str, int]:
-    most = max(seen.memory.peak, seen.memory.before + seen.memory.planned)
+def _unit(observation: Observation) -> tuple[str, int]:
+    most = max(observation.memory.peak, observation.memory.before + observation.memory.planned)
     return ("GiB", 1 << 30) if most >= 2 << 30 else ("MiB", 1 << 20)
 
 
-def _memory(seen: Observation) -> list[charts.Line]:
+def _memory(observation: Observation) -> list[charts.Line]:
     """What was held after each task, what the plan says of that, and the peaks of both."""
-    _, unit = _unit(seen)
-    tasks, before = sorted(_tasks_of_most(seen), key=lambda task: task.device_end), seen.memory.before
+    _, unit = _unit(observation)
+    tasks, before = sorted(_tasks_of_most(observation), key=lambda task: task.device_end), observation.memory.before
     measured, planned = charts.COLOURS["commit"], charts.COLOURS["lookups"]
     return [
         charts.Line("held", [(task.device_end, task.held / unit) for task in tasks], measured),
         charts.Line("planned", [(task.device_end, (before + task.planned.held) / unit) for task in tasks], planned),
-        charts.Line("peak", [(0.0, seen.memory.peak / unit)], measured, dashed=True),
-        charts.Line("planned peak", [(0.0, (before + seen.memory.planned) / unit)], planned, dashed=True),
-        *([charts.Line("kept", _kept(seen, unit), charts.COLOURS["DEEP"])] if _waits_here(seen) else []),
+        charts.Line("peak", [(0.0, observation.memory.peak / unit)], measured, dashed=True),
+        charts.Line("planned peak", [(0.0, (before + observation.memory.planned) / unit)], planned, dashed=True),
+        *([charts.Line("kept", _kept(observation, unit), charts.COLOURS["DEEP"])] if _waits_here(observation) else []),
     ]
 
 
-def _tasks_of_most(seen: Observation) -> Sequence[SeenTask]:
+def _tasks_of_most(observation: Observation) -> Sequence[ObservedTask]:
     """The tasks that the memory is of: of several workers, those of the one that held most."""
-    most = [worker.threads for worker in seen.workers if worker.memory == seen.memory][:1]
-    return [task for task in seen.tasks if task.thread in most[0]] if most else seen.tasks
+    most = [worker.threads for worker in observation.workers if worker.memory == observation.memory][:1]
+    return [task for task in observation.tasks if task.thread in most[0]] if most else observation.tasks
 
 
-def _waits_here(seen: Observation) -> bool:
+def _waits_here(observation: Observation) -> bool:
     """Whether the shards wait on one device."""
-    return bool(seen.shards) and not seen.workers
+    return bool(observation.shards) and not observation.workers
 
 
-def _kept(seen: Observation, unit: int) -> list[tuple[float, float]]:
+def _kept(observation: Observation, unit: int) -> list[tuple[float, float]]:
     """What the plan says is held of shards that wait, above what was held before, from when each has committed to when
     it is to be proved."""
-    changes = [(stage.end, shard.kept) for shard in seen.shards for stage in shard.stages if stage.name == COMMIT]
-    changes += [(stage.start, -shard.kept) for shard in seen.shards for stage in shard.stages if stage.name == PROVE]
-    points, held = [(seen.shards[0].stages[0].start, seen.memory.before / unit)], seen.memory.before
+    changes = [
+        (stage.end, shard.kept) for shard in observation.shards for stage in shard.stages if stage.name == COMMIT
+    ]
+    changes += [
+        (stage.start, -shard.kept) for shard in observation.shards for stage in shard.stages if stage.name == PROVE
+    ]
+    points, held = (
+        [(observation.shards[0].stages[0].start, observation.memory.before / unit)],
+        observation.memory.before,
+    )
     for time, bytes_ in sorted(changes):
         held += bytes_
         points.append((time, held / unit))
     return points
 
 
-def _memory_legend(seen: Observation) -> str:
-    memory, drawn = seen.memory, _memory(seen)
+def _memory_legend(observation: Observation) -> str:
+    memory, drawn = observation.memory, _memory(observation)
     foreseen = memory.before + memory.planned
     says = (
-        "held by the device after each task" if _on_gpu(seen) else "held by the process after each task",
+        "held by the device after each task" if _on_gpu(observation) else "held by the process after each task",
         f"{MODELLED} by the plan, above what was held before",
         f"peak: {bytes_text(memory.peak)}",
         f"{MODELLED} peak by the plan: {bytes_text(foreseen)}, of it {bytes_text(memory.before)} held before",
         *(
             [f"{MODELLED} kept of shards that wait, by the plan, above what was held before"]
-            if _waits_here(seen)
+            if _waits_here(observation)
             else []
         ),
     )
@@ -239,22 +249,25 @@ def _memory_legend(seen: Observation) -> str:
     return f'<ul class="legend">{"".join(parts)}</ul>'
 
 
-def _workers(seen: Observation) -> str:
+def _workers(observation: Observation) -> str:
     """Who made the shards, what of its memory that took, and how well its clock is known."""
     rows = []
-    for worker in seen.workers:
+    for worker in observation.workers:
         memory, machine = worker.memory, worker.machine
         busy = sum(
-            stage.seconds for shard in seen.shards for stage in shard.stages if shard.maker(stage) == worker.address
+            stage.seconds
+            for shard in observation.shards
+            for stage in shard.stages
+            if shard.maker(stage) == worker.address
         )
-        made = [str(index) for index, shard in enumerate(seen.shards) if worker.address in shard.workers]
+        made = [str(index) for index, shard in enumerate(observation.shards) if worker.address in shard.workers]
         rows.append(
             [
                 label(worker.address),
                 label(_hardware(machine)),
                 label(machine.host),
                 label(", ".join(made)),
-                seconds_cell(busy, seen.seconds("prove")),
+                seconds_cell(busy, observation.seconds("prove")),
                 Cell(time_text(worker.waited), worker.waited),
                 Cell(bytes_text(memory.peak), memory.peak),
                 Cell(f"{MODELLED} {bytes_text(memory.before + memory.planned)}", memory.before + memory.planned),
@@ -272,14 +285,14 @@ before its cause, and ± is how far it may still be off. The memory chart is of 
 """
 
 
-def _shards(seen: Observation) -> str:
+def _shards(observation: Observation) -> str:
     """Each shard, and what it took of each round."""
-    of_shards = [{one.round: one for one in rounds} for rounds in seen.rounds_of_shards]
-    whole = sum(shard.seconds() for shard in seen.shards)
-    stages = list(dict.fromkeys(stage.name for stage in seen.shards[0].stages))
-    order = "" if seen.workers else ", the last one first"
+    of_shards = [{one.round: one for one in rounds} for rounds in observation.rounds_of_shards]
+    whole = sum(shard.seconds() for shard in observation.shards)
+    stages = list(dict.fromkeys(stage.name for stage in observation.shards[0].stages))
+    order = "" if observation.workers else ", the last one first"
     rows, by_round = [], []
-    for index, (shard, rounds) in enumerate(zip(seen.shards, of_shards, strict=True)):
+    for index, (shard, rounds) in enumerate(zip(observation.shards, of_shards, strict=True)):
         name, size = Cell(f"shard {index}", index), sum(shard.sizes.values())
         floor = sum(one.floor for one in rounds.values())
         makers = [label(", ".join(dict.fromkeys(shard.workers)))] if shard.workers else []
@@ -297,13 +310,15 @@ def _shards(seen: Observation) -> str:
                 Cell(bytes_text(size), size),
             ]
         )
-        seconds = {one.round: rounds[one.round].seconds if one.round in rounds else 0.0 for one in seen.rounds}
-        most = max((one.seconds for found in seen.rounds_of_shards for one in found), default=0.0)
+        seconds = {one.round: rounds[one.round].seconds if one.round in rounds else 0.0 for one in observation.rounds}
+        most = max((one.seconds for found in observation.rounds_of_shards for one in found), default=0.0)
         ran = (Cell(time_text(time), time, part=time / most if most else 0.0) for time in seconds.values())
-        by_round.append([name, seconds_cell(sum(seconds.values()), sum(one.seconds for one in seen.rounds)), *ran])
+        by_round.append(
+            [name, seconds_cell(sum(seconds.values()), sum(one.seconds for one in observation.rounds)), *ran]
+        )
     heads = (
         "shard",
-        *["worker"] * bool(seen.workers),
+        *["worker"] * bool(observation.workers),
         "all",
         *stages,
         "floor",
@@ -319,15 +334,16 @@ waits, and the peak while it is made with what is kept of others, are by the pla
 {legend({says: PARTS[name] for name, says in SAYS.items() if name in stages})}
 {table(heads, rows, MOST)}
 <p>Seconds of each shard by round.</p>
-{table(("shard", "all", *(one.round for one in seen.rounds)), by_round, MOST)}
+{table(("shard", "all", *(one.round for one in observation.rounds)), by_round, MOST)}
 """
 
 
-def _rounds(seen: Observation) -> str:
-    proving, gpu = seen.proving, _on_gpu(seen)
+def _rounds(observation: Observation) -> str:
+    proving, gpu = observation.proving, _on_gpu(observation)
     heads = ["round", "seconds", "floor", "times floor", "floor is for", "bound by", "Python", "tasks"]
     return table(
-        [*heads, *(["launches", "up", "down"] if gpu else [])], [_round(one, proving, gpu) for one in seen.rounds]
+        [*heads, *(["launches", "up", "down"] if gpu else [])],
+        [_round(one, proving, gpu) for one in observation.rounds],
     )
 
 
@@ -346,34 +362,34 @@ def _round(one: Round, proving: float, gpu: bool) -> list[Cell]:
     return [*cells, Cell(f"{one.launches:,}", one.launches), *bus] if gpu else cells
 
 
-def _table_times(seen: Observation) -> str:
-    of_round = {one.round: one.seconds for one in seen.rounds}
+def _table_times(observation: Observation) -> str:
+    of_round = {one.round: one.seconds for one in observation.rounds}
     rows = [
         [
-            label(str(seen.tables[one.table])),
+            label(str(observation.tables[one.table])),
             label(one.round),
             seconds_cell(one.seconds, of_round[one.round], f"{MODELLED} " if one.modelled else ""),
             floor_cell(one.floor),
             ratio_cell(one.ratio),
-            Cell(f"{seen.tables[one.table].rows:,}", seen.tables[one.table].rows),
-            Cell(f"{seen.tables[one.table].columns:,}", seen.tables[one.table].columns),
+            Cell(f"{observation.tables[one.table].rows:,}", observation.tables[one.table].rows),
+            Cell(f"{observation.tables[one.table].columns:,}", observation.tables[one.table].columns),
         ]
-        for one in sorted(seen.table_times, key=lambda one: -one.seconds)
+        for one in sorted(observation.table_times, key=lambda one: -one.seconds)
     ]
     return table(("table", "round", "seconds", "floor", "times floor", "rows", "columns"), rows, MOST)
 
 
-def _tables(seen: Observation) -> str:
-    times = {(one.table, one.round): one for one in seen.table_times}
-    rounds = list(dict.fromkeys(one.round for one in seen.table_times))
+def _tables(observation: Observation) -> str:
+    times = {(one.table, one.round): one for one in observation.table_times}
+    rounds = list(dict.fromkeys(one.round for one in observation.table_times))
     sums = {
         number: sum(times[number, of].seconds for of in rounds if (number, of) in times)
-        for number in range(len(seen.tables))
+        for number in range(len(observation.tables))
     }
-    most = max((one.seconds for one in seen.table_times), default=0.0)
+    most = max((one.seconds for one in observation.table_times), default=0.0)
     rows = []
     for number in sorted(sums, key=lambda number: -sums[number]):
-        cells = [label(str(seen.tables[number])), seconds_cell(sums[number], sum(sums.values()))]
+        cells = [label(str(observation.tables[number])), seconds_cell(sums[number], sum(sums.values()))]
         for of in rounds:
             one = times.get((number, of))
             mark = f"{MODELLED} " if one and one.modelled else ""
@@ -385,16 +401,16 @@ def _tables(seen: Observation) -> str:
     return table(("table", "all", *rounds), rows, MOST)
 
 
-def _stages(seen: Observation) -> str:
-    floors = {"prove": sum(one.floor for one in seen.rounds)}
+def _stages(observation: Observation) -> str:
+    lower_bounds = {"prove": sum(one.floor for one in observation.rounds)}
     rows = []
-    for stage in seen.stages:
-        floor = floors.get(stage.name, 0.0)
+    for stage in observation.stages:
+        floor = lower_bounds.get(stage.name, 0.0)
         by = f"{stage.name} (worker)" if stage.by_worker else stage.name
         rows.append(
             [
                 label(by),
-                seconds_cell(stage.seconds, seen.end),
+                seconds_cell(stage.seconds, observation.end),
                 floor_cell(floor),
                 ratio_cell(stage.seconds / floor if floor else None),
             ]
@@ -402,39 +418,43 @@ def _stages(seen: Observation) -> str:
     return table(("stage", "seconds", "floor", "times floor"), rows)
 
 
-def _security(seen: Observation) -> str:
-    found = seen.security.regime
+def _security(observation: Observation) -> str:
+    found = observation.security.regime
     rows = []
     for one in found.rounds:
         bits = one.bits
         text = f"{bits:.1f}" if bits < float("inf") else "no challenge is bad"
         rows.append([label(one.name), Cell(text, min(bits, 1e9)), Cell(f"{one.pow_bits}", one.pow_bits)])
-    return table(("round", "bits", "of them by work"), rows) + f"<p>{escape(seen.security.conclusion)}</p>"
+    return table(("round", "bits", "of them by work"), rows) + f"<p>{escape(observation.security.conclusion)}</p>"
 
 
-def _sizes(seen: Observation) -> str:
-    total = sum(seen.sizes.values())
+def _sizes(observation: Observation) -> str:
+    total = sum(observation.sizes.values())
     rows = [
         [label(part), Cell(bytes_text(size), size, share_text(size, total), size / total)]
-        for part, size in seen.sizes.items()
+        for part, size in observation.sizes.items()
     ]
     return table(("part", "bytes"), [*rows, [label("all"), Cell(f"{total:,} B", total)]])
 
 
-def _parameters(seen: Observation) -> Sequence[tuple[str, object]]:
+def _parameters(observation: Observation) -> Sequence[tuple[str, object]]:
     from dataclasses import asdict
 
-    return [(name.replace("_", " "), value) for name, value in asdict(seen.parameters).items()]
+    return [(name.replace("_", " "), value) for name, value in asdict(observation.parameters).items()]
 
 
-def _machine(seen: Observation) -> Sequence[tuple[str, object]]:
-    machine = seen.machine
+def _machine(observation: Observation) -> Sequence[tuple[str, object]]:
+    machine = observation.machine
     found: list[tuple[str, object]] = [
-        ("statement", seen.label),
+        ("statement", observation.label),
         ("host", machine.host),
         ("processor", machine.cpu),
         ("cores", machine.cores),
     ]
-    found += [("threads", machine.threads), ("device", seen.device), ("its memory", bytes_text(machine.memory))]
+    found += [("threads", machine.threads), ("device", observation.device), ("its memory", bytes_text(machine.memory))]
     found += [("GPU", machine.gpu)] if machine.gpu else []
-    return [*found, ("executor", seen.executor), *([("worker", seen.worker)] if seen.worker else [])]
+    return [
+        *found,
+        ("executor", observation.executor),
+        *([("worker", observation.worker)] if observation.worker else []),
+    ]

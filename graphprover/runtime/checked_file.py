@@ -10,12 +10,12 @@ _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to
 _DIGEST_BYTES = 32
 
 
-def keep(path: Path, data: bytes) -> None:
-    """Write a file that `taken` reads; raises FileError."""
+def save(path: Path, data: bytes) -> None:
+    """Write a file that `load` reads; raises FileError."""
     write(path, hashlib.sha256(data).digest() + data, synced=False)
 
 
-def taken(path: Path) -> bytes | None:
+def load(path: Path) -> bytes | None:
     """What was kept in a file; None if it is not there, or is damaged: then it is removed, and a line says so."""
     try:
         data = path.read_bytes()

@@ -29,7 +29,7 @@ from numba.core.caching import (
 from numba.extending import intrinsic as numba_intrinsic
 
 from graphprover import __version__
-from graphprover.runtime.checked_file import keep, taken
+from graphprover.runtime.checked_file import load, save
 from graphprover.runtime.files import FileError, private_folder
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
@@ -68,14 +68,14 @@ def call(_context: Any, _address: Any, _first: Any, _second: Any) -> Any:
     return numba.int64(numba.int64, numba.int64, numba.int64), codegen
 
 
-def at_hand(kernel: Any) -> bool:
+def is_compiled(kernel: Any) -> bool:
     """Whether a kernel, which is cached, was compiled for any signature: in this process, or one that kept it."""
-    return bool(kernel.signatures) or kernel._cache.kept()
+    return bool(kernel.signatures) or kernel._cache.has_files()
 
 
-def all_kept() -> bool:
+def all_saved() -> bool:
     """Whether everything that was compiled is there for the next process."""
-    return "unkept" not in _told
+    return "unsaved" not in _warned
 
 
 class _Temporary(InTreeCacheLocator):
@@ -92,7 +92,7 @@ class _Temporary(InTreeCacheLocator):
         """Raises OSError, and FileError without a private folder."""
         folder = private_folder()
         super().ensure_cache_path()
-        _tell("temporary", f"compiled kernels are kept in {folder}, as no other place can be written to")
+        _warn_once("temporary", f"compiled kernels are kept in {folder}, as no other place can be written to")
 
     @classmethod
     def from_function(cls, function: Callable, file: str) -> "_Temporary":
@@ -119,7 +119,9 @@ class _Progress:
         """Log that kernels are compiled, before the first one."""
         if not self._began and not watchers:
             self._began = self._said = time.perf_counter()
-            _tell("compile", "compiling kernels, once: a minute or two (`graphprover warm` compiles all of them ahead)")
+            _warn_once(
+                "compile", "compiling kernels, once: a minute or two (`graphprover warm` compiles all of them ahead)"
+            )
 
     def compiled(self) -> None:
         """Log how many kernels were compiled, if the last message is some seconds old."""
@@ -148,7 +150,7 @@ class KernelCache(FunctionCache):
         self._kernel = f"{function.__module__}.{function.__qualname__}".removeprefix("graphprover.")
         self._missed = 0.0  # when it was not found
 
-    def kept(self) -> bool:
+    def has_files(self) -> bool:
         """Whether any signature is there for this process."""
         return self._cache_file.any()
 
@@ -173,7 +175,7 @@ class KernelCache(FunctionCache):
         except (OSError, FileError) as error:
             cause = error if isinstance(error, OSError) else error.__cause__
             reason = f"in {self._cache_path}: {cause.strerror}" if isinstance(cause, OSError) else f"in {error}"
-            _tell("unkept", f"compiled kernels cannot be kept {reason}; they are for this once")
+            _warn_once("unsaved", f"compiled kernels cannot be kept {reason}; they are for this once")
 
 
 class _Files:
@@ -194,7 +196,7 @@ class _Files:
 
     def _open(self, path: Path) -> io.BytesIO | None:
         """What a file holds of the same source; None if it is not there, is of another, or is damaged."""
-        data = taken(path)
+        data = load(path)
         if data is None:
             return None
         stream = io.BytesIO(data)
@@ -202,7 +204,7 @@ class _Files:
 
     def save(self, key: Any, data: Any) -> None:
         """Raises FileError."""
-        keep(self.folders[0] / self._name(key), pickle.dumps(self.stamp) + numba.core.serialize.dumps(data))
+        save(self.folders[0] / self._name(key), pickle.dumps(self.stamp) + numba.core.serialize.dumps(data))
 
     def _name(self, key: Any) -> str:
         """Of a signature for a processor, and of a function's closure: a newer source overwrites an older one's."""
@@ -210,11 +212,11 @@ class _Files:
         return f"{self.base}.{hashlib.sha256(repr((signature, target, closure)).encode()).hexdigest()[:16]}{_SUFFIX}"
 
 
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
-def _tell(subject: str, message: str) -> None:
+def _warn_once(subject: str, message: str) -> None:
     """Once in a process about each subject."""
-    if subject not in _told:
-        _told.add(subject)
+    if subject not in _warned:
+        _warned.add(subject)
         _log.warning("graphprover: %s", message)

@@ -10,7 +10,7 @@ _words: list[Callable[[], str]] = []
 
 
 @contextmanager
-def last_words(words: Callable[[], str]) -> Iterator[None]:
+def status_on_signal(words: Callable[[], str]) -> Iterator[None]:
     """Add ``words()`` to the line that tells of a signal."""
     _words.append(words)
     try:
@@ -19,12 +19,12 @@ def last_words(words: Callable[[], str]) -> Iterator[None]:
         _words.remove(words)
 
 
-def said(ending: str) -> str:
+def signal_message(ending: str) -> str:
     """The line, of a process that ends so."""
     return ": ".join([ending, *(words() for words in _words)])
 
 
-def waited_for() -> str:
+def pending_compilations() -> str:
     """What a process with nothing else to do waits for; empty if for nothing."""
     kernels = sum(thread.name.startswith(COMPILER) for thread in threading.enumerate())
     if not kernels:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from graphprover.telemetry.model import SeenTask
+from graphprover.telemetry.model import ObservedTask
 from graphprover.telemetry.observation import Observation
 
 STAGES, FIRST_THREAD = 0, 1  # rows of a process: its stages, its threads
@@ -18,12 +18,16 @@ def chrome_trace(observations: Sequence[Observation]) -> dict[str, Any]:
     Each task is an event on its thread, named "round of table", and on a GPU another on its stream. A counter shows the
     memory that the device held. Shards have a row for when each commits, is proved and is verified.
     """
-    began = min((seen.began for seen in observations), default=0.0)
-    events = [event for number, seen in enumerate(observations) for event in _events(number, seen, seen.began - began)]
+    began = min((observation.began for observation in observations), default=0.0)
+    events = [
+        event
+        for number, observation in enumerate(observations)
+        for event in _events(number, observation, observation.began - began)
+    ]
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
-def _events(process: int, seen: Observation, shift: float) -> Iterator[Event]:
+def _events(process: int, observation: Observation, shift: float) -> Iterator[Event]:
     def span(row: int, name: str, start: float, end: float, kind: str, **args: object) -> Event:
         times = {"ts": (start + shift) * 1e6, "dur": max(end - start, 0.0) * 1e6}
         return {"ph": "X", "name": name, "cat": kind, "pid": process, "tid": row, **times, "args": args}
@@ -31,42 +35,49 @@ def _events(process: int, seen: Observation, shift: float) -> Iterator[Event]:
     def named(what: str, row: int, name: str) -> Event:
         return {"ph": "M", "name": what, "pid": process, "tid": row, "args": {"name": name}}
 
-    on_gpu = seen.machine.gpu is not None
-    yield named("process_name", STAGES, f"{seen.name or 'proof'} by {seen.worker or seen.machine.host}")
+    on_gpu = observation.machine.gpu is not None
+    yield named(
+        "process_name", STAGES, f"{observation.name or 'proof'} by {observation.worker or observation.machine.host}"
+    )
     yield named("thread_name", STAGES, "stages")
-    for thread in sorted({task.thread for task in seen.tasks}):
-        yield named("thread_name", FIRST_THREAD + thread, seen.lane(thread))
+    for thread in sorted({task.thread for task in observation.tasks}):
+        yield named("thread_name", FIRST_THREAD + thread, observation.lane(thread))
     if on_gpu:
-        for maker in dict.fromkeys(seen.maker(task.thread) for task in seen.tasks):
-            yield named("thread_name", DEVICE + maker, _of(seen, maker, "GPU stream"))
-    for stage in seen.stages:
+        for maker in dict.fromkeys(observation.maker(task.thread) for task in observation.tasks):
+            yield named("thread_name", DEVICE + maker, _of(observation, maker, "GPU stream"))
+    for stage in observation.stages:
         yield span(STAGES, stage.name, stage.start, stage.end, "stage")
     lanes: dict[str, int] = {}
-    for index, shard in enumerate(seen.shards):
+    for index, shard in enumerate(observation.shards):
         for stage in shard.stages:
             says = {"shard": index, "keeps": shard.keep, "planned bytes kept": shard.kept}
             row = lanes.setdefault(shard.lane(stage), SHARDS - len(lanes))
             yield span(row, f"{stage.name} of shard {index}", stage.start, stage.end, "shard", **says)
     for lane, row in lanes.items():
         yield named("thread_name", row, lane)
-    for task in seen.tasks:
-        maker = seen.maker(task.thread)
-        name, args = f"{task.round} of {task.name}", _args(seen, task)
+    for task in observation.tasks:
+        maker = observation.maker(task.thread)
+        name, args = f"{task.round} of {task.name}", _args(observation, task)
         yield span(FIRST_THREAD + task.thread, name, task.start, task.end, "host", **args)
         if on_gpu:
             yield span(DEVICE + maker, name, task.device_start, task.device_end, "device", **args)
-        memory = {"name": _of(seen, maker, "memory"), "pid": process, "tid": STAGES, "args": {"bytes": task.held}}
+        memory = {
+            "name": _of(observation, maker, "memory"),
+            "pid": process,
+            "tid": STAGES,
+            "args": {"bytes": task.held},
+        }
         yield {"ph": "C", "ts": (task.end + shift) * 1e6, **memory}
 
 
-def _of(seen: Observation, maker: int, what: str) -> str:
+def _of(observation: Observation, maker: int, what: str) -> str:
     """What to call something of a worker, where there are several."""
-    return f"{seen.workers[maker].address} {what}" if seen.workers else what
+    return f"{observation.workers[maker].address} {what}" if observation.workers else what
 
 
-def _args(seen: Observation, task: SeenTask) -> Mapping[str, object]:
+def _args(observation: Observation, task: ObservedTask) -> Mapping[str, object]:
     """What is shown of a task that is clicked."""
-    tables = ", ".join(seen.tables[part.table].name for part in task.tables)
+    tables = ", ".join(observation.tables[part.table].name for part in task.tables)
     shard = {} if task.shard is None else {"shard": task.shard}
     counts = {"launches": task.launches, "bytes up": task.uploaded, "bytes down": task.downloaded}
     return (

@@ -16,11 +16,11 @@ from graphprover.protocol.security import Security
 from graphprover.telemetry.model import (
     Machine,
     Memory,
+    ObservedShard,
+    ObservedTable,
+    ObservedTask,
+    ObservedWorker,
     Processor,
-    SeenShard,
-    SeenTable,
-    SeenTask,
-    SeenWorker,
     Stage,
     joined,
 )
@@ -29,17 +29,17 @@ from graphprover.telemetry.subscribe import first_began
 
 
 @dataclass(frozen=True)
-class SeenPart:
+class TaskTelemetry:
     """What a worker has seen of one of the two tasks of a shard, as it travels. Times are on its own clock."""
 
     stages: tuple[Stage, ...]  # prepare, wait, and commit or prove
-    tasks: tuple[SeenTask, ...]  # after the first stage's start; numbers of tables are those of the shard
-    tables: tuple[SeenTable, ...]  # of the shard
+    tasks: tuple[ObservedTask, ...]  # after the first stage's start; numbers of tables are those of the shard
+    tables: tuple[ObservedTable, ...]  # of the shard
     device: str  # cpu, or cuda:0
     machine: Machine
     executor: str
     versions: Mapping[str, str]
-    ceilings: str
+    roofline: str
     memory: Memory
     processor: Processor
     keep: str  # what the device keeps of the shard between the two
@@ -49,10 +49,10 @@ class SeenPart:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TaskReply:
     """A task of a shard that counts, and when it was asked for, on this process's `clock`."""
 
-    part: SeenPart
+    part: TaskTelemetry
     sent: float
     received: float
     bytes: int  # that it gave back, pickled
@@ -71,7 +71,7 @@ class Clock:
     error: float  # seconds, that ``ahead`` is off at most
 
 
-def clock_of(asked: Sequence[Asked]) -> Clock:
+def clock_of(asked: Sequence[TaskReply]) -> Clock:
     """The clock of the worker that has made all of these."""
     least = max(one.part.stages[-1].end - one.received for one in asked)
     most = min(one.part.stages[0].start - one.sent for one in asked)
@@ -79,11 +79,11 @@ def clock_of(asked: Sequence[Asked]) -> Clock:
     return Clock(ahead, max(ahead - least, most - ahead, 0.0))
 
 
-def joined_sight(
+def merged_observation(
     name: str,
     proof: ShardedProof,
-    commits: Sequence[Asked],
-    finishes: Sequence[Asked],
+    commits: Sequence[TaskReply],
+    finishes: Sequence[TaskReply],
     checks: Sequence[Stage],
     stages: Sequence[Stage],
     security: Security,
@@ -93,7 +93,7 @@ def joined_sight(
     ``stages`` and ``checks`` are of this process, on its `clock`; ``prove`` is among the former.
     """
     began = first_began(min(stage.start for stage in stages))
-    by_worker: dict[str, list[Asked]] = {}
+    by_worker: dict[str, list[TaskReply]] = {}
     for one in (*commits, *finishes):
         by_worker.setdefault(one.worker, []).append(one)
     clocks = {worker: clock_of(asked) for worker, asked in by_worker.items()}
@@ -101,7 +101,7 @@ def joined_sight(
     for worker, asked in by_worker.items():
         workers[worker] = _worker(worker, asked, clocks[worker], first_thread)
         first_thread += len(workers[worker].threads)
-    shards, tasks, tables = [], list[SeenTask](), list[SeenTable]()
+    shards, tasks, tables = [], list[ObservedTask](), list[ObservedTable]()
     for index, (commit, finish, check) in enumerate(zip(commits, finishes, checks, strict=True)):
         of_shard = [
             stage.moved(-began - clocks[one.worker].ahead) for one in (commit, finish) for stage in one.part.stages
@@ -113,7 +113,7 @@ def joined_sight(
             tasks += [_placed(task, shift, index, len(tables), maker.threads[0], more) for task in one.part.tasks]
         tables += [replace(table, shard=index) for table in commit.part.tables]
         shards.append(
-            SeenShard(
+            ObservedShard(
                 len(commit.part.tables),
                 commit.part.keep,
                 commit.part.kept,
@@ -139,7 +139,7 @@ def joined_sight(
         tasks=tuple(sorted(tasks, key=lambda task: task.start)),
         memory=max((worker.memory for worker in workers.values()), key=lambda memory: memory.peak),
         processor=max((worker.processor for worker in workers.values()), key=lambda processor: processor.lacked),
-        ceilings=first.ceilings,
+        roofline=first.roofline,
         security=security,
         sizes=sizes_of_all(proof, shards),
         shards=tuple(shards),
@@ -147,14 +147,14 @@ def joined_sight(
     )
 
 
-def _worker(address: str, asked: Sequence[Asked], clock: Clock, first_thread: int) -> SeenWorker:
+def _worker(address: str, asked: Sequence[TaskReply], clock: Clock, first_thread: int) -> ObservedWorker:
     parts = [one.part for one in asked]
     before = parts[0].memory.before
     planned = max(part.memory.before + part.memory.planned for part in parts) - before
     commits = [one.end for part in parts for one in part.stages if one.name == "commit"]
     proves = [part.stages[0].start for part in parts if part.stages[-1].name == "prove"]
     threads = 1 + max((task.thread for part in parts for task in part.tasks), default=0)
-    return SeenWorker(
+    return ObservedWorker(
         address,
         parts[0].device,
         parts[0].machine,
@@ -168,14 +168,14 @@ def _worker(address: str, asked: Sequence[Asked], clock: Clock, first_thread: in
     )
 
 
-def _placed(task: SeenTask, shift: float, shard: int, tables: int, threads: int, held: int) -> SeenTask:
+def _placed(task: ObservedTask, shift: float, shard: int, tables: int, threads: int, held: int) -> ObservedTask:
     """The same in the whole: later by ``shift``, and numbered after those of other shards and workers."""
     shares = tuple(replace(share, table=share.table + tables) for share in task.tables)
     planned = task.planned._replace(held=task.planned.held + held)
     return task.moved(shift)._replace(shard=shard, tables=shares, thread=task.thread + threads, planned=planned)
 
 
-def sizes_of_all(proof: ShardedProof, shards: Sequence[SeenShard]) -> Mapping[str, int]:
+def sizes_of_all(proof: ShardedProof, shards: Sequence[ObservedShard]) -> Mapping[str, int]:
     """Bytes of each part of a proof, from those of its shards."""
     parts: dict[str, int] = {}
     for shard in shards:

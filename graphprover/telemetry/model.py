@@ -57,7 +57,7 @@ class Share:
     share: float  # of the task's time, by the plan; the shares of a task add up to 1
 
 
-class SeenTask(NamedTuple):
+class ObservedTask(NamedTuple):
     """One task of the graph, of which a proof has hundreds. Times are seconds on the observation's clock."""
 
     round: str  # as in the plan, such as quotient or fri_fold
@@ -76,7 +76,7 @@ class SeenTask(NamedTuple):
     planned: Planned
     shard: int | None = None  # of the proof, from 0; None where it has none
 
-    def moved(self, seconds: float) -> SeenTask:
+    def moved(self, seconds: float) -> ObservedTask:
         """The same, later by so much."""
         return self._replace(
             start=self.start + seconds,
@@ -96,7 +96,7 @@ class SeenTask(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SeenTable:
+class ObservedTable:
     """A table of the statement."""
 
     name: str  # in tasks, such as 3.add
@@ -109,7 +109,7 @@ class SeenTable:
 
 
 @dataclass(frozen=True)
-class SeenShard:
+class ObservedShard:
     """A shard of a proof, which is made in two parts: it commits, and once all have, it is proved."""
 
     tables: int  # its head among them
@@ -139,7 +139,7 @@ class SeenShard:
 
 
 @dataclass(frozen=True)
-class SeenWorker:
+class ObservedWorker:
     """A worker of a cluster that has made shards of a proof whose others are made elsewhere."""
 
     address: str

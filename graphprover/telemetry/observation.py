@@ -14,7 +14,16 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.security import Security
 from graphprover.reports.notebook import html, short
 from graphprover.runtime.files import write
-from graphprover.telemetry.model import Machine, Memory, Processor, SeenShard, SeenTable, SeenTask, SeenWorker, Stage
+from graphprover.telemetry.model import (
+    Machine,
+    Memory,
+    ObservedShard,
+    ObservedTable,
+    ObservedTask,
+    ObservedWorker,
+    Processor,
+    Stage,
+)
 from graphprover.telemetry.rounds import Round, Sums, TableTime, covered, rounds_of, spans_of
 
 FORMAT = 1  # of the JSON
@@ -33,17 +42,17 @@ class Observation:
     worker: str  # the address of the worker of a cluster; empty in this process
     device: str  # cpu, or cuda:0
     parameters: Parameters
-    tables: tuple[SeenTable, ...]
+    tables: tuple[ObservedTable, ...]
     stages: tuple[Stage, ...]
-    tasks: tuple[SeenTask, ...]  # by when they began
+    tasks: tuple[ObservedTask, ...]  # by when they began
     memory: Memory
     processor: Processor  # of several workers, of the one that lacked most of it
-    ceilings: str  # the rates of the floors, for people
+    roofline: str  # the rates of the floors, for people
     security: Security
     sizes: Mapping[str, int]  # bytes of the proof by part
     sums: Sums | None = None  # where tasks were left out
-    shards: tuple[SeenShard, ...] = ()  # that the proof is in, if it is
-    workers: tuple[SeenWorker, ...] = ()  # who made them, where several workers of a cluster did
+    shards: tuple[ObservedShard, ...] = ()  # that the proof is in, if it is
+    workers: tuple[ObservedWorker, ...] = ()  # who made them, where several workers of a cluster did
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -107,7 +116,7 @@ class Observation:
         spans += [(one.start, one.end) for shard in self.shards for one in shard.stages if one.name == "verify"]
         return self.seconds("prove") - covered(spans)
 
-    def _tasks_of(self, worker: SeenWorker) -> list[SeenTask]:
+    def _tasks_of(self, worker: ObservedWorker) -> list[ObservedTask]:
         return [task for task in self.tasks if task.thread in worker.threads]
 
     @property
@@ -120,7 +129,7 @@ class Observation:
         """`rounds` of each shard."""
         if self.sums:
             return self.sums.of_shards
-        tasks: list[list[SeenTask]] = [[] for _ in self.shards]
+        tasks: list[list[ObservedTask]] = [[] for _ in self.shards]
         for task in self.tasks if self.shards else ():
             assert task.shard is not None
             tasks[task.shard].append(task)
@@ -204,7 +213,7 @@ class Observation:
         more = {
             "versions": dict(self.versions),
             "machine": asdict(self.machine),
-            "ceilings": self.ceilings,
+            "ceilings": self.roofline,
             "parameters": asdict(self.parameters),
             "tables": [_but_no_shard(asdict(table)) for table in self.tables],
             "table_times": [asdict(one) | {"ratio": one.ratio} for one in self.table_times],
@@ -231,11 +240,11 @@ def _processor_facts(processor: Processor) -> dict[str, Any]:
     return asdict(processor) | {"lacked": processor.lacked, "starved": processor.starved}
 
 
-def _worker_facts(worker: SeenWorker) -> dict[str, Any]:
+def _worker_facts(worker: ObservedWorker) -> dict[str, Any]:
     return asdict(worker) | {"processor": _processor_facts(worker.processor)}
 
 
-def _task_facts(task: SeenTask) -> dict[str, Any]:
+def _task_facts(task: ObservedTask) -> dict[str, Any]:
     of_parts = {"tables": [asdict(share) for share in task.tables], "planned": task.planned._asdict()}
     return _but_no_shard(task._asdict() | of_parts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphprover.telemetry.model import SeenTask
+from graphprover.telemetry.model import ObservedTask
 
 DEVICE, HOST, STARVED = "device", "host", "starved"  # what bounds a round
 
@@ -70,28 +70,28 @@ def covered(spans: Sequence[Span]) -> float:
     return total
 
 
-def spans_of(tasks: Sequence[SeenTask]) -> list[Span]:
+def spans_of(tasks: Sequence[ObservedTask]) -> list[Span]:
     """When each was on the host, and when on the device."""
     return [span for one in tasks for span in ((one.start, one.end), (one.device_start, one.device_end))]
 
 
-def rounds_of(tasks: Sequence[SeenTask], starved: bool) -> tuple[Round, ...]:
+def rounds_of(tasks: Sequence[ObservedTask], starved: bool) -> tuple[Round, ...]:
     """The sums of each round, in the order in which they began; ``starved``: whether the host was."""
-    of_round: dict[str, list[SeenTask]] = {}
+    of_round: dict[str, list[ObservedTask]] = {}
     for task in tasks:
         of_round.setdefault(task.round, []).append(task)
     return tuple(_round(name, tasks, starved) for name, tasks in of_round.items())
 
 
-def _round(name: str, tasks: Sequence[SeenTask], starved: bool) -> Round:
+def _round(name: str, tasks: Sequence[ObservedTask], starved: bool) -> Round:
     spans: dict[int | None, list[Span]] = {}
     for task in tasks:
         spans.setdefault(task.shard, []).append((task.device_start, task.device_end))
     seconds = sum(map(covered, spans.values()))
     worked = sum(task.worked for task in tasks)
-    floors: dict[str, float] = {}
+    lower_bounds: dict[str, float] = {}
     for task in tasks:
-        floors[task.planned.bound] = floors.get(task.planned.bound, 0.0) + task.planned.seconds
+        lower_bounds[task.planned.bound] = lower_bounds.get(task.planned.bound, 0.0) + task.planned.seconds
     return Round(
         name,
         len(tasks),
@@ -103,7 +103,7 @@ def _round(name: str, tasks: Sequence[SeenTask], starved: bool) -> Round:
         sum(task.launches for task in tasks),
         sum(task.uploaded for task in tasks),
         sum(task.downloaded for task in tasks),
-        sum(floors.values()),
-        max(floors, key=floors.__getitem__),
+        sum(lower_bounds.values()),
+        max(lower_bounds, key=lower_bounds.__getitem__),
         STARVED if starved else HOST if worked > sum(task.device_seconds for task in tasks) / 2 else DEVICE,
     )

@@ -1,4 +1,4 @@
-"""Whoever asks for what is seen gets it: ``observed`` asks, and ``give`` gives. Here is the clock of all of it, too."""
+"""Subscribe to observations (``observed``) and publish them (``publish``); also the clock that they use."""
 
 import time
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ def first_began(otherwise: float) -> float:
     return min([otherwise, *(stage.start for stage in watch.stages.values())]) if watch else otherwise
 
 
-def give(observation: Observation) -> Observation:
+def publish(observation: Observation) -> Observation:
     """Give whoever has asked what was seen, with the stages before it; returns that."""
     if watch := _watch.get():
         observation = observation.with_stages([*watch.stages.values()])

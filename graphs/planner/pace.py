@@ -16,9 +16,9 @@ PROOF_BESIDE_PACE = 1.25
 COLUMNS, LOG_ROWS, LOG_BLOWUP, REPEATS = 32, 14, 1, 5
 
 
-def expected_seconds(pace: float, floor: float) -> float:
+def expected_seconds(pace: float, lower_bound: float) -> float:
     """How long a proof with this floor takes on a machine of this pace that does nothing else."""
-    return floor * pace * PROOF_BESIDE_PACE
+    return lower_bound * pace * PROOF_BESIDE_PACE
 
 
 def pace_text(pace: float) -> str:
@@ -34,7 +34,7 @@ def measured_pace(device: CpuDevice) -> float:
     """
     columns = np.arange(COLUMNS << LOG_ROWS, dtype=np.uint64).reshape(COLUMNS, -1)
     least = min(_processor_seconds(device, columns) for _ in range(1 + REPEATS))  # the first one loads the kernels
-    return least / device.threads / assumed(device.kind, device.threads).ceilings.modelled(_cost()).seconds
+    return least / device.threads / assumed(device.kind, device.threads).roofline.modelled(_cost()).seconds
 
 
 def _processor_seconds(device: CpuDevice, columns: Array) -> float:

@@ -134,8 +134,8 @@ def make_plans_of_shard(
     """
     given, batched = _empty(layout, main), batches(layout, log_batch_rows)
     graphs = [Graph(_NO_DEVICE, "", batched, ShardNumber(0, 2)) for _ in range(3)]
-    nodes = proof_graph.begin(graphs[0], *given).kept(layout, keep)
-    graphs[2].kept.update((cast(Key, node.key), None) for node in nodes)
+    nodes = proof_graph.begin(graphs[0], *given).cached_nodes(layout, keep)
+    graphs[2].cached.update((cast(Key, node.key), None) for node in nodes)
     first = _plan(graphs[1], layout, proof_graph.committing(graphs[1], *given, keep=keep), main, loaded)
     last = proof_graph.finishing(graphs[2], *given, joint=Joint((bytes(DIGEST_BYTES),) * 2), nonce=0)
     return first, _plan(graphs[2], layout, last, main, loaded)
@@ -163,7 +163,7 @@ def _plan(graph: Graph, layout: Layout, task: Delayed, main: Sequence[Array | Tr
         place = place_of(key)
         needs = tuple(sorted(str(place_of(needed)) for needed in found[key].dependencies))
         cost = costs.of(*place)
-        if key in graph.kept:
+        if key in graph.cached:
             held.add(str(place))
             cost = Cost(kept=cost.kept)
         tasks[str(place)] = Task(*place, needs, cost)

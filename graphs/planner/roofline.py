@@ -17,7 +17,7 @@ class Modelled:
 
 
 @dataclass(frozen=True)
-class Ceilings:
+class Roofline:
     """Rates of code that does nothing else, a second."""
 
     copy: float  # bytes, read and written
@@ -54,16 +54,16 @@ class Assumed:
     """The device whose times a picture of a plan shows."""
 
     name: str
-    ceilings: Ceilings
+    roofline: Roofline
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.ceilings}"
+        return f"{self.name}: {self.roofline}"
 
 
 def assumed(kind: str, threads: int) -> Assumed:
     """What is assumed of a device ``cpu`` or ``cuda``, as docs/performance.md measured."""
     if kind == "cuda":
-        return Assumed("one NVIDIA H200", Ceilings(copy=4.25e12, multiply=9.15e11, butterfly=5.1e11, permute=3.8e9))
+        return Assumed("one NVIDIA H200", Roofline(copy=4.25e12, multiply=9.15e11, butterfly=5.1e11, permute=3.8e9))
     name = f"{threads} thread{'s' * (threads > 1)} of a CPU with AVX-512, each at the rates of one"
     rates = {"copy": 3.9e10, "multiply": 4.4e9, "butterfly": 2.6e9, "permute": 3.6e7}
-    return Assumed(name, Ceilings(**{operation: threads * rate for operation, rate in rates.items()}))
+    return Assumed(name, Roofline(**{operation: threads * rate for operation, rate in rates.items()}))

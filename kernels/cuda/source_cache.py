@@ -25,7 +25,7 @@ from graphprover.air.description import AirDescription
 from graphprover.kernels.cuda import generate
 from graphprover.kernels.cuda.compile_queue import Job, Turn
 from graphprover.kernels.cuda.sources import source
-from graphprover.runtime.checked_file import keep, taken
+from graphprover.runtime.checked_file import load, save
 from graphprover.runtime.files import FileError, make_folder
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
@@ -43,13 +43,13 @@ class Program:
 @lru_cache(maxsize=256)  # by value: tables of one description are made anew for each proof
 def lookup_program(air: AirDescription) -> Program:
     """The kernels ``lookups`` of a table, as `generate.lookup_sources` has them; none where it has no lookups."""
-    return _kept("lookups", air, made_lookups)
+    return _cached("lookups", air, made_lookups)
 
 
 @lru_cache(maxsize=256)
 def quotient_program(air: AirDescription) -> Program:
     """The kernels ``quotient`` of a table, as `generate.quotient_sources` has them; none where they are too large."""
-    return _kept("quotient", air, made_quotient)
+    return _cached("quotient", air, made_quotient)
 
 
 def made_lookups(air: AirDescription) -> Program:
@@ -85,19 +85,19 @@ def folder() -> Path:
     return Path(os.environ.get("CUPY_CACHE_DIR") or Path.home() / ".cupy" / "kernel_cache")
 
 
-def _kept(kind: str, air: AirDescription, make: Callable[[AirDescription], Program]) -> Program:
+def _cached(kind: str, air: AirDescription, make: Callable[[AirDescription], Program]) -> Program:
     """What an earlier process kept, or it is made and kept."""
     name = hashlib.sha256(b"\n".join((kind.encode(), _sources(), air.canonical_bytes))).hexdigest()
     path = folder() / f"{name}{_SUFFIX}"
-    if data := taken(path):
+    if data := load(path):
         found: Program = pickle.loads(zlib.decompress(data))
         return found
     program = make(air)
     try:
         make_folder(path.parent)
-        keep(path, zlib.compress(pickle.dumps(program, protocol=pickle.HIGHEST_PROTOCOL), level=1))
+        save(path, zlib.compress(pickle.dumps(program, protocol=pickle.HIGHEST_PROTOCOL), level=1))
     except FileError as error:
-        _tell_once(str(error.__cause__))
+        _warn_once(str(error.__cause__))
     return program
 
 
@@ -110,5 +110,5 @@ def _sources() -> bytes:
 
 
 @cache
-def _tell_once(reason: str) -> None:
+def _warn_once(reason: str) -> None:
     _log.warning("graphprover: texts of kernels cannot be kept: %s; the next process makes them again", reason)

@@ -669,7 +669,8 @@ def test_a_program_in_shards(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "3 shards, each with a table or more: the statement has 2" in capsys.readouterr().err
     pictures = [tmp_path / "plan.svg", tmp_path / "plan.html"]
     assert main(["plan", memory, "--shards", "2", "--svg", str(pictures[0]), "--html", str(pictures[1])]) == OK
-    assert all("2 shards, " in picture.read_text() for picture in pictures)
+    drawn = re.search(r"drawn: (shard [01]), the largest", capsys.readouterr().out)
+    assert drawn and all(f"{drawn[1]} of 2, the largest" in picture.read_text() for picture in pictures)
 
 
 def test_reports_of_shards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

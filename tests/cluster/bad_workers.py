@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from graphprover.cluster import metrics, worker
-from graphprover.cluster.messages import Part
-from graphprover.cluster.shard_worker import Finished, Held
+from graphprover.cluster.messages import ShardRequest
+from graphprover.cluster.shard_worker import CommittedShard, FinishedShard
 from graphprover.device import CpuDevice, Device
 from graphprover.graphs.rounds.transcript import joint_nonce
 from graphprover.jobs.jobs import Job
@@ -65,7 +65,7 @@ def raises_bare() -> None:
 
 def returns(value: Any) -> None:
     """This process returns this for whatever it is asked."""
-    worker.metered = lambda *arguments: value  # type: ignore[assignment]
+    worker.measured_proof = lambda *arguments: value  # type: ignore[assignment]
 
 
 def without_parameters() -> None:
@@ -96,47 +96,49 @@ def weak() -> None:
 
 def weak_shards() -> None:
     """The same of shards of statements."""
-    _of_parts(lambda part: replace(part, subject=_weak(part.subject)))
+    _of_shards(lambda request: replace(request, subject=_weak(request.subject)))
 
 
 def of_other_joint() -> None:
     """This process finishes shards with challenges that were drawn from other commitments of the other shards."""
-    real = worker.finish_one
+    real = worker.finish_shard
 
-    def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: Device) -> Finished:
-        digests = [digest if index == part.number.index else bytes(32) for index, digest in enumerate(joint.digests)]
+    def finish_shard(
+        request: ShardRequest, joint: Joint, nonce: int, held: CommittedShard | None, device: Device
+    ) -> FinishedShard:
+        digests = [digest if index == request.number.index else bytes(32) for index, digest in enumerate(joint.digests)]
         other = Joint(tuple(digests))
-        return real(part, other, joint_nonce(CpuDevice(1), other, FEW.lookup_pow_bits), held, device)
+        return real(request, other, joint_nonce(CpuDevice(1), other, FEW.lookup_pow_bits), held, device)
 
-    worker.finish_one = finish_one
+    worker.finish_shard = finish_shard
 
 
 def swapped() -> None:
     """This process makes the next shard in place of each."""
 
-    def change(part: Part) -> Part:
-        number = part.number
-        return replace(part, number=replace(number, index=(number.index + 1) % number.count))
+    def change(request: ShardRequest) -> ShardRequest:
+        number = request.number
+        return replace(request, number=replace(number, index=(number.index + 1) % number.count))
 
-    _of_parts(change)
+    _of_shards(change)
 
 
 def of_other_traces(flip: int) -> None:
     """This process has other bits in the traces of shards, whenever it makes them."""
 
-    def change(part: Part) -> Part:
-        prepared: Prepared = part.subject
+    def change(request: ShardRequest) -> ShardRequest:
+        prepared: Prepared = request.subject
         traces = tuple(np.asarray(trace) ^ np.uint64(flip) for trace in prepared.traces)
-        return replace(part, subject=replace(prepared, traces=traces))
+        return replace(request, subject=replace(prepared, traces=traces))
 
-    _of_parts(change)
+    _of_shards(change)
 
 
-def _of_parts(change: Callable[[Part], Part]) -> None:
+def _of_shards(change: Callable[[ShardRequest], ShardRequest]) -> None:
     def changed(real: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda part, *more: real(change(part), *more)
+        return lambda request, *more: real(change(request), *more)
 
-    worker.commit_one, worker.finish_one = changed(worker.commit_one), changed(worker.finish_one)
+    worker.commit_shard, worker.finish_shard = changed(worker.commit_shard), changed(worker.finish_shard)
 
 
 def _weak(prepared: Prepared) -> Prepared:
@@ -153,7 +155,7 @@ def proves(statement: Statement) -> None:
 def on_input(data: bytes) -> None:
     """This process proves runs on another input."""
     _before(lambda job: replace(job, data=data))
-    _of_parts(lambda part: replace(part, subject=replace(part.subject, data=data)))
+    _of_shards(lambda request: replace(request, subject=replace(request.subject, data=data)))
 
 
 def at_level(security: float) -> None:

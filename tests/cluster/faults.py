@@ -13,7 +13,7 @@ import numpy as np
 from distributed import get_worker
 
 from graphprover.cluster import metrics, worker
-from graphprover.cluster.shard_worker import Held
+from graphprover.cluster.shard_worker import CommittedShard
 from tests.cluster.bad_workers import Unreadable
 from tests.cluster.once import Once
 
@@ -31,7 +31,7 @@ RESULTS = (NOTHING, TEXT, OBJECT, CORRUPT, DIES_AFTER)
 TASKS = ("prove", "prove_in_turn", "commit", "finish")
 _REAL = [
     (module, name, getattr(module, name))
-    for module, names in ((worker, (*TASKS, "metered", "commit_one", "finish_one")), (metrics, ("made",)))
+    for module, names in ((worker, (*TASKS, "measured_proof", "commit_shard", "finish_shard")), (metrics, ("made",)))
     for name in names
 ]
 
@@ -101,8 +101,8 @@ def _changed(real: Callable[..., Any], kind: str, marker: Path, once: bool) -> C
 def _corrupt(result: Any) -> Any:
     if isinstance(result, list):
         return [_corrupt(one) for one in result]
-    if isinstance(result, Held):
-        return Held(bytes(len(result.digest)), result.header, result.seen)
+    if isinstance(result, CommittedShard):
+        return CommittedShard(bytes(len(result.digest)), result.header, result.telemetry)
     payload = bytearray(result.proof.payload)
     payload[len(payload) // 2] ^= 1
     return replace(result, proof=replace(result.proof, payload=bytes(payload)))

@@ -34,7 +34,7 @@ from distributed import Client
 from graphprover import Prover, Statement, VerificationError, prove, prove_many
 from graphprover.cluster import ClusterError
 from graphprover.cluster import client as joining
-from graphprover.cluster.workers import LOOK_SECONDS
+from graphprover.cluster.workers import POLL_SECONDS
 from graphprover.examples import memory
 from graphprover.runtime import settings
 from tests.cluster import bad_workers, faults
@@ -162,7 +162,7 @@ def one_fault(client: Client, fault: Fault, folder: Path, rng: random.Random) ->
     """Prove with the fault; gives what came of it, after how many seconds, and whether that is wrong."""
     marker, device, tell, expected = folder / "marker", "cpu", None, fault.subject.expected
     with joining.joined(client) as cluster:
-        there = sorted(cluster._members.fit("cpu"))
+        there = sorted(cluster._workers.fit("cpu"))
     bad = rng.sample(there, rng.randint(1, len(there)))
     with ExitStack() as meanwhile:
         if fault.where in ROUNDS:
@@ -272,9 +272,9 @@ def ready(client: Client) -> bool:
     """Wait until two of the workers fit, and do what they are asked for."""
 
     def fit() -> bool:
-        cluster._members.look()
-        time.sleep(LOOK_SECONDS / 4)
-        return len(cluster._members.fit("cpu")) >= 2
+        cluster._workers.refresh()
+        time.sleep(POLL_SECONDS / 4)
+        return len(cluster._workers.fit("cpu")) >= 2
 
     try:
         with joining.joined(client) as cluster:

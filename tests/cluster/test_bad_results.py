@@ -54,7 +54,7 @@ def test_an_exception_that_cannot_be_unpickled_fails_the_proof(pair: Client, kin
 
 def test_a_task_that_ends_without_a_word_is_submitted_a_few_times(pair: Client) -> None:
     spoil(pair, bad_workers.raises_bare)
-    with pytest.raises(ClusterError, match=r"prove-statement: is with no worker, \d+ times"):
+    with pytest.raises(ClusterError, match=r"prove-statement: no worker has the task, \d+ times"):
         soon(pair, lambda: prove(example(memory), pair, parameters=FEW), 120)
 
 
@@ -76,7 +76,7 @@ class Deaf(dict[str, Any]):
 def test_a_worker_is_named_even_if_its_event_is_late(pair: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     spoil(pair, bad_workers.returns, None)
     with joined(pair) as cluster:
-        monkeypatch.setattr(cluster, "_tries", Deaf())
+        monkeypatch.setattr(cluster, "_attempts", Deaf())
     with pytest.raises(VerificationError, match=r"returned NoneType, .*, by tcp://"):
         prove(example(memory), pair, parameters=FEW)
 

@@ -69,8 +69,8 @@ def test_shards_of_another_input_hold_alone_only(pair: Client, silent: Path, cap
     # Of two workers that differ, both may be right: each proof is true, as the program's input is private.
     assert made in (expected, others)
     # Dask may have a small shard finished by another worker than the one that has committed.
-    assert re.search("the buses do not balance|makes another shard than", caplog.text)
-    assert "workers differ; it is finished without tcp://" in caplog.text
+    assert re.search("the buses do not balance|differs from the commitment of", caplog.text)
+    assert "commitments differ; finishing without tcp://" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ import pytest
 
 from graphprover import Prover, VerificationError, prove_many
 from graphprover.cluster import ClusterError
-from graphprover.cluster.batching import Bundles
-from graphprover.cluster.tasks import BEGUN, TOGETHER_SECONDS, Errand, Outcome
+from graphprover.cluster.batching import BatchTasks
+from graphprover.cluster.tasks import BATCH_SECONDS, BEGUN, ProvingTask, TaskResult
 from graphprover.jobs.programs import ProgramError
 from tests.cluster.processes import workers
 
 GUEST = Path(__file__).parents[2] / "examples" / "guests" / "fib_iterative.elf"
-SMALL = TOGETHER_SECONDS / 4
+SMALL = BATCH_SECONDS / 4
 
 
 class FakeProver:
@@ -47,88 +47,86 @@ def jobs(count: int, prover: FakeProver | None = None) -> list[Any]:
     return [(0, FakeJob(prover, f"job {number}")) for number in range(count)]
 
 
-def names(bundles: Bundles, errand: Errand) -> list[str]:
-    return [job.label for job in bundles.jobs(errand)]
+def names(batch: BatchTasks, task: ProvingTask) -> list[str]:
+    return [job.label for job in batch.jobs(task)]
 
 
-def ended(bundles: Bundles, errand: Errand, value: Any, error: Exception | None = None) -> list[str]:
+def ended(batch: BatchTasks, task: ProvingTask, value: Any, error: Exception | None = None) -> list[str]:
     """The jobs that have ended with it."""
-    return [job.label for job, _, _ in bundles.ended(Outcome(errand, value, error, "tcp://a", 1))]
+    return [job.label for job, _, _ in batch.results(TaskResult(task, value, error, "tcp://a", 1))]
 
 
 def test_jobs_go_together_once_their_program_is_known_to_be_fast() -> None:
-    bundles = Bundles(jobs(30), "cpu", lambda: 1, taken_as_it_is)
-    first, second = next(bundles), next(bundles)
-    assert [names(bundles, one) for one in (first, second)] == [["job 0"], ["job 1"]]
-    assert (first.name, first.task) == ("job 0", "prove")
-    assert ended(bundles, first, FakeMade()) == ["job 0"]
-    third = next(bundles)
-    assert names(bundles, third) == ["job 2", "job 3", "job 4", "job 5"]
-    assert (third.name, third.task) == ("job 2 and 3 more", "prove_in_turn")
-    assert ended(bundles, third, [FakeMade({"prepare": SMALL, "prove": SMALL})] * 4) == [
-        f"job {n}" for n in range(2, 6)
-    ]
-    assert len(names(bundles, next(bundles))) == 2  # which take twice as long, as the last has
+    batch = BatchTasks(jobs(30), "cpu", lambda: 1, taken_as_it_is)
+    first, second = next(batch), next(batch)
+    assert [names(batch, one) for one in (first, second)] == [["job 0"], ["job 1"]]
+    assert (first.name, first.function) == ("job 0", "prove")
+    assert ended(batch, first, FakeMade()) == ["job 0"]
+    third = next(batch)
+    assert names(batch, third) == ["job 2", "job 3", "job 4", "job 5"]
+    assert (third.name, third.function) == ("job 2 and 3 more", "prove_in_turn")
+    assert ended(batch, third, [FakeMade({"prepare": SMALL, "prove": SMALL})] * 4) == [f"job {n}" for n in range(2, 6)]
+    assert len(names(batch, next(batch))) == 2  # which take twice as long, as the last has
 
 
 def test_the_last_jobs_are_left_to_all_workers() -> None:
-    bundles = Bundles(jobs(40), "cpu", lambda: 4, taken_as_it_is)
-    assert ended(bundles, next(bundles), FakeMade({"prove": 0.001}))
-    sizes = [len(names(bundles, errand)) for errand in bundles]
+    batch = BatchTasks(jobs(40), "cpu", lambda: 4, taken_as_it_is)
+    assert ended(batch, next(batch), FakeMade({"prove": 0.001}))
+    sizes = [len(names(batch, task)) for task in batch]
     assert sizes == sorted(sizes, reverse=True) and sizes[0] == 39 // 8 and sum(sizes) == 39
     assert sizes[-8:] == [1] * 8
 
 
 def test_a_slow_program_or_one_without_a_proof_goes_alone() -> None:
     slow, fast, new = (jobs(8) for _ in range(3))
-    bundles = Bundles([slow[0], fast[0], *slow[1:], *fast[1:], *new], "cpu", lambda: 1, taken_as_it_is)
-    assert ended(bundles, next(bundles), FakeMade({"prove": 2 * TOGETHER_SECONDS}))
-    assert ended(bundles, next(bundles), FakeMade())
-    sizes = [len(names(bundles, errand)) for errand in bundles]
+    batch = BatchTasks([slow[0], fast[0], *slow[1:], *fast[1:], *new], "cpu", lambda: 1, taken_as_it_is)
+    assert ended(batch, next(batch), FakeMade({"prove": 2 * BATCH_SECONDS}))
+    assert ended(batch, next(batch), FakeMade())
+    sizes = [len(names(batch, task)) for task in batch]
     assert sizes == [1] * 7 + [4, 3] + [1] * 8
 
 
 def test_a_guess_is_kept_for_the_next_batch() -> None:
     prover = FakeProver()
-    bundles = Bundles(jobs(1, prover), "cpu", lambda: 1, taken_as_it_is)
-    assert ended(bundles, next(bundles), FakeMade())
+    batch = BatchTasks(jobs(1, prover), "cpu", lambda: 1, taken_as_it_is)
+    assert ended(batch, next(batch), FakeMade())
     for number, expected in ((1, [4, 4, 1]), (2, [2, 1, 1, 1, 1, 1, 1, 1])):
-        after = Bundles(jobs(9, prover), "cpu", lambda number=number: number, taken_as_it_is)
-        assert [len(names(after, errand)) for errand in after] == expected
+        after = BatchTasks(jobs(9, prover), "cpu", lambda number=number: number, taken_as_it_is)
+        assert [len(names(after, task)) for task in after] == expected
 
 
-def four_and_more() -> tuple[Bundles, Errand]:
-    bundles = Bundles(jobs(12), "cpu", lambda: 1, taken_as_it_is)
-    assert ended(bundles, next(bundles), FakeMade())
-    return bundles, next(bundles)
+def four_and_more() -> tuple[BatchTasks, ProvingTask]:
+    batch = BatchTasks(jobs(12), "cpu", lambda: 1, taken_as_it_is)
+    assert ended(batch, next(batch), FakeMade())
+    return batch, next(batch)
 
 
 def test_what_was_not_reached_comes_again_and_what_was_next_comes_alone() -> None:
-    bundles, errand = four_and_more()
-    assert names(bundles, errand) == ["job 1", "job 2", "job 3", "job 4"]
-    rest = [name for one in bundles for name in names(bundles, one)]
-    assert not any(bundles) and rest == [f"job {number}" for number in range(5, 12)]
-    assert ended(bundles, errand, [FakeMade()]) == ["job 1"]
-    assert [names(bundles, one) for one in bundles] == [["job 2"], ["job 3", "job 4"]]
+    batch, task = four_and_more()
+    assert names(batch, task) == ["job 1", "job 2", "job 3", "job 4"]
+    rest = [name for one in batch for name in names(batch, one)]
+    assert not any(batch) and rest == [f"job {number}" for number in range(5, 12)]
+    assert ended(batch, task, [FakeMade()]) == ["job 1"]
+    assert [names(batch, one) for one in batch] == [["job 2"], ["job 3", "job 4"]]
 
 
 def test_jobs_of_which_nothing_is_known_all_come_alone() -> None:
-    bundles, errand = four_and_more()
-    assert ended(bundles, errand, None, ClusterError("its workers died")) == []
-    assert [names(bundles, next(bundles)) for _ in range(4)] == [[f"job {number}"] for number in range(1, 5)]
-    assert len(names(bundles, next(bundles))) > 1
+    batch, task = four_and_more()
+    assert ended(batch, task, None, ClusterError("its workers died")) == []
+    assert [names(batch, next(batch)) for _ in range(4)] == [[f"job {number}"] for number in range(1, 5)]
+    assert len(names(batch, next(batch))) > 1
 
 
 def test_the_error_of_a_job_is_its_own() -> None:
-    bundles = Bundles(jobs(1), "cpu", lambda: 1, taken_as_it_is)
-    errand = next(bundles)
-    ((job, made, error),) = bundles.ended(Outcome(errand, None, ProgramError("wrong"), "tcp://a", 2))
+    batch = BatchTasks(jobs(1), "cpu", lambda: 1, taken_as_it_is)
+    task = next(batch)
+    ((job, made, error),) = batch.results(TaskResult(task, None, ProgramError("wrong"), "tcp://a", 2))
     assert job.label == "job 0" and made is None and isinstance(error, ProgramError)
 
 
 def test_a_worker_makes_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of them ends with another exit code. The bytes are those of jobs alone."""
-    monkeypatch.setattr("graphprover.cluster.batching.TOGETHER_SECONDS", 60.0)  # however slow this machine is
+    monkeypatch.setattr("graphprover.cluster.batching.BATCH_SECONDS", 60.0)  # however slow this machine is
     guest = Prover(GUEST, security=20)
     runs = [guest.job(struct.pack("<Q", 5 + number), f"job {number}") for number in range(24)]
     runs[9] = guest.job(struct.pack("<Q", 5), "bad", exit_code=1)

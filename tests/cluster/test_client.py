@@ -19,7 +19,7 @@ from distributed import Client, Status
 from graphprover import Statement, prove
 from graphprover.cluster import ClusterError
 from graphprover.cluster import client as joining
-from graphprover.cluster import workers as members
+from graphprover.cluster import workers as cluster_workers
 from graphprover.cluster.client import joined
 from graphprover.cluster.tasks import BEGUN
 from graphprover.examples import memory
@@ -43,7 +43,7 @@ def test_two_clients_and_proofs_one_after_another() -> None:
         futures = [in_background(lambda c=c: prove(statement, c, parameters=FEW)) for c in (client, other) * 3]
         assert all(future.result(120) == proof for future in futures)
         resources = [worker["resources"] for worker in present(client).values()]
-        assert [resource[members.SLOT] for resource in resources] == [1, 1]
+        assert [resource[cluster_workers.SLOT] for resource in resources] == [1, 1]
 
 
 def test_an_asynchronous_client_is_refused() -> None:
@@ -72,8 +72,8 @@ def test_a_cluster_without_workers_is_waited_for_and_said(caplog: pytest.LogCapt
     ("preload", "line"),
     [
         (NO_PACKAGE, r"cannot import graphprover \(.*\): install 'graphprover"),
-        (ANOTHER_VERSION, r"has graphprover 0\.0, and here is graphprover "),
-        ("import dask; dask.__version__ = '1.0'", r"has dask 1\.0, and here is dask "),
+        (ANOTHER_VERSION, r"has graphprover 0\.0, and the client graphprover "),
+        ("import dask; dask.__version__ = '1.0'", r"has dask 1\.0, and the client dask "),
     ],
     ids=["no package", "another version", "another dask"],
 )
@@ -107,7 +107,7 @@ def test_workers_none_of_which_fits_are_named_in_the_error(tmp_path: Path) -> No
 
 def test_a_worker_that_does_not_fit_but_has_the_resource_gets_no_proof(tmp_path: Path) -> None:
     expected = prove(example(memory), "sync", parameters=FEW)
-    with by_hand(tmp_path, [ANOTHER_VERSION, ""], "--resources", f"{members.SLOT}=1") as (client, _):
+    with by_hand(tmp_path, [ANOTHER_VERSION, ""], "--resources", f"{cluster_workers.SLOT}=1") as (client, _):
         assert [prove(example(memory), client, parameters=FEW) for _ in range(4)] == [expected] * 4
         proved = {event["worker"] for _, event in client.get_events(BEGUN)}
         (fits,) = client.run(lambda: __import__("graphprover").__version__ != "0.0", workers=list(proved)).values()
@@ -115,10 +115,10 @@ def test_a_worker_that_does_not_fit_but_has_the_resource_gets_no_proof(tmp_path:
 
 
 def test_a_worker_may_have_the_resource_from_its_start(tmp_path: Path) -> None:
-    with by_hand(tmp_path, [""], "--resources", f"{members.SLOT}=1") as (client, _):
+    with by_hand(tmp_path, [""], "--resources", f"{cluster_workers.SLOT}=1") as (client, _):
         assert prove(example(memory), client, parameters=FEW) == prove(example(memory), "sync", parameters=FEW)
         (worker,) = present(client).values()
-        assert worker["resources"] == {members.SLOT: 1}
+        assert worker["resources"] == {cluster_workers.SLOT: 1}
 
 
 def test_a_worker_that_dask_has_paused_is_enlisted() -> None:
@@ -133,8 +133,8 @@ def test_a_worker_that_dask_has_paused_is_enlisted() -> None:
         async def set_resources(self, **resources: float) -> None:
             told.update(resources)
 
-    asyncio.run(members.enlist(Paused()))  # type: ignore[arg-type]
-    assert told == {members.SLOT: 1}
+    asyncio.run(cluster_workers.add_resources(Paused()))  # type: ignore[arg-type]
+    assert told == {cluster_workers.SLOT: 1}
 
 
 def test_threads_share_the_cluster_of_a_client() -> None:
@@ -147,7 +147,7 @@ def test_threads_share_the_cluster_of_a_client() -> None:
 
 
 def test_a_stopped_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(members, "ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(cluster_workers, "ANSWER_SECONDS", 1.0)
     with workers(1) as client, dask.config.set({settings.WAIT: 0.5}):
         [(address, pid)] = pids(client).items()
         os.kill(pid, signal.SIGSTOP)
@@ -169,9 +169,9 @@ def test_a_new_client_does_not_wait_for_a_stopped_worker(caplog: pytest.LogCaptu
             with Client(client.scheduler.address) as other:
                 started = time.monotonic()
                 assert [prove(example(memory), other, parameters=FEW) for _ in range(4)] == [expected] * 4
-                assert time.monotonic() - started < members.STRAGGLER_SECONDS + 10
+                assert time.monotonic() - started < cluster_workers.STRAGGLER_SECONDS + 10
                 assert address not in {event["worker"] for _, event in client.get_events(BEGUN)[1:]}
-                time.sleep(members.PATIENCE_SECONDS)
+                time.sleep(cluster_workers.PATIENCE_SECONDS)
                 prove(example(memory), other, parameters=FEW)
                 assert f"worker {address} does not answer; it gets no proof until it does" in caplog.text
         finally:
@@ -179,7 +179,7 @@ def test_a_new_client_does_not_wait_for_a_stopped_worker(caplog: pytest.LogCaptu
 
 
 def test_a_worker_that_answers_late_gets_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(members, "ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(cluster_workers, "ANSWER_SECONDS", 1.0)
     with workers(1) as client, dask.config.set({settings.WAIT: 60}):
         ((_, pid),) = pids(client).items()
         os.kill(pid, signal.SIGSTOP)

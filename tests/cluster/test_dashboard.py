@@ -19,9 +19,9 @@ from graphprover.cli.args import OK
 from graphprover.cluster import dispatcher
 from graphprover.cluster.client import joined
 from graphprover.cluster.local import started
-from graphprover.cluster.messages import Whole, packed
+from graphprover.cluster.messages import ProofRequest, pack
 from graphprover.cluster.metrics import CELLS, CYCLES, MEMORY, POOL, PROOFS
-from graphprover.cluster.tasks import EVENTS, Errand
+from graphprover.cluster.tasks import EVENTS, ProvingTask
 from graphprover.examples import memory
 from graphprover.prover.prepare import prepare
 from graphprover.runtime.settings import DASHBOARD
@@ -144,17 +144,19 @@ def test_a_proof_is_as_large_as_it_is_and_a_retry_is_an_event(client: Client, tm
     with (
         joined(client) as cluster,
         span("sizes"),
-        closing(cluster.run([Errand("again", lambda: packed(Whole(prepared, device, False)))], "cpu")) as outcomes,
+        closing(
+            cluster.run([ProvingTask("again", lambda: pack(ProofRequest(prepared, device, False)))], "cpu")
+        ) as results,
     ):
-        (outcome,) = outcomes
-    assert outcome.value is not None and outcome.tries == 2
+        (result,) = results
+    assert result.value is not None and result.attempts == 2
 
     def size(dask_scheduler: Scheduler) -> int:
         return int(dask_scheduler.extensions["spans"].merge_by_tags("sizes").nbytes_total)
 
-    assert client.run_on_scheduler(size) == pytest.approx(outcome.value.proof.size, rel=0.01)
+    assert client.run_on_scheduler(size) == pytest.approx(result.value.proof.size, rel=0.01)
     events: list[Any] = [event for _, event in client.get_events(EVENTS)]
-    assert {"job": "again", "line": "failed (RuntimeError: once); it is submitted again"} in events
+    assert {"job": "again", "line": "failed (RuntimeError: once); it is retried"} in events
 
 
 def test_what_a_worker_warns_of_is_an_event(client: Client) -> None:

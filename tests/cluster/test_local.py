@@ -25,10 +25,10 @@ from graphprover import prove
 from graphprover.cli.args import OK
 from graphprover.cli.main import main
 from graphprover.cluster import ClusterError, dispatcher, local
-from graphprover.cluster import workers as members
+from graphprover.cluster import workers as cluster_workers
 from graphprover.cluster.client import joined
 from graphprover.cluster.local import _per_gpu, started
-from graphprover.cluster.workers import OURS, SLOT, Members
+from graphprover.cluster.workers import SLOT, VERSIONS, Workers
 from graphprover.device import choose
 from graphprover.examples import memory
 from graphprover.jobs.batch import prove_many
@@ -63,20 +63,20 @@ def test_processes_serve_as_long_as_they_are_needed() -> None:
 def test_the_scheduler_is_not_asked_for_proofs_nor_again_for_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     statement, asked = example(memory), list[str]()
     expected = prove(statement, "sync", parameters=FEW)
-    result, look = Future.result, Members.look
+    result, look = Future.result, Workers.refresh
 
     def fetched(future: Future, **options: Any) -> Any:
         asked.append("proof")
         return result(future, **options)
 
-    def looked(at: Members) -> None:
+    def looked(at: Workers) -> None:
         asked.append("workers")
         look(at)
 
     monkeypatch.setattr(Future, "result", fetched)
-    monkeypatch.setattr(Members, "look", looked)
-    for module in (members, dispatcher):
-        monkeypatch.setattr(module, "LOOK_SECONDS", 60.0)
+    monkeypatch.setattr(Workers, "refresh", looked)
+    for module in (cluster_workers, dispatcher):
+        monkeypatch.setattr(module, "POLL_SECONDS", 60.0)
     with started("processes", 1) as client:
         for _ in range(3):
             assert prove(statement, client, parameters=FEW) == expected
@@ -302,10 +302,10 @@ def test_a_worker_is_where_its_gpu_is() -> None:
     seen = {"a": ["gpu 0"], "b": ["gpu 1", "gpu 0"], "c": ["gpu 0"], "d": []}
     asked: dict[str, Future_[Any]] = {address: Future_() for address in [*seen, "left", "new"]}
     for address, gpus in seen.items():
-        asked[address].set_result(OURS | {"gpus": gpus})
+        asked[address].set_result(VERSIONS | {"gpus": gpus})
     asked["left"].set_result(OSError("left the cluster"))
-    found = Members(None)  # type: ignore[arg-type]
-    found._asked = asked
+    found = Workers(None)  # type: ignore[arg-type]
+    found._answers = asked
     assert found.places("auto") == [{"a", "c"}, {"b"}, {"d"}]
     assert found.places("cuda") == [{"a", "c"}, {"b"}]
     assert found.places("cuda:1") == [{"b"}]
@@ -327,7 +327,7 @@ def test_few_proofs_go_to_different_gpus(monkeypatch: pytest.MonkeyPatch) -> Non
         # Those that Dask takes for two proofs, and the others, as if each pair shared a GPU.
         pair = set(list(dict.fromkeys([*makers(2), *present(client)]))[:2])
         gpus = [pair, set(present(client)) - pair]
-        monkeypatch.setattr(Members, "places", lambda members, device: gpus)
+        monkeypatch.setattr(Workers, "places", lambda self, device: gpus)
 
         def on_each(number: int) -> list[int]:
             """How many of so many proofs were made on each GPU."""

@@ -19,8 +19,8 @@ from distributed import Client, Worker
 from graphprover import Proof, Statement, VerificationError, observed, prove
 from graphprover.cluster import ClusterError
 from graphprover.cluster.client import joined
-from graphprover.cluster.messages import Whole, packed
-from graphprover.cluster.tasks import BEGUN, Errand, Outcome
+from graphprover.cluster.messages import ProofRequest, pack
+from graphprover.cluster.tasks import BEGUN, ProvingTask, TaskResult
 from graphprover.device import CpuDevice, DeviceLost
 from graphprover.examples import memory, synthetic
 from graphprover.prover.prepare import Prepared, prepare
@@ -66,33 +66,33 @@ def await_both(pair: Client) -> None:
     """Until both may have proofs."""
 
     def both_fit() -> bool:
-        cluster._members.look()
-        return len(cluster._members.fit("cpu")) == 2
+        cluster._workers.refresh()
+        return len(cluster._workers.fit("cpu")) == 2
 
     with joined(pair) as cluster:
         until(both_fit, 120)
 
 
-def errand(prepared: Prepared, device: Any = "cpu", name: str = "memory") -> Errand:
-    return Errand(name, lambda: packed(Whole(prepared, device, False)))
+def task(prepared: Prepared, device: Any = "cpu", name: str = "memory") -> ProvingTask:
+    return ProvingTask(name, lambda: pack(ProofRequest(prepared, device, False)))
 
 
-def proof_of(outcome: Outcome) -> Proof:
-    assert outcome.error is None and outcome.value is not None
-    made: Proof = outcome.value.proof
+def proof_of(result: TaskResult) -> Proof:
+    assert result.error is None and result.value is not None
+    made: Proof = result.value.proof
     return made
 
 
 def test_workers_killed_in_each_round(pair: Client, prepared: Prepared, proof: Proof, tmp_path: Path) -> None:
-    """Eight deaths, and none counts for an errand that waited beside: only who dies of it four times is given up."""
+    """Eight deaths, and none counts for an task that waited beside: only who dies of it four times is given up."""
     devices = [Once(operation, tmp_path / operation, DIES) for operation in ROUNDS]
     begun: list[str] = []
     with joined(pair) as cluster:
-        errands = [errand(prepared, device, device.operation) for device in devices]
-        outcomes = list(cluster.run(errands, "cpu", lambda errand, worker: begun.append(errand.name)))
-    assert sorted(outcome.errand.name for outcome in outcomes) == sorted(ROUNDS)
-    assert all(proof_of(outcome) == proof for outcome in outcomes)
-    assert all(outcome.tries == begun.count(outcome.errand.name) >= 2 for outcome in outcomes)
+        tasks = [task(prepared, device, device.operation) for device in devices]
+        results = list(cluster.run(tasks, "cpu", lambda task, worker: begun.append(task.name)))
+    assert sorted(result.task.name for result in results) == sorted(ROUNDS)
+    assert all(proof_of(result) == proof for result in results)
+    assert all(result.attempts == begun.count(result.task.name) >= 2 for result in results)
     assert all(device.marker.exists() for device in devices)
 
 
@@ -102,20 +102,20 @@ def test_what_fails_is_tried_once_elsewhere(
     begun: list[str] = []
     with joined(pair) as cluster:
 
-        def outcome(device: Any) -> Outcome:
+        def result(device: Any) -> TaskResult:
             begun.clear()
-            (ended,) = cluster.run([errand(prepared, device)], "cpu", lambda errand, worker: begun.append(worker))
+            (ended,) = cluster.run([task(prepared, device)], "cpu", lambda task, worker: begun.append(worker))
             return ended
 
         await_both(pair)
-        again = outcome(Once("quotient", tmp_path / "again", "RuntimeError"))
+        again = result(Once("quotient", tmp_path / "again", "RuntimeError"))
         assert proof_of(again) == proof
-        assert len(set(begun)) == 2 and (again.worker, again.tries) == (begun[1], 2)
-        assert "prove-memory: failed (RuntimeError: once); it is submitted again" in caplog.text
-        own = outcome(Once("quotient", tmp_path / "own", "ValueError"))
-        assert isinstance(own.error, ValueError) and own.tries == 1
-        twice = outcome(FailsAlways())
-        assert isinstance(twice.error, MemoryError) and BYTES in str(twice.error) and len(begun) == twice.tries == 2
+        assert len(set(begun)) == 2 and (again.worker, again.attempts) == (begun[1], 2)
+        assert "prove-memory: failed (RuntimeError: once); it is retried" in caplog.text
+        own = result(Once("quotient", tmp_path / "own", "ValueError"))
+        assert isinstance(own.error, ValueError) and own.attempts == 1
+        twice = result(FailsAlways())
+        assert isinstance(twice.error, MemoryError) and BYTES in str(twice.error) and len(begun) == twice.attempts == 2
 
 
 def test_a_proof_that_does_not_hold_is_made_once_more_elsewhere(
@@ -127,7 +127,7 @@ def test_a_proof_that_does_not_hold_is_made_once_more_elsewhere(
     with observed() as observations:
         assert prove(statement, pair, parameters=FEW, device=wrong) == proof
     first, second = [event["worker"] for _, event in pair.get_events(BEGUN)[seen:]]
-    assert first != second and re.search(rf"prove-\S+: .*, by {first}; it is made again", caplog.text)
+    assert first != second and re.search(rf"prove-\S+: .*, by {first}; it is retried", caplog.text)
     (seen_there,) = observations
     assert seen_there.worker == second
     (check,) = [stage for stage in seen_there.stages if stage.name == "verify"]
@@ -170,17 +170,15 @@ def test_a_stopped_worker_loses_its_proof(
                 Once("quotient", marker, STOPS),
                 *["cpu"] * 6,
             ]
-            errands = [errand(prepared, first, "stops"), *(errand(prepared, other) for other in others)]
-            outcomes = list(cluster.run(errands, "cpu"))
-            assert all(proof_of(outcome) == proof for outcome in outcomes) and len(outcomes) == 7
+            tasks = [task(prepared, first, "stops"), *(task(prepared, other) for other in others)]
+            results = list(cluster.run(tasks, "cpu"))
+            assert all(proof_of(result) == proof for result in results) and len(results) == 7
             stopped = next(address for address, pid in pids_of(pair).items() if pid == int(marker.read_text()))
-            assert "prove-stops: nothing from tcp://" in caplog.text and "it is given to another" in caplog.text
-            (ended,) = [outcome for outcome in outcomes if outcome.errand.name == "stops"]
-            assert ended.tries == 2 and ended.worker != stopped
+            assert "prove-stops: no response from tcp://" in caplog.text and "reassigned" in caplog.text
+            (ended,) = [result for result in results if result.task.name == "stops"]
+            assert ended.attempts == 2 and ended.worker != stopped
             assert cluster.prove(prepared, "cpu", lambda proof: None) == (proof, None)
-            told = (
-                f"worker {stopped}: nothing from it for 3 s: it has stopped or is overloaded; end it; it gets no proof"
-            )
+            told = f"worker {stopped}: no heartbeat for 3 s: it has stopped or is overloaded; end it; it gets no proof"
             assert caplog.text.count(told) == 1
         finally:
             os.kill(int(marker.read_text()), signal.SIGKILL)
@@ -197,14 +195,14 @@ def test_a_few_are_sent_at_a_time_and_what_is_not_wanted_is_taken_back(pair: Cli
 
     def payload(number: int) -> bytes:
         sent.append(number)
-        return packed(Whole(prepared, "cpu", False))
+        return pack(ProofRequest(prepared, "cpu", False))
 
-    errands = (Errand("memory", lambda number=number: payload(number)) for number in range(100))
-    with joined(pair) as cluster, closing(cluster.run(errands, "cpu")) as outcomes:
-        next(outcomes)
+    tasks = (ProvingTask("memory", lambda number=number: payload(number)) for number in range(100))
+    with joined(pair) as cluster, closing(cluster.run(tasks, "cpu")) as results:
+        next(results)
         assert len(sent) <= 2 * 2
     until(lambda: not any(pair.processing().values()))
-    assert not cluster._tries
+    assert not cluster._attempts
 
 
 @pytest.mark.parametrize(("most", "graphs"), [(1 << 30, [4]), (0, [1, 1, 1, 1])])
@@ -221,8 +219,8 @@ def test_a_wave_is_one_graph_unless_it_is_large(
     monkeypatch.setattr(pair, "map", counted)
     monkeypatch.setattr("graphprover.cluster.dispatcher.GRAPH_BYTES", most)
     with joined(pair) as cluster:
-        outcomes = list(cluster.run([errand(prepared) for _ in range(4)], "cpu"))
-    assert sent == graphs and [proof_of(outcome) for outcome in outcomes] == [proof] * 4
+        results = list(cluster.run([task(prepared) for _ in range(4)], "cpu"))
+    assert sent == graphs and [proof_of(result) for result in results] == [proof] * 4
 
 
 def test_what_cannot_be_sent_fails_alone(pair: Client, prepared: Prepared, proof: Proof) -> None:
@@ -230,12 +228,11 @@ def test_what_cannot_be_sent_fails_alone(pair: Client, prepared: Prepared, proof
         raise FileNotFoundError("input")
 
     with joined(pair) as cluster:
-        outcomes = {
-            outcome.errand.name: outcome
-            for outcome in cluster.run([Errand("missing", missing), errand(prepared)], "cpu")
+        results = {
+            result.task.name: result for result in cluster.run([ProvingTask("missing", missing), task(prepared)], "cpu")
         }
-    assert isinstance(outcomes["missing"].error, FileNotFoundError) and outcomes["missing"].tries == 0
-    assert proof_of(outcomes["memory"]) == proof
+    assert isinstance(results["missing"].error, FileNotFoundError) and results["missing"].attempts == 0
+    assert proof_of(results["memory"]) == proof
 
 
 def test_proofs_outlive_all_workers(pair: Client) -> None:
@@ -264,8 +261,8 @@ def test_a_lost_device_ends_its_worker_and_no_proof(pair: Client, prepared: Prep
     before = pids(pair)
     pair.run(lose_device)
     with joined(pair) as cluster:
-        outcomes = list(cluster.run([errand(prepared) for _ in range(12)], "cpu"))
-    assert all(proof_of(outcome) == proof for outcome in outcomes) and len(outcomes) == 12
+        results = list(cluster.run([task(prepared) for _ in range(12)], "cpu"))
+    assert all(proof_of(result) == proof for result in results) and len(results) == 12
     assert not set(before.values()) & set(pids(pair).values())
 
 
@@ -292,7 +289,7 @@ def test_a_scheduler_that_dies_is_told(tmp_path: Path) -> None:
         until(lambda: bool(proving(client)))
         started = time.monotonic()
         scheduler.kill()
-        with pytest.raises(ClusterError, match="the scheduler is gone, and with it prove-"):
+        with pytest.raises(ClusterError, match="connection to the scheduler lost, and with it prove-"):
             proof.result(120)
         assert time.monotonic() - started < 60
 

@@ -4,7 +4,7 @@ import pytest
 from distributed.metrics import context_meter
 
 from graphprover.cluster import metrics
-from graphprover.cluster.metrics import DOWNLOAD, UPLOAD, Look, Meters, metered
+from graphprover.cluster.metrics import DOWNLOAD, UPLOAD, Metrics, TimingSample, measured_proof
 from graphprover.examples import fibonacci, memory
 from graphprover.graphs import observer
 from graphprover.graphs.observer import TaskTime
@@ -17,49 +17,49 @@ TASKS = [TaskTime("tree", 1.0, 1.5, 10, 0), TaskTime("quotient", 1.5, 1.75, 0, 2
 
 
 def test_one_proof_stands_for_others_of_its_shape() -> None:
-    meter = Meters()
-    first, second, other = (Look(meter.seen) for _ in range(3))
+    own = Metrics()
+    first, second, other = (TimingSample(own.samples) for _ in range(3))
     assert first.wanted(LAYOUT)
-    seen = first.inside(1.25, TASKS)
+    seen = first.times(1.25, TASKS)
     assert seen.seconds == {"hashing": 0.75, "quotients": 0.25} and seen.moved == {UPLOAD: 10, DOWNLOAD: 21}
     assert not second.wanted(LAYOUT)
-    guessed = second.inside(2.5, [])
+    guessed = second.times(2.5, [])
     assert guessed.seconds == {"hashing": 1.5, "quotients": 0.5} and guessed.moved == seen.moved
     assert other.wanted(OTHER)
 
 
 def test_a_proof_is_timed_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    meter = Meters()
-    look = Look(meter.seen)
-    look.wanted(LAYOUT)
-    look.inside(1.25, TASKS)
-    monkeypatch.setattr(metrics, "LOOK_AGAIN_SECONDS", 0.0)
-    again = Look(meter.seen)
+    own = Metrics()
+    sample = TimingSample(own.samples)
+    sample.wanted(LAYOUT)
+    sample.times(1.25, TASKS)
+    monkeypatch.setattr(metrics, "SAMPLE_SECONDS", 0.0)
+    again = TimingSample(own.samples)
     assert again.wanted(LAYOUT)
-    again.inside(1.0, TASKS[:1])
-    assert meter.seen[LAYOUT].seconds == {"hashing": 0.5}
+    again.times(1.0, TASKS[:1])
+    assert own.samples[LAYOUT].seconds == {"hashing": 0.5}
 
 
 def test_shards_are_always_timed() -> None:
     """They have a shape each, and none is asked for."""
-    meter = Meters()
-    assert Look(meter.seen).inside(1.25, TASKS).seconds == {"hashing": 0.75, "quotients": 0.25}
-    assert not meter.seen
+    own = Metrics()
+    assert TimingSample(own.samples).times(1.25, TASKS).seconds == {"hashing": 0.75, "quotients": 0.25}
+    assert not own.samples
 
 
 def test_few_shapes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "MOST_SHAPES", 1)
-    meter = Meters()
+    own = Metrics()
     for layout in (LAYOUT, OTHER):
-        look = Look(meter.seen)
-        look.wanted(layout)
-        look.inside(1.25, TASKS)
-    assert meter.seen.keys() == {OTHER}
+        sample = TimingSample(own.samples)
+        sample.wanted(layout)
+        sample.times(1.25, TASKS)
+    assert own.samples.keys() == {OTHER}
 
 
 def test_a_proof_that_is_not_timed_has_no_observer_and_its_seconds_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    monkeypatch.setattr(metrics, "METERS", Meters())
+    monkeypatch.setattr(metrics, "METRICS", Metrics())
     monkeypatch.setattr(
         observer, "Observer", lambda device, real=observer.Observer: made.append(device) or real(device)
     )
@@ -67,7 +67,7 @@ def test_a_proof_that_is_not_timed_has_no_observer_and_its_seconds_add_up(monkey
     for proofs in range(1, 4):
         told: dict[str, float] = {}
         with context_meter.add_callback(lambda name, value, unit, told=told: told.update({name: value})):
-            result = metered(prepared, "cpu")
-        assert len(made) == 1 and metrics.METERS.totals["proofs"] == proofs
+            result = measured_proof(prepared, "cpu")
+        assert len(made) == 1 and metrics.METRICS.totals["proofs"] == proofs
         inside = sum(seconds for name, seconds in told.items() if name not in (HOST, VERIFY, "waiting"))
         assert inside + told[HOST] == pytest.approx(result.seconds["prove"]) and told["hashing"] > 0

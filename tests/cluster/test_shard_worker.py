@@ -12,8 +12,8 @@ import pytest
 from graphprover import ShardedProof, prove
 from graphprover.admission.admission import sharing
 from graphprover.cluster import shard_worker
-from graphprover.cluster.messages import Part
-from graphprover.cluster.shard_worker import Finished, Held, commit_one, finish_one
+from graphprover.cluster.messages import ShardRequest
+from graphprover.cluster.shard_worker import CommittedShard, FinishedShard, commit_shard, finish_shard
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
 from graphprover.graphs.proof_graph import Keep
@@ -28,12 +28,12 @@ DEVICE = CpuDevice(1)
 SHARES = [[0], [1]]
 
 
-def travelled(held: Held) -> Held:
-    found: Held = pickle.loads(pickle.dumps(held))
+def travelled(held: CommittedShard) -> CommittedShard:
+    found: CommittedShard = pickle.loads(pickle.dumps(held))
     return found
 
 
-def dropped(held: Held) -> Held:
+def dropped(held: CommittedShard) -> CommittedShard:
     held.store.drop()
     return held
 
@@ -46,9 +46,11 @@ def proof() -> ShardedProof:
 
 
 @pytest.fixture
-def parts() -> list[Part]:
+def requests() -> list[ShardRequest]:
     prepared = prepare_shards(shards_of(example(memory), SHARES), parameters=FEW)
-    return [Part(shard, ShardNumber(index, 2), "token", "cpu", 2) for index, shard in enumerate(prepared.shards)]
+    return [
+        ShardRequest(shard, ShardNumber(index, 2), "token", "cpu", 2) for index, shard in enumerate(prepared.shards)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -56,22 +58,24 @@ def parts() -> list[Part]:
     [(lambda held: held, False), (travelled, True), (dropped, True), (lambda held: None, True)],
     ids=["all", "its digest", "dropped", "nothing"],
 )
-def test_the_bytes(proof: ShardedProof, parts: list[Part], left: Callable[[Held], Any], again: bool) -> None:
-    held = [commit_one(part, DEVICE) for part in parts]
+def test_the_bytes(
+    proof: ShardedProof, requests: list[ShardRequest], left: Callable[[CommittedShard], Any], again: bool
+) -> None:
+    held = [commit_shard(request, DEVICE) for request in requests]
     joint = Joint(tuple(one.digest for one in held))
     assert joint == proof.joint
     nonce = joint_nonce(DEVICE, joint, held[0].header.parameters.lookup_pow_bits)
-    made: list[Finished] = [
-        finish_one(part, joint, nonce, left(one), DEVICE) for part, one in zip(parts, held, strict=True)
+    made: list[FinishedShard] = [
+        finish_shard(request, joint, nonce, left(one), DEVICE) for request, one in zip(requests, held, strict=True)
     ]
     assert tuple(one.proof for one in made) == proof.proofs
-    assert [one.again for one in made] == [again] * 2
+    assert [one.recomputed for one in made] == [again] * 2
 
 
 def test_what_is_held_travels_as_digest_and_header_and_goes_with_its_object(
-    parts: list[Part], proof: ShardedProof
+    requests: list[ShardRequest], proof: ShardedProof
 ) -> None:
-    held = commit_one(parts[0], DEVICE)
+    held = commit_shard(requests[0], DEVICE)
     grant, elsewhere = held.store.grant, travelled(held)
     assert held.keep == Keep.ALL and grant and not grant.ended and sys.getsizeof(held) > grant.bytes > 1000
     assert elsewhere.store.grant is None and sys.getsizeof(elsewhere) < 200 and len(pickle.dumps(held)) < 1000
@@ -81,14 +85,16 @@ def test_what_is_held_travels_as_digest_and_header_and_goes_with_its_object(
     assert grant.ended
 
 
-def test_many_processes_leave_each_shard_its_share(parts: list[Part], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_processes_leave_each_shard_its_share(
+    requests: list[ShardRequest], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(shard_worker, "sharing", lambda device: 10**9)  # of which two may have to hold a shard
-    assert commit_one(parts[0], DEVICE).keep == Keep.ALL
+    assert commit_shard(requests[0], DEVICE).keep == Keep.ALL
 
 
-def test_another_shard_is_refused(parts: list[Part]) -> None:
-    held = [commit_one(part, DEVICE) for part in parts]
+def test_another_shard_is_refused(requests: list[ShardRequest]) -> None:
+    held = [commit_shard(request, DEVICE) for request in requests]
     joint = Joint((held[1].digest, held[0].digest))
     with pytest.raises(RuntimeError, match="shard 0 of 2: made again, it is another"):
-        finish_one(parts[0], joint, 0, held[0], DEVICE)
+        finish_shard(requests[0], joint, 0, held[0], DEVICE)
     assert sharing(DEVICE) >= 1

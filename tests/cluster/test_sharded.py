@@ -17,10 +17,10 @@ from distributed import Client, Worker
 
 from graphprover import Prover, ShardedProof, Statement, observed, prove
 from graphprover.cluster import client as joining
-from graphprover.cluster.messages import Part, packed
+from graphprover.cluster.messages import ShardRequest, pack
 from graphprover.cluster.sharded import DRAW, prove_parts
-from graphprover.cluster.tasks import BEGUN, Errand
-from graphprover.cluster.workers import LOOK_SECONDS
+from graphprover.cluster.tasks import BEGUN, ProvingTask
+from graphprover.cluster.workers import POLL_SECONDS
 from graphprover.device import CpuDevice
 from graphprover.graphs.rounds.transcript import joint_nonce
 from graphprover.graphs.task_keys import ShardNumber
@@ -63,8 +63,8 @@ def await_both(pair: Client) -> None:
     """Until both may have proofs; one that was stopped and killed may be there for a moment, and silent."""
 
     def both_fit() -> bool:
-        joined._members.look()
-        return len(joined._members.fit("cpu")) == 2
+        joined._workers.refresh()
+        return len(joined._workers.fit("cpu")) == 2
 
     with joining.joined(pair) as joined, dask.config.set({settings.SILENCE: 3}):
         until(both_fit, 120)
@@ -172,7 +172,7 @@ def test_a_shard_that_does_not_hold_is_made_again_elsewhere(
     assert prove(statement, pair, parameters=FEW, device=cast(Any, device), shards=SINGLE, progress=tell) == proof
     ((index, (first, second)),) = [(shard, by) for (shard, _), by in begun(pair, seen).items() if len(by) > 1]
     assert first != second and re.search(rf"shard {index}: .*, by {first}", caplog.text)
-    assert f"shard {index} of 4: finish: made from the beginning by {second}" in caplog.text
+    assert f"shard {index} of 4: finish: recomputed from the beginning by {second}" in caplog.text
     assert told[-1] == (8, 8, "") and (6, 8, f"statement: shard {index} of 4: finish") in told
     until(lambda: not left(pair))
 
@@ -197,7 +197,7 @@ def test_refused_headers_are_committed_to_by_other_workers_once(pair: Client, st
         assert [proof.payload for proof in headers.proofs] == [b""] * 4
         raise VerificationError("of another program")
 
-    same = r"of another program, by tcp://.*; the shards that were made again are the same"
+    same = r"of another program, by tcp://.*; other workers' commitments are equal"
     with joining.joined(pair) as joined, pytest.raises(VerificationError, match=same):
         prove_parts(joined, "refused", parts, "cpu", refuse)
     tries = begun(pair, seen)
@@ -231,12 +231,12 @@ def test_a_worker_that_dies_loses_what_it_held(
     lost = {shard for (shard, _), by in tries.items() if by[0] == dead}
     assert lost != set(range(4)) and {shard for (shard, _), by in tries.items() if len(by) > 1} <= lost
     (died,) = [shard for (shard, of), by in tries.items() if of == phase and dead in by and len(by) > 1]
-    assert f"shard {died} of 4: {phase}: lost its worker; tcp://" in caplog.text
+    assert f"shard {died} of 4: {phase}: lost its worker; reassigned to tcp://" in caplog.text
     told = {int(shard) for shard in re.findall(r"shard (\d) of 4: \w+: lost its worker", caplog.text)}
     # Dask may make arrays again of a shard that is finished, if they are lost before they are released: nobody is told.
     assert told <= {shard for (shard, _), by in tries.items() if len(by) > 1}
     # What was lost is committed to again first. Others Dask may have given to whoever was free, as they are small.
-    anew = re.findall(r"shard (\d) of 4: finish: made from the beginning", caplog.text)
+    anew = re.findall(r"shard (\d) of 4: finish: recomputed from the beginning", caplog.text)
     assert not told & {int(shard) for shard in anew}
     until(lambda: not left(pair))
 
@@ -259,9 +259,7 @@ def test_a_stopped_worker_loses_its_shards(
             made = soon(pair, lambda: prove(statement, pair, parameters=FEW, device=device, shards=SINGLE), 60)
         assert made == proof
         phase = "commit" if operation in ("load", "extend") else "finish"
-        assert re.search(
-            rf"shard \d of 4: {phase}: nothing from tcp://\S+ for 2 s; it is given to another", caplog.text
-        )
+        assert re.search(rf"shard \d of 4: {phase}: no response from tcp://\S+ for 2 s; reassigned", caplog.text)
     finally:
         os.kill(int(marker.read_text()), signal.SIGKILL)
     await_both(pair)
@@ -287,7 +285,7 @@ def test_a_worker_that_does_not_fit_may_join_between_the_phases(
             if task.endswith(": commit") and not join.exists():
                 join.touch()
                 until(lambda: len(present(client)) == 2)
-                time.sleep(LOOK_SECONDS)  # or the last look, without it, would do
+                time.sleep(POLL_SECONDS)  # or the last look, without it, would do
 
         assert prove(statement, client, parameters=FEW, shards=SINGLE, progress=tell) == proof
         assert re.search(r"worker tcp://\S+: has graphprover 0\.0, .*; it gets no proof", caplog.text)
@@ -297,32 +295,34 @@ def test_what_a_stopped_worker_holds_is_not_waited_for(pair: Client, statement: 
     """By another, to which the scheduler may give a task whose shard lies there."""
     await_both(pair)
     prepared = prepare_shards(shards_of(statement, [[0, 1], [2, 3]]), parameters=FEW)
-    parts = [Part(shard, ShardNumber(index, 2), "token", "cpu", 1) for index, shard in enumerate(prepared.shards)]
+    requests = [
+        ShardRequest(shard, ShardNumber(index, 2), "token", "cpu", 1) for index, shard in enumerate(prepared.shards)
+    ]
 
-    def commits(part: Part) -> Errand:
-        return Errand(str(part.number), lambda: packed(part), task="commit", stays=True)
+    def commits(request: ShardRequest) -> ProvingTask:
+        return ProvingTask(str(request.number), lambda: pack(request), function="commit", retain=True)
 
     with joining.joined(pair) as cluster, dask.config.set({settings.SILENCE: 3}):
-        found = {outcome.errand.name: outcome for outcome in cluster.run(map(commits, parts), "cpu")}
-        committed, _ = outcomes = [found[str(part.number)] for part in parts]
+        found = {result.task.name: result for result in cluster.run(map(commits, requests), "cpu")}
+        committed, _ = results = [found[str(request.number)] for request in requests]
         holder = pids(pair)[committed.worker]
-        joint = Joint(tuple(outcome.value.digest for outcome in outcomes))
+        joint = Joint(tuple(result.value.digest for result in results))
         nonce = joint_nonce(CpuDevice(1), joint, FEW.lookup_pow_bits)
         try:
             os.kill(holder, signal.SIGSTOP)
-            errand = Errand(
+            task = ProvingTask(
                 "finish",
-                lambda: packed(parts[0], joint, nonce),
-                task="finish",
-                held=committed,
+                lambda: pack(requests[0], joint, nonce),
+                function="finish",
+                depends_on=committed,
                 avoid=frozenset({committed.worker}),
             )
-            (finished,) = soon(pair, lambda: list(cluster.run([errand], "cpu")))
+            (finished,) = soon(pair, lambda: list(cluster.run([task], "cpu")))
         finally:
             os.kill(holder, signal.SIGKILL)
         assert finished.error is None and finished.value.proof.payload and finished.worker != committed.worker
-        for outcome in outcomes:
-            cluster.release(outcome)
+        for result in results:
+            cluster.release(result)
     await_both(pair)
 
 

@@ -12,7 +12,7 @@ from graphprover.kernels.cuda import source_cache
 from graphprover.kernels.cuda.compile_queue import Ahead, Job, Turn
 from graphprover.runtime import files
 from graphprover.runtime.files import alone, private_folder
-from graphprover.runtime.signals import COMPILER, waited_for
+from graphprover.runtime.signals import COMPILER, pending_compilations
 from graphprover.vm.traces.possible import possible_tables
 
 ROOT = Path(__file__).parents[2]
@@ -174,7 +174,7 @@ def test_a_program_that_ends_does_not_wait_for_what_is_left():
     code = """
 import time
 from graphprover.kernels.cuda.compile_queue import Ahead, Job, Turn
-from graphprover.runtime.signals import COMPILER, waited_for
+from graphprover.runtime.signals import COMPILER, pending_compilations
 ahead = Ahead(list, lambda job: time.sleep(0.3), threads=2)
 ahead.expect([], [Job(Turn.LOOKUPS, str(i), str(i)) for i in range(1000)])
 print(time.time())
@@ -184,18 +184,18 @@ print(time.time())
 
 
 def test_a_process_says_what_it_waits_for():
-    assert not waited_for()
+    assert not pending_compilations()
     gate = Gate()
     own = Ahead(jobs_of, gate, threads=1)
     own.expect([table(2)])
     assert gate.begun.wait(60)
-    assert waited_for().startswith("1 kernel begun meanwhile")
+    assert pending_compilations().startswith("1 kernel begun meanwhile")
     gate.open.set()
     own.wait()
     for thread in threading.enumerate():
         if thread.name.startswith(COMPILER):
             thread.join()
-    assert not waited_for()
+    assert not pending_compilations()
 
 
 def test_the_same_work_is_done_by_one_at_a_time():

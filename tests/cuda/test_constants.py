@@ -15,7 +15,7 @@ from graphprover.protocol.hashing import DIGEST_WORDS, RATE_WORDS, ROUND_CONSTAN
 
 # Constants of C++ by their file, and where Python has them: a module of kernels/cuda and a name in it.
 HOST = {
-    "batch.cuh": {"ITEMS": ("batch", "ITEMS")},
+    "batch.cuh": {"ITEMS": ("multi_table", "ITEMS")},
     "block.cuh": {"WARP": ("generate", "WARP")},
     "deep.cu": {"THREADS": ("deep", "THREADS"), "VECTORS": ("deep", "VECTORS")},
     "denominators.cuh": {"THREADS": ("denominators", "THREADS"), "ELEMENTS": ("denominators", "ELEMENTS")},

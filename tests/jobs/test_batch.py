@@ -11,7 +11,7 @@ import pytest
 
 from graphprover import FileError, Job, Prover, VerificationError, prove_many
 from graphprover.cluster import client as joining
-from graphprover.cluster.tasks import Errand, Outcome
+from graphprover.cluster.tasks import ProvingTask, TaskResult
 from graphprover.device import DeviceLost
 from graphprover.jobs import batch
 from graphprover.jobs.jobs import made
@@ -92,7 +92,7 @@ def test_a_device_that_is_not_there_is_no_fault_of_a_job(prover: Prover) -> None
 
 
 class FakeCluster:
-    """Makes proofs here, the last errand first; the second is tried twice and then lost."""
+    """Makes proofs here, the last task first; the second is tried twice and then lost."""
 
     def __init__(self) -> None:
         self.weights: list[int] = []
@@ -100,17 +100,19 @@ class FakeCluster:
     def workers(self, device: object) -> int:
         return 1
 
-    def run(self, errands: Iterable[Errand], device: object, begun: Callable[[Errand, str], None]) -> Iterator[Outcome]:
-        listed = list(errands)
-        self.weights = [errand.weight for errand in listed]
-        for number, errand in reversed(list(enumerate(listed))):
-            begun(errand, f"tcp://{number}")
+    def run(
+        self, tasks: Iterable[ProvingTask], device: object, begun: Callable[[ProvingTask, str], None]
+    ) -> Iterator[TaskResult]:
+        listed = list(tasks)
+        self.weights = [task.weight for task in listed]
+        for number, task in reversed(list(enumerate(listed))):
+            begun(task, f"tcp://{number}")
             if number == 1:
-                yield Outcome(errand, None, OSError("lost"), "tcp://1", 2)
+                yield TaskResult(task, None, OSError("lost"), "tcp://1", 2)
                 continue
-            (asked,) = pickle.loads(errand.payload())
+            (asked,) = pickle.loads(task.payload())
             assert asked.device == device == "cpu" and asked.verified
-            yield Outcome(errand, made(asked.subject, "threads", asked.device), None, f"tcp://{number}", 1)
+            yield TaskResult(task, made(asked.subject, "threads", asked.device), None, f"tcp://{number}", 1)
 
 
 def test_results_of_a_cluster_are_those_of_their_jobs(

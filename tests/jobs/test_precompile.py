@@ -24,9 +24,9 @@ from graphprover.jobs import precompile
 from graphprover.runtime import numba_cache
 from graphprover.jobs.jobs import Prover
 
-assert not any(numba_cache.at_hand(part.last) for part in precompile.PARTS.values())
+assert not any(numba_cache.is_compiled(part.last) for part in precompile.PARTS.values())
 precompile.compile_missing()
-assert all(numba_cache.at_hand(part.last) for part in precompile.PARTS.values())
+assert all(numba_cache.is_compiled(part.last) for part in precompile.PARTS.values())
 prover = Prover(sys.argv[1])
 proof, cap, data = pickle.loads(Path(sys.argv[2]).read_bytes())
 prover.program.record(data)

@@ -12,7 +12,7 @@ from graphprover.device.interface import CPU_BATCH, CUDA_BATCH
 from graphprover.examples import memory
 from graphprover.graphs.planner.costs import Cost
 from graphprover.graphs.planner.plan import Plan, make_plan
-from graphprover.graphs.planner.roofline import BUTTERFLIES, BYTES, Ceilings, Modelled, assumed
+from graphprover.graphs.planner.roofline import BUTTERFLIES, BYTES, Modelled, Roofline, assumed
 from graphprover.protocol.layout import make_layout
 from graphprover.prover.prepare import checked_traces, prepare
 from graphprover.reports.browser import PAPER
@@ -45,10 +45,10 @@ def titles(picture: str) -> list[str]:
 
 
 def test_times_are_those_of_the_longer_of_bytes_and_operations() -> None:
-    ceilings = Ceilings(copy=100, multiply=10, butterfly=5, permute=1)
-    assert ceilings.modelled(Cost()) == Modelled(0, "")
-    assert ceilings.modelled(Cost(multiplications=10, butterflies=10, moved=200)) == Modelled(3, BUTTERFLIES)
-    assert ceilings.modelled(Cost(multiplications=10, butterflies=10, moved=400)) == Modelled(4, BYTES)
+    roofline = Roofline(copy=100, multiply=10, butterfly=5, permute=1)
+    assert roofline.modelled(Cost()) == Modelled(0, "")
+    assert roofline.modelled(Cost(multiplications=10, butterflies=10, moved=200)) == Modelled(3, BUTTERFLIES)
+    assert roofline.modelled(Cost(multiplications=10, butterflies=10, moved=400)) == Modelled(4, BYTES)
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def test_every_task_and_table_is_there(plan: Plan) -> None:
 @pytest.mark.parametrize("log_batch_rows", [CPU_BATCH, CUDA_BATCH])
 def test_tables_that_share_tasks_share_their_time(log_batch_rows: int) -> None:
     many_tables = many(log_batch_rows)
-    times = [CPU.ceilings.modelled(task.cost).seconds for task in many_tables.tasks.values()]
+    times = [CPU.roofline.modelled(task.cost).seconds for task in many_tables.tasks.values()]
     found = re.findall(r">([\d.]+) (s|ms|µs)</text>", plan_svg(many_tables, "many", CPU, 2).partition("<clipPath")[2])
     assert (f"{time_text(sum(times))}").split() in [list(one) for one in found]
     for task in many_tables.tasks.values():
         costs = many_tables.costs.by_table(task.round, task.name)
         if len(costs) > 1:
-            parts = sum(CPU.ceilings.modelled(cost).seconds for cost in costs.values())
-            assert parts <= CPU.ceilings.modelled(task.cost).seconds * 1.5
+            parts = sum(CPU.roofline.modelled(cost).seconds for cost in costs.values())
+            assert parts <= CPU.roofline.modelled(task.cost).seconds * 1.5
 
 
 @pytest.mark.parametrize("log_batch_rows", [CPU_BATCH, CUDA_BATCH])
@@ -125,8 +125,8 @@ def test_names_are_cut_and_whole_in_titles() -> None:
 def test_what_was_assumed_is_written_on_it(plan: Plan) -> None:
     for device in (CPU, assumed("cuda", 1)):
         picture = plan_svg(plan, "memory", device, 1)
-        assert device.name in picture and str(device.ceilings) in picture
-    assert assumed("cpu", 4).ceilings.multiply == 2 * CPU.ceilings.multiply
+        assert device.name in picture and str(device.roofline) in picture
+    assert assumed("cpu", 4).roofline.multiply == 2 * CPU.roofline.multiply
 
 
 def luminance(colour: str) -> float:

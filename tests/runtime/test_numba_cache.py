@@ -31,7 +31,7 @@ def thrice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list
     """Calls the kernels as a new process would, and tells what had to be compiled."""
     file = tmp_path / "kernels.py"
     file.write_text(KERNELS)
-    monkeypatch.setattr(numba_cache, "_told", set())
+    monkeypatch.setattr(numba_cache, "_warned", set())
 
     def call() -> list[str]:
         before = len(numba_cache.made)
@@ -118,7 +118,7 @@ def test_a_folder_that_others_can_enter_is_not_taken(
     start = (
         f"graphprover: compiled kernels cannot be kept in {own}: others can enter it (mode {mode:o}); mend or remove "
     )
-    assert said.startswith(start) and not numba_cache.all_kept()
+    assert said.startswith(start) and not numba_cache.all_saved()
 
 
 def test_kernels_beside_the_source_need_not_be_writable(
@@ -142,7 +142,7 @@ def test_a_full_disk_is_said_once(
     with monkeypatch.context() as patch:
         patch.setattr(Path, "open", full)
         assert thrice() == BOTH
-    assert not kept(tmp_path) and not numba_cache.all_kept()
+    assert not kept(tmp_path) and not numba_cache.all_saved()
     assert caplog.messages == [
         f"graphprover: compiled kernels cannot be kept in {tmp_path / '__pycache__'}: No space left on device; "
         "they are for this once"

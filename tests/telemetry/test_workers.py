@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from graphprover.telemetry.merge import Asked, Clock, SeenPart, clock_of
+from graphprover.telemetry.merge import Clock, TaskReply, TaskTelemetry, clock_of
 from graphprover.telemetry.model import Stage
 
 
-def asked(sent: float, start: float, end: float, received: float) -> Asked:
+def asked(sent: float, start: float, end: float, received: float) -> TaskReply:
     """A task that was asked for and had between two times here, and ran between two of a worker's."""
     stages = Stage("prepare", start, start), Stage("commit", start, end)
-    nothing: dict[str, Any] = dict.fromkeys(SeenPart.__dataclass_fields__)
-    return Asked(SeenPart(**nothing | {"stages": stages}), sent, received, 0)
+    nothing: dict[str, Any] = dict.fromkeys(TaskTelemetry.__dataclass_fields__)
+    return TaskReply(TaskTelemetry(**nothing | {"stages": stages}), sent, received, 0)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def asked(sent: float, start: float, end: float, received: float) -> Asked:
         ([asked(1.0, 1.25, 2.0, 2.5), asked(3.0, 3.0, 4.5, 4.5)], Clock(0.0, 0.0)),  # what two allow
     ],
 )
-def test_a_clock_is_moved_so_that_nothing_comes_before_its_cause(tasks: list[Asked], expected: Clock) -> None:
+def test_a_clock_is_moved_so_that_nothing_comes_before_its_cause(tasks: list[TaskReply], expected: Clock) -> None:
     assert clock_of(tasks) == expected
     for task in tasks:
         start, end = task.part.stages[0].start - expected.ahead, task.part.stages[-1].end - expected.ahead

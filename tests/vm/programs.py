@@ -26,15 +26,15 @@ X, Y, D, HERE, LINK = 10, 11, 12, 13, 1  # registers
 
 
 def set_policy(patch: pytest.MonkeyPatch, **bounds: Any) -> None:
-    """Tables have other bounds at the usual layout policy."""
+    """Change thresholds of the default layout policy."""
     patch.setattr(shape, "DEFAULT", replace(shape.DEFAULT, **bounds))
 
 
 def sharing_rows(patch: pytest.MonkeyPatch, lanes: int) -> None:
     """All chips have tables of their own, of so many lanes, however short; of more than 1 those in place too."""
     never = 1 << 60
-    fewest = (1, 1 if lanes > 1 else never, 1 if lanes == 4 else never)
-    set_policy(patch, in_place=1 if lanes > 1 else never, fewest=fewest)
+    two, four = 1 if lanes > 1 else never, 1 if lanes == 4 else never
+    set_policy(patch, in_place=two, own_table=1, own_table_long=2, two_lanes=two, four_lanes=four)
 
 
 def cells_of_chip(table: Table, chip: str) -> SimpleNamespace:

@@ -1,4 +1,4 @@
-"""Running a program: an Image and its input in, an Execution out, with or without the record for its tables."""
+"""Runs a program: an Image and its input in, an Execution out, with or without the record for its tables."""
 
 import io
 from collections.abc import Callable
@@ -46,20 +46,20 @@ from graphprover.vm.tables.clock import LOG_SLOTS, MAX_CYCLES, SLOT_MEMORY, time
 from graphprover.vm.tables.keccak_f import WORDS
 
 DEFAULT_CYCLES = 1 << 30
-DEFAULT_MEMORY = 1 << 30  # without a record
-SLICE = 1 << 19  # cycles between looks at signals; as host calls these are half a second
+DEFAULT_MEMORY = 1 << 30  # bytes, without a record
+SLICE = 1 << 19  # cycles between checks for signals; as host calls these are half a second
 BLOCK = 256  # pages whose words are listed at once
 _CLOCK_BYTES = 4
-_ACCESS_BYTES = 8 + _CLOCK_BYTES  # of the record
+_ACCESS_BYTES = 8 + _CLOCK_BYTES  # bytes of the record for an access
 _SNAPSHOT_BYTES = 4 + 8 + 2 * 8 * REGISTERS
-# What a slice records at most; limits are looked at behind each.
+# Most bytes that a slice records; limits are checked behind each slice.
 _SLICE_ACCESSES = SLICE * WORDS
 _SLICE_SNAPSHOTS = SLICE // INTERVAL + 1
 _SLICE_BYTES = _SLICE_ACCESSES * _ACCESS_BYTES + _SLICE_SNAPSHOTS * _SNAPSHOT_BYTES
-# A run with a record maps 3.5 times its limit: as pages, as their clocks, which are half as long, as accesses and as
-# snapshots. All together use no more than the limit.
+# A run with a record maps 3.5 times its limit: pages, their clocks with half the bytes, accesses and snapshots. All
+# together use at most the limit.
 _MAPPED_HALVES = 7
-_LEAST = 16 << 20  # bytes for a run by default, however few addresses are left
+_LEAST = 16 << 20  # bytes for a run by default, even with few addresses left
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +72,10 @@ class Execution:
     exit_code: int  # a0 at the exit, 64 bits
     cycles: int  # instructions executed, the exit's ecall included
     counts: np.ndarray  # int64 (instructions of the image,), how often each was executed
-    misaligned: int  # loads and stores at addresses that are no multiples of their size
-    in_blocks: int  # cycles that machine code ran, not the interpreter
-    memory_bytes: int  # of pages that hold the program's data or the input or were touched, and of the output
-    record: Record | None  # where asked for
+    misaligned: int  # loads and stores at addresses that are not multiples of their size
+    in_blocks: int  # cycles that compiled blocks ran, not the interpreter
+    memory_bytes: int  # bytes of touched pages, pages with program or input, and the output
+    record: Record | None  # None without a record
 
     def __repr__(self) -> str:
         return (
@@ -84,7 +84,7 @@ class Execution:
         )
 
     def mix(self) -> dict[Op, int]:
-        """How often each operation was executed, most frequent first; operations that were not are left out."""
+        """Return how often each operation was executed, most frequent first, without unused operations."""
         ops = self.image.instructions.op
         totals = np.bincount(ops, weights=self.counts, minlength=ILLEGAL + 1).astype(np.int64)
         return {op: int(totals[op]) for op in sorted(Op, key=lambda op: -totals[op]) if totals[op]}
@@ -100,13 +100,21 @@ def execute(
 ) -> Execution:
     """Run ``image`` on the input ``data`` until it exits.
 
-    ``max_memory`` bounds what a run takes of the host, in bytes: pages of 4096 bytes with the program's data or the
-    input, or touched; the output; the record. The default is DEFAULT_MEMORY, and with ``record`` half of what the
-    computer has.
+    A signal's handler runs within SLICE cycles, and its exception ends the run.
 
-    Raises GuestFault for what the guest does wrong, and where it passes a limit; ValueError for an input or limits that
-    cannot be; MemoryError if ``ulimit -v`` leaves too few addresses for ``max_memory``. A signal's handler runs within
-    SLICE cycles, and what it raises ends the run.
+    Args:
+        image: The program.
+        data: The input.
+        max_cycles: Most instructions.
+        max_memory: Most bytes that the run takes on the host: pages of 4096 bytes that are touched or have program or
+            input, the output, and the record. The default is DEFAULT_MEMORY, and with ``record`` half of the computer's
+            memory.
+        record: Record the run for a proof.
+
+    Raises:
+        GuestFault: For a guest's fault, or at a limit.
+        ValueError: For an impossible input or limit.
+        MemoryError: If ``ulimit -v`` leaves too few addresses for ``max_memory``.
     """
     _check(data, max_cycles)
     if max_memory is None:
@@ -132,10 +140,10 @@ def execute_counting(
     max_cycles: int = DEFAULT_CYCLES,
     max_memory: int = DEFAULT_MEMORY,
 ) -> tuple[Execution, Memory]:
-    """Run as `execute` does, and count for a profile; gives also the words that were accessed.
+    """Run as `execute` does, and count for a profile; return also the words that were accessed.
 
-    ``start`` makes the counters for a pool of so many words. ``max_memory`` does not bound what these take, but they
-    take no more for a word than the word does, and nothing for a cycle.
+    ``start`` makes the counters for a pool of a given number of words. ``max_memory`` does not include counters, but
+    they take at most a word's memory for each word, and none for a cycle.
     """
     _check(data, max_cycles)
     run = _Run(image, data, max_cycles, max_memory)
@@ -145,25 +153,25 @@ def execute_counting(
 
 
 def half_of_memory() -> int:
-    """Half of the bytes of memory that this process may have, and with room for a run in half of its addresses."""
+    """Return half of the memory that this process may have, in bytes; a run fits half of its addresses."""
     mapped = addresses_left() // 2 - _SLICE_BYTES
     return min(host_memory() // 2, max(_LEAST, mapped * 2 // _MAPPED_HALVES))
 
 
 def smallest() -> Image:
-    """A program that does nothing but exit."""
+    """Return a program that only exits."""
     leave = [encode(Instruction(Op.ADDI, rd=A7, imm=EXIT)), encode(Instruction(Op.ECALL))]
     none = np.zeros(0, dtype=np.uint64)
     return Image(0, 0, np.array(leave, dtype=np.uint32), none, none, 8)
 
 
 def prepare(*, record: bool = False) -> None:
-    """Compile the interpreter, or load it, so that what runs next can be timed."""
+    """Compile or load the interpreter, so that the next run can be timed."""
     execute(smallest(), max_memory=1 << 16, record=record)
 
 
 class _Run:
-    """One run: what the interpreter changes in place, and the host's part."""
+    """One run: the state that the interpreter changes in place, and the host's part."""
 
     def __init__(self, image: Image, data: bytes, max_cycles: int, max_memory: int, *, record: bool = False) -> None:
         self.image, self.data, self.max_cycles, self.max_memory = image, data, max_cycles, max_memory
@@ -178,7 +186,7 @@ class _Run:
         self.translation = native.translation_of(image, record=record)
 
     def _check_addresses(self, record: bool) -> None:
-        """Raise MemoryError if the room for pages and record cannot be mapped."""
+        """Raise MemoryError if pages and record cannot be mapped."""
         pages = min(self.max_memory, MEMORY_END)
         accesses, snapshots = self._most_recorded()
         tape = pages // 2 + accesses * _ACCESS_BYTES + snapshots * _SNAPSHOT_BYTES
@@ -190,12 +198,12 @@ class _Run:
             )
 
     def _most_recorded(self) -> tuple[int, int]:
-        """Accesses and snapshots of the longest run in this memory."""
+        """Return the most accesses and snapshots that a run in this memory records."""
         snapshots = self.max_memory // _SNAPSHOT_BYTES + _SLICE_SNAPSHOTS
         return self.max_memory // _ACCESS_BYTES + _SLICE_ACCESSES, min(self.max_cycles // INTERVAL + 1, snapshots)
 
     def _store(self) -> Store:
-        """Memory as it is at the start."""
+        """Return the initial memory."""
         image = self.image
         border = image.zero_base >> LOG_PAGE
         first_input, last_input = INPUT_BASE >> LOG_PAGE, (INPUT_BASE + 7 + len(self.data)) >> LOG_PAGE
@@ -224,9 +232,9 @@ class _Run:
         store.owners[1 : len(owners) + 1] = owners
         store.pool[places] = image.values
         self.inputs = region(self.data)
-        start = bases[np.searchsorted(owners, first_input)]  # its pages follow one another here, too
+        start = bases[np.searchsorted(owners, first_input)]  # its pages are contiguous here too
         store.pool[start : start + len(self.inputs)] = self.inputs
-        # The interpreter must look closely at pages of which some words do not exist or are code.
+        # The interpreter checks each access to pages with code or with missing words.
         existing = np.bincount(number, minlength=len(owners))
         existing[owners == border] += (PAGE_BYTES - image.zero_base % PAGE_BYTES) // 8
         partial = (existing < PAGE_WORDS) & (owners <= border)
@@ -235,7 +243,7 @@ class _Run:
         return store
 
     def tape(self) -> Tape:
-        """Room for the record of the longest run in this memory; it is taken as it is written."""
+        """Reserve memory for the record of the longest run; the system allocates it as it is written."""
         accesses, snapshots = self._most_recorded()
         return Tape(
             np.empty(accesses, dtype=np.uint64),
@@ -249,7 +257,7 @@ class _Run:
         )
 
     def run(self, tape: Tape | None = None, counters: Counters | None = None) -> None:
-        """Run to the exit; raises GuestFault. In slices, so that signals are handled in between."""
+        """Run to the exit in slices, with signals handled in between; raise GuestFault."""
         blocks = self._blocks(self.translation.native if counters is None else self.native, tape)
         while True:
             if counters is None and self.native is not self.translation.native:
@@ -266,7 +274,7 @@ class _Run:
                 raise self._guest_fault(FAULTS[status])
 
     def _blocks(self, code: native.Native, tape: Tape | None) -> Blocks:
-        """Machine code for the cycles that come."""
+        """Return compiled blocks for the next cycles."""
         state, store = self.state, self.store
         state.visits[:] = self._visits()
         self.native, self.runs = code, np.zeros(len(code.blocks), dtype=np.int64)
@@ -276,22 +284,22 @@ class _Run:
         return Blocks(code.entries, code.address, np.array(addresses, dtype=np.uint64))
 
     def _interpreted(self) -> int:
-        """Cycles."""
+        """Return the cycles that the interpreter ran."""
         return int(self.state.position[CYCLE] - self.state.position[IN_BLOCKS])
 
     def _visits(self) -> np.ndarray:
-        """Those of the state, with those of blocks."""
+        """Return the state's visits, with the visits of blocks."""
         visits = self.state.visits.copy()
         np.add.at(visits, [block.start for block in self.native.blocks], self.runs)
         np.subtract.at(visits, [block.end for block in self.native.blocks], self.runs)
         return visits
 
     def _counts(self) -> np.ndarray:
-        """How often each instruction was executed so far."""
+        """Return how often each instruction was executed so far."""
         return np.cumsum(self._visits())[: len(self.image.code)]
 
     def _guest_fault(self, fault: Fault) -> GuestFault:
-        """The fault of the instruction that the interpreter stopped at."""
+        """Return the fault of the instruction at which the interpreter stopped."""
         index = int(self.state.position[INSTRUCTION])
         output = self._output_until_now()
         if index == len(self.image.code):
@@ -319,7 +327,7 @@ class _Run:
         return self._fault(fault, details.get(fault, ""), output=output)
 
     def _fault(self, fault: Fault, detail: str, after: int = 0, output: bytes = b"") -> GuestFault:
-        """A fault of the next instruction, or of the one ``after`` = 1 before."""
+        """Return a fault of the next instruction, or of the one ``after`` = 1 before."""
         index = int(self.state.position[INSTRUCTION]) - after
         pc = self.image.code_base + 4 * index
         line = disassemble(int(self.image.code[index]), pc)
@@ -328,11 +336,11 @@ class _Run:
 
     @property
     def pages(self) -> int:
-        """How many pages were taken."""
+        """Return the number of pages in use."""
         return int(self.state.position[FREE]) - 1
 
     def _output_length(self) -> int:
-        """In bytes; raises GuestFault where it is impossible or passes the limit."""
+        """Return the output's length in bytes; raise GuestFault if it is impossible or passes the limit."""
         length = int(self._page(OUTPUT_BASE)[0])
         if length > MAX_OUTPUT_BYTES:
             raise self._fault(Fault.OUTPUT_LENGTH, f"{length:,} bytes", after=1)
@@ -342,11 +350,11 @@ class _Run:
         return length
 
     def _taken(self) -> int:
-        """Bytes of pages and of the record."""
+        """Return the bytes of pages and of the record."""
         return PAGE_BYTES * self.pages + self.recorded
 
     def _check_memory(self, after: int) -> None:
-        """Count the record; raises GuestFault where it passes the limit with the pages."""
+        """Count the record; raise GuestFault if it passes the limit with the pages."""
         cycles, accesses = int(self.state.position[CYCLE]), int(self.state.position[ACCESSES])
         words = (_CLOCK_BYTES + len(Memory.__annotations__) * 8) * PAGE_WORDS * self.pages
         self.recorded = _ACCESS_BYTES * accesses + _SNAPSHOT_BYTES * (cycles // INTERVAL + 1) + words
@@ -355,7 +363,7 @@ class _Run:
             raise self._fault(Fault.MEMORY_LIMIT, f"{detail}; allow more with --max-memory", after)
 
     def _output(self) -> bytes:
-        """What lies in the output's region, page by page, so that no more is held; raises as its length does."""
+        """Return the output, read page by page to need no more memory; raise as `_output_length` does."""
         length = self._output_length()
         output = io.BytesIO()
         for page in range(OUTPUT_BASE, OUTPUT_BASE + 8 + length, PAGE_BYTES):
@@ -365,19 +373,19 @@ class _Run:
         return output.getvalue()
 
     def _output_until_now(self) -> bytes:
-        """The same of a run that has not ended; nothing where its length is impossible or passes the limit."""
+        """Return the output of a run that has not ended; nothing if its length is impossible or passes the limit."""
         try:
             return self._output()
         except GuestFault:
             return b""
 
     def _page(self, address: int) -> np.ndarray:
-        """The words of a page."""
+        """Return the words of a page."""
         base = abs(int(self.store.pages[address >> LOG_PAGE]))
         return self.store.pool[base : base + PAGE_WORDS]  # the pool's first page is zero
 
     def execution(self, record: Record | None) -> Execution:
-        """What has been run."""
+        """Return the finished run."""
         position = self.state.position
         output = self._output()
         return Execution(
@@ -394,7 +402,7 @@ class _Run:
         )
 
     def record(self, tape: Tape) -> Record:
-        """The record of a run that has filled ``tape``."""
+        """Return the record of a run that has filled ``tape``."""
         cycles, accesses = int(self.state.position[CYCLE]), int(self.state.position[ACCESSES])
         snapshots = -(-cycles // INTERVAL)
         return Record(
@@ -410,9 +418,9 @@ class _Run:
         )
 
     def memory(self, clocks: np.ndarray) -> Memory:
-        """The words that were accessed, by the clocks of the last accesses of the pool's words, 0 for none.
+        """Return the accessed words, by the clocks of the last accesses of the pool's words, 0 for none.
 
-        Listed by BLOCK pages, so that little beside the result is held.
+        Pages are listed in groups of BLOCK, so that memory hardly exceeds the result.
         """
         pages = 1 + np.argsort(self.store.owners[1 : self.pages + 1])
         words = PAGE_WORDS * (self.pages + 1)
@@ -430,7 +438,7 @@ class _Run:
         return memory
 
     def _initial(self, addresses: np.ndarray) -> np.ndarray:
-        """What the words at these addresses, which exist, held at the start."""
+        """Return the initial values of the words at these addresses, which exist."""
         words = np.zeros(len(addresses), dtype=np.uint64)
         below = addresses < self.image.zero_base
         words[below] = self.image.values[np.searchsorted(self.image.addresses, addresses[below])]

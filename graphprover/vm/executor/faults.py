@@ -1,4 +1,4 @@
-"""What a guest can do wrong."""
+"""The faults of guests."""
 
 from enum import StrEnum
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from graphprover.protocol.errors import VerificationError
 from graphprover.vm.statement.claim import shown
 
-LAST_BYTES = 240  # of the output until a fault, in its message
+LAST_BYTES = 240  # of the output until a fault, shown in its message
 
 
 class Fault(StrEnum):
@@ -28,11 +28,11 @@ class Fault(StrEnum):
 
 
 class OtherExitCode(VerificationError):
-    """A run that ends with another exit code than was asked for, so that it is not to be proven."""
+    """Raised for a run with another exit code than expected, which is not proved."""
 
 
 class GuestFault(Exception):
-    """A guest that cannot go on."""
+    """Raised for a guest that cannot go on."""
 
     def __init__(
         self,
@@ -47,21 +47,21 @@ class GuestFault(Exception):
         what = f"{fault} ({detail})" if detail else str(fault)
         where = f"pc {pc:#x} in {function}" if function else f"pc {pc:#x}"
         super().__init__(f"{what} at {where}: {line} (after {cycles:,} cycles){_until_then(output)}")
-        self.fault = fault  # what happened
-        self.pc = pc  # of the instruction that did it, which is not executed
+        self.fault = fault  # the kind
+        self.pc = pc  # of the faulting instruction, which is not executed
         self.line = line  # the same, disassembled
         self.cycles = cycles  # executed before
         self.detail = detail  # addresses and numbers, for people
-        self.function = function  # of the program that pc lies in, with the offset there, where its file has symbols
-        self.output = output  # what the guest had put out until then; nothing where that cannot be told
+        self.function = function  # the function of the program at pc, with the offset there, if its file has symbols
+        self.output = output  # the guest's output until then; empty if its length is invalid
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # An exception travels by what it was raised with, which here is more than its message.
+        # Pickle calls the constructor, which has more arguments than the message.
         return GuestFault, (self.fault, self.pc, self.line, self.cycles, self.detail, self.function, self.output)
 
 
 def _until_then(output: bytes) -> str:
-    """The end of what a guest had put out, as part of a message."""
+    """Return the end of a guest's output, as part of a message."""
     if not output:
         return ""
     last = output[-LAST_BYTES:]

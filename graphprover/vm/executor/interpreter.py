@@ -1,8 +1,8 @@
 """The machine's inner loop, compiled: RV64IM and Zicclsm (misaligned loads and stores) on predecoded instructions.
 
-Memory is a pool of pages of 512 words that are taken as they are touched. ``pages`` gives for each of the 2^20 pages
-below 2^32 the index of its first word in the pool, 0 where it has none (the pool's first page is never used), negated
-where only some of its words exist or some are code.
+Memory is a pool of pages of 512 words that are allocated when they are touched. ``pages`` gives for each of the 2^20
+pages below 2^32 the index of its first word in the pool, 0 for none (the pool's first page is never used). The index is
+negated if only some words of the page exist or some are code.
 
 Registers: 0..31, SINK, and NO_REGISTER, which holds 0 and time 0.
 """
@@ -52,7 +52,7 @@ _MEMORY_LIMIT = FAULTS.index(Fault.MEMORY_LIMIT)
 _UNKNOWN_HOST_CALL = FAULTS.index(Fault.UNKNOWN_HOST_CALL)
 _MISALIGNED_HOST_CALL = FAULTS.index(Fault.MISALIGNED_HOST_CALL)
 
-_END = ILLEGAL + 1  # stands behind the last instruction
+_END = ILLEGAL + 1  # marks the end of the code
 _NOWHERE = 1 << 30  # the distance of a jump to no instruction
 
 _SP = 2  # the stack pointer
@@ -74,8 +74,8 @@ class State(NamedTuple):
     visits: np.ndarray  # int64 (instructions + 2,): its running sum counts how often each instruction ran
 
 
-# Next instruction; so far: cycles, misaligned accesses, accesses of words that are recorded; the first page of the pool
-# that is free; what a faulty instruction accessed; cycles so far that compiled blocks ran.
+# Next instruction; counts so far of cycles, misaligned accesses and accesses of recorded words; the first free page of
+# the pool; the address of a faulty access; cycles so far in compiled blocks.
 INSTRUCTION, CYCLE, MISALIGNED, ACCESSES, FREE, ADDRESS, IN_BLOCKS = range(7)
 
 
@@ -85,14 +85,16 @@ class Store(NamedTuple):
     pages: np.ndarray  # int64 (2^20,)
     pool: np.ndarray  # uint64, words
     owners: np.ndarray  # uint32, the page of 2^20 of each page of the pool
-    there: np.ndarray  # bool, of the words of pages up to that of ``zero_base``, in the pool: whether they exist
+    there: np.ndarray  # bool: whether the words of the pool's pages up to ``zero_base``'s exist
     zero_base: int
     code_base: int
     code_end: int
 
 
 class Tape(NamedTuple):
-    """What is recorded: the arrays of `record.Record`, with room for what comes, and when all was accessed last."""
+    """The record in progress: the arrays of `record.Record`, with room for the rest, and the times of all last
+    accesses.
+    """
 
     old: np.ndarray  # uint64
     clock: np.ndarray  # uint32
@@ -107,16 +109,16 @@ class Tape(NamedTuple):
 class Blocks(NamedTuple):
     """Compiled blocks of the program (`native`)."""
 
-    entries: np.ndarray  # int32 (instructions + 2,), not 0 where one begins
-    address: int  # of the function that runs them
-    arguments: np.ndarray  # uint64, addresses of what it works on: `translate.ARGUMENTS`
+    entries: np.ndarray  # int32 (instructions + 2,), not 0 if a block begins there
+    address: int  # of the compiled function
+    arguments: np.ndarray  # uint64, addresses of its data: `translate.ARGUMENTS`
 
 
-@lru_cache(maxsize=16)  # programs, each of which runs and is replayed several times
+@lru_cache(maxsize=16)  # programs; each runs and is replayed several times
 def predecode(decoded: Instructions) -> np.ndarray:
-    """One uint64 an instruction: op, d, a, b as bytes from the lowest, then the immediate; and one behind the end.
+    """Return one uint64 an instruction: op, d, a, b as bytes from the lowest, then the immediate; and one for the end.
 
-    What accesses no register and does nothing becomes a fence; the immediate of jumps counts instructions.
+    An instruction without register accesses and effect becomes a fence; the immediate of jumps counts instructions.
     """
     used = registers_accessed(decoded)
     none = used.d == NO_REGISTER
@@ -133,7 +135,7 @@ def predecode(decoded: Instructions) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _take(store, state, word):
-    """(status, place in the pool) of the aligned word at an address, whose page is taken if it is new."""
+    """Return (status, place in the pool) of the aligned word at an address; a new page is allocated."""
     page = word >> _U(LOG_PAGE)
     base = store.pages[page]
     offset = _I(word >> _3) % PAGE_WORDS
@@ -152,7 +154,9 @@ def _take(store, state, word):
 
 @njit(nogil=True, cache=True)
 def locate(store, state, address, size, write):
-    """(status, i, j): places in the pool of the first and the last word that an access of ``size`` bytes touches."""
+    """Return (status, i, j): places in the pool of the first and the last word that an access of ``size`` bytes
+    touches.
+    """
     if address > _U(MEMORY_END) - size:
         return _ADDRESS_TOO_LARGE, 0, 0
     if write and address < _U(store.code_end) and address + size > _U(store.code_base):
@@ -166,7 +170,7 @@ def locate(store, state, address, size, write):
 
 @njit(nogil=True, cache=True, forceinline=True)
 def _access(tape, n, place, old, cycle):
-    """The n-th access is that of a word of the pool."""
+    """Record the n-th access, to a word of the pool."""
     tape.old[_U(n)] = old
     tape.clock[_U(n)] = tape.pool[_U(place)]
     tape.pool[_U(place)] = np.uint32(_clock_of(cycle))
@@ -174,7 +178,7 @@ def _access(tape, n, place, old, cycle):
 
 @njit(nogil=True, cache=True)
 def _call(store, state, tape, counters, number, address, cycle):
-    """A host call other than exit; gives the status."""
+    """Execute a host call other than exit; return the status."""
     size = words_of(number)
     if size == 0:
         return _UNKNOWN_HOST_CALL
@@ -207,7 +211,7 @@ def _call(store, state, tape, counters, number, address, cycle):
 
 @njit(nogil=True, cache=True, forceinline=True)
 def _note(tape, rd, rs1, rs2, cycle):
-    """When an instruction has accessed its registers."""
+    """Note the time at which an instruction has accessed its registers."""
     now = _U(_time_of(_clock_of(cycle)))
     tape.registers[rs1] = now + _U(SLOT_A)
     tape.registers[rs2] = now + _U(SLOT_B)
@@ -216,7 +220,7 @@ def _note(tape, rd, rs1, rs2, cycle):
 
 @njit(nogil=True, cache=True, forceinline=True)
 def _finish(code, visits, tape, index, cycle, count):
-    """What a block does at its end, of one that was left before ``index``, after so many instructions."""
+    """Account for an ended block, left before ``index`` with this number of instructions of an unfinished one."""
     visits[index - count] += 1
     visits[index] -= 1
     if tape is not None:
@@ -228,7 +232,7 @@ def _finish(code, visits, tape, index, cycle, count):
 
 @njit(nogil=True, cache=True, forceinline=True)
 def _to_block(entries, index):
-    """How many instructions, one at least, are before the next that a block begins with; _NEVER for many."""
+    """Return how many instructions, at least one, precede the next start of a block; _NEVER for many."""
     for count in range(1, min(_NEAR, len(entries) - index)):
         if entries[index + count] != 0:
             return count
@@ -247,10 +251,10 @@ def _snapshot(tape, registers, index, cycle, accesses):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def run(code, state, store, limit, tape, counters, blocks):
-    """Execute until the exit, or a fault: gives EXITED or its place in FAULTS.
+    """Execute until the exit or a fault; return EXITED or the fault's index in FAULTS.
 
     ``code`` is `predecode`'s; ``tape`` is None or a `Tape` with room until the limit; ``counters`` is None or the
-    `Counters` of a profile, which sees no cycles of ``blocks``. Each of these is compiled for itself. A faulty
+    `Counters` of a profile, which sees no cycles of ``blocks``. Numba compiles each combination separately. A faulty
     instruction has changed neither registers nor the contents of memory.
     """
     x = state.registers

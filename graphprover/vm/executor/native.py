@@ -1,7 +1,7 @@
-"""What a program executes often becomes machine code, beside its run; all later runs of it here have it at once.
+"""Compiles frequent code of a program to machine code while it runs; later runs in this process start with it.
 
-`interpreter.run` goes from one to the other: it hands over at a jump to a block that is compiled and where it passes
-the start of one, and blocks (`translate`) hand back where they end or meet what is rare.
+`interpreter.run` switches between both: it enters a compiled block at a jump to it or when it passes its start, and
+blocks (`translate`) return at their end or before rare instructions.
 """
 
 import threading
@@ -21,14 +21,14 @@ from graphprover.vm.executor.translate import NAME, Block, Code, translated
 from graphprover.vm.program.elf import Image
 from graphprover.vm.program.isa import ILLEGAL, Op
 
-# LLVM takes 1 ms for an instruction, beside the run; an instruction that ran so often is likely to be worth it.
+# LLVM takes 1 ms for an instruction, in parallel to the run; frequent instructions are likely to be worth it.
 OFTEN = 1 << 12
-AFTER = 1 << 21  # interpreted cycles after which a program is compiled for the first time; 10 ms
-MOST = 1 << 11  # instructions that are compiled: some 2 s
-LONGEST = 16  # instructions of a block: up to so many are interpreted where a snapshot is due
-PROGRAMS = 16  # whose code is kept
+AFTER = 1 << 21  # interpreted cycles before a program is first compiled; 10 ms
+MOST = 1 << 11  # most instructions that are compiled: about 2 s
+LONGEST = 16  # instructions of a block: at most this number is interpreted before a snapshot
+PROGRAMS = 16  # programs with cached code
 
-_JUMPS = np.zeros(ILLEGAL + 2, dtype=bool)  # operations, and what stands behind a program's end
+_JUMPS = np.zeros(ILLEGAL + 2, dtype=bool)  # operations, and the mark of a program's end
 _JUMPS[Op.JAL : Op.BGEU + 1] = True
 _INTERPRETED = np.zeros(ILLEGAL + 2, dtype=bool)
 _INTERPRETED[[Op.ECALL, Op.EBREAK, ILLEGAL, ILLEGAL + 1]] = True
@@ -36,24 +36,24 @@ _INTERPRETED[[Op.ECALL, Op.EBREAK, ILLEGAL, ILLEGAL + 1]] = True
 
 @dataclass(frozen=True, eq=False)
 class Native:
-    """Blocks of a program as machine code, which lives as long as this does."""
+    """Blocks of a program as machine code, which lives as long as this object."""
 
     blocks: tuple[Block, ...]
-    entries: np.ndarray  # int32 (instructions + 2,): number + 1 of the block that begins there, or 0
-    address: int  # of the function that runs them
+    entries: np.ndarray  # int32 (instructions + 2,): index + 1 of the block that begins there, or 0
+    address: int  # of the compiled function
     engine: Any  # LLVM's, which owns the function
 
 
 def none(image: Image) -> Native:
-    """Nothing compiled of a program."""
+    """Return the empty set of compiled blocks of a program."""
     return Native((), np.zeros(len(image.code) + 2, dtype=np.int32), 0, None)
 
 
 def blocks_of(words: np.ndarray, counts: np.ndarray) -> tuple[Block, ...]:
-    """The blocks of what ran OFTEN: of `predecode`'s ``words``, and how often each instruction ran.
+    """Return the blocks of instructions that ran OFTEN, from `predecode`'s ``words`` and each instruction's count.
 
-    A block begins where a jump leads or has come from, and where counts change, since some jump leads there, too.
-    Those that ran most come first, up to MOST instructions.
+    A block begins at sources and targets of jumps, and at changes of the count, which show further targets. The most
+    frequent blocks come first, up to MOST instructions.
     """
     op = (words & np.uint64(0xFF)).astype(np.int64)
     fixed = _JUMPS[op] & (op != Op.JALR)
@@ -72,7 +72,7 @@ def blocks_of(words: np.ndarray, counts: np.ndarray) -> tuple[Block, ...]:
 
 
 def compile_blocks(image: Image, counts: np.ndarray, *, record: bool) -> Native:
-    """Machine code for what ran often; ``counts`` (instructions,) says how often each did."""
+    """Compile frequent instructions to machine code; ``counts`` (instructions,): executions of each."""
     words = predecode(image.instructions)
     blocks = blocks_of(words, counts)
     entries = np.zeros(len(words) + 1, dtype=np.int32)
@@ -83,7 +83,7 @@ def compile_blocks(image: Image, counts: np.ndarray, *, record: bool) -> Native:
 
 
 def _engine(text: str) -> Any:
-    """What LLVM makes of a module."""
+    """Compile a module by LLVM and return its engine."""
     module = llvm.parse_assembly(text)
     module.verify()
     engine = llvm.create_mcjit_compiler(module, target_machine())
@@ -100,7 +100,7 @@ def target_machine() -> Any:
 
 
 class Translation:
-    """What is compiled of a program so far. Threads share it."""
+    """The compiled code of a program so far, shared by threads."""
 
     def __init__(self, image: Image, *, record: bool) -> None:
         self._image, self._record = image, record
@@ -111,22 +111,22 @@ class Translation:
         self.native = none(image)  # the newest
 
     def interpreted(self, cycles: int, counts: Callable[[], np.ndarray]) -> None:
-        """So many cycles more were; compile beside what goes on, where it is worth it, by how often what ran.
+        """Add interpreted cycles, and compile in the background if that is worth it, by each instruction's count.
 
-        Raises what an earlier compilation has failed by.
+        Raises the error of an earlier compilation, if it failed.
         """
         with self._lock:
             self._interpreted += cycles
             if self._compiling is not None and self._compiling.done():
                 self.native, self._compiling = self._compiling.result(), None
             if self._compiling is None and self._interpreted >= self._due:
-                self._due = 2 * self._interpreted  # it compiles all anew: seldom, if that does not help
+                self._due = 2 * self._interpreted  # it compiles everything anew: seldom, if that does not help
                 self._compiling = _compiler().submit(compile_blocks, self._image, counts(), record=self._record)
 
 
 @cache
 def _compiler() -> ThreadPoolExecutor:
-    """One thread for all programs."""
+    """Return the only compiler thread, for all programs."""
     return ThreadPoolExecutor(1, "graphprover-native")
 
 
@@ -135,7 +135,7 @@ _lock = threading.Lock()
 
 
 def translation_of(image: Image, *, record: bool) -> Translation:
-    """The one of this process for a program, with or without a record."""
+    """Return this process's translation of a program, with or without a record."""
     key = record, image.code_base, image.code.tobytes()
     with _lock:
         found = _translations.pop(key, None) or Translation(image, record=record)

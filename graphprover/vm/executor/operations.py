@@ -1,6 +1,6 @@
-"""What instructions compute, compiled: for the machine's inner loop, and for what replays its record.
+"""The results of instructions, compiled: for the machine's inner loop, and for replaying its record.
 
-Operations of registers take one operand besides rs1: rs2's value plus the immediate, of which one is always 0.
+Operations of registers take one operand beside rs1: rs2's value plus the immediate, of which one is always 0.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ _LIMB_BITS, _LIMB_MASK, _WORD_MASK = map(np.uint64, (LIMB_BITS, LIMB_MASK, WORD_
 
 @njit(nogil=True, cache=True)
 def _product_high(a, b):
-    """The upper word of the unsigned product."""
+    """Return the upper word of the unsigned product."""
     al, ah, bl, bh = a & _LIMB_MASK, a >> _LIMB_BITS, b & _LIMB_MASK, b >> _LIMB_BITS
     low = al * bl
     middle = ah * bl + (low >> _LIMB_BITS)
@@ -35,7 +35,7 @@ def _word(a):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _divide(a, b):
-    """Quotient and remainder, signed, rounded towards zero; of a division by zero -1 and a."""
+    """Return quotient and remainder, signed, rounded towards zero; for a division by zero -1 and a."""
     if b == _0:
         return _WORD_MASK, a
     x = _0 - a if _I(a) < 0 else a
@@ -47,7 +47,7 @@ def _divide(a, b):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _divide_unsigned(a, b):
-    """Quotient and remainder; of a division by zero 2^64 - 1 and a."""
+    """Return quotient and remainder; for a division by zero 2^64 - 1 and a."""
     if b == _0:
         return _WORD_MASK, a
     q = a // b
@@ -56,7 +56,7 @@ def _divide_unsigned(a, b):
 
 @njit(nogil=True, cache=True, forceinline=True)
 def taken(op, a, b):
-    """Whether a branch is."""
+    """Return whether a branch is taken."""
     if op == Op.BEQ:
         return bool(a == b)
     if op == Op.BNE:
@@ -72,7 +72,7 @@ def taken(op, a, b):
 
 @njit(nogil=True, cache=True, forceinline=True)
 def loaded(op, value):
-    """What a load writes, of a word that begins with the bytes at its address."""
+    """Return the value of a load, from a word that begins with the bytes at its address."""
     if op == Op.LB:
         return _U(_I(np.int8(value)))
     if op == Op.LH:
@@ -90,21 +90,21 @@ def loaded(op, value):
 
 @njit(nogil=True, cache=True, forceinline=True)
 def stored(old, value, size, shift):
-    """The word after a store of so many bytes, so many bits from its lower end."""
+    """Return a word after a store of this many bytes, this many bits from its lower end."""
     mask = _WORD_MASK >> (_64 - _8 * size)
     return (old & ~(mask << shift)) | ((value & mask) << shift)
 
 
 @njit(nogil=True, cache=True, forceinline=True)
 def stored_behind(old, value, size, shift):
-    """The word behind that one, where the store crosses into it."""
+    """Return the next word, if the store crosses into it."""
     mask, back = _WORD_MASK >> (_64 - _8 * size), _64 - shift
     return (old & ~(mask >> back)) | ((value & mask) >> back)
 
 
 @njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
 def computed(op, a, y):
-    """What an operation of registers, or of one and an immediate, writes; 0 of any other."""
+    """Return the result of an operation of registers, or of one and an immediate; 0 of any other."""
     if op == Op.ADDI or op == Op.ADD:
         return a + y
     if op == Op.SLTI or op == Op.SLT:

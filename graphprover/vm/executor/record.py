@@ -1,9 +1,9 @@
-"""What an execution leaves behind for the tables that prove it: little, from which the rest is replayed.
+"""The record of an execution for the tables that prove it: small, with everything else replayed from it.
 
-When accesses happen says clock.py. Memory is accessed in aligned words of 8 bytes.
+clock.py defines the times of accesses. Memory is accessed in aligned words of 8 bytes.
 
-Registers: x0 is register 0, never written. A load to x0 writes to register SINK instead. What else an instruction
-accesses is `registers_accessed`: nothing where it has no effect, and no x0 where an instruction's chip needs none.
+Registers: x0 is register 0, never written. A load to x0 writes to register SINK instead. `registers_accessed` gives an
+instruction's other accesses: none if it has no effect, and no x0 if the instruction's chip needs none.
 """
 
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ import numpy as np
 
 from graphprover.vm.program.isa import A0, A7, BRANCHES, LOADS, STORES, Instructions, Op
 
-SINK = 32  # takes what is loaded to x0
+SINK = 32  # takes values loaded to x0
 NO_REGISTER = 33  # in `AccessedRegisters`
 REGISTERS = 33  # with SINK
 
 LOG_INTERVAL = 10
-INTERVAL = 1 << LOG_INTERVAL  # cycles between snapshots: each interval is replayed by itself
+INTERVAL = 1 << LOG_INTERVAL  # cycles between snapshots; each interval is replayed independently
 
 _WITH_EFFECT = LOADS | STORES | BRANCHES | {Op.JAL, Op.JALR, Op.ECALL, Op.EBREAK}
 
@@ -32,10 +32,10 @@ class AccessedRegisters:
 
 
 def registers_accessed(instructions: Instructions) -> AccessedRegisters:
-    """The registers that each instruction accesses.
+    """Return the registers that each instruction accesses.
 
-    An instruction that can only change rd and has rd = x0 (or fence) accesses nothing; jumps that keep no return
-    address write nothing; addi of x0 (li) and a branch on rs2 = x0 do not read x0; ecall reads a7 and a0.
+    An instruction that can only change rd and has rd = x0 (or fence) accesses nothing; jumps without a return address
+    write nothing; addi of x0 (li) and a branch on rs2 = x0 do not read x0; ecall reads a7 and a0.
     """
     op, none = instructions.op, np.uint8(NO_REGISTER)
     forms = [operation.format for operation in Op]
@@ -63,7 +63,7 @@ class Registers:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """The words that were accessed, by rising address."""
+    """The accessed words, by rising address."""
 
     address: np.ndarray  # uint64, multiples of 8
     initial: np.ndarray  # uint64
@@ -73,23 +73,23 @@ class Memory:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What a run leaves behind that its program and its registers do not give again, and the state at the end.
+    """The record of a run, without data that replaying the program gives, and the state at the end.
 
-    Accesses are those of memory, in order: one of a load or store, two where it crosses a word's end, lower word first,
-    and one for each word of a host call. A snapshot is taken before every INTERVAL-th cycle, from the first on.
+    Accesses are to memory, in order: one of a load or store, two if it crosses a word's end, lower word first, and one
+    for each word of a host call. A snapshot is taken before every INTERVAL-th cycle, from the first on.
     """
 
     cycles: int
     old: np.ndarray  # uint64 (accesses,), the word before
-    clock: np.ndarray  # uint32 (accesses,), that of the word's previous access; 0 where there is none
+    clock: np.ndarray  # uint32 (accesses,), clock of the word's previous access; 0 for none
     index: np.ndarray  # uint32 (snapshots,), the next instruction: (pc - code_base) / 4
     at: np.ndarray  # uint64 (snapshots,), accesses so far
     values: np.ndarray  # uint64 (snapshots, 33), the registers 0..32
-    times: np.ndarray  # uint64 (snapshots, 33), times of their last accesses; 0 where there is none
+    times: np.ndarray  # uint64 (snapshots, 33), times of their last accesses; 0 for none
     registers: Registers
     memory: Memory
 
     @property
     def streams(self) -> tuple[np.ndarray, ...]:
-        """What grows with the cycles."""
+        """Return the arrays that grow with the cycles."""
         return self.old, self.clock, self.index, self.at, self.values, self.times

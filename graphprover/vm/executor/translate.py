@@ -1,10 +1,10 @@
-"""Blocks of a program as the text of an LLVM function, which does to registers, memory and record what `run` does.
+"""Translates blocks of a program to an LLVM function with the effects of `run` on registers, memory and record.
 
 A block is straight code, entered at its start. Registers are values of LLVM within a block and lie in memory between
-blocks. The function goes from block to block until the next is not there or may pass the limit, or until it meets
-something rare: a page that is not there yet, an access that is misaligned or forbidden, a jump to nowhere. Then it
-leaves before that instruction, which is the interpreter's, and gives how many instructions of an unfinished block ran:
-of these the last accesses of registers are not noted.
+blocks. The function goes from block to block until the next is missing or may pass the limit, or until it meets
+something rare: a page that is not allocated yet, an access that is misaligned or forbidden, a jump to no instruction.
+Then it leaves before that instruction, which the interpreter executes. It returns how many instructions of an
+unfinished block ran; the last accesses of their registers are not noted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from graphprover.vm.program.isa import ACCESS_BYTES, BRANCHES, LOADS, STORES, Op
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOTS, clock_of, time_of
 
 NAME = "run_blocks"
-# What the function is given the addresses of, in this order; those of a record are 0 where there is none.
+# The addresses that the function receives, in this order; a record's are 0 without one.
 ARGUMENTS = (
     "registers", "position", "pages", "pool", "there", "entries", "runs", "old", "clock", "times", "clocks",
 )  # fmt: skip
@@ -36,23 +36,24 @@ _BY_NUMBER = {int(op): op for op in Op}
 class Code:
     """A program."""
 
-    words: Sequence[int]  # `interpreter.predecode`'s, with one behind the end
+    words: Sequence[int]  # `interpreter.predecode`'s, with one for the end
     base: int  # address of its first instruction
-    end: int  # and behind its last one
+    end: int  # end address of the code
 
 
 @dataclass(frozen=True)
 class Block:
-    """Straight code: of its instructions at most the last jumps, and none is a host call or illegal."""
+    """Straight code: only its last instruction may jump, and none is a host call or illegal."""
 
-    start: int  # number of its first instruction
-    end: int  # and behind its last one
+    start: int  # index of its first instruction
+    end: int  # index behind its last one
 
 
 def translated(code: Code, blocks: Sequence[Block], *, record: bool) -> str:
-    """A module of LLVM with NAME(arguments, limit), which runs these blocks and gives what is unfinished.
+    """Return an LLVM module with NAME(arguments, limit), which runs these blocks and returns the unfinished
+    instructions.
 
-    Block i is entered where ``entries`` has i + 1 for its first instruction; ``runs`` counts how often it ran.
+    Block i is entered if ``entries`` has i + 1 for its first instruction; ``runs`` counts how often it ran.
 
     Functions are ``nounwind``: LLVM registers the unwind tables of other functions with libgcc, and removes them when
     the code is freed. From GCC 13 on, libgcc searches these tables without a lock, and a thread that walks its stack
@@ -85,7 +86,7 @@ def translated(code: Code, blocks: Sequence[Block], *, record: bool) -> str:
 
 
 def _closely(code: Code) -> str:
-    """A function: the place of an aligned address in a page with code, or of which only some words are there; or 0."""
+    """Return a function for the place of an aligned address in a page with code or with missing words; or 0."""
     return f"""
 define internal i64 @closely(ptr %there, i64 %base, i64 %address, i64 %size, i1 %write) cold noinline nounwind {{
 %offset = and i64 %address, {PAGE_BYTES - 1}
@@ -126,17 +127,17 @@ class _Writer:
     numbers: Mapping[int, int]  # of blocks, by their starts
     record: bool
     lines: list[str] = field(default_factory=list)
-    outside: set[int] = field(default_factory=set)  # instructions that it goes on to, but that no block begins with
+    outside: set[int] = field(default_factory=set)  # targets of its jumps that begin no block
     ways_out: list[tuple[str, int, int]] = field(default_factory=list)  # label, instructions that ran, their accesses
-    registers: dict[int, str] = field(default_factory=dict)  # values of those that were read or written
-    written: set[int] = field(default_factory=set)  # of these, those that memory does not have yet
+    registers: dict[int, str] = field(default_factory=dict)  # values of registers that were read or written
+    written: set[int] = field(default_factory=set)  # registers that memory does not have yet
     times: dict[int, int] = field(default_factory=dict)  # of their last accesses, from the block's start on
     names: int = 0
     accesses: int = 0  # of memory, so far
-    label: str = ""  # where it writes now
+    label: str = ""  # of the current position
 
     def block(self, block: Block) -> tuple[list[str], set[int]]:
-        """Its lines, and the instructions behind it that no block begins with."""
+        """Return its lines, and the instructions behind it that begin no block."""
         self._begin(f"b{self.number}")
         self.cycle = self._value("load i64, ptr %cycle")
         if self.record:
@@ -153,7 +154,7 @@ class _Writer:
         return self.lines, self.outside
 
     def _instruction(self, index: int, done: int) -> str:
-        """One of them; gives how a jump goes on, nothing for others."""
+        """Write one instruction; return how a jump goes on, nothing for others."""
         fields = self.code.words[index]
         op, rd, a, b = _BY_NUMBER[fields & 0xFF], fields >> 8 & 0xFF, fields >> 16 & 0xFF, fields >> 24 & 0xFF
         imm = _signed(fields >> 32, 32)
@@ -182,7 +183,7 @@ class _Writer:
         return then
 
     def _jump(self, start: str, imm: int, done: int) -> str:
-        """To an instruction that a register gives."""
+        """Write a jump to an instruction that a register gives."""
         target = self._value(f"add i64 {start}, {imm}")
         even = self._value(f"and i64 {target}, -2")
         distance = self._value(f"sub i64 {even}, {self.code.base}")
@@ -193,7 +194,7 @@ class _Writer:
         return "br label %find"
 
     def _memory(self, op: Op, rd: int, address: str, b: int, done: int) -> None:
-        """A load or store of an aligned word or of an aligned part of one."""
+        """Write a load or store of an aligned word or of an aligned part of one."""
         size = ACCESS_BYTES[op]
         place = self._place(address, size, op in STORES, done)
         word_at = self._at("pool", place)
@@ -228,7 +229,7 @@ class _Writer:
             self._line(f"store i64 {new}, ptr {word_at}")
 
     def _place(self, address: str, size: int, write: bool, done: int) -> str:
-        """Where in the pool the word lies that an access touches; leaves where the interpreter must look."""
+        """Return the place in the pool of an accessed word; leave if the interpreter must check it."""
         self._keep()
         page = self._value(f"lshr i64 {address}, {LOG_PAGE}")
         some = self._value(f"and i64 {page}, {(MEMORY_END >> LOG_PAGE) - 1}")
@@ -249,7 +250,7 @@ class _Writer:
         return self._value(f"phi i64 [ {near}, %{start} ], [ {found}, %{look} ]")
 
     def _computed(self, op: str, a: str, b: str) -> str:
-        """What an operation writes to rd; the name of one with an immediate is that of the other and an I."""
+        """Return the result of an operation; one with an immediate has the other's name and an I."""
         op = {"SLTIU": "SLTU", "ADDIW": "ADDW", "SLLIW": "SLLW", "SRLIW": "SRLW", "SRAIW": "SRAW"}.get(op, op)
         op = op[:-1] if op.endswith("I") else op
         if op in _LESS:
@@ -275,7 +276,7 @@ class _Writer:
         return self._value(f"trunc i128 {high} to i64")
 
     def _divided(self, op: str, kind: str, a: str, b: str) -> str:
-        """By zero: -1, and the remainder a. The least number by -1, which LLVM leaves open: itself, and 0."""
+        """Return the quotient: -1 by zero, remainder a. LLVM leaves the least number by -1 open: itself, and 0."""
         signed, remainder = not op.endswith("U"), op.startswith("REM")
         by_zero = self._value(f"icmp eq {kind} {b}, 0")
         never = by_zero
@@ -306,14 +307,14 @@ class _Writer:
     # Ways on and out
 
     def _to(self, index: int) -> str:
-        """The label that leads to an instruction."""
+        """Return the label that leads to an instruction."""
         if index in self.numbers:
             return f"b{self.numbers[index]}"
         self.outside.add(index)
         return f"to{index}"
 
     def _finish(self, end: str) -> None:
-        """All that the block has done to what lies in memory; ``end`` is the cycle behind it."""
+        """Write the block's effects on data in memory; ``end`` is the cycle behind it."""
         runs_at = self._at("runs", str(self.number))
         runs = self._value(f"load i64, ptr {runs_at}")
         self._line(f"store i64 {self._value(f'add i64 {runs}, 1')}, ptr {runs_at}")
@@ -327,13 +328,13 @@ class _Writer:
                 self._line(f"store i64 {self._value(f'add i64 {start}, {time}')}, ptr {self._at('times', register)}")
 
     def _keep(self) -> None:
-        """Registers that were written."""
+        """Store the registers that were written."""
         for register in sorted(self.written):
             self._line(f"store i64 {self.registers[register]}, ptr {self._at('registers', register)}")
         self.written.clear()
 
     def _unless(self, condition: str, done: int) -> None:
-        """Leave where the condition does not hold, after so many instructions."""
+        """Leave if the condition does not hold, after this many instructions."""
         self.names += 1
         on = f"on{self.number}.{self.names}"
         self._keep()
@@ -341,12 +342,12 @@ class _Writer:
         self._begin(on)
 
     def _out(self, done: int) -> str:
-        """The label that leaves the block after so many instructions; registers are kept."""
+        """Return the label that leaves the block after this many instructions; registers are stored."""
         self.ways_out.append((self.label, done, self.accesses))
         return f"out{self.number}"
 
     def _leave(self, start: int) -> None:
-        """The way out of the middle."""
+        """Write the way out of the middle."""
         self._begin(f"out{self.number}")
         done = self._value("phi i64 " + ", ".join(f"[ {done}, %{label} ]" for label, done, _ in self.ways_out))
         if self.record:
@@ -367,14 +368,14 @@ class _Writer:
         self.lines.append(f"{label}:")
 
     def _value(self, instruction: str) -> str:
-        """The name of what an instruction of LLVM gives."""
+        """Return the name of an LLVM instruction's result."""
         self.names += 1
         name = f"%v{self.number}.{self.names}"
         self.lines.append(f"{name} = {instruction}")
         return name
 
     def _at(self, array: str, index: str | int, kind: str = "i64") -> str:
-        """A pointer to an element."""
+        """Return a pointer to an element."""
         return self._value(f"getelementptr {kind}, ptr %{array}, i64 {index}")
 
 

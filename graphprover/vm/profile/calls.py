@@ -1,12 +1,12 @@
-"""The path of calls that leads to an instruction, followed while a program runs: compiled, and bounded in memory.
+"""The call path of each instruction, followed while a program runs: compiled, and bounded in memory.
 
-A path is a node of a tree; a node is one function as it is called by the path above it. Calls and returns are told by
-their link register (x1 or x5), as the RISC-V calling convention has it. What keeps to no convention does not derail
-this: a jump into another function without a link is a tail call, and a return to where nothing was called from drops
-the frames whose stack pointers lie below the one at hand, as longjmp leaves them behind.
+A path is a node of a tree; a node is one function as it is called by the path above it. Calls and returns are
+recognized by their link register (x1 or x5), as the RISC-V calling convention defines. Code without the convention does
+not derail this: a jump into another function without a link is a tail call, and a return to an address without a call
+drops the frames whose stack pointers lie below the current one, as longjmp leaves them behind.
 
-From FOLD frames on, a function that is in the path already is that frame again, so recursion ends somewhere. Where the
-tree is full the same holds, and what has no such frame is a frame below the node ELSEWHERE.
+From FOLD frames on, a function that is in the path already is that frame again, so recursion is bounded. The same holds
+if the tree is full, and a function without such a frame is then a frame below the node ELSEWHERE.
 """
 
 from typing import NamedTuple
@@ -17,11 +17,11 @@ from graphprover.runtime.numba_cache import njit
 
 FOLD = 64  # frames
 MAX_NODES = 1 << 16
-MAX_FRAMES = 1 << 20  # calls that have not returned; a deeper one is not followed
+MAX_FRAMES = 1 << 20  # calls that have not returned; deeper ones are not followed
 ROOT, ELSEWHERE = 0, 1  # nodes without a function
-LINKS = (1, 5)  # registers that keep return addresses: ra, and t0 of functions that save registers for others
+LINKS = (1, 5)  # registers of return addresses: ra, and t0 of functions that save registers for others
 
-_EDGES = 1 << 18  # places in the table of edges; at most half of them are taken
+_EDGES = 1 << 18  # slots in the table of edges; at most half of them are used
 _NODE, _NODES, _ROOM, _TOP, _KNOWN = range(5)  # of `Calls.position`
 
 
@@ -30,9 +30,9 @@ class Calls(NamedTuple):
 
     function: np.ndarray  # (instructions + 1,), the function of each instruction
     first: np.ndarray  # (functions + 1,), its first instruction
-    slot: np.ndarray  # (functions + 1,), the first of its counters among those of the program
-    position: np.ndarray  # (5,): the node at hand; nodes; counters given to them; calls not returned; known edges
-    node_function: np.ndarray  # (nodes,), -1 of those without one
+    slot: np.ndarray  # (functions + 1,), the first of its counters in the program
+    position: np.ndarray  # (5,): current node; nodes; counters assigned to them; calls not returned; known edges
+    node_function: np.ndarray  # (nodes,), -1 for nodes without one
     node_parent: np.ndarray
     node_depth: np.ndarray
     node_base: np.ndarray  # of its counters, less the function's slot
@@ -40,12 +40,12 @@ class Calls(NamedTuple):
     edge_key: np.ndarray  # (edges,), a hash table: 0, or 1 + a node and the function it calls
     edge_node: np.ndarray  # the node of that call
     frame_return: np.ndarray  # (frames,), the instruction that a call returns to
-    frame_node: np.ndarray  # and the node
+    frame_node: np.ndarray  # and its node
     frame_sp: np.ndarray  # the stack pointer at the call
 
 
 def follow(function: np.ndarray, first: np.ndarray, slot: np.ndarray, counters: int) -> Calls:
-    """At the start of a run; the arrays are those of Calls. ``counters``: that nodes may be given, in all."""
+    """Reset for the start of a run; the arrays are those in Calls. ``counters``: most counters of all nodes."""
     total = int(slot[-1])
     if counters < 2 * total:
         raise ValueError(f"{counters:,} counters for a program that needs {total:,}")
@@ -59,13 +59,13 @@ def follow(function: np.ndarray, first: np.ndarray, slot: np.ndarray, counters: 
 
 
 def paths(calls: Calls) -> tuple[np.ndarray, np.ndarray]:
-    """The function and the parent of each node, int64 (nodes,)."""
+    """Return the function and the parent of each node, int64 (nodes,)."""
     nodes = calls.position[_NODES]
     return calls.node_function[:nodes], calls.node_parent[:nodes]
 
 
 def given(calls: Calls) -> np.ndarray:
-    """Where the counters of each node begin, and behind them where those of none do: int64 (nodes + 1,), rising."""
+    """Return the first counter of each node, and behind the last node the end: int64 (nodes + 1,), rising."""
     nodes = calls.position[_NODES]
     starts = calls.node_base[:nodes] + calls.slot[calls.node_function[:nodes]]
     starts[: ELSEWHERE + 1] = 0
@@ -74,7 +74,7 @@ def given(calls: Calls) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def enter(calls, index, room):
-    """Go to the node at hand, or at the start of a run to the function of its entry: see `place`."""
+    """Go to the current node, or at the start of a run to the function of its entry: see `place`."""
     if calls.position[_NODE] == ROOT:
         calls.position[_NODE] = _child(calls, ROOT, calls.function[index], room)
     return place(calls)
@@ -82,7 +82,7 @@ def enter(calls, index, room):
 
 @njit(nogil=True, cache=True)
 def place(calls):
-    """(base, first, size) of the node at hand: of its counters, and of the instructions of its function."""
+    """Return (base, first, size) of the current node: of its counters, and of the instructions of its function."""
     node = calls.position[_NODE]
     function = calls.node_function[node]
     first = calls.first[function]
@@ -91,10 +91,10 @@ def place(calls):
 
 @njit(nogil=True, cache=True)
 def move(calls, jump, rd, index, following, sp, room):
-    """A step to another instruction: gives the `place` of that.
+    """Step to another instruction; return its `place`.
 
-    ``jump``: it is one that keeps its return address in ``rd``, or goes where LINKS say; else it leaves the function.
-    ``room``: counters that nodes may be given but for those below ELSEWHERE.
+    ``jump``: it stores its return address in ``rd``, or goes to an address in LINKS; other steps leave the function.
+    ``room``: most counters of nodes, except for nodes below ELSEWHERE.
     """
     position = calls.position
     node, top = position[_NODE], position[_TOP]
@@ -111,7 +111,7 @@ def move(calls, jump, rd, index, following, sp, room):
             position[_NODE] = _child(calls, node, to, room)
         return place(calls)
     back = jump and not call
-    # Where frames were not followed, only the stack pointer tells whose return this is.
+    # If frames were not followed, only the stack pointer tells which call returns.
     known = back and top > 0 and calls.frame_return[top - 1] == following
     if known and (top < MAX_FRAMES or calls.frame_sp[top - 1] == sp):
         top -= 1
@@ -125,7 +125,7 @@ def move(calls, jump, rd, index, following, sp, room):
             top -= 1
             node = frame
     position[_TOP] = top
-    if calls.node_function[node] != to:  # a tail call, or what follows a function that was called at its end
+    if calls.node_function[node] != to:  # a tail call, or the code behind a function that was called at its end
         node = _child(calls, calls.frame_node[top - 1] if top > 0 else ROOT, to, room)
     position[_NODE] = node
     return place(calls)
@@ -133,7 +133,7 @@ def move(calls, jump, rd, index, following, sp, room):
 
 @njit(nogil=True, cache=True)
 def _child(calls, node, function, room):
-    """The node of a function that ``node`` calls."""
+    """Return the node of a function that ``node`` calls."""
     key = 1 + (node << 32 | function)
     at = (key * 0x9E3779B97F4A7C1 >> 20) & (_EDGES - 1)
     while calls.edge_key[at] != 0:
@@ -150,7 +150,7 @@ def _child(calls, node, function, room):
 
 @njit(nogil=True, cache=True)
 def _make(calls, node, function, room):
-    """The same where it is not known yet."""
+    """Return this node for a new edge."""
     position = calls.position
     size = calls.slot[function + 1] - calls.slot[function]
     full = position[_NODES] >= MAX_NODES or position[_ROOM] + size > room

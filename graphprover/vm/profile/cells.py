@@ -1,8 +1,8 @@
-"""What the counts of a run cost, in committed cells; their sum is that of ``cost.committed_cells``, table by table.
+"""The committed cells of a run's counts; their sum is ``statement.cells.committed_cells``, table by table.
 
-An instruction costs its share of a row of its chip's table: columns, lookups and quotient. So does a bump. A
-permutation costs its rows. Everything else is no instruction's: tables that every proof has, the words of memory, and
-the idle rows up to a power of two.
+An instruction takes its share of a row of its chip's table: columns, lookups and quotient. So does a bump. A
+permutation takes its rows. All other cells belong to no instruction: tables that every proof has, the words of memory,
+and the idle rows up to a power of two.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,17 +15,25 @@ from graphprover.statement.cells import cells_per_row
 from graphprover.statement.trace_task import TraceTask
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.executor.record import Memory, Registers
-from graphprover.vm.statement.shape import KECCAK_CALL, MIN_ROWS, may_have_few, packing, policy_at, rows_for, table_for
+from graphprover.vm.statement.shape import (
+    KECCAK_CALL,
+    MIN_ROWS,
+    may_have_sparse_range,
+    packing,
+    policy_at,
+    rows_for,
+    table_for,
+)
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber, name_of
-from graphprover.vm.tables.fixed import FewNumbers
+from graphprover.vm.tables.fixed import SparseRange
 from graphprover.vm.tables.keccak_f import EVENS
 from graphprover.vm.tables.state import REGISTER_COUNT, Region
 from graphprover.vm.traces.counts import SIZES, TABLES
 from graphprover.vm.traces.run_statement import Unprovable, statement_of_run
 from graphprover.vm.traces.state import output_words, state_trace_tasks
 
-BUMP, KECCAK_F = "bump", "keccak_f"  # tables that instructions draw on beside their chip's
+BUMP, KECCAK_F = "bump", "keccak_f"  # tables that instructions use beside their chip's
 
 
 @dataclass(frozen=True)
@@ -34,18 +42,18 @@ class Use:
 
     name: str
     cells: int  # committed
-    drawn: int  # of these, what instructions draw on
-    own: int  # in rows that are no instruction's, but not idle
-    draws: int = 0  # how many instructions, bumps or permutations draw on it
-    cells_of_draws: tuple[int, int] = (0, 1)  # cells of so many of them
+    drawn: int  # of these, cells that instructions use
+    own: int  # in rows that belong to no instruction, but are not idle
+    draws: int = 0  # instructions, bumps or permutations that use it
+    cells_of_draws: tuple[int, int] = (0, 1)  # cells of a number of them, and this number
 
     @property
     def idle(self) -> int:
-        """In rows, or parts of a row, that prove nothing."""
+        """Return the cells in rows, or parts of a row, that prove nothing."""
         return self.cells - self.drawn - self.own
 
     def shares(self, draws: np.ndarray) -> np.ndarray:
-        """The cells of the draws of each sample, int64 (samples,): whole numbers whose sum is ``drawn``."""
+        """Return the cells of each sample's draws, int64 (samples,): whole numbers whose sum is ``drawn``."""
         cells, of = self.cells_of_draws
         return np.diff(np.cumsum(draws) * cells // of, prepend=0)
 
@@ -53,7 +61,7 @@ class Use:
 def tables_of(
     machine: Machine, execution: Execution, memory: Memory, executed: Mapping[str, int], bumps: int
 ) -> list[Use]:
-    """All tables of the statement about a run without a stated input, by name.
+    """Return all tables of the statement about a run without a stated input, by name.
 
     ``executed``: the instructions of each chip; ``bumps``: the late accesses.
     """
@@ -77,7 +85,7 @@ def tables_of(
 
 
 def _drawn(machine: Machine, number: int, name: str, draws: int) -> Use:
-    """The tables that so many instructions, bumps or permutations draw on."""
+    """Return the tables that this number of instructions, bumps or permutations use."""
     cells = cells_per_row(machine.air(number, 2, 0).describe())
     packed = packing(number, cells, policy_at(None))
     of_draws = cells * packed.rows, packed.uses
@@ -85,7 +93,7 @@ def _drawn(machine: Machine, number: int, name: str, draws: int) -> Use:
 
 
 def _others(machine: Machine, memory: Memory, words: int, calls: int) -> Iterator[tuple[int, int, int]]:
-    """Number, height, and rows in use of the tables that no instruction draws on; ``words`` are put out."""
+    """Yield number, height and rows in use of the tables that no instruction uses; ``words``: of the output."""
     yield 0, MIN_ROWS, 1
     entries = machine.entries.shape[1]
     yield TableNumber.PROGRAM, rows_for(entries), entries
@@ -107,24 +115,24 @@ def _others(machine: Machine, memory: Memory, words: int, calls: int) -> Iterato
 
 
 def _looked_up(machine: Machine, execution: Execution) -> Iterator[tuple[int, int, int]]:
-    """The same of the tables of numbers and powers. Which numbers a short run asks for takes its traces."""
-    few = _few_numbers(machine, execution)
+    """Yield number, height and rows in use of the tables of numbers and powers; a short run makes its traces."""
+    sparse = _sparse_range(machine, execution)
     for number, tags in TABLES.items():
-        if number == TableNumber.NUMBERS and few:
-            yield from few
+        if number == TableNumber.NUMBERS and sparse:
+            yield from sparse
         else:
             yield number, SIZES[tags[0]], SIZES[tags[0]]
 
 
-def _few_numbers(machine: Machine, execution: Execution) -> list[tuple[int, int, int]]:
-    """The same of few numbers; nothing for a run that has all, or no proof."""
+def _sparse_range(machine: Machine, execution: Execution) -> list[tuple[int, int, int]]:
+    """Return number, height and rows in use of sparse range tables; nothing for a run without them."""
     found: list[tuple[int, int, int]] = []
-    if not may_have_few(execution.cycles, shards=1):
+    if not may_have_sparse_range(execution.cycles, shards=1):
         return found
     with suppress(Unprovable):
         statement = statement_of_run(machine, execute(machine.image, execution.input, record=True))
         for table in statement.tables:
-            if isinstance(table.air, FewNumbers):
+            if isinstance(table.air, SparseRange):
                 assert isinstance(table.main, TraceTask)
-                found.append((TableNumber.FEW_NUMBERS, table.main.shape[1], table.main.fixed["asked"].shape[1]))
+                found.append((TableNumber.SPARSE_RANGE, table.main.shape[1], table.main.fixed["asked"].shape[1]))
     return found

@@ -1,12 +1,12 @@
-"""What a run counts for its profile, in the interpreter's loop: compiled.
+"""The counters of a profile, updated in the interpreter's loop: compiled.
 
 Every instruction counts for its *entry*, a row of the program table: this instruction as one chip proves it (see
-ways.py).
+traces/ways.py).
 
-An access that comes more than FAR after the one before takes a bump. These are counted with the entry, too. Whether
-entries of chips whose rd is rs1 (``IN_PLACE``) are dropped is known at the end only. They are
-counted as if they were; the accesses that are late at SLOT_D, but not at SLOT_A where the other chip has them, are
-counted with the entry behind, that of the other chip, which is never counted otherwise.
+An access that comes more than FAR after the one before takes a bump. Bumps are counted by entry, too. Only the end of a
+run tells whether entries of in-place chips (``IN_PLACE``) are dropped. They are counted as if they were: accesses that
+are late at SLOT_D, but not at SLOT_A of the other chip, are counted with the next entry, the other chip's, which has no
+other counts.
 """
 
 from typing import NamedTuple
@@ -23,9 +23,9 @@ from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
 from graphprover.vm.traces.ways import CALL, SHIFT, entries_by_way, kinds
 
 FLAGS = 2  # bits of a step below its entry:
-JUMP, OTHER = 1, 2  # it may be a call or a return; its way is that of a shift or a host call
+JUMP, OTHER = 1, 2  # it may be a call or a return; its way is a shift's or a host call's
 
-_NEVER = 1 << 62  # the time of what is not accessed: no access comes late after it
+_NEVER = 1 << 62  # the time of a missing access: no access comes late after it
 
 _U = np.uint64
 _I = np.int64
@@ -33,24 +33,24 @@ _clock_of, _time_of = njit(nogil=True)(clock_of), njit(nogil=True)(time_of)
 
 
 class Counters(NamedTuple):
-    """Changed in place."""
+    """The arrays of a profile's counts, changed in place."""
 
     calls: Calls
     steps: np.ndarray  # int64 (WAYS instructions,), see `steps_of`
     in_place: np.ndarray  # bool (entries,)
-    room: int  # counters that nodes may be given, but for those below calls.ELSEWHERE
-    counts: np.ndarray  # int64 (counters,), how often each entry was executed, by node
-    late: np.ndarray  # int64 (counters,), and how many of its accesses came late
+    room: int  # most counters of nodes, except for nodes below calls.ELSEWHERE
+    counts: np.ndarray  # int64 (counters,), executions of each entry, by node
+    late: np.ndarray  # int64 (counters,), late accesses of them
     registers: np.ndarray  # int64 (34,), times of the last accesses
-    pool: np.ndarray  # int64, those of the words of the pool
+    pool: np.ndarray  # int64, times of the pool's words
     of_call: np.ndarray  # int64 (1,): late accesses of a host call
 
 
 def steps_of(code: Instructions, first: np.ndarray, chips: np.ndarray) -> np.ndarray:
-    """For each instruction and each of its ways the entry, with FLAGS below: int64 (WAYS instructions,).
+    """Return for each instruction and each of its ways the entry, with FLAGS below: int64 (WAYS instructions,).
 
-    Where no chip fits, as for an access with a base from 2^32 on, it is the first entry.
-    ``first`` (instructions + 1,): of the entries of each instruction; ``chips`` (entries,): their numbers.
+    If no chip fits, as for an access with a base from 2^32 on, it is the first entry. ``first`` (instructions + 1,): of
+    the entries of each instruction; ``chips`` (entries,): their numbers.
     """
     kind = kinds(code)
     other = np.isin(kind, (SHIFT, CALL)) & (np.diff(first) > 1)
@@ -63,7 +63,7 @@ def steps_of(code: Instructions, first: np.ndarray, chips: np.ndarray) -> np.nda
 
 @njit(nogil=True, cache=True, forceinline=True)
 def access(times, rd, rs1, rs2, cycle):
-    """Registers are accessed: gives when each, and any of them, was accessed before."""
+    """Access registers: return the time of each previous access, and the latest one."""
     t_d, t_a, t_b = times[rd], times[rs1], times[rs2]
     now = _time_of(_clock_of(cycle))
     times[rs1] = now + SLOT_A
@@ -75,13 +75,13 @@ def access(times, rd, rs1, rs2, cycle):
 
 @njit(nogil=True, cache=True, forceinline=True)
 def maybe_late(t_d, t_a, t_b, cycle):
-    """Whether an access of a register may come late, after these times."""
+    """Return whether an access of a register may come late, after these times."""
     return _time_of(_clock_of(cycle), SLOT_D) - min(t_d, t_a, t_b) > FAR
 
 
 @njit(nogil=True, cache=True)
 def late_registers(late, in_place, at, entry, rd, rs1, rs2, t_d, t_a, t_b, cycle):
-    """How many do come late, by the instruction of an entry whose counter is ``at``."""
+    """Return how many accesses come late, by the instruction of an entry with the counter ``at``."""
     now = _time_of(_clock_of(cycle))
     found = _I(now + SLOT_A - t_a > FAR)
     if found == 0 and in_place[entry] and now + SLOT_D - t_a > FAR:
@@ -95,7 +95,7 @@ def late_registers(late, in_place, at, entry, rd, rs1, rs2, t_d, t_a, t_b, cycle
 
 @njit(nogil=True, cache=True, forceinline=True)
 def touch(times, place, cycle):
-    """A word of the pool is accessed: 1 where that comes late."""
+    """Access a word of the pool; return 1 if that comes late."""
     now = _time_of(_clock_of(cycle), SLOT_MEMORY)
     late = _I(now - times[_U(place)] > FAR)
     times[_U(place)] = now
@@ -104,20 +104,20 @@ def touch(times, place, cycle):
 
 @njit(nogil=True, cache=True)
 def touch_of_call(counters, place, cycle):
-    """A host call is about to change a word of the pool."""
+    """Access a word of the pool that a host call is about to change."""
     counters.of_call[0] += touch(counters.pool, place, cycle)
 
 
 @njit(nogil=True, cache=True)
 def late_of_call(counters):
-    """How many words of the host call came late."""
+    """Return how many words of the host call came late."""
     late = counters.of_call[0]
     counters.of_call[0] = 0
     return late
 
 
 def in_place_chips() -> np.ndarray:
-    """Which numbers of chips are of those whose rd is rs1: bool, up to the largest number."""
+    """Return which numbers of chips are in place: bool, up to the largest number."""
     found = np.zeros(max(CHIP_NUMBERS.values()) + 1, dtype=bool)
     for name, number in CHIP_NUMBERS.items():
         found[number] = name.endswith(IN_PLACE)
@@ -125,7 +125,7 @@ def in_place_chips() -> np.ndarray:
 
 
 def start(calls: Calls, steps: np.ndarray, in_place: np.ndarray, room: int, words: int) -> Counters:
-    """Before a run, for a pool of so many words; see `Counters`. Memory is taken as it is written."""
+    """Return the counters for a pool of this size; see `Counters`. The system allocates memory as it is written."""
     counts, late = np.zeros((2, room + len(in_place)), dtype=np.int64)
     registers = np.zeros(NO_REGISTER + 1, dtype=np.int64)
     registers[NO_REGISTER] = _NEVER

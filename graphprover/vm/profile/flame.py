@@ -1,8 +1,8 @@
-"""A flame graph: one SVG file that needs nothing else.
+"""A flame graph in one SVG file without dependencies.
 
-The widest frame is the run, at the top; below a frame is what it is made of, as wide as what it takes. A click on a
-frame makes it as wide as the picture, and pointing at one says what it takes. Texts keep their size however wide the
-window is.
+The widest frame is the run, at the top; below a frame are its parts, with widths in proportion to their cost. A click
+on a frame makes it as wide as the picture, and pointing at one shows its cost. Texts keep their size in any width of
+the window.
 """
 
 from xml.sax.saxutils import escape, quoteattr
@@ -17,7 +17,7 @@ LEAST = 1e-4  # of the whole: narrower frames are not drawn
 _CHARACTER = 6.6  # pixels
 _HUES = {FUNCTION: (8, 46), LINE: (95, 40), CHIP: (200, 30), TABLE: (0, 1)}  # first hue, and how many
 _GREY = "#c4c4c8"
-_LEGEND = {  # by kind of frame: its colour and what is written beside it
+_LEGEND = {  # by kind of frame: its colour and its description
     FUNCTION: ("hsl(28,75%,68%)", "functions"),
     LINE: ("hsl(115,70%,68%)", "source lines"),
     CHIP: ("hsl(215,75%,70%)", "[chips]"),
@@ -37,8 +37,8 @@ svg.flame{font:11px ui-monospace,monospace;background:var(--paper)}
 """
 )
 
-# Of the elements: data-x and data-w, where a frame is in the whole (0 to 1); data-d, its depth; data-n, its name. No
-# character that XML gives a meaning to.
+# Of the elements: data-x and data-w, the frame's place in the whole (0 to 1); data-d, its depth; data-n, its name. No
+# character with a meaning in XML.
 _SCRIPT = """
 (function(){
 var svg=document.currentScript.closest('svg'),H=svg.viewBox.baseVal.height,W,wide;
@@ -109,12 +109,12 @@ fit();
 
 
 def svg(root: Frame, title: str, by: str) -> str:
-    """The picture as a file; ``by``: what widths mean."""
+    """Return the picture as a file; ``by``: the measure of widths."""
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + drawing(root, title, by) + "\n"
 
 
 def drawing(root: Frame, title: str, by: str) -> str:
-    """The element alone."""
+    """Return the SVG element alone."""
     frames: list[str] = []
     total = max(getattr(root, by), 1)
     depth = 0
@@ -125,7 +125,7 @@ def drawing(root: Frame, title: str, by: str) -> str:
         depth = max(depth, level)
         kinds.add(frame.kind)
         frames.append(_drawn(frame, at / total, getattr(frame, by) / total, level, root))
-        # The first child is the next drawn: frames come from left to right, those above first.
+        # The first child is the next drawn: frames come from left to right, parents first.
         below = []
         for child in frame.children.values():
             if getattr(child, by) >= LEAST * total:
@@ -166,7 +166,7 @@ def _drawn(frame: Frame, at: float, share: float, level: int, root: Frame) -> st
 
 
 def _cut(name: str, room: float) -> str:
-    """What fits of a name; nothing where that would say nothing."""
+    """Return as much of a name as fits; nothing if too little fits."""
     most = int(room / _CHARACTER)
     return name if len(name) <= most else f"{name[: most - 1]}…" if most >= 3 else ""
 
@@ -180,7 +180,7 @@ def _of(part: int, whole: int) -> str:
 
 
 def _fill(frame: Frame) -> str:
-    """The same for all frames of one name."""
+    """Return the colour, equal for all frames of one name."""
     if frame.kind == TABLE or frame.name == NO_FUNCTION:
         return _GREY
     hue, span = _HUES[frame.kind]

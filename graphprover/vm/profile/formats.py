@@ -1,4 +1,4 @@
-"""The files that a profile is written to, by the ends of their names."""
+"""The files of a profile, by the suffixes of their names."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -7,17 +7,17 @@ from graphprover.vm.profile.flame import svg
 from graphprover.vm.profile.page import html
 from graphprover.vm.profile.tree import Frame
 
-CELLS, CYCLES = "cells", "cycles"  # what the widths of frames mean
+CELLS, CYCLES = "cells", "cycles"  # the measures of frames' widths
 
 
 def text(root: Frame, title: str, by: str) -> str:
-    """Collapsed stacks, ``main;sort;[ld] 123``, which flamegraph.pl and speedscope open."""
+    """Return collapsed stacks, ``main;sort;[ld] 123``, which flamegraph.pl and speedscope open."""
     stacks = ((path, getattr(frame, by)) for path, frame in leaves(root))
     return "".join(f"{';'.join(_plain(part.name) for part in path)} {count}\n" for path, count in stacks if count)
 
 
 def speedscope(root: Frame, title: str, by: str) -> str:
-    """The format of speedscope.app, with both measures, ``by`` first."""
+    """Return the format of speedscope.app, with both measures, ``by`` first."""
     numbers: dict[str, int] = {}
     profiles = []
     for measure in sorted((CELLS, CYCLES), key=lambda measure: measure != by):
@@ -47,7 +47,7 @@ def speedscope(root: Frame, title: str, by: str) -> str:
 
 
 def leaves(root: Frame) -> Iterator[tuple[tuple[Frame, ...], Frame]]:
-    """Every frame without children and the path to it from below the root, itself included."""
+    """Yield every frame without children and the path to it from below the root, itself included."""
     waiting: list[tuple[Frame, ...]] = [(child,) for child in reversed(root.children.values())]
     while waiting:
         path = waiting.pop()
@@ -57,7 +57,7 @@ def leaves(root: Frame) -> Iterator[tuple[tuple[Frame, ...], Frame]]:
 
 
 def _plain(name: str) -> str:
-    """Without what parts frames."""
+    """Return a name without the separators of frames."""
     return name.replace(";", ":")
 
 

@@ -1,4 +1,4 @@
-"""Which line of its source an instruction comes from, by DWARF's table of lines; pyelftools reads it."""
+"""Finds the source line of an instruction in DWARF's line table; pyelftools reads it."""
 
 import io
 from dataclasses import dataclass
@@ -16,19 +16,21 @@ class Lines:
     """The lines of a program."""
 
     names: tuple[str, ...]  # "sort.c:17"
-    of: np.ndarray  # int64 (instructions,), the place in ``names``; -1 where it is not known
+    of: np.ndarray  # int64 (instructions,), the index in ``names``; -1 if unknown
 
     @classmethod
     def none(cls, image: Image) -> "Lines":
-        """Of a program without."""
+        """Return no lines, for a program without them."""
         return cls((), np.full(len(image.code), -1, dtype=np.int64))
 
 
 def lines_of(image: Image) -> Lines:
-    """The lines of a program; none where its file tells none.
+    """Return the lines of a program; none if its file has none.
 
-    Raises ModuleNotFoundError where the file tells lines, but pyelftools is not installed. What makes no sense in the
-    file is passed over.
+    Invalid parts of the file are skipped.
+
+    Raises:
+        ModuleNotFoundError: If the file has lines, but pyelftools is not installed.
     """
     none = Lines.none(image)
     if _SECTION not in image.file:
@@ -45,12 +47,12 @@ def lines_of(image: Image) -> Lines:
             if program is not None:
                 _mark(program, image, numbers, of)
     except (ELFError, ValueError, KeyError, IndexError, AttributeError, TypeError, UnicodeError, AssertionError):
-        return none  # the library refuses what is wrong with a file in many ways
+        return none  # the library rejects malformed files with many kinds of errors
     return Lines(tuple(numbers), of)
 
 
 def _mark(program, image: Image, numbers: dict[str, int], of: np.ndarray) -> None:  # type: ignore[no-untyped-def]
-    """Writes the lines of a unit."""
+    """Write the lines of a unit."""
     files = program.header["file_entry"]
     first = 0 if program.header["version"] >= 5 else 1  # of the files
     before = None

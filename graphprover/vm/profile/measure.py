@@ -19,44 +19,44 @@ from graphprover.vm.statement.table_numbers import name_of
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.traces.partition import dropped_chips, groups_of
 
-MAX_COUNTERS = 1 << 25  # given to call paths as they appear; behind them is one for each entry of the program
+MAX_COUNTERS = 1 << 25  # of call paths as they appear; behind them is one for each entry of the program
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """What instructions took: int64 arrays of one length, an entry for each instruction, call path and table."""
+    """The cost of instructions: int64 arrays of one length, an element for each instruction, call path and table."""
 
     node: np.ndarray  # the call path
-    instruction: np.ndarray  # its number in the code
-    table: np.ndarray  # the place in ``Profile.tables`` of the chip, or of what the chip draws on
+    instruction: np.ndarray  # its index in the code
+    table: np.ndarray  # the index in ``Profile.tables`` of the chip, or of a table that the chip uses
     cycles: np.ndarray  # executions, with the chip's table; 0 with others
     cells: np.ndarray  # committed
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Where a run's cycles and the cells of its proof go.
+    """The cycles of a run and the cells of its proof, by call path, instruction and table.
 
     The samples have ``execution.cycles`` cycles in all, and the ``drawn`` cells of each table.
     """
 
     execution: Execution
     functions: tuple[str, ...]  # names, by rising address
-    node_function: np.ndarray  # int64 (nodes,), the function that a call path ends in; -1: see ``calls``
-    node_parent: np.ndarray  # int64 (nodes,), the path without it; the first node's own
+    node_function: np.ndarray  # int64 (nodes,), the last function of a call path; -1: see ``calls``
+    node_parent: np.ndarray  # int64 (nodes,), the path without it; the first node is its own parent
     samples: Samples
-    tables: tuple[Use, ...]  # all of the statement's, chips first
+    tables: tuple[Use, ...]  # all tables of the statement, chips first
 
     @property
     def cells(self) -> int:
-        """What a proof of the run commits to."""
+        """Return the committed cells of a proof of the run."""
         return sum(use.cells for use in self.tables)
 
 
 def profile(image: Image, data: bytes = b"", **limits: Unpack[Limits]) -> Profile:
-    """Run ``image`` on ``data`` and count; raises what ``execute`` raises.
+    """Run ``image`` on ``data`` and count; raise the errors of ``execute``.
 
-    What it costs is said of runs that no proof can be made of, too.
+    Runs without a proof have cells, too.
     """
     machine = Machine(image)
     code = machine.instructions
@@ -101,7 +101,7 @@ def profile(image: Image, data: bytes = b"", **limits: Unpack[Limits]) -> Profil
 
 
 def _called(image: Image, code: Instructions) -> np.ndarray:
-    """The addresses that calls name, by themselves or with the auipc before them: uint64."""
+    """Return the target addresses of calls, alone or with the auipc before them: uint64."""
     links = np.isin(code.rd, LINKS)
     at = image.code_base + 4 * np.arange(len(code.op), dtype=np.int64)
     (near,) = (links & (code.op == Op.JAL)).nonzero()
@@ -112,7 +112,7 @@ def _called(image: Image, code: Instructions) -> np.ndarray:
 
 
 def _used(machine: Machine, counters: Counters) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Node, entry, executions and late accesses of all that was counted, int64.
+    """Return node, entry, executions and late accesses of all counts, int64.
 
     An entry of a chip that is dropped becomes the next that is not.
     """

@@ -1,4 +1,4 @@
-"""A page that needs nothing else: the flame graph, and tables of functions, chips and what is in no function."""
+"""A page without dependencies: the flame graph, and tables of functions, chips and cells outside of functions."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -14,7 +14,7 @@ _STYLE = "body{max-width:1400px}td:first-child{font-family:ui-monospace,monospac
 
 
 def html(root: Frame, title: str, by: str) -> str:
-    """The page; ``by``: what widths mean, and what orders the tables."""
+    """Return the page; ``by``: the measure of widths and of the order of tables."""
     functions = by_function(root)
     shown = _most(functions, lambda share: (share.own_cells, share.own_cycles), by)
     rows = [(share.name, share.own_cells, share.cells, share.own_cycles, share.cycles) for share in shown]
@@ -34,7 +34,7 @@ def html(root: Frame, title: str, by: str) -> str:
 
 
 def _by_name(root: Frame, kind: str) -> dict[str, tuple[int, int]]:
-    """Cells and cycles of all frames of a kind, by name."""
+    """Return cells and cycles of all frames of a kind, by name."""
     found: dict[str, tuple[int, int]] = {}
     waiting = [root]
     while waiting:
@@ -47,7 +47,7 @@ def _by_name(root: Frame, kind: str) -> dict[str, tuple[int, int]]:
 
 
 def _others(root: Frame) -> list[tuple[str, int, int]]:
-    """What is in no function: each table, its cells, and those of its padding; all together, then most cells first."""
+    """Return the cells outside of functions, by table, with padding; first their sum, then most cells first."""
     tables = {name: frame for (_, name), frame in root.child(FUNCTION, NO_FUNCTION).children.items()}
     padding = {frame.name: frame.cells for frame in tables.pop(PADDING, Frame(PADDING, TABLE)).children.values()}
     own = {name: frame.cells for name, frame in tables.items()}
@@ -56,7 +56,7 @@ def _others(root: Frame) -> list[tuple[str, int, int]]:
 
 
 def _most(items, measures, by):  # type: ignore[no-untyped-def]
-    """The MOST by cells and the MOST by cycles, in the order of ``by``."""
+    """Return the MOST by cells and the MOST by cycles, in the order of ``by``."""
     ranked = [sorted(items, key=lambda item: -measures(item)[measure])[:MOST] for measure in (0, 1)]
     chosen = [*ranked[0], *(item for item in ranked[1] if item not in ranked[0])]
     return sorted(chosen, key=lambda item: -measures(item)[by == "cycles"])

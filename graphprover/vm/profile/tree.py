@@ -1,4 +1,4 @@
-"""A profile as a tree of frames, widest first, whose leaves are what instructions and tables take."""
+"""A profile as a tree of frames, widest first, whose leaves are the costs of instructions and tables."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ ELSEWHERE_NAME = "[further call paths]"
 
 @dataclass(eq=False)
 class Frame:
-    """A part of a run: what its children take, and nothing else."""
+    """A part of a run: its cost is the sum of its children's."""
 
     name: str
     kind: str
@@ -23,17 +23,17 @@ class Frame:
     children: dict[tuple[str, str], "Frame"] = field(default_factory=dict)  # by kind and name
 
     def child(self, kind: str, name: str) -> "Frame":
-        """The one of this name, made where it is missing."""
+        """Return the child of this name, created if it is missing."""
         return self.children.setdefault((kind, name), Frame(name, kind))
 
     def add(self, cycles: int, cells: int) -> None:
-        """Counts for this frame."""
+        """Add counts to this frame."""
         self.cycles += cycles
         self.cells += cells
 
 
 def tree(profile: Profile, lines: Lines) -> Frame:
-    """All of a run: functions, below them source lines (if any) and chips; and what is in no function."""
+    """Return the tree of a run: functions, below them source lines (if any) and chips; and cells of no function."""
     root = Frame(ALL, FUNCTION)
     frames: dict[int, Frame] = {0: root}
 
@@ -74,7 +74,7 @@ def tree(profile: Profile, lines: Lines) -> Frame:
 
 
 def _sum(root: Frame) -> None:
-    """Every frame takes what its children do; they are put in order."""
+    """Sum the costs of children for every frame, and sort them."""
     found, waiting = [], [root]
     while waiting:
         found.append(waiting.pop())
@@ -87,17 +87,17 @@ def _sum(root: Frame) -> None:
 
 @dataclass(eq=False)
 class Share:
-    """What one function took, wherever it was called from."""
+    """The cost of one function, from all its callers."""
 
     name: str
     own_cycles: int = 0
     own_cells: int = 0
-    cycles: int = 0  # with what it calls; once where it calls itself
+    cycles: int = 0  # with its callees; counted once for recursive calls
     cells: int = 0
 
 
 def by_function(root: Frame) -> list[Share]:
-    """All functions of a tree, those with the most cells of their own first."""
+    """Return all functions of a tree, by falling number of their own cells."""
     found: dict[str, Share] = {}
     waiting: list[tuple[Frame, frozenset[str]]] = [(child, frozenset()) for child in root.children.values()]
     while waiting:

@@ -1,7 +1,7 @@
-"""Compressed instructions, which this machine does not have: how they are found, and the remedy.
+"""Finds compressed instructions, which this machine does not have, and names the remedy.
 
 The RISC-V Instruction Set Manual, volume I, chapter "Extending the Base ISA": an instruction of 4 bytes or more ends in
-the bits 11, and any other has 2 bytes. Code may hold data, too, whose bits say nothing, so only code is judged.
+the bits 11, and any other has 2 bytes. Code may contain data, too, with any bits, so only reachable code is checked.
 """
 
 import numpy as np
@@ -10,8 +10,8 @@ from graphprover.vm.program.isa import BRANCHES, Op, decode
 
 REMEDY = "compile all of it with -march=rv64im"
 
-_MOST = 1 << 14  # instructions that are judged before a run; the run itself names any other
-_ENDS = frozenset({Op.JALR, Op.ECALL, Op.EBREAK})  # behind which the code may go on elsewhere, or not at all
+_MOST = 1 << 14  # most instructions checked before a run; the run itself reports any other
+_ENDS = frozenset({Op.JALR, Op.ECALL, Op.EBREAK})  # the code behind them may never run
 
 
 def is_compressed(word: int) -> bool:
@@ -27,10 +27,10 @@ def is_compressed(word: int) -> bool:
 
 
 def reached_compressed(code: np.ndarray, base: int, entry: int) -> int | None:
-    """Find a compressed instruction that surely is code, not data.
+    """Find a compressed instruction that is certainly code, not data.
 
-    It is looked for from the entry on along direct jumps, calls and both ways of branches. The code behind a call, an
-    indirect jump or a host call is not judged, since these may not return.
+    The search follows direct jumps, calls and both ways of branches from the entry on. The code behind a call, an
+    indirect jump or a host call is not searched, since these may not return.
 
     Args:
         code: uint32, words of 4 bytes.

@@ -1,4 +1,4 @@
-"""Names of functions as their sources have them: Rust's of old (legacy mangling) and plain ones of C++."""
+"""Source names of functions: Rust's legacy mangling and plain C++ names."""
 
 import re
 
@@ -9,9 +9,9 @@ _ESCAPE = re.compile(r"\$(?:([A-Z]+)|u([0-9a-f]{1,6}))\$")
 
 
 def demangled(name: str) -> str:
-    """``core::fmt::write`` for ``_ZN4core3fmt5write17h0123456789abcdefE``; any other name as it is.
+    """Return ``core::fmt::write`` for ``_ZN4core3fmt5write17h0123456789abcdefE``; any other name unchanged.
 
-    What C++ says beside the path (parameters) is left out. Templates, and Rust's newer names (``_R``), stay mangled.
+    Parameters of C++ names are left out. Templates, and Rust's newer names (``_R``), stay mangled.
     """
     if not name.startswith("_ZN"):
         return name

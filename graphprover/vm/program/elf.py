@@ -17,8 +17,8 @@ from graphprover.vm.program.io import INPUT_BASE, MEMORY_END
 from graphprover.vm.program.isa import Instructions, decode_all
 
 MAGIC = b"\x7fELF"
-MAX_IMAGE_BYTES = 256 << 20  # of memory with initial values
-MAX_ZERO_BYTES = 4 << 20  # of these that the file does not hold
+MAX_IMAGE_BYTES = 256 << 20  # bytes of memory with initial values
+MAX_ZERO_BYTES = 4 << 20  # bytes of these beyond the file's own
 MAX_SEGMENTS = 64
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -27,36 +27,36 @@ _EXECUTABLE, _RISCV, _CURRENT = 2, 243, 1
 _LOAD, _DYNAMIC, _INTERPRETER, _TLS = 1, 2, 3, 7
 _IGNORED = {0, 4, 6, 0x6474E550, 0x6474E551, 0x6474E552, 0x6474E553, 0x70000003}  # null, note, phdr, GNU's, attributes
 _X, _W, _R = 1, 2, 4
-_RVC = 1  # a flag: compiled for compressed instructions, of which there may be none
+_RVC = 1  # a flag: compiled for compressed instructions
 
 
 class ElfError(ValueError):
-    """A file that is no program for this machine; says why."""
+    """Raised for a file that is no program for this machine; the message tells why."""
 
 
 @dataclass(frozen=True, eq=False)
 class Image:
-    """A program as it lies in memory at the start.
+    """A program and its memory at the start.
 
     Data words are aligned words of 8 bytes. Below ``zero_base`` no others exist; from there on everything is zero.
     """
 
     entry: int  # address of the first instruction
     code_base: int  # address of code[0], a multiple of 4
-    code: np.ndarray  # uint32, instruction words; they cannot be written
-    addresses: np.ndarray  # uint64, rising: the data words; the code is among them where it is readable
-    values: np.ndarray  # uint64, what they hold
+    code: np.ndarray  # uint32, instruction words, read-only
+    addresses: np.ndarray  # uint64, rising: the data words, including readable code
+    values: np.ndarray  # uint64, their values
     zero_base: int  # a multiple of 8, at most INPUT_BASE
-    file: bytes = b""  # the ELF file, whose symbols name the function of a fault; nothing else reads it
+    file: bytes = b""  # the ELF file, used only for its symbols in messages about faults
 
     @cached_property
     def instructions(self) -> Instructions:
-        """The code, decoded."""
+        """Return the decoded code."""
         return decode_all(self.code)
 
     @property
     def code_end(self) -> int:
-        """The first address behind the code."""
+        """Return the first address behind the code."""
         return self.code_base + 4 * len(self.code)
 
 
@@ -72,14 +72,14 @@ class _Segment:
 
 
 def program_hash(image: Image) -> bytes:
-    """Keccak-256 of entry, code base and zero base, the code and the data: 64-bit words with their numbers before."""
+    """Return Keccak-256 of entry, code base, zero base, the code and the data: 64-bit words with their numbers before."""
     parts = [struct.pack("<QQQQ", image.entry, image.code_base, image.zero_base, len(image.code))]
     parts += [image.code.astype("<u4").tobytes(), struct.pack("<Q", len(image.addresses))]
     return keccak256(b"".join([*parts, image.addresses.astype("<u8").tobytes(), image.values.astype("<u8").tobytes()]))
 
 
 def load_elf(data: bytes) -> Image:
-    """The program in an ELF file; raises ElfError for any other file."""
+    """Load the program of an ELF file; raise ElfError for any other file."""
     entry, flags, offset, count = _header(data)
     segments = _segments(data, offset, count)
     executable = [segment for segment in segments if segment.flags & _X]
@@ -132,7 +132,7 @@ def _header(data: bytes) -> tuple[int, int, int, int]:
 
 
 def _segments(data: bytes, offset: int, count: int) -> list[_Segment]:
-    """The segments that are loaded, by rising address."""
+    """Return the segments that are loaded, by rising address."""
     segments = []
     for i in range(count):
         kind, flags, at, start, _, size, memory, align = _SEGMENT.unpack_from(data, offset + i * _SEGMENT.size)
@@ -162,7 +162,7 @@ def _segments(data: bytes, offset: int, count: int) -> list[_Segment]:
 
 
 def _words(segments: Sequence[_Segment], end: int) -> tuple[np.ndarray, np.ndarray]:
-    """Addresses and values of all words up to ``end`` or the last that has contents; zeros behind that are no words."""
+    """Return addresses and values of all words up to ``end`` or the last with contents, without the zeros behind."""
     end = max([end, *(segment.start + len(segment.data) for segment in segments if segment.data)])
     parts = [(segment.start & ~7, min((segment.end + 7) & ~7, (end + 7) & ~7), segment) for segment in segments]
     parts = [part for part in parts if part[0] < part[1]]

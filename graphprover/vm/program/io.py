@@ -1,17 +1,17 @@
-"""How a guest talks with the world: regions of its memory, and host calls.
+"""A guest's interface: regions of its memory, and host calls.
 
-Input and output are memory, so that they cost a proof nothing but the words that are touched:
+Input and output are memory, so that a proof only pays for the words that are touched:
 
 - the input lies at INPUT_BASE from the start: its length in bytes as one word, then the bytes;
-- the output is what lies at OUTPUT_BASE at the end: its length in bytes as one word, then the bytes.
+- the output lies at OUTPUT_BASE at the end: its length in bytes as one word, then the bytes.
 
-A host call is an ``ecall`` with a number in a7 and one argument in a0; it leaves all registers as they are. EXIT ends
-the execution with the exit code a0. The others work on memory: accelerators.py.
+A host call is an ``ecall`` with a number in a7 and one argument in a0; it leaves all registers unchanged. EXIT ends the
+execution with the exit code a0. The others work on memory: executor/accelerators.py.
 """
 
 import numpy as np
 
-INPUT_BASE = 0x8000_0000  # what the program itself brings ends below; the stack may grow down from here
+INPUT_BASE = 0x8000_0000  # the program's own memory ends below; the stack may grow down from here
 OUTPUT_BASE = 0xC000_0000
 MEMORY_END = 1 << 32
 MAX_INPUT_BYTES = OUTPUT_BASE - INPUT_BASE - 8
@@ -22,6 +22,6 @@ KECCAK_F = 1024  # Keccak-f[1600] in place, on the 25 words at a0
 
 
 def region(data: bytes) -> np.ndarray:
-    """The words of an input or output region that holds ``data``, as uint64: the length, then the padded bytes."""
+    """Return the words of an input or output region with ``data``, as uint64: the length, then the padded bytes."""
     padded = len(data).to_bytes(8, "little") + data + bytes(-len(data) % 8)
     return np.frombuffer(padded, dtype="<u8").astype(np.uint64)

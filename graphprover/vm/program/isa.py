@@ -1,7 +1,7 @@
 """The instruction set RV64IM: one table from which words are decoded, encoded and disassembled.
 
 The RISC-V Instruction Set Manual, volume I (unprivileged), chapters RV32I, RV64I and M. Every word that matches no row
-of the table is illegal, compressed instructions and CSR accesses included.
+of the table is illegal, including compressed instructions and CSR accesses.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def _signed(value: Any, bits: int) -> Any:
 
 @dataclass(frozen=True)
 class Immediate:
-    """Where a format keeps its immediate."""
+    """The place of a format's immediate."""
 
     low: int  # smallest value
     high: int  # largest value
@@ -66,9 +66,9 @@ _FENCE = Immediate(0, (1 << 12) - 1, 1, lambda w: w >> 20 & 0xFFF, lambda i: i <
 
 @dataclass(frozen=True)
 class Format:
-    """What the bits of a word mean beside the operation."""
+    """The meaning of a word's bits beside the operation."""
 
-    mask: int  # bits that tell the operation
+    mask: int  # bits that determine the operation
     rd: bool
     rs1: bool
     rs2: bool
@@ -175,7 +175,7 @@ LOADS = frozenset({Op.LB, Op.LH, Op.LW, Op.LD, Op.LBU, Op.LHU, Op.LWU})
 STORES = frozenset({Op.SB, Op.SH, Op.SW, Op.SD})
 ACCESS_BYTES = {op: 1 << (op.match >> 12 & 3) for op in LOADS | STORES}  # funct3 ends with their log2
 BRANCHES = frozenset({Op.BEQ, Op.BNE, Op.BLT, Op.BGE, Op.BLTU, Op.BGEU})
-ILLEGAL = len(Op)  # in `Instructions.op`: no instruction
+ILLEGAL = len(Op)  # no instruction, in `Instructions.op`
 
 
 @dataclass(frozen=True)
@@ -187,10 +187,10 @@ class Instruction:
     rs1: int = 0
     rs2: int = 0
     imm: int = 0  # sign-extended
-    pc: int = 0  # where it stands
+    pc: int = 0  # its address
 
     def __str__(self) -> str:
-        """As an assembler reads it, with jumps' targets as addresses."""
+        """Return assembler text, with jumps' targets as addresses."""
         form = self.op.format
         operands = form.syntax.format(
             rd=REGISTER_NAMES[self.rd],
@@ -214,7 +214,7 @@ class Instructions:
 
 
 def decode(word: int, pc: int = 0) -> Instruction | None:
-    """The instruction of a 32-bit word, or None where it is illegal."""
+    """Return the instruction of a 32-bit word, or None if it is illegal."""
     for op in Op:
         form = op.format
         if word & form.mask == op.match:
@@ -243,7 +243,7 @@ def decode_all(words: np.ndarray) -> Instructions:
 
 
 def encode(instruction: Instruction) -> int:
-    """The word of an instruction; raises ValueError for a register or immediate that does not fit."""
+    """Return the word of an instruction; raise ValueError for a register or immediate that does not fit."""
     form = instruction.op.format
     immediate = form.immediate
     word = instruction.op.match
@@ -258,6 +258,6 @@ def encode(instruction: Instruction) -> int:
 
 
 def disassemble(word: int, pc: int) -> str:
-    """One line: the instruction, or the word where it is illegal."""
+    """Return one line: the instruction, or the word if it is illegal."""
     instruction = decode(word, pc)
     return str(instruction) if instruction else f".word {word:#010x}"

@@ -1,4 +1,4 @@
-"""Which function an address lies in, by the symbols of an ELF file: for messages about faults and for profiles."""
+"""Finds the function at an address, by the symbols of an ELF file: for messages about faults and for profiles."""
 
 import struct
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from graphprover.vm.program.demangle import demangled
 
 MAX_NAME = 200  # characters of a function's name that are shown
 
-_MAX_MANGLED = 2000  # characters of it that are looked at: Rust's and C++'s names are longer than what they say
+_MAX_MANGLED = 2000  # characters of it that are read: mangled names are longer than source names
 
 _HEADER = struct.Struct("<40xQ10xHHH")  # offset, size and number of the sections
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -18,14 +18,14 @@ _SYMBOL = np.dtype(
 )
 _SYMBOL_TABLE = 2
 _NO_TYPE, _FUNCTION = 0, 2  # kinds of symbols: labels in assembler have none
-_NO_SECTION, _FIRST_RESERVED = 0, 0xFF00  # undefined symbols; constants and the like
+_NO_SECTION, _FIRST_RESERVED = 0, 0xFF00  # undefined symbols; constants and other reserved sections
 
 
 def function_at(file: bytes, address: int) -> str | None:
-    """``main+0x14`` for the function of an ELF file that ``address`` lies in; None where no symbol tells.
+    """Return ``main+0x14`` for the function at ``address`` in an ELF file; None without a symbol there.
 
-    The file may hold anything: what makes no sense is passed over, nothing is raised, and the cost is bounded by the
-    file's size. Names are cut at MAX_NAME, and what is no printable ASCII in them is a question mark.
+    The file may contain anything: invalid parts are skipped, nothing is raised, and the cost is bounded by the file's
+    size. Names are cut at MAX_NAME, with question marks for characters that are not printable ASCII.
     """
     found = _of_code(file)
     if found is None:
@@ -47,16 +47,16 @@ class Function:
     """A part of a program's code."""
 
     start: int  # address
-    name: str  # as its source has it, where that is known; an address where no symbol tells
+    name: str  # source name, if known; an address without a symbol
 
 
 def functions(file: bytes, start: int, end: int, called: np.ndarray) -> list[Function]:
-    """What the code of an ELF file, from ``start`` to ``end``, is made of, by rising address, without gaps.
+    """Return the functions in the code of an ELF file, from ``start`` to ``end``, by rising address, without gaps.
 
-    Functions with a size are the file's, and labels outside of them, up to what comes next. Elsewhere a function begins
-    at each address of ``called``, and is named by its address. No file is trusted: see `function_at`.
+    Functions with a size are the file's, and labels outside of them reach up to the next start. Elsewhere a function
+    begins at each address of ``called``, and is named by its address. No file is trusted: see `function_at`.
     """
-    names: dict[int, str | None] = {start: None}  # of what begins there; None where no symbol tells
+    names: dict[int, str | None] = {start: None}  # of a start; None without a symbol
     found = _of_code(file)
     if found is not None:
         symbols, text = found
@@ -84,7 +84,7 @@ def functions(file: bytes, start: int, end: int, called: np.ndarray) -> list[Fun
 
 
 def _of_code(file: bytes) -> tuple[np.ndarray, np.ndarray] | None:
-    """The symbols that may be functions, and their names; None where there are none."""
+    """Return the symbols that may be functions, and their names; None if there are none."""
     found = _symbols(file)
     if found is None:
         return None
@@ -92,19 +92,19 @@ def _of_code(file: bytes) -> tuple[np.ndarray, np.ndarray] | None:
     symbols = symbols[np.isin(symbols["info"] & 15, (_NO_TYPE, _FUNCTION))]
     symbols = symbols[(symbols["section"] != _NO_SECTION) & (symbols["section"] < _FIRST_RESERVED)]
     symbols = symbols[symbols["name"] < len(names)]
-    # Marks of the assembler ($x, .L1) and symbols without a name are none of a function.
+    # Marks of the assembler ($x, .L1) and symbols without a name are no functions.
     return symbols[~np.isin(names[symbols["name"]], list(b"\0$."))], names
 
 
 def _text(names: np.ndarray, symbol: np.void) -> str:
-    """A symbol's name, with question marks for what is no printable ASCII in it."""
+    """Return a symbol's name, with question marks for characters that are not printable ASCII."""
     start = int(symbol["name"])
     name = names[start : start + _MAX_MANGLED].tobytes().partition(b"\0")[0]
     return "".join(chr(code) if 32 < code < 127 else "?" for code in name)
 
 
 def _symbols(file: bytes) -> tuple[np.ndarray, np.ndarray] | None:
-    """The first table of symbols and, as bytes, their names; None where there is none in the file."""
+    """Return the first table of symbols and, as bytes, their names; None if the file has none."""
     if len(file) < _HEADER.size:
         return None
     start, size, number, _ = _HEADER.unpack_from(file)

@@ -1,4 +1,4 @@
-"""A guest program as the command line sees it: see ``graphprover.jobs.programs.Program``."""
+"""A guest program for the command line: an ELF file or a verifying key, with the statements about its runs."""
 
 import re
 from collections.abc import Sequence
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from graphprover.device import Device
     from graphprover.vm.executor.execute import Execution
 
-ANY = "any"  # exit code
-HASH_CHARACTERS = 64  # of a program's hash, in hexadecimal digits
+ANY = "any"  # accepts every exit code
+HASH_CHARACTERS = 64  # hexadecimal digits of a program's hash
 _HASH = re.compile(f"[0-9a-f]{{{HASH_CHARACTERS}}}")
 
 
 class Limits(TypedDict, total=False):
-    """Those of a run, as `execute.execute` takes them."""
+    """Limits of a run, as `execute.execute` takes them."""
 
     max_cycles: int
     max_memory: int  # bytes
 
 
 def limits_of(max_cycles: int | None, max_memory: int | None) -> Limits:
-    """Those that users have given, memory in MiB."""
+    """Return the limits that a user has set; ``max_memory`` is in MiB."""
     given: Limits = {}
     if max_cycles is not None:
         given["max_cycles"] = max_cycles
@@ -47,8 +47,8 @@ def limits_of(max_cycles: int | None, max_memory: int | None) -> Limits:
 class Guest:
     """An ELF file and the machine that runs it, or the verifying key of one."""
 
-    name: str  # as it was asked for
-    label: str  # of its proofs: the file's name and the program's hash
+    name: str  # the path, as the user wrote it
+    label: str  # of the guest's proofs: the file's name and the program's hash
     machine: ProgramStatements
 
     @overload
@@ -58,11 +58,10 @@ class Guest:
     def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement: ...
 
     def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement:
-        """What ``proof`` claims to prove about the program; raises VerificationError where it names another.
+        """Return the statement that ``proof`` claims; raise VerificationError if the proof names another program.
 
-        ``coming``: its payloads are not there yet.
-
-        The prover chose that name, and nothing is verified by it: it says in plain words why the proof would fail.
+        ``coming``: the payloads have not arrived yet. The prover chose the name in the label, and no proof depends on
+        it: it only explains why the proof of another program fails.
         """
         _, _, stated = proof.label.rpartition(" ")
         own = self.machine.program_hash.hex()
@@ -71,19 +70,19 @@ class Guest:
         return self.machine.statement_of(proof, coming=coming)
 
     def compiled(self) -> Machine:
-        """The machine with its program; raises ValueError for a verifying key, which has none."""
+        """Return the machine with its program; raise ValueError for a verifying key, which has none."""
         if not isinstance(self.machine, Machine):
             raise ValueError("a verifying key, which runs nothing: give the ELF file")
         return self.machine
 
     def execute(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":
-        """The program's run on ``data``, without a record; arguments and errors are those of `execute.execute`."""
-        from graphprover.vm.executor.execute import execute  # here, because verifying needs no compiler
+        """Run the program on ``data`` without a record; see `execute.execute` for arguments and errors."""
+        from graphprover.vm.executor.execute import execute  # imported late: verifying needs no compiler
 
         return execute(self.compiled().image, data or b"", **limits)
 
     def record(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":
-        """The same with the record that a proof is made of."""
+        """Run the program on ``data`` with the record for a proof; see `execute`."""
         from graphprover.vm.executor.execute import execute  # as above
 
         return execute(self.compiled().image, data or b"", **limits, record=True)
@@ -98,12 +97,18 @@ class Guest:
         rate: int | None = None,
         device: "Device | None" = None,
     ) -> Statement | ShardedStatement:
-        """What a prover proves about a recorded run of the program, and with ``state_input`` on which input it was.
+        """Return the statement about a recorded run of the program.
 
-        ``shards``: how many cycle ranges the run is cut into, a shard each; or ``shard_size``: of how many cycles.
-        Where that makes one, the statement is in no shards. ``rate``: of the proof, where one was asked for: at 8 the
-        run has fewer tables, of more cells (`shape.policy_at`). ``device``: what replays the run to know its tables, by
-        default the CPU. Raises ValueError for more shards than cycles.
+        Args:
+            execution: The run, with its record.
+            state_input: State the input as public values.
+            shards: Number of cycle ranges, each proved in a shard; a run in one is not sharded.
+            shard_size: Cycles of a range, in place of ``shards``.
+            rate: The user's rate 1/``rate``, if any; it selects the layout policy (`shape.policy_at`).
+            device: Replays the run to find its tables; by default the CPU.
+
+        Raises:
+            ValueError: For more shards than cycles.
         """
         from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
         from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run  # as above
@@ -123,39 +128,39 @@ class Guest:
         rate: int | None = None,
         **limits: Unpack[Limits],
     ) -> Statement | ShardedStatement:
-        """The same about the program's run on ``data``."""
+        """Run the program on ``data`` and return the statement about that run; see `statement_about`."""
         run = self.record(data, **limits)
         return self.statement_about(run, state_input=state_input, shards=shards, shard_size=shard_size, rate=rate)
 
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
-        """What a proof with these public values says."""
+        """Describe the claim of a proof with these public values."""
         return claim.describe(public_values)
 
     def to_json(self, public_values: Sequence[Sequence[int]]) -> dict[str, Any]:
-        """The same for programs."""
+        """Return the claim of a proof with these public values as JSON."""
         return claim.claim_of(public_values).to_json()
 
 
 def claimed(statement: Statement | ShardedStatement) -> claim.Claim:
-    """What a proof of this statement about a run will say."""
+    """Return the claim of a future proof of this statement."""
     tables = statement.statements[0].tables[1:] if isinstance(statement, ShardedStatement) else statement.tables
     return claim.claim_of([table.public_values or () for table in tables])
 
 
 def claim_in(proof: Proof | ShardedProof) -> claim.Claim:
-    """What a proof says; raises VerificationError where it makes no sense."""
+    """Return the claim of a proof; raise VerificationError if it is malformed."""
     return claim.claim_of(header_of(proof).first)
 
 
 def other_exit_code(code: int, wanted: int | str | None) -> str | None:
-    """What is wrong with the exit code of a guest, None where it is the one wanted (0 unless given)."""
+    """Return an error about the exit code, or None if it is the expected one (0 by default)."""
     if wanted == ANY or code == (wanted or 0):
         return None
     return f"exit code {code}, not {wanted or 0}"
 
 
 def load_guest(name: str, label: str, data: bytes) -> Guest:
-    """The guest in an ELF file or a verifying key; raises ElfError or MalformedKey.
+    """Load the guest of an ELF file or of a verifying key; raise ElfError or MalformedKey.
 
     Its proofs are labelled with ``label`` and the program's hash.
     """

@@ -1,4 +1,4 @@
-"""What the header of a proof says about the tables of a run, before any of them is described."""
+"""The tables that a proof's header names, read before any of them is described."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from graphprover.vm.statement.shape import MIN_ROWS
 class Header:
     """The tables of each shard, of which there may be one, without the shards' heads."""
 
-    numbers: Sequence[Sequence[int]]  # of each shard's tables beside the boundary
-    heights: Sequence[Sequence[int]]  # in rows, in the first shard the boundary's before the others
-    first: Sequence[Sequence[int]]  # public values of the first shard's tables, the boundary's before the others
+    numbers: Sequence[Sequence[int]]  # of each shard's tables, without the boundary
+    heights: Sequence[Sequence[int]]  # rows, in the first shard with the boundary first
+    first: Sequence[Sequence[int]]  # public values of the first shard's tables, the boundary's first
 
 
 def header_of(proof: Proof | ShardedProof) -> Header:
-    """What a proof says; raises VerificationError where its first tables do not name the others."""
+    """Return the header of a proof; raise VerificationError if its first tables do not name the others."""
     proofs = (proof,) if isinstance(proof, Proof) else proof.proofs
     values = [list(shard.public_values) for shard in proofs]
     heights = [[1 << log_rows for log_rows in shard.log_heights] for shard in proofs]

@@ -1,9 +1,9 @@
-"""Verifying keys: what a verifier needs of a program, in a file of its own.
+"""Verifying keys: the facts about a program that a verifier needs, in a file of their own.
 
-A key holds what the tables take from the program, the digest of the machine whose tables they are, a hash of the
-program, and for each rate a commitment to the preprocessed columns of each kind of statement (`shape.Kind`). Whoever
-verifies with a key trusts that it was made from the program: make it yourself, or compare its hash, which covers all of
-it and is the same for everybody. The program's hash alone says what a key claims to be of.
+A key holds the parameters that the tables take from the program, the digest of the machine that has these tables, a
+hash of the program, and for each rate a commitment to the preprocessed columns of each kind of statement
+(`shape.Kind`). Verifying with a key trusts that it was made from the program: make it yourself, or compare its hash,
+which covers its whole content and is reproducible. The program's hash alone only tells which program a key claims.
 """
 
 import struct
@@ -26,14 +26,14 @@ from graphprover.vm.statement.version import MACHINE_DIGEST, MACHINE_VERSION
 from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import ImageMemory
 
-PREFIX = b"graphprover key"  # of keys of any format version
+PREFIX = b"graphprover key"  # starts keys of any format version
 MAGIC = PREFIX + b"\x04"
 _HEADER = struct.Struct("<32sQQBB32s")
-_NO_DATA = 255  # in place of log2 of the rows
+_NO_DATA = 255  # stands for log2 of the rows
 
 
 class MalformedKey(ValueError):
-    """A file that is no verifying key of this machine; says why."""
+    """Raised for a file that is no valid verifying key of this machine; the message tells why."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Key(ProgramStatements):
         return KeyStatement(tables, label, self.caps[kind_of(tables)])
 
     def to_bytes(self) -> bytes:
-        """The file."""
+        """Return the bytes of the file."""
         data = _NO_DATA if self.log_data_rows is None else self.log_data_rows
         header = _HEADER.pack(
             MACHINE_DIGEST, self.entry, self.zero_base, self.log_program_rows, data, self.program_hash
@@ -70,18 +70,18 @@ class Key(ProgramStatements):
 
     @cached_property
     def hash(self) -> bytes:
-        """Keccak-256 of the file: two keys with one hash verify the same proofs."""
+        """Return Keccak-256 of the file: keys with equal hashes verify the same proofs."""
         return keccak256(self.to_bytes())
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Key":
-        """Inverse of ``to_bytes``; raises MalformedKey."""
+        """Parse the bytes of ``to_bytes``; raise MalformedKey."""
         size = len(MAGIC) + _HEADER.size
         if not data.startswith(MAGIC) or len(data) != size + len(Kind) * DIGEST_BYTES * len(LOG_BLOWUPS):
-            raise MalformedKey("no verifying key, or one of another version: make it again, by `graphprover setup`")
+            raise MalformedKey("no verifying key, or one of another version: recreate it with `graphprover setup`")
         machine, entry, zero_base, log_program, log_data, program_hash = _HEADER.unpack_from(data, len(MAGIC))
         if machine != MACHINE_DIGEST:
-            raise MalformedKey("the verifying key is for another machine: make it again, by `graphprover setup`")
+            raise MalformedKey("the verifying key is for another machine: recreate it with `graphprover setup`")
         if log_program > MAX_LOG_ROWS or (log_data > MAX_LOG_ROWS and log_data != _NO_DATA):
             raise MalformedKey(f"a table of the verifying key has more than 2^{MAX_LOG_ROWS} rows: the key is damaged")
         if entry % 4 or zero_base % 8 or not entry < zero_base <= INPUT_BASE:
@@ -92,7 +92,7 @@ class Key(ProgramStatements):
         return cls(entry, zero_base, log_program, rows, program_hash, caps)
 
 
-@cache  # one a power of two
+@cache  # a table for each power of two
 def _blank_program(rows: int) -> ProgramTable:
     return ProgramTable(np.zeros((len(FIELDS), 0), dtype=np.uint64), rows)
 
@@ -105,7 +105,7 @@ def _blank_data(rows: int) -> ImageMemory:
 
 @dataclass(frozen=True, eq=False)
 class BlankTable(Table):
-    """A table whose preprocessed columns, if it has any, are known by their commitment only: zeros, without memory."""
+    """A table with preprocessed columns known by their commitment only: shown as zeros, without memory."""
 
     rows: int = 0
 
@@ -116,14 +116,14 @@ class BlankTable(Table):
 
 
 class KeyStatement(Statement):
-    """A statement whose preprocessed columns are known by their commitment only."""
+    """A statement with preprocessed columns known by their commitment only."""
 
     def __init__(self, tables: Sequence[Table], label: str, caps: Mapping[int, bytes]) -> None:
         super().__init__(tables, label)
         object.__setattr__(self, "_key_caps", caps)
 
     def preprocessed_cap(self, log_blowup: int, cap_height: int) -> tuple[bytes, ...] | None:
-        """The key's commitment, a single digest; raises VerificationError where it has none."""
+        """Return the key's commitment, a single digest; raise VerificationError if there is none."""
         caps: Mapping[int, bytes] = self._key_caps  # type: ignore[attr-defined]
         if log_blowup not in caps or cap_height != CAP_HEIGHT:
             raise VerificationError("the verifying key has no commitment for a proof of this rate and cap")
@@ -131,10 +131,10 @@ class KeyStatement(Statement):
 
 
 def machine_digest() -> bytes:
-    """The digest of the machine: Keccak-256 of its version and of every table, its number before its description.
+    """Return the digest of the machine: Keccak-256 of its version and of every table's number and description.
 
     A number is 8 bytes, and so is the length of a description's canonical bytes. Tables that depend on the program or
-    on what is public are described once, for a program at 0 and for some words.
+    on public words are described once, for a program at 0 and for some words.
     """
     program = Key(0, 8, 6, 6, bytes(32), {})
     parts = [b"graphprover machine", struct.pack("<Q", MACHINE_VERSION)]

@@ -1,4 +1,4 @@
-"""Making a verifying key from a program, and holding one against it."""
+"""Verifying keys made from a program, and compared with one."""
 
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.preprocessed import preprocessed_cap
@@ -9,7 +9,7 @@ from graphprover.vm.statement.statement import LOG_BLOWUPS, Machine
 
 
 def make_key(machine: Machine) -> Key:
-    """The key of a program: commits to its preprocessed columns at every rate."""
+    """Make the key of a program, with commitments to its preprocessed columns at every rate."""
     columns = {number: machine.air(number, 0, 0).preprocessed_trace() for number in machine.preprocessed(Kind.FIRST)}
     caps = {}
     for kind in Kind:
@@ -27,7 +27,7 @@ def make_key(machine: Machine) -> Key:
 
 
 def check_key(key: Key, machine: Machine) -> None:
-    """Raises VerificationError, saying what differs, unless this is the key of this program."""
+    """Raise VerificationError, with the difference, unless this is the key of this program."""
     if key.program_hash != machine.program_hash:
         raise VerificationError(f"the key of program {key.program_hash.hex()}, not of {machine.program_hash.hex()}")
     own = make_key(machine)

@@ -1,10 +1,10 @@
-"""Which tables a statement about an execution has, in each of its shards, and how tall each is.
+"""The shape of a statement about an execution: the tables of each shard and their heights.
 
-The prover goes from what a run uses to heights; the verifier goes back, from the tables that a proof names to the uses
-that lead to them, and refuses a shape that none do. So it accepts no shape that honest proving never makes.
+The prover derives heights from the uses of each table (instructions, bumps, permutations or numbers). The verifier
+inverts this: it derives the possible uses from a proof's heights, and refuses a shape without any. So it accepts only
+shapes that honest proving produces.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,21 +28,21 @@ from graphprover.vm.statement.table_numbers import (
 from graphprover.vm.tables.bump import BUMP_LANES
 from graphprover.vm.tables.keccak_f import ROUNDS
 
-MIN_ROWS = 64  # of a table: shorter ones would make the proof longer, not shorter
-MAX_LOG_ROWS = 26  # of a table: addresses of a region, which rise by at most 2^35 a row, stay below 2^61
+MIN_ROWS = 64  # minimum height of a table: lower ones would make the proof longer, not shorter
+MAX_LOG_ROWS = 26  # limit of a table: addresses of a region, which rise by at most 2^35 a row, stay below 2^61
 MAX_ROWS = 1 << MAX_LOG_ROWS
-LONG = 1 << 18  # cycles of a run in which a chip has tables from twice as many instructions on
-# A statement may have any number of these.
-SEVERAL = frozenset({TableNumber.BUMP, TableNumber.FEW_NUMBERS, TableNumber.KECCAK_F, *SHARED})
-# A row of few numbers has twice the cells of one of all numbers, but there are no more rows than a run asks for. Which
-# these are takes its traces, so that a run of few numbers has them made twice.
-SHORT = 1 << 17  # cycles up to which a run in one shard may have few numbers
-MOST_FEW = 1 << 15  # of them
-# They are split beyond so many idle rows, whose cells are 2^13 a word of another table, and only where that is no more
-# than a twentieth of the words of all others: bytes of a proof.
-SPARE_FEW = 1 << 13
-MANY_WORDS = 720
-# Where the run, registers and words begin and end: elsewhere as well they would have a second history.
+LONG = 1 << 18  # cycles from which a run is long, see ``LayoutPolicy``
+# Tables that a statement may have several times, beside the tables of chips.
+SEVERAL = frozenset({TableNumber.BUMP, TableNumber.SPARSE_RANGE, TableNumber.KECCAK_F, *SHARED})
+# The sparse range table has twice the cells a row of the full table of numbers, but only rows for numbers that the run
+# looks up. Counting these takes the run's traces, so only short runs in one shard have it.
+SPARSE_CYCLES = 1 << 17  # most cycles of a run with a sparse range table
+SPARSE_NUMBERS = 1 << 15  # most different numbers of such a run
+# A sparse range table is split if more than SPARSE_IDLE rows would be idle and the other tables have at least
+# SPARSE_WORDS committed cells a row together, so that the additional table adds at most 5 % to the opened words.
+SPARSE_IDLE = 1 << 13
+SPARSE_WORDS = 720
+# Tables of the initial and final state, which a run has once: a second one would give it a second history.
 OF_FIRST_SHARD = frozenset({
     BOUNDARY, TableNumber.REGISTERS, TableNumber.IMAGE, TableNumber.ZERO, TableNumber.INPUT, TableNumber.OUTPUT,
     TableNumber.ZERO_ABOVE, TableNumber.STATED_INPUT, TableNumber.ZERO_BETWEEN,
@@ -51,33 +51,56 @@ OF_FIRST_SHARD = frozenset({
 
 @dataclass(frozen=True)
 class LayoutPolicy:
-    """What words are worth in cells: a table costs a proof a row for each query, however tall it is.
+    """Trade-off between proof size and trace area.
 
-    A run has one layout policy, in all its shards. A proof does not say which, and need not: what tables say does not
-    depend on how they were chosen.
+    Every table adds one opened row per query whatever its height, so a chip gets a table of its own, and a row more
+    lanes, only from these thresholds on. A run has one policy in all its shards. A proof does not name its policy: the
+    meaning of a table does not depend on it. docs/vm.md has the same values in its table "Layout policy".
     """
 
-    in_place: int  # instructions of a chip in place from which on it has tables
-    fewest: tuple[int, ...]  # those of any other, and those from which on so many, LANES, share a row
-    idle_cells: int  # and
-    idle_rows: int  # beyond both of which a table is split into two
+    in_place: int  # instructions from which an in-place chip has its own table
+    own_table: int  # instructions from which any other chip has its own table
+    own_table_long: int  # the same in a run of LONG cycles or more
+    two_lanes: int  # instructions of a chip from which two share a row
+    four_lanes: int  # instructions of a chip from which four share a row
+    idle_cells: int  # idle cells above which a table is split, if its idle rows exceed their threshold too
+    idle_rows: int  # idle rows above which a table is split, if its idle cells exceed their threshold too
+
+    @property
+    def lanes_from(self) -> dict[int, int]:
+        """The fewest instructions of a chip for each number of lanes, rising."""
+        return dict(zip(LANES, (0, self.two_lanes, self.four_lanes), strict=True))
 
 
-DEFAULT = LayoutPolicy(
-    1 << 16, (1 << 10, 1 << 17, 1 << 19), 1 << 20, 1 << 12
-)  # a word is worth some 2^12 to 2^14 cells
-COMPACT = LayoutPolicy(1 << 18, (1 << 12, 1 << 19, 1 << 21), 1 << 22, 1 << 14)  # four times as many
+DEFAULT = LayoutPolicy(  # values an opened word at about 2^12 to 2^14 cells
+    in_place=1 << 16,
+    own_table=1 << 10,
+    own_table_long=1 << 11,
+    two_lanes=1 << 17,
+    four_lanes=1 << 19,
+    idle_cells=1 << 20,
+    idle_rows=1 << 12,
+)
+COMPACT = LayoutPolicy(  # values an opened word at four times as many cells
+    in_place=1 << 18,
+    own_table=1 << 12,
+    own_table_long=1 << 13,
+    two_lanes=1 << 19,
+    four_lanes=1 << 21,
+    idle_cells=1 << 22,
+    idle_rows=1 << 14,
+)
 
 
 class Kind(IntEnum):
-    """A statement, or a shard of one, by which of its tables have preprocessed columns."""
+    """The kinds of statements and shards by their tables with preprocessed columns."""
 
-    FIRST = 0  # a statement, or the first shard of one
-    SHORT = 1  # a statement with few numbers
-    OTHER = 2  # a shard behind the first
+    FIRST = 0  # a statement with all numbers, or the first shard of a sharded one
+    SHORT = 1  # a statement with a sparse range table
+    OTHER = 2  # any other shard
 
 
-# Without the program's data, which all but the others have, if there are any.
+# FIRST and SHORT also have the program's data, if there are any.
 _PREPROCESSED = {
     Kind.FIRST: (TableNumber.PROGRAM, TableNumber.REGISTERS, TableNumber.NUMBERS, TableNumber.POWERS),
     Kind.SHORT: (TableNumber.PROGRAM, TableNumber.REGISTERS, TableNumber.POWERS),
@@ -89,68 +112,75 @@ _CALLS = frozenset(ChipTable(KECCAK_CALL, lanes).number for lanes in LANES)
 
 
 def preprocessed(kind: Kind, data: bool) -> tuple[TableNumber, ...]:
-    """The tables with preprocessed columns, in order; ``data``: whether the program brings any."""
+    """Return the tables with preprocessed columns, in order; ``data``: whether the program brings any."""
     image = (TableNumber.IMAGE,) if data and kind != Kind.OTHER else ()
     return tuple(sorted((*_PREPROCESSED[kind], *image)))
 
 
-def may_have_few(cycles: int, shards: int) -> bool:
-    """Whether a run of so many cycles in this number of shards has few numbers, if it asks for no more."""
-    return shards == 1 and cycles <= SHORT
+def may_have_sparse_range(cycles: int, shards: int) -> bool:
+    """Return whether a run of this length in this number of shards may have a sparse range table."""
+    return shards == 1 and cycles <= SPARSE_CYCLES
 
 
 def policy_at(rate: int | None) -> LayoutPolicy:
-    """The layout policy of a run's tables where a proof at rate 1/``rate`` is asked for; None: none is.
+    """Return the layout policy for a proof at rate 1/``rate``: compact at 1/8, else default.
 
-    Who asks for the last of the rates wants the smallest proof.
+    ``rate`` is None if the user chose none.
     """
     return COMPACT if rate == SMALL else DEFAULT
 
 
 def least_for(chip: str, cycles: int, policy: LayoutPolicy) -> int:
-    """Instructions of a chip from which on it has tables of its own, in a run of so many cycles."""
+    """Return the fewest instructions with which a chip has its own table, in a run of ``cycles`` cycles."""
     if chip == KECCAK_CALL:
         return 1
     if chip == EXIT:
-        return 2  # and it proves one
+        return 2  # never: it proves one
     if chip.endswith(IN_PLACE):
         return policy.in_place
-    return policy.fewest[0] if cycles < LONG else 2 * policy.fewest[0]
+    return policy.own_table if cycles < LONG else policy.own_table_long
 
 
 def table_for(chip: str, count: int, cycles: int, policy: LayoutPolicy) -> int:
-    """The number of the table in which a chip proves so many instructions: its own, or one that it shares.
+    """Return the number of the table, its own or a shared one, in which a chip proves ``count`` instructions.
 
-    ``cycles``: those of the run, in all its shards.
+    ``cycles``: length of the whole run, in all its shards.
     """
     if count < least_for(chip, cycles, policy):
         return SHARED_TABLE[chip]
-    return ChipTable(chip, LANES[max(bisect_right(policy.fewest, count) - 1, 0)]).number
+    return ChipTable(chip, max(lanes for lanes, least in policy.lanes_from.items() if count >= least)).number
 
 
 def rows_for(count: int) -> int:
-    """The rows of a table that needs ``count``."""
+    """Return the height of a table with ``count`` rows in use."""
     return max(MIN_ROWS, 1 << max(count - 1, 0).bit_length())
+
+
+_UNBOUNDED = 1 << 62  # more than any number of uses
 
 
 @dataclass(frozen=True)
 class Packing:
-    """How uses fill the rows of tables of one kind, which are split where one would be idle for long."""
+    """How uses fill the tables of one number: ``uses`` of them fill ``rows`` rows."""
 
-    uses: int  # that fit ``rows``
+    uses: int
     rows: int
-    spare: int  # idle rows that split nothing
+    spare: int  # most idle rows of a table that is not split
 
     def needed(self, count: int) -> int:
-        """Rows for so many uses."""
+        """Return the rows that ``count`` uses fill."""
         return -(-count * self.rows // self.uses)
 
     def room(self, rows: int) -> int:
-        """Uses that fit so many rows."""
+        """Return the most uses that fit ``rows`` rows."""
         return rows * self.uses // self.rows
 
     def heights(self, count: int) -> list[int]:
-        """The heights of the tables for so many uses; none for none."""
+        """Return the heights of the tables for ``count`` uses; none for none.
+
+        Each table is the lowest for all uses left. If more than ``spare`` of its rows would be idle, it is half of
+        that, and others follow. MIN_ROWS and MAX_ROWS bound each height.
+        """
         found = []
         while count > 0:
             rows = self.needed(count)
@@ -162,7 +192,7 @@ class Packing:
         return found
 
     def shares(self, count: int) -> Iterator[tuple[int, int, int]]:
-        """For each of these tables its height and the uses first..last that it takes."""
+        """Yield the height of each of these tables and the range first..last of its uses."""
         first = 0
         for height in self.heights(count):
             last = min(first + self.room(height), count)
@@ -170,26 +200,35 @@ class Packing:
             first = last
 
     def counts(self, heights: Sequence[int]) -> range:
-        """All numbers of uses that give these heights, one or more: the inverse of ``heights``."""
-        *full, last = heights
-        before, least, most = 0, 1, self.room(sum(heights))
-        for height in full:
-            least = max(least, before + self.room(height) + 1)
-            if height < MAX_ROWS:
-                most = min(most, before + self.room(2 * height - self.spare - 1))
+        """Return all numbers of uses that give these heights, one or more: the inverse of ``heights``."""
+        found = range(1, self.room(sum(heights)) + 1)
+        before = 0  # uses in the tables before
+        for index, height in enumerate(heights):
+            left = self._left(height, last=index == len(heights) - 1)
+            found = _common(found, range(before + left.start, before + left.stop))
             before += self.room(height)
-        fewer = 0 if last == MIN_ROWS else max(last // 2, last - self.spare - 1)  # rows that a lower table would have
-        least = max(least, before + self.room(fewer) + 1)
-        return range(least, min(most, before + self.room(last)) + 1)
+        return found
+
+    def _left(self, height: int, last: bool) -> range:
+        """Return the numbers of uses left for which ``heights`` chooses this height, and no more tables if ``last``.
+
+        The last table holds all uses left, which neither fill half of it nor leave more than ``spare`` rows idle. Any
+        other is full and is MAX_ROWS, or half of a table for all uses left that more than ``spare`` idle rows split.
+        """
+        if last:
+            too_few = 0 if height == MIN_ROWS else max(height // 2, height - self.spare - 1)
+            return range(self.room(too_few) + 1, self.room(height) + 1)
+        most = _UNBOUNDED if height == MAX_ROWS else self.room(2 * height - self.spare - 1)
+        return range(self.room(height) + 1, most + 1)
 
 
-def few_packing(words: int) -> Packing:
-    """How few numbers fill their tables, beside others of so many committed cells a row, all together."""
-    return Packing(1, 1, SPARE_FEW if words >= MANY_WORDS else MOST_FEW)
+def sparse_range_packing(words: int) -> Packing:
+    """Return how numbers fill sparse range tables, if the other tables have ``words`` committed cells a row."""
+    return Packing(1, 1, SPARSE_IDLE if words >= SPARSE_WORDS else SPARSE_NUMBERS)
 
 
 def packing(number: int, cells: int, policy: LayoutPolicy) -> Packing:
-    """How the uses of chips, of bumps or of permutations fill tables of so many committed cells a row."""
+    """Return how uses fill tables of chips, bumps or permutations of ``cells`` committed cells a row."""
     spare = max(policy.idle_cells // cells, policy.idle_rows)
     if number == TableNumber.KECCAK_F:
         return Packing(1, ROUNDS, spare)
@@ -199,50 +238,69 @@ def packing(number: int, cells: int, policy: LayoutPolicy) -> Packing:
 
 
 def check_numbers(shards: Sequence[Sequence[int]], data: bool) -> None:
-    """Raises ValueError unless an execution may have these tables beside the boundary, which is in the first shard.
+    """Raise ValueError unless an execution may have these tables beside the boundary, which is in the first shard.
 
-    ``data``: whether the program brings any.
+    The rule: tables of the initial and final state are in the first shard only, and each shard satisfies
+    `_check_shard`.
+
+    Args:
+        shards: Numbers of each shard's tables, without the boundary.
+        data: Whether the program brings any.
+
+    Raises:
+        ValueError: If no execution has these tables.
     """
     last = len(shards) - 1
     for index, numbers in enumerate(shards):
         with _naming(index, len(shards)):
-            once = next((number for number in numbers if index and number in OF_FIRST_SHARD), None)
-            if once is not None:
-                raise ValueError(f"the table {name_of(once)} stands in shard 0 and in no other")
-            kind = Kind.OTHER if index else Kind.SHORT if TableNumber.FEW_NUMBERS in numbers else Kind.FIRST
+            misplaced = next((number for number in numbers if index and number in OF_FIRST_SHARD), None)
+            if misplaced is not None:
+                raise ValueError(f"table {name_of(misplaced)} is allowed in shard 0 only")
+            kind = Kind.OTHER if index else Kind.SHORT if TableNumber.SPARSE_RANGE in numbers else Kind.FIRST
             _check_shard(numbers, preprocessed(kind, data), exits=index == last)
 
 
 def _check_shard(numbers: Sequence[int], required: Collection[int], exits: bool) -> None:
-    """The same for what concerns one shard alone; ``exits``: whether the run does in it."""
+    """Raise ValueError unless a shard may have these tables.
+
+    The rule, in the order of the checks: numbers are known and rising; only tables of chips and of ``SEVERAL`` repeat;
+    all ``required`` tables are present, and the exit's if the run ends in this shard; numbers and the input's memory
+    have one table each; Keccak-f calls and their two tables are present together; a chip proves at least one cycle, and
+    the tables of a chip have the same number of lanes.
+
+    Args:
+        numbers: Numbers of the shard's tables, without the boundary.
+        required: Tables with preprocessed columns that every shard of this kind has.
+        exits: Whether the run ends in this shard.
+    """
     present = set(numbers)
     unknown = next((number for number in numbers if number not in CHIP_TABLES and number not in _TABLE_NUMBERS), None)
     if unknown is not None:
-        raise ValueError(f"no table beside the boundary has the number {unknown}")
+        raise ValueError(f"unknown table number {unknown}")
     if list(numbers) != sorted(numbers):
-        raise ValueError("the tables are not in the order of their numbers")
-    again = next((a for a, b in pairwise(numbers) if a == b and a in _TABLE_NUMBERS - SEVERAL), None)
-    if again is not None:
-        raise ValueError(f"the table {name_of(again)} is there twice")
+        raise ValueError("tables are not sorted by number")
+    repeated = next((a for a, b in pairwise(numbers) if a == b and a in _TABLE_NUMBERS - SEVERAL), None)
+    if repeated is not None:
+        raise ValueError(f"table {name_of(repeated)} appears twice")
     missing = min(set(required) - present, default=None)
     if missing is not None:
-        raise ValueError(f"the table {name_of(missing)}, which every statement has, is missing")
-    if {TableNumber.NUMBERS, TableNumber.FEW_NUMBERS} <= present:
-        raise ValueError("numbers are there twice")
+        raise ValueError(f"the required table {name_of(missing)} is missing")
+    if {TableNumber.NUMBERS, TableNumber.SPARSE_RANGE} <= present:
+        raise ValueError("numbers and sparse_range exclude each other")
     if exits and SHARED_TABLE[EXIT] not in present:
-        raise ValueError("the exit, which every run ends with, is missing")
-    if (TableNumber.INPUT in present and TableNumber.STATED_INPUT in present) or (
-        TableNumber.ZERO_BETWEEN in present and TableNumber.STATED_INPUT not in present
-    ):
-        raise ValueError("the input's memory is there twice, or in part")
+        raise ValueError(f"table {name_of(SHARED_TABLE[EXIT])}, which proves the exit, is missing")
+    if TableNumber.STATED_INPUT in present and TableNumber.INPUT in present:
+        raise ValueError("input and stated_input exclude each other")
+    if TableNumber.ZERO_BETWEEN in present and TableNumber.STATED_INPUT not in present:
+        raise ValueError("zero_between requires stated_input")
     if {TableNumber.KECCAK_F in present, TableNumber.EVEN in present} != {not _CALLS.isdisjoint(present)}:
-        raise ValueError("calls of the permutation, its tables and its even numbers are not all there, or all absent")
+        raise ValueError("keccak_call, keccak_f and even must be present together")
     chips = [CHIP_TABLES[number].chip for number in sorted(present - _TABLE_NUMBERS)]
     if not chips and SHARED.keys().isdisjoint(present):
-        raise ValueError("no cycle is proved")
-    twice = next((a for a, b in pairwise(chips) if a == b), None)
-    if twice is not None:
-        raise ValueError(f"the chip {twice} has tables of different lanes")
+        raise ValueError("no table proves a cycle")
+    mixed = next((a for a, b in pairwise(chips) if a == b), None)
+    if mixed is not None:
+        raise ValueError(f"chip {mixed} has tables of different numbers of lanes")
 
 
 def check_heights(
@@ -252,14 +310,23 @@ def check_heights(
     cells: Callable[[int], int],
     rows: Callable[[int], range],
 ) -> None:
-    """Raises ValueError unless some execution of so many cycles, cut into cycle ranges, has tables of these heights.
+    """Raise ValueError unless an execution of ``cycles`` cycles, split into shards, has tables of these heights.
 
-    At one of the layout policies, the same for all shards; where at none, it says what is wrong at the usual one.
-    ``shards``: their numbers, which are checked; ``cells``: committed cells of a row of a table; ``rows``: how many a
-    table that is there once may need.
+    The rule: under one of the layout policies, the same for all shards, every table has a possible number of uses
+    (`_cycles_proved`), and the chips of all shards together can prove ``cycles`` cycles.
+
+    Args:
+        shards: Numbers of each shard's tables, which satisfy `check_numbers`.
+        heights: Rows of each of these tables.
+        cycles: Length of the whole run.
+        cells: Maps a table's number to its committed cells a row.
+        rows: Maps the number of a table that cannot repeat to the numbers of rows that executions need.
+
+    Raises:
+        ValueError: If no execution has these heights; names the violation of the default policy.
     """
-    if TableNumber.FEW_NUMBERS in shards[0] and not may_have_few(cycles, len(shards)):
-        raise ValueError(f"few numbers, in a run of more than {SHORT:,} cycles or in shards")
+    if TableNumber.SPARSE_RANGE in shards[0] and not may_have_sparse_range(cycles, len(shards)):
+        raise ValueError(f"table sparse_range is allowed only in one shard of at most {SPARSE_CYCLES:,} cycles")
 
     def check_at(policy: LayoutPolicy) -> None:
         least = most = 0
@@ -268,15 +335,17 @@ def check_heights(
                 proved = _cycles_proved(numbers, own, cycles, cells, rows, policy)
             least, most = least + proved[0], most + proved[-1]
         if not least <= cycles <= most:
-            raise ValueError(f"tables of chips for another number of cycles than {cycles:,}")
+            raise ValueError(
+                f"instruction tables account for {least:,} to {most:,} cycles, but the proof claims {cycles:,}"
+            )
 
-    wrong: list[ValueError] = []
+    errors: list[ValueError] = []
     for policy in (DEFAULT, COMPACT):
         try:
             return check_at(policy)
         except ValueError as error:
-            wrong.append(error)
-    raise wrong[0]
+            errors.append(error)
+    raise errors[0]
 
 
 def _cycles_proved(
@@ -287,44 +356,65 @@ def _cycles_proved(
     rows: Callable[[int], range],
     policy: LayoutPolicy,
 ) -> range:
-    """How many cycles the chips of a shard may prove, of so many in all; raises ValueError where none lead to it."""
-    uses: dict[int, range] = {}
-    for number, group in groupby(zip(numbers, heights, strict=True), key=itemgetter(0)):
-        own = [height for _, height in group]
+    """Return how many of ``cycles`` cycles the chips of a shard may prove under a policy.
+
+    The rule: all heights are from MIN_ROWS to MAX_ROWS. A table that cannot repeat has the height for one of its
+    possible numbers of rows. The tables of any other number have a range of possible numbers of uses, which must not
+    be empty: `Packing.counts`, at most SPARSE_NUMBERS for sparse range tables, for a chip the counts with which it has
+    these tables (`_instructions`), and as many permutations as calls. The result is the sum of the chips' ranges.
+
+    Raises:
+        ValueError: If no run has these tables.
+    """
+    tables = {
+        number: [height for _, height in group]
+        for number, group in groupby(zip(numbers, heights, strict=True), key=itemgetter(0))
+    }
+    for number, own in tables.items():
         if not all(MIN_ROWS <= height <= MAX_ROWS for height in own):
-            raise ValueError(f"a table {name_of(number)} has not {MIN_ROWS} to 2^{MAX_LOG_ROWS} rows: {own}")
-        if number == TableNumber.FEW_NUMBERS:
+            raise ValueError(f"table {name_of(number)} has {own} rows, not {MIN_ROWS} to 2^{MAX_LOG_ROWS}")
+    uses: dict[int, range] = {}
+    for number, own in tables.items():
+        if number == TableNumber.SPARSE_RANGE:
             words = sum(cells(other) for other in numbers if other != number)
-            uses[number] = _common(few_packing(words).counts(own), range(1, MOST_FEW + 1))
-        elif number in CHIP_TABLES or number in SEVERAL:
+            uses[number] = _common(sparse_range_packing(words).counts(own), range(1, SPARSE_NUMBERS + 1))
+        elif number in CHIP_TABLES or number in SHARED:
+            counts = packing(number, cells(number), policy).counts(own)
+            uses[number] = _common(counts, _instructions(number, cycles, policy))
+        elif number in SEVERAL:
             uses[number] = packing(number, cells(number), policy).counts(own)
-        elif not rows_for(rows(number)[0]) <= own[0] <= rows_for(rows(number)[-1]):
-            raise ValueError(f"the table {name_of(number)} has {own[0]:,} rows; no execution needs as many, or as few")
-    proving = (CHIP_TABLES.keys() | SHARED.keys()) & uses.keys()
-    for number in proving:
-        uses[number] = _common(uses[number], _fitting(number, cycles, policy))
+        else:
+            least, most = rows_for(rows(number)[0]), rows_for(rows(number)[-1])
+            if not least <= own[0] <= most:
+                raise ValueError(
+                    f"table {name_of(number)} has {own[0]:,} rows, but executions need {least:,} to {most:,}"
+                )
     for number in _CALLS & uses.keys():
         uses[number] = uses[TableNumber.KECCAK_F] = _common(uses[number], uses[TableNumber.KECCAK_F])
     for number, counts in uses.items():
         if not counts:
-            raise ValueError(f"tables {name_of(number)} of these heights: no number of uses leads to them")
-    proved = [uses[number] for number in proving]
+            raise ValueError(f"no number of uses gives tables {name_of(number)} of {tables[number]} rows")
+    proved = [counts for number, counts in uses.items() if number in CHIP_TABLES or number in SHARED]
     return range(sum(counts[0] for counts in proved), sum(counts[-1] for counts in proved) + 1)
 
 
-def _fitting(number: int, cycles: int, policy: LayoutPolicy) -> range:
-    """How many instructions, of so many cycles, a table of chips has."""
+def _instructions(number: int, cycles: int, policy: LayoutPolicy) -> range:
+    """Return for how many instructions, of ``cycles`` cycles, `table_for` chooses this table of a chip or of several.
+
+    A shared table has at least one instruction, and of each chip fewer than give the chip its own table.
+    """
     if number in SHARED:
         most = sum(least_for(chip, cycles, policy) - 1 for chip in SHARED[TableNumber(number)])
         return range(1, min(cycles, most) + 1)
     table = CHIP_TABLES[number]
-    fewest, *others = (0, *policy.fewest[1:])[LANES.index(table.lanes) :]
-    return range(max(fewest, least_for(table.chip, cycles, policy)), min([cycles + 1, *others]))
+    least = max(policy.lanes_from[table.lanes], least_for(table.chip, cycles, policy))
+    more_lanes = [least for lanes, least in policy.lanes_from.items() if lanes > table.lanes]
+    return range(least, min([cycles + 1, *more_lanes]))
 
 
 @contextmanager
 def _naming(index: int, shards: int) -> Iterator[None]:
-    """Errors about a shard say which."""
+    """Prefix errors with the number of the shard, if there are several."""
     try:
         yield
     except ValueError as error:
@@ -332,4 +422,5 @@ def _naming(index: int, shards: int) -> Iterator[None]:
 
 
 def _common(a: range, b: range) -> range:
+    """Return the numbers in both ranges."""
     return range(max(a.start, b.start), min(a.stop, b.stop))

@@ -1,14 +1,14 @@
-"""Statements about a program: which tables they have, and what is public.
+"""Statements about a program: their tables and their public values.
 
-What a proof says is in claim.py; the statement about one run, with its traces, is made in run_statement.py. It may be
-in shards, each about a cycle range of the run's cycles (cycle ranges.py): the first one has the boundary, registers and
-memory.
+claim.py reads the claim of a proof; traces/run_statement.py makes the statement about one run, with its traces. A
+statement may be in shards, each about one cycle range (traces/cycle_ranges.py): the first has the boundary, registers
+and memory.
 
-A statement has only the tables that an execution needs. Which ones is public: the first table's public values name the
-others, the verifier builds those tables and no others, and the challenger starts from their description. Leaving a
-table out can only leave messages unanswered: what a program is, which words exist and what they hold at first are
-messages that nothing but the right table gives. A table twice would give a word two histories, so every table that is
-not a chip's may be there once: ``shape`` says what may be there, ``times`` how much of it.
+A statement has only the tables that an execution needs. The first table's public values name the others, the verifier
+builds exactly those tables, and the challenger starts from their description. To leave a table out only leaves messages
+unanswered: only the right table sends the program, the words that exist and their initial values. A table that appears
+twice would give a word two histories, so only tables of chips and a few others (``shape.SEVERAL``) may repeat.
+``shape`` checks the tables and their heights, ``times`` the sum of all steps in time.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -41,7 +41,7 @@ from graphprover.vm.statement.times import check_times
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.chips import chip_table
 from graphprover.vm.tables.entries import program_entries
-from graphprover.vm.tables.fixed import FewNumbers, Numbers, Powers
+from graphprover.vm.tables.fixed import Numbers, Powers, SparseRange
 from graphprover.vm.tables.keccak_f import EVENS, Even, KeccakF
 from graphprover.vm.tables.limbs import HALF
 from graphprover.vm.tables.mixed import Mixed
@@ -56,14 +56,14 @@ from graphprover.vm.tables.state import (
     ZeroMemory,
 )
 
-LOG_BLOWUPS = tuple(RATES.values())  # of proofs about programs
+LOG_BLOWUPS = tuple(RATES.values())  # log2 of the blowups at which programs are proved
 
 
 _AIRS: dict[int, Callable[[], Air]] = {
     TableNumber.REGISTERS: RegisterFile,
     TableNumber.BUMP: Bump,
     TableNumber.NUMBERS: Numbers,
-    TableNumber.FEW_NUMBERS: FewNumbers,
+    TableNumber.SPARSE_RANGE: SparseRange,
     TableNumber.POWERS: Powers,
     TableNumber.KECCAK_F: KeccakF,
     TableNumber.EVEN: Even,
@@ -73,7 +73,7 @@ _OPS = tuple(Op)
 
 @cache
 def _same_for_all(number: int) -> Air:
-    """A table that is the same for every program, described once in a process."""
+    """Describe a table that is the same for every program, once in a process."""
     if number in CHIP_TABLES:
         table = CHIP_TABLES[number]
         return chip_table(table.chip, table.lanes)
@@ -85,33 +85,40 @@ def _same_for_all(number: int) -> Air:
 
 @lru_cache(maxsize=32)
 def _table(make: Callable[..., Air], *numbers: int) -> Air:
-    """A table that depends on some numbers alone, described once for all statements that have it."""
+    """Describe a table that depends on some numbers only, once for all statements that have it."""
     return make(*numbers)
 
 
 class ProgramStatements:
-    """The tables of any statement about one program, from what a verifier must know of it."""
+    """The tables of any statement about one program, from the facts about it that a verifier must know."""
 
     entry: int  # address of the first instruction
-    zero_base: int  # where zero memory begins
+    zero_base: int  # address at which zero memory begins
     program_hash: bytes  # see ``elf.program_hash``
 
     def program(self) -> ProgramTable:
-        """The program table."""
+        """Return the program table."""
         raise NotImplementedError
 
     def data(self) -> ImageMemory | None:
-        """The memory that the program brings, if any."""
+        """Return the table of the memory that the program brings, if any."""
         raise NotImplementedError
 
     def preprocessed(self, kind: Kind) -> tuple[TableNumber, ...]:
-        """The tables with preprocessed columns, in order. All of a kind have them, so one commitment serves all."""
+        """Return the tables with preprocessed columns, in order: the same, with one commitment, for all of a kind."""
         return preprocessed(kind, self.data() is not None)
 
     def air(self, number: int, tables: int, output_words: int, input_words: int = 0) -> Air:
-        """The table with this number, 0 for the boundary, in a statement, or a first shard, of so many tables.
+        """Return the table with this number in a statement or a first shard of ``tables`` tables.
 
-        ``input_words``: of a stated input, 0 where none is. Raises ValueError for data that the program does not bring.
+        Args:
+            number: The table's number; 0 is the boundary.
+            tables: Tables of the statement, the boundary included.
+            output_words: Words of the public output.
+            input_words: Words of the stated input; 0 without one.
+
+        Raises:
+            ValueError: For the program's data, if it brings none.
         """
         if number == 0:
             return _table(Boundary, self.entry, tables - 1)
@@ -130,7 +137,7 @@ class ProgramStatements:
             case TableNumber.OUTPUT:
                 return _table(OutputMemory, output_words)
             case TableNumber.ZERO_ABOVE:
-                # Where nothing is put out, the word for the length does not exist.
+                # A run without output lacks the word for its length too.
                 return _table(ZeroMemory, OUTPUT_BASE + 8 * max(output_words, 1), MEMORY_END)
             case TableNumber.STATED_INPUT:
                 return _table(StatedInput, input_words)
@@ -139,7 +146,7 @@ class ProgramStatements:
         return _same_for_all(number)
 
     def rows(self, number: int, output_words: int, input_words: int) -> range:
-        """How many rows executions need of a table that is there once."""
+        """Return the numbers of rows that executions need of a table that cannot repeat."""
         data = self.data()
         regions = {
             TableNumber.ZERO: (self.zero_base, INPUT_BASE),
@@ -169,10 +176,13 @@ class ProgramStatements:
         output_words: int,
         input_words: int,
     ) -> list[list[Air]]:
-        """The tables with these numbers, of so many rows, shard by shard; in the first one the boundary before them.
+        """Return the tables with these numbers and heights, shard by shard; the first shard starts with the boundary.
 
-        Prover and verifier call it: raises ValueError for a shape that honest proving never makes, and where times
-        could wrap around, in all shards together.
+        Prover and verifier call it.
+
+        Raises:
+            ValueError: For a shape that honest proving never makes (`shape`), or if times of all shards together could
+                wrap around p (`times`).
         """
         check_numbers(numbers, self.data() is not None)
         first, *others = numbers
@@ -192,23 +202,26 @@ class ProgramStatements:
         return airs
 
     def _opened(self, number: int, output_words: int, input_words: int) -> int:
-        """The columns of a table that openings show, beside one chunk of its quotient."""
+        """Return how many columns of a table openings show, with one chunk of its quotient."""
         air = self.air(number, 0, output_words, input_words)
         committed = air.committed if isinstance(air, PublicWords) else cells_per_row(air.describe())
         return committed - EXTENSION_DEGREE
 
     def table(self, air: Air, rows: int) -> Table:
-        """A table of so many rows as a verifier sees it."""
+        """Return a table of this height as a verifier has it."""
         return Table(air)
 
     def statement(self, tables: Sequence[Table], label: str) -> Statement:
-        """The statement, or the shard of one, with these tables."""
+        """Return the statement, or a shard of one, with these tables."""
         return Statement(tables, label)
 
     def in_shards(
         self, tables: Sequence[Sequence[Table]], numbers: Sequence[Sequence[int]], label: str
     ) -> ShardedStatement:
-        """Shards with these tables; ``numbers``: those beside the boundary, which is the first of all."""
+        """Return the statement in shards with these tables.
+
+        ``numbers``: the tables of each shard without the boundary, which is the first table of the first shard.
+        """
         (first, *others) = numbers
         return in_shards(tables, [(0, *first), *others], MIN_ROWS, label, self.statement)
 
@@ -219,17 +232,18 @@ class ProgramStatements:
     def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement: ...
 
     def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement:
-        """The statement that a proof about this program claims to prove; raises VerificationError for none.
+        """Return the statement that a proof about this program claims to prove; raise VerificationError if there is
+        none.
 
-        ``coming``: its payloads are not there yet, so nothing is said of their lengths.
+        ``coming``: the payloads have not arrived yet, so their lengths are not checked.
         """
         rate = 1 << proof.parameters.log_blowup
         if proof.parameters.log_blowup not in LOG_BLOWUPS:
-            raise VerificationError(f"a proof at rate 1/{rate}; executions are proved at rates 1/2, 1/4 and 1/8")
+            raise VerificationError(f"the proof has rate 1/{rate}; executions are proved at rates 1/2, 1/4 and 1/8")
         cap_height = proof.parameters.cap_height
-        if cap_height != CAP_HEIGHT:  # a key commits to this one
+        if cap_height != CAP_HEIGHT:  # keys commit to this height
             raise VerificationError(
-                f"a proof of cap height {cap_height}; executions are proved at cap height {CAP_HEIGHT}"
+                f"the proof has cap height {cap_height}; executions are proved at cap height {CAP_HEIGHT}"
             )
         header = header_of(proof)
         first, *_ = header.numbers
@@ -240,7 +254,7 @@ class ProgramStatements:
                 len(header.first[1 + first.index(number)]) // 2 if number in first else 0
                 for number in (TableNumber.OUTPUT, TableNumber.STATED_INPUT)
             ]
-            # Public words take time to describe: what is not opened is not described.
+            # Public words take time to describe, so tables whose openings are missing are refused first.
             for shard, numbers in zip(
                 (proof,) if isinstance(proof, Proof) else proof.proofs, header.numbers, strict=True
             ):
@@ -260,14 +274,14 @@ class ProgramStatements:
 
 
 def kind_of(tables: Iterable[Table]) -> Kind:
-    """Of a statement, or a shard of one, with these tables."""
+    """Return the kind of a statement, or of a shard of one, with these tables."""
     airs = {type(table.air) for table in tables}
-    return Kind.SHORT if FewNumbers in airs else Kind.FIRST if RegisterFile in airs else Kind.OTHER
+    return Kind.SHORT if SparseRange in airs else Kind.FIRST if RegisterFile in airs else Kind.OTHER
 
 
 @dataclass(frozen=True, eq=False)
 class Machine(ProgramStatements):
-    """A program, and the tables of any statement about it."""
+    """A program with its code, and the tables of any statement about it."""
 
     image: Image
 
@@ -291,13 +305,13 @@ class Machine(ProgramStatements):
         return ProgramTable(self.entries, rows_for(self.entries.shape[1]))
 
     def statement(self, tables: Sequence[Table], label: str) -> Statement:
-        """A statement that shares its commitments with all others about the program: they have the same columns."""
+        """Return a statement that shares its commitments with all others of its kind: they have the same columns."""
         statement = Statement(tables, label)
         object.__setattr__(statement, "_caps", self._caps[kind_of(tables)])
         return statement
 
     def commit(self, log_blowup: int) -> None:
-        """Make the commitment that all statements with all numbers share, ahead of the first proof to verify."""
+        """Compute the commitment that all statements with all numbers share, ahead of the first proof to verify."""
         tables = [Table(self.air(number, 0, 0)) for number in self.preprocessed(Kind.FIRST)]
         self.statement(tables, "").preprocessed_cap(log_blowup, CAP_HEIGHT)
 
@@ -315,25 +329,25 @@ class Machine(ProgramStatements):
 
     @property
     def instructions(self) -> Instructions:
-        """The decoded words of the code."""
+        """Return the decoded words of the code."""
         return self.image.instructions
 
     @cached_property
     def chip_of_entry(self) -> np.ndarray:
-        """The number of each row's chip, int64 (rows,)."""
+        """Return the chip's number of each row of the program table, int64 (rows,)."""
         return self.entries[FIELDS.index("chip")].astype(np.int64)
 
     @cached_property
     def instruction_of_entry(self) -> np.ndarray:
-        """The number in the code of each row's instruction, int64 (rows,), which rises."""
+        """Return the index in the code of each row's instruction, int64 (rows,), rising."""
         return (self.entries[FIELDS.index("pc")].astype(np.int64) - self.image.code_base) // 4
 
     @cached_property
     def first_entry(self) -> np.ndarray:
-        """Where the rows of each instruction begin, and the last one's end: int64 (instructions + 1,)."""
+        """Return the first row of each instruction, and the number of rows: int64 (instructions + 1,)."""
         return np.searchsorted(self.instruction_of_entry, np.arange(len(self.instructions.op) + 1))
 
     @cached_property
     def entries(self) -> np.ndarray:
-        """The rows of the program table, uint64 (fields, rows), by instruction and then by outcome."""
+        """Return the rows of the program table, uint64 (fields, rows), by instruction and then by outcome."""
         return program_entries(self.instructions, self.image.code_base)

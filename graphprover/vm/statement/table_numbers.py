@@ -1,6 +1,6 @@
-"""The numbers by which a statement names its tables: those of one kind each, and those of chips.
+"""The numbers by which a statement names its tables: of single tables and of chips.
 
-They are frozen, as the chips' own are (version.py). The boundary, which is the first table, has the number 0.
+They are frozen, as the chips' own numbers are (version.py). The boundary, which is the first table, has the number 0.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ BOUNDARY = 0
 
 
 class TableNumber(IntEnum):
-    """The tables beside the boundary and those of chips."""
+    """The numbers of the tables that are neither the boundary nor a chip's."""
 
     PROGRAM = 1
     REGISTERS = 2
@@ -25,18 +25,18 @@ class TableNumber(IntEnum):
     ZERO_ABOVE = 7  # from the end of the output on
     BUMP = 8
     NUMBERS = 9
-    FEW_NUMBERS = 10  # in place of NUMBERS
+    SPARSE_RANGE = 10  # short runs have it in place of NUMBERS
     POWERS = 11
     KECCAK_F = 12
     EVEN = 13
     STATED_INPUT = 14  # in place of INPUT
     ZERO_BETWEEN = 15  # from the end of a stated input to the output
-    COMMON = 1 << 12  # what most programs do now and then
-    RARE = COMMON + 1  # what few do
+    COMMON = 1 << 12  # shared by chips that most programs use
+    RARE = COMMON + 1  # shared by the other chips
 
 
 LANES = (1, 2, 4)  # instructions in a row of a chip's table
-PER_CHIP = 16  # a chip takes so many numbers, of which it uses those of its lanes; those below are the others'
+PER_CHIP = 16  # numbers of a chip, of which it uses one for each of LANES; the first PER_CHIP are single tables'
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class ChipTable:
 
     @property
     def number(self) -> int:
-        """By which the statement names it."""
+        """The number by which statements name the table."""
         return CHIP_NUMBERS[self.chip] * PER_CHIP + self.lanes
 
 
 EXIT = "halt"  # the chip that proves one cycle, the last
-IN_PLACE, NARROW = "_in_place", "_narrow"  # end the names of chips in whose stead others can prove all they do
+IN_PLACE, NARROW = "_in_place", "_narrow"  # suffixes of chips whose instructions other chips can prove too
 
 _COMMON = (
     "goto", "touch", "constant", "move", "jal", "jalr", "return", "addi", "add", "sub", "addiw", "addw", "subw",
@@ -62,7 +62,7 @@ _COMMON = (
     "xori_negative", "slli_0", "slli_1", "slli_2", "slli_3", "srli_0", "srli_1", "srli_2", "srli_3", "slliw_0",
     "slliw_1",
 )  # fmt: skip
-# The chips of tables that several share: they are in these tables where they prove few instructions.
+# The chips of shared tables, which prove instructions of chips too rare for tables of their own.
 SHARED: Mapping[TableNumber, tuple[str, ...]] = MappingProxyType({
     TableNumber.COMMON: _COMMON,
     TableNumber.RARE: tuple(
@@ -72,11 +72,11 @@ SHARED: Mapping[TableNumber, tuple[str, ...]] = MappingProxyType({
 SHARED_TABLE = MappingProxyType({chip: number for number, chips in SHARED.items() for chip in chips})
 
 _TABLES = [ChipTable(chip, lanes) for chip in CHIP_NUMBERS for lanes in LANES if chip != EXIT]
-CHIP_TABLES = {table.number: table for table in _TABLES}  # all there are, by number
+CHIP_TABLES = {table.number: table for table in _TABLES}  # all tables of chips, by number
 
 
 def name_of(number: int) -> str:
-    """The name of a table, for people."""
+    """Return the name of a table, for people."""
     if number == BOUNDARY:
         return "boundary"
     return CHIP_TABLES[number].chip if number in CHIP_TABLES else TableNumber(number).name.lower()

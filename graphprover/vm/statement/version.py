@@ -1,8 +1,7 @@
-"""Which machine a key is for: a version, the frozen numbers of its chips, and a digest of all its tables.
+"""The machine's version, the frozen numbers of its chips, and a digest of all its tables.
 
-Program tables name chips by these numbers, and statements name tables by them: a change of any of them, or of what
-any table states, is another machine. It takes a new MACHINE_VERSION, and the digest that ``key.machine_digest``
-computes; a test compares the two.
+Program tables and statements name chips by these numbers. A change of a number, or of a constraint of any table, makes
+another machine. It takes a new MACHINE_VERSION and the digest of ``key.machine_digest``; a test compares the two.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Sums and differences of 64 and 32 bits.
 
-A sum of two limbs is a limb plus 2^32 times a carry. The carries are expressions; that they are small and that both
-limbs of the result have 32 bits makes them unique.
+A sum of two limbs is a limb plus 2^32 times a carry. The carries are expressions. They are unique because they are
+small and both limbs of the result have 32 bits.
 """
 
 from typing import Any
@@ -12,21 +12,21 @@ from graphprover.vm.tables.step import A, B, D, Executed, Lane, Step, Word
 
 
 def value(c: Lane, parts: Any) -> Word:
-    """The value with these four parts, each shown to be a half."""
+    """Return the value with these four parts, each range-checked to 16 bits."""
     for part in parts:
         c.half(part)
     return parts[0] + HALF * parts[1], parts[2] + HALF * parts[3]
 
 
 def _add(c: Lane, left: Word, right: Word, total: Word) -> None:
-    """total = left + right mod 2^64; all are values."""
+    """Constrain total = left + right mod 2^64; all are values."""
     carry = (left[0] + right[0] - total[0]) * PER_LIMB
     c.boolean(carry, "the carry out of lo is a bit")
     c.boolean((left[1] + right[1] + carry - total[1]) * PER_LIMB, "the carry out of hi is a bit")
 
 
 def _add_signed(c: Lane, left: Word, right: Any, total: Word) -> None:
-    """total = left + right mod 2^64, where ``right`` is a number between -2^32 and 2^32."""
+    """Constrain total = left + right mod 2^64 for a number ``right`` between -2^32 and 2^32."""
     carry = (left[0] + right - total[0]) * PER_LIMB
     c.zero(carry * (carry - 1) * (carry + 1), "the carry out of lo is -1, 0 or 1")
     carry = (left[1] + carry - total[1]) * PER_LIMB
@@ -49,7 +49,7 @@ class Addi(Step):
 
 
 class AddiNarrow(Step):
-    """addi that leaves hi as it is."""
+    """addi for operands whose sum leaves hi unchanged."""
 
     cells = (*A, *D, "imm", "d0")
 
@@ -81,7 +81,7 @@ class Add(Step):
 
 
 class AddNarrow(Step):
-    """add of an rs2 below 2^32 that leaves hi as it is."""
+    """add of an rs2 below 2^32 whose sum leaves hi unchanged."""
 
     cells = (*A, *B[:-1], *D, "d0")
 
@@ -113,14 +113,14 @@ class Sub(Step):
 
 
 def extended(c: Lane) -> Word:
-    """A result of 32 bits with sign: cells ``d0``, ``d1`` and ``negative``, its highest bit."""
+    """Return a 32-bit result extended by its sign: cells ``d0``, ``d1`` and ``negative``, its highest bit."""
     c.half(c.d0)
     c.look(Tag.SIGN, c.d1, c.negative)
     return c.d0 + HALF * c.d1, LIMB_MASK * c.negative
 
 
 def extended_witness(r: Executed) -> dict[str, Any]:
-    """The cells of ``extended``."""
+    """Return the cells of ``extended``."""
     return {"d0": low_half(r.c), "d1": low_half(r.c >> 16), "negative": r.c >> 63}
 
 

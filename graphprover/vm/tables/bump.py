@@ -1,16 +1,16 @@
-"""Brings values nearer: what was accessed more than FAR before its next access is accessed in between."""
+"""Bumps: accesses in between two accesses of an address that are more than FAR apart."""
 
 from graphprover.air import Air, TableBuilder
 from graphprover.vm.tables.buses import VM, Tag, message
 from graphprover.vm.tables.limbs import HALF, LIMB
 from graphprover.vm.tables.step import paired
 
-BUMP_LANES = 1  # bumps are few: a table of more lanes would be a wider row of every proof
-REACH = LIMB  # the longest step of a lane; what all lanes of a statement add up to is bounded (``times``)
+BUMP_LANES = 1  # bumps are few: more lanes would widen a row of every proof
+REACH = LIMB  # longest step of a lane; ``times`` bounds the sum over all lanes of a statement
 
 
 class Bump(Air):
-    """A value, when it was accessed last, and the step to when it is accessed now, of 32 bits and at least 1."""
+    """A value, the time of its last access, and the step to the bump's time, of 32 bits and at least 1."""
 
     columns = tuple(f"{name}[{BUMP_LANES}]" for name in ("on", "at", "t", "lo", "hi", "step_low", "step_high"))
 

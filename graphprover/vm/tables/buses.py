@@ -1,11 +1,11 @@
 """The one bus of the machine, and the messages on it.
 
-All messages share a bus so that any two of a row can share a fraction column; the first element that is not 0 is the
-tag, which says what the message is. Messages are padded in front to one width.
+All messages share a bus so that any two of a row can share a fraction column. The first element that is not 0 is the
+tag, which tells the kind of message. Messages are padded in front to one width.
 
-A value of 64 bits is two elements (lo, hi) of 32 bits. Whoever writes a value proves that both are; whoever reads it
-takes that for granted. Registers and memory are one address space: a word of memory is at its address, a multiple of 8
-below 2^32, and register i at REGISTER_BASE + i, which no address that a program can compute reaches.
+A value of 64 bits is two elements (lo, hi) of 32 bits. The table that writes a value proves this range, and tables that
+read it rely on it. Registers and memory are one address space: a word of memory is at its address, a multiple of 8
+below 2^32, and register i at REGISTER_BASE + i, an address that no program can compute.
 """
 
 from collections.abc import Iterable
@@ -21,10 +21,10 @@ REGISTER_BASE = 1 << 40
 
 
 class Tag(IntEnum):
-    """What a message is; behind each its elements."""
+    """The kinds of messages; each comment lists the elements after the tag."""
 
-    STATE = 1  # clock, pc: the cycle that is to be executed next
-    ACCESS = 2  # address, time, lo, hi: a value, and when it was accessed last
+    STATE = 1  # clock, pc: the cycle to execute next
+    ACCESS = 2  # address, time, lo, hi: a value and the time of its last access
     PROGRAM = 3  # chip, pc, next pc, address of rd, of rs1, of rs2, two immediates
     HALT = 4  # clock, lo, hi: the last cycle and the exit code
     HALF = 5  # x: 16 bits
@@ -39,10 +39,10 @@ LOOKUPS = (Tag.HALF, Tag.SIGN, Tag.BYTES, Tag.AND, Tag.LEFT, Tag.RIGHT)
 
 
 def message(tag: Tag, *fields: Any) -> list[Any]:
-    """The elements of a message."""
+    """Return the elements of a message."""
     return [*[0] * (WIDTH - 1 - len(fields)), int(tag), *fields]
 
 
 def tag_of(fields: Iterable[int | None]) -> Tag:
-    """The tag among a message's elements, given as their constant values or None."""
+    """Return the tag among a message's elements, given as their constant values or None."""
     return Tag(next(value for value in fields if value))

@@ -1,4 +1,4 @@
-"""Which chips of instructions there are, and which of them can prove an instruction of a program."""
+"""The chips of instructions, and the chips that can prove an instruction of a program."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ SIGNED_LOADS = (Op.LB, Op.LH, Op.LW)
 
 
 def _chips() -> dict[str, Callable[[int], Step]]:
-    """Every chip by name, as a function of its number of lanes."""
+    """Return every chip by name, as a function of its number of lanes."""
     made: dict[str, Callable[..., Step]] = {
         "goto": moves.Goto,
         "touch": moves.Touch,
@@ -113,7 +113,7 @@ CHIPS: Mapping[str, Callable[[int], Step]] = MappingProxyType(_chips())
 
 @cache
 def chip_table(name: str, lanes: int = 1) -> Step:
-    """The table of a chip, described once in a process."""
+    """Return the table of a chip, described once in a process."""
     return CHIPS[name](lanes)
 
 
@@ -123,7 +123,7 @@ class Outcome:
 
     chip: str
     pc: int
-    following: int  # the next pc; 0 where the chip computes it or there is none
+    following: int  # the next pc; 0 if the chip computes it or there is none
     d: int  # addresses of registers, 0 for none
     a: int
     b: int
@@ -132,10 +132,10 @@ class Outcome:
 
 
 def outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
-    """All ways an instruction can go, the cheapest first; one without a condition of its own last.
+    """Return all ways an instruction can go, the cheapest first; one without a condition of its own last.
 
-    ``registers``: what it accesses as rd, rs1 and rs2 (see ``record.registers_accessed``). An ebreak has no
-    outcome, nor has a jump below address 0: the executor faults on both, and no pc of a program is negative.
+    ``registers``: the registers it accesses as rd, rs1 and rs2 (see ``record.registers_accessed``). An ebreak has no
+    outcome, and neither has a jump below address 0: the executor faults on both, and no pc of a program is negative.
     """
     found = [outcome for outcome in _outcomes(i, registers) if outcome.following >= 0]
     d, a, b = registers
@@ -145,7 +145,7 @@ def outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
 
 
 def _outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
-    """All ways an instruction can go, each read and write by itself."""
+    """Return all ways an instruction can go, with separate accesses of rs1 and rd."""
     d, a, b = (0 if register == NO_REGISTER else REGISTER_BASE + register for register in registers)
     following = i.pc + 4
 
@@ -199,7 +199,7 @@ def _outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
 def _branch(
     i: Instruction, branch: Callable[[str, str], list[Outcome]], to: Callable[..., Outcome], compared: bool
 ) -> list[Outcome]:
-    """The outcomes of a branch, on rs1 and rs2 or, where not ``compared``, on rs1 and 0."""
+    """Return the outcomes of a branch on rs1 and rs2, or on rs1 and 0 unless ``compared``."""
     if compared:
         chips = {
             Op.BEQ: ("equal", "unequal"),

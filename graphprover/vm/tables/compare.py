@@ -1,7 +1,7 @@
-"""Comparisons: branches, which go a way that the program table states for each outcome, and slt.
+"""Comparisons: branches, whose next pc the program table states for each outcome, and slt.
 
-a < b for values without sign if a - b borrows: then a - b + 2^64 is a value. With signs, 2^63 is added to both sides
-first, which only turns the highest bits over.
+For unsigned values a < b if a - b borrows: then a - b + 2^64 is a value. For signed values both sides are first
+increased by 2^63, which only flips the highest bits.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ FLIP = 1 << 31  # 2^63 in the upper limb
 
 
 class Equal(Step):
-    """A branch for which rs1 = rs2."""
+    """A branch outcome with rs1 = rs2."""
 
     cells = (*A, "b_at", "b_t", "following")
 
@@ -28,7 +28,7 @@ class Equal(Step):
 
 
 class Unequal(Step):
-    """A branch for which they are not: two differences have a combination that is 1 unless both are 0."""
+    """A branch outcome with rs1 != rs2: a combination of both differences is 1 unless both are 0."""
 
     cells = (*A, *B, "following", "u", "v")
 
@@ -47,7 +47,7 @@ class Unequal(Step):
 
 
 class Zero(Step):
-    """A branch for which rs1 = 0, where rs2 is x0."""
+    """A branch outcome with rs1 = 0, with rs2 = x0."""
 
     cells = ("a_at", "a_t", "following")
 
@@ -60,7 +60,7 @@ class Zero(Step):
 
 
 class Nonzero(Step):
-    """A branch for which rs1 is not 0, where rs2 is x0: lo + hi < p is 0 only if both are."""
+    """A branch outcome with rs1 != 0, with rs2 = x0: lo + hi < p is 0 only if both are."""
 
     cells = (*A, "following", "u")
 
@@ -77,7 +77,7 @@ class Nonzero(Step):
 
 
 class Sign(Step):
-    """A branch for which rs1 < 0, or not, where rs2 is x0."""
+    """A branch outcome with rs1 < 0 or rs1 >= 0, with rs2 = x0."""
 
     cells = (*A, "following", "a_low")
 
@@ -98,7 +98,7 @@ class Sign(Step):
 
 
 def _flipped(c: Lane, value: Word, name: str) -> Word:
-    """A value plus 2^63; cells ``NAME_low`` and ``NAME_negative``."""
+    """Return a value plus 2^63; cells ``NAME_low`` and ``NAME_negative``."""
     lo, hi = value
     negative = getattr(c, f"{name}_negative")
     c.sign(getattr(c, f"{name}_low"), hi, negative)
@@ -113,7 +113,7 @@ SIGNS = ("a_low", "a_negative", "b_low", "b_negative")
 
 
 class Order(Step):
-    """A branch for which rs1 < rs2, or not, with signs or without."""
+    """A branch outcome with rs1 < rs2 or rs1 >= rs2, signed or unsigned."""
 
     def __init__(self, signed: bool, less: bool, lanes: int = 1) -> None:
         self.signed, self.less = signed, less
@@ -134,7 +134,7 @@ class Order(Step):
         return (r.a ^ flip < r.b ^ flip) == self.less
 
     def witness(self, r: Executed) -> dict[str, Any]:
-        difference = r.a - r.b  # also of the values plus 2^63
+        difference = r.a - r.b  # also the difference of the values plus 2^63
         cells = {
             "borrow": (r.a & LIMB_MASK) < (r.b & LIMB_MASK),
             "r0": low_half(difference),

@@ -1,8 +1,8 @@
 """The rows of the program table, from all instructions at once.
 
 The ways an instruction can go (`graphprover.vm.tables.chips.outcomes`) depend on its operation, its immediate, and on
-which of its registers there are and which are the same. Programs repeat these, so each combination is asked for once,
-at one place; addresses and registers are then put in for all instructions together.
+its registers: which it has, and which are equal. Programs repeat these combinations. So `outcomes` is called once for
+each combination, at one address; addresses and registers are then filled in for all instructions together.
 """
 
 import numpy as np
@@ -13,23 +13,23 @@ from graphprover.vm.tables.buses import REGISTER_BASE
 from graphprover.vm.tables.chips import CHIP_NUMBERS, outcomes
 from graphprover.vm.tables.program import FIELDS
 
-_HERE = 1 << 40  # where each combination is asked for
-_AWAY = 1 << 30  # the immediate of jumps and branches there: what comes next is then here, 4 on, or away
+_HERE = 1 << 40  # the address for which outcomes of each combination are computed
+_AWAY = 1 << 30  # immediate of jumps and branches there: the next pc is then this address, 4 on, or away
 _OPS = tuple(Op)
 
 
 def program_entries(decoded: Instructions, base: int) -> np.ndarray:
-    """The rows in order, uint64 (fields, rows), of the program that begins at address ``base``."""
+    """Return the rows in order, uint64 (fields, rows), of the program that begins at address ``base``."""
     pc = base + 4 * np.arange(len(decoded.op), dtype=np.int64)
     used = registers_accessed(decoded)
     jumps = np.isin(decoded.op, [int(op) for op in BRANCHES | {Op.JAL}])
-    # What auipc adds to its address is asked for as a sum.
+    # The value of auipc is computed as a sum with its address.
     imm = np.where(jumps, _AWAY, decoded.imm + np.where(decoded.op == Op.AUIPC, pc - _HERE, 0))
     missing = [register == NO_REGISTER for register in (used.d, used.a, used.b)]
     kind = decoded.op.astype(np.int64)
     for bit in (*missing, used.d == used.a, used.a == used.b):
         kind = 2 * kind + bit
-    # As one number, which sorts faster than two: there are fewer than 2^12 kinds.
+    # One number for each kind sorts faster than two: there are fewer than 2^12 kinds.
     _, first, which = np.unique(imm * (1 << 12) + kind, return_index=True, return_inverse=True)
     counts, rows = np.zeros(len(first), dtype=np.int64), []
     for i, at in enumerate(first.tolist()):
@@ -41,7 +41,7 @@ def program_entries(decoded: Instructions, base: int) -> np.ndarray:
             counts[i] = len(found)
     asked = np.array(rows, dtype=np.uint64).reshape(-1, 4)
     of = np.repeat(np.arange(len(pc)), counts[which])  # the instruction of each row
-    # A combination's rows come one after the other, and so do an instruction's.
+    # The rows of a combination are neighbours, and so are the rows of an instruction.
     starts = np.cumsum(counts) - counts
     within = np.arange(len(of)) - np.repeat(np.cumsum(counts[which]) - counts[which], counts[which])
     chip, following, imm1, imm2 = asked[starts[which][of] + within].T
@@ -61,5 +61,5 @@ def program_entries(decoded: Instructions, base: int) -> np.ndarray:
         "imm": imm1,
         "imm2": imm2,
     }
-    possible = following >= 0  # there is no way to below address 0
+    possible = following >= 0  # no pc is below address 0
     return np.stack([columns[name].astype(np.uint64)[possible] for name in FIELDS])

@@ -1,4 +1,4 @@
-"""Tables that are looked up: numbers of 16 bits, powers of two. Each counts how often its rows are."""
+"""Fixed tables for lookups: numbers of 16 bits, powers of two. Each commits to how often its rows are looked up."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +12,7 @@ from graphprover.vm.tables.step import paired
 
 
 class Numbers(Air):
-    """All numbers of 16 bits with their highest bit, and their bytes: all pairs of these, with their conjunction."""
+    """All numbers of 16 bits with their highest bit, and all pairs of bytes with their conjunction."""
 
     preprocessed = ("a", "b", "bit", "both")
     immutable = True
@@ -28,13 +28,13 @@ class Numbers(Air):
         _provide(t, t.a, t.b, t.bit, t.both)
 
 
-class FewNumbers(Air):
-    """Some of these numbers, which a short run asks for, each given by its bits: any may be there, and more than once.
+class SparseRange(Air):
+    """A sparse range: the numbers that a short run looks up, each given by its bits, in any order, repeated or not.
 
-    Rows that the run does not need are the number 0, which nobody looks up in them.
+    Rows that the run does not need are the number 0, with counts of 0.
     """
 
-    name = "few_numbers"
+    name = "sparse_range"
     columns = ("a[8]", "b[8]", "both", "half", "sign", "bytes", "and")  # bits from the lowest on
 
     def define(self, t: TableBuilder) -> None:
@@ -47,12 +47,12 @@ class FewNumbers(Air):
 
 
 def _number(bits: Iterable[Any]) -> Any:
-    """The number with these bits, from the lowest on."""
+    """Return the number with these bits, from the lowest on."""
     return sum((2**i * bit for i, bit in enumerate(bits)), 0)
 
 
 def _provide(t: TableBuilder, a: Any, b: Any, bit: Any, both: Any) -> None:
-    """The row is the bytes a and b, with their conjunction, and the number 256 a + b, with its highest bit."""
+    """Answer lookups of the bytes a and b, their conjunction, and the number 256 a + b with its highest bit."""
     x = BYTE * a + b
     t.provide(VM, message(Tag.HALF, x), t.half)
     t.provide(VM, message(Tag.SIGN, x, bit), t.sign)
@@ -61,7 +61,7 @@ def _provide(t: TableBuilder, a: Any, b: Any, bit: Any, both: Any) -> None:
 
 
 class Powers(Air):
-    """What a shift by s = 0..15 multiplies with, to the left and to the right; every row is there four times."""
+    """The factors of a shift by s = 0..15, to the left and to the right; every row is there four times."""
 
     preprocessed = ("s", "left_power", "right_power")
     immutable = True

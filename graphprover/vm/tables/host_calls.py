@@ -1,4 +1,4 @@
-"""Host calls: an ecall whose number, in a7, is what its chip says."""
+"""Host calls: an ecall whose number, in a7, is its chip's."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ class Halt(Step):
 
 
 class KeccakCall(Step):
-    """Keccak-f[1600] of the 25 words at a0. The cycle is the number of the call of the permutation."""
+    """Keccak-f[1600] of the 25 words at a0. The cycle is the number of the permutation's call."""
 
     cells = (*CALL, "b_at", "b_t", "b_lo", "word_t[25]", "before[25][2]", "after[25][2]")
 

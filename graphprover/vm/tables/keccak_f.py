@@ -1,11 +1,11 @@
-"""Keccak-f[1600], a round a row, on bits; and the table that tells it which sums of bits are even.
+"""Keccak-f[1600] on bits, one round a row; and the table that shows which sums of bits are even.
 
-Column layout: of each round D, what theta flips in each column of the state, the 1600 bits after theta, and the words
-that enter and leave it, in limbs of 32 bits. The bits before theta, rho, pi and chi are expressions. That D is what
-theta says takes a sum of 13 bits to be even: four such sums are the hexadecimal digits of a number, which is looked up.
-A row has 2053 columns, and 2185 committed cells with its lookups; the layout of p3-keccak-air, which works in smaller
-fields and looks nothing up, has 2633 columns. Without the columns ``input``, whose 50 expressions in D and theta could
-take their place, there would be 47 cells less and half as many operations more.
+Columns of a round: D, the bits that theta flips in each column of the state; the 1600 bits after theta; and the words
+that enter and leave the round, in limbs of 32 bits. The bits before theta, rho, pi and chi are expressions. That D is
+theta's follows if sums of 13 bits are even: four such sums are the hexadecimal digits of a number, which is looked up.
+A row has 2053 columns, and 2185 committed cells with its lookups. The layout of p3-keccak-air, for smaller fields and
+without lookups, has 2633 columns. Without the columns ``input``, which 50 expressions in D and theta could replace,
+there would be 47 cells less and 50 % more operations.
 """
 
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ WORDS = 25  # of the state: word x + 5 y is lane A[x, y] of the standard
 ROUND_CONSTANTS = tuple(map(int, hashing.ROUND_CONSTANTS))
 ROUNDS = len(ROUND_CONSTANTS)
 ROTATIONS = (0, 1, 62, 28, 27, 36, 44, 6, 55, 20, 3, 10, 43, 25, 39, 41, 45, 15, 21, 8, 18, 2, 61, 56, 14)
-IOTA_BITS = (0, 1, 3, 7, 15, 31, 63)  # the only ones set in any round constant
-# Word x + 5 y after rho and pi comes from this word, rotated by that word's rotation.
+IOTA_BITS = (0, 1, 3, 7, 15, 31, 63)  # the only bits set in any round constant
+# Word x + 5 y after rho and pi is this word, rotated by this word's rotation.
 SOURCES = tuple((x + 3 * y) % 5 + 5 * x for y in range(5) for x in range(5))
 
 _SOURCE_ROTATIONS = np.array(ROTATIONS, dtype=np.uint64)[list(SOURCES), None]
@@ -38,7 +38,7 @@ _PIECE = 1 << 12  # rows whose sums are in memory at a time
 
 
 def rounds(states: np.ndarray) -> np.ndarray:
-    """The states before each of the rounds and after the last: uint64 (25 words, n) to (25 states, 25 words, n)."""
+    """Return the states before each round and after the last: uint64 (25 words, n) to (25 states, 25 words, n)."""
     found = [states]
     for constant in ROUND_CONSTANTS:
         found.append(after_theta(found[-1] ^ np.tile(flips(found[-1]), (5, 1)), constant))
@@ -46,7 +46,7 @@ def rounds(states: np.ndarray) -> np.ndarray:
 
 
 def after_theta(states: np.ndarray, constant: int) -> np.ndarray:
-    """Rho, pi, chi and iota: uint64 (25, n) to (25, n)."""
+    """Apply rho, pi, chi and iota: uint64 (25, n) to (25, n)."""
     b = _rotated(states[list(SOURCES)], _SOURCE_ROTATIONS).reshape(5, 5, -1)
     a = (b ^ ~np.roll(b, -1, axis=1) & np.roll(b, -2, axis=1)).reshape(states.shape)
     a[0] ^= np.uint64(constant)
@@ -54,7 +54,7 @@ def after_theta(states: np.ndarray, constant: int) -> np.ndarray:
 
 
 def flips(states: np.ndarray) -> np.ndarray:
-    """D of each state, what theta xors into all words of a column: uint64 (25, n) to (5, n)."""
+    """Return D of each state, the words that theta xors into all words of a column: uint64 (25, n) to (5, n)."""
     parity = reduce(np.bitwise_xor, states.reshape(5, 5, -1))
     return np.roll(parity, 1, axis=0) ^ _rotated(np.roll(parity, -1, axis=0), np.uint64(1))
 
@@ -64,7 +64,7 @@ def _rotated(words: np.ndarray, bits: np.ndarray | np.uint64) -> np.ndarray:
 
 
 def stacked_limbs(words: np.ndarray) -> np.ndarray:
-    """uint64 words of shape (..., rows) as limbs of shape (..., 2, rows)."""
+    """Return uint64 words of shape (..., rows) as limbs of shape (..., 2, rows)."""
     return np.stack(limbs(words), axis=-2)
 
 
@@ -77,9 +77,9 @@ class KeccakF(Air):
         "active",
         "round[24]",  # 1 in the row of that round
         "input[25][2]",  # the state before the round: limbs of 32 bits, as everywhere
-        "flip[5][64]",  # D: what theta xors into the five bits of each column of the state
+        "flip[5][64]",  # D: the bits that theta xors into the five bits of each column of the state
         "theta[25][64]",  # bits of the state after theta
-        "chi[7]",  # bits of the first word after chi where a round constant may have one
+        "chi[7]",  # bits of the first word after chi at the places of round constants
         "output[25][2]",  # the state after the round
     )
 
@@ -100,7 +100,8 @@ class KeccakF(Air):
         t.send(PERMUTATION, [1, t.call, *_flat(t.output)], t.round[-1] * t.active, weight=1)
 
     def _theta(self, t: TableBuilder) -> None:
-        """``theta`` is the input xor D, where D[x][z] = C[x - 1][z] ^ C[x + 1][z - 1] and C are the input's parities.
+        """Constrain ``theta`` to the input xor D, for D[x][z] = C[x - 1][z] ^ C[x + 1][z - 1] and the input's parities
+        C.
 
         C[x][z] is the parity of that column's five bits of ``theta`` and of D[x][z], which was xored into all five. So
         the sum of D[x][z] and of both columns with their D is even: 13 bits, and a digit below 16.
@@ -121,7 +122,7 @@ class KeccakF(Air):
         columns = [[[*(t.theta[word][z] for word in range(x, WORDS, 5)), t.flip[x][z]] for z in range(64)]
                    for x in range(5)]  # fmt: skip
         for z in range(0, 64, DIGITS):
-            # Digits of the columns, but for the highest, which is the lowest of the next group where z - 1 is meant.
+            # Digits of the columns without the highest one, which for z - 1 is the lowest of the next group.
             low = [linear((16**i, bit) for i in range(DIGITS - 1) for bit in column[z + i]) for column in columns]
             high, before = ([sum(column[z + i]) for column in columns] for i in (DIGITS - 1, -1))
             for x in range(5):
@@ -131,7 +132,7 @@ class KeccakF(Air):
                 t.lookup(EVEN, [own + same + shifted])
 
     def _chi(self, t: TableBuilder) -> None:
-        """``output`` is chi of the rotated and permuted ``theta``, the first word xor the round constant."""
+        """Constrain ``output`` to chi of the rotated and permuted ``theta``, the first word xor the round constant."""
         for y in range(0, WORDS, 5):
             for x in range(5):
                 words = [SOURCES[y + (x + i) % 5] for i in range(3)]
@@ -156,9 +157,9 @@ FIRST_COLUMNS = {name: family.offset for name, family in _COLUMNS.families.items
 
 
 class Even(Air):
-    """Numbers of four hexadecimal digits, all even, as often as they are looked up; any rows will do.
+    """Numbers of four even hexadecimal digits, with their numbers of lookups, in any rows.
 
-    The traces made here have EVENS rows, all numbers in order: the bits of a row's place are those of the digits.
+    The traces made here have EVENS rows, all numbers in order: the bits of a row's index are the bits of its digits.
     """
 
     columns = (f"half[{DIGITS}][3]", "count")  # the bits of half a digit, lowest first
@@ -176,12 +177,12 @@ def _flat(words: Sequence[Sequence[Expr]]) -> list[Expr]:
 
 
 def _number(bits: Sequence[Expr]) -> Expr:
-    """The number with these bits, lowest first."""
+    """Return the number with these bits, lowest first."""
     return linear((1 << z, bit) for z, bit in enumerate(bits))
 
 
 def trace(numbers: Sequence[int] | np.ndarray, states: np.ndarray, rows: int) -> np.ndarray:
-    """The main trace of so many rows for calls with these numbers and states, uint64 (25 words, calls)."""
+    """Return the main trace of this height for calls with these numbers and states, uint64 (25 words, calls)."""
     calls, blocks = states.shape[1], -(-rows // ROUNDS)
     if ROUNDS * calls > rows:
         raise ValueError(f"{calls} permutations do not fit {rows} rows")
@@ -191,7 +192,7 @@ def trace(numbers: Sequence[int] | np.ndarray, states: np.ndarray, rows: int) ->
     history = rounds(padded)
 
     def by_row(states: np.ndarray) -> np.ndarray:
-        """(24, 25, blocks) as (25, rows)."""
+        """Return (24, 25, blocks) as (25, rows)."""
         return np.ascontiguousarray(states.transpose(1, 2, 0).reshape(WORDS, -1)[:, :rows])
 
     before, after = by_row(history[:-1]), by_row(history[1:])
@@ -212,7 +213,7 @@ def trace(numbers: Sequence[int] | np.ndarray, states: np.ndarray, rows: int) ->
 
 
 def even_trace(mains: Sequence[np.ndarray]) -> np.ndarray:
-    """The main trace of the table of even numbers, all of them, for these traces of the permutation."""
+    """Return the main trace of the table of all even numbers, for these traces of the permutation."""
     counts = np.zeros(1 << 4 * DIGITS, dtype=np.int64)
     for main in mains:
         for start in range(0, main.shape[1], _PIECE):
@@ -232,7 +233,7 @@ def even_trace(mains: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _write_bits(columns: np.ndarray, words: np.ndarray) -> None:
-    """Writes words (k, rows) to columns (k, 64, rows), a bit a column."""
+    """Write words (k, rows) to columns (k, 64, rows), a bit a column."""
     for word, bits in zip(words, columns, strict=True):
         for z, bit in enumerate(bits):
             np.right_shift(word, np.uint64(z), out=bit)

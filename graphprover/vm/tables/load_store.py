@@ -1,8 +1,10 @@
-"""Aligned loads and stores. Memory is words of 8 bytes at multiples of 8: no other address has a value, so that an
-address which is not aligned, or not below 2^32, has nothing to load. ``unaligned`` does what these chips cannot.
+"""Aligned loads and stores.
 
-Where a part of a word is meant, bits say which: ``upper`` of its two limbs, of that the upper half, of that the upper
-byte. The parts are cells, range-checked, because the limb is known to have 32 bits but its parts are not.
+Memory is words of 8 bytes at multiples of 8. No other address has a value, so a load from a misaligned address, or from
+one at or above 2^32, finds no message. ``unaligned`` has the chips for other accesses.
+
+To select a part of a word, bits name it: ``upper`` of its two limbs, then the upper half of that, then the upper byte.
+The parts are cells and range-checked, because only the limb is known to have 32 bits.
 """
 
 from typing import Any
@@ -14,18 +16,18 @@ from graphprover.vm.tables.step import A32, B, D, Executed, Lane, M, Step, Word
 
 
 def base(c: Lane) -> Any:
-    """The address in bytes: rs1, which is below 2^32, plus the immediate."""
+    """Return the address in bytes: rs1, which is below 2^32, plus the immediate."""
     lo, _ = c.read_a((c.a_lo, 0))
     return lo + c.imm
 
 
 def chosen(bit: Any, low: Any, high: Any) -> Any:
-    """``high`` where ``bit`` is 1, else ``low``."""
+    """Return ``high`` if ``bit`` is 1, else ``low``."""
     return low + bit * (high - low)
 
 
 class Aligned(Step):
-    """What loads and stores share."""
+    """The part that loads and stores share."""
 
     size = ACCESS_BYTES[Op.LD]  # bytes
 
@@ -77,7 +79,7 @@ BYTE_CELLS = (*HALF_CELLS, "upper_byte", "z[2]", "v")
 
 
 def half_of(c: Lane, word: Word, checked: bool) -> Any:
-    """The half at the address, of 16 bits; where not ``checked``, the caller proves that it has."""
+    """Return the half at the address, checked to have 16 bits; unless ``checked``, the caller proves that."""
     c.boolean(c.upper, "which limb is a bit")
     c.boolean(c.upper_half, "which half is a bit")
     c.zero(chosen(c.upper, *word) - c.x[0] - HALF * c.x[1], "the limb")
@@ -89,7 +91,7 @@ def half_of(c: Lane, word: Word, checked: bool) -> Any:
 
 
 def byte_of(c: Lane, word: Word) -> Any:
-    """The byte at the address, of 8 bits."""
+    """Return the byte at the address, checked to have 8 bits."""
     half = half_of(c, word, checked=False)
     c.boolean(c.upper_byte, "which byte is a bit")
     c.look(Tag.BYTES, *c.z)
@@ -99,7 +101,7 @@ def byte_of(c: Lane, word: Word) -> Any:
 
 
 def half_witness(r: Executed) -> dict[str, Any]:
-    """The cells of ``half_of``."""
+    """Return the cells of ``half_of``."""
     upper, upper_half = r.address >> 2 & 1, r.address >> 1 & 1
     limb = r.old >> 32 * upper & LIMB_MASK
     return {
@@ -111,7 +113,7 @@ def half_witness(r: Executed) -> dict[str, Any]:
 
 
 def byte_witness(r: Executed) -> dict[str, Any]:
-    """The cells of ``byte_of``."""
+    """Return the cells of ``byte_of``."""
     cells = half_witness(r)
     z = cells["y"] & 255, cells["y"] >> 8
     upper_byte = r.address & 1
@@ -161,7 +163,7 @@ class LoadByte(Aligned):
 
 
 def write_extended(c: Lane, x: Any, size: int, negative: Any) -> None:
-    """rd is ``x``, a number below ``size``, with its sign unless ``negative`` is None."""
+    """Write ``x``, a number below ``size``, to rd, with its sign unless ``negative`` is None."""
     if negative is None:
         c.write((x, 0))
         return
@@ -200,7 +202,7 @@ class StoreWord(Aligned):
 
 
 class StoreHalf(Aligned):
-    """sh: the word grows by the difference of new and old half, times the half's place."""
+    """sh: the word grows by the difference of new and old half, times the place value of the half."""
 
     size = ACCESS_BYTES[Op.SH]
     cells = (*A32, *B, *M, "imm", *HALF_CELLS, "b_low", "growth", "new_lo")
@@ -222,7 +224,7 @@ class StoreHalf(Aligned):
 
 
 class StoreByte(Aligned):
-    """sb, in the same way."""
+    """sb, like `StoreHalf`."""
 
     size = ACCESS_BYTES[Op.SB]
     cells = (*A32, *B, *M, "imm", *BYTE_CELLS, "b_byte", "b_next", "place", "growth", "new_lo")
@@ -248,7 +250,7 @@ class StoreByte(Aligned):
 
 
 def store(c: Lane, address: Any, word: Word) -> None:
-    """The limb at the address grows by ``growth``."""
+    """Increase the limb at the address by ``growth``."""
     c.zero(word[0] + (1 - c.upper) * c.growth - c.new_lo, "the lower limb")
     c.memory(address, word, (c.new_lo, word[0] + word[1] + c.growth - c.new_lo))
     c.go(imm=c.imm)

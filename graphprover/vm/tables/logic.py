@@ -11,12 +11,12 @@ BOTH = {"and": 1, "or": -1, "xor": -2}
 
 
 def byte_list(x: Any, count: int) -> tuple[Any, ...]:
-    """The lowest bytes of a word."""
+    """Return the lowest bytes of a word."""
     return tuple(x >> 8 * i & 255 for i in range(count))
 
 
 def from_bytes(parts: Any) -> Any:
-    """The number with these bytes, lowest first."""
+    """Return the number with these bytes, lowest first."""
     return sum(part * BYTE**i for i, part in enumerate(parts))
 
 
@@ -44,7 +44,7 @@ class Logic(Step):
 
 
 class LogicImmediate(Step):
-    """andi, ori, xori of an immediate whose sign, hence all but its lowest 12 bits, the chip knows."""
+    """andi, ori, xori of an immediate whose sign, hence all but its lowest 12 bits, is fixed by the chip."""
 
     cells = ("a_at", "a_t", "a[2]", "a_top", "a_hi", *D, "imm", "imm2", "both[2]")
 
@@ -66,7 +66,7 @@ class LogicImmediate(Step):
         c.go(imm=c.imm, imm2=c.imm2)
 
     def result(self, x: Any, y: Any, both: Any) -> Any:
-        """The operation on a part, given the bits in both operands."""
+        """Return the operation on a part, given the bits in both operands."""
         return SUM[self.op] * (x + y) + BOTH[self.op] * both
 
     def witness(self, r: Executed) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Tables that chips share: a row executes one instruction, of one of them.
+"""Tables that chips share: a row executes one instruction of one chip.
 
 A chip that proves few instructions would add its own columns, lookups and quotient to every query of a proof. Here it
-adds a flag. Cells and messages are as many as the chip has that needs most: where a flag is 1, they are that chip's
-cells, and its rule holds of them; where none is, the row is idle. So every constraint of a rule is multiplied by its
-chip's flag, and an element of a message is the sum of flags times what it is for each chip.
+adds a flag. The table has as many cells and messages as the largest of its chips: in a row with a flag of 1 they are
+that chip's cells, and its rule holds of them; a row without a flag is idle. So every constraint of a rule is multiplied
+by its chip's flag, and an element of a message is the sum of each chip's element times its flag.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from graphprover.air.columns import Columns
 from graphprover.vm.tables.buses import VM
 from graphprover.vm.tables.step import BASE, Lane, Step
 
-_OWN = ("clk", "pc")  # cells that are the same of all chips
+_OWN = ("clk", "pc")  # cells that all chips share
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,33 +28,33 @@ class Said:
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        """Equal for messages that are the same."""
+        """Return a key that equal messages share."""
         return tuple(_key(element) for element in self.elements)
 
     @cached_property
     def tag(self) -> int:
-        """What it is: the first element that is not 0."""
+        """Return the tag: the first element that is not 0."""
         return next(x for x in self.elements if not isinstance(x, int) or x)
 
 
 @dataclass(frozen=True, eq=False)
 class Slot:
-    """A message of the table, which is at most one of each chip's."""
+    """A message of the table: at most one message of each chip."""
 
     sent: bool
     said: list[tuple[Expr, Said]] = field(default_factory=list)  # with the chip's flag
-    keys: set[tuple[object, ...]] = field(default_factory=set)  # of these
+    keys: set[tuple[object, ...]] = field(default_factory=set)  # keys of these messages
     tags: set[int] = field(default_factory=set)
 
     def take(self, flag: Expr, said: Said) -> None:
-        """One more chip says something here."""
+        """Add a chip's message."""
         self.said.append((flag, said))
         self.keys.add(said.key)
         self.tags.add(said.tag)
 
 
 class Part:
-    """What a lane states on, as one chip of a table: where the flag is 1."""
+    """A lane's constraints and messages as one chip of a table: they hold if the flag is 1."""
 
     def __init__(self, t: TableBuilder, flag: Expr, cells: Mapping[str, Any]) -> None:
         self._t, self.flag, self._cells = t, flag, cells
@@ -64,21 +64,21 @@ class Part:
         return (self._cells[name],)
 
     def every_row(self, zero: Any, label: str | None = None) -> None:
-        """``zero`` is 0 in this chip's rows."""
+        """Constrain ``zero`` to 0 in this chip's rows."""
         self._t.every_row(self.flag * zero, label)
 
     def boolean(self, flag: Expr, label: str | None = None) -> None:
-        """``flag`` is 0 or 1 in them."""
+        """Constrain ``flag`` to 0 or 1 in this chip's rows."""
         self.every_row(flag * (flag - 1), label)
 
     def send(self, bus: Bus, fields: Iterable[Any], multiplicity: Any, *, weight: int | None) -> None:
-        """They send a message, once."""
+        """Send a message once from this chip's rows."""
         self._say(bus, Said(True, tuple(fields)), multiplicity, weight)
 
     lookup = send
 
     def receive(self, bus: Bus, fields: Iterable[Any], multiplicity: Any, *, weight: int | None) -> None:
-        """They receive one, once."""
+        """Receive a message once in this chip's rows."""
         self._say(bus, Said(False, tuple(fields)), multiplicity, weight)
 
     def _say(self, bus: Bus, said: Said, multiplicity: Any, weight: int | None) -> None:
@@ -94,19 +94,19 @@ class Mixed(Air):
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The cells of all, each chip's flag, and the cells that they share."""
+        """Return the cells of all chips, each chip's flag, and the shared cells."""
         return (*_OWN, f"is[{len(self.steps)}]", f"cell[{self.width}]")
 
     @cached_property
     def width(self) -> int:
-        """Cells that are shared: as many as the chip has that needs most."""
+        """Return the number of shared cells: the most that a chip needs."""
         return max(len(_cells(step)) for step in self.steps)
 
     @cached_property
     def places(self) -> Mapping[str, Mapping[str, int]]:
-        """By chip, which of the shared cells each of its own is.
+        """Return by chip the index of the shared cell for each of its own.
 
-        Cells of one name are one cell where that leaves room: what is then the same for all takes no flags.
+        Cells of one name share a cell if that leaves room: elements that are then equal for all chips take no flags.
         """
         known: dict[str, int] = {}
         found = {}
@@ -123,7 +123,7 @@ class Mixed(Air):
 
     @cached_property
     def columns_of(self) -> Mapping[str, tuple[int, ...]]:
-        """By chip, where each column of its own table, of one lane, is here."""
+        """Return by chip the column here of each column of its own table, of one lane."""
         before, found = len(_OWN), {}
         for number, step in enumerate(self.steps):
             own = {"on": before + number, **{name: i for i, name in enumerate(_OWN)}}
@@ -142,7 +142,7 @@ class Mixed(Air):
             say(VM, _elements(slot), _sum(flag for flag, _ in slot.said), weight=1)
 
     def _named(self, t: TableBuilder, step: Step) -> dict[str, Any]:
-        """The cells of a chip, by name; it is always on, for everything is multiplied by its flag."""
+        """Return the cells of a chip by name; the chip is always on, since everything is multiplied by its flag."""
         names, places = Columns(step.specs).names, self.places[step.name]
         own: dict[str, Any] = {"on": 1, **{name: t[name] for name in _OWN}}
         own |= {name: t.cell[place] for name, place in places.items()}
@@ -150,12 +150,12 @@ class Mixed(Air):
 
 
 def _cells(step: Step) -> list[str]:
-    """The names of a chip's cells, but for those of all."""
+    """Return the names of a chip's cells without the cells of all chips."""
     return [name for name in Columns(step.specs).names if name not in BASE]
 
 
 def _slots(parts: Iterable[Part]) -> list[Slot]:
-    """As few as can be: each chip's messages go where the same is said already, else where one of its kind is."""
+    """Return the fewest slots: a chip's message goes to a slot with the same message, or else with one of its kind."""
     slots: list[Slot] = []
     for part in parts:
         free, left = list(slots), part.said
@@ -188,7 +188,7 @@ def _any(slot: Slot, said: Said) -> bool:
 
 
 def _elements(slot: Slot) -> Iterator[Any]:
-    """Of a slot's message: what all its chips say there, or the sum of their flags times that."""
+    """Return the elements of a slot's message: the element common to its chips, or the sum of flags times elements."""
     flags = [flag for flag, _ in slot.said]
     for elements in zip(*(said.elements for _, said in slot.said), strict=True):
         of_element: dict[object, tuple[Any, list[Expr]]] = {}
@@ -201,7 +201,7 @@ def _elements(slot: Slot) -> Iterator[Any]:
 
 
 def _key(element: Any) -> object:
-    """Equal for equal expressions of a table, which are one node, and for equal integers."""
+    """Return a key that is equal for equal expressions of a table, which are one node, and for equal integers."""
     return ("node", element.index) if isinstance(element, Expr) else element
 
 

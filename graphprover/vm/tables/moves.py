@@ -1,4 +1,4 @@
-"""Constants, copies and jumps: nothing is computed, so nothing but times is range-checked."""
+"""Constants, copies and jumps: nothing is computed, so only times are range-checked."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from graphprover.vm.tables.step import A32, A, D, Executed, Lane, Step
 
 
 class Goto(Step):
-    """j, nop, fence, and what would only write x0."""
+    """j, nop, fence, and instructions that would only write x0."""
 
     cells = ("following",)
 
@@ -15,7 +15,7 @@ class Goto(Step):
 
 
 class Touch(Step):
-    """A branch whose outcome x0 decides, but that reads rs1: bgeu to x0 is taken, bltu is not."""
+    """A branch with x0 as an operand that decides it, and that reads rs1: bgeu to x0 is taken, bltu is not."""
 
     cells = (*A, "following")
 
@@ -55,7 +55,7 @@ class Jal(Step):
 
 
 class Jalr(Step):
-    """jalr: to rs1 + imm with its lowest bit cleared. Were ``odd`` wrong, the next pc would not be in the program."""
+    """jalr: to rs1 + imm with its lowest bit cleared. With a wrong ``odd`` the next pc would not be in the program."""
 
     cells = (*A32, *D, "imm", "odd")
 
@@ -73,7 +73,7 @@ class Jalr(Step):
 
 
 class Return(Step):
-    """jalr that keeps no return address."""
+    """jalr without a return address."""
 
     cells = (*A32, "imm", "odd")
 

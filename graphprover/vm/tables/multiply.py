@@ -1,8 +1,8 @@
 """Products and quotients of 64 and 32 bits, by halves of 16.
 
-With u = sum u[i] 2^(16 i), v likewise and an addend, u v + addend is summed up by pairs of halves of the result: what
-belongs to pair i, plus the carry out of pair i - 1, is the pair's 32 bits plus 2^32 times a carry. No sum exceeds 2^51,
-and a carry is 16 bits plus 2^16 times a byte, so that both sides are below p and there is no other solution.
+With u = sum u[i] 2^(16 i), v likewise and an addend, u v + addend is summed up by pairs of halves of the result: the
+products of pair i, plus the carry out of pair i - 1, are the pair's 32 bits plus 2^32 times a carry. No sum exceeds
+2^51, and a carry is 16 bits plus 2^16 times a byte, so both sides are below p and there is no other solution.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from graphprover.vm.tables.step import A, B, D, Executed, Lane, Step, Word
 
 
 def _sums(u: Sequence[Any], v: Sequence[Any], pairs: int) -> list[Any]:
-    """What the products of halves contribute to each pair of the result."""
+    """Return the sums of products of halves in each pair of the result."""
     sums = []
     for pair in range(pairs):
         total: Any = 0
@@ -30,10 +30,10 @@ def _sums(u: Sequence[Any], v: Sequence[Any], pairs: int) -> list[Any]:
 
 
 def product(c: Lane, u: Sequence[Any], v: Sequence[Any], addend: Sequence[Any], result: Sequence[Any]) -> None:
-    """u v + addend = result: of halves u and v, pairs ``addend`` and ``result``, all in range.
+    """Constrain u v + addend = result: of halves u and v, pairs ``addend`` and ``result``, all in range.
 
-    The cells ``carry_low`` and ``carry_high`` hold the carries out of the pairs; where they hold one fewer than there
-    are pairs, nothing is carried out of the last, else what is does not count.
+    The cells ``carry_low`` and ``carry_high`` hold the carries out of the pairs. If they hold one fewer than there are
+    pairs, the carry out of the last is 0; otherwise it is ignored.
     """
     carries = [low + HALF * high for low, high in zip(c.carry_low, c.carry_high, strict=True)]
     for low in c.carry_low:
@@ -50,7 +50,7 @@ def product(c: Lane, u: Sequence[Any], v: Sequence[Any], addend: Sequence[Any], 
 def carries(
     u: Sequence[Any], v: Sequence[Any], addend: Sequence[Any], count: int, carried: int
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The pairs of u v + addend, and the cells of the first ``carried`` carries."""
+    """Return the pairs of u v + addend, and the cells of the first ``carried`` carries."""
     result, out = [], []
     carry: Any = np.uint64(0)
     for i, total in enumerate(_sums(u, v, count)):
@@ -107,7 +107,7 @@ class MultiplyWord(Step):
 
 
 class MultiplyHigh(Step):
-    """mulh, mulhsu, mulhu: the upper 64 bits. A negative factor takes the other one off the product without signs."""
+    """mulh, mulhsu, mulhu: the upper 64 bits. A negative factor subtracts the other from the unsigned product."""
 
     def __init__(self, signed_a: bool, signed_b: bool, lanes: int = 1) -> None:
         self.signed = {"a": signed_a, "b": signed_b}
@@ -164,7 +164,7 @@ class MultiplyHigh(Step):
 
 
 def negated_if(c: Lane, sign: Any, x: Word, y: Word, carry: Any, out: Any) -> None:
-    """y is x, or where ``sign`` is 1, -x mod 2^64; both are values, so the carries ``carry`` and ``out`` are unique."""
+    """Constrain y to x, or if ``sign`` is 1, to -x mod 2^64; both are values, so the carries are unique."""
     c.zero(y[0] - x[0] + sign * (2 * x[0] - LIMB * carry), "lo, negated or not")
     c.zero(y[1] - x[1] + sign * (2 * x[1] + carry - LIMB * out), "hi, negated or not")
 
@@ -172,10 +172,10 @@ def negated_if(c: Lane, sign: Any, x: Word, y: Word, carry: Any, out: Any) -> No
 class Divide(Step):
     """div, divu, rem, remu and their forms of 32 bits.
 
-    The magnitudes satisfy A = Q B + R, where Q B + R has no more bits than A, and R < B or Q is all ones: with B = 0,
-    as it should be, or with A = Q and B = 1, which is the quotient anyway. So ``by_zero`` needs no check: where it is
-    not 0, Q is all ones, and where it is not 1, R < B. The quotient is negative where one operand is, the remainder
-    where the dividend is. So -2^63 / -1 is 2^63, which is -2^63, as it should be.
+    The magnitudes satisfy A = Q B + R, and Q B + R has no more bits than A. Either R < B or Q is all ones. The latter
+    is right for B = 0; otherwise A = Q and B = 1, which is the quotient anyway. So ``by_zero`` needs no check: if it is
+    not 0, Q is all ones, and if it is not 1, R < B. The quotient is negative if one operand is, the remainder if the
+    dividend is. So -2^63 / -1 is 2^63 = -2^63 mod 2^64, as RISC-V demands.
     """
 
     def __init__(self, signed: bool, remainder: bool, word: bool, lanes: int = 1) -> None:
@@ -225,7 +225,7 @@ class Divide(Step):
             c.zero(c.by_zero * (half - (HALF - 1)), "the quotient by 0 is all ones")
         difference = [x - y for x, y in zip(divisor, rest, strict=True)][:pairs]
         borrow = 0 if self.word else c.borrow
-        idle = c.on - c.by_zero  # 1 where R < B must hold
+        idle = c.on - c.by_zero  # 1 if R < B must hold
         c.zero(idle * (difference[0] - 1 + LIMB * borrow - less[0]), "the remainder is less than the divisor, lo")
         if not self.word:
             c.boolean(c.borrow, "the borrow is a bit")
@@ -233,11 +233,11 @@ class Divide(Step):
         self.result(c, rest if self.remainder else quotient)
 
     def checked(self, c: Lane, part: Sequence[Any]) -> Word:
-        """The value of these halves, each shown to have 16 bits."""
+        """Return the value of these halves, each range-checked to 16 bits."""
         return value(c, part) if len(part) == 4 else value_of_word(c, part)
 
     def negated(self, c: Lane, sign: Any, x: Word, y: Word, carry: Sequence[Any]) -> None:
-        """y is x or -x, of as many bits as the operands have."""
+        """Return y, constrained to x or -x, of as many bits as the operands."""
         for bit in carry:
             c.boolean(bit, "a carry of a negation is a bit")
         if self.word:
@@ -246,7 +246,7 @@ class Divide(Step):
             negated_if(c, sign, x, y, carry[0], carry[1])
 
     def result(self, c: Lane, magnitude: Word) -> None:
-        """rd is the magnitude with its sign."""
+        """Write the magnitude with its sign to rd."""
         if self.word:
             result = extended(c)
         elif self.signed:
@@ -302,13 +302,13 @@ class Divide(Step):
         return cells
 
     def turned(self, sign: Any, x: Any) -> tuple[Any, ...]:
-        """The carries of a negation."""
+        """Return the carries of a negation."""
         carries = (sign == 1) & (x & LIMB_MASK != 0), (sign == 1) & (x != 0)
         return carries[: self.count // 2]
 
 
 def value_of_word(c: Lane, parts: Sequence[Any]) -> Word:
-    """The value of two halves, each shown to have 16 bits."""
+    """Return the value of two halves, each range-checked to 16 bits."""
     for part in parts:
         c.half(part)
     return parts[0] + HALF * parts[1], 0

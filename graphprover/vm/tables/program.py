@@ -1,4 +1,4 @@
-"""The program: one row for each way in which an instruction can go. Whatever executes is looked up here."""
+"""The program: one row for each way in which an instruction can go. Each executed instruction is looked up here."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,9 @@ FIELDS = ("chip", "pc", "following", "d", "a", "b", "imm", "imm2")
 
 
 class ProgramTable(Air):
-    """``entries``: uint64 (8 fields, entries); rows without an entry are zero, and chip 0 is none."""
+    """The program table, with ``entries``: uint64 (8 fields, entries); rows without an entry are zero, and chip 0 is
+    none.
+    """
 
     name = "program"
     preprocessed = FIELDS

@@ -1,4 +1,4 @@
-"""Words of memory that are public: those of a stated input at the start, those of the output at the end."""
+"""Public words of memory: a stated input's at the start, the output's at the end."""
 
 from collections.abc import Iterator
 from math import isqrt
@@ -13,11 +13,11 @@ from graphprover.vm.tables.step import paired
 
 
 class PublicWords(Air):
-    """Words from ``base`` on, one behind the other, of which a public value says each: several a row, each in a lane.
+    """Words from ``base`` on, in order, each given by a public value: several a row, one in each lane.
 
-    Flags say which row it is. They are constants, 1 in the row of their number alone, and so are the addresses and the
+    Flags name the row. They are constants, 1 in the row of their number only, and so are the addresses and the
     multiplicities of all rows; a public word is the sum of flags times public values. A row costs a column, a lane its
-    own columns and a fraction: there are as many of each as make the fewest.
+    own columns and a fraction: their numbers minimize the sum.
     """
 
     base: int  # address of the first word
@@ -26,22 +26,22 @@ class PublicWords(Air):
     def __init__(self, words: int) -> None:
         self.words = words
         self.lanes = min(range(1, isqrt(words) + 2), key=lambda lanes: self.opened(words, lanes))
-        self.rows = -(-words // self.lanes)  # that have words
+        self.rows = -(-words // self.lanes)  # rows with words
         self.columns = (f"row[{self.rows}]", *(f"{name}[{self.lanes}]" for name in self.own))
         self.public_values = (f"word[{words}][2]",)
 
     @classmethod
     def opened(cls, words: int, lanes: int) -> int:
-        """Columns of flags, lanes and fractions for so many words in so many lanes."""
+        """Return the columns of flags, lanes and fractions for this number of words in this number of lanes."""
         return -(-words // lanes) + lanes * (len(cls.own) + EXTENSION_DEGREE)
 
     @property
     def committed(self) -> int:
-        """Committed columns, those of its description: known before this is made, which takes time for each word."""
+        """Return the committed columns of its description, without making it, which takes time for each word."""
         return self.opened(self.words, self.lanes) + EXTENSION_DEGREE * 3  # an accumulator, two chunks of the quotient
 
     def placed(self, t: TableBuilder) -> Iterator[tuple[int, Operand, Operand, list[Operand]]]:
-        """States what the flags are; gives of each lane its number, whether a row has it, its address and its word."""
+        """State the flags; yield of each lane its number, whether a row has it, its address and its word."""
         t.every_row(paired(t.row[0]), "the first row or not")
         for i, flag in enumerate(t.row):
             t.first_row(flag - (1 if i == 0 else 0))
@@ -69,7 +69,7 @@ class StatedInput(PublicWords):
 
 
 class OutputMemory(PublicWords):
-    """The first words from OUTPUT_BASE on: 0 at first, public at the end."""
+    """The first words from OUTPUT_BASE on: 0 at the start, public at the end."""
 
     name = "output_memory"
     base = OUTPUT_BASE

@@ -1,15 +1,15 @@
 """Shifts by k = 16 w + s, s in 0..15: a product with a power of two, whose halves are the result's.
 
 To the left the value is multiplied by 2^s, to the right by 2^(16 - s): at most 2^16, so the product has five halves
-``p``. A chip knows where its result begins among them: at half ``-w``, to the right at ``1 + w``; beyond the product
-there are zeros. With the limbs lo and hi,
+``p``. The result of a chip begins at half ``-w`` of the product, to the right at ``1 + w``; beyond the product there
+are zeros. With the limbs lo and hi,
 
     lo * power = p[0] + 2^16 p[1] + 2^32 carry,    hi * power + carry = p[2] + 2^16 p[3] + 2^32 p[4].
 
-All parts have 16 bits, so that both sides are below 2^48 and there is no other solution.
+All parts have 16 bits, so both sides are below 2^48 and there is no other solution.
 
-The power is the program's, or, where rs2 holds k, looked up by s; the rest of rs2, divided by 64 (or 32), is a number
-of 32 bits that nobody reads.
+The power is the program's, or, if rs2 holds k, looked up by s; the rest of rs2, divided by 64 (or 32), is a number of
+32 bits that no constraint uses.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ from graphprover.vm.tables.step import A, B, D, Executed, Lane, Step
 
 
 def power_of(s: int, right: bool) -> int:
-    """What a shift by ``s`` multiplies with."""
+    """Return the factor of a shift by ``s``."""
     return 1 << (16 - s if right else s)
 
 
@@ -32,7 +32,7 @@ class Shift(Step):
         self.right, self.arithmetic = kind != "sll", kind == "sra"
         self.w, self.register, self.word = w, register, word
         self.count = 2 if word else 4  # halves of the value
-        self.first = 1 + w if self.right else -w  # where the result begins in the product
+        self.first = 1 + w if self.right else -w  # half of the product at which the result begins
         cells = [*A, *D, "power", f"p[{self.count + 1}]"]
         if not word:
             cells += ["carry"]
@@ -59,7 +59,7 @@ class Shift(Step):
             c.zero(product[-1] + c.negative * (HALF - c.power) - c.top, "the highest half is filled with the sign")
         result = [self.half_of(c, self.first + i) for i in range(self.count)]
         if self.word and not self.arithmetic:
-            # The sign of the result; its highest half is checked by that.
+            # The sign of the result; its lookup also checks the highest half.
             for i, half in enumerate(product):
                 if i != self.first + 1:
                     c.half(half)
@@ -75,7 +75,7 @@ class Shift(Step):
         self.amount(c)
 
     def half_of(self, c: Lane, i: int) -> Any:
-        """Half ``i`` of the product with what stands around it."""
+        """Return half ``i`` of the product, with zeros or signs around it."""
         if i < 0:
             return 0
         if not self.arithmetic:
@@ -83,7 +83,7 @@ class Shift(Step):
         return c.p[i] if i < len(c.p) - 1 else c.top if i == len(c.p) - 1 else c.negative * (HALF - 1)
 
     def amount(self, c: Lane) -> None:
-        """Where the power comes from."""
+        """State the source of the power."""
         if not self.register:
             c.go(imm=c.power)
             return
@@ -125,5 +125,5 @@ class Shift(Step):
 
 
 def from_halves(parts: Any) -> Any:
-    """The number with these halves, lowest first."""
+    """Return the number with these halves, lowest first."""
     return sum(part * HALF**i for i, part in enumerate(parts))

@@ -1,8 +1,8 @@
-"""Where an execution begins and ends: the first and the last cycle, the registers, and the words of memory.
+"""The begin and end of an execution: the first and the last cycle, the registers, and the words of memory.
 
 Every word has one row in one of the tables here, which sends its initial value at time 0 and receives its last one. A
 second row for the same word would give it a second history, so the addresses of a table are preprocessed or strictly
-rising, and those of two tables are apart. Words that are public are in public_words.py.
+rising, and two tables have no address in common. Public words are in public_words.py.
 """
 
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ REGISTER_COUNT = SINK + 1  # x0 to x31, and the sink of loads to x0
 class Boundary(Air):
     """The first cycle begins at the program's entry; the last one is the exit.
 
-    ``shape`` names the statement's other tables (see statement.py): nothing here constrains it, it decides which
-    tables are verified.
+    ``shape`` names the statement's other tables (see statement.py): no constraint uses it, but it decides which tables
+    are verified.
     """
 
     columns = ("first",)
@@ -43,7 +43,7 @@ class Boundary(Air):
 
 
 class RegisterFile(Air):
-    """All registers, which are 0 at first."""
+    """All registers, with initial values of 0."""
 
     name = "registers"
     preprocessed = ("at", "real")
@@ -60,7 +60,7 @@ class RegisterFile(Air):
 
 
 class ImageMemory(Air):
-    """The words that the program brings; those that are never accessed keep time 0 and value."""
+    """The words that the program brings; words that are never accessed keep time 0 and their value."""
 
     name = "image_memory"
     preprocessed = ("at", "initial_lo", "initial_hi", "real")
@@ -86,8 +86,8 @@ class ImageMemory(Air):
 class Region(Air):
     """The accessed words of a region [start, end), by rising address, from the second row on.
 
-    An address is that of the row before, plus 8 if this row has a word, plus 8 times a gap of 32 bits. The first row is
-    idle, right before the region, and the last one at its last word: less than 2^32 rows add up to less than p.
+    An address is the address of the row before, plus 8 if this row has a word, plus 8 times a gap of 32 bits. The first
+    row is idle, right before the region, and the last one at its last word: less than 2^32 rows add up to less than p.
     """
 
     columns: tuple[str, ...] = ("on", "at", "gap[2]", "t", "lo", "hi")
@@ -97,16 +97,16 @@ class Region(Air):
 
     @staticmethod
     def needed(words: int) -> int:
-        """Rows for so many accessed words: one before and one behind them."""
+        """Return the rows for this number of accessed words: one before and one behind them."""
         return words + 2
 
     def begins(self, t: TableBuilder) -> None:
-        """States what the first row is."""
+        """State the first row."""
         t.first_row(t.on)
         t.first_row(t.at - (self.start - 8))
 
     def rises(self, t: TableBuilder) -> None:
-        """States the order of the addresses."""
+        """State the order of the addresses."""
         t.every_row(paired(t.on), "a row has a word or not")
         self.begins(t)
         t.transition(t.next.at - t.at - 8 * (t.next.on + _limb(t.next.gap)))
@@ -116,7 +116,7 @@ class Region(Air):
 
 
 class ZeroMemory(Region):
-    """A region that is 0 at first."""
+    """A region with initial values of 0."""
 
     name = "zero_memory"
 
@@ -127,11 +127,11 @@ class ZeroMemory(Region):
 
 
 class InputMemory(Region):
-    """The input: words whose initial values are the prover's choice, but for the first, the input's length in bytes.
+    """The input: the prover chooses the words' initial values, with the input's length in bytes as the first.
 
-    The first row is that word, whether it is accessed or not. What its length lacks to the longest input's is 32 bits
-    as well, in the columns of the gap, which a first row has no use for. Rows behind it have higher addresses, so no
-    other row has a length.
+    The first row is that word, whether it is accessed or not. The difference of its length to the longest input's is 32
+    bits as well, in the columns of the gap, which a first row has no use for. Rows behind it have higher addresses, so
+    no other row has a length.
     """
 
     name = "input_memory"
@@ -152,5 +152,5 @@ class InputMemory(Region):
 
 
 def _limb(halves: Sequence[Expr]) -> Expr:
-    """The limb with this lower and this upper half."""
+    """Return the limb with this lower and this upper half."""
     return linear(((1, halves[0]), (HALF, halves[1])))

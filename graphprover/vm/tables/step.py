@@ -1,4 +1,4 @@
-"""What the tables of all instructions share: a lane executes one instruction, a row has one or several lanes."""
+"""The tables of instructions: a lane executes one instruction, a row has one or several lanes."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -11,34 +11,34 @@ from graphprover.vm.tables.limbs import PER_HALF
 
 Word = tuple[Any, Any]  # a value of 64 bits: two expressions or integers of 32
 
-BASE = ("on", "clk", "pc")  # 1 in a lane that executes; the cycle, from 1 on; where the instruction stands
-A = ("a_at", "a_t", "a_lo", "a_hi")  # rs1: where, when it was accessed last, its value
+BASE = ("on", "clk", "pc")  # 1 in a lane that executes; the cycle, from 1 on; the address of the instruction
+A = ("a_at", "a_t", "a_lo", "a_hi")  # rs1: its address, the time of its last access, its value
 A32 = ("a_at", "a_t", "a_lo")  # rs1 with hi = 0
 B = ("b_at", "b_t", "b_lo", "b_hi")  # rs2
 D = ("d_at", "d_t", "old_lo", "old_hi")  # rd, and its value before
 M = ("m_t", "m_lo", "m_hi")  # a word of memory, and its value before
 
 
-# Messages of a row of one lane from which on four share a fraction column: two quotient chunks more, and three columns
-# less at least. In rows of more lanes, which are many, the wider quotient would take longer than it is worth.
+# Messages of a row of one lane from which four share a fraction column: two quotient chunks more, and at least three
+# columns less. Rows of more lanes are many, so the wider quotient would take more time than it saves.
 MANY_MESSAGES = 20
 
 
 def paired(flag: Expr) -> Expr:
-    """0 where ``flag`` is 0 or 1, and nowhere else.
+    """Return an expression that is 0 only if ``flag`` is 0 or 1.
 
-    Degree 3, so that the quotient has two chunks; then two messages share a fraction column, which is worth it.
+    Degree 3, so that the quotient has two chunks and two messages share a fraction column.
     """
     return shared(flag, 2)
 
 
 def shared(flag: Expr, messages: int) -> Expr:
-    """The same of degree ``messages`` + 1, a power of two and 1, so that as many messages share a fraction column."""
+    """Return such an expression of degree ``messages`` + 1, a power of two plus 1, for sharing a fraction column."""
     return flag**messages * (flag - 1)
 
 
 class Stating(Protocol):
-    """What a lane states on: a table, or its part of one that chips share. As in `TableBuilder`."""
+    """The constraints and messages of a lane, in a table or in its part of a shared one; see `TableBuilder`."""
 
     def __getitem__(self, name: str) -> Any: ...
 
@@ -54,13 +54,13 @@ class Stating(Protocol):
 
 
 class Lane:
-    """The cells of one lane as attributes, and the statements that chips share."""
+    """The cells of one lane as attributes, and the constraints and messages that chips share."""
 
     def __init__(self, t: Stating, step: "Step", lane: int) -> None:
         self._t = t
         self._chip_number = step.chip_number
         self._in_place = step.in_place
-        self._before: Word = (0, 0)  # of rs1, where rd takes its place
+        self._before: Word = (0, 0)  # value of rs1, if rd is in its place
         self._registers = {"d": 0, "a": 0, "b": 0}  # type: dict[str, Any]
         self._cells = {name: t[name][lane] for name in step.names}
 
@@ -73,44 +73,44 @@ class Lane:
     # Constraints
 
     def zero(self, expression: Expr, label: str) -> None:
-        """``expression`` is 0, in idle lanes too."""
+        """Constrain ``expression`` to 0, in idle lanes too."""
         self._t.every_row(expression, label)
 
     def boolean(self, expression: Expr, label: str) -> None:
-        """``expression`` is 0 or 1."""
+        """Constrain ``expression`` to 0 or 1."""
         self._t.boolean(expression, label)
 
     # Lookups
 
     def look(self, tag: Tag, *fields: Any) -> None:
-        """The message is in the table of its tag."""
+        """Look up a message in the table of its tag."""
         self._t.lookup(VM, message(tag, *fields), self.on, weight=1)
 
     def half(self, x: Any) -> None:
-        """``x`` has 16 bits."""
+        """Check that ``x`` has 16 bits."""
         self.look(Tag.HALF, x)
 
     def word(self, low: Any, x: Any) -> None:
-        """``x`` has 32 bits, the lower 16 of which are the cell ``low``."""
+        """Check that ``x`` has 32 bits; the cell ``low`` is its lower 16."""
         self.half(low)
         self.half((x - low) * PER_HALF)
 
     def sign(self, low: Any, x: Any, bit: Any) -> None:
-        """``x`` has 32 bits, the lower 16 of which are the cell ``low`` and the highest one ``bit``."""
+        """Check that ``x`` has 32 bits; the cell ``low`` is its lower 16, the cell ``bit`` its highest one."""
         self.half(low)
         self.look(Tag.SIGN, (x - low) * PER_HALF, bit)
 
     # Accesses
 
     def access(self, at: Any, before: Any, slot: int, old: Word, new: Word) -> None:
-        """At ``slot`` of this cycle the value at an address turns from ``old`` into ``new``."""
+        """Change the value at an address from ``old`` to ``new`` at ``slot`` of this cycle."""
         now = time_of(self.clk, slot)
         self._t.receive(VM, message(Tag.ACCESS, at, before, *old), self.on, weight=1)
         self._t.send(VM, message(Tag.ACCESS, at, now, *new), self.on, weight=1)
         self.half(now - before - 1)
 
     def read_a(self, value: Word | None = None) -> Word:
-        """The value of rs1: the cells, or the one given."""
+        """Read rs1: its value is the cells, or the one given."""
         value = value or (self.a_lo, self.a_hi)
         self._registers["a"] = self.a_at
         if self._in_place:
@@ -120,14 +120,14 @@ class Lane:
         return value
 
     def read_b(self, value: Word | None = None) -> Word:
-        """The value of rs2: the cells, or the one given."""
+        """Read rs2: its value is the cells, or the one given."""
         value = value or (self.b_lo, self.b_hi)
         self._registers["b"] = self.b_at
         self.access(self.b_at, self.b_t, SLOT_B, value, value)
         return value
 
     def write(self, value: Word) -> None:
-        """rd turns into ``value``, both parts of which have 32 bits; in place, rs1 does, in one access."""
+        """Write ``value``, with parts of 32 bits, to rd; in place, this is also the access of rs1."""
         if self._in_place:
             self._registers["d"] = self.a_at
             self.access(self.a_at, self.a_t, SLOT_D, self._before, value)
@@ -136,123 +136,126 @@ class Lane:
             self.access(self.d_at, self.d_t, SLOT_D, (self.old_lo, self.old_hi), value)
 
     def memory(self, address: Any, old: Word, new: Word) -> None:
-        """The word at ``address`` turns from ``old`` into ``new``."""
+        """Change the word at ``address`` from ``old`` to ``new``."""
         self.access(address, self.m_t, SLOT_MEMORY, old, new)
 
     def ask(self, bus: Bus, fields: list[Any]) -> None:
-        """Sends a message on another bus."""
+        """Send a message on another bus."""
         self._t.send(bus, fields, self.on, weight=1)
 
     def answer(self, bus: Bus, fields: list[Any]) -> None:
-        """Receives a message on another bus."""
+        """Receive a message on another bus."""
         self._t.receive(bus, fields, self.on, weight=1)
 
     # Control
 
     def go(self, following: Any = None, imm: Any = 0, imm2: Any = 0, stated: Any = None) -> None:
-        """This is an instruction of the program, and the one at ``following`` (by default the next) comes after it.
+        """State that this is an instruction of the program, followed by the one at ``following`` (by default the next).
 
-        ``stated``: the next pc in the program's entry, where that is not ``following``.
+        ``stated``: the next pc in the program's entry, if it is not ``following``.
         """
         following = self.pc + 4 if following is None else following
         self._t.send(VM, message(Tag.STATE, self.clk + 1, following), self.on, weight=1)
         self.begin(following if stated is None else stated, imm, imm2)
 
     def begin(self, following: Any, imm: Any = 0, imm2: Any = 0) -> None:
-        """This is an instruction of the program, with ``following`` in its entry, and its turn has come."""
+        """State that this is an instruction of the program, with ``following`` in its entry, and that its turn has
+        come.
+        """
         self._t.receive(VM, message(Tag.STATE, self.clk, self.pc), self.on, weight=1)
         registers = self._registers.values()
         self.look(Tag.PROGRAM, self._chip_number, self.pc, following, *registers, imm, imm2)
 
     def halt(self, code: Word) -> None:
-        """This is the last cycle."""
+        """State that this is the last cycle."""
         self._t.send(VM, message(Tag.HALT, self.clk, *code), self.on, weight=1)
 
 
 class Executed(Protocol):
-    """Executed instructions, as a chip sees those that it might prove: one value each, in arrays of some device.
+    """Executed instructions that a chip might prove, with one value each, in arrays of some device.
 
-    All are uint64 but where an operation gives flags; numbers that are not bounded here are mod 2^64.
+    All are uint64, except for flags of some operations; numbers without a stated bound are mod 2^64.
     """
 
     arrays: Any  # the module of the arrays: NumPy, or CuPy
     a: Any  # the value of rs1, of a7 for ecall
-    b: Any  # of rs2, of a0 for ecall
-    c: Any  # what is written to rd
+    b: Any  # the value of rs2, of a0 for ecall
+    c: Any  # the value written to rd
     imm: Any  # of the program's entry, field elements
     imm2: Any
     offset: Any  # the instruction's own immediate
 
     @property
     def address(self) -> Any:
-        """Of a load or store, in bytes."""
+        """Return the address of a load or store, in bytes."""
 
     @property
     def old(self) -> Any:
-        """The (first) word of memory before."""
+        """Return the (first) word of memory before."""
 
     @property
     def new(self) -> Any:
-        """And after, of a store."""
+        """Return the (first) word of memory after a store."""
 
     @property
     def old2(self) -> Any:
-        """The second word of memory before."""
+        """Return the second word of memory before."""
 
     @property
     def new2(self) -> Any:
-        """And after."""
+        """Return the second word of memory after a store."""
 
     def words(self, name: str) -> Any:
-        """``old`` or ``new`` of the words of a host call, (words, instructions)."""
+        """Return ``old`` or ``new`` of the words of a host call, (words, instructions)."""
 
     def inverse_of_difference(self, x: Any, y: Any) -> Any:
-        """1 / (x - y) in the field, 0 where they are equal."""
+        """Return 1 / (x - y) in the field, 0 if they are equal."""
 
     def signed(self, x: Any, y: Any, shift: Any) -> Any:
-        """(x - y) * 2^shift in the field, where the magnitude is below 2^63."""
+        """Return (x - y) * 2^shift in the field, for a magnitude below 2^63."""
 
 
 class Step(Air):
     """A chip of instructions: one lane executes one of them.
 
-    A subclass lists the ``cells`` of a lane and says in ``rule`` what holds in it. Idle lanes are zero everywhere.
+    A subclass lists the ``cells`` of a lane and states its constraints in ``rule``. Idle lanes are zero everywhere.
     """
 
     cells: ClassVar[tuple[str, ...]] = ()  # beside BASE
     chip_number: int = 0  # its number in the program table
-    in_place: bool = False  # whether rd is rs1, and one access at SLOT_D serves both
+    in_place: bool = False  # rd is rs1, with one access at SLOT_D
 
     def __init__(self, lanes: int = 1) -> None:
         self.lanes = lanes
 
     @property
     def specs(self) -> tuple[str, ...]:
-        """The cells of a lane."""
+        """Return the cells of a lane."""
         return (*BASE, *(spec for spec in self.cells if not (self.in_place and spec in D)))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Their names."""
+        """Return the names of the cells."""
         return tuple(spec.partition("[")[0] for spec in self.specs)
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        """All lanes' cells."""
+        """Return all lanes' cells."""
         return tuple(_laned(spec, self.lanes) for spec in self.specs)
 
     def rule(self, c: Lane) -> None:
-        """States what one lane means."""
+        """State the constraints and messages of one lane."""
         raise NotImplementedError
 
     def fits(self, r: Executed) -> Any:
-        """Which of the executed instructions ``r`` this chip can prove: a mask, or True for all."""
+        """Return which of the executed instructions ``r`` this chip can prove: a mask, or True for all."""
         return True
 
     def witness(self, r: Executed) -> dict[str, Any]:
-        """The cells of the executed instructions ``r`` that do not follow from their names (see ``traces.chips``).
+        """Return the cells of the executed instructions ``r`` that do not follow from their names (see
+        ``traces.chips``).
 
-        By name, an array for each cell; a list of them, or of such lists, where there are several of one name.
+        By name, an array for each cell; a list of arrays, or of such lists, if several cells have one name.
         """
         return {}
 

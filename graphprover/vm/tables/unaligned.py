@@ -1,4 +1,4 @@
-"""Loads and stores at any address, by bytes (Zicclsm): also where they cross from one word into the next."""
+"""Loads and stores at any address, by bytes (Zicclsm), also across the boundary of two words."""
 
 from typing import Any
 
@@ -11,19 +11,19 @@ from graphprover.vm.tables.step import A32, D, Executed, Lane, Step
 
 
 class Unaligned(Step):
-    """What both share: the bytes of one word or two, and where among them the first byte is."""
+    """The part that both share: the bytes of one word or two, and the position of the first byte among them."""
 
     def __init__(self, size: int, crossing: bool, cells: tuple[str, ...], lanes: int = 1) -> None:
         self.size = size
         self.words = 2 if crossing else 1
-        self.starts = range(9 - size, 8) if crossing else range(9 - size)  # where the access may start in the word
+        self.starts = range(9 - size, 8) if crossing else range(9 - size)  # starts of an access in the word
         m = ("m_t", "m2_t") if crossing else ("m_t",)
         shared = (*A32, *m, f"m[{8 * self.words}]", f"at[{len(self.starts)}]", "imm")
         self.cells = (*shared, *cells)  # type: ignore[misc]
         super().__init__(lanes)
 
     def place(self, c: Lane) -> Any:
-        """Shows that one of the bits ``at`` is 1 and all bytes are; gives the address of the (first) word."""
+        """Check that one of the bits ``at`` is 1 and all bytes are bytes; return the address of the (first) word."""
         for bit in c.at if len(self.starts) > 1 else ():
             c.boolean(bit, "where the access starts")
         c.zero(sum(c.at) - c.on, "it starts in one place")
@@ -32,7 +32,7 @@ class Unaligned(Step):
         return base(c) - sum(start * bit for start, bit in zip(self.starts, c.at, strict=True))
 
     def access(self, c: Lane, address: Any, new: list[Any]) -> None:
-        """The words' bytes turn into ``new``."""
+        """Change the words' bytes to ``new``."""
         for word in range(self.words):
             old, then = (
                 (from_bytes(content[8 * word : 8 * word + 4]), from_bytes(content[8 * word + 4 : 8 * word + 8]))
@@ -46,7 +46,7 @@ class Unaligned(Step):
         return (r.a >> 32 == 0) & (crosses == (self.words == 2))
 
     def place_witness(self, r: Executed) -> dict[str, Any]:
-        """The cells of ``place``."""
+        """Return the cells of ``place``."""
         m = byte_list(r.old, 8) + (byte_list(r.old2, 8) if self.words == 2 else ())
         return {"m": m, "at": [(r.address & 7) == start for start in self.starts]}
 

@@ -1,4 +1,4 @@
-"""What the lanes of a chip access, and when in their cycle."""
+"""The accesses of a chip's lanes, and their slots in the cycle."""
 
 from dataclasses import dataclass
 
@@ -15,14 +15,14 @@ _COLUMNS = {"a_t": A, "b_t": B, "d_t": D, "m_t": M, "m2_t": M2}
 class Access:
     """An access that a lane makes."""
 
-    cell: str  # the cells that hold the time of the access before
-    number: int  # of the one among them
-    slot: int  # when in the cycle
-    column: int  # where the late ones among them are counted (``kernels/tape.py``)
+    cell: str  # cells with the time of the access before
+    number: int  # index among the accesses of its kind
+    slot: int  # slot in the cycle
+    column: int  # column that counts the late ones of these accesses (``kernels/tape.py``)
 
 
 def accesses_of(step: Step) -> list[Access]:
-    """What a lane accesses, in order."""
+    """Return a lane's accesses, in order."""
     found = [Access(cell, 0, slot, _COLUMNS[cell]) for cell, slot in _SLOTS.items() if cell in step.names]
     if step.in_place:
         found = [Access("a_t", 0, SLOT_D, A_IN_PLACE) if access.cell == "a_t" else access for access in found]

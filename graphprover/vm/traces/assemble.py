@@ -1,4 +1,4 @@
-"""Formulas of cells to code for lanes: `graphprover.vm.kernels.lanes`."""
+"""Compiles formulas of cells to code for lanes: `graphprover.vm.kernels.lanes`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from graphprover.vm.traces.formulas import Formulas
 
 @dataclass(frozen=True)
 class Cell:
-    """Where a formula's value goes."""
+    """The destination of a formula's value."""
 
-    number: int  # of the formula's node
+    number: int  # index of the formula's node
     column: int  # in the first lane of a row
-    step: int  # columns to that of the next lane
+    step: int  # columns from a lane's cell to the next lane's
 
 
 @dataclass(frozen=True)
 class _Step:
-    """An instruction whose registers are not chosen: numbers of nodes instead."""
+    """An instruction without registers yet: it has indices of nodes instead."""
 
     op: Op
     target: int | None
@@ -29,7 +29,7 @@ class _Step:
 
 
 def assemble(formulas: Formulas, cells: Sequence[Cell], lanes: int) -> Code:
-    """Code that computes these cells, in order, each value right before its first use."""
+    """Return code that computes these cells in order, each value right before its first use."""
     steps = list(_steps(formulas, cells))
     last = {number: i for i, step in enumerate(steps) for number in step.reads}
     registers: dict[int, int] = {}
@@ -39,7 +39,7 @@ def assemble(formulas: Formulas, cells: Sequence[Cell], lanes: int) -> Code:
     for i, step in enumerate(steps):
         reads = [registers[number] for number in step.reads]
         target = 0
-        if step.target is not None:  # another register than those that are read, so that no loop reads what it writes
+        if step.target is not None:  # a register that is not read, so that no loop reads its own output
             if not free:
                 free.append(used)
                 used += 1
@@ -64,7 +64,7 @@ def _steps(formulas: Formulas, cells: Sequence[Cell]) -> Iterator[_Step]:
 
 
 def _part(formulas: Formulas, number: int) -> tuple[int, int, int]:
-    """A value as some bits of another: its node, the bits dropped on the right and, of 64, on the left."""
+    """Return a value as bits of another: its node, the bits dropped on the right and, of 64, on the left."""
     shift = dropped = 0
     op, operands, _ = formulas.nodes[number]
     if op == Op.AND:
@@ -81,7 +81,7 @@ def _part(formulas: Formulas, number: int) -> tuple[int, int, int]:
 
 
 def _made(formulas: Formulas, number: int, made: set[int]) -> Iterator[_Step]:
-    """What makes a value, unless it is there."""
+    """Return the instructions that compute a value, unless it is computed already."""
     if number in made:
         return
     made.add(number)

@@ -1,4 +1,4 @@
-"""Accesses that come too late: each has a bump right before it, and all bumps are one table."""
+"""Bumps of late accesses: each is an access right before a late one, and all bumps share one table."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _CELLS = ("at", "t", "lo", "hi", "step_low", "step_high")  # the words of a bump
 
 
 def bumps(device: Device, run: Run, *, late: Sequence[Late]) -> Array:
-    """The cells of all bumps but ``on``, in order: uint64 (cells, bumps); see `_CELLS`."""
+    """Return the cells of all bumps but ``on``, in order: uint64 (cells, bumps); see `_CELLS`."""
     program = {name: run.program[name] for name in ("a_at", "b_at", "d_at", "offset")}
     accessed = Accessed(run.cycles, run.old, run.clock, **program, first_clock=clock_of(run.start))
     sought = [(some.first, some.last, some.access.column, some.access.slot) for some in late]
@@ -27,7 +27,7 @@ def bumps(device: Device, run: Run, *, late: Sequence[Late]) -> Array:
 
 
 def bump_trace(device: Device, cells: Array, *, first: int, last: int, height: int) -> Array:
-    """The trace of the bumps first..last."""
+    """Return the trace of the bumps first..last."""
     columns = dict(zip(_CELLS, cells[:, first:last], strict=True)) | {"on": np.uint64(1)}
     trace = device.arrays.zeros((len(columns) * BUMP_LANES, height), dtype=np.uint64)
     write_cells(vars(Bump().view(trace)), columns, 0, last - first)

@@ -1,4 +1,4 @@
-"""The trace of a chip of instructions: the cells of its lanes, by code that is found once for each chip."""
+"""The trace of a chip: the cells of its lanes, by code that is derived once for each chip."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -22,12 +22,12 @@ from graphprover.vm.traces.formulas import Formulas
 from graphprover.vm.traces.run import Run
 from graphprover.vm.traces.symbolic import Symbols, sources
 
-_NAMED = ("clk", "pc", "a_at", "b_at", "d_at", "imm", "imm2", "following")  # cells that are what is called so
-_LIMBS = {"a": "a", "b": "b", "old": "d", "m": "old"}  # by the name of two cells, the value that they are the limbs of
+_NAMED = ("clk", "pc", "a_at", "b_at", "d_at", "imm", "imm2", "following")  # cells named like the values they hold
+_LIMBS = {"a": "a", "b": "b", "old": "d", "m": "old"}  # by the name of two cells, the value whose limbs they hold
 
 
 def chip_trace(device: Device, run: Run, *, step: Step, height: int, first: int, last: int) -> Array:
-    """The trace of a chip that proves the cycles first..last of the run's order."""
+    """Return the trace of a chip that proves the cycles first..last of the run's order."""
     trace = device.arrays.empty((step.describe().main_width, height), dtype=np.uint64)
     code = code_of(step.name, step.lanes)
     lanes = Lanes(last - first, clock_of(run.start), sources(device, run, first, last, code.loads))
@@ -37,7 +37,7 @@ def chip_trace(device: Device, run: Run, *, step: Step, height: int, first: int,
 
 @cache
 def code_of(chip: str, lanes: int) -> Code:
-    """What the lanes of a chip run."""
+    """Return the code of a chip's lanes."""
     step, formulas = CHIPS[chip](lanes), Formulas()
     cells = cells_of(step, Symbols(formulas))
     places = []
@@ -59,7 +59,7 @@ def _flat(values: Any) -> Iterator[Any]:
 
 
 def cells_of(step: Step, r: Executing) -> dict[str, Any]:
-    """All cells of the lanes that execute ``r``, in the form of `Step.witness`."""
+    """Return all cells of the lanes that execute ``r``, in the form of `Step.witness`."""
     cells: dict[str, Any] = {"on": np.uint64(1), **step.witness(r)}
     cells |= {name: getattr(r, name) for name in _NAMED if name in step.names}
     for name, value in _LIMBS.items():
@@ -73,13 +73,13 @@ def cells_of(step: Step, r: Executing) -> dict[str, Any]:
 
 
 def write_cells(columns: Mapping[str, Array], cells: Mapping[str, Any], first: int, last: int) -> None:
-    """Writes cells of the lanes first..last, counted lane by lane, to their columns."""
+    """Write cells of the lanes first..last, counted lane by lane, to their columns."""
     for name, view in columns.items():
         _write(view, cells[name], first, last)
 
 
 def _write(view: Array, values: Any, first: int, last: int) -> None:
-    """Writes one cell's values to its columns, (lanes, [members,] rows)."""
+    """Write one cell's values to its columns, (lanes, [members,] rows)."""
     if isinstance(values, tuple | list):
         for i, member in enumerate(values):
             _write(view[:, i], member, first, last)

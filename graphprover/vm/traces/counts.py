@@ -1,7 +1,7 @@
-"""How often the rows of the fixed tables and of the program are looked up, which is what these tables commit to.
+"""Counts of lookups in the fixed tables and in the program table: the columns that these tables commit to.
 
-What a table looks up is a sum of its cells with constant weights, so that a kernel can count it from the trace and a
-list of such sums (vm/kernels/keys.py), whatever the table is.
+A lookup is a sum of a table's cells with constant weights. So one kernel counts the lookups of any table, from its
+trace and a list of such sums (vm/kernels/keys.py).
 """
 
 from collections.abc import Sequence
@@ -17,35 +17,35 @@ from graphprover.field import P
 from graphprover.statement.trace_task import TraceTask
 from graphprover.vm.kernels import count_entries, count_keys
 from graphprover.vm.kernels.keys import KEY_WORDS, TERM_WORDS, Keys
-from graphprover.vm.statement.shape import MOST_FEW, few_packing
+from graphprover.vm.statement.shape import SPARSE_NUMBERS, sparse_range_packing
 from graphprover.vm.statement.table_numbers import TableNumber
 from graphprover.vm.tables.buses import LOOKUPS, VM, Tag, tag_of
 from graphprover.vm.tables.limbs import BYTE, HALF
 from graphprover.vm.traces.run import Run
 
 SIZES = {tag: 64 if tag in (Tag.LEFT, Tag.RIGHT) else HALF for tag in LOOKUPS}  # rows of each tag's table
-FIRSTS = {tag: sum(list(SIZES.values())[:i]) for i, tag in enumerate(LOOKUPS)}  # where its counts begin among all
+FIRSTS = {tag: sum(list(SIZES.values())[:i]) for i, tag in enumerate(LOOKUPS)}  # its first count
 TABLES = {
     TableNumber.NUMBERS: (Tag.HALF, Tag.SIGN, Tag.BYTES, Tag.AND),
     TableNumber.POWERS: (Tag.LEFT, Tag.RIGHT),
 }
-FEW = 1 << 18  # cells of a trace up to which it is counted together with others
+SMALL = 1 << 18  # most cells of a trace that is counted together with others
 
-_KEY = {Tag.HALF: -1, Tag.SIGN: -2, Tag.BYTES: -2, Tag.AND: -3, Tag.LEFT: -2, Tag.RIGHT: -2}  # where the key begins
-_PLACES = np.array([*range(8, 16), *range(8)], dtype=np.uint64)  # of the bits of a and b in 256 a + b
-_PAIRS = (Tag.BYTES, Tag.AND)  # whose key is 256 a + b
+_KEY = {Tag.HALF: -1, Tag.SIGN: -2, Tag.BYTES: -2, Tag.AND: -3, Tag.LEFT: -2, Tag.RIGHT: -2}  # index of the key
+_PLACES = np.array([*range(8, 16), *range(8)], dtype=np.uint64)  # positions of the bits of a and b in 256 a + b
+_PAIRS = (Tag.BYTES, Tag.AND)  # tags with the key 256 a + b
 
 
 def count_trace_task(
     traces: Sequence[tuple[TraceTask, AirDescription]], counted: Sequence[TraceTask] = ()
 ) -> TraceTask:
-    """All counts, from these traces: each large one by itself, all small ones together.
+    """Return the task of all counts in these traces: each large trace is counted by itself, all small ones together.
 
-    ``counted`` give more counts, as `count` does.
+    ``counted``: tasks that give more counts, as `count` does.
     """
     groups: list[list[tuple[TraceTask, AirDescription]]] = [[]]
     for trace_task, air in traces:
-        if trace_task.shape[0] * trace_task.shape[1] > FEW:
+        if trace_task.shape[0] * trace_task.shape[1] > SMALL:
             groups.append([(trace_task, air)])
         else:
             groups[0].append((trace_task, air))
@@ -60,36 +60,36 @@ def count_trace_task(
 
 
 def fixed_trace_tasks(total: TraceTask) -> list[tuple[TableNumber, TraceTask]]:
-    """The fixed tables, from all counts."""
+    """Return the fixed tables and their trace tasks, from the task of all counts."""
     return [
         (number, TraceTask(number.name.lower(), fixed_table, {"tags": tags}, (total,), (len(tags), SIZES[tags[0]])))
         for number, tags in TABLES.items()
     ]
 
 
-def few_trace_tasks(counts: np.ndarray, words: int) -> list[tuple[TableNumber, TraceTask]] | None:
-    """The same from counts that are known, with few numbers; None where they are too many.
+def sparse_range_trace_tasks(counts: np.ndarray, words: int) -> list[tuple[TableNumber, TraceTask]] | None:
+    """Return a short run's fixed tables and trace tasks, from counts on the host; None for too many different numbers.
 
-    ``words``: committed cells of a row of all other tables but the boundary.
+    ``words``: committed cells a row of all other tables but the boundary.
     """
     of_numbers, of_powers = (
         np.stack([counts[FIRSTS[tag] : FIRSTS[tag] + SIZES[tag]] for tag in TABLES[number]])
         for number in (TableNumber.NUMBERS, TableNumber.POWERS)
     )
     numbers = np.flatnonzero(of_numbers.any(axis=0))
-    if len(numbers) > MOST_FEW:
+    if len(numbers) > SPARSE_NUMBERS:
         return None
     asked = np.vstack([numbers.astype(np.uint64), of_numbers[:, numbers]])
     found = []
-    for height, first, last in few_packing(words).shares(len(numbers)):
+    for height, first, last in sparse_range_packing(words).shares(len(numbers)):
         shape = len(_PLACES) + 1 + len(of_numbers), height
         fixed = {"asked": asked[:, first:last], "shape": shape}
-        found.append((TableNumber.FEW_NUMBERS, TraceTask("few_numbers", few_numbers, fixed, shape=shape)))
+        found.append((TableNumber.SPARSE_RANGE, TraceTask("sparse_range", sparse_range, fixed, shape=shape)))
     return [*found, (TableNumber.POWERS, TraceTask("powers", loaded, {"trace": of_powers}, shape=of_powers.shape))]
 
 
 def count(device: Device, *traces: Array, airs: Sequence[AirDescription]) -> Array:
-    """How often these traces look up each row of the fixed tables: uint64, up to the last table of any use."""
+    """Return how often these traces look up each row of the fixed tables: uint64, up to the last table in use."""
     keys = [looked_up(air) for air in airs]
     counts = device.arrays.zeros(max(of_table.size for of_table in keys), dtype=np.uint64)
     for trace, of_table in zip(traces, keys, strict=True):
@@ -98,7 +98,7 @@ def count(device: Device, *traces: Array, airs: Sequence[AirDescription]) -> Arr
 
 
 def add(device: Device, *counts: Array) -> Array:
-    """All counts together, of all fixed tables."""
+    """Return the sum of counts, for the rows of all fixed tables."""
     total = device.arrays.zeros(sum(SIZES.values()), dtype=np.uint64)
     for some in counts:
         total[: len(some)] += some
@@ -106,12 +106,12 @@ def add(device: Device, *counts: Array) -> Array:
 
 
 def fixed_table(device: Device, counts: Array, *, tags: Sequence[Tag]) -> Array:
-    """The trace of a fixed table: the counts of its tags."""
+    """Return the trace of a fixed table: the counts of its tags."""
     return device.arrays.stack([counts[FIRSTS[tag] : FIRSTS[tag] + SIZES[tag]] for tag in tags])
 
 
-def few_numbers(device: Device, *, asked: np.ndarray, shape: tuple[int, int]) -> Array:
-    """The trace of few numbers, of this shape; ``asked``: uint64 (1 + tags, numbers), the numbers and their counts."""
+def sparse_range(device: Device, *, asked: np.ndarray, shape: tuple[int, int]) -> Array:
+    """Return the trace of a sparse range table; ``asked``: uint64 (1 + tags, numbers), the numbers and their counts."""
     there, places = device.load(asked), device.load(_PLACES)
     numbers, last = there[0], there.shape[1]
     trace = device.arrays.zeros(shape, dtype=np.uint64)
@@ -122,12 +122,12 @@ def few_numbers(device: Device, *, asked: np.ndarray, shape: tuple[int, int]) ->
 
 
 def loaded(device: Device, *, trace: np.ndarray) -> Array:
-    """A trace that is known."""
+    """Return a trace that the host already has."""
     return device.load(trace)
 
 
 def program_trace(device: Device, run: Run, *, rows: int) -> Array:
-    """The trace of the program table: how often each of its rows is met."""
+    """Return the trace of the program table: how often cycles look up each of its rows."""
     counts = device.arrays.zeros((1, rows), dtype=np.uint64)
     count_entries(device, run.cycles.entry, counts[0])
     return counts
@@ -135,7 +135,7 @@ def program_trace(device: Device, run: Run, *, rows: int) -> Array:
 
 @lru_cache(maxsize=256)
 def looked_up(air: AirDescription) -> Keys:
-    """All lookups of a table in fixed ones."""
+    """Return the keys of all lookups of a table in fixed ones."""
     keys: list[tuple[int, int, int, int, int]] = []
     terms: list[tuple[int, int]] = []
     sums: dict[int, dict[int, int]] = {}
@@ -153,7 +153,9 @@ def looked_up(air: AirDescription) -> Keys:
         if op == CONST:
             flag = air.main_width
         elif op != MAIN:
-            raise ValueError(f"table {air.name}: a lookup is counted where a cell says so\n  {interaction.label}")
+            raise ValueError(
+                f"table {air.name}: the multiplicity of a lookup must be a cell or a constant\n  {interaction.label}"
+            )
         terms += [(column, weight) for column, weight in key.items() if column != _ONE]
         keys.append((len(terms), key.get(_ONE, 0), flag, FIRSTS[tag], SIZES[tag]))
     return Keys(
@@ -161,11 +163,11 @@ def looked_up(air: AirDescription) -> Keys:
     )
 
 
-_ONE = -1  # in place of a column: the constant of a sum
+_ONE = -1  # stands for a column: the constant of a sum
 
 
 def _sum_of(air: AirDescription, root: int, known: dict[int, dict[int, int]]) -> dict[int, int]:
-    """An expression as weights mod p of columns; raises ValueError where it is none."""
+    """Return an expression as weights mod p of columns; raise ValueError if it is no such sum."""
     for node in reachable(air.nodes, [root]):
         if node in known:
             continue
@@ -183,11 +185,11 @@ def _sum_of(air: AirDescription, root: int, known: dict[int, dict[int, int]]) ->
         elif op == MUL and not known[a].keys() - {_ONE}:
             known[node] = _combined(known[b], known[a].get(_ONE, 0), {}, 0)
         else:
-            raise ValueError(f"table {air.name} looks up what is no weighted sum of a row's cells")
+            raise ValueError(f"table {air.name} has a lookup that is not a weighted sum of its cells")
     return known[root]
 
 
 def _combined(x: dict[int, int], by: int, y: dict[int, int], and_by: int) -> dict[int, int]:
-    """x by + y and_by."""
+    """Return x by + y and_by."""
     weights = {column: (by * x.get(column, 0) + and_by * y.get(column, 0)) % P for column in {**x, **y}}
     return {column: weight for column, weight in weights.items() if weight}

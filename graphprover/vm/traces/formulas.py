@@ -1,4 +1,4 @@
-"""Formulas: what a chip computes of the cycles that it proves, found by letting it compute with symbols."""
+"""Formulas: the computation of a chip's cells, recorded by running ``Step.witness`` on symbols."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from graphprover.vm.kernels.lanes import Op
 from graphprover.vm.tables.limbs import WORD_MASK
 
-# Operations with a number on the right that leave what is on the left as it is.
+# Operations that a number on the right makes the identity on the left operand.
 _NEUTRAL = {
     **dict.fromkeys((Op.ADD, Op.SUB, Op.OR, Op.XOR, Op.LEFT, Op.RIGHT, Op.FIELD_SUB), 0),
     **dict.fromkeys((Op.MUL, Op.DIV), 1),
@@ -16,26 +16,26 @@ _COMMUTATIVE = (Op.ADD, Op.MUL, Op.AND, Op.OR, Op.XOR, Op.EQUAL)
 
 
 class Node(NamedTuple):
-    """One formula: an operation on others, which are numbers of nodes before it."""
+    """One formula: an operation on formulas before it, given by the indices of their nodes."""
 
     op: Op
     operands: tuple[int, ...] = ()
-    immediate: int = 0  # of CONSTANT and what loads
+    immediate: int = 0  # of CONSTANT and of loads
 
 
 class Formulas:
-    """Nodes, each of them once."""
+    """Nodes without duplicates."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self._numbers: dict[Node, int] = {}
 
     def symbol(self, op: Op, *operands: Any, immediate: int = 0) -> "Symbol":
-        """The value of an operation on symbols and integers."""
+        """Return the value of an operation on symbols and integers."""
         return self._symbol(Node(op, tuple(self.of(x).number for x in operands), immediate))
 
     def of(self, x: Any) -> "Symbol":
-        """A symbol, or that of an integer mod 2^64."""
+        """Return a symbol, or the symbol of an integer mod 2^64."""
         return x if isinstance(x, Symbol) else self._symbol(Node(Op.CONSTANT, immediate=int(x) & WORD_MASK))
 
     def _symbol(self, node: Node) -> "Symbol":
@@ -45,12 +45,12 @@ class Formulas:
         return Symbol(self, self._numbers[node])
 
     def constant(self, number: int) -> int | None:
-        """The integer that a node is, if it is one."""
+        """Return the integer that a node is, if it is one."""
         node = self.nodes[number]
         return node.immediate if node.op == Op.CONSTANT else None
 
     def combine(self, op: Op, left: Any, right: Any) -> "Symbol":
-        """The value of an operation on two symbols or integers, integers on the right where that is the same."""
+        """Return the value of an operation on two symbols or integers; integers go right if that changes nothing."""
         left, right = self.of(left), self.of(right)
         if op in _COMMUTATIVE and self.constant(left.number) is not None:
             left, right = right, left
@@ -70,10 +70,10 @@ def _operator(op: Op, *, swapped: bool = False) -> Callable[["Symbol", Any], "Sy
 
 
 class Symbol:
-    """A word of a lane. Operators on it are those of arrays of uint64; a comparison is 1 or 0."""
+    """A word of a lane. Operators on it mean the same as on arrays of uint64; a comparison is 1 or 0."""
 
     __slots__ = ("formulas", "number")
-    __array_ufunc__ = None  # operators of NumPy's scalars leave it to this
+    __array_ufunc__ = None  # makes NumPy's scalars leave operators to this class
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, formulas: Formulas, number: int) -> None:
@@ -98,9 +98,9 @@ class Symbol:
         return 0 - self
 
     def __invert__(self) -> "Symbol":
-        """Of a comparison alone: 1 where it is 0."""
+        """Return 1 if a comparison is 0; raise TypeError for other symbols."""
         if not self._is_flag(self.number):
-            raise TypeError("the complement of a number")
+            raise TypeError("only a comparison has a complement")
         return self ^ 1
 
     def _is_flag(self, number: int) -> bool:

@@ -1,6 +1,4 @@
-"""The traces of the permutation and of the even numbers that it looks up, from the states before a cycle range's
-calls.
-"""
+"""The traces of the permutation and of the even numbers that it looks up, from the states before a range's calls."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,14 +19,14 @@ from graphprover.vm.traces.run import Run
 class Calls:
     """Calls of the permutation in order, as arrays of one device."""
 
-    states: Array  # uint64 (25, calls), contiguous: before each
-    clocks: Array  # uint64 (calls,): their numbers
+    states: Array  # uint64 (25, calls), contiguous: the state before each
+    clocks: Array  # uint64 (calls,): the clocks of the calls
 
 
 def keccak_trace_tasks(
     machine: Machine, calls: TraceTask, count: int, policy: LayoutPolicy
 ) -> Iterator[tuple[int, TraceTask]]:
-    """The tables of so many calls, with their numbers; ``calls`` gives `Calls`."""
+    """Return the numbers and trace tasks of the tables of ``count`` calls; ``calls`` gives `Calls`."""
     cells = cells_per_row(machine.air(TableNumber.KECCAK_F, 0, 0).describe())
     shares = list(packing(TableNumber.KECCAK_F, cells, policy).shares(count))
     for height, first, last in shares:
@@ -38,20 +36,20 @@ def keccak_trace_tasks(
 
 
 def calls_of(device: Device, run: Run, *, start: int, end: int) -> Calls:
-    """The calls that are the cycles start..end of a run, in its order."""
+    """Return the calls that are the cycles start..end of a run, in its order."""
     rows = Rows(device, run, slice(start, end))
     return Calls(rows.words("old"), rows.clk)
 
 
 def keccak_f_trace(device: Device, calls: Calls, *, height: int, first: int, last: int) -> Array:
-    """The trace of one table, for the calls first..last."""
+    """Return the trace of one table, for the calls first..last."""
     main = device.arrays.empty((WIDTH, height), dtype="uint64")
     fill_keccak_f(device, calls.states, calls.clocks, first, last, main)
     return main
 
 
 def even_trace(device: Device, calls: Calls, *, shares: Sequence[tuple[int, int, int]]) -> Array:
-    """The trace of all even numbers, for tables of these heights, first and last calls."""
+    """Return the trace of all even numbers, for tables of these heights, first and last calls."""
     counts = device.arrays.zeros(EVENS, dtype="uint64")
     for height, first, last in shares:
         count_evens(device, calls.states, first, last, height, counts)

@@ -1,4 +1,4 @@
-"""The trace of a table that chips share: the rows of each, made as those of a table of its own."""
+"""The trace of a shared table: each chip's rows are made as for a table of its own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from graphprover.vm.traces.run import Run
 
 
 @dataclass(frozen=True, eq=False)
-class Few:
-    """The few instructions of a chip that shares a table: the cycles first..last of the run's order."""
+class SharingChip:
+    """A chip in a shared table, which proves the cycles first..last of the run's order."""
 
-    step: Step  # of one lane
+    step: Step  # with one lane
     first: int
     last: int
 
@@ -28,28 +28,30 @@ class Few:
 class Share:
     """Rows of a chip in a table that it shares."""
 
-    chip: int  # its number among those that share
-    columns: tuple[int, ...]  # where each of its columns is
-    start: int  # the first of the rows, among the chip's own
-    first: int  # and here
+    chip: int  # index among the sharing chips
+    columns: tuple[int, ...]  # the table's column for each of the chip's columns
+    start: int  # first of the rows, in the chip's own trace
+    first: int  # first of the rows, in the shared table
     rows: int
 
 
-def few_traces(device: Device, run: Run, *, chips: Sequence[Few]) -> list[Array]:
-    """The trace of each chip, as if it had a table of its own."""
+def sharing_traces(device: Device, run: Run, *, chips: Sequence[SharingChip]) -> list[Array]:
+    """Return the trace of each chip, as if it had a table of its own."""
     return [
-        chip_trace(device, run, step=few.step, height=rows_for(few.last - few.first), first=few.first, last=few.last)
-        for few in chips
+        chip_trace(
+            device, run, step=chip.step, height=rows_for(chip.last - chip.first), first=chip.first, last=chip.last
+        )
+        for chip in chips
     ]
 
 
-def count_few(device: Device, traces: Sequence[Array], *, airs: Sequence[AirDescription]) -> Array:
-    """How often these traces look up each row of the fixed tables; see `count`."""
+def count_sharing(device: Device, traces: Sequence[Array], *, airs: Sequence[AirDescription]) -> Array:
+    """Return how often these traces look up each row of the fixed tables; see `count`."""
     return count(device, *traces, airs=airs)
 
 
 def mixed_trace(device: Device, traces: Sequence[Array], *, shares: Sequence[Share], width: int, height: int) -> Array:
-    """The trace of a table of so many columns and rows, from the chips' own; rows of none are zeros."""
+    """Return the trace of a shared table from the chips' own traces; unused rows are zeros."""
     main = device.arrays.zeros((width, height), dtype=np.uint64)
     moves = [
         (share.chip, own, share.start, column, share.first, share.rows)

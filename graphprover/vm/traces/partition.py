@@ -1,9 +1,9 @@
-"""Which chip proves which cycle: what must be known before any table is made, since it decides their heights.
+"""Assigns every cycle to a chip, before any trace is made: the counts decide the tables and their heights.
 
-A cycle meets an entry of the program table: its instruction, as one chip proves it. Which one it is follows from the
-instruction and from the way it went (`graphprover.vm.traces.ways`). Entries that cycles may meet for the same reason
-are a group: those of one chip, of instructions with the same outcomes, in the same place among them. The order of a
-cycle range is that of its groups, and in each of them that of time; a chip's are neighbours.
+A cycle looks up an entry of the program table: its instruction, as one chip proves it. The entry follows from the
+instruction and from the way it went (`graphprover.vm.traces.ways`). A group is all entries of one chip whose
+instructions have the same outcomes, at the same place among them. A cycle range is ordered by group and then by time;
+the groups of a chip are neighbours.
 """
 
 import threading
@@ -31,19 +31,19 @@ _NAMES = {number: name for name, number in CHIP_NUMBERS.items()}
 
 
 class Unprovable(ValueError):
-    """An instruction that executed, but that no chip can prove."""
+    """Raised for a run with an instruction that executed, but that no chip can prove."""
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The groups of a program's entries, by the number of their chip, then as instructions have them."""
+    """The groups of a program's entries, by the number of their chip, then by instruction."""
 
     of: np.ndarray  # int64 (entries,), the group of each entry
-    chip: np.ndarray  # int64 (groups,), its number
-    other: np.ndarray  # int64 (groups,), the next among these outcomes: behind IN_PLACE or NARROW, it proves the same
+    chip: np.ndarray  # int64 (groups,), the group's chip number
+    other: np.ndarray  # int64 (groups,), the next of the same outcomes: after IN_PLACE or NARROW it proves the same
 
     def heirs(self, dropped: frozenset[int]) -> np.ndarray:
-        """The group that proves what each proves, int64 (groups,), without chips of these numbers."""
+        """Return for each group the one that proves its cycles, int64 (groups,), without chips of these numbers."""
         found = np.arange(len(self.other))
         while (gone := np.isin(self.chip[found], list(dropped))).any():
             found[gone] = self.other[found[gone]]
@@ -52,7 +52,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class Late:
-    """Accesses of a chip that come too late."""
+    """Late accesses of a chip."""
 
     access: Access
     first: int  # the chip's cycles in the order
@@ -65,20 +65,20 @@ class Partition:
     """The cycles of a cycle range, chip by chip."""
 
     groups: int
-    steps: np.ndarray  # uint64 (WAYS instructions,): the entry of each way, and above it the group; or NO_STEP
-    shares: Mapping[str, tuple[int, int]]  # where each chip that proves any begins and ends in the order
+    steps: np.ndarray  # uint64 (WAYS instructions,): the entry of each way, and in the upper bits the group; or NO_STEP
+    shares: Mapping[str, tuple[int, int]]  # start and end in the order of each chip that proves cycles
     late: tuple[Late, ...]  # by chip, then by access
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """What a device has counted of a cycle range."""
+    """A device's counts of a cycle range."""
 
     steps: Array
-    places: Array  # uint32 (groups, intervals): how many cycles come before those of a group in an interval
-    ends: Array  # uint32 (groups, intervals): and those included
-    late: Array  # uint64 (groups, ACCESSES): accesses that come too late
-    refused: Array  # uint64 (2,), the first cycles that no table proves
+    places: Array  # uint32 (groups, intervals): cycles before the group's in an interval
+    ends: Array  # uint32 (groups, intervals): the same with the group's cycles
+    late: Array  # uint64 (groups, ACCESSES): late accesses
+    refused: Array  # uint64 (2,): the first cycles that no table proves
 
 
 def count(device: Device, tape: Tape, steps: np.ndarray, groups: int) -> Counted:
@@ -94,9 +94,9 @@ def count(device: Device, tape: Tape, steps: np.ndarray, groups: int) -> Counted
 
 
 def partition(machine: Machine, device: Device, tape: Tape, cycles: int, policy: LayoutPolicy) -> Partition:
-    """Every cycle of a cycle range to the cheapest chip that can prove it; raises Unprovable.
+    """Assign every cycle of a cycle range to the cheapest chip that can prove it; raise Unprovable.
 
-    ``cycles``: those of the whole run.
+    ``cycles``: length of the whole run.
     """
     groups = groups_of(machine)
     with device.task():
@@ -112,12 +112,12 @@ def partition(machine: Machine, device: Device, tape: Tape, cycles: int, policy:
 
 
 def dropped_chips(groups: Groups, totals: np.ndarray, cycles: int, policy: LayoutPolicy) -> frozenset[int]:
-    """The chips, by number, that prove too little for tables of their own, and all of it in another's stead.
+    """Return the numbers of chips with too few cycles for tables of their own, all of which other chips can prove.
 
-    ``totals``: int64 (groups,), the cycles of each group, where no chip is dropped; ``cycles``: those of the run.
+    ``totals``: int64 (groups,), the cycles of each group if no chip is dropped; ``cycles``: length of the run.
     """
     dropped: frozenset[int] = frozenset()
-    for ending in (IN_PLACE, NARROW):  # the narrow ones take what those in place leave
+    for ending in (IN_PLACE, NARROW):  # narrow chips also inherit the cycles of dropped in-place ones
         proved = np.bincount(groups.chip, weights=_inherited(totals, groups.heirs(dropped)))
         dropped |= {
             number
@@ -128,7 +128,7 @@ def dropped_chips(groups: Groups, totals: np.ndarray, cycles: int, policy: Layou
 
 
 def _inherited(values: np.ndarray, heirs: np.ndarray) -> np.ndarray:
-    """Counts of groups, (groups, ...), once each is its heir's."""
+    """Return counts of groups, (groups, ...), with each dropped group's added to its heir's."""
     found = np.zeros_like(values)
     np.add.at(found, heirs, values)
     return found
@@ -150,19 +150,19 @@ def _chips(
 
 
 def _check(machine: Machine, device: Device, tape: Tape, refused: np.ndarray) -> None:
-    """Raises Unprovable for a cycle that no chip proves, or that no single bump helps."""
+    """Raise Unprovable for a cycle that no chip proves, or for an access too late for a single bump."""
     unproved, unreached = refused.tolist()
     if unproved != NO_STEP:
         at = _instruction_of(machine, device, tape, unproved)
         pc = machine.image.code_base + 4 * at
         line = disassemble(int(machine.image.code[at]), pc)
-        raise Unprovable(f"cycle {unproved}, pc {pc:#x}: {line}: no table proves this")
+        raise Unprovable(f"cycle {unproved}, pc {pc:#x}: {line}: no chip proves this instruction here")
     if unreached != NO_STEP:
         raise Unprovable(f"cycle {unreached}: a value was not accessed for more than 2^30 cycles")
 
 
 def _instruction_of(machine: Machine, device: Device, tape: Tape, cycle: int) -> int:
-    """The instruction of a cycle: its number in the code."""
+    """Return the index in the code of a cycle's instruction."""
     interval = (cycle - tape.start) >> LOG_INTERVAL
     one = slice(interval, interval + 1)
     snapshot = {name: getattr(tape, name)[one] for name in ("index", "at", "values", "times")}
@@ -175,7 +175,7 @@ def _instruction_of(machine: Machine, device: Device, tape: Tape, cycle: int) ->
 
 
 def groups_of(machine: Machine) -> Groups:
-    """Those of a program."""
+    """Return the groups of a program's entries."""
     if machine not in _groups:
         _groups[machine] = _make_groups(machine)
     return _groups[machine]
@@ -191,7 +191,7 @@ def _make_groups(machine: Machine) -> Groups:
     outcomes = np.zeros(len(machine.instructions.op), dtype=np.uint64)
     np.add.at(outcomes, of, chip.astype(np.uint64) << (8 * outcome).astype(np.uint64))
     _, at, which = np.unique(outcomes, return_index=True, return_inverse=True)
-    kind = np.argsort(np.argsort(at))[which]  # numbered as they appear
+    kind = np.argsort(np.argsort(at))[which]  # renumbered by first appearance
     keys, group = np.unique((chip << 48) + (kind[of] << 8) + outcome, return_inverse=True)
     other = np.arange(len(keys))
     (followed,) = (of[1:] == of[:-1]).nonzero()
@@ -215,7 +215,7 @@ def steps_of(machine: Machine, dropped: frozenset[int] = frozenset()) -> np.ndar
     return found
 
 
-MOST_STEPS = 4  # runs of one program drop the same chips, or few others; 32 bytes an instruction each
+MOST_STEPS = 4  # runs of one program drop similar sets of chips; an array has 32 bytes an instruction
 _steps: "WeakKeyDictionary[Machine, OrderedDict[frozenset[int], np.ndarray]]" = WeakKeyDictionary()
 _caching = threading.Lock()
 

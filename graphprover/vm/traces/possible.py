@@ -1,4 +1,4 @@
-"""The tables that proofs of a program can have, before it has run."""
+"""The tables that proofs of a program can have, before it runs."""
 
 from collections.abc import Iterator
 
@@ -12,15 +12,15 @@ from graphprover.vm.statement.version import CHIP_NUMBERS
 
 
 def chips_of(machine: Machine) -> set[str]:
-    """Those of the program's instructions."""
+    """Return the chips that can prove the program's instructions."""
     own = set(np.unique(machine.chip_of_entry).tolist())
     return {name for name, number in CHIP_NUMBERS.items() if number in own}
 
 
 def possible_tables(machine: Machine, chips: set[str] | None = None) -> Iterator[AirDescription]:
-    """The tables of a program's proofs, with these chips or its own; those first that most of them have.
+    """Return the tables of a program's proofs, with these chips or its own; the most common tables come first.
 
-    Without output and stated input, whose tables have as many columns as words.
+    Output and stated input are left out: their columns depend on the number of words.
     """
     chips = chips_of(machine) if chips is None else chips
     others = {*TableNumber} - {TableNumber.OUTPUT, TableNumber.STATED_INPUT}
@@ -34,9 +34,9 @@ def possible_tables(machine: Machine, chips: set[str] | None = None) -> Iterator
 
 
 def shared_tables(machine: Machine) -> Iterator[AirDescription]:
-    """Those of them that chips share and that the program's runs are likely to have; one is in every proof.
+    """Return the shared tables that the program's runs are likely to have; every proof has one of them.
 
-    All programs have the chips of words that cross a boundary, and few runs do.
+    All programs have the chips of words that cross a boundary, and few runs use them.
     """
     chips = {name for name in chips_of(machine) if not name.endswith("_crossing")}
     for number, sharing in SHARED.items():

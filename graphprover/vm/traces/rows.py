@@ -1,4 +1,4 @@
-"""The cycles that a table proves, column by column, on whatever device."""
+"""The cycles of a table, column by column, on any device."""
 
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ from graphprover.vm.traces.run import Run
 
 
 class Rows(Executing):
-    """Some cycles of a run as arrays, by a slice or an array of their places in its order."""
+    """Some cycles of a run as arrays, by a slice or an array of their positions in its order."""
 
     def __init__(self, device: Device, run: Run, chosen: Any) -> None:
         self.device, self.arrays = device, device.arrays
@@ -43,7 +43,7 @@ class Rows(Executing):
         return source[self._at + place].astype(np.uint64, copy=False)
 
     def words(self, name: str) -> Array:
-        """As an array (words, cycles)."""
+        """Return the words of a host call as an array (words, cycles)."""
         words = self.arrays.stack([self.of_access("old", i) for i in range(WORDS)])
         return words if name == "old" else permuted(self.device, words)
 

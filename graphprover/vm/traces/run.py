@@ -1,4 +1,4 @@
-"""A cycle range of a run as arrays of one device, replayed from its record: what the traces of chips are made from."""
+"""A cycle range of a run as arrays of one device, replayed from its record: the source of the chips' traces."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from graphprover.vm.traces.partition import Partition, count
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A cycle range's cycles, which are counted from its first, as arrays of one device."""
+    """The cycles of a cycle range, counted from its first, as arrays of one device."""
 
-    start: int  # the cycle range's first cycle in the run
+    start: int  # the range's first cycle in the run
     cycles: Cycles
     old: Array  # uint64 (accesses,), see ``Record``
     clock: Array  # uint32 (accesses,)
@@ -27,7 +27,7 @@ class Run:
 
 
 def load_tape(device: Device, *, machine: Machine, record: Record, cycle_range: range) -> Tape:
-    """What is to be replayed of a run, on a device."""
+    """Return the record of a cycle range, on a device."""
     first, last = cycle_range.start >> LOG_INTERVAL, -(-cycle_range.stop // INTERVAL)
     begin = int(record.at[first])
     end = int(record.at[last]) if last < len(record.at) else len(record.old)
@@ -47,7 +47,7 @@ def load_tape(device: Device, *, machine: Machine, record: Record, cycle_range: 
 
 
 def load_run(device: Device, tape: Tape, *, machine: Machine, partition: Partition) -> Run:
-    """The cycles of a cycle range, and their order."""
+    """Return the cycles of a cycle range, in the order of their groups."""
     counted = count(device, tape, partition.steps, partition.groups)
     cycles = empty_cycles(device, tape.last - tape.first, len(tape.old))
     replay(device, tape, counted.steps, counted.places, cycles)
@@ -55,7 +55,7 @@ def load_run(device: Device, tape: Tape, *, machine: Machine, partition: Partiti
 
 
 def program_columns(device: Device, machine: Machine) -> dict[str, Array]:
-    """See `Run`."""
+    """Return the columns of the program table; see `Run`."""
     names = (f"{name}_at" if name in "dab" else name for name in FIELDS)
     offset = machine.instructions.imm.view(np.uint64)[machine.instruction_of_entry]
     columns = device.load(np.stack([*machine.entries, offset]))

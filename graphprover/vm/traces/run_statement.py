@@ -1,4 +1,10 @@
-"""The statement about one run, by itself or in shards: which tables it needs, and how a device makes their traces."""
+"""The statement about one run, in one shard or several: its tables, and the tasks that make their traces.
+
+A short run may have a sparse range table (`shape.may_have_sparse_range`), and its height takes the run's lookups. So
+planning a short run makes its traces on the device, counts, and drops them; proving makes them in the same tasks as any
+run's. On a CPU this takes about 2 % of the proof's time. Keeping the traces instead would hold up to 31
+MB for each planned statement, copy them from and to a GPU, and change the tasks, memory and reports of short runs.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -21,7 +27,7 @@ from graphprover.vm.statement.shape import (
     KECCAK_CALL,
     MIN_ROWS,
     LayoutPolicy,
-    may_have_few,
+    may_have_sparse_range,
     packing,
     policy_at,
     rows_for,
@@ -35,9 +41,9 @@ from graphprover.vm.tables.mixed import Mixed
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.bumps import bump_trace, bumps
 from graphprover.vm.traces.chips import chip_trace
-from graphprover.vm.traces.counts import count_trace_task, few_trace_tasks, fixed_trace_tasks, program_trace
+from graphprover.vm.traces.counts import count_trace_task, fixed_trace_tasks, program_trace, sparse_range_trace_tasks
 from graphprover.vm.traces.keccak import calls_of, keccak_trace_tasks
-from graphprover.vm.traces.mixed import Few, Share, count_few, few_traces, mixed_trace
+from graphprover.vm.traces.mixed import Share, SharingChip, count_sharing, mixed_trace, sharing_traces
 from graphprover.vm.traces.partition import Late, Unprovable, partition
 from graphprover.vm.traces.run import load_run, load_tape
 from graphprover.vm.traces.state import boundary, output_words, state_trace_tasks
@@ -45,7 +51,7 @@ from graphprover.vm.traces.state import boundary, output_words, state_trace_task
 __all__ = ["Unprovable", "shards_of_run", "statement_of_run"]
 
 _Numbered = tuple[int, TraceTask]  # a table's number and its trace
-_Other = tuple[int, Air, TraceTask]  # the same of one that is no chip's, which looks up numbers
+_Other = tuple[int, Air, TraceTask]  # a table that is no chip's, with its lookups
 
 
 def statement_of_run(
@@ -57,11 +63,19 @@ def statement_of_run(
     device: Device | None = None,
     rate: int | None = None,
 ) -> Statement:
-    """The statement about an execution, with trace tasks for its traces; with ``state_input`` it says on which input.
+    """Return the statement about an execution, with trace tasks for its traces.
 
-    ``device``: what replays the run for the heights of its tables, by default the CPU. ``rate``: of the proof, where
-    one is asked for (`shape.policy_at`). Raises ValueError for an execution without a record, Unprovable for one that
-    has no proof.
+    Args:
+        machine: The program.
+        execution: Its run, with a record.
+        label: The proofs' label.
+        state_input: State the input as public values.
+        device: Replays the run to find its tables' heights; by default the CPU.
+        rate: The user's rate 1/``rate``, if any; it selects the layout policy (`shape.policy_at`).
+
+    Raises:
+        ValueError: For an execution without a record.
+        Unprovable: For an execution that has no proof.
     """
     (tables,), _ = _tables(machine, execution, [range(execution.cycles)], state_input, device, rate)
     return Statement(tables, label)
@@ -77,16 +91,19 @@ def shards_of_run(
     device: Device | None = None,
     rate: int | None = None,
 ) -> ShardedStatement:
-    """The same in shards, one for each of the run's cycle ranges, which `cycle_ranges.cycle_ranges_of` gives.
+    """Return the statement about an execution in shards, one for each of these cycle ranges.
 
-    Raises ValueError, too, where these are not the whole run in order, or fewer than two.
+    `cycle_ranges.cycle_ranges_of` gives the ranges. Other arguments and errors are those of `statement_of_run`.
+
+    Raises:
+        ValueError: Also if the ranges are not the whole run in order, or fewer than two.
     """
     check_count(len(cycle_ranges))
     bounds = [0, *(cycle_range.stop for cycle_range in cycle_ranges)]
     in_order = [range(start, end) for start, end in pairwise(bounds) if start < end]
     if list(cycle_ranges) != in_order or bounds[-1] != execution.cycles:
         raise ValueError(
-            f"not the cycle ranges of a run of {execution.cycles:,} cycles, one behind the other: {cycle_ranges}"
+            f"these cycle ranges do not cover a run of {execution.cycles:,} cycles in order: {cycle_ranges}"
         )
     return machine.in_shards(*_tables(machine, execution, cycle_ranges, state_input, device, rate), label)
 
@@ -99,16 +116,14 @@ def _tables(
     device: Device | None,
     rate: int | None,
 ) -> tuple[list[list[Table]], list[list[int]]]:
-    """The tables of each cycle range, with trace tasks for their traces, and the numbers of all but the boundary, the
-    first.
-    """
+    """Return the tables of each cycle range with their trace tasks, and their numbers without the boundary."""
     record = execution.record
     if record is None:
         raise ValueError("an execution without a record cannot be proved")
     if state_input and len(execution.input) > MAX_STATED_INPUT:
-        raise Unprovable(f"an input of {len(execution.input):,} bytes: a proof states {MAX_STATED_INPUT:,} at most")
+        raise Unprovable(f"an input of {len(execution.input):,} bytes: a proof states at most {MAX_STATED_INPUT:,}")
     if len(execution.output) > MAX_PROVED_OUTPUT:
-        most = f"a proof states {MAX_PROVED_OUTPUT:,} at most: put out a hash"
+        most = f"a proof states at most {MAX_PROVED_OUTPUT:,}; output a hash instead"
         raise Unprovable(f"an output of {len(execution.output):,} bytes: {most}")
     output = output_words(execution, record.memory)
     stated = region(execution.input) if state_input else np.zeros(0, dtype=np.uint64)
@@ -118,7 +133,7 @@ def _tables(
         for number, trace_task in state_trace_tasks(machine, record.registers, record.memory, len(output), stated)
     ]
     device, policy = device or CpuDevice(), policy_at(rate)
-    short = may_have_few(execution.cycles, len(cycle_ranges))
+    short = may_have_sparse_range(execution.cycles, len(cycle_ranges))
     traces = [
         _traces(machine, record, cycle_range, device, [] if i else state, short, policy)
         for i, cycle_range in enumerate(cycle_ranges)
@@ -139,7 +154,7 @@ def _tables(
 
 
 def _public(words: np.ndarray) -> list[int]:
-    """Words as public values."""
+    """Return the limbs of words as public values."""
     return [limb for word in words.tolist() for limb in limbs(word)]
 
 
@@ -152,10 +167,10 @@ def _traces(
     short: bool,
     policy: LayoutPolicy,
 ) -> list[_Numbered]:
-    """The tables beside the boundary that a cycle range of the run needs, in order of their numbers.
+    """Return the tables beside the boundary that a cycle range of the run needs, in order of their numbers.
 
-    ``state``: the tables of registers and memory, which one cycle range has; ``short``: whether it may have few
-    numbers.
+    ``state``: the tables of registers and memory, for the first range only; ``short``: whether the run may have a
+    sparse range table.
     """
     tape = TraceTask("record", load_tape, {"machine": machine, "record": record, "cycle_range": cycle_range})
     with device.task():
@@ -164,11 +179,11 @@ def _traces(
     run = TraceTask("replay", load_run, {"machine": machine, "partition": parted}, (tape,))
 
     chips: list[tuple[int, Step, TraceTask]] = []
-    shared: dict[int, list[Few]] = {number: [] for number in SHARED}
+    shared: dict[int, list[SharingChip]] = {number: [] for number in SHARED}
     for chip, (first, last) in parted.shares.items():
         number = table_for(chip, last - first, record.cycles, policy)
         if number in SHARED:
-            shared[number].append(Few(chip_table(chip), first, last))
+            shared[number].append(SharingChip(chip_table(chip), first, last))
         else:
             step = machine.air(number, 0, 0)
             assert isinstance(step, Step)
@@ -186,32 +201,32 @@ def _traces(
     looking += [(trace_task, air.describe()) for _, air, trace_task in others]
     counts = []
     found: list[_Numbered] = [(int(number), trace_task) for number, _, trace_task in others]
-    for number, few in shared.items():
-        if few:
-            own = TraceTask(f"few.{name_of(number)}", few_traces, {"chips": few}, (run,))
-            airs = [one.step.describe() for one in few]
-            counts.append(TraceTask(f"counts.{name_of(number)}", count_few, {"airs": airs}, (own,)))
-            found += ((number, trace_task) for trace_task in _mixed_trace_tasks(machine, number, few, own, policy))
+    for number, sharing in shared.items():
+        if sharing:
+            own = TraceTask(f"chips.{name_of(number)}", sharing_traces, {"chips": sharing}, (run,))
+            airs = [one.step.describe() for one in sharing]
+            counts.append(TraceTask(f"counts.{name_of(number)}", count_sharing, {"airs": airs}, (own,)))
+            found += ((number, trace_task) for trace_task in _mixed_trace_tasks(machine, number, sharing, own, policy))
     if KECCAK_CALL in parted.shares:
         start, end = parted.shares[KECCAK_CALL]
         calls = TraceTask("calls", calls_of, {"start": start, "end": end}, (run,))
         found += keccak_trace_tasks(machine, calls, end - start, policy)
     found += [(number, trace_task) for number, _, trace_task in chips]
     total = count_trace_task(looking, counts)
-    known = few_trace_tasks(_made(device, total), _words(machine, found, state)) if short else None
+    known = sparse_range_trace_tasks(_result(device, total), _words(machine, found, state)) if short else None
     found += ((int(number), trace_task) for number, trace_task in known or fixed_trace_tasks(total))
     return sorted(found, key=lambda numbered: numbered[0])
 
 
 def _words(machine: Machine, tables: Sequence[_Numbered], state: Sequence[_Other]) -> int:
-    """Committed cells of a row of these tables and of powers, all together."""
+    """Return the committed cells a row of these tables and of powers, all together."""
     airs = {number: air for number, air, _ in state}
     numbers = [*(number for number, _ in tables), TableNumber.POWERS]
     return sum(cells_per_row((airs.get(number) or machine.air(number, 0, 0)).describe()) for number in numbers)
 
 
-def _made(device: Device, trace_task: TraceTask) -> np.ndarray:
-    """What a trace task gives, on the host."""
+def _result(device: Device, trace_task: TraceTask) -> np.ndarray:
+    """Return the result of a trace task, on the host."""
     found = make(device, trace_task, {})
     with device.task():
         return device.fetch(found)
@@ -220,7 +235,7 @@ def _made(device: Device, trace_task: TraceTask) -> np.ndarray:
 def _chip_trace_tasks(
     number: int, step: Step, run: TraceTask, start: int, end: int, policy: LayoutPolicy
 ) -> Iterator[TraceTask]:
-    """The tables of one chip, which proves the cycles start..end."""
+    """Yield the trace tasks of a chip's tables, for the cycles start..end."""
     air = step.describe()
     for height, first, last in packing(number, cells_per_row(air), policy).shares(end - start):
         fixed = {"step": step, "height": height, "first": start + first, "last": start + last}
@@ -228,16 +243,16 @@ def _chip_trace_tasks(
 
 
 def _mixed_trace_tasks(
-    machine: Machine, number: int, chips: Sequence[Few], own: TraceTask, policy: LayoutPolicy
+    machine: Machine, number: int, chips: Sequence[SharingChip], own: TraceTask, policy: LayoutPolicy
 ) -> Iterator[TraceTask]:
-    """The tables that these chips share, whose instructions stand in them one chip behind the other.
+    """Yield the trace tasks of a shared table of these chips, whose instructions follow each other chip by chip.
 
-    ``own`` gives the chips' traces.
+    ``own``: the task of the chips' traces.
     """
     mixed = machine.air(number, 0, 0)
     assert isinstance(mixed, Mixed)
     air = mixed.describe()
-    ends = np.cumsum([0, *(few.last - few.first for few in chips)]).tolist()
+    ends = np.cumsum([0, *(chip.last - chip.first for chip in chips)]).tolist()
     for height, first, last in packing(number, cells_per_row(air), policy).shares(ends[-1]):
         shares = []
         for i, (start, end) in enumerate(pairwise(ends)):
@@ -250,7 +265,7 @@ def _mixed_trace_tasks(
 
 
 def _bump_trace_tasks(bump: Air, late: Sequence[Late], run: TraceTask, policy: LayoutPolicy) -> Iterator[TraceTask]:
-    """The tables of all bumps, in order."""
+    """Yield the trace tasks of the tables of all bumps, in order."""
     air = bump.describe()
     made = TraceTask("bumps", bumps, {"late": late}, (run,))
     count = sum(some.count for some in late)

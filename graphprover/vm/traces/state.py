@@ -1,4 +1,4 @@
-"""The traces of registers and memory: how each word begins and ends."""
+"""The traces of registers and memory: the first and last value of each word."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,11 +17,11 @@ from graphprover.vm.tables.limbs import halves, limbs, low_half
 from graphprover.vm.tables.public_words import OutputMemory, PublicWords, StatedInput
 from graphprover.vm.tables.state import InputMemory, Region
 
-_FEW_ROWS = 1 << 10  # a GPU takes longer for its thirty operations than for the copy
+_FEW_ROWS = 1 << 10  # rows up to which a copy is faster than a GPU's thirty operations
 
 
 def output_words(execution: Execution, memory: Memory) -> np.ndarray:
-    """The words of the public output; none if the guest never touched it."""
+    """Return the words of the public output; none if the guest never touched it."""
     if OUTPUT_BASE not in memory.address:
         return np.zeros(0, dtype=np.uint64)
     words = np.zeros(1 + -(-len(execution.output) // 8), dtype=np.uint64)
@@ -33,9 +33,9 @@ def output_words(execution: Execution, memory: Memory) -> np.ndarray:
 def state_trace_tasks(
     machine: Machine, registers: Registers, memory: Memory, words: int, stated: np.ndarray
 ) -> Iterator[tuple[int, TraceTask]]:
-    """The tables of registers and memory that the execution needs, where ``words`` are put out.
+    """Return the tables of registers and memory that the execution needs, for an output of ``words`` words.
 
-    ``stated``: the words of a stated input, uint64; none where none is.
+    ``stated``: the words of a stated input, uint64; empty without one.
     """
     yield TableNumber.REGISTERS, TraceTask("registers", register_file, {"registers": registers}, shape=(3, MIN_ROWS))
     borders = (
@@ -74,25 +74,25 @@ def state_trace_tasks(
             yield number, TraceTask(number.name.lower(), region_memory, fixed | {"rows": rows}, shape=shape)
 
 
-# Few words, so that the host makes these traces, but for those of a region.
+# The host makes these traces of few words; a device makes only large regions.
 
 
 def boundary(device: Device) -> Array:
-    """The trace of the boundary."""
+    """Return the trace of the boundary."""
     trace = np.zeros((1, MIN_ROWS), dtype=np.uint64)
     trace[0, 0] = 1
     return device.load(trace)
 
 
 def register_file(device: Device, *, registers: Registers) -> Array:
-    """The trace of the register file."""
+    """Return the trace of the register file."""
     trace = np.zeros((3, MIN_ROWS), dtype=np.uint64)
     trace[:, : len(registers.t)] = registers.t, *limbs(registers.value)
     return device.load(trace)
 
 
 def image_memory(device: Device, *, addresses: np.ndarray, values: np.ndarray, memory: Memory) -> Array:
-    """The trace of what the program brings, of which ``memory`` was accessed."""
+    """Return the trace of the program's data, of which ``memory`` was accessed."""
     trace = np.zeros((3, rows_for(len(addresses))), dtype=np.uint64)
     trace[1:, : len(values)] = limbs(values)
     at = np.searchsorted(addresses, memory.address)
@@ -101,7 +101,7 @@ def image_memory(device: Device, *, addresses: np.ndarray, values: np.ndarray, m
 
 
 def output_memory(device: Device, *, air: OutputMemory, memory: Memory) -> Array:
-    """The trace of the output."""
+    """Return the trace of the output."""
     trace, c = air.zeros(rows_for(air.rows))
     np.fill_diagonal(c.row, 1)
     c.t[:] = _placed(air, memory, memory.t)
@@ -109,7 +109,7 @@ def output_memory(device: Device, *, air: OutputMemory, memory: Memory) -> Array
 
 
 def stated_input(device: Device, *, air: StatedInput, memory: Memory, stated: np.ndarray) -> Array:
-    """The trace of a stated input, of which ``memory`` was accessed."""
+    """Return the trace of a stated input, of which ``memory`` was accessed."""
     trace, c = air.zeros(rows_for(air.rows))
     np.fill_diagonal(c.row, 1)
     c.t[:] = _placed(air, memory, memory.t)
@@ -118,7 +118,7 @@ def stated_input(device: Device, *, air: StatedInput, memory: Memory, stated: np
 
 
 def _placed(air: PublicWords, memory: Memory, of_memory: np.ndarray, untouched: np.ndarray | int = 0) -> np.ndarray:
-    """A value of each public word where the table has it: that of what was accessed, or of an untouched word."""
+    """Return a value of each public word at its place in the table: an accessed word's, or else an untouched word's."""
     values = np.zeros((rows_for(air.rows), air.lanes), dtype=np.uint64)
     flat = values.reshape(-1)
     flat[: air.words] = untouched
@@ -127,7 +127,7 @@ def _placed(air: PublicWords, memory: Memory, of_memory: np.ndarray, untouched: 
 
 
 def region_memory(device: Device, *, air: Region, memory: Memory, rows: int) -> Array:
-    """The trace of a region: of one of many words by the device."""
+    """Return the trace of a region; for many words the device makes it."""
     if rows > _FEW_ROWS:
         return _region(device.arrays, device.load, air=air, memory=memory, rows=rows)
     return device.load(_region(np, np.asarray, air=air, memory=memory, rows=rows))
@@ -137,7 +137,7 @@ def _region(arrays: Any, load: Callable[[np.ndarray], Array], *, air: Region, me
     count = len(memory.address)
     trace = arrays.zeros((air.describe().main_width, rows), dtype=np.uint64)
     c = air.view(trace)
-    # The input's first word, its length, is in the first row; elsewhere that is right before the region.
+    # The input's first word, its length, is in the first row; in other regions that row is right before the region.
     has_length = isinstance(air, InputMemory)
     first = 0 if has_length and count and memory.address[0] == air.start else 1
     used = slice(first, first + count)

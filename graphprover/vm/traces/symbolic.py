@@ -1,4 +1,4 @@
-"""The cycles that a table proves as symbols, and the arrays that these stand for."""
+"""The cycles of a table as symbols, and the arrays behind these symbols."""
 
 from collections.abc import Iterable
 from types import SimpleNamespace
@@ -17,12 +17,12 @@ _ORDER = "order"  # the lane's cycle
 _BY_CYCLE = ("rows", "halves")  # whose columns are read
 _BY_ACCESS = ("old", "clock", "new")
 _BY_ENTRY = ("pc", "following", "a_at", "b_at", "d_at", "imm", "imm2", "offset")
-_NAMES = (_ORDER, *_BY_CYCLE, *_BY_ACCESS, *_BY_ENTRY)  # of sources, in the order of their numbers
-_PERMUTED = len(_NAMES)  # from here on: the words after a call
+_NAMES = (_ORDER, *_BY_CYCLE, *_BY_ACCESS, *_BY_ENTRY)  # sources, in the order of their numbers
+_PERMUTED = len(_NAMES)  # number of the first word after a call
 
 
 class Symbols(Executing):
-    """Any cycle that a table proves."""
+    """Any cycle of a table, as symbols."""
 
     def __init__(self, formulas: Formulas) -> None:
         self._formulas = formulas
@@ -56,7 +56,7 @@ class Symbols(Executing):
         return self._formulas.symbol(Op.RECENT, before, now)
 
     def _by_cycle(self, name: str) -> Symbol:
-        """A column of the lane's cycle."""
+        """Return a column of the lane's cycle."""
         first = self._formulas.symbol(Op.LANE_NARROW, immediate=_NAMES.index(_ORDER)) * ROW_WORDS
         if name in NARROW:
             return self._at(Op.AT_NARROW, "halves", 2 * first, FIRST_NARROW + NARROW.index(name))
@@ -67,7 +67,7 @@ class Symbols(Executing):
 
 
 def sources(device: Device, run: Run, first: int, last: int, numbers: Iterable[int]) -> dict[int, Array]:
-    """The arrays of these numbers, for the cycles first..last of a run's order."""
+    """Return the arrays of these numbers, for the cycles first..last of a run's order."""
     found = {}
     for number in numbers:
         if number >= _PERMUTED:

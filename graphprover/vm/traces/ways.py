@@ -1,8 +1,8 @@
-"""Which way an instruction goes, of those that its entries of the program table are for.
+"""The way an instruction went, of those that its entries of the program table cover.
 
-An *entry* is an instruction as one chip proves it. Which of its entries a cycle meets depends on little of what the
-instruction did there, its *way*, a number below WAYS; where it depends on nothing, any way will do. `entries_by_way`
-asks the chips themselves which entry proves which way.
+An *entry* is an instruction as one chip proves it. Which of its entries a cycle looks up depends on few properties of
+that cycle, its *way*, a number below WAYS; an instruction without such properties may go any way. `entries_by_way` asks
+the chips themselves which entry proves which way.
 """
 
 from functools import cache
@@ -17,11 +17,11 @@ from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables.chips import CHIPS
 
 WAYS = 4
-FAR_BASE = 3  # of a load or store whose base is at or above 2^32, which nothing proves
+FAR_BASE = 3  # the way of a load or store with a base at or above 2^32, which no chip proves
 
-# What the way of an instruction depends on: nothing; how registers compare, as equal, signed or unsigned; whether the
-# base of a jump is below 2^32; where an access of 1, 2, 4 or 8 bytes lies; whether upper halves are those of the sum;
-# the amount of a shift; the number of a host call.
+# The property on which the way of an instruction depends: none; how registers compare, as equal, signed or unsigned;
+# whether the base of a jump is below 2^32; the offset in a word of an access of 1, 2, 4 or 8 bytes; whether upper
+# halves equal the sum's; the amount of a shift; the number of a host call.
 _NOTHING, _EQUAL, _UNEQUAL, _LESS, _NOT_LESS, _BELOW, _NOT_BELOW, _JUMP = range(8)
 _PLACE, _SUM, SHIFT, CALL = 8, 12, 13, 14
 
@@ -30,7 +30,7 @@ _I = np.int64
 
 
 def kinds(code: Instructions) -> np.ndarray:
-    """What the way of each instruction depends on, uint8."""
+    """Return the property on which the way of each instruction depends, uint8."""
     found = np.full(ILLEGAL + 1, _NOTHING, dtype=np.uint8)
     found[Op.BEQ : Op.BGEU + 1] = _EQUAL, _UNEQUAL, _LESS, _NOT_LESS, _BELOW, _NOT_BELOW
     found[Op.JALR] = _JUMP
@@ -45,10 +45,13 @@ def kinds(code: Instructions) -> np.ndarray:
 def entries_by_way(
     kind: np.ndarray, first: np.ndarray, chips: np.ndarray, without: np.ndarray | None = None
 ) -> np.ndarray:
-    """The entry of each instruction for each way, the first that proves it, or -1: int64 (instructions, WAYS).
+    """Return the entry of each instruction for each way, the first that proves it, or -1: int64 (instructions, WAYS).
 
-    ``kind`` (instructions,); ``first`` (instructions + 1,) of the entries of each instruction; ``chips`` (entries,)
-    their numbers. Chips that ``without`` has True for, bool (numbers,), prove nothing.
+    Args:
+        kind: The property of each instruction, (instructions,).
+        first: The first entry of each instruction, (instructions + 1,).
+        chips: The chip's number of each entry, (entries,).
+        without: Chips to leave out, bool (numbers,).
     """
     names = {number: name for name, number in CHIP_NUMBERS.items()}
     counts = np.diff(first)
@@ -64,9 +67,9 @@ def entries_by_way(
     return found
 
 
-@cache  # a few hundred, and each run asks for those of its program
+@cache  # one for each kind and chip, a few hundred; each run asks again for its program's
 def _fits(chip: str, kind: int) -> np.ndarray:
-    """Which ways of a kind a chip proves, by an example of each: bool (WAYS,)."""
+    """Return which ways of a kind a chip proves, by an example of each: bool (WAYS,)."""
     zero, one, minus = 0, 1, 2**64 - 1
     a, b, c, address = [[zero] * WAYS for _ in range(4)]
     if kind in (_EQUAL, _UNEQUAL):
@@ -96,23 +99,23 @@ def _fits(chip: str, kind: int) -> np.ndarray:
 
 @njit(nogil=True, cache=True, forceinline=True)
 def way_of_place(address, size):
-    """Of an access whose base is below 2^32."""
+    """Return the way of an access with a base below 2^32."""
     return _I((address & (size - _U(1))) != _U(0)) + _I((address & _U(7)) + size > _U(8))
 
 
 @njit(nogil=True, cache=True, forceinline=True)
 def way_of_sum(a, b, c):
-    """Of add and addi."""
+    """Return the way of add and addi."""
     return _I((a ^ c) >> _U(32) != _U(0) or b >> _U(32) != _U(0))
 
 
 @njit(nogil=True, cache=True, forceinline=True)
 def way_of_shift(b):
-    """Of a shift by a register; of words, too, where two ways are one."""
+    """Return the way of a shift by a register; also of word shifts, for which two ways are one."""
     return _I(b >> _U(4) & _U(3))
 
 
 @njit(nogil=True, cache=True, forceinline=True)
 def way_of_call(a):
-    """Of a host call."""
+    """Return the way of a host call."""
     return _I(a != _U(EXIT))

@@ -108,7 +108,7 @@ def test_inspect_says_what_a_key_is_for_and_whether_it_is_a_programs(
     for version, size in ((1, 162), (2, 194), (3, 290), (5, 386)):
         Path(key).write_bytes((b"graphprover key" + bytes([version])).ljust(size, b"\0"))
         assert main(["inspect", key]) == USAGE
-        assert "make it again" in capsys.readouterr().err
+        assert "recreate it" in capsys.readouterr().err
 
 
 def test_a_damaged_key_is_told_from_a_damaged_proof(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

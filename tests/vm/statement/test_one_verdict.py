@@ -121,4 +121,4 @@ def test_the_command_line_says_the_same(tmp_path: Path, capsys: pytest.CaptureFi
     capsys.readouterr()
     for program in (guest, key):
         assert main(["verify", proof, program, "--security", "1"]) == FAILED
-        assert "a proof of cap height 3; executions are proved at cap height 0" in capsys.readouterr().err
+        assert "the proof has cap height 3; executions are proved at cap height 0" in capsys.readouterr().err

@@ -20,7 +20,7 @@ NAMES = {
     7: "zero_memory",
     8: "bump",
     9: "numbers",
-    10: "few_numbers",
+    10: "sparse_range",
     11: "powers",
     14: "stated_input",
     15: "zero_memory",

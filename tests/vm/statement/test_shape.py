@@ -32,24 +32,24 @@ from tests.vm.programs import X, Y, everything
 PARAMETERS = Parameters(1, 10, 0, 3, 0, 0, 0, 0, 0, 0)
 SEARCHED = 8000  # headers
 POLICIES = (
-    LayoutPolicy(1 << 12, (1 << 5, 1 << 12, 1 << 14), 1 << 20, 1 << 12),
-    LayoutPolicy(1 << 13, (1 << 7, 1 << 13, 1 << 16), 1 << 22, 1 << 14),
+    LayoutPolicy(1 << 12, 1 << 5, 1 << 6, 1 << 12, 1 << 14, 1 << 20, 1 << 12),
+    LayoutPolicy(1 << 13, 1 << 7, 1 << 8, 1 << 13, 1 << 16, 1 << 22, 1 << 14),
 )
-SPARE_FEW = 1 << 4
+SPARSE_IDLE = 1 << 4
 SOME_WORDS = 3165  # of the tables of a run, that with an unstated input has fewer and that with a stated one more
 
 
 @pytest.fixture(autouse=True)
 def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs of some ten thousand cycles have rows of any number of lanes, and are too long for few numbers.
+    """Runs of some ten thousand cycles have rows of any number of lanes, and are too long for a sparse range table.
 
-    These are split where many are idle, and that beside some words that only a part of the headers has.
+    Sparse range tables are split from 2^4 idle rows on, beside more words than some of the headers have.
     """
-    monkeypatch.setattr(shape, "SHORT", 1 << 13)
+    monkeypatch.setattr(shape, "SPARSE_CYCLES", 1 << 13)
     monkeypatch.setattr(shape, "DEFAULT", POLICIES[0])
     monkeypatch.setattr(shape, "COMPACT", POLICIES[1])
-    monkeypatch.setattr(shape, "SPARE_FEW", SPARE_FEW)
-    monkeypatch.setattr(shape, "MANY_WORDS", SOME_WORDS)
+    monkeypatch.setattr(shape, "SPARSE_IDLE", SPARSE_IDLE)
+    monkeypatch.setattr(shape, "SPARSE_WORDS", SOME_WORDS)
     monkeypatch.setattr(shape, "LONG", 1 << 14)
 
 
@@ -99,7 +99,7 @@ def runs() -> list[tuple[Machine, Proof | ShardedProof]]:
             found.append((machine, in_one(tuple(map(header, shards.statements)))))
     assert {number for _, proof in found for number in tables_of(proof)} >= {*TableNumber}
     assert {machine_cycles(proof) >= shape.LONG for _, proof in found} == {False, True}
-    assert {tables_of(proof).count(TableNumber.FEW_NUMBERS) > 1 for _, proof in found} == {False, True}
+    assert {tables_of(proof).count(TableNumber.SPARSE_RANGE) > 1 for _, proof in found} == {False, True}
     return found
 
 
@@ -210,7 +210,7 @@ def is_made_at(policy: LayoutPolicy, machine: Machine, proof: Proof | ShardedPro
         numbers, logs, values = zip(*tables, strict=True)
         if not may_stand(machine, numbers, logs, values, not index, index == last):
             return False
-        if TableNumber.FEW_NUMBERS in numbers and (last or claim.cycles > 1 << 13):
+        if TableNumber.SPARSE_RANGE in numbers and (last or claim.cycles > 1 << 13):
             return False
         words = words_beside(machine, numbers, values)
         found.append(uses_of(numbers, [1 << log for log in logs], claim.cycles, words, policy))
@@ -231,7 +231,7 @@ def may_stand(
     once = [number for number in singles if number not in SEVERAL]
     call = [number for number in chips if CHIP_TABLES[number].chip == "keccak_call"]
     names = {CHIP_TABLES[number].chip: number for number in chips}
-    of_numbers = {*singles} & {TableNumber.NUMBERS, TableNumber.FEW_NUMBERS}
+    of_numbers = {*singles} & {TableNumber.NUMBERS, TableNumber.SPARSE_RANGE}
     fixed = {TableNumber.PROGRAM, *of_numbers, TableNumber.POWERS}
     if (
         list(numbers) != sorted(numbers)
@@ -278,10 +278,10 @@ def log_rows_of_words(words: int, own: int) -> int:
 
 
 def words_beside(machine: Machine, numbers: Sequence[int], values: Sequence[Any]) -> int:
-    """Committed cells of a row of all tables that are not of few numbers."""
+    """Committed cells of a row of all tables but sparse range tables."""
     public = {number: len(own) // 2 for number, own in zip(numbers, values, strict=True)}
     words = [public.get(number, 0) for number in (TableNumber.OUTPUT, TableNumber.STATED_INPUT)]
-    others = [number for number in numbers if number != TableNumber.FEW_NUMBERS]
+    others = [number for number in numbers if number != TableNumber.SPARSE_RANGE]
     return sum(cells_per_row(machine.air(number, 0, *words).describe()) for number in others)
 
 
@@ -292,8 +292,8 @@ def uses_of(
     uses: dict[int, set[int]] = {}
     for number in {*numbers} - ({*TableNumber} - SEVERAL):
         own = tuple(height for other, height in zip(numbers, heights, strict=True) if other == number)
-        few = number == TableNumber.FEW_NUMBERS
-        uses[number] = all_few(own, words >= SOME_WORDS) if few else all_uses(number, own, policy)
+        sparse = number == TableNumber.SPARSE_RANGE
+        uses[number] = all_sparse(own, words >= SOME_WORDS) if sparse else all_uses(number, own, policy)
         if number in SHARED:  # each chip proves fewer than have a table of their own
             chips = {*SHARED[TableNumber(number)]}
             most = len(chips - {"halt"}) * (fewest(cycles, policy) - 1) + ("halt" in chips)
@@ -311,7 +311,7 @@ def uses_of(
 
 
 def fewest(cycles: int, policy: LayoutPolicy) -> int:
-    return policy.fewest[0] * (1 + (cycles >= 1 << 14))
+    return policy.own_table_long if cycles >= 1 << 14 else policy.own_table
 
 
 def has_table(chip: str, count: int, cycles: int, policy: LayoutPolicy) -> int | None:
@@ -338,14 +338,14 @@ def all_uses(number: int, heights: tuple[int, ...], policy: LayoutPolicy) -> set
 
 
 @cache
-def all_few(heights: tuple[int, ...], split: bool) -> set[int]:
-    """How many few numbers have these heights: each is the least for those left, or half of it if too many are idle."""
+def all_sparse(heights: tuple[int, ...], split: bool) -> set[int]:
+    """All counts of numbers that give these heights: each is the least for the numbers left, or half of it."""
     found = set()
     for count in range(1, min(sum(heights), 1 << 15) + 1):
         own, left = [], count
         while left > 0:
             height = max(64, 1 << (left - 1).bit_length())
-            own.append(height // 2 if split and height > 64 and height - left > SPARE_FEW else height)
+            own.append(height // 2 if split and height > 64 and height - left > SPARSE_IDLE else height)
             left -= own[-1]
         if own == [*heights]:
             found.add(count)

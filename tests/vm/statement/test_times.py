@@ -51,7 +51,7 @@ class LongBump(Bump):
 def long_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine of such bumps, for prover and verifier, and of all numbers, of which forged bumps may ask for any."""
     with monkeypatch.context() as patch:
-        patch.setattr(shape, "SHORT", 0)
+        patch.setattr(shape, "SPARSE_CYCLES", 0)
         patch.setitem(program_statement._AIRS, TableNumber.BUMP, LongBump)
         patch.setattr(bump, "REACH", SCALE * bump.REACH)
         program_statement._same_for_all.cache_clear()

@@ -7,14 +7,14 @@ import numpy as np
 from graphprover.air import AirDescription
 from graphprover.air.evaluate import evaluate
 from graphprover.device import CpuDevice
-from graphprover.vm.statement.shape import MANY_WORDS, MIN_ROWS, MOST_FEW
+from graphprover.vm.statement.shape import MIN_ROWS, SPARSE_NUMBERS, SPARSE_WORDS
 from graphprover.vm.statement.table_numbers import TableNumber
 from graphprover.vm.tables.buses import Tag, tag_of
-from graphprover.vm.tables.fixed import FewNumbers, Numbers
-from graphprover.vm.traces.counts import FIRSTS, SIZES, few_trace_tasks
+from graphprover.vm.tables.fixed import Numbers, SparseRange
+from graphprover.vm.traces.counts import FIRSTS, SIZES, sparse_range_trace_tasks
 from tests.vm.mutation import _member
 
-AIR = FewNumbers().describe()
+AIR = SparseRange().describe()
 BITS = [f"{byte}[{i}]" for byte in "ab" for i in range(8)]
 
 
@@ -23,10 +23,10 @@ def tables_of(numbers: np.ndarray, words: int) -> list[np.ndarray]:
     counts = np.zeros(sum(SIZES.values()), dtype=np.uint64)
     for tag in (Tag.HALF, Tag.SIGN, Tag.BYTES, Tag.AND):
         counts[FIRSTS[tag] + numbers] = 1
-    trace_tasks = few_trace_tasks(counts, words)
+    trace_tasks = sparse_range_trace_tasks(counts, words)
     assert trace_tasks is not None
-    few = [trace_task for number, trace_task in trace_tasks if number == TableNumber.FEW_NUMBERS]
-    return [np.asarray(trace_task.function(CpuDevice(1), **trace_task.fixed)) for trace_task in few]
+    sparse = [trace_task for number, trace_task in trace_tasks if number == TableNumber.SPARSE_RANGE]
+    return [np.asarray(trace_task.function(CpuDevice(1), **trace_task.fixed)) for trace_task in sparse]
 
 
 def rows_of(numbers: np.ndarray) -> np.ndarray:
@@ -92,21 +92,21 @@ def test_a_bit_too_much_of_nothing() -> None:
 
 
 def test_so_many_and_no_more() -> None:
-    for count, height in ((1, MIN_ROWS), (65, 128), (MOST_FEW, MOST_FEW)):
+    for count, height in ((1, MIN_ROWS), (65, 128), (SPARSE_NUMBERS, SPARSE_NUMBERS)):
         assert rows_of(np.arange(count)).shape == (AIR.main_width, height)
     counts = np.zeros(sum(SIZES.values()), dtype=np.uint64)
-    counts[FIRSTS[Tag.AND] : FIRSTS[Tag.AND] + MOST_FEW + 1] = 1
-    assert few_trace_tasks(counts, 0) is None
+    counts[FIRSTS[Tag.AND] : FIRSTS[Tag.AND] + SPARSE_NUMBERS + 1] = 1
+    assert sparse_range_trace_tasks(counts, 0) is None
 
 
 def test_they_are_split_beside_many_words() -> None:
     """Where a second table has half the rows at most, and none is lost or there twice."""
     for count, words, heights in (
-        ((3 << 13) - 1, MANY_WORDS, [1 << 14, 1 << 13]),
-        ((3 << 13) - 1, MANY_WORDS - 1, [1 << 15]),
-        (3 << 13, MANY_WORDS, [1 << 15]),
-        ((1 << 14) + 1, MANY_WORDS, [1 << 14, MIN_ROWS]),
-        (1 << 14, MANY_WORDS, [1 << 14]),
+        ((3 << 13) - 1, SPARSE_WORDS, [1 << 14, 1 << 13]),
+        ((3 << 13) - 1, SPARSE_WORDS - 1, [1 << 15]),
+        (3 << 13, SPARSE_WORDS, [1 << 15]),
+        ((1 << 14) + 1, SPARSE_WORDS, [1 << 14, MIN_ROWS]),
+        (1 << 14, SPARSE_WORDS, [1 << 14]),
     ):
         numbers = np.arange(0, 2 * count, 2)
         tables = tables_of(numbers, words)

@@ -110,7 +110,7 @@ def test_any_operands_are_accepted(seed: int) -> None:
 def test_several_instructions_a_row_and_several_tables_of_a_chip(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop that is long enough for lanes and for tables that are split."""
     turns = 140_000
-    set_policy(monkeypatch, fewest=(1, 1 << 12, 1 << 14))
+    set_policy(monkeypatch, own_table=1, own_table_long=2, two_lanes=1 << 12, four_lanes=1 << 14)
     loop = [Instruction(Op.ADD, Y, Y, X), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-8)]
     stated = stated_by([*li(X, turns), *loop])
     adds = [table for table in stated.tables if table.air.name == "add_narrow_in_place"]
@@ -137,13 +137,13 @@ def test_far_accesses_are_bumped() -> None:
         noticed(stated, "bump", edit)
 
 
-def test_several_tables_of_few_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_sparse_range_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each answers what no other does, and a number that two have is answered by both together."""
-    monkeypatch.setattr(shape, "SPARE_FEW", 16)
+    monkeypatch.setattr(shape, "SPARSE_IDLE", 16)
     execution = execute(everything(3), record=True)
     machine = Machine(execution.image)
     stated = with_traces(statement_of_run(machine, execution))
-    tables = [table for table in stated.tables if table.air.name == "few_numbers"]
+    tables = [table for table in stated.tables if table.air.name == "sparse_range"]
     assert len(tables) > 1 and not check(stated)
     proof = prove(stated, security=40)
     assert claim_of(verify(proof, machine.statement_of(proof), security=40).public_values).cycles == execution.cycles
@@ -247,10 +247,10 @@ STATE_EDITS = [
     ("image_memory", "t", 64, 1, "when a word was accessed last"),
     ("output_memory", "t", 0, 1, "when the output was written"),
     ("program", "count", 0, 1, "how often an instruction is executed"),
-    ("few_numbers", "half", 5, 1, "how often a number is looked up"),
-    ("few_numbers", "a", 5, 1, "a bit of a number"),
-    ("few_numbers", "both", 5, 1, "a conjunction"),
-    ("few_numbers", "and", 5, 1, "how often a pair of bytes is looked up"),
+    ("sparse_range", "half", 5, 1, "how often a number is looked up"),
+    ("sparse_range", "a", 5, 1, "a bit of a number"),
+    ("sparse_range", "both", 5, 1, "a conjunction"),
+    ("sparse_range", "and", 5, 1, "how often a pair of bytes is looked up"),
     ("powers", "left", 5, 1, "how often a power is looked up"),
     ("boundary", "first", 5, 1, "a second beginning"),
     ("goto", "following", 0, 4, "where a jump goes"),
@@ -421,7 +421,9 @@ def test_a_jump_below_address_0_has_no_outcome() -> None:
 
 
 def test_a_long_output_is_refused_before_tables_are_made() -> None:
-    with pytest.raises(Unprovable, match="an output of 104,857,600 bytes: a proof states 1,048,576 at most: put out a"):
+    with pytest.raises(
+        Unprovable, match="an output of 104,857,600 bytes: a proof states at most 1,048,576; output a hash"
+    ):
         stated_by([*li(X, OUTPUT_BASE), *li(Y, 100 << 20), Instruction(Op.SD, rs1=X, rs2=Y)])
 
 

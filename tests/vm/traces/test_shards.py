@@ -217,7 +217,7 @@ def test_registers_and_memory_stand_in_the_first_shard(number: int) -> None:
         more[index].insert(at, table)
         said[index].insert(at, number)
         headers = [header(shard) for shard in with_tables(more, said).statements]
-        refused(in_one(tuple(headers)), f"shard {index}: the table {name} stands in shard 0 and in no other")
+        refused(in_one(tuple(headers)), f"shard {index}: table {name} is allowed in shard 0 only")
 
 
 def headed(change: Callable[[list[int]], list[int]], index: int) -> ShardedProof:

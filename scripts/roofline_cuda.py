@@ -15,7 +15,7 @@ from graphprover.kernels.cuda import launch
 from graphprover.kernels.cuda.sources import source
 
 ROUNDS = 256
-CEILINGS = """
+KERNELS = """
 extern "C" __global__ void multiply(const u64* x, u64* z, u64 rounds) {
     u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x, y[4], w = x[i];
     for (int k = 0; k < 4; k++) y[k] = w + k;
@@ -67,10 +67,10 @@ def words(*shape: int) -> cupy.ndarray:
     return cupy.resize(cupy.asarray(row), shape)
 
 
-def ceilings() -> dict[str, float]:
+def roofline() -> dict[str, float]:
     """Operations (or bytes) a second."""
     threads, blocks = 256, 132 * 64
-    compiled = launch.compiled(source("ext.cuh") + source("keccak.cuh").replace(source("field.cuh"), "") + CEILINGS)
+    compiled = launch.compiled(source("ext.cuh") + source("keccak.cuh").replace(source("field.cuh"), "") + KERNELS)
     x = words(threads * blocks)
     z = cupy.empty_like(x)
     result = {}
