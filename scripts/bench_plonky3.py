@@ -88,7 +88,7 @@ def mixed(*tables: tuple[Mixed, int]) -> Statement:
 def keccak(log_rows: int) -> Statement:
     """The longest message whose permutations fit 2^log_rows rows."""
     length = (1 << log_rows) // KECCAK_ROUNDS * KECCAK_BLOCK - 1
-    return load_packaged("examples/keccak").statement_for(bytes(i % 251 for i in range(length)))
+    return load_packaged("examples/keccak").record(bytes(i % 251 for i in range(length)))
 
 
 WORKLOADS: dict[str, Callable[[], Statement]] = {

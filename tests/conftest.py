@@ -1,7 +1,12 @@
-"""For all tests."""
+"""Settings of all tests: Hypothesis, Ctrl-C, and the processes of pytest-xdist."""
 
+import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("graphprover", deadline=None)  # a machine may be slow, and kernels are compiled at first
@@ -10,3 +15,23 @@ settings.load_profile("graphprover")
 # A shell's background job ignores Ctrl-C, and so would the commands that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+ROOT = Path(__file__).parents[1]
+MOST_PROCESSES = 16  # a process of tests takes 1 GB; on a GPU they share its memory
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return the number of processes for ``-n auto``: the processors that this process may use."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(processors, MOST_PROCESSES)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the CPU's kernels once before several processes load them.
+
+    Without this, each process of pytest-xdist compiles the same kernels, and logs that it does.
+    """
+    options = session.config.option
+    if getattr(options, "tx", None) and not options.collectonly and not hasattr(session.config, "workerinput"):
+        command = [sys.executable, "-m", "graphprover", "warm", "--device", "cpu"]
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.slow import slow_after
+
 ROOT = Path(__file__).parents[1]
 LINKED = ("kernels", "graphs", "examples")
 
@@ -45,11 +47,10 @@ def before(checkout: Path) -> set[str]:
 
 @pytest.fixture(scope="module")
 def built(checkout: Path, before: set[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the archive of the sources and the wheel that is made of it, and in ``direct`` the checkout's."""
+    """Return a folder with the archive of the sources, and the wheel that is made of it."""
     folder = tmp_path_factory.mktemp("built")
-    for arguments in (["-o", str(folder)], ["--wheel", "-o", str(folder / "direct")]):
-        done = run("build", *arguments, cwd=checkout)
-        assert done.returncode == 0, done.stdout + done.stderr
+    done = run("build", "-o", str(folder), cwd=checkout)
+    assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
 
@@ -77,7 +78,10 @@ def test_the_wheel_holds_the_packages_whole(built: Path, before: set[str]) -> No
     }
 
 
-def test_sources_and_checkout_give_the_same_wheel(built: Path) -> None:
+@pytest.mark.slow
+def test_sources_and_checkout_give_the_same_wheel(built: Path, checkout: Path) -> None:
+    done = run("build", "--wheel", "-o", str(built / "direct"), cwd=checkout)
+    assert done.returncode == 0, done.stdout + done.stderr
     (wheel,), (direct,) = built.glob("*.whl"), built.glob("direct/*.whl")
     assert contents(wheel) == contents(direct)
 
@@ -99,6 +103,7 @@ def test_the_sources_are_what_git_has(before: set[str]) -> None:
     assert before == {name for name in names if name and os.path.lexists(ROOT / name)}
 
 
+@pytest.mark.slow
 def test_tests_run_in_the_unpacked_sources(unpacked: Path) -> None:
     """All of them are found, with their helpers; some run."""
     collected = run("pytest", "--collect-only", "-q", "-p", "no:cacheprovider", cwd=unpacked)
@@ -120,7 +125,7 @@ def test_an_index_shows_no_link_that_leads_nowhere(built: Path) -> None:
     assert not re.findall(r"\]\((?!https?:)", description)
 
 
-@pytest.mark.parametrize("name", LINKED)
+@pytest.mark.parametrize("name", slow_after(1, LINKED))
 def test_sources_without_links_say_so_when_they_are_built(checkout: Path, tmp_path: Path, name: str) -> None:
     """Git writes a file with the link's text where it makes no links, and so do programs that unpack zip files."""
     copy = shutil.copytree(checkout, tmp_path / "copy", symlinks=True)

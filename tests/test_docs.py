@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from tests.loading import module_at
+from tests.slow import slow_after
 
 pytest.importorskip("mkdocs", reason="the extra [docs] is not installed")
 
@@ -47,7 +48,7 @@ def test_a_link_to_nothing_is_an_error(links: ModuleType, target: str) -> None:
         links.with_links_of_the_site(f"[x]({target})", TABLES)
 
 
-@pytest.mark.parametrize("target", ["vm.md#no-such-heading", "#no-such-heading", "missing.md"])
+@pytest.mark.parametrize("target", slow_after(1, ["vm.md#no-such-heading", "#no-such-heading", "missing.md"]))
 def test_the_build_ends_at_such_a_link(tmp_path: Path, target: str) -> None:
     """Build a site of two documents with the settings of this site."""
     settings = (ROOT / "mkdocs.yml").read_text()

@@ -6,12 +6,13 @@ from graphprover.protocol import backend
 from tests.mutate_proofs import Case, cases, mutate, sharded_cases
 
 
-def test_twenty_thousand_damaged_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("count", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_damaged_proofs(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
-    found = mutate(20_000, 1, cases())
-    assert found.tried == 20_000
+    found = mutate(count, 1, cases())
+    assert found.tried == count
     assert not found.accepted and not found.other
-    assert sum(found.reasons.values()) == 20_000
+    assert sum(found.reasons.values()) == count
     # Each part of the verifier has refused some.
     for part in (
         "the proof ends inside",
@@ -27,11 +28,12 @@ def test_twenty_thousand_damaged_proofs(monkeypatch: pytest.MonkeyPatch) -> None
         assert any(part in reason for reason in found.reasons), part
 
 
-def test_four_thousand_damaged_proofs_in_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("count", [800, pytest.param(4_000, marks=pytest.mark.slow)])
+def test_damaged_sharded_proofs(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
-    found = mutate(4_000, 1, sharded_cases())
+    found = mutate(count, 1, sharded_cases())
     assert not found.accepted and not found.other
-    assert sum(found.reasons.values()) == 4_000
+    assert sum(found.reasons.values()) == count
     for part in (
         "other parameters than shard",
         "is in no shard",

@@ -111,7 +111,12 @@ def proofs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["inspect", "guest.vk"], OK, "key hash"),
         (["export", "fibonacci", "-o", "exported"], OK, "payload.bin"),
         (["completion", "bash"], USAGE, "pip install 'graphprover[prover]'"),
-        (["inspect", "guest.vk", str(ROOT / "examples/guests/fib_iterative.elf")], OK, "the key of"),
+        pytest.param(
+            ["inspect", "guest.vk", str(ROOT / "examples/guests/fib_iterative.elf")],
+            OK,
+            "the key of",
+            marks=pytest.mark.slow,  # makes the key, as `setup` above does
+        ),
     ],
     ids=lambda value: " ".join(map(os.path.basename, value)) if isinstance(value, list) else None,
 )

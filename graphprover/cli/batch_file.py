@@ -17,8 +17,7 @@ from graphprover.cli.patterns import PatternError, fill
 from graphprover.jobs.programs import Program, ProgramError, is_packaged, open_program
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.runtime.files import STREAM, FileError, check_writable, make_folder, read_input
-from graphprover.vm.statement.guest import Guest, Limits, limits_of
-from graphprover.vm.statement.key import Key
+from graphprover.vm.statement.guest import Limits, limits_of
 
 _DEFAULTS: dict[str, Any] = {"security": 128, "proximity": JOHNSON_PROXIMITY}
 _OF_GUESTS = ("shard_size", "exit_code", "commit_input", "max_cycles", "max_memory")
@@ -30,7 +29,7 @@ class Entry:
     """One proof of a batch file."""
 
     name: str
-    program: Program | Guest
+    program: Program
     input: Path | None
     output: Path
     security: float
@@ -80,7 +79,7 @@ class _Reader:
         self.entries: list[tuple[Entry, str]] = []  # with their places in the file, such as "job 1"
         self._path, self._defaults = path, defaults
         self._folder = Path() if path == STREAM else path.parent
-        self._programs: dict[str, Program | Guest | None] = {}  # by their names in the file; None after an error
+        self._programs: dict[str, Program | None] = {}  # by their names in the file; None after an error
         self._lines: dict[str, None] = {}  # error lines, without duplicates
 
     def wrong(self, *where: str) -> None:
@@ -109,7 +108,7 @@ class _Reader:
         if program is None:
             return None
         # In [defaults], keys for guests apply to guests only.
-        if not isinstance(program, Guest):
+        if not program.has_runs:
             if own := [key for key in _OF_GUESTS if key in job]:
                 return self.wrong(place, own[0], f"only for guests, and {program.name} is no guest")
             options = {key: value for key, value in options.items() if key not in _OF_GUESTS}
@@ -138,16 +137,15 @@ class _Reader:
             self.entries.append((_entry(values["name"], program, data, output, options), place))
         return None
 
-    def _program(self, asked: str, place: str) -> Program | Guest | None:
+    def _program(self, asked: str, place: str) -> Program | None:
         """Return the program, opened once per name, or record an error and return None."""
         if asked not in self._programs:
             self._programs[asked] = None
             try:
                 program = open_program(asked if is_packaged(asked) else str(self._folder / asked))
-                if isinstance(program, Guest) and isinstance(program.machine, Key):
+                if program.only_key:
                     raise ProgramError(f"{program.name}: a verifying key cannot run: give the ELF file")
-                if isinstance(program, Program):
-                    program.statement()  # runs its code, so that errors appear now
+                program.statement()  # runs the code of a .py program, so that errors appear now
                 self._programs[asked] = program
             except ProgramError as error:
                 self.wrong(place, "program", str(error))
@@ -191,7 +189,7 @@ class _Reader:
                 self.wrong(place, "output", str(error))
 
 
-def _entry(name: str, program: Program | Guest, data: Path | None, output: Path, options: Mapping[str, Any]) -> Entry:
+def _entry(name: str, program: Program, data: Path | None, output: Path, options: Mapping[str, Any]) -> Entry:
     return Entry(
         name,
         program,

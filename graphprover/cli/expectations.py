@@ -8,8 +8,8 @@ from graphprover.cli.paths import path_argument
 from graphprover.jobs.programs import Program
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.files import read_input
-from graphprover.vm.statement.claim import Claim, claim_of, shown
-from graphprover.vm.statement.guest import ANY, Guest, other_exit_code
+from graphprover.vm.statement.claim import Claim, shown
+from graphprover.vm.statement.guest import ANY, other_exit_code
 
 OF_GUESTS = ("input", "exit_code", "expect_output", "expect_output_hex", "output")  # options for guests only
 IN_BYTES = {"output": "--expect-output FILE or --expect-output-hex HEX", "input": "--input FILE"}
@@ -53,9 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def refuse(program: Program | Guest, options: argparse.Namespace) -> None:
+def refuse(program: Program, options: argparse.Namespace) -> None:
     """Raise UsageError for expectations that do not apply to this kind of program."""
-    if isinstance(program, Guest):
+    if program.has_runs:
         for key, _ in options.expect:
             if key in IN_BYTES:
                 raise UsageError(f"--expect {key}: bytes cannot be compared as text; use {IN_BYTES[key]}")
@@ -65,12 +65,9 @@ def refuse(program: Program | Guest, options: argparse.Namespace) -> None:
             raise UsageError(f"--{name.replace('_', '-')}: only for guests, and {program.name} is no guest")
 
 
-def check_expectations(
-    program: Program | Guest, public_values: Sequence[Sequence[int]], options: argparse.Namespace
-) -> None:
+def check_expectations(program: Program, public_values: Sequence[Sequence[int]], options: argparse.Namespace) -> None:
     """Raise VerificationError unless a proof with these public values meets all expectations."""
-    if isinstance(program, Guest):
-        claim = claim_of(public_values)
+    if claim := program.claim_of(public_values):
         _check_exit_code(claim, options)
         _check_output(claim, options)
         if options.input:

@@ -12,8 +12,6 @@ from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.transcript import RELEASE
 from graphprover.runtime.files import make_folder, read_proof, write
-from graphprover.vm.statement.guest import Guest
-from graphprover.vm.statement.key import Key
 
 
 def add(command: Command) -> None:
@@ -54,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         proof = proof_from_bytes(read_proof(options.proof))
         program = program_of(proof, options)
-        if isinstance(program, Guest) and isinstance(program.machine, Key):
+        if program.only_key:
             raise UsageError(
                 f"{program.name}: a verifying key lacks the columns that Plonky3 commits to: give the ELF file"
             )

@@ -21,7 +21,6 @@ from graphprover.proof.sizes import security_facts, security_of, sizes_of
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.files import SHARDS_MAGIC, STREAM, read_proof
 from graphprover.verifier import layouts_of_proof
-from graphprover.vm.statement.guest import Guest
 from graphprover.vm.statement.key import Key
 
 # Magic bytes of proofs, without the format version.
@@ -60,8 +59,8 @@ def run(options: argparse.Namespace) -> int:
     is_file = path == STREAM or path.is_file()
     if is_packaged(options.subject) or not is_file or path.suffix == ".py" or is_guest(path):
         named = open_program(options.subject)
-        if isinstance(named, Guest) and isinstance(named.machine, Key):
-            _say_key(named.machine, options)
+        if named.only_key:
+            _say_key(named.only_key, options)
             return OK
         if options.program:
             raise UsageError(
@@ -69,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
             )
         options.program = options.subject
         program, statement = program_and_statement(options)
-        layout = prepared_for(program, statement, options).layout
+        layout = prepared_for(program, statement, options).shards[0].layout
         security = security_of(layout)
         made = {"program": program.name, **json_output.statement(layout), "security": security_facts(security)}
         text_output.say(

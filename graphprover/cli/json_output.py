@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphprover.jobs.programs import Program, line_of, words_of
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
-from graphprover.proof.sizes import bits_by, expected_sizes, proofs_of
+from graphprover.proof.sizes import bits_by, expected_sizes
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.transcript import RELEASE
 from graphprover.telemetry.observation import Observation
 from graphprover.verifier import Verdict
-from graphprover.vm.statement.guest import Guest, claim_in
 from graphprover.vm.statement.key import Key
 from graphprover.vm.statement.version import MACHINE_VERSION
 
@@ -36,20 +34,24 @@ Facts = dict[str, Any]
 OUTCOMES = ("made", "kept", "failed")  # of a job in a batch
 
 
-def verdict(program: Program | Guest, found: Verdict) -> Facts:
+def verdict(program: Program, found: Verdict) -> Facts:
     """Return the program, the statement and the security of a valid proof."""
-    program_hash = program.machine.program_hash.hex() if isinstance(program, Guest) else None
     says = program.to_json(found.public_values)
     security = {"security_bits": found.bits, "security_bits_by": bits_by(found.security)}
-    return {"program": program.name, "program_hash": program_hash, "says": says, "shards": found.shards, **security}
+    return {
+        "program": program.name,
+        "program_hash": program.program_hash,
+        "says": says,
+        "shards": found.shards,
+        **security,
+    }
 
 
 def header(proof: Proof | ShardedProof) -> Facts:
     """Return the contents of a proof's header, unverified. Tables are listed shard by shard."""
     tables = [
-        ({"shard": index} if isinstance(proof, ShardedProof) else {})
-        | {"log_rows": log_rows, "public_values": len(values)}
-        for index, shard in enumerate(proofs_of(proof))
+        ({"shard": index} if proof.joint else {}) | {"log_rows": log_rows, "public_values": len(values)}
+        for index, shard in enumerate(proof.proofs)
         for log_rows, values in zip(shard.log_heights, shard.public_values, strict=True)
     ]
     parameters = asdict(proof.parameters)
@@ -154,7 +156,7 @@ def _device(profile: Profile) -> Facts:
 
 def job(
     name: str,
-    program: Program | Guest,
+    program: Program,
     data: Path | None,
     proof: Facts | None,
     result: Result,
@@ -164,8 +166,8 @@ def job(
     """Return the outcome of a job in a batch: its proof file or error, and why an existing proof was replaced."""
     says = rows = None
     if found := result.proof:
-        says = _says(program, found)
-        rows = sum(1 << log_rows for shard in proofs_of(found) for log_rows in shard.log_heights)
+        says = program.says(found)
+        rows = sum(1 << log_rows for shard in found.proofs for log_rows in shard.log_heights)
     return {
         "name": name,
         "outcome": "failed" if error else "kept" if result.kept else "made",
@@ -181,17 +183,6 @@ def job(
         "again": again,
         "error": message(error) if error else None,
     }
-
-
-def _says(program: Program | Guest, proof: Proof | ShardedProof) -> Facts:
-    """Return the statement of a valid proof, like ``says`` of `verdict`."""
-    if isinstance(program, Guest):
-        return claim_in(proof).to_json()
-    if isinstance(proof, Proof):
-        return program.to_json(proof.public_values)
-    shards = (zip(shard.public_values[0], shard.public_values[1:], strict=True) for shard in proof.proofs)
-    # The first table of a shard lists the numbers of its other tables.
-    return program.to_json([values for _, values in sorted(chain.from_iterable(shards))])
 
 
 def message(error: BaseException) -> str:

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any
 from graphprover.cli import json_output, text_output
 from graphprover.cli.args import DEVICE_HELP, OK, Command, UsageError, add_device, add_json, add_level, add_shards
 from graphprover.cli.paths import path_argument
-from graphprover.cli.program_args import add_program, prepared_for, program_and_shards
+from graphprover.cli.program_args import add_program, prepared_for, program_and_statement
 from graphprover.jobs.programs import Program
 from graphprover.protocol.parameters import RATES
 from graphprover.runtime.files import check_writable, write
 from graphprover.statement.cells import committed_cells
-from graphprover.statement.shards import ShardedStatement
-from graphprover.vm.statement.guest import Guest, claimed
-from graphprover.vm.statement.shape import policy_at
 
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
@@ -69,13 +66,14 @@ def run(options: argparse.Namespace) -> int:
         profile = profile_of(options.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
-    program, statement = program_and_shards(options)
+    program, statement = program_and_statement(options)
     prepared = prepared_for(program, statement, options)
-    if isinstance(statement, ShardedStatement):
-        return _plan_in_shards(program, statement, prepared, profile, options)
+    by_table, cycles = committed_cells(statement), program.cycles(statement)
+    cells = None if cycles is None else by_table
+    tail = [] if cycles is None else text_output.cells_report(by_table, cycles)
+    if len(prepared.shards) > 1:
+        return _plan_in_shards(program.name, prepared, cells, tail, profile, options)
     plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces)
-    by_table = committed_cells(statement)
-    cells = by_table if isinstance(program, Guest) else None
     found = {"program": program.name, **json_output.plan(plan, profile), "committed_cells": cells}
 
     times = assumed(profile.kind, profile.threads)
@@ -86,7 +84,6 @@ def run(options: argparse.Namespace) -> int:
     default = f"default rate: 1/{found['default_rate']} ({all_cells:,} committed cells; 1/8 up to {LITTLE:,}, else 1/2)"
 
     def describe() -> list[text_output.Block]:
-        tail = [] if cells is None else text_output.cells_report(cells, claimed(statement).cycles)
         peak = peak_text(plan, profile.threads)
         return [
             text_output.Section(plan_rows(plan)),
@@ -118,7 +115,7 @@ def _pace(profile: "Profile") -> float | None:
 
 
 def _rates(
-    program: Program | Guest,
+    program: Program,
     prepared: Any,
     profile: "Profile",
     roofline: "Roofline",
@@ -131,13 +128,16 @@ def _rates(
     from graphprover.prover.prepare import at_rate
 
     expected = None if pace is None else partial(expected_seconds, pace)
-    found, known = [], {policy_at(options.rate): prepared}  # the guest runs once per layout policy
+    found, known = (
+        [],
+        {program.layout_policy(options.rate): prepared},
+    )  # a run is made once for all rates of a layout policy
     for rate in RATES:
         with suppress(ValueError):
-            policy = policy_at(rate) if isinstance(program, Guest) else policy_at(options.rate)
+            policy = program.layout_policy(rate)
             if policy not in known:
                 there = argparse.Namespace(**vars(options) | {"rate": rate})
-                known[policy] = prepared_for(program, program_and_shards(there)[1], there)
+                known[policy] = prepared_for(program, program_and_statement(there)[1], there)
             asked = known[policy]
             layout = at_rate(asked, options.security, rate, options.proximity).layout
             plan = make_plan(layout, profile.log_batch_rows, asked.traces)
@@ -146,9 +146,10 @@ def _rates(
 
 
 def _plan_in_shards(
-    program: Program | Guest,
-    statement: ShardedStatement,
+    name: str,
     prepared: Any,
+    cells: dict[str, int] | None,
+    tail: list[text_output.Block],
     profile: "Profile",
     options: argparse.Namespace,
 ) -> int:
@@ -163,15 +164,13 @@ def _plan_in_shards(
 
     on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
     plans = {keep: plan_keeping(prepared.shapes, on, keep) for keep in Keep}
-    cells = committed_cells(statement) if isinstance(program, Guest) else None
-    found = {"program": program.name, **json_output.plan_in_shards(plans, profile), "committed_cells": cells}
+    found = {"program": name, **json_output.plan_in_shards(plans, profile), "committed_cells": cells}
 
     times = assumed(profile.kind, profile.threads)
     seconds = [times.roofline.modelled(shard.cost).seconds for shard in plans[Keep.ALL].shards]
     largest = max(range(len(seconds)), key=seconds.__getitem__)
 
     def describe() -> list[text_output.Block]:
-        tail = [] if cells is None else text_output.cells_report(cells, claimed(statement).cycles)
         drawn = [f"drawn: shard {largest}, the largest"] if options.svg or options.html else []
         return [text_output.Section(shards_rows(plans)), f"on {profile}", shards_peak_text(plans), *drawn, *tail]
 
@@ -179,7 +178,7 @@ def _plan_in_shards(
         if path:
             layout, traces = prepared.shapes[largest]
             plan = make_plan(layout, on.log_batch_rows, traces, on.loads)
-            name = f"{program.name}, shard {largest} of {len(seconds)}, the largest"
-            write(path, draw(plan, name, times, profile.threads).encode())
+            title = f"{name}, shard {largest} of {len(seconds)}, the largest"
+            write(path, draw(plan, title, times, profile.threads).encode())
     text_output.say(found, describe, options)
     return OK

@@ -11,7 +11,7 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.runtime.files import read_input
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
-from graphprover.vm.statement.guest import Guest, Limits
+from graphprover.vm.statement.guest import Limits
 from graphprover.vm.statement.statement import Machine
 
 PROGRAM_HELP = (
@@ -35,36 +35,17 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     add_limits(parser)
 
 
-def program_and_statement(options: argparse.Namespace) -> tuple[Program | Guest, Statement]:
-    """Return the program and its statement for the input."""
-    program, data, limits = program_given(options)
-    if not isinstance(program, Guest):
-        return program, program.statement_for(data)
-    try:
-        statement = program.statement_for(data, **limits)
-    except ValueError as error:
-        refuse(error, program.name)
-    assert isinstance(statement, Statement)
-    return program, statement
-
-
-def program_and_shards(options: argparse.Namespace) -> tuple[Program | Guest, Statement | ShardedStatement]:
+def program_and_statement(options: argparse.Namespace) -> tuple[Program, Statement | ShardedStatement]:
     """Return the program and its statement for the input, split into shards as the options request."""
-    from graphprover.prover.prove import in_shards
-
     program, data, limits = program_given(options)
-    shards = options.shards or 1
+    cut: Any = {name: getattr(options, name, None) for name in ("shard_size", "rate")}
     try:
-        if isinstance(program, Guest):
-            return program, program.statement_for(
-                data, shards=shards, shard_size=options.shard_size, rate=options.rate, **limits
-            )
-        return program, in_shards(program.statement_for(data), shards)
+        return program, program.statement_for(data, shards=getattr(options, "shards", None) or 1, **cut, **limits)
     except ValueError as error:
         refuse(error, program.name)
 
 
-def program_given(options: argparse.Namespace) -> tuple[Program | Guest, bytes | None, Limits]:
+def program_given(options: argparse.Namespace) -> tuple[Program, bytes | None, Limits]:
     """Return the program, its input, and the limits of a guest's run.
 
     Raises:
@@ -73,7 +54,7 @@ def program_given(options: argparse.Namespace) -> tuple[Program | Guest, bytes |
     program = open_program(options.program)
     data = None if options.input is None else read_input(options.input)
     limits = limits_given(options)
-    if not isinstance(program, Guest):
+    if not program.has_runs:
         if limits:
             raise UsageError(f"--{min(limits).replace('_', '-')}: {program.name} is no guest and has no run to limit")
         if getattr(options, "commit_input", False):
@@ -85,7 +66,7 @@ def program_given(options: argparse.Namespace) -> tuple[Program | Guest, bytes |
     return program, data, limits
 
 
-def prepared_for(program: Program | Guest, statement: Statement | ShardedStatement, options: argparse.Namespace) -> Any:
+def prepared_for(program: Program, statement: Statement | ShardedStatement, options: argparse.Namespace) -> Any:
     """Return the statement with checked traces and the proof's layout, as `graphprover.prover.prepare.ready` does."""
     from graphprover.prover.prepare import ready
 
@@ -97,13 +78,13 @@ def prepared_for(program: Program | Guest, statement: Statement | ShardedStateme
 
 def machine_of(name: str, but: str) -> Machine:
     """Return the machine of a guest's ELF file, or raise UsageError with a message that ends with `but`."""
-    program = open_program(name)
-    if not isinstance(program, Guest) or not isinstance(program.machine, Machine):
+    machine = open_program(name).elf
+    if machine is None:
         raise UsageError(f"{name}: not an ELF file{but}")
-    return program.machine
+    return machine
 
 
-def program_of(proof: Proof | ShardedProof, options: argparse.Namespace) -> Program | Guest:
+def program_of(proof: Proof | ShardedProof, options: argparse.Namespace) -> Program:
     """Return the program of the command line, else the packaged example that the proof names; never other code."""
     if options.program:
         return open_program(options.program)

@@ -12,8 +12,6 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.files import check_writable, read_proof, write
 from graphprover.verifier import check_level, verify
 from graphprover.vm.statement.claim import claim_of
-from graphprover.vm.statement.guest import Guest
-from graphprover.vm.statement.key import Key
 
 
 def add(command: Command) -> None:
@@ -83,8 +81,8 @@ def run(options: argparse.Namespace) -> int:
     return OK
 
 
-def _or_the_key(program: Program | Guest) -> str:
+def _or_the_key(program: Program) -> str:
     """Return a hint that the key may be damaged: it has no checksum, and causes the same errors as a damaged proof."""
-    if not isinstance(program, Guest) or not isinstance(program.machine, Key):
+    if not program.only_key:
         return ""
     return f"; or the key {program.name} is damaged: check it by `graphprover inspect {program.name} GUEST.ELF`"

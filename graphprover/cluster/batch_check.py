@@ -31,7 +31,7 @@ class ResultChecker:
     def begin(self, job: Job) -> None:
         """Start a run of the job's guest in a thread, while a worker proves it."""
         if job not in self._claims:
-            self._claims[job] = self._pool.submit(job.own_claim)
+            self._claims[job] = self._pool.submit(job.claim)
 
     def check(self, job: Job, result: Any) -> Made:
         """Return a worker's result for a job, with the type of every field checked.
@@ -56,7 +56,7 @@ class ResultChecker:
             return replace(
                 made,
                 proof=proof,
-                preprocessed_cap=None,  # not verified
+                preprocessed_caps=None,  # a worker's commitment must not be relied on
                 seconds={str(name): float(seconds) for name, seconds in made.seconds.items()},
                 peak_bytes=int(made.peak_bytes),
                 kept=kept,

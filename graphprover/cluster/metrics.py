@@ -28,7 +28,6 @@ from graphprover.prover.local import Made
 from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.telemetry.activities import EXECUTE, HOST, VERIFY, WAITING, activity, shares
 from graphprover.telemetry.subscribe import observed
-from graphprover.vm.statement.guest import Guest, claim_in
 
 P = TypeVar("P", CommittedShard, FinishedShard)
 
@@ -229,5 +228,5 @@ def _register() -> None:
 
 
 def _cycles(subject: Job | Prepared | PreparedShards, result: Made) -> int:
-    guest = isinstance(subject, Job) and isinstance(subject.prover.program, Guest)
-    return claim_in(result.proof).cycles if guest else 0
+    claim = subject.prover.program.claim_in(result.proof) if isinstance(subject, Job) else None
+    return claim.cycles if claim else 0

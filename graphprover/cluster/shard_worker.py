@@ -31,7 +31,7 @@ from graphprover.graphs.planner.plan import Peak
 from graphprover.graphs.planner.roofline import assumed
 from graphprover.graphs.planner.shard_memory import On, ShardPlan, plan_keeping, plan_shards
 from graphprover.graphs.proof_graph import Keep
-from graphprover.graphs.task_keys import Key, ShardNumber
+from graphprover.graphs.task_keys import Key
 from graphprover.proof.proof import Proof
 from graphprover.proof.sizes import sizes_of
 from graphprover.protocol.joint import Joint
@@ -47,7 +47,7 @@ COMMIT, PROVE = "commit", "prove"  # stages
 
 Source = Prepared | PreparedShards
 
-_runs: "WeakValueDictionary[str, PreparedShards]" = WeakValueDictionary()  # by token: runs with shards in this process
+_runs: "WeakValueDictionary[str, Source]" = WeakValueDictionary()  # by token: runs with shards in this process
 _committed: "WeakSet[CommittedShard]" = WeakSet()
 
 
@@ -117,7 +117,7 @@ def commit_shard(request: ShardRequest, device: Device) -> CommittedShard:
     """
     times = [time.perf_counter()]
     source = _source(request, device)
-    shard = _shard(source, request.number)
+    shard = _shard(source, request)
     times.append(time.perf_counter())
     planned = _planned(shard, request, device)
     peak = _peak(shard, planned.keep, device)
@@ -149,7 +149,7 @@ def finish_shard(
     """
     times = [time.perf_counter()]
     source = committed.source if committed and committed.source else _source(request, device)
-    shard, store = _shard(source, request.number), committed.store if committed else Store()
+    shard, store = _shard(source, request), committed.store if committed else Store()
     times.append(time.perf_counter())
     planned = committed.keep if committed else None
     peaks = [_peak(shard, keep or Keep.NOTHING, device) for keep in (Keep.NOTHING, planned)]
@@ -180,14 +180,14 @@ def _source(request: ShardRequest, device: Device) -> Source:
         return request.subject
     prepared = _runs.get(request.token)
     if prepared is None:
-        made = request.subject.prepared(device)
-        assert isinstance(made, PreparedShards) and len(made.shards) == request.number.count
-        prepared = _runs[request.token] = made
+        prepared = _runs[request.token] = request.subject.prepared(device)
+        assert len(prepared.shards) == request.number.count
     return prepared
 
 
-def _shard(source: Source, number: ShardNumber) -> Prepared:
-    return source.shards[number.index] if isinstance(source, PreparedShards) else source
+def _shard(source: Source, request: ShardRequest) -> Prepared:
+    """Return the requested shard: the source itself, unless a worker has cut a run into all shards."""
+    return source.shards[request.number.index if len(source.shards) > 1 else 0]
 
 
 def _planned(shard: Prepared, request: ShardRequest, device: Device) -> ShardPlan:

@@ -35,7 +35,7 @@ MOST_SUSPECTS = 2  # workers to try without, one after another: of two that diff
 
 _log = logging.getLogger(__name__)
 
-Expect = Callable[[ShardedProof], Expected]
+Expect = Callable[[Proof | ShardedProof], Expected]
 
 
 def prove_parts(
@@ -45,25 +45,32 @@ def prove_parts(
     device: Device | str,
     expect: Expect,
     tell: Tell | None = None,
-) -> tuple[ShardedProof, Verdict]:
-    """Return a verified proof of several shards, and its verdict.
+) -> tuple[Proof | ShardedProof, Verdict]:
+    """Prove a statement of as many shards as there are subjects on a cluster, and verify the proof here.
 
-    An invalid shard is retried once, on another worker if there is one. If the shards do not fit together, or their
-    headers are refused, other workers commit to the shards, once. If commitments differ, all shards are finished with
-    the commitments of workers other than the suspects, for MOST_SUSPECTS suspects at most.
+    A single part is one task, of one worker (`Cluster.prove`). Several are two tasks each. A shard that does not hold
+    is recomputed once, by another worker if there is one. Shards that do not hold together, or whose headers are
+    refused, commit once more, on other workers. If the commitments differ, all shards are finished with the commitments
+    of other workers than the suspects, for two suspects at most.
 
     Args:
-        cluster: The workers.
-        name: Label of the statement.
-        subjects: By shard, see `messages.ShardRequest`.
-        device: Device of the workers.
-        expect: Returns the expectations of the verifier, given the headers; called while workers finish the shards.
-        tell: Called with the progress of two tasks for each shard.
+        cluster: The cluster.
+        name: The name of the proof, for people.
+        subjects: The subject of each shard's tasks, as `graphprover.cluster.messages.ShardRequest` has it.
+        device: The device of each worker.
+        expect: Verifies the headers of all shards, and returns the verification of each. It runs while the shards are
+            made.
+        tell: Called with the progress of the tasks.
+
+    Returns:
+        The proof and its verdict.
 
     Raises:
-        VerificationError: If there is no valid proof; it names the workers.
-        ClusterError: See `Cluster.prove`.
+        VerificationError: if no valid proof could be made; it names the workers.
+        Exception: every exception of `Cluster.prove`.
     """
+    if len(subjects) == 1:
+        return cluster.prove(subjects[0], device, lambda proof: _verdict(proof, expect), tell)
     began = clock()
     tasks = ShardTasks(cluster, name.split(" ")[0] or "statement", subjects, device, tell)
     try:
@@ -82,6 +89,12 @@ def prove_parts(
         return found.proof, found.verdict
     finally:
         tasks.release()
+
+
+def _verdict(proof: Proof | ShardedProof, expect: Expect) -> Verdict:
+    """Verify a proof that one worker has made."""
+    expected = expect(proof)
+    return expected.verdict([expected.check(index, own) for index, own in enumerate(proof.proofs)])
 
 
 @dataclass(frozen=True)

@@ -14,34 +14,32 @@ from typing import Any, Unpack
 
 from graphprover.device import Device
 from graphprover.device.choose import device_for
-from graphprover.graphs.executor_names import LOCAL, THREADS
+from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.jobs.precompile import compile_missing, load_interpreter
 from graphprover.jobs.programs import Packed, Program, ProgramError, open_program, pack, unpack
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof, proof_from_bytes
-from graphprover.proof.sizes import expected_sizes, proofs_of
+from graphprover.proof.sizes import expected_sizes
 from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.parameters import FAST, RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.autoshard import fitting
-from graphprover.prover.local import Made, checksum_of, make, verify_made
+from graphprover.prover.executor import Expect, executor_of
+from graphprover.prover.local import Made, checksum_of, make
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
-from graphprover.prover.prove import check_headers, in_shards
+from graphprover.prover.prove import check_headers
 from graphprover.reports.notebook import html, quoted, short
 from graphprover.runtime.files import FileError, check_room, read_input, read_proof
 from graphprover.statement.check import warn
-from graphprover.statement.shards import ShardedStatement
-from graphprover.statement.statement import Statement
 from graphprover.telemetry.subscribe import publish, stage
-from graphprover.verifier import Expected, Verdict, check_level, expect
+from graphprover.verifier import Expected, Verdict, check_level, expect, verify_shards
 from graphprover.vm import kernels
-from graphprover.vm.executor.execute import Execution, half_of_memory
+from graphprover.vm.executor.execute import Execution
 from graphprover.vm.executor.faults import OtherExitCode
 from graphprover.vm.statement.claim import Claim
-from graphprover.vm.statement.guest import ANY, Guest, Limits, claim_in, other_exit_code
+from graphprover.vm.statement.guest import ANY, Limits, other_exit_code
 from graphprover.vm.statement.key import Key
-from graphprover.vm.statement.setup import make_key
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.possible import possible_tables, shared_tables
 
@@ -67,7 +65,7 @@ class Prover:
 
     def __init__(
         self,
-        program: str | os.PathLike[str] | Program | Guest,
+        program: str | os.PathLike[str] | Program,
         *,
         security: float = 128,
         rate: int | None = None,
@@ -77,14 +75,14 @@ class Prover:
         shards: int | None = None,
         shard_size: int | None = None,
     ) -> None:
-        self.program = program if isinstance(program, Program | Guest) else open_program(os.fspath(program))
+        self.program = open_program(os.fspath(program)) if isinstance(program, str | os.PathLike) else program
         self.security, self.rate, self.proximity = security, rate, proximity
         self.executor, self.device = executor, device
         self.shards, self.shard_size = shards, shard_size
-        if shard_size is not None and isinstance(self.program, Program):
+        if shard_size is not None and not self.program.has_runs:
             raise ProgramError(f"{self.program.name}: no guest, so it has no cycle range")
-        if isinstance(self.program, Program):
-            warn(self.program.statement())
+        if statement := self.program.statement():
+            warn(statement)
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -108,7 +106,7 @@ class Prover:
         return name
 
     @cached_property
-    def program(self) -> Program | Guest:
+    def program(self) -> Program:
         """The program, open; raises ProgramError where one that came from elsewhere cannot be opened here."""
         return unpack(self._packed)
 
@@ -125,7 +123,7 @@ class Prover:
 
         ``limits``: of the run, ``max_cycles`` and ``max_memory`` in bytes.
         """
-        return self._guest().execute(data, **limits)
+        return self.program.execute(data, **limits)
 
     def prepare(
         self,
@@ -157,9 +155,7 @@ class Prover:
         for another exit code (`graphprover.vm.executor.faults.OtherExitCode`), or a proof that does not convince.
         """
         job = Job(self, data, "", state_input, exit_code, limits)
-        if self.executor in LOCAL:
-            return made(job, self.executor, self.device).proof
-        return made_by_cluster(job, self.executor, self.device)[0]
+        return executor_of(self.executor, self.device).prove(job)[0].proof
 
     def verify(self, proof: Proof | ShardedProof | bytes) -> Verdict:
         """Check that this is a proof of this program with the security asked for: arguments and errors of `verify`.
@@ -170,27 +166,21 @@ class Prover:
 
     def _verify(self, proof: Proof | ShardedProof, caps: Any = None) -> Verdict:
         check_level(proof, self.security)  # before the statement, which may be expensive to make
-        return verify_made(proof, self.program.statement_of(proof), self.security, self.proximity, caps)
+        statement = self.program.statement_of(proof)
+        return verify_shards(proof, statement, self.security, self.proximity, preprocessed=caps)
 
-    def _expect(self, headers: ShardedProof) -> Expected:
+    def _expect(self, headers: Proof | ShardedProof) -> Expected:
         check_level(headers, self.security)  # as above
         statement = self.program.statement_of(headers, coming=True)
         return expect(headers, statement, self.security, self.proximity)
 
     def key(self) -> Key:
         """The verifying key of a guest; raises ValueError for tables, which have none."""
-        guest = self._guest()
-        return guest.machine if isinstance(guest.machine, Key) else make_key(guest.compiled())
-
-    def _guest(self) -> Guest:
-        if not isinstance(self.program, Guest):
-            raise ValueError(f"{self.program.name}: no guest, so it has neither runs nor a verifying key")
-        return self.program
+        return self.program.key()
 
     def _commit(self) -> None:
-        """Make what the first verification of a guest's proof takes longest for."""
-        if isinstance(self.program, Guest) and isinstance(self.program.machine, Machine):
-            self.program.machine.commit(RATES[self.rate or FAST])
+        """Make the commitment that takes most of the time of the first verification of a guest's proof."""
+        self.program.commit(RATES[self.rate or FAST])
 
     def job(self, data: bytes | Path | None = None, name: str = "", **options: Any) -> "Job":
         """A run to be proved later, by `graphprover.prove_many`; the other options are the fields of `Job`."""
@@ -253,60 +243,112 @@ class Job:
         A run is cut so that its proof fits ``device``, where that is given and the prover was not told how to. Raises
         what `Prover.prove` raises before there is a proof.
         """
-        program = self.prover.program
-        if isinstance(program, Guest):
-            return self._prepared_run(program, device)
-        if self.state_input or self.limits or self.exit_code not in (0, ANY):
+        prover, program = self.prover, self.prover.program
+        if not program.has_runs and (self.state_input or self.limits or self.exit_code not in (0, ANY)):
             raise ProgramError(f"{program.name}: no guest, so it has no input to state, no exit code and no limits")
-        return self._ready(in_shards(program.statement_for(self._input()), self._shards))
-
-    @property
-    def _shards(self) -> int:
-        return 1 if self.prover.shards is None else self.prover.shards
-
-    def _prepared_run(self, guest: Guest, device: Device | str | None) -> Prepared | PreparedShards:
-        prover = self.prover
         by = device_for(device) if isinstance(device, str) else device
-        with _compiling(by, guest.compiled()):
-            run = guest.record(self._input(), **self.limits)
-        self._check_exit_code(run.exit_code)
+        with _compiling(by, program.elf):
+            run = program.record(self._input(), **self.limits)
+        if program.has_runs:
+            self._check_exit_code(run.exit_code)
 
         def cut(shards: int) -> Prepared | PreparedShards:
-            return self._ready(
-                guest.statement_about(
-                    run,
-                    state_input=self.state_input,
-                    shards=shards,
-                    shard_size=prover.shard_size,
-                    rate=prover.rate,
-                    device=by,
-                )
+            statement = program.statement_about(
+                run,
+                state_input=self.state_input,
+                shards=shards,
+                shard_size=prover.shard_size,
+                rate=prover.rate,
+                device=by,
             )
+            return ready(statement, prover.security, prover.rate, proximity=prover.proximity)
 
-        if by is None or prover.shards is not None or prover.shard_size is not None:
-            return cut(self._shards)
+        if by is None or not program.has_runs or prover.shards is not None or prover.shard_size is not None:
+            return cut(1 if prover.shards is None else prover.shards)
         return fitting(cut, run.cycles, by)
 
-    def _ready(self, statement: Statement | ShardedStatement) -> Prepared | PreparedShards:
-        prover = self.prover
-        return ready(statement, prover.security, prover.rate, proximity=prover.proximity)
+    def make(
+        self,
+        executor: str = THREADS,
+        device: Device | str = "auto",
+        progress: bool | Tell = False,
+        verified: bool = True,
+    ) -> Made:
+        """Prove the run by a device of this process, or return the proof that is there already.
+
+        The proof is verified against the program, as `graphprover prove` does it.
+
+        Args:
+            executor: ``"threads"`` or ``"sync"``.
+            device: As in `graphprover.prove`.
+            progress: As in `graphprover.prove`.
+            verified: False leaves the verification of a new proof to the caller.
+
+        Raises:
+            FileError: for an input that cannot be read.
+            Exception: every exception of `Prover.prove`.
+        """
+        started = time.perf_counter()
+
+        def kept(proof: Proof | ShardedProof) -> Made:
+            seconds = {"verify": time.perf_counter() - started}
+            return Made(proof, None, seconds, 0, kept=True, checksum=checksum_of(proof))
+
+        proof = self.valid()
+        claim = self.claim() if proof else None
+        if proof and claim and self.prover.program.claim_in(proof) == claim:
+            return kept(proof)
+        with stage("prepare"):
+            prepared = self.prepared(device)
+        if proof and not claim and _says(proof) == _to_say(prepared):
+            return kept(proof)
+        self.check_room(prepared)
+        prepare_seconds = time.perf_counter() - started
+        result = make(prepared, executor, device, progress, check=self.prover._verify, verified=verified)
+        checksum = checksum_of(result.proof) if verified else b""
+        result = replace(result, seconds={"prepare": prepare_seconds, **result.seconds}, checksum=checksum)
+        return _given(result, self.label)
+
+    @contextmanager
+    def for_workers(self) -> Iterator[tuple[Sequence["Job | Prepared"], Expect]]:
+        """Return the parts of the proof that workers make, and how their proof is verified.
+
+        The workers run a guest themselves. Tables in several shards are prepared here. Meanwhile this process runs the
+        guest without a record, which takes a small part of the time of a proof.
+        """
+        program, shard_size = self.prover.program, self.prover.shard_size
+        with ThreadPoolExecutor(2) as meanwhile:
+            committed, claim = meanwhile.submit(self.prover._commit), meanwhile.submit(self.claim)
+            count = self.count(claim.result() if shard_size is not None else None) or 1
+            prepared = self.prepared() if count > 1 and not program.has_runs else None
+            if prepared:
+                self.check_room(prepared)
+
+            def expected(headers: Proof | ShardedProof) -> Expected:
+                committed.result()
+                against = self.prover._expect(headers)
+                self.check_returned(headers, claim.result())
+                if prepared:
+                    check_headers(headers, prepared)
+                return against
+
+            yield prepared.on_host().shards if prepared else [self] * count, expected
 
     def check_room(self, prepared: Prepared | PreparedShards) -> None:
         """Raise FileError if the file for the proof has too little space for it, as far as its size is foreseen."""
         if self.output:
-            sizes = (sum(expected_sizes(shard.layout).values()) for shard in _shards_of(prepared))
+            sizes = (sum(expected_sizes(shard.layout).values()) for shard in prepared.shards)
             check_room(self.output, sum(sizes))
 
-    def own_claim(self) -> Claim | None:
-        """Return `claim` of a guest; None for a program of tables, whose traces would have to be made for it."""
-        return self.claim() if isinstance(self.prover.program, Guest) else None
+    def claim(self) -> Claim | None:
+        """Run a guest without a record, and return the claim of a proof of that run; None for tables.
 
-    def claim(self) -> Claim:
-        """What a proof of a guest's run would say, without its record."""
-        limits = Limits(max_memory=half_of_memory()) | self.limits  # by default as much as with a record
-        run = self.prover.execute(self._input() or b"", **limits)
-        self._check_exit_code(run.exit_code)
-        return Claim(run.output, run.exit_code, run.cycles, self._stated())
+        The claim of tables follows from their traces, which are expensive to make.
+        """
+        claim = self.prover.program.claim_for(self._input(), state_input=self.state_input, **self.limits)
+        if claim:
+            self._check_exit_code(claim.exit_code)
+        return claim
 
     def valid(self) -> Proof | ShardedProof | None:
         """The proof that is there, where it is valid and of this program; whether of this run, it does not say."""
@@ -322,9 +364,8 @@ class Job:
         return proof
 
     def check_claim(self, proof: Proof | ShardedProof) -> None:
-        """Raises VerificationError where a proof of the guest says what was not asked for, as far as that is known."""
-        if isinstance(self.prover.program, Guest):
-            claim = claim_in(proof)
+        """Raise VerificationError if a guest's proof has another exit code or input than the job asks for."""
+        if claim := self.prover.program.claim_in(proof):
             self._check_exit_code(claim.exit_code)
             if claim.input != self._stated():
                 raise VerificationError(f"{self.label}: the proof states another input, or states one or none unasked")
@@ -339,12 +380,12 @@ class Job:
             kept: The proof was there before, possibly at another rate and in other shards.
         """
         self.check_claim(proof)
-        rate, count, found = self.prover.rate, self.count(claim), len(proofs_of(proof))
+        rate, count, found = self.prover.rate, self.count(claim), len(proof.proofs)
         if not kept and rate is not None and proof.parameters.log_blowup != RATES[rate]:
             raise VerificationError(f"{self.label}: the proof is not at the rate 1/{rate}, which was asked for")
         if not kept and count is not None and count != found:
             raise VerificationError(f"{self.label}: the proof is in {found} shards; {count} were asked for")
-        if claim and claim_in(proof) != claim:
+        if claim and self.prover.program.claim_in(proof) != claim:
             reason = f"{self.label}: the proof is of another run than the program's on this input"
             raise shard_error(0, reason) if found > 1 else VerificationError(reason)  # the first shard states the run
 
@@ -378,12 +419,12 @@ def _contents(data: bytes | Path | None) -> str:
 
 
 @contextmanager
-def _compiling(device: Device | None, machine: Machine) -> Iterator[None]:
+def _compiling(device: Device | None, machine: Machine | None) -> Iterator[None]:
     """Has kernels compiled beside a run: those of every proof, and where it takes long, those that its own may need.
 
     Beside a short one what it needs is known almost at once, and guesses would be compiled by every process anew.
     """
-    if device is None:
+    if device is None or machine is None:
         yield
         return
     kernels.expect(device)
@@ -406,7 +447,7 @@ def _load_interpreter() -> None:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What came of a job: a proof, verified by whoever made it, or an error."""
+    """The result of a job: a proof, verified by its maker, or an error, which a `Made` alone cannot hold."""
 
     job: Job
     made: Made | None  # the proof, and how it was made
@@ -451,75 +492,13 @@ def made(
     device: Device | str = "auto",
     verified: bool = True,
 ) -> Made:
-    """A proof by a device of this process, or the one that is there already; it has been verified.
+    """Prove a job, or a prepared statement, by a device of this process, for a worker's task.
 
-    A `Job`'s is verified against its program, as `graphprover prove` does it. Not ``verified``: whoever has asked for
-    a new one does that. Errors are those of `Prover.prove`, and FileError for an input that cannot be read.
+    Args and errors are those of `Job.make`.
     """
-    if isinstance(subject, Prepared | PreparedShards):
-        return _given(make(subject, executor, device, verified=verified))
-    started = time.perf_counter()
-
-    def kept(proof: Proof | ShardedProof) -> Made:
-        seconds = {"verify": time.perf_counter() - started}
-        return Made(proof, None, seconds, 0, kept=True, checksum=checksum_of(proof))
-
-    proof = subject.valid()
-    guest = isinstance(subject.prover.program, Guest)
-    if proof and guest and claim_in(proof) == subject.claim():
-        return kept(proof)
-    with stage("prepare"):
-        prepared = subject.prepared(device)
-    if proof and not guest and _says(proof) == _to_say(prepared):
-        return kept(proof)
-    subject.check_room(prepared)
-    prepare_seconds = time.perf_counter() - started
-    result = make(prepared, executor, device, check=subject.prover._verify, verified=verified)
-    checksum = checksum_of(result.proof) if verified else b""
-    result = replace(result, seconds={"prepare": prepare_seconds, **result.seconds}, checksum=checksum)
-    return _given(result, subject.label)
-
-
-def made_by_cluster(
-    job: Job, executor: Any, device: Device | str = "auto", tell: Tell | None = None
-) -> tuple[Proof | ShardedProof, Verdict]:
-    """A proof by workers, verified here: the whole by one, or each of the shards that were asked for by one of them.
-
-    Errors are those of `Prover.prove`.
-    """
-    from graphprover.cluster.client import joined  # which loads Dask's distributed
-    from graphprover.cluster.sharded import prove_parts
-
-    shard_size = job.prover.shard_size
-    with ThreadPoolExecutor(2) as meanwhile:
-        # Beside the workers: a run without a record takes a small part of the time of a proof.
-        committed, claim = meanwhile.submit(job.prover._commit), meanwhile.submit(job.own_claim)
-        count = job.count(claim.result() if shard_size is not None else None) or 1
-        prepared = job.prepared() if count > 1 and not isinstance(job.prover.program, Guest) else None
-        if prepared:
-            job.check_room(prepared)
-
-        def expected(headers: ShardedProof) -> Expected:
-            committed.result()
-            against = job.prover._expect(headers)
-            job.check_returned(headers, claim.result())
-            if prepared:
-                check_headers(headers, prepared)
-            return against
-
-        def verify(whole: Proof | ShardedProof) -> Verdict:
-            committed.result()
-            verdict = job.prover.verify(whole)
-            job.check_returned(whole, claim.result())
-            return verdict
-
-        with joined(executor, count) as cluster:
-            if count == 1:
-                return cluster.prove(job, device, verify, tell)
-            parts: Sequence[Job | Prepared] = [job] * count
-            if isinstance(prepared, PreparedShards):
-                parts = prepared.on_host().shards
-            return prove_parts(cluster, job.label, parts, device, expected, tell)
+    if isinstance(subject, Job):
+        return subject.make(executor, device, verified=verified)
+    return _given(make(subject, executor, device, verified=verified))
 
 
 def _given(made: Made, name: str = "") -> Made:
@@ -534,13 +513,9 @@ Says = list[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]  # of each shar
 
 def _says(proof: Proof | ShardedProof) -> Says:
     """What a proof of tables says."""
-    return [(shard.public_values, shard.log_heights) for shard in proofs_of(proof)]
+    return [(shard.public_values, shard.log_heights) for shard in proof.proofs]
 
 
 def _to_say(prepared: Prepared | PreparedShards) -> Says:
     """What a proof will say."""
-    return [(shard.public_values, shard.layout.log_heights) for shard in _shards_of(prepared)]
-
-
-def _shards_of(prepared: Prepared | PreparedShards) -> Sequence[Prepared]:
-    return prepared.shards if isinstance(prepared, PreparedShards) else (prepared,)
+    return [(shard.public_values, shard.layout.log_heights) for shard in prepared.shards]

@@ -21,18 +21,26 @@ import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, Unpack
 
 from graphprover import examples
 from graphprover.proof.proof import MAX_LABEL_BYTES, Proof
 from graphprover.proof.sharded import ShardedProof
+from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table
 from graphprover.vm.program.elf import MAGIC, ElfError
-from graphprover.vm.statement.guest import HASH_CHARACTERS, Guest, load_guest
+from graphprover.vm.statement.claim import Claim
+from graphprover.vm.statement.guest import HASH_CHARACTERS, Guest, Limits, load_guest
 from graphprover.vm.statement.key import PREFIX as KEY_PREFIX
 from graphprover.vm.statement.key import Key, MalformedKey
+from graphprover.vm.statement.statement import Machine
+
+if TYPE_CHECKING:
+    from graphprover.device import Device
+    from graphprover.vm.executor.execute import Execution
 
 FUNCTIONS = ("tables", "prove_inputs", "describe")
 KEPT_OPEN = 16  # programs that came from other processes
@@ -44,16 +52,118 @@ class ProgramError(Exception):
     """A program that cannot be found or imported, or an input that it does not take."""
 
 
+class Program(Protocol):
+    """What can be proved: tables (`TableProgram`) or the runs of a guest (`Guest`).
+
+    Commands and jobs ask a program through this interface, and not for its kind.
+    """
+
+    has_runs: ClassVar[bool]  # whether it has cycles, an exit code, limits and verifying keys
+
+    @property
+    def name(self) -> str:
+        """The name that the program was opened by."""
+
+    @property
+    def label(self) -> str:
+        """The label of its proofs."""
+
+    @property
+    def program_hash(self) -> str | None:
+        """The hash of a guest, in hexadecimal digits; None for tables."""
+
+    @property
+    def elf(self) -> Machine | None:
+        """The machine with the program of an ELF file; None for anything else."""
+
+    @property
+    def only_key(self) -> Key | None:
+        """The verifying key that the program was opened from; None for anything else."""
+
+    def statement(self) -> Statement | None:
+        """Return the tables without traces, or None if they depend on a run."""
+
+    def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement:
+        """Return the statement that a proof claims to prove; ``coming``: it is a header without payloads."""
+
+    def record(self, data: bytes | None = None, **limits: Unpack[Limits]) -> Any:
+        """Run the program on ``data``, and return what `statement_about` takes."""
+
+    def statement_about(
+        self,
+        run: Any,
+        *,
+        state_input: bool = False,
+        shards: int = 1,
+        shard_size: int | None = None,
+        rate: int | None = None,
+        device: "Device | None" = None,
+    ) -> Statement | ShardedStatement:
+        """Return the statement about a recorded run, in one shard or several."""
+
+    def statement_for(
+        self,
+        data: bytes | None,
+        *,
+        shards: int = 1,
+        shard_size: int | None = None,
+        rate: int | None = None,
+        **limits: Unpack[Limits],
+    ) -> Statement | ShardedStatement:
+        """Return the statement about the program's run on ``data``."""
+
+    def execute(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":
+        """Run a guest without a record; raises ValueError for tables."""
+
+    def key(self) -> Key:
+        """Return the verifying key of a guest; raises ValueError for tables."""
+
+    def commit(self, log_blowup: int) -> None:
+        """Commit to the program's own columns ahead of the first verification, if the commitment is shared."""
+
+    def files(self) -> tuple[tuple[str, bytes], ...] | None:
+        """Return the files that another process opens the program from, as in `Packed`; None if there are none."""
+
+    def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
+        """Return the claim of a proof with these public values, for people."""
+
+    def to_json(self, public_values: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """Return the claim of a proof with these public values, for programs."""
+
+    def says(self, proof: Proof | ShardedProof) -> dict[str, Any]:
+        """Return the claim of a valid proof, for programs."""
+
+    def claim_of(self, public_values: Sequence[Sequence[int]]) -> Claim | None:
+        """Return the claim about a run of a proof with these public values; None for tables."""
+
+    def claim_in(self, proof: Proof | ShardedProof) -> Claim | None:
+        """Return the claim about a run in the header of a proof; None for tables."""
+
+    def claim_for(self, data: bytes | None, *, state_input: bool = False, **limits: Unpack[Limits]) -> Claim | None:
+        """Run a guest without a record, and return the claim of a proof of that run; None for tables."""
+
+    def cycles(self, statement: Statement | ShardedStatement) -> int | None:
+        """Return the cycles of the run that a statement is about; None for tables."""
+
+    def layout_policy(self, rate: int | None) -> Any:
+        """Return the policy by which a run's tables are laid out for a proof at this rate; None for tables."""
+
+
 @dataclass(frozen=True)
-class Program:
-    """A program and the name it goes by."""
+class TableProgram:
+    """A Python module that describes tables and makes their traces."""
 
     name: str  # as it was asked for
     label: str  # of its proofs
     module: ModuleType  # with the three functions
 
+    has_runs: ClassVar[bool] = False
+    program_hash: ClassVar[None] = None
+    elf: ClassVar[None] = None
+    only_key: ClassVar[None] = None
+
     def statement(self) -> Statement:
-        """What a verifier checks: the tables, with whatever public values the proof states."""
+        """Return the tables without traces; their public values are the ones that a proof states."""
         return self._statement
 
     @cached_property
@@ -62,11 +172,11 @@ class Program:
         return Statement([Table(air) for air in self.module.tables()], self.label)
 
     def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement:
-        """What ``proof`` claims to prove: the same, whatever the proof."""
+        """Return the tables without traces, the same for every proof."""
         return self.statement()
 
-    def statement_for(self, data: bytes | None) -> Statement:
-        """What a prover proves about ``data``; raises ProgramError when the program refuses it."""
+    def record(self, data: bytes | None = None, **limits: Unpack[Limits]) -> Statement:
+        """Make the traces from ``data``; raises ProgramError if the program refuses it."""
         airs = self.module.tables()
         try:
             inputs = self.module.prove_inputs(data)
@@ -77,13 +187,89 @@ class Program:
         tables = [Table(air, values, main) for air, (main, values) in zip(airs, inputs, strict=True)]
         return Statement(tables, self.label)
 
+    def statement_about(
+        self,
+        run: Statement,
+        *,
+        state_input: bool = False,
+        shards: int = 1,
+        shard_size: int | None = None,
+        rate: int | None = None,
+        device: "Device | None" = None,
+    ) -> Statement | ShardedStatement:
+        """Return the tables with their traces, assigned to this number of shards; no other option has an effect.
+
+        Raises:
+            ValueError: for more shards than tables.
+        """
+        if shards == 1:
+            return run
+        from graphprover.prover.assign import deal  # here, because verifying needs no planner
+
+        return deal(run, shards)
+
+    def statement_for(
+        self,
+        data: bytes | None,
+        *,
+        shards: int = 1,
+        shard_size: int | None = None,
+        rate: int | None = None,
+        **limits: Unpack[Limits],
+    ) -> Statement | ShardedStatement:
+        """Return the statement about ``data``; raises ProgramError if the program refuses it."""
+        return self.statement_about(self.record(data), shards=shards)
+
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
-        """What a proof with these public values says."""
+        """Return the claim of a proof with these public values, for people."""
         return self.module.describe([list(values) for values in public_values])
 
     def to_json(self, public_values: Sequence[Sequence[int]]) -> dict[str, Any]:
-        """The same for programs: text too, as only the module knows what it means."""
+        """Return the same for programs: text, because only the module knows its meaning."""
         return dict(self.describe(public_values))
+
+    def says(self, proof: Proof | ShardedProof) -> dict[str, Any]:
+        """Return the claim of a valid proof, for programs."""
+        if proof.joint is None:
+            return self.to_json(proof.proofs[0].public_values)
+        # The head of each shard has the numbers of the shard's tables.
+        shards = (zip(shard.public_values[0], shard.public_values[1:], strict=True) for shard in proof.proofs)
+        return self.to_json([values for _, values in sorted(chain.from_iterable(shards))])
+
+    def files(self) -> tuple[tuple[str, bytes], ...]:
+        """Return the ``.py`` file, or all of a folder, read now; no file of a packaged example."""
+        if is_packaged(self.name):
+            return ()
+        try:
+            return tuple(_sources(self.module))
+        except (OSError, AttributeError) as error:  # AttributeError: a module without a file
+            raise ProgramError(f"{self.name}: its sources cannot be read: {error}") from error
+
+    def execute(self, data: bytes | None = None, **limits: Unpack[Limits]) -> NoReturn:
+        """Raise ValueError: tables have no runs."""
+        raise ValueError(f"{self.name}: no guest, so it has neither runs nor a verifying key")
+
+    def key(self) -> NoReturn:
+        """Raise ValueError: tables have no verifying keys."""
+        self.execute()
+
+    def commit(self, log_blowup: int) -> None:
+        """Do nothing: a statement of tables caches its commitments."""
+
+    def claim_of(self, public_values: Sequence[Sequence[int]]) -> None:
+        """Return None: the proof is about no run."""
+
+    def claim_in(self, proof: Proof | ShardedProof) -> None:
+        """Return None: the proof is about no run."""
+
+    def claim_for(self, data: bytes | None, *, state_input: bool = False, **limits: Unpack[Limits]) -> None:
+        """Return None: tables have no runs."""
+
+    def cycles(self, statement: Statement | ShardedStatement) -> None:
+        """Return None: tables have no runs."""
+
+    def layout_policy(self, rate: int | None) -> None:
+        """Return None: the tables are the same at every rate."""
 
 
 @dataclass(frozen=True)
@@ -96,23 +282,15 @@ class Packed:
     files: tuple[tuple[str, bytes], ...]
 
 
-def pack(program: Program | Guest) -> Packed:
-    """A program for another process; raises ProgramError where it has no files that could travel.
+def pack(program: Program) -> Packed:
+    """Return a program as bytes for another process; raises ProgramError if it has no files.
 
-    A ``.py`` program's are read again: as they are, not as they were when it was opened.
+    The sources of a ``.py`` program are read now, not when it was opened.
     """
-    if isinstance(program, Guest):
-        machine = program.machine
-        data = machine.to_bytes() if isinstance(machine, Key) else program.compiled().image.file
-        if not data:
-            raise ProgramError(f"{program.name}: was made by this process, not from an ELF file, so it cannot travel")
-        return Packed(program.name, program.label, (("", data),))
-    if is_packaged(program.name):
-        return Packed(program.name, program.label, ())
-    try:
-        return Packed(program.name, program.label, tuple(_sources(program.module)))
-    except (OSError, AttributeError) as error:  # AttributeError: a module without a file
-        raise ProgramError(f"{program.name}: its sources cannot be read: {error}") from error
+    files = program.files()
+    if files is None:
+        raise ProgramError(f"{program.name}: was made by this process, not from an ELF file, so it cannot travel")
+    return Packed(program.name, program.label, files)
 
 
 def _sources(module: ModuleType) -> Iterator[tuple[str, bytes]]:
@@ -128,8 +306,8 @@ def _sources(module: ModuleType) -> Iterator[tuple[str, bytes]]:
 
 
 @lru_cache(maxsize=KEPT_OPEN)
-def unpack(packed: Packed) -> Program | Guest:
-    """The program that was packed, whose code runs here; the same one again for the same bytes.
+def unpack(packed: Packed) -> Program:
+    """Open the program that was packed, whose code runs here; equal bytes give the same program.
 
     Raises ProgramError as `open_program` does.
     """
@@ -154,8 +332,8 @@ def unpack(packed: Packed) -> Program | Guest:
     return program
 
 
-def open_program(name: str) -> Program | Guest:
-    """The packaged example called ``name`` (``examples/keccak``), whatever the working directory holds; else the
+def open_program(name: str) -> Program:
+    """Open the packaged example called ``name`` (``examples/keccak``), whatever the working directory holds; else the
     program at that path, whose code runs here and now (``./examples/keccak`` is always a path).
 
     Raises ProgramError, saying why, when there is neither or it is no program.
@@ -208,10 +386,10 @@ def _loaded(name: str, label: str, data: bytes) -> Guest:
         raise ProgramError(f"{Path(name)}: {error}") from error
 
 
-def load_packaged(name: str) -> Program:
-    """The packaged example called ``name``, whatever the working directory holds; safe for a name that a proof states.
+def load_packaged(name: str) -> TableProgram:
+    """Load the packaged example called ``name``, whatever the working directory holds.
 
-    Raises ProgramError for any other name.
+    It is safe for a name that a proof states. Raises ProgramError for any other name.
     """
     if name not in packaged_names():
         raise ProgramError(f"{name!r} is none of the packaged examples: {', '.join(packaged_names())}")
@@ -296,8 +474,8 @@ def words_of(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _checked(name: str, label: str, module: ModuleType) -> Program:
+def _checked(name: str, label: str, module: ModuleType) -> TableProgram:
     for function in FUNCTIONS:
         if not callable(getattr(module, function, None)):
             raise ProgramError(f"{name}: no function {function}(); a program defines {', '.join(FUNCTIONS)}")
-    return Program(name, label, module)
+    return TableProgram(name, label, module)

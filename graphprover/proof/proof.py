@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from pickle import PickleBuffer
-from typing import Any, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 from graphprover.field import P
 from graphprover.protocol.errors import VerificationError
@@ -33,6 +33,8 @@ class Proof:
     log_heights: tuple[int, ...]  # log2 of each table's rows
     public_values: tuple[tuple[int, ...], ...]  # of each table
     payload: bytes  # Plonky3's ``BatchProof`` in postcard encoding
+
+    heads: ClassVar[int] = 0  # tables of each shard before the statement's own
 
     def __post_init__(self) -> None:
         check_label(self.label)
@@ -70,6 +72,16 @@ class Proof:
     def _title(self) -> str:
         tables = len(self.log_heights)
         return f"Proof of {quoted(self.label)}: {tables} table{'s' * (tables != 1)}, {self.size:,} bytes"
+
+    @property
+    def proofs(self) -> "tuple[Proof]":
+        """The proof of each shard: this one, as `ShardedProof.proofs` of a proof of several shards."""
+        return (self,)
+
+    @property
+    def joint(self) -> None:
+        """The commitments of all shards: none, as `ShardedProof.joint` of a proof of several shards."""
+        return None
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the proof to a file, whole or not at all; raises `FileError`."""

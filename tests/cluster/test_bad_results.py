@@ -18,6 +18,7 @@ from graphprover.runtime import settings
 from tests.cluster import bad_workers
 from tests.cluster.processes import pids, soon, workers
 from tests.graphs.test_proof_graph import FEW, example
+from tests.slow import slow_after
 
 GUEST = Path(__file__).parents[2] / "examples" / "guests" / "fib_iterative.elf"
 INPUT, OTHER = struct.pack("<Q", 9), struct.pack("<Q", 10)
@@ -58,7 +59,7 @@ def test_a_task_that_ends_without_a_word_is_submitted_a_few_times(pair: Client) 
         soon(pair, lambda: prove(example(memory), pair, parameters=FEW), 120)
 
 
-@pytest.mark.parametrize("value", [None, "a text", 7])
+@pytest.mark.parametrize("value", slow_after(1, [None, "a text", 7]))
 def test_a_worker_that_returns_no_proof_is_named(pair: Client, value: Any) -> None:
     spoil(pair, bad_workers.returns, value)
     with pytest.raises(VerificationError, match=rf"returned {type(value).__name__}, .*, by tcp://"):
@@ -144,7 +145,7 @@ BATCH: dict[str, tuple[Callable[..., None], tuple[Any, ...], str]] = {
 }
 
 
-@pytest.mark.parametrize("wrong", BATCH)
+@pytest.mark.parametrize("wrong", slow_after(2, BATCH))
 def test_a_batch_refuses_the_same(pair: Client, wrong: str) -> None:
     change, arguments, message = BATCH[wrong]
     guest = Prover(GUEST, security=60, rate=4)

@@ -17,6 +17,7 @@ from tests.cluster import bad_workers, faults
 from tests.cluster.conftest import SINGLE
 from tests.cluster.processes import pids, workers
 from tests.graphs.test_proof_graph import FEW
+from tests.slow import slow_after
 from tests.vm.assemble import CODE, Segment, elf, leave, li, words
 from tests.vm.assemble import X as EXECUTABLE
 from tests.vm.programs import X, Y
@@ -100,7 +101,7 @@ def test_workers_that_all_differ_are_named(pair: Client, statement: Statement) -
 
 
 @pytest.mark.parametrize("task", ["commit", "finish"])
-@pytest.mark.parametrize("kind", [faults.NOTHING, faults.TEXT, faults.OBJECT, faults.CORRUPT])
+@pytest.mark.parametrize("kind", slow_after(1, [faults.NOTHING, faults.TEXT, faults.OBJECT, faults.CORRUPT]))
 def test_another_worker_makes_what_one_does_not_return(
     pair: Client, statement: Statement, proof: ShardedProof, tmp_path: Path, kind: str, task: str
 ) -> None:

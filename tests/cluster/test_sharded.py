@@ -37,6 +37,7 @@ from tests.cluster.conftest import SINGLE
 from tests.cluster.once import DIES, ROUNDS, STOPS, WRONG, Once
 from tests.cluster.processes import ROOT, by_hand, in_background, pids, present, soon, until, workers
 from tests.graphs.test_proof_graph import FEW
+from tests.slow import slow_after
 
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
 INPUT = bytes([9] + 7 * [0])
@@ -241,7 +242,7 @@ def test_a_worker_that_dies_loses_what_it_held(
     until(lambda: not left(pair))
 
 
-@pytest.mark.parametrize("operation", ROUNDS)
+@pytest.mark.parametrize("operation", slow_after(3, ROUNDS))
 def test_a_stopped_worker_loses_its_shards(
     pair: Client,
     statement: Statement,

@@ -21,10 +21,6 @@ def _missing() -> str | None:
         return str(error)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "gpu: needs an NVIDIA GPU")
-
-
 @pytest.fixture(autouse=True)
 def gpu(request: pytest.FixtureRequest) -> None:
     if request.node.get_closest_marker("gpu") and (reason := _missing()):

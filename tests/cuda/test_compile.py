@@ -9,14 +9,14 @@ from graphprover.kernels.cuda.sources import NTT, source
 from graphprover.vm.kernels.cuda import sources as vm_sources
 from graphprover.vm.kernels.cuda.sources import texts
 from tests.cuda import nvrtc
-from tests.cuda.nvrtc import ARCHITECTURES, Job
+from tests.cuda.nvrtc import BY_DEFAULT_ONE, Job
 
 nvrtc.require()
 
 TEXTS = sources.texts() | texts()
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", BY_DEFAULT_ONE)
 def test_compiles(architecture, record_kernels):
     kernels = nvrtc.compile_all(Job(file, text, architecture) for file, text in TEXTS.items())
     record_kernels(kernels)

@@ -14,7 +14,7 @@ from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import LANES, TableNumber
 from graphprover.vm.tables.chips import CHIPS, IN_PLACE
 from tests.cuda import nvrtc
-from tests.cuda.nvrtc import ARCHITECTURES, Job
+from tests.cuda.nvrtc import BY_DEFAULT_ONE, Job
 from tests.random_statements import random_statement
 from tests.vm.programs import everything
 
@@ -54,7 +54,7 @@ def check(kernels: list[tuple[Job, nvrtc.Kernel]], stack: int) -> None:
         assert 0 < kernel.registers <= 128 and kernel.stack <= stack, (job.title, job.architecture, kernel)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", BY_DEFAULT_ONE)
 def test_compiles(architecture, record_kernels):
     airs = list(random_statement(3, tables=2, max_width=20, max_degree=5, interactions=8)[1].descriptions)
     examples = [air.describe() for name in packaged_names() for air in load_packaged(name).module.tables()]
@@ -66,6 +66,16 @@ def test_compiles(architecture, record_kernels):
     check(kernels, stack=1024)
 
 
+def test_some_tables_of_the_machine_compile(record_kernels):
+    """A table without chips, one that chips share, and a wide one."""
+    machine = Machine(everything(1))
+    airs = [machine.air(number, tables=100) for number in (0, TableNumber.REGISTERS, TableNumber.COMMON)]
+    kernels = nvrtc.compile_all(jobs((air.describe() for air in [*airs, CHIPS["div"](1)]), "sm_90"))
+    record_kernels(kernels)
+    check(kernels, stack=4096)
+
+
+@pytest.mark.slow
 def test_every_table_of_the_machine_compiles(record_kernels):
     """For one architecture, and those whose rd is rs1 by an example: they are like others, with one access less."""
     machine = Machine(everything(1))
@@ -76,8 +86,9 @@ def test_every_table_of_the_machine_compiles(record_kernels):
     check(kernels, stack=4096)
 
 
-def test_tables_of_several_instructions_a_row_compile(record_kernels):
-    kernels = nvrtc.compile_all(jobs((CHIPS[name](LANES[-1]).describe() for name in LANED), "sm_90"))
+@pytest.mark.parametrize("names", [LANED[:1], pytest.param(LANED, marks=pytest.mark.slow)], ids=["one", "some"])
+def test_tables_of_several_instructions_a_row_compile(names, record_kernels):
+    kernels = nvrtc.compile_all(jobs((CHIPS[name](LANES[-1]).describe() for name in names), "sm_90"))
     record_kernels(kernels)
     check(kernels, stack=4096)
 

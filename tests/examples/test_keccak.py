@@ -57,10 +57,11 @@ def test_degrees() -> None:
     assert [len(d.lookups) for d in descriptions] == [9, 41, 1, 1]  # two lookups a column
 
 
-def test_changed_cells_are_noticed() -> None:
+@pytest.mark.parametrize("samples", [2, pytest.param(8, marks=pytest.mark.slow)])
+def test_changed_cells_are_noticed(samples: int) -> None:
     inputs = keccak.prove_inputs(message(137))
     count = keccak_f.Even().view(inputs[2][0]).count
-    missed = unnoticed(TABLES, inputs, samples=8)
+    missed = unnoticed(TABLES, inputs, samples)
     assert all(table == "even" and not count[row] for table, _, row in missed)  # which numbers nobody looks up
 
 

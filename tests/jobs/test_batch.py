@@ -141,7 +141,7 @@ def test_results_of_a_cluster_are_those_of_their_jobs(
     new, lost, kept = results
     assert [result.job.name for result in results] == ["made", "lost", "kept"]
     assert new.proof == prover.prove() and not new.kept and new.worker == "tcp://2"
-    assert new.made and new.made.preprocessed_cap is None  # nothing of a worker's is a commitment to rely on
+    assert new.made and new.made.preprocessed_caps is None  # nothing of a worker's is a commitment to rely on
     assert isinstance(lost.error, OSError) and lost.proof is None and (lost.worker, lost.tries) == ("tcp://1", 2)
     assert kept.proof == proof and kept.kept
 

@@ -218,7 +218,12 @@ def test_memory_of_another_type_is_refused():
 
 @pytest.mark.skipif("NUMBA_CPU_NAME" in os.environ, reason="this is the run for another processor")
 @pytest.mark.parametrize(
-    ("processor", "names"), [("haswell", ("simd", "keccak", "ntt")), ("x86-64", ("simd", "keccak"))]
+    ("processor", "names"),
+    [
+        pytest.param("haswell", ("simd", "keccak", "ntt"), marks=pytest.mark.slow),
+        pytest.param("x86-64", ("simd", "keccak"), marks=pytest.mark.slow),
+        ("x86-64", ("keccak",)),
+    ],
 )
 def test_processors_without_wide_registers(processor, names):
     """The same tests compiled for 256-bit and for 128-bit registers."""

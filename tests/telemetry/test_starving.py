@@ -60,6 +60,7 @@ print(seen[0].processor.cores, waited > used, lacked > used, {one.limited_by for
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux's scheduler")
 def test_a_process_beside_a_greedy_one_on_its_core_is_starved() -> None:
     """The other one has 68 times its weight."""

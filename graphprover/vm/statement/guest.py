@@ -1,9 +1,9 @@
-"""A guest program for the command line: an ELF file or a verifying key, with the statements about its runs."""
+"""A guest: a program of the RV64IM machine, behind the interface `graphprover.jobs.programs.Program`."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack, overload
 
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
@@ -15,6 +15,7 @@ from graphprover.vm.statement import claim
 from graphprover.vm.statement.header import header_of
 from graphprover.vm.statement.key import PREFIX as KEY_PREFIX
 from graphprover.vm.statement.key import Key
+from graphprover.vm.statement.shape import LayoutPolicy, policy_at
 from graphprover.vm.statement.statement import Machine, ProgramStatements
 
 if TYPE_CHECKING:
@@ -27,14 +28,14 @@ _HASH = re.compile(f"[0-9a-f]{{{HASH_CHARACTERS}}}")
 
 
 class Limits(TypedDict, total=False):
-    """Limits of a run, as `execute.execute` takes them."""
+    """The limits of a run, as `execute.execute` takes them."""
 
     max_cycles: int
     max_memory: int  # bytes
 
 
 def limits_of(max_cycles: int | None, max_memory: int | None) -> Limits:
-    """Return the limits that a user has set; ``max_memory`` is in MiB."""
+    """Return the limits of a run that are given; ``max_memory`` in MiB."""
     given: Limits = {}
     if max_cycles is not None:
         given["max_cycles"] = max_cycles
@@ -51,6 +52,26 @@ class Guest:
     label: str  # of the guest's proofs: the file's name and the program's hash
     machine: ProgramStatements
 
+    has_runs: ClassVar[bool] = True
+
+    @property
+    def program_hash(self) -> str:
+        """The hash of the program, in hexadecimal digits."""
+        return self.machine.program_hash.hex()
+
+    @property
+    def elf(self) -> Machine | None:
+        """The machine with its program; None for a verifying key."""
+        return self.machine if isinstance(self.machine, Machine) else None
+
+    @property
+    def only_key(self) -> Key | None:
+        """The verifying key that the guest was opened from; None for an ELF file."""
+        return self.machine if isinstance(self.machine, Key) else None
+
+    def statement(self) -> None:
+        """Return None: which tables a guest has depends on its run."""
+
     @overload
     def statement_of(self, proof: Proof, *, coming: bool = False) -> Statement: ...
 
@@ -58,31 +79,52 @@ class Guest:
     def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement: ...
 
     def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement:
-        """Return the statement that ``proof`` claims; raise VerificationError if the proof names another program.
+        """Return the statement that a proof claims to prove about the program.
 
-        ``coming``: the payloads have not arrived yet. The prover chose the name in the label, and no proof depends on
-        it: it only explains why the proof of another program fails.
+        The prover chose the label of the proof. It is compared so that the error is in plain words.
+
+        Args:
+            proof: The proof, or its header.
+            coming: Whether ``proof`` is a header without payloads.
+
+        Raises:
+            VerificationError: if the label names another program, or the header fits no statement.
         """
         _, _, stated = proof.label.rpartition(" ")
-        own = self.machine.program_hash.hex()
-        if _HASH.fullmatch(stated) and stated != own:
-            raise VerificationError(f"this proof is of program {stated}, not of {self.name} ({own})")
+        if _HASH.fullmatch(stated) and stated != self.program_hash:
+            raise VerificationError(f"this proof is of program {stated}, not of {self.name} ({self.program_hash})")
         return self.machine.statement_of(proof, coming=coming)
 
     def compiled(self) -> Machine:
-        """Return the machine with its program; raise ValueError for a verifying key, which has none."""
-        if not isinstance(self.machine, Machine):
+        """Return the machine with its program; raises ValueError for a verifying key, which has none."""
+        if self.elf is None:
             raise ValueError("a verifying key, which runs nothing: give the ELF file")
-        return self.machine
+        return self.elf
+
+    def key(self) -> Key:
+        """Return the verifying key of the program."""
+        from graphprover.vm.statement.setup import make_key
+
+        return self.only_key or make_key(self.compiled())
+
+    def files(self) -> tuple[tuple[str, bytes], ...] | None:
+        """Return the ELF file or key, as `graphprover.jobs.programs.Packed` has it; None if there is no file."""
+        data = self.only_key.to_bytes() if self.only_key else self.compiled().image.file
+        return (("", data),) if data else None
+
+    def commit(self, log_blowup: int) -> None:
+        """Commit to the columns of the program, which takes most of the time of the first verification."""
+        if self.elf:
+            self.elf.commit(log_blowup)
 
     def execute(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":
-        """Run the program on ``data`` without a record; see `execute.execute` for arguments and errors."""
-        from graphprover.vm.executor.execute import execute  # imported late: verifying needs no compiler
+        """Run the program on ``data`` without a record; arguments and errors are those of `execute.execute`."""
+        from graphprover.vm.executor.execute import execute  # here, because verifying needs no compiler
 
         return execute(self.compiled().image, data or b"", **limits)
 
     def record(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":
-        """Run the program on ``data`` with the record for a proof; see `execute`."""
+        """Run the program on ``data`` with the record that a proof is made of."""
         from graphprover.vm.executor.execute import execute  # as above
 
         return execute(self.compiled().image, data or b"", **limits, record=True)
@@ -100,15 +142,16 @@ class Guest:
         """Return the statement about a recorded run of the program.
 
         Args:
-            execution: The run, with its record.
-            state_input: State the input as public values.
-            shards: Number of cycle ranges, each proved in a shard; a run in one is not sharded.
-            shard_size: Cycles of a range, in place of ``shards``.
-            rate: The user's rate 1/``rate``, if any; it selects the layout policy (`shape.policy_at`).
+            run: The run, with its record.
+            state_input: Whether the statement has the input.
+            shards: The number of cycle ranges that the run is cut into, one a shard.
+            shard_size: The cycles of a shard, instead of ``shards``.
+            rate: The rate of the proof is 1/``rate``, if one was asked for: at 8 the run has fewer tables, of more
+                cells (`shape.policy_at`).
             device: Replays the run to find its tables; by default the CPU.
 
         Raises:
-            ValueError: For more shards than cycles.
+            ValueError: for more shards than cycles.
         """
         from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
         from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run  # as above
@@ -128,41 +171,71 @@ class Guest:
         rate: int | None = None,
         **limits: Unpack[Limits],
     ) -> Statement | ShardedStatement:
-        """Run the program on ``data`` and return the statement about that run; see `statement_about`."""
+        """Return the statement about the program's run on ``data``; arguments are those of `statement_about`."""
         run = self.record(data, **limits)
         return self.statement_about(run, state_input=state_input, shards=shards, shard_size=shard_size, rate=rate)
 
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
-        """Describe the claim of a proof with these public values."""
+        """Return the claim of a proof with these public values, for people."""
         return claim.describe(public_values)
 
     def to_json(self, public_values: Sequence[Sequence[int]]) -> dict[str, Any]:
-        """Return the claim of a proof with these public values as JSON."""
-        return claim.claim_of(public_values).to_json()
+        """Return the claim of a proof with these public values, for programs."""
+        return self.claim_of(public_values).to_json()
+
+    def claim_of(self, public_values: Sequence[Sequence[int]]) -> claim.Claim:
+        """Return the claim of a proof with these public values; raises VerificationError if they make no sense."""
+        return claim.claim_of(public_values)
+
+    def claim_in(self, proof: Proof | ShardedProof) -> claim.Claim:
+        """Return the claim in the header of a proof; raises VerificationError if it makes no sense."""
+        return claim_in(proof)
+
+    def claim_for(self, data: bytes | None, *, state_input: bool = False, **limits: Unpack[Limits]) -> claim.Claim:
+        """Run the program on ``data`` without a record, and return the claim of a proof of that run.
+
+        By default the run may use as much memory as one with a record.
+        """
+        from graphprover.vm.executor.execute import half_of_memory  # as above
+
+        run = self.execute(data, **(Limits(max_memory=half_of_memory()) | limits))
+        return claim.Claim(run.output, run.exit_code, run.cycles, data or b"" if state_input else None)
+
+    def says(self, proof: Proof | ShardedProof) -> dict[str, Any]:
+        """Return the claim of a valid proof, for programs."""
+        return claim_in(proof).to_json()
+
+    def cycles(self, statement: Statement | ShardedStatement) -> int:
+        """Return the cycles of the run that a statement is about."""
+        return claimed(statement).cycles
+
+    def layout_policy(self, rate: int | None) -> LayoutPolicy:
+        """Return the policy by which a run's tables are laid out for a proof at this rate."""
+        return policy_at(rate)
 
 
 def claimed(statement: Statement | ShardedStatement) -> claim.Claim:
-    """Return the claim of a future proof of this statement."""
-    tables = statement.statements[0].tables[1:] if isinstance(statement, ShardedStatement) else statement.tables
+    """Return the claim of a proof of this statement about a run."""
+    tables = statement.statements[0].tables[statement.heads :]
     return claim.claim_of([table.public_values or () for table in tables])
 
 
 def claim_in(proof: Proof | ShardedProof) -> claim.Claim:
-    """Return the claim of a proof; raise VerificationError if it is malformed."""
+    """Return the claim in the header of a proof; raises VerificationError if it makes no sense."""
     return claim.claim_of(header_of(proof).first)
 
 
 def other_exit_code(code: int, wanted: int | str | None) -> str | None:
-    """Return an error about the exit code, or None if it is the expected one (0 by default)."""
+    """Return an error about an exit code, or None for the code that was asked for, 0 by default."""
     if wanted == ANY or code == (wanted or 0):
         return None
     return f"exit code {code}, not {wanted or 0}"
 
 
 def load_guest(name: str, label: str, data: bytes) -> Guest:
-    """Load the guest of an ELF file or of a verifying key; raise ElfError or MalformedKey.
+    """Load the guest of an ELF file or a verifying key; raises ElfError or MalformedKey.
 
-    Its proofs are labelled with ``label`` and the program's hash.
+    Its proofs have ``label`` and the program's hash as their label.
     """
     machine = Key.from_bytes(data) if data.startswith(KEY_PREFIX) else Machine(load_elf(data))
     return Guest(name, f"{label} {machine.program_hash.hex()}", machine)

@@ -30,7 +30,7 @@ from tests.vm.assemble import image, leave, li
 from tests.vm.programs import X, Y, everything
 
 PARAMETERS = Parameters(1, 10, 0, 3, 0, 0, 0, 0, 0, 0)
-SEARCHED = 8000  # headers
+SEARCHED = [800, pytest.param(8000, marks=pytest.mark.slow)]  # headers
 POLICIES = (
     LayoutPolicy(1 << 12, 1 << 5, 1 << 6, 1 << 12, 1 << 14, 1 << 20, 1 << 12),
     LayoutPolicy(1 << 13, 1 << 7, 1 << 8, 1 << 13, 1 << 16, 1 << 22, 1 << 14),
@@ -352,12 +352,13 @@ def all_sparse(heights: tuple[int, ...], split: bool) -> set[int]:
     return found
 
 
-def test_shapes_are_accepted_that_honest_proving_makes_and_no_others() -> None:
+@pytest.mark.parametrize("searched", SEARCHED)
+def test_shapes_are_accepted_that_honest_proving_makes_and_no_others(searched: int) -> None:
     rng = random.Random(0)
     verdicts = {True: 0, False: 0}
     for machine, honest in runs():
         assert is_made(machine, honest) and machine.statement_of(honest)
-        for _ in range(SEARCHED // len(runs())):
+        for _ in range(searched // len(runs())):
             proof = changed(honest, rng)
             try:
                 accepted = bool(machine.statement_of(proof))
@@ -365,4 +366,4 @@ def test_shapes_are_accepted_that_honest_proving_makes_and_no_others() -> None:
                 accepted = False
             assert accepted == is_made(machine, proof), claimed(proof)
             verdicts[accepted] += 1
-    assert min(verdicts.values()) > SEARCHED // 100, verdicts
+    assert min(verdicts.values()) > searched // 100, verdicts

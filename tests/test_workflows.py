@@ -1,0 +1,57 @@
+"""The workflows of GitHub and the dependencies that setup.cfg names belong together."""
+
+import configparser
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+WORKFLOWS = {file.name: file for file in (ROOT / ".github/workflows").glob("*.yml")}
+
+
+def jobs(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(WORKFLOWS[name].read_text())["jobs"]
+    return found
+
+
+def commands(job: dict[str, Any]) -> list[str]:
+    return [step["run"] for step in job["steps"] if "run" in step]
+
+
+def setup() -> configparser.ConfigParser:
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    return parser
+
+
+def test_every_python_of_the_classifiers_runs_the_tests() -> None:
+    job = jobs("ci.yml")["test"]
+    classifiers = re.findall(r"Python :: (3\.\d+)$", setup()["metadata"]["classifiers"], re.MULTILINE)
+    assert job["strategy"]["matrix"]["python"] == classifiers
+    assert ".ci/run" in commands(job)
+
+
+def test_the_oldest_dask_is_tested() -> None:
+    (oldest,) = re.findall(r"^dask >= ([\d.]+)", setup()["options.extras_require"]["prover"], re.MULTILINE)
+    assert any(
+        f"dask=={oldest} distributed=={oldest}" in command for command in commands(jobs("ci.yml")["oldest-dask"])
+    )
+
+
+def test_slow_tests_run_at_night() -> None:
+    found = jobs("nightly.yml")
+    assert "pytest -n auto -m slow" in commands(found["slow"])
+    for command in found["random"]["strategy"]["matrix"]["command"]:
+        module = command.split()[0]
+        assert (ROOT / f"{module.replace('.', '/')}.py").is_file()
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_jobs_end_and_may_only_read(name: str) -> None:
+    """Unless a job says otherwise: a job that publishes may do that alone."""
+    assert yaml.safe_load(WORKFLOWS[name].read_text())["permissions"] == {"contents": "read"}
+    for job in jobs(name).values():
+        assert job["timeout-minutes"] <= 180 and "contents" not in job.get("permissions", {})
