@@ -1,4 +1,4 @@
-"""The command line as a process: ``python -m graphprover``, and what is installed as ``graphprover``."""
+"""The process of the command line: ``python -m graphprover``, and the installed command ``graphprover``."""
 
 import os
 import signal
@@ -6,37 +6,39 @@ import sys
 from collections.abc import Callable
 from types import FrameType
 
-# Nothing else is imported before `main` handles signals: a Ctrl-C in the import of another module is a traceback.
+# Import nothing else before `main` handles signals: Ctrl-C during an import would print a traceback.
 
-INTERRUPTED, TERMINATED = 130, 143  # exit codes: 128 and the signal's number
+INTERRUPTED, TERMINATED = 130, 143  # exit codes: 128 + the signal's number
 
-_MADE_BEFORE_A_LOOK = 10_000  # objects: a command keeps most of what it makes, and Python's 700 take 5 % of a short one
+# Objects between garbage collections. Most objects of a command live until its end, and Python's default of 700 costs a
+# short command 5 % of its time.
+_COLLECT_AFTER = 10_000
 
 _SIGNALS = {signal.SIGINT: (INTERRUPTED, "interrupted"), signal.SIGTERM: (TERMINATED, "terminated")}
 
-_endings: list[Callable[[str], str]] = []  # makes the line of an ending; empty while there is nothing to tidy
+_endings: list[Callable[[str], str]] = []  # cleans up before the process ends, and may extend its message
 
 
 def main() -> int:
-    """Run the command of this process; returns its exit code. A signal ends it with one line on stderr."""
+    """Run the command of this process and return its exit code. A signal ends it with one line on stderr."""
     for number in _SIGNALS:
-        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # whoever ignores it still does
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # not if the parent ignores it
             signal.signal(number, _leave)
     import gc
 
-    gc.set_threshold(_MADE_BEFORE_A_LOOK)
+    gc.set_threshold(_COLLECT_AFTER)
     from graphprover.runtime.files import remove_unfinished
     from graphprover.runtime.signals import pending_compilations, signal_message
 
-    def told(ending: str) -> str:
-        """Leave no half of a file, and add the last words."""
+    def clean_up(ending: str) -> str:
+        """Remove unfinished files, and return the message with the last words of the command."""
         remove_unfinished()
         return signal_message(ending)
 
-    _endings.append(told)
+    _endings.append(clean_up)
     import logging
 
-    from graphprover.cli import args  # half a second, in which the user may think better of it
+    from graphprover.cli import args  # takes half a second, in which the user may interrupt
     from graphprover.cli import main as cli
 
     if args.DEBUG in os.environ:
@@ -49,11 +51,11 @@ def main() -> int:
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
-    """End the process here and now: an exception could be lost in whatever is imported or called, and threads go on."""
+    """End the process at once: an exception could be caught by any code that runs now, and threads would continue."""
     code, ending = _SIGNALS[signal.Signals(number)]
-    for told in _endings:
-        ending = told(ending)
-    show_cursor = "\x1b[?25h" if os.isatty(2) else ""  # which a progress bar hides
+    for clean_up in _endings:
+        ending = clean_up(ending)
+    show_cursor = "\x1b[?25h" if os.isatty(2) else ""  # a progress bar hides it
     os.write(2, f"{show_cursor}\ngraphprover: {ending}\n".encode())
     os._exit(code)
 

@@ -157,9 +157,7 @@ class _Reader:
         """Return the files that match an input, sorted by name."""
         if os.path.isfile(self._folder / text):  # even if its name has characters of patterns
             return [self._folder / text]
-        found = set(
-            glob.glob(text, root_dir=self._folder, recursive=True)
-        )  # a pattern with ** twice finds a file twice
+        found = set(glob.glob(text, root_dir=self._folder, recursive=True))  # with ** twice, a file is found twice
         return [path for name in sorted(found) if os.path.isfile(path := self._folder / name)]
 
     def check_outputs(self) -> None:

@@ -23,9 +23,8 @@ from graphprover.runtime.files import SHARDS_MAGIC, STREAM, read_proof
 from graphprover.verifier import layouts_of_proof
 from graphprover.vm.statement.key import Key
 
-BEGINNINGS = tuple(
-    magic[:-1] for magic in (MAGIC, SHARD_MAGIC, SHARDS_MAGIC)
-)  # magic bytes of proofs of any format version
+# Magic bytes of proofs, without the format version.
+BEGINNINGS = tuple(magic[:-1] for magic in (MAGIC, SHARD_MAGIC, SHARDS_MAGIC))
 
 
 def add(command: Command) -> None:

@@ -117,7 +117,7 @@ def rate(
         layout: Shape of the proof at this rate.
         made: Plan of the proof.
         profile: Device of the plan.
-        ceilings: Roofline of the device, which gives ``seconds``, a lower bound.
+        roofline: Rates of the device, which give ``seconds``, a lower bound.
         expected: Function from the lower bound to the expected seconds on this host, or None if unknown.
     """
     floor = sum(roofline.modelled(task.cost).seconds for task in made.tasks.values())

@@ -265,7 +265,7 @@ def test_a_proof_states_its_input_if_asked(folder: Path, tmp_path: Path, capsys:
 def test_plan_counts_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in (["plan", SHA256], ["execute", SHA256, "--cells"]):
         assert main([*command, "--input", str(folder / "abc")]) == OK
-        assert "committed cells a cycle" in capsys.readouterr().out
+        assert "committed cells per cycle" in capsys.readouterr().out
 
 
 def test_the_smallest_proof_of_a_run_has_fewer_tables(

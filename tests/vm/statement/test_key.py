@@ -135,7 +135,7 @@ def test_a_damaged_key_is_told_from_a_damaged_proof(tmp_path: Path, capsys: pyte
     assert codes[USAGE] > codes[FAILED] > 0 and codes[OK] == 9
     Path(key).write_bytes(b"x" + whole[1:])
     assert main(["inspect", key]) == FAILED
-    assert capsys.readouterr().err.endswith("not a graphprover proof, nor a verifying key, an ELF file or a .py file\n")
+    assert capsys.readouterr().err.endswith("not a graphprover proof, a verifying key, an ELF file or a .py file\n")
 
     Path(proof).write_bytes(Path(proof).read_bytes()[:-1])
     Path(key).write_bytes(whole)

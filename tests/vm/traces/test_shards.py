@@ -253,7 +253,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     for command in (["verify", proof, key, "--security", "20"], ["verify", proof, guest, "--security", "20"]):
         assert main(command) == OK
     assert main(["inspect", proof, key]) == OK and "shard" in capsys.readouterr().out
-    assert main(["plan", guest, "--shard-size", "1"]) == OK and "committed cells a cycle" in capsys.readouterr().out
+    assert main(["plan", guest, "--shard-size", "1"]) == OK and "committed cells per cycle" in capsys.readouterr().out
     assert (
         main([*run, "-o", alone]) == main([*run, "--shard-size", "9", "-o", proof]) == OK
     )  # all of it in one cycle range
