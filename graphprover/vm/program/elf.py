@@ -72,7 +72,7 @@ class _Segment:
 
 
 def program_hash(image: Image) -> bytes:
-    """Return Keccak-256 of entry, code base, zero base, the code and the data: 64-bit words with their numbers before."""
+    """Return Keccak-256 of entry, code base, zero base, code and data: 64-bit words with their numbers before."""
     parts = [struct.pack("<QQQQ", image.entry, image.code_base, image.zero_base, len(image.code))]
     parts += [image.code.astype("<u4").tobytes(), struct.pack("<Q", len(image.addresses))]
     return keccak256(b"".join([*parts, image.addresses.astype("<u8").tobytes(), image.values.astype("<u8").tobytes()]))
