@@ -133,7 +133,7 @@ def fill_keccak_f(device: Device, states: Array, clocks: Array, first: int, last
     if clocks.shape != states.shape[1:] or clocks.dtype != "uint64" or not clocks.flags.c_contiguous:
         raise ValueError(f"clocks {clocks.dtype} {clocks.shape} of {states.shape[1]} calls")
     if main.shape[0] != WIDTH or not main.flags.c_contiguous or main.dtype != "uint64":
-        raise ValueError(f"{main.dtype} {main.shape} is no trace of permutations")
+        raise ValueError(f"a trace of permutations is contiguous uint64, not {main.dtype} {main.shape}")
     _require_room(last - first, main.shape[1])
     _twin(device).fill_keccak_f(device, states, clocks, first, last, main)
 

@@ -37,6 +37,6 @@ class Accessed:
         first, last, access, slot = sought.T.astype(object)
         cycles = len(self.cycles.order)
         if (first < 0).any() or (first > last).any() or (last > cycles).any():
-            raise ValueError(f"what is sought is not among {cycles} cycles")
+            raise ValueError(f"sought accesses exceed the {cycles} cycles")
         if (access >= ACCESSES).any() or (slot > 3).any():
-            raise ValueError("an access that no cycle makes")
+            raise ValueError("a sought access does not exist in a cycle")

@@ -32,12 +32,12 @@ class Keys:
         """Return the fewest columns of a trace; raise ValueError for terms out of range."""
         ends = [0, *self.keys[:, TERMS_END].tolist()]
         if sorted(ends) != ends or ends[-1] > len(self.terms):
-            raise ValueError("a key has terms that are not there")
+            raise ValueError("a key has terms out of range")
         return max([0, *(1 + column for column in self.terms[:, COLUMN].tolist()), *self.keys[:, FLAG].tolist()])
 
     def require(self, columns: int, size: int) -> None:
         """Raise ValueError for keys with a column or count out of range."""
         if self.columns > columns:
-            raise ValueError("a key reads columns that are not there")
+            raise ValueError("a key reads columns out of range")
         if self.size > size:
             raise ValueError(f"a key counts beyond {size} numbers")

@@ -17,7 +17,7 @@ def require(sources: Sequence[Array], moves: np.ndarray, main: Array) -> None:
         raise ValueError(f"moves are uint64 (n, {MOVE_WORDS}), not {moves.dtype} {moves.shape}")
     for array in (*sources, main):
         if array.dtype != "uint64" or array.ndim != 2 or not array.flags.c_contiguous:
-            raise ValueError(f"{array.dtype} {array.shape} is no contiguous trace")
+            raise ValueError(f"a trace is contiguous uint64 (columns, rows), not {array.dtype} {array.shape}")
     if not len(moves):
         return
     if int(moves[:, SOURCE].max()) >= len(sources):
@@ -31,4 +31,4 @@ def _require_inside(what: str, column: np.ndarray, row: np.ndarray, rows: np.nda
     """Raise ValueError for rows or columns out of range, without sums, which might pass 2^64."""
     columns, height = shapes[:, 0], shapes[:, 1]
     if not ((column < columns) & (row <= height) & (rows <= height - np.minimum(row, height))).all():
-        raise ValueError(f"a move {what} columns or rows that are not there")
+        raise ValueError(f"a move {what} columns or rows out of range")

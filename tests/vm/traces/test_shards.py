@@ -259,7 +259,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     )  # all of it in one cycle range
     assert Path(proof).read_bytes() == Path(alone).read_bytes()
     capsys.readouterr()
-    assert main([*run, "--shards", "9"]) == USAGE and "cut into 1 to" in capsys.readouterr().err
+    assert main([*run, "--shards", "9"]) == USAGE and "has 1 to" in capsys.readouterr().err
     with pytest.raises(SystemExit, match=f"^{USAGE}$"):
         main([*run, "--shards", "2", "--shard-size", "1"])
     assert main(["prove", "examples/fibonacci", "--shard-size", "9"]) == USAGE and "no guest" in capsys.readouterr().err

@@ -38,7 +38,7 @@ def _count_keys(main, keys, terms, counts, first, last):
 def count_keys(device: Device, main: np.ndarray, keys: Keys, counts: np.ndarray) -> None:
     """Count lookups; see ``graphprover.vm.kernels.count_keys``."""
     if main.shape[1] % simd.WIDTH:
-        raise ValueError(f"{main.shape[1]} rows are no vectors of {simd.WIDTH}")
+        raise ValueError(f"{main.shape[1]} rows are not a multiple of {simd.WIDTH}")
     counted_apart(device, main.shape[1], counts, partial(_count_keys, main, keys.keys, keys.terms))
 
 

@@ -118,8 +118,8 @@ struct Step {
     u32 rd, rs1, rs2, accesses;
 };
 
-// Calls ``each`` for every cycle of a thread's interval in the cycle range; it updates the times of registers. ``write``
-// takes words after stores, or is null.
+// Calls ``each`` for every cycle of a thread's interval in the cycle range; it updates the times of registers.
+// ``write`` takes words after stores, or is null.
 template <class Each>
 __device__ __forceinline__ void replayed(
     const Tape& tape, const u64* steps, u64 interval, u64 never, u64* write, const Each& each) {
