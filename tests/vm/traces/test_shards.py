@@ -173,7 +173,7 @@ def test_the_order_of_cycle_ranges_is_the_clocks() -> None:
     kept = [pair for pair in zip(tables[3], shares[3], strict=True) if pair[1] != TableNumber.COMMON]
     last, numbers = ([*column] for column in zip(*kept, strict=True))
     endless = with_tables([*tables[:3], last], [*shares[:3], numbers])
-    cause = "shard 3: the exit, which every run ends with, is missing"
+    cause = "shard 3: table common, which proves the exit, is missing"
     refused(in_one(tuple(map(header, endless.statements))), cause)
 
 
