@@ -127,7 +127,7 @@ def execute(
 
 def _check(data: bytes, max_cycles: int) -> None:
     if len(data) > MAX_INPUT_BYTES:
-        raise ValueError(f"an input of {len(data):,} bytes; {MAX_INPUT_BYTES:,} have a place")
+        raise ValueError(f"an input of {len(data):,} bytes; at most {MAX_INPUT_BYTES:,} fit")
     if not 0 < max_cycles < MAX_CYCLES:
         raise ValueError(f"a limit of {max_cycles:,} cycles is not in 1 .. 2^32 - 1")
 

@@ -65,5 +65,5 @@ def _until_then(output: bytes) -> str:
     if not output:
         return ""
     last = output[-LAST_BYTES:]
-    which = "" if last == output else f", at the end of {len(output):,} bytes,"
-    return f"; until then it had put out{which} {shown(last, LAST_BYTES)}"
+    which = "output" if last == output else f"end of the output of {len(output):,} bytes"
+    return f"; {which} so far: {shown(last, LAST_BYTES)}"

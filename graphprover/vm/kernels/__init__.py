@@ -1,8 +1,8 @@
-"""The machine's own kernels: what a trace needs that no other statement does.
+"""The machine's own kernels: operations on traces that no other statement needs.
 
-``cpu/`` and ``cuda/`` are twins: each has the functions below, for the devices of its kind. They take the device as
-well, which gives what is general: pieces of rows, streams, and the count of what was launched. Formats that both read
-are in bumps.py, keys.py, lanes.py, places.py and tape.py.
+``cpu/`` and ``cuda/`` are twins: each has the functions below, for the devices of its kind. The device comes as an
+argument and provides the general parts: row ranges, streams, and the count of launches. Formats that both read are in
+bumps.py, keys.py, lanes.py, places.py and tape.py.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from graphprover.vm.kernels.lanes import Code, Lanes
 from graphprover.vm.kernels.tape import Cycles, Tape
 from graphprover.vm.tables.keccak_f import EVENS, ROUNDS, WIDTH, WORDS
 
-# By the kind of a device, the module with its functions; imported when it is needed, since it may need a compiler.
+# The module of the functions for each kind of device, imported on first use, since it may need a compiler.
 TWINS = {"cpu": "graphprover.vm.kernels.cpu", "cuda": "graphprover.vm.kernels.cuda"}
 
 
@@ -34,33 +34,33 @@ def _module(kind: str) -> Any:
 
 
 def expect(device: Device) -> None:
-    """Have these kernels compiled meanwhile, by a GPU's compiler, which does not need Python."""
+    """Compile these kernels in the background by a GPU's compiler, which does not need Python."""
     if device.kind == "cuda":
         _twin(device).expect(device)
 
 
 def fill_lanes(device: Device, code: Code, lanes: Lanes, main: Array) -> None:
-    """Write the cells of all lanes of a table: those that execute something, and zeros for idle ones.
+    """Write the cells of all lanes of a table: the executing lanes', and zeros for idle ones.
 
     ``main`` is uint64 (columns, rows), contiguous. Raises ValueError for lanes that do not fit it, and for sources that
-    are not there or not what the code reads.
+    are missing or not the ones that the code reads.
     """
     lanes.require(code, main)
     _twin(device).fill_lanes(device, code, lanes, main)
 
 
 def count_keys(device: Device, main: Array, keys: Keys, counts: Array) -> None:
-    """Add how often the rows of a trace ask for each number to ``counts``.
+    """Add to ``counts`` how often the rows of a trace look up each number.
 
     ``main`` is uint64 (columns, rows), rows a multiple of 8; ``counts`` uint64 (numbers,). Raises ValueError for keys
-    that read a column or count in a place that is not there.
+    with a column or count out of range.
     """
     keys.require(len(main), len(counts))
     _twin(device).count_keys(device, main, keys, counts)
 
 
 def count_entries(device: Device, entries: Array, counts: Array) -> None:
-    """Add how often each number is among ``entries`` to ``counts``, uint64, which has a place for all.
+    """Add to ``counts``, uint64 with an element for each number, how often ``entries`` has it.
 
     ``entries`` is uint32 (n,), and may be a column of a matrix.
     """
@@ -68,51 +68,57 @@ def count_entries(device: Device, entries: Array, counts: Array) -> None:
 
 
 def census(device: Device, tape: Tape, steps: Array, counts: Array, late: Array, refused: Array) -> None:
-    """Count what the cycles of a cycle range need.
+    """Count the cycles of a cycle range by group, and its late accesses.
 
-    ``steps`` is uint64 (WAYS * instructions,), see tape.py. ``counts`` uint32 (groups, intervals), all zero: becomes
-    how many cycles of the cycle range each group has in each interval. ``late`` uint64 (groups, ACCESSES) grows by how
-    many accesses come late. ``refused`` uint64 (2,), by UNPROVED and UNREACHED: falls to the smallest cycle of the run
-    that no table proves, and to the smallest of the others with an access that no bump reaches. Raises ValueError for a
-    tape that is none.
+    Args:
+        device: The device of all arrays.
+        tape: The cycle range's record.
+        steps: uint64 (WAYS * instructions,), see tape.py.
+        counts: uint32 (groups, intervals), all zero: becomes the cycles of the range by group and interval.
+        late: uint64 (groups, ACCESSES): grows by the late accesses.
+        refused: uint64 (2,), by UNPROVED and UNREACHED: falls to the smallest cycle of the run that no table proves,
+            and to the smallest other cycle with an access that no bump reaches.
+
+    Raises:
+        ValueError: For an invalid tape.
     """
     tape.require()
     _twin(device).census(device, tape, steps, counts, late, refused)
 
 
 def replay(device: Device, tape: Tape, steps: Array, places: Array, cycles: Cycles) -> None:
-    """Write what the cycles of a cycle range were.
+    """Write the cycles of a cycle range.
 
-    ``places`` is uint32 (groups, intervals): where the first cycle of each group in each interval goes; further ones go
-    behind. What it holds afterwards is of no use. Cycles that no table proves are not written. Raises ValueError for a
-    tape that is none.
+    ``places`` is uint32 (groups, intervals): the place of the first cycle of each group in each interval; further
+    cycles follow it. Its contents afterwards are undefined. Cycles that no table proves are not written. Raises
+    ValueError for an invalid tape.
     """
     tape.require()
     _twin(device).replay(device, tape, steps, places, cycles)
 
 
 def fill_bumps(device: Device, accessed: Accessed, sought: np.ndarray, bumps: Array) -> None:
-    """Write the bumps of all accesses that come too late among those that are looked for; see bumps.py.
+    """Write the bumps of all late accesses among the sought ones; see bumps.py.
 
-    ``sought`` is uint64 (n, SOUGHT_WORDS); ``bumps`` uint64 (BUMP_WORDS, how many there are), contiguous. Raises
-    ValueError for cycles that are not there.
+    ``sought`` is uint64 (n, SOUGHT_WORDS); ``bumps`` uint64 (BUMP_WORDS, number of bumps), contiguous. Raises
+    ValueError for cycles out of range.
     """
     accessed.require(sought)
     _twin(device).fill_bumps(device, accessed, sought, bumps)
 
 
 def place_columns(device: Device, sources: Sequence[Array], moves: np.ndarray, main: Array) -> None:
-    """Copy pieces of columns of ``sources`` into ``main``, all uint64 (columns, rows).
+    """Copy parts of columns of ``sources`` into ``main``, all uint64 (columns, rows).
 
-    ``moves`` is uint64 (n, places.MOVE_WORDS), on the host, with one piece at least; no two go to one place. Raises
-    ValueError for what is not there, and for arrays that are not contiguous.
+    ``moves`` is uint64 (n, places.MOVE_WORDS), on the host, with at least one part; their targets are disjoint. Raises
+    ValueError for places out of range, and for arrays that are not contiguous.
     """
     places.require(sources, moves, main)
     _twin(device).place_columns(device, sources, moves, main)
 
 
 def permuted(device: Device, states: Array) -> Array:
-    """Keccak-f[1600] of each state: uint64 (25, calls), contiguous, to the same of a new array."""
+    """Return Keccak-f[1600] of each state: uint64 (25, calls), contiguous, to the same of a new array."""
     _require_states(states, 0, 0)
     return _twin(device).permuted(device, states)
 
@@ -120,22 +126,22 @@ def permuted(device: Device, states: Array) -> Array:
 def fill_keccak_f(device: Device, states: Array, clocks: Array, first: int, last: int, main: Array) -> None:
     """Write the trace of the calls first..last, whose numbers are their clocks, to all of ``main``.
 
-    ``states`` (25, calls) are those before the calls, ``clocks`` (calls,), ``main`` as `KeccakF` has it: all uint64.
-    Raises ValueError for arrays that are not contiguous, and for calls that are not there or do not fit the rows.
+    ``states`` (25, calls) are the states before the calls, ``clocks`` (calls,), ``main`` as `KeccakF` has it: all
+    uint64. Raises ValueError for arrays that are not contiguous, and for calls that are missing or do not fit the rows.
     """
     _require_states(states, first, last)
     if clocks.shape != states.shape[1:] or clocks.dtype != "uint64" or not clocks.flags.c_contiguous:
         raise ValueError(f"clocks {clocks.dtype} {clocks.shape} of {states.shape[1]} calls")
     if main.shape[0] != WIDTH or not main.flags.c_contiguous or main.dtype != "uint64":
-        raise ValueError(f"{main.dtype} {main.shape} is no trace of permutations")
+        raise ValueError(f"a trace of permutations is contiguous uint64, not {main.dtype} {main.shape}")
     _require_room(last - first, main.shape[1])
     _twin(device).fill_keccak_f(device, states, clocks, first, last, main)
 
 
 def count_evens(device: Device, states: Array, first: int, last: int, rows: int, counts: Array) -> None:
-    """Add to ``counts``, uint64 (EVENS,), how often the trace of these calls, of so many rows, looks up each number.
+    """Add to ``counts``, uint64 (EVENS,), how often the trace of these calls, of ``rows`` rows, looks up each number.
 
-    Raises ValueError for arrays that are not contiguous, and for calls that are not there or do not fit the rows.
+    Raises ValueError for arrays that are not contiguous, and for calls that are missing or do not fit the rows.
     """
     _require_states(states, first, last)
     _require_room(last - first, rows)

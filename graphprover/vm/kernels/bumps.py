@@ -1,10 +1,9 @@
-"""Which accesses of a cycle range come too late, and what their bumps are: formats of cpu/bumps.py and cuda/bumps.cu.
+"""Late accesses of a cycle range and their bumps: formats of cpu/bumps.py and cuda/bumps.cu.
 
-What is looked for are rows of words (FIRST, LAST, ACCESS, SLOT): cycles first..last of the cycle range's order, an
-access of each by its column in ``tape.py``, and its slot in the cycle. A bump is a column of words (AT, TIME, LOW,
-HIGH, STEP_LOW, STEP_HIGH): where the access is, when it was accessed before, the limbs of its value, and the halves of
-the step to right before the access, less 1. Bumps stand in the order of what is looked for, and then of the cycle
-range.
+Sought accesses are rows of words (FIRST, LAST, ACCESS, SLOT): cycles first..last of the cycle range's order, an access
+of each by its column in ``tape.py``, and its slot in the cycle. A bump is a column of words (AT, TIME, LOW, HIGH,
+STEP_LOW, STEP_HIGH): the access's address, the time of the access before, the limbs of its value, and the halves of the
+step to right before the access, less 1. Bumps are in the order of the sought accesses, and then of the cycle range.
 """
 
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ BUMP_WORDS = 6
 
 @dataclass(frozen=True, eq=False)
 class Accessed:
-    """What the accesses of a cycle range are read from: arrays of one device."""
+    """The accesses of a cycle range: arrays of one device."""
 
     cycles: Cycles
     old: Array  # uint64, see ``Tape``
@@ -34,10 +33,10 @@ class Accessed:
     first_clock: int  # of the cycle range's first cycle
 
     def require(self, sought: np.ndarray) -> None:
-        """Raises ValueError for cycles that are not there, and for what is no access."""
+        """Raise ValueError for cycles out of range, and for unknown accesses."""
         first, last, access, slot = sought.T.astype(object)
         cycles = len(self.cycles.order)
         if (first < 0).any() or (first > last).any() or (last > cycles).any():
-            raise ValueError(f"what is sought is not among {cycles} cycles")
+            raise ValueError(f"sought accesses exceed the {cycles} cycles")
         if (access >= ACCESSES).any() or (slot > 3).any():
-            raise ValueError("an access that no cycle makes")
+            raise ValueError("a sought access does not exist in a cycle")

@@ -1,4 +1,4 @@
-"""What the rows of a trace ask for, as the kernels that count it read it: cpu/counting.py and cuda/counting.cu."""
+"""The lookups in a trace's rows, as the kernels that count them read them: cpu/counting.py and cuda/counting.cu."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,30 +14,30 @@ TERM_WORDS = 2
 
 @dataclass(frozen=True, eq=False)
 class Keys:
-    """Keys: each a sum mod p of cells with constant weights. A key that is no number is not counted."""
+    """Keys: each a sum mod p of cells with constant weights. A key out of range is not counted."""
 
-    # uint64 (keys, KEY_WORDS): how many of the terms there are up to the key's last one; the constant of its sum; the
-    # column whose cell is not 0 where a row asks, or the number of columns where every row does; the place of the
-    # number 0 among all counts; how many numbers there are.
+    # uint64 (keys, KEY_WORDS): the number of terms up to the key's last one; the constant of its sum; the column whose
+    # cell is not 0 if a row looks up, or the number of columns if every row does; the index of the number 0 among all
+    # counts; the number of numbers.
     keys: np.ndarray
     terms: np.ndarray  # uint64 (terms, TERM_WORDS): the column of a cell, and its weight
 
     @cached_property
     def size(self) -> int:
-        """Counts up to the last number that any key can be."""
+        """Return the number of counts, up to the last number of any key."""
         return max((first + numbers for first, numbers in self.keys[:, [FIRST, NUMBERS]].tolist()), default=0)
 
     @cached_property
     def columns(self) -> int:
-        """How many columns a trace has at least; raises ValueError for terms that are not there."""
+        """Return the fewest columns of a trace; raise ValueError for terms out of range."""
         ends = [0, *self.keys[:, TERMS_END].tolist()]
         if sorted(ends) != ends or ends[-1] > len(self.terms):
-            raise ValueError("a key has terms that are not there")
+            raise ValueError("a key has terms out of range")
         return max([0, *(1 + column for column in self.terms[:, COLUMN].tolist()), *self.keys[:, FLAG].tolist()])
 
     def require(self, columns: int, size: int) -> None:
-        """Raises ValueError for keys that read a column or count in a place that is not there."""
+        """Raise ValueError for keys with a column or count out of range."""
         if self.columns > columns:
-            raise ValueError("a key reads columns that are not there")
+            raise ValueError("a key reads columns out of range")
         if self.size > size:
             raise ValueError(f"a key counts beyond {size} numbers")

@@ -1,10 +1,10 @@
 """Code that computes the cells of lanes, as cpu/lanes.py and cuda/lanes.cu run it.
 
-Every lane of a table runs the same instructions, which are without jumps, on registers of its own, words of 64 bits.
-Arithmetic is mod 2^64; shifts are by less than 64.
+Every lane of a table runs the same instructions, without jumps, on registers of its own, words of 64 bits. Arithmetic
+is mod 2^64; shifts are by less than 64.
 
 An instruction is two words: op, d, a, b, eight bits each from the lowest on, and the immediate. x is register a; y is
-register b, or where b is IMMEDIATE the immediate; the result goes to register d.
+register b, or if b is IMMEDIATE the immediate; the result goes to register d.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,18 +17,18 @@ import numpy as np
 
 IMMEDIATE = 255
 MOST_SOURCES = 64
-LOG_SOURCES = 8  # bits of an immediate that hold the number of a source
+LOG_SOURCES = 8  # bits of an immediate with the number of a source
 
 
 class Op(IntEnum):
-    """What an instruction does."""
+    """The operations of instructions."""
 
     # Writes the cell (x >> d) & (2^64 - 1 >> b): the immediate's lower half is its column in the first lane of a row,
-    # the upper half how many further each lane's is. A lane that executes nothing writes 0.
+    # the upper half the columns to each next lane's. An idle lane writes 0.
     STORE = 0
 
     CONSTANT = 1  # the immediate
-    LANE = 2  # what the lane has of the source that is the immediate
+    LANE = 2  # the lane's word of the source that is the immediate
     LANE_NARROW = 3  # the same of a source of uint32
     CLOCK = 4  # that, plus the first clock
     AT = 5  # of the source that is the immediate's lowest byte, the word x + (immediate >> LOG_SOURCES)
@@ -43,12 +43,12 @@ class Op(IntEnum):
     XOR = 13
     LEFT = 14  # x << y
     RIGHT = 15
-    EQUAL = 16  # 1 where x = y, else 0
+    EQUAL = 16  # 1 if x = y, else 0
     LESS = 17
     FIELD_SUB = 18  # x - y mod p, for canonical words
-    RECENT = 19  # the time x, or y - 1 where x is more than FAR before y
+    RECENT = 19  # the time x, or y - 1 if x is more than FAR before y
     INVERSE = 20  # 1 / x mod p; 0 for 0
-    SELECT = 21  # y where x is not 0, else the register that is the immediate; b is none
+    SELECT = 21  # y if x is not 0, else the register that is the immediate; b is unused
 
 
 NARROW = (Op.LANE_NARROW, Op.CLOCK, Op.AT_NARROW)
@@ -58,7 +58,7 @@ LOADS = (*BY_LANE, Op.AT, Op.AT_NARROW)
 
 @dataclass(frozen=True, eq=False)
 class Code:
-    """What the lanes of a table run."""
+    """The code of a table's lanes."""
 
     words: np.ndarray  # uint64 (instructions, 2)
     registers: int
@@ -66,7 +66,7 @@ class Code:
 
     @cached_property
     def loads(self) -> Mapping[int, set[Op]]:
-        """How each source is read."""
+        """Return how each source is read."""
         found: dict[int, set[Op]] = {}
         for word, immediate in self.words.tolist():
             if word & 255 in LOADS:
@@ -75,7 +75,7 @@ class Code:
 
     @cached_property
     def kinds(self) -> Mapping[int, tuple[frozenset[np.dtype], bool]]:
-        """What each source is an array of, by how it is read, and whether each lane has a word of it."""
+        """Return the kind of each source's array, by how it is read, and whether each lane has a word of it."""
         narrow, wide = np.dtype(np.uint32), np.dtype(np.uint64)
         return {
             number: (frozenset(narrow if op in NARROW else wide for op in ops), not ops.isdisjoint(BY_LANE))
@@ -84,21 +84,21 @@ class Code:
 
     @cached_property
     def width(self) -> int:
-        """How many columns of a trace the cells reach over."""
+        """Return how many columns of a trace the cells reach over."""
         stores = [immediate for word, immediate in self.words.tolist() if word & 255 == Op.STORE]
         return max((1 + store % 2**32 + (self.lanes - 1) * (store >> 32) for store in stores), default=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
-    """What the first lanes of a table execute; the others are idle."""
+    """The executing lanes of a table, which are its first; the others are idle."""
 
     count: int  # of those lanes
     first_clock: int  # of cycle 0
-    sources: Mapping[int, Any]  # contiguous arrays by number: uint64, or uint32 where they are read as that
+    sources: Mapping[int, Any]  # contiguous arrays by number: uint64, or uint32 if they are read as that
 
     def require(self, code: Code, main: Any) -> None:
-        """Raises ValueError for a trace that is no room for the lanes, and for other sources than the code reads."""
+        """Raise ValueError for a trace too small for the lanes, and for other sources than the code reads."""
         width, height = main.shape
         if width < code.width or not 0 <= self.count <= code.lanes * height:
             raise ValueError(f"{self.count} lanes do not fit a trace of {width} columns and {height} rows")
@@ -114,7 +114,7 @@ class Lanes:
                 raise ValueError(f"source {number} has {len(source)} for {self.count} lanes")
 
     def addresses(self, of: Callable[[Any], int]) -> np.ndarray:
-        """Where the sources are, by number: uint64 (MOST_SOURCES,); ``of`` gives the address of an array."""
+        """Return the sources' addresses, by number: uint64 (MOST_SOURCES,); ``of`` gives the address of an array."""
         found = np.zeros(MOST_SOURCES, dtype=np.uint64)
         for number, source in self.sources.items():
             found[number] = of(source)
@@ -122,7 +122,7 @@ class Lanes:
 
 
 def encode(instructions: Iterable[tuple[Op, int, int, int, int]], registers: int, lanes: int) -> Code:
-    """Code of instructions (op, d, a, b, immediate). Raises ValueError for too many registers."""
+    """Return code of instructions (op, d, a, b, immediate). Raises ValueError for too many registers."""
     if registers >= IMMEDIATE:
         raise ValueError(f"{registers} registers")
     words = [(op | d << 8 | a << 16 | b << 24, immediate) for op, d, a, b, immediate in instructions]

@@ -1,4 +1,4 @@
-"""Pieces of columns that are copied into a trace: the format of cpu/places.py and cuda/places.py."""
+"""Parts of columns that are copied into a trace: the format of cpu/places.py and cuda/places.py."""
 
 from collections.abc import Sequence
 
@@ -6,18 +6,18 @@ import numpy as np
 
 from graphprover.device import Array
 
-# A move: rows FROM_ROW .. FROM_ROW + ROWS - 1 of a column of one of the sources, and where they go.
+# A move: rows FROM_ROW .. FROM_ROW + ROWS - 1 of a column of one of the sources, and their target.
 SOURCE, FROM_COLUMN, FROM_ROW, COLUMN, ROW, ROWS = range(6)
 MOVE_WORDS = 6
 
 
 def require(sources: Sequence[Array], moves: np.ndarray, main: Array) -> None:
-    """Raises ValueError for moves from or to what is not there, and for arrays that are not contiguous."""
+    """Raise ValueError for moves from or to places out of range, and for arrays that are not contiguous."""
     if moves.dtype != np.uint64 or moves.ndim != 2 or moves.shape[1] != MOVE_WORDS:
         raise ValueError(f"moves are uint64 (n, {MOVE_WORDS}), not {moves.dtype} {moves.shape}")
     for array in (*sources, main):
         if array.dtype != "uint64" or array.ndim != 2 or not array.flags.c_contiguous:
-            raise ValueError(f"{array.dtype} {array.shape} is no contiguous trace")
+            raise ValueError(f"a trace is contiguous uint64 (columns, rows), not {array.dtype} {array.shape}")
     if not len(moves):
         return
     if int(moves[:, SOURCE].max()) >= len(sources):
@@ -28,7 +28,7 @@ def require(sources: Sequence[Array], moves: np.ndarray, main: Array) -> None:
 
 
 def _require_inside(what: str, column: np.ndarray, row: np.ndarray, rows: np.ndarray, shapes: np.ndarray) -> None:
-    """Without sums, which might pass 2^64."""
+    """Raise ValueError for rows or columns out of range, without sums, which might pass 2^64."""
     columns, height = shapes[:, 0], shapes[:, 1]
     if not ((column < columns) & (row <= height) & (rows <= height - np.minimum(row, height))).all():
-        raise ValueError(f"a move {what} columns or rows that are not there")
+        raise ValueError(f"a move {what} columns or rows out of range")

@@ -21,7 +21,7 @@ def html(root: Frame, title: str, by: str) -> str:
     heads = ("function", "own cells", "cells with calls", "own cycles", "cycles with calls")
     wholes = (root.cells, root.cells, root.cycles, root.cycles)
     parts = [_table("Functions", heads, rows, wholes, "Own: without the functions it calls; with calls: with them.")]
-    for name, kind in (("Source lines", LINE), ("Chips of instructions, and what they draw on", CHIP)):
+    for name, kind in (("Source lines", LINE), ("Chips of instructions, and tables they use", CHIP)):
         sums = _by_name(root, kind)
         shown_sums = _most(list(sums.items()), lambda item: item[1], by)
         if sums:

@@ -93,7 +93,7 @@ def shards_of_run(
 ) -> ShardedStatement:
     """Return the statement about an execution in shards, one for each of these cycle ranges.
 
-    `cycle_ranges.cycle_ranges_of` gives the ranges. Other arguments and errors are those of `statement_of_run`.
+    `cycle_ranges.cycle_ranges_of` gives the ranges. See `statement_of_run` for other arguments and errors.
 
     Raises:
         ValueError: Also if the ranges are not the whole run in order, or fewer than two.

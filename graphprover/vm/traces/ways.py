@@ -1,4 +1,4 @@
-"""The way an instruction went, of those that its entries of the program table cover.
+"""The way an instruction went, which selects one of its entries of the program table.
 
 An *entry* is an instruction as one chip proves it. Which of its entries a cycle looks up depends on few properties of
 that cycle, its *way*, a number below WAYS; an instruction without such properties may go any way. `entries_by_way` asks

@@ -501,7 +501,7 @@ def faulting(code: Sequence[Instruction | int], **limits: int) -> GuestFault:
 def test_a_fault_tells_what_was_put_out_until_then() -> None:
     fault = faulting(putting_out(b"so far\n", 7, then=[0]))
     assert (fault.output, fault.function) == (b"so far\n", None)
-    assert str(fault).endswith(r'cycles); until then it had put out text "so far\n" (7 bytes)')
+    assert str(fault).endswith(r'cycles); output so far: text "so far\n" (7 bytes)')
     silent = faulting([0])
     assert silent.output == b"" and str(silent).endswith("(after 0 cycles)")
 
@@ -511,7 +511,9 @@ def test_a_fault_tells_the_end_of_a_long_output() -> None:
     fault = faulting(putting_out(text, len(text), then=[Instruction(Op.EBREAK)]))
     assert fault.output == text
     message = str(fault)
-    assert f'put out, at the end of 400 bytes, text "{text[-LAST_BYTES:].decode()}" ({LAST_BYTES} bytes)' in message
+    assert (
+        f'end of the output of 400 bytes so far: text "{text[-LAST_BYTES:].decode()}" ({LAST_BYTES} bytes)' in message
+    )
 
 
 @pytest.mark.parametrize("length", [2**64 - 1, 2**30, 2**29])

@@ -173,7 +173,7 @@ def test_the_order_of_cycle_ranges_is_the_clocks() -> None:
     kept = [pair for pair in zip(tables[3], shares[3], strict=True) if pair[1] != TableNumber.COMMON]
     last, numbers = ([*column] for column in zip(*kept, strict=True))
     endless = with_tables([*tables[:3], last], [*shares[:3], numbers])
-    cause = "shard 3: the exit, which every run ends with, is missing"
+    cause = "shard 3: table common, which proves the exit, is missing"
     refused(in_one(tuple(map(header, endless.statements))), cause)
 
 
@@ -259,7 +259,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     )  # all of it in one cycle range
     assert Path(proof).read_bytes() == Path(alone).read_bytes()
     capsys.readouterr()
-    assert main([*run, "--shards", "9"]) == USAGE and "cut into 1 to" in capsys.readouterr().err
+    assert main([*run, "--shards", "9"]) == USAGE and "has 1 to" in capsys.readouterr().err
     with pytest.raises(SystemExit, match=f"^{USAGE}$"):
         main([*run, "--shards", "2", "--shard-size", "1"])
     assert main(["prove", "examples/fibonacci", "--shard-size", "9"]) == USAGE and "no guest" in capsys.readouterr().err

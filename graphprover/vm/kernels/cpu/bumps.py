@@ -1,4 +1,4 @@
-"""Finds the accesses of a cycle range that come too late, and makes their bumps."""
+"""Finds the late accesses of a cycle range, and makes their bumps."""
 
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ _LIMB, _HALF = np.uint64(LIMB_MASK), np.uint64(2**16 - 1)
 
 
 class _Accessed(NamedTuple):
-    """See `Accessed`."""
+    """The arrays of `Accessed`, for Numba."""
 
     order: np.ndarray
     rows: np.ndarray
@@ -36,7 +36,7 @@ class _Accessed(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _fill_bumps(run, first_clock, sought, bumps):
-    """Gives how many there are; writes no more than there is room for."""
+    """Return how many bumps there are; write no more than fit."""
     count = 0
     for k in range(len(sought)):
         access, slot = np.int64(sought[k, ACCESS]), sought[k, SLOT]
@@ -73,7 +73,7 @@ def _fill_bumps(run, first_clock, sought, bumps):
 
 
 def fill_bumps(device: Device, accessed: Accessed, sought: np.ndarray, bumps: np.ndarray) -> None:
-    """See ``graphprover.vm.kernels.fill_bumps``."""
+    """Write bumps; see ``graphprover.vm.kernels.fill_bumps``."""
     registers_at = accessed.a_at, accessed.a_at, accessed.b_at, accessed.d_at
     cycles = accessed.cycles
     run = _Accessed(cycles.order, cycles.rows, accessed.old, accessed.clock, registers_at, accessed.offset)

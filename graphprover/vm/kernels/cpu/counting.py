@@ -1,4 +1,4 @@
-"""How often the rows of a trace ask for each number, and cycles meet each entry."""
+"""Counts how often the rows of a trace look up each number, and cycles each entry."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,7 +10,7 @@ from graphprover.kernels.cpu import simd
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.kernels.keys import COLUMN, CONSTANT, FIRST, FLAG, NUMBERS, TERMS_END, WEIGHT, Keys
 
-_BLOCK = 1024  # rows whose keys wait in the innermost cache
+_BLOCK = 1024  # rows whose keys fit the innermost cache
 
 
 @njit(nogil=True, cache=True)
@@ -36,16 +36,16 @@ def _count_keys(main, keys, terms, counts, first, last):
 
 
 def count_keys(device: Device, main: np.ndarray, keys: Keys, counts: np.ndarray) -> None:
-    """See ``graphprover.vm.kernels.count_keys``."""
+    """Count lookups; see ``graphprover.vm.kernels.count_keys``."""
     if main.shape[1] % simd.WIDTH:
-        raise ValueError(f"{main.shape[1]} rows are no vectors of {simd.WIDTH}")
+        raise ValueError(f"{main.shape[1]} rows are not a multiple of {simd.WIDTH}")
     counted_apart(device, main.shape[1], counts, partial(_count_keys, main, keys.keys, keys.terms))
 
 
 def counted_apart(device: Device, rows: int, counts: np.ndarray, count: Callable[[np.ndarray, int, int], None]) -> None:
-    """Calls ``count(counts, first, last)``, which adds to what it is given, over all rows by all threads.
+    """Call ``count(counts, first, last)``, which adds to its first argument, over all rows by all threads.
 
-    Pieces that run side by side count apart. A piece takes counts that no other one uses, or begins new ones.
+    Row ranges that run in parallel count separately. A range takes counts that no other one uses, or new ones.
     """
     free = [counts]
     made: list[np.ndarray] = []
@@ -71,5 +71,5 @@ def _count_entries(entries, counts):
 
 
 def count_entries(device: Device, entries: np.ndarray, counts: np.ndarray) -> None:
-    """See ``graphprover.vm.kernels.count_entries``."""
+    """Count entries; see ``graphprover.vm.kernels.count_entries``."""
     _count_entries(entries, counts)

@@ -11,7 +11,7 @@ from graphprover.runtime.numba_cache import njit
 from graphprover.vm.kernels.cpu.counting import counted_apart
 from graphprover.vm.tables.keccak_f import DIGITS, FIRST_COLUMNS, IOTA_BITS, ROTATIONS, ROUNDS, SOURCES, WORDS
 
-_ROWS = 512  # whose words wait in a cache while their bits are written
+_ROWS = 512  # rows whose words stay in a cache while their bits are written
 _CALL, _ACTIVE, _ROUND, _INPUT, _FLIP, _THETA, _CHI, _OUTPUT = (
     FIRST_COLUMNS[name] for name in ("call", "active", "round", "input", "flip", "theta", "chi", "output")
 )
@@ -31,7 +31,7 @@ def _rotated(x, bits):
 
 @njit(nogil=True, cache=True)
 def _flips(state, flip):
-    """What theta xors into all words of a column."""
+    """Return the words that theta xors into all words of a column."""
     for x in range(5):
         left, right = (x + 4) % 5, (x + 1) % 5
         before, after = state[left], state[right]
@@ -43,7 +43,7 @@ def _flips(state, flip):
 
 @njit(nogil=True, cache=True)
 def _apply_round(state, flip, number):
-    """A round, whose theta is there."""
+    """Apply a round after theta."""
     moved = np.empty(WORDS, dtype=np.uint64)
     for word in range(WORDS):
         source = _SOURCES[word]
@@ -56,7 +56,7 @@ def _apply_round(state, flip, number):
 
 @njit(nogil=True, cache=True)
 def _begin(states, call, last, number, state, flip):
-    """The state before a round of a call, and its theta; without a call, of zeros."""
+    """Return the state before a round of a call, and its theta; without a call, of zeros."""
     for word in range(WORDS):
         state[word] = states[word, call] if call < last else _ZERO
     _flips(state, flip)
@@ -119,7 +119,7 @@ def _fill(states, clocks, first_call, last_call, main, first, last):
 
 @njit(nogil=True, cache=True)
 def _add(a, b):
-    """Sums of bits of 64 places at once: a bit of each in a word, lowest first."""
+    """Return sums of bits of 64 places at once: a bit of each in a word, lowest first."""
     carry = _ZERO
     for i in range(len(a)):
         either = a[i] ^ b[i]
@@ -175,7 +175,7 @@ def _permute(states, target, first, last):
 
 
 def permuted(device: Device, states: np.ndarray) -> np.ndarray:
-    """See ``graphprover.vm.kernels.permuted``."""
+    """Permute states; see ``graphprover.vm.kernels.permuted``."""
     target = np.empty_like(states)
     device.split_rows(partial(_permute, states, target), states.shape[1])
     return target
@@ -184,10 +184,10 @@ def permuted(device: Device, states: np.ndarray) -> np.ndarray:
 def fill_keccak_f(
     device: Device, states: np.ndarray, clocks: np.ndarray, first: int, last: int, main: np.ndarray
 ) -> None:
-    """See ``graphprover.vm.kernels.fill_keccak_f``."""
+    """Write the trace; see ``graphprover.vm.kernels.fill_keccak_f``."""
     device.split_rows(partial(_fill, states, clocks, first, last, main), main.shape[1])
 
 
 def count_evens(device: Device, states: np.ndarray, first: int, last: int, rows: int, counts: np.ndarray) -> None:
-    """See ``graphprover.vm.kernels.count_evens``."""
+    """Count lookups; see ``graphprover.vm.kernels.count_evens``."""
     counted_apart(device, rows, counts, partial(_count_evens, states, first, last))

@@ -1,4 +1,4 @@
-"""Computes the cells of lanes: an instruction is decoded once for a block of them, which LLVM then takes as vectors."""
+"""Computes the cells of lanes: an instruction is decoded once for a block of them, which LLVM vectorizes."""
 
 import numpy as np
 
@@ -116,7 +116,7 @@ def _store(x, target, shift, mask, lanes, idle):
 
 @njit(nogil=True, cache=True)
 def _fill(code, registers, sources, count, first_clock, main, height, first, last):
-    """``main`` is an address, as the sources are; ``registers`` (n + 1, _BLOCK) are those of the code and one more."""
+    """Fill a trace; ``main`` and the sources are addresses; ``registers`` (n + 1, _BLOCK): the code's and one more."""
     words, prefix = np.empty(_BLOCK, dtype=np.uint64), np.empty(_BLOCK, dtype=np.uint64)
     base = registers.ctypes.data
     constant = base + (len(registers) - 1) * _PLANE
@@ -155,7 +155,7 @@ def _fill(code, registers, sources, count, first_clock, main, height, first, las
 
 
 def fill_lanes(device: Device, code: Code, lanes: Lanes, main: np.ndarray) -> None:
-    """See ``graphprover.vm.kernels.fill_lanes``."""
+    """Write lanes; see ``graphprover.vm.kernels.fill_lanes``."""
     height = main.shape[1]
     sources = lanes.addresses(lambda array: array.ctypes.data)
     first_clock = np.uint64(lanes.first_clock)

@@ -1,4 +1,4 @@
-"""Replays a cycle range, interval by interval: counts what its cycles need, or writes down what they were."""
+"""Replays a cycle range, interval by interval: counts its cycles, or writes them."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -25,7 +25,7 @@ _0, _1, _7, _8, _64 = map(np.uint64, (0, 1, 7, 8, 64))
 _A, _B, _M, _D = map(np.uint64, (clock.SLOT_A, clock.SLOT_B, clock.SLOT_MEMORY, clock.SLOT_D))
 _SLOTS, _FAR, _REACH, _LIMB_BITS = map(np.uint64, (clock.SLOTS, clock.FAR, REACH, 32))
 _NO_STEP, _ENTRY = np.uint64(columns.NO_STEP), np.uint64(2**32 - 1)
-_NEVER = 1 << 62  # the time of what is not accessed: no access comes late after it
+_NEVER = 1 << 62  # the time of a missing access: no access comes late after it
 _LATE_A, _LATE_IN_PLACE, _LATE_B, _LATE_D, _LATE_M = (
     columns.A, columns.A_IN_PLACE, columns.B, columns.D, columns.M,
 )  # fmt: skip
@@ -33,7 +33,7 @@ _ROW_A, _ROW_B, _ROW_C, _ROW_D, _ROW_T_A, _ROW_T_B, _ROW_T_D, _ROW_LAST = range(
 
 
 class _Census(NamedTuple):
-    """What is counted."""
+    """The arrays of counts."""
 
     counts: np.ndarray
     late: np.ndarray
@@ -41,7 +41,7 @@ class _Census(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """What is written, and where."""
+    """The arrays of written cycles, and their places."""
 
     places: np.ndarray
     order: np.ndarray
@@ -50,7 +50,7 @@ class _Places(NamedTuple):
 
 
 class _Tape(NamedTuple):
-    """See `Tape`."""
+    """The arrays of `Tape`, for Numba."""
 
     code: np.ndarray
     old: np.ndarray
@@ -72,7 +72,7 @@ def _count_late(late, refused, group, column, now, before, cycle):
 
 @njit(nogil=True, cache=True)
 def _count_registers(late, refused, group, rd, rs1, rs2, t_a, t_b, t_d, now, cycle):
-    """Count those of registers, some of which come late."""
+    """Count the late accesses of registers."""
     _count_late(late, refused, group, _LATE_A, now + _A, t_a, cycle)
     in_place = now + _D
     if _I(in_place - t_a) > _I(_FAR):
@@ -222,7 +222,7 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
 
 
 def _split(device: Device, tape: Tape, function: Callable[[int, int], None]) -> None:
-    """Call ``function(begin, end)`` over all intervals, each with the piece that has its first cycle."""
+    """Call ``function(begin, end)`` over all intervals, each in the row range of its first cycle."""
 
     def piece(first: int, last: int) -> None:
         begin, end = (-(-bound // INTERVAL) for bound in (first, last))
@@ -240,9 +240,9 @@ def _arguments(tape: Tape, steps: np.ndarray) -> tuple[object, ...]:
 def census(
     device: Device, tape: Tape, steps: np.ndarray, counts: np.ndarray, late: np.ndarray, refused: np.ndarray
 ) -> None:
-    """See ``graphprover.vm.kernels.census``."""
+    """Count cycles; see ``graphprover.vm.kernels.census``."""
     arguments = _arguments(tape, steps)
-    # Pieces that run side by side count apart. A piece takes what no other one uses, or begins anew.
+    # Row ranges that run in parallel count separately. A range takes arrays that no other one uses, or new ones.
     free = [_Census(counts, late, refused)]
     made: list[_Census] = []
 
@@ -262,7 +262,7 @@ def census(
 
 
 def replay(device: Device, tape: Tape, steps: np.ndarray, places: np.ndarray, cycles: Cycles) -> None:
-    """See ``graphprover.vm.kernels.replay``."""
+    """Write cycles; see ``graphprover.vm.kernels.replay``."""
     arguments = _arguments(tape, steps)
     written = _Places(places, **vars(cycles))
 

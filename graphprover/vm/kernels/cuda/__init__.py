@@ -12,7 +12,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    """The functions, and with them CuPy, only when they are asked for: sources.py is read without it."""
+    """Import the functions, and with them CuPy, on first use: sources.py is read without it."""
     if name in _MODULES:
         function: Callable[..., Any] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
         return function

@@ -1,5 +1,5 @@
-// Finds the accesses of a window that come too late, and makes their bumps; bumps.py says what is looked for, and what
-// a bump is, and its words are defines.
+// Finds the late accesses of a cycle range, and makes their bumps; bumps.py has the formats of sought accesses and
+// bumps, and their words are defines.
 #include "field.cuh"
 
 constexpr u32 WARP = 32, WARPS = 8, THREADS = WARP * WARPS, ALL = 0xffffffffu;  // of a block, as in bumps.py
@@ -16,13 +16,13 @@ struct Accessed {
     __device__ u64 half(u64 cycle, u32 place) const { return ((const u32*)row(cycle))[place]; }
 };
 
-// What a block looks at: an access of a register, up to D, or of a word of memory.
+// The access that a block checks: of a register, up to D, or of a word of memory.
 struct Part {
     u64 first, last, access, slot, word;
     u32 value, time;  // columns of rows, of a register's access
     const u64* registers_at;
 
-    // ``starts``: before each of what is sought, how many blocks look at what comes before it.
+    // ``starts``: for each sought access, the number of blocks for the ones before it.
     __device__ Part(const Accessed& run, const u64* sought, const u64* starts, u64 many) {
         u64 low = 0, high = many;
         while (high - low > 1) {
@@ -71,7 +71,7 @@ extern "C" __global__ void count_bumps(
     if (threadIdx.x == 0) counts[blockIdx.x] = total;
 }
 
-// ``ends``: how many bumps a block and those before it have.
+// ``ends``: the number of bumps of a block and all blocks before it.
 extern "C" __global__ void fill_bumps(const __grid_constant__ Accessed run, const u64* sought, const u64* starts,
                                       u64 many, const u32* ends, u64* bumps, u64 count) {
     __shared__ u32 of_warp[WARPS];

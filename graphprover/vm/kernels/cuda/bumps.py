@@ -1,4 +1,4 @@
-"""Finds the accesses that come too late, and makes their bumps (``bumps.cu``)."""
+"""Finds late accesses, and makes their bumps (``bumps.cu``)."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ _THREADS = 256  # as in bumps.cu
 
 
 def fill_bumps(device: "CudaDevice", accessed: Accessed, sought: np.ndarray, bumps: cupy.ndarray) -> None:
-    """See ``graphprover.vm.kernels.fill_bumps``: counted block by block, then written where the counts say."""
+    """Write bumps, counted block by block; see ``graphprover.vm.kernels.fill_bumps``."""
     blocks = -(-(sought[:, LAST] - sought[:, FIRST]).astype(np.int64) // BUMPS_CYCLES)
     starts = (np.cumsum(blocks) - blocks).astype(np.uint64)
     words, count = device.load(np.concatenate([sought.ravel(), starts])), int(blocks.sum())

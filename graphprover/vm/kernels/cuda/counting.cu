@@ -1,11 +1,11 @@
-// How often the rows of a trace ask for each number, and cycles meet each entry; keys.py says what keys and terms are,
-// and their words are defines.
+// Counts how often the rows of a trace look up each number, and cycles each entry; keys.py defines keys and terms, and
+// their words are defines.
 #include "field.cuh"
 
 constexpr u32 WARP = 32, ALL = 0xffffffffu, NONE = 0xffffffffu;
 
-// Counts of a block, for places among all counts that it meets again and again: each has one slot that it may have,
-// and has it where it came first.
+// Counts of a block, for places among all counts that it meets repeatedly: a place may use one slot, which belongs to
+// the first place that claims it.
 struct Slots {
     u32 owner[COUNT_SLOTS], number[COUNT_SLOTS];
 
@@ -30,8 +30,8 @@ struct Slots {
     }
 };
 
-// Block by COUNT_KEYS rows and, in the grid's second dimension, key. Many lanes ask for one number, such as the time of
-// a register's access before in a loop; so those of a warp that ask for what the first one does are counted at once.
+// Block by COUNT_KEYS rows and, in the grid's second dimension, key. Many lanes look up one number, such as the time of
+// a register's access before in a loop; so a warp counts all its lanes with the first lane's number at once.
 extern "C" __global__ void count_keys(
     const u64* main, u64 columns, u64 rows, const u64* keys, const u64* terms, u64* counts) {
     __shared__ Slots slots;

@@ -1,4 +1,4 @@
-"""How often the rows of a trace ask for each number, and cycles meet each entry (``counting.cu``)."""
+"""Counts how often the rows of a trace look up each number, and cycles each entry (``counting.cu``)."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -18,14 +18,14 @@ _THREADS = 256
 
 @lru_cache(maxsize=512)
 def _on_device(keys: Keys, device: int) -> tuple[cupy.ndarray, cupy.ndarray]:
-    """Its words on a device: keys and terms."""
+    """Return a table's keys and terms on a device."""
     words = cupy.asarray(np.concatenate([keys.keys.reshape(-1), keys.terms.reshape(-1)]))
     cupy.cuda.get_current_stream().synchronize()  # other streams will read them
     return words[: keys.keys.size], words[keys.keys.size :]
 
 
 def count_keys(device: "CudaDevice", main: cupy.ndarray, keys: Keys, counts: cupy.ndarray) -> None:
-    """See ``graphprover.vm.kernels.count_keys``."""
+    """Count lookups; see ``graphprover.vm.kernels.count_keys``."""
     columns, rows = main.shape
     with device.operation("count_keys"):
         launch(
@@ -35,7 +35,7 @@ def count_keys(device: "CudaDevice", main: cupy.ndarray, keys: Keys, counts: cup
 
 
 def count_entries(device: "CudaDevice", entries: cupy.ndarray, counts: cupy.ndarray) -> None:
-    """See ``graphprover.vm.kernels.count_entries``."""
+    """Count entries; see ``graphprover.vm.kernels.count_entries``."""
     with device.operation("count_entries"):
         launch(
             compiled(text("counting.cu")), "count_entries", blocks_for(len(entries), COUNT_PIECE), _THREADS,

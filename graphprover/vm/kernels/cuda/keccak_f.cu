@@ -1,7 +1,7 @@
-// Traces of Keccak-f from the states before calls; where columns begin, and how many rounds there are, are defines.
+// Traces of Keccak-f from the states before calls; first columns and the number of rounds are defines.
 #include "keccak.cuh"
 
-// The state before the round that a row of the table has: that of a call, or of zeros where there is none.
+// The state before the round of a table's row: a call's, or without a call the state of zeros.
 __device__ __forceinline__ void before_round(u64 (&state)[25], const u64* states, u64 stride, u64 calls, u64 row) {
     u64 call = row / ROUNDS;
 #pragma unroll

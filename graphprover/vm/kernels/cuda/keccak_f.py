@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from graphprover.device.cuda import CudaDevice
 
 _THREADS = 128
-_COUNTING = 256  # threads of a block that counts by itself first
+_COUNTING = 256  # threads of a block, which first counts in its own memory
 
 
 def permuted(device: "CudaDevice", states: cupy.ndarray) -> cupy.ndarray:
-    """See ``graphprover.vm.kernels.permuted``."""
+    """Permute states; see ``graphprover.vm.kernels.permuted``."""
     count = states.shape[1]
     with device.operation("permuted"):
         target = cupy.empty_like(states)
@@ -26,7 +26,7 @@ def permuted(device: "CudaDevice", states: cupy.ndarray) -> cupy.ndarray:
 def fill_keccak_f(
     device: "CudaDevice", states: cupy.ndarray, clocks: cupy.ndarray, first: int, last: int, main: cupy.ndarray
 ) -> None:
-    """See ``graphprover.vm.kernels.fill_keccak_f``."""
+    """Write the trace; see ``graphprover.vm.kernels.fill_keccak_f``."""
     rows = main.shape[1]
     with device.operation("fill_keccak_f"):
         launch(
@@ -38,7 +38,7 @@ def fill_keccak_f(
 def count_evens(
     device: "CudaDevice", states: cupy.ndarray, first: int, last: int, rows: int, counts: cupy.ndarray
 ) -> None:
-    """See ``graphprover.vm.kernels.count_evens``."""
+    """Count lookups; see ``graphprover.vm.kernels.count_evens``."""
     with device.operation("count_evens"):
         launch(
             compiled(text("keccak_f.cu")), "count_evens", blocks_for(rows, _COUNTING), _COUNTING,

@@ -1,4 +1,4 @@
-// Computes the cells of lanes; lanes.py says what code is, and its numbers are defines.
+// Computes the cells of lanes; lanes.py defines the code, and its numbers are defines.
 #include "field.cuh"
 
 struct Sources {

@@ -17,14 +17,14 @@ _LANES = LANES_EACH * LANES_THREADS  # of a block
 
 @lru_cache(maxsize=512)
 def _on_device(code: Code, device: int) -> cupy.ndarray:
-    """Its words on a device."""
+    """Return the code's words on a device."""
     words = cupy.asarray(code.words)
     cupy.cuda.get_current_stream().synchronize()  # other streams will read them
     return words
 
 
 def fill_lanes(device: "CudaDevice", code: Code, lanes: Lanes, main: cupy.ndarray) -> None:
-    """See ``graphprover.vm.kernels.fill_lanes``."""
+    """Write lanes; see ``graphprover.vm.kernels.fill_lanes``."""
     height = main.shape[1]
     total, shared = height * code.lanes, 8 * (2 * len(code.words) + code.registers * _LANES)
     with device.operation("fill_lanes"):

@@ -1,4 +1,4 @@
-// Copies pieces of columns into a trace, a block each: where one lies, its place in the trace, its rows.
+// Copies parts of columns into a trace, a block each: its source, its place in the trace, its rows.
 #include "field.cuh"
 
 extern "C" __global__ void place_columns(const u64* moves, u64* main) {

@@ -1,4 +1,4 @@
-"""Copies pieces of columns into a trace (``places.cu``)."""
+"""Copies parts of columns into a trace (``places.cu``)."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ _THREADS = 128
 
 
 def place_columns(device: "CudaDevice", sources: Sequence[cupy.ndarray], moves: np.ndarray, main: cupy.ndarray) -> None:
-    """See ``graphprover.vm.kernels.place_columns``."""
+    """Copy parts of columns; see ``graphprover.vm.kernels.place_columns``."""
     number = moves[:, SOURCE].astype(np.int64)
     starts = np.array([source.data.ptr for source in sources], dtype=np.uint64)[number]
     heights = np.array([source.shape[1] for source in sources], dtype=np.uint64)[number]

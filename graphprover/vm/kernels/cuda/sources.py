@@ -1,4 +1,4 @@
-"""The text of the machine's CUDA kernels, with the numbers that they share with the rest of the machine as defines."""
+"""The text of the machine's CUDA kernels, with the constants shared with the rest of the machine as defines."""
 
 from functools import cache
 from pathlib import Path
@@ -26,8 +26,8 @@ _LANES = {
 }
 _KEYS = ("TERMS_END", "CONSTANT", "FLAG", "FIRST", "NUMBERS", "KEY_WORDS", "COLUMN", "WEIGHT", "TERM_WORDS")
 COUNT_PIECE, COUNT_KEYS = 1 << 14, 1 << 13  # entries and rows of a block
-COUNT_SLOTS, COUNT_EACH = 1 << 11, 4  # how many numbers it counts by itself; rows of a thread at a time
-BUMPS_CYCLES = 1 << 12  # of a block that looks for bumps
+COUNT_SLOTS, COUNT_EACH = 1 << 11, 4  # numbers that it counts in its own memory; rows of a thread at a time
+BUMPS_CYCLES = 1 << 12  # cycles of a block that looks for bumps
 _KECCAK_F = {"EVENS": EVENS, "IOTA_BITS": len(IOTA_BITS), "ROUNDS": ROUNDS}
 _REPLAY = {
     **{name: getattr(clock, name) for name in ("FAR", "SLOTS", "SLOT_A", "SLOT_B", "SLOT_MEMORY", "SLOT_D")},
@@ -72,10 +72,10 @@ _DEFINES: dict[str, dict[str, int]] = {
 
 @cache
 def text(file: str) -> str:
-    """The text of a file of this folder, as a compiler takes it."""
+    """Return the text of a file of this folder, as a compiler takes it."""
     return source(_FOLDER / file, _DEFINES[file])
 
 
 def texts() -> dict[str, str]:
-    """Those of all files, by name."""
+    """Return the texts of all files, by name."""
     return {file: text(file) for file in _DEFINES}

@@ -1,15 +1,16 @@
-// Replays a window, a thread for each interval: counts what its cycles need, or writes down what they were.
+// Replays a cycle range, a thread for each interval: counts its cycles, or writes them.
 // cpu/tape.py is its twin and tape.py has the formats; operations, slots, columns and ways are defines.
 //
-// Registers lie in shared memory, [register][thread], so that threads that name different ones do not meet. Threads of a
-// warp run different code. What differs little is one path without branches: comparisons, loads and stores, divisions.
+// Registers lie in shared memory, [register][thread], so that threads with different registers have no bank conflicts.
+// Threads of a warp run different code. Similar operations are one path without branches: comparisons, loads and
+// stores, divisions.
 // An operation of registers has rs2 or an immediate, and takes the sum of both.
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 
 const u64 LIMB = 0xFFFFFFFFull, SIGN = 1ull << 63;
-const u64 NEVER = 1ull << 62;  // the time of what is not accessed: no access comes late after it
+const u64 NEVER = 1ull << 62;  // the time of a missing access: no access comes late after it
 
 struct Tape {
     const u64* code;
@@ -56,7 +57,7 @@ __device__ __forceinline__ u64 divided(u32 op, u64 a, u64 b) {
     return narrow ? word(result) : result;
 }
 
-// What an operation of registers, or of one and an immediate, writes; 0 of any other.
+// The result of an operation of registers, or of one and an immediate; 0 of any other.
 __device__ __forceinline__ u64 computed(u32 op, u64 a, u64 y) {
     switch (op) {
         case OP_ADDI: case OP_ADD: return a + y;
@@ -85,7 +86,7 @@ __device__ __forceinline__ u64 computed(u32 op, u64 a, u64 y) {
     return 0;
 }
 
-// What late accesses are counted in, by column: threads that count the same add once.
+// Counts of late accesses, by column: threads that count the same add once.
 struct Late {
     u64 *late, *refused;
     u64 cycle;
@@ -111,13 +112,13 @@ struct Registers {
     __device__ __forceinline__ u64& operator[](u32 i) const { return own[i * blockDim.x]; }
 };
 
-// What one cycle has done, but for the times of its registers.
+// The effects of one cycle, without the times of its registers.
 struct Step {
     u64 cycle, now, step, a, b, c, d, at;
     u32 rd, rs1, rs2, accesses;
 };
 
-// Calls ``each`` for every cycle of a thread's interval that lies in the window; it updates the times of registers.
+// Calls ``each`` for every cycle of a thread's interval in the cycle range; it updates the times of registers.
 // ``write`` takes words after stores, or is null.
 template <class Each>
 __device__ __forceinline__ void replayed(
@@ -200,7 +201,7 @@ extern "C" __global__ void census(Tape tape, const u64* steps, u32* counts, u64*
             return;
         }
         u64 group = s.step >> 32;
-        atomicAdd(counts + group * tape.intervals + interval, 1u);  // no other thread's, but nobody waits for it
+        atomicAdd(counts + group * tape.intervals + interval, 1u);  // no other thread's: atomic only to avoid a wait
         Late found = {late + ACCESSES * group, refused, s.cycle};
         u64 oldest = min(t_a, min(t_b, t_d)), in_place = s.now + SLOT_D - t_a;
         if ((i64)(s.now + SLOT_D - oldest) > (i64)FAR) {

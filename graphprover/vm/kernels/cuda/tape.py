@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from graphprover.device.cuda import CudaDevice
 
 _WARP = 32
-_BLOCKS = 16  # of a multiprocessor at least, before they have more threads
+_BLOCKS = 16  # fewest blocks of a multiprocessor before they get more threads
 _SHARED = 2 * 8 * (NO_REGISTER + 1)  # bytes a thread: values of registers, and times of their last accesses
-# The same of one that writes: more than it needs, so that a multiprocessor has 256 of them. The lines that more of them
-# write to do not lie in L2.
+# Bytes a thread that writes: more than it needs, so that a multiprocessor has at most 256 of them, whose output lines
+# fit the L2 cache.
 _WRITING = (224 << 10) // 256
 
 
@@ -25,20 +25,20 @@ def census(
     device: "CudaDevice", tape: Tape, steps: cupy.ndarray, counts: cupy.ndarray, late: cupy.ndarray,
     refused: cupy.ndarray,
 ) -> None:  # fmt: skip
-    """See ``graphprover.vm.kernels.census``."""
+    """Count cycles; see ``graphprover.vm.kernels.census``."""
     with device.operation("census"):
         _launch("census", _SHARED, tape, _words(tape), steps, counts.data.ptr, late, refused)
 
 
 def replay(device: "CudaDevice", tape: Tape, steps: cupy.ndarray, places: cupy.ndarray, cycles: Cycles) -> None:
-    """See ``graphprover.vm.kernels.replay``."""
+    """Write cycles; see ``graphprover.vm.kernels.replay``."""
     written = np.array([column.data.ptr for column in vars(cycles).values()], dtype=np.uint64)
     with device.operation("replay"):
         _launch("replay", _WRITING, tape, _words(tape), steps, places.data.ptr, written)
 
 
 def _words(tape: Tape) -> np.ndarray:
-    """The tape as a kernel's parameter."""
+    """Return the tape as a kernel's parameter."""
     columns = tape.index, tape.at, tape.values, tape.times
     pointers = [column.data.ptr for column in (tape.old, tape.clock, *columns)]
     numbers = tape.start, tape.first, tape.last, len(tape.index)
@@ -46,7 +46,7 @@ def _words(tape: Tape) -> np.ndarray:
 
 
 def _launch(name: str, shared: int, tape: Tape, *arguments: object) -> None:
-    """A thread for each interval, with so many bytes of shared memory.
+    """Start a thread for each interval, with this many bytes of shared memory.
 
     While there are few, threads get a warp each: they run different code.
     """

@@ -1,4 +1,4 @@
-"""Compiling the machine's kernels ahead."""
+"""Compiles the machine's kernels ahead."""
 
 from typing import TYPE_CHECKING
 
@@ -10,5 +10,5 @@ if TYPE_CHECKING:
 
 
 def expect(device: "CudaDevice") -> None:
-    """See ``graphprover.vm.kernels.expect``."""
+    """Compile kernels in the background; see ``graphprover.vm.kernels.expect``."""
     warm.expect((), device.number, texts())
