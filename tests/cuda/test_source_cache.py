@@ -24,7 +24,7 @@ def folder(tmp_path, monkeypatch):
 
 def forget():
     """As a new process knows nothing."""
-    for known in (source_cache.lookup_program, source_cache.quotient_program, source_cache._tell_once):
+    for known in (source_cache.lookup_program, source_cache.quotient_program, source_cache._warn_once):
         known.cache_clear()
 
 
