@@ -23,8 +23,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def forget():
-    """Clear all caches, as in a new process."""
-    for known in (source_cache.lookup_program, source_cache.quotient_program, source_cache._tell_once):
+    """As a new process knows nothing."""
+    for known in (source_cache.lookup_program, source_cache.quotient_program, source_cache._warn_once):
         known.cache_clear()
 
 
