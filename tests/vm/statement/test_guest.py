@@ -259,7 +259,7 @@ def test_a_proof_states_its_input_if_asked(folder: Path, tmp_path: Path, capsys:
     assert main(["verify", str(proof), str(key), "--input", str(tmp_path / "none")]) == USAGE
     data.write_bytes(bytes(MAX_STATED_INPUT + 1))
     assert main(["prove", str(GUESTS / "fib_iterative.elf"), "--input", str(data), "--commit-input"]) == FAILED
-    assert "65,536 at most" in capsys.readouterr().err
+    assert "at most 65,536" in capsys.readouterr().err
 
 
 def test_plan_counts_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
