@@ -11,6 +11,7 @@ from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import Shard, ShardedProof, proof_from_bytes
 from graphprover.proof.sizes import security_of
 from graphprover.protocol.errors import VerificationError, shard_error
+from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, Security, most_bits
@@ -72,114 +73,147 @@ def verify(
     """
     if isinstance(proof, bytes):
         proof = proof_from_bytes(proof)
-    if isinstance(proof, ShardedProof):
-        if isinstance(statement, ShardedStatement):
-            return verify_shards(proof, statement, security, proximity)
-        dealt = shards_stated(proof, statement)
-        return _in_order(verify_shards(proof, dealt, security, proximity), dealt)
-    (statement,) = statements_of(proof, statement)
-    check_level(proof, security)
-    layout = layout_of_proof(proof, statement)
-    proven = _proven([layout], security, proximity)
-    batch = decode(proof.payload, layout)
-    # Last, as it takes longest and needs no proof: what does not parse should cost nothing.
-    if preprocessed is None:
-        preprocessed = statement.preprocessed_cap(proof.parameters.log_blowup, proof.parameters.cap_height)
-    binding = binding_digest(layout, proof.label, preprocessed)
-    check_batch(layout, batch, proof.public_values, preprocessed, binding)
-    return Verdict(proven, proof.public_values, proof.log_heights)
-
-
-def _in_order(verdict: Verdict, dealt: ShardedStatement) -> Verdict:
-    """A verdict about shards that a statement's tables were dealt to, in the order of these tables."""
-    place = {table: i for i, table in enumerate(chain.from_iterable(dealt.shares))}
-    order = [place[table] for table in range(len(place))]
-    values = tuple(verdict.public_values[i] for i in order)
-    return replace(verdict, public_values=values, log_heights=tuple(verdict.log_heights[i] for i in order))
+    caps = None if preprocessed is None or proof.joint else (preprocessed,)
+    return verify_shards(proof, statement, security, proximity, preprocessed=caps)
 
 
 def verify_shards(
-    proof: ShardedProof,
-    shards: ShardedStatement,
+    proof: Proof | ShardedProof,
+    statement: Statement | ShardedStatement,
     security: float = 128,
     proximity: str = JOHNSON_PROXIMITY,
     *,
     preprocessed: Sequence[Cap | None] | None = None,
 ) -> Verdict:
-    """`verify` of a proof in the shards that the statement is in.
+    """Check a proof as `verify` does, with the preprocessed commitments of all its shards.
 
-    ``preprocessed``: the commitment of each shard, where the caller has made all of them already. The verdict has the
-    tables of each shard in turn. An error names the shard where there is one to blame.
+    A proof of one shard is verified by the same steps as a sharded one.
+
+    Args:
+        proof: The proof.
+        statement: The statement; of a sharded one, the proof must have the same shards.
+        security: The least provable security, in bits.
+        proximity: The regime that counts, as in `verify`.
+        preprocessed: The commitment of each shard to its preprocessed columns, if the caller has made them.
+
+    Returns:
+        The verdict, with the tables of each shard in turn, or in the order of a statement of one shard.
+
+    Raises:
+        VerificationError: if the proof does not convince; it names the shard at fault, if there is one.
+        ValueError: if the statement is malformed.
     """
-    check_level(proof, security)
-    layouts = layouts_of_proof(proof, shards)
-    proven = _proven(layouts, security, proximity)
-    batches = []
-    for index, (of_shard, layout) in enumerate(zip(proof.proofs, layouts, strict=True)):
-        with _blamed(index):
-            batches.append(decode(of_shard.payload, layout))
-    check_in_common(layouts, batches)
-    for index, (shard, layout, batch) in enumerate(zip(proof.shards, layouts, batches, strict=True)):
-        with _blamed(index):
-            cap = None if preprocessed is None else preprocessed[index]
-            _check_shard(shard, shards.statements[index], layout, batch, cap)
-    return _verdict_of_shards(proof, proven)
-
-
-def _verdict_of_shards(proof: ShardedProof, proven: Security) -> Verdict:
-    values = tuple(chain.from_iterable(of_shard.public_values[1:] for of_shard in proof.proofs))
-    log_heights = tuple(chain.from_iterable(of_shard.log_heights[1:] for of_shard in proof.proofs))
-    return Verdict(proven, values, log_heights, len(proof.proofs))
+    expected = _expected(proof, statement, security, proximity, preprocessed)
+    batches = [expected.decoded(index, own) for index, own in enumerate(proof.proofs)]
+    verdict = expected.verdict(batches)
+    # Last, as it takes longest and needs no proof: what does not parse should cost nothing.
+    for index, (own, batch) in enumerate(zip(proof.proofs, batches, strict=True)):
+        expected.check_decoded(index, own, batch)
+    return verdict
 
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """A sharded proof of which what they have committed to is known: each is verified as it comes, then all."""
+    """The verification of a proof whose header is known: each shard by itself, then all together."""
 
-    headers: ShardedProof  # of proofs without their payloads
-    shards: ShardedStatement
-    dealt: bool  # from a statement that is in none
-    layouts: tuple[Layout, ...]
-    caps: tuple[Cap | None, ...]  # the commitment of each to its preprocessed columns
+    headers: Proof | ShardedProof  # the proof; its payloads may be empty
+    statement: Statement | ShardedStatement
+    statements: tuple[Statement, ...]  # of each shard
+    layouts: Sequence[Layout]  # of each shard
+    caps: Sequence[Cap | None] | None  # the commitment of each to its preprocessed columns; None: not made yet
     security: Security
 
     def check(self, index: int, proof: Proof) -> BatchProof:
-        """What is in a shard; raises VerificationError, naming it, where it does not hold by itself."""
-        with _blamed(index):
-            if replace(proof, payload=b"") != self.headers.proofs[index]:
+        """Verify a shard that comes after its header.
+
+        Args:
+            index: The index of the shard.
+            proof: The shard.
+
+        Returns:
+            The decoded payload.
+
+        Raises:
+            VerificationError: if the shard does not hold by itself, or its header is another one.
+        """
+        with _blamed(self.headers, index):
+            if replace(proof, payload=b"") != replace(self.headers.proofs[index], payload=b""):
                 raise VerificationError("its header is not what it has committed to")
-            layout, shard = self.layouts[index], Shard(self.headers.joint, index, proof)
-            batch = decode(proof.payload, layout)
-            _check_shard(shard, self.shards.statements[index], layout, batch, self.caps[index])
+        batch = self.decoded(index, proof)
+        self.check_decoded(index, proof, batch)
         return batch
 
+    def decoded(self, index: int, proof: Proof) -> BatchProof:
+        """Decode the payload of a shard; raises VerificationError for a malformed one."""
+        with _blamed(self.headers, index):
+            return decode(proof.payload, self.layouts[index])
+
+    def check_decoded(self, index: int, proof: Proof, batch: BatchProof) -> None:
+        """Raise VerificationError if a shard, whose payload is decoded, does not hold by itself."""
+        with _blamed(self.headers, index):
+            cap = None if self.caps is None else self.caps[index]
+            _check_shard(proof, self.headers.joint, index, self.statements[index], self.layouts[index], batch, cap)
+
     def verdict(self, batches: Sequence[BatchProof]) -> Verdict:
-        """Of all shards, each of which holds by itself; raises VerificationError where they do not hold together."""
+        """Return the verdict on a proof whose shards hold each by itself.
+
+        Args:
+            batches: The decoded payloads of all shards.
+
+        Raises:
+            VerificationError: if the shards do not hold together.
+        """
         check_in_common(self.layouts, batches)
-        verdict = _verdict_of_shards(self.headers, self.security)
-        return _in_order(verdict, self.shards) if self.dealt else verdict
+        proofs, heads = self.headers.proofs, self.headers.heads
+        values = [*chain.from_iterable(own.public_values[heads:] for own in proofs)]
+        log_heights = [*chain.from_iterable(own.log_heights[heads:] for own in proofs)]
+        if heads > self.statement.heads:  # the tables of a statement of one shard: in their order there
+            numbers = chain.from_iterable(own.public_values[0] for own in proofs)
+            order = [place for _, place in sorted((table, place) for place, table in enumerate(numbers))]
+            values, log_heights = [values[i] for i in order], [log_heights[i] for i in order]
+        return Verdict(self.security, tuple(values), tuple(log_heights), len(proofs))
 
 
 def expect(
-    headers: ShardedProof,
+    headers: Proof | ShardedProof,
     statement: Statement | ShardedStatement,
     security: float = 128,
     proximity: str = JOHNSON_PROXIMITY,
 ) -> Expected:
-    """Verify what `verify` does before it reads payloads, which are not there yet, and make what it takes besides.
+    """Verify the header of a proof, and prepare the verification of its shards.
 
-    Arguments and errors are those of `verify`.
+    The preprocessed commitments are made here, before the payloads are there.
+
+    Args:
+        headers: The proof, with or without payloads.
+        statement: As in `verify`.
+        security: As in `verify`.
+        proximity: As in `verify`.
+
+    Raises:
+        VerificationError: if no payloads make this a proof that convinces.
+        ValueError: if the statement is malformed.
     """
-    check_level(headers, security)
-    dealt = isinstance(statement, Statement)
-    shards = shards_stated(headers, statement) if isinstance(statement, Statement) else statement
-    layouts, parameters = layouts_of_proof(headers, shards), headers.parameters
-    proven = _proven(layouts, security, proximity)
-    caps = [shard.preprocessed_cap(parameters.log_blowup, parameters.cap_height) for shard in shards.statements]
-    for layout, cap in zip(layouts, caps, strict=True):
+    expected, parameters = _expected(headers, statement, security, proximity), headers.parameters
+    caps = [own.preprocessed_cap(parameters.log_blowup, parameters.cap_height) for own in expected.statements]
+    for layout, cap in zip(expected.layouts, caps, strict=True):
         binding_digest(layout, headers.label, cap)
         prepare(layout)
-    return Expected(headers, shards, dealt, tuple(layouts), tuple(caps), proven)
+    return replace(expected, caps=caps)
+
+
+def _expected(
+    proof: Proof | ShardedProof,
+    statement: Statement | ShardedStatement,
+    security: float,
+    proximity: str,
+    caps: Sequence[Cap | None] | None = None,
+) -> Expected:
+    """Verify the header of a proof; errors are those of `verify`."""
+    check_level(proof, security)
+    statements = statements_of(proof, statement)
+    layouts = _layouts(proof, statements)
+    return Expected(proof, statement, statements, layouts, caps, _proven(layouts, security, proximity))
 
 
 def verify_header(
@@ -188,34 +222,54 @@ def verify_header(
     security: float = 128,
     proximity: str = JOHNSON_PROXIMITY,
 ) -> Security:
-    """Verify what `verify` does before it reads payloads, and return what the proof is worth if these hold.
+    """Verify the header of a proof, and return its provable security if the payloads hold.
 
     Arguments and errors are those of `verify`.
     """
-    check_level(proof, security)
-    return _proven(layouts_of_proof(proof, statement), security, proximity)
+    return _expected(proof, statement, security, proximity).security
 
 
 def verify_shard(
     shard: Shard, shards: ShardedStatement, *, preprocessed: Cap | None = None
 ) -> tuple[Layout, BatchProof]:
-    """Check one shard by itself; what it must have in common with the others is left to `check_in_common`.
+    """Check one shard of a proof by itself, without a level; `check_in_common` checks the rest.
 
-    No level is asked for. Returns what that takes. Raises VerificationError, naming the shard.
+    Args:
+        shard: The shard.
+        shards: The statement in the same shards.
+        preprocessed: The commitment of the shard to its preprocessed columns, if the caller has made it.
+
+    Returns:
+        The layout and the decoded payload, which `check_in_common` takes.
+
+    Raises:
+        VerificationError: if the shard does not hold; it names the shard.
     """
-    with _blamed(shard.index):
+    with _blamed(shard, shard.index):
         if len(shard.joint.digests) != len(shards.statements):
             raise VerificationError(f"it is one of {len(shard.joint.digests)}, not of {len(shards.statements)}")
         statement = shards.statements[shard.index]
         layout = layout_of_proof(shard.proof, statement)
         batch = decode(shard.proof.payload, layout)
-        _check_shard(shard, statement, layout, batch, preprocessed)
+        _check_shard(shard.proof, shard.joint, shard.index, statement, layout, batch, preprocessed)
     return layout, batch
 
 
 def check_in_common(layouts: Sequence[Layout], batches: Sequence[BatchProof]) -> None:
-    """Raises VerificationError unless shards that hold each by itself hold together: parameters, bound on counts, nonce
-    before the lookup challenges, balance of buses."""
+    """Check that shards which hold each by itself hold together.
+
+    They must have the same parameters and the same nonce before the lookup challenges, keep the bound on counts, and
+    balance the buses. A single shard passes: it draws its own challenges, and its own check includes the balance.
+
+    Args:
+        layouts: The layout of each shard.
+        batches: The decoded payload of each shard.
+
+    Raises:
+        VerificationError: if they do not hold together.
+    """
+    if len(layouts) == 1:
+        return
     if any(layout.parameters != layouts[0].parameters for layout in layouts):
         raise VerificationError("the shards have different parameters")
     airs = list(chain.from_iterable(layout.tables for layout in layouts))
@@ -230,56 +284,84 @@ def check_in_common(layouts: Sequence[Layout], batches: Sequence[BatchProof]) ->
         raise VerificationError("the buses do not balance: the lookup terminals of all shards do not sum to zero")
 
 
-def shards_stated(proof: ShardedProof, statement: Statement) -> ShardedStatement:
-    """The sharded statement as the proof's heads say; VerificationError where they do not share out its tables."""
-    shares = [shard.public_values[0] if shard.public_values else () for shard in proof.proofs]
-    try:
-        return shards_of(statement, shares)
-    except ValueError as error:
-        raise VerificationError(str(error)) from None
-
-
 def layouts_of_proof(proof: Proof | ShardedProof, statement: Statement | ShardedStatement) -> list[Layout]:
-    """`layout_of_proof` of each shard, or of a proof that is in none; an error names the shard."""
-    statements = statements_of(proof, statement)
-    if isinstance(proof, Proof):
-        return [layout_of_proof(proof, statements[0])]
+    """Return the layout of each shard of a proof, as `layout_of_proof`; an error names the shard."""
+    return _layouts(proof, statements_of(proof, statement))
+
+
+def _layouts(proof: Proof | ShardedProof, statements: Sequence[Statement]) -> list[Layout]:
     layouts = []
-    for index, (of_shard, own) in enumerate(zip(proof.proofs, statements, strict=True)):
-        with _blamed(index):
-            layouts.append(layout_of_proof(of_shard, own))
+    for index, (own, of_shard) in enumerate(zip(proof.proofs, statements, strict=True)):
+        with _blamed(proof, index):
+            layouts.append(layout_of_proof(own, of_shard))
     return layouts
 
 
 def statements_of(proof: Proof | ShardedProof, statement: Statement | ShardedStatement) -> tuple[Statement, ...]:
-    """The statement of each shard, or the one of a proof in none; VerificationError where its shards are other ones."""
-    if isinstance(proof, Proof):
-        if isinstance(statement, ShardedStatement):
-            raise VerificationError(f"the proof is not in shards, the statement is in {len(statement.statements)}")
-        return (statement,)
-    shards = statement if isinstance(statement, ShardedStatement) else shards_stated(proof, statement)
-    if len(proof.proofs) != len(shards.statements):
-        raise VerificationError(f"the proof is in {len(proof.proofs)} shards, not in {len(shards.statements)}")
-    return shards.statements
+    """Return the statement of each shard of a proof.
+
+    The heads of a sharded proof say which shard each table of a statement of one shard is in.
+
+    Raises:
+        VerificationError: if the shards of the proof are not shards of the statement.
+    """
+    statements = statement.statements
+    if proof.heads > statement.heads:
+        shares = [own.public_values[0] if own.public_values else () for own in proof.proofs]
+        try:
+            statements = shards_of(statements[0], shares).statements
+        except ValueError as error:
+            raise VerificationError(str(error)) from None
+    elif proof.heads < statement.heads:
+        raise VerificationError(f"the proof is not in shards, the statement is in {len(statements)}")
+    if len(proof.proofs) != len(statements):
+        raise VerificationError(f"the proof is in {len(proof.proofs)} shards, not in {len(statements)}")
+    return statements
 
 
 def _check_shard(
-    shard: Shard, statement: Statement, layout: Layout, batch: BatchProof, preprocessed: Cap | None
+    proof: Proof,
+    joint: Joint | None,
+    index: int,
+    statement: Statement,
+    layout: Layout,
+    batch: BatchProof,
+    preprocessed: Cap | None,
 ) -> None:
+    """Raise VerificationError if a shard does not hold by itself; ``joint``: None of a proof of one shard."""
     parameters = layout.parameters
     if preprocessed is None:
         preprocessed = statement.preprocessed_cap(parameters.log_blowup, parameters.cap_height)
-    binding = binding_digest(layout, shard.proof.label, preprocessed)
-    check_shard(layout, batch, shard.proof.public_values, preprocessed, binding, shard.joint, shard.index)
+    check_made_shard(layout, proof, batch, joint, index, preprocessed)
+
+
+def check_made_shard(
+    layout: Layout, proof: Proof, batch: BatchProof, joint: Joint | None, index: int, preprocessed: Cap | None
+) -> None:
+    """Raise VerificationError if a shard with these preprocessed columns does not prove the tables of a layout.
+
+    Args:
+        layout: The layout.
+        proof: The shard.
+        batch: Its decoded payload.
+        joint: The commitments of all shards; None of a proof of one shard.
+        index: The index of the shard.
+        preprocessed: The commitment to the preprocessed columns.
+    """
+    binding = binding_digest(layout, proof.label, preprocessed)
+    if joint is None:
+        check_batch(layout, batch, proof.public_values, preprocessed, binding)
+    else:
+        check_shard(layout, batch, proof.public_values, preprocessed, binding, joint, index)
 
 
 @contextmanager
-def _blamed(index: int) -> Iterator[None]:
-    """Says which shard it is whose verification fails."""
+def _blamed(proof: Proof | ShardedProof | Shard, index: int) -> Iterator[None]:
+    """Name the shard whose verification fails, unless it is the only one."""
     try:
         yield
     except VerificationError as error:
-        raise shard_error(index, error) from None
+        raise shard_error(index, error) if proof.joint else error from None
 
 
 def _proven(layouts: Sequence[Layout], security: float, proximity: str) -> Security:
@@ -298,7 +380,7 @@ def check_level(proof: Proof | ShardedProof, security: float) -> None:
 
     So few queries make a file so short that finding out its statement would cost more than verifying an honest one.
     """
-    most = most_bits(proof.parameters, len(proof.proofs) if isinstance(proof, ShardedProof) else 1)
+    most = most_bits(proof.parameters, len(proof.proofs))
     if not most >= security:
         raise VerificationError(f"the proof has {most:.1f} provable bits at most; {security:g} were asked for")
 

@@ -26,7 +26,7 @@ from graphprover.device.host_memory import most_resident
 from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.autoshard import fitting
 from graphprover.prover.local import Made, make
-from graphprover.prover.peak_memory import plan_for
+from graphprover.prover.peak_memory import memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.prove import in_shards
 from graphprover.runtime.settings import MEMORY_LIMIT, POOL
@@ -217,8 +217,8 @@ def recorded(here: Here, run: Run) -> Recorded:
 
 def keeps(prepared: Prepared | PreparedShards, device: Any) -> list[str]:
     """What the plan keeps of each shard."""
-    plan = plan_for(prepared, device).shards if isinstance(prepared, PreparedShards) else ()
-    return [shard.keep.name for shard in plan]
+    plan = memory_plan(prepared, device).shards
+    return [shard.keep.name for shard in plan.shards] if plan else []
 
 
 def forget_peak(device: Any) -> int:

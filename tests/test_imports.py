@@ -58,11 +58,13 @@ UPWARD = {  # imports inside of functions that go up, and why
     ("protocol.arrays", "kernels.cpu.products"): "if the kernels are loaded",
     ("protocol.preprocessed", "device.cpu"): "so much hashing that loading the kernels pays",
     ("cluster.dispatcher", "jobs.programs"): "a program's own error is not retried",
+    ("prover.executor", "cluster.batching"): "only a batch has jobs",
+    ("prover.executor", "cluster.batch_check"): "only a batch has jobs",
     ("statement.statement", "device.choose"): "a caller that asks for traces without a proof names no device",
 }
 
 HOMES = {  # the only modules that import what is heavy
-    "dask": ("runtime.settings", "graphs", "cli.executor", "cluster", "prover.delayed", "prover.prove"),
+    "dask": ("runtime.settings", "graphs", "cli.executor", "cluster", "prover.delayed", "prover.sharded"),
     "distributed": ("cli.batch", "cluster"),
     "numba": ("runtime.numba_cache", "kernels.cpu"),
     "llvmlite": ("runtime.numba_cache", "kernels.cpu", "vm.executor.native"),

@@ -331,9 +331,9 @@ def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> No
 def test_a_prover_gives_the_commitment_that_it_has_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is taken as it is: of other columns, nothing is proved."""
     statement = Statement([*limbs(32)])
-    proof, cap = prove_prepared(prepare(statement, parameters=PLAIN), "sync", "cpu")
+    proof, (cap,) = prove_prepared(prepare(statement, parameters=PLAIN), "sync", "cpu")
     assert cap == statement.preprocessed_cap(PLAIN.log_blowup, PLAIN.cap_height)
-    assert prove_prepared(prepare(Statement([fibonacci(8)]), parameters=PLAIN), "sync", "cpu")[1] is None
+    assert prove_prepared(prepare(Statement([fibonacci(8)]), parameters=PLAIN), "sync", "cpu")[1] == (None,)
 
     def never(*_: object) -> None:
         raise AssertionError("computed a commitment")

@@ -22,7 +22,8 @@ def add(command: Command) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """``graphprover check``"""
-    program, statement = program_and_statement(options)
+    program, stated = program_and_statement(options)
+    (statement,) = stated.statements
     findings = check(statement)
     for finding in findings:
         print(finding)

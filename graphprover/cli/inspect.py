@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError(f"{options.subject}: not a proof, so {options.program} says nothing about it")
         options.program = options.subject
         program, statement = program_and_statement(options)
-        layout = prepared_for(program, statement, options).layout
+        layout = prepared_for(program, statement, options).shards[0].layout
         security = security_of(layout)
         made = {"program": program.name, **json_output.statement(layout), "security": security_facts(security)}
         text_output.say(

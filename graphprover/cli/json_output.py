@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from graphprover.jobs.programs import Program, line_of, words_of
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
-from graphprover.proof.sizes import bits_by, expected_sizes, proofs_of
+from graphprover.proof.sizes import bits_by, expected_sizes
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.transcript import RELEASE
 from graphprover.telemetry.observation import Observation
@@ -50,9 +50,8 @@ def verdict(program: Program, found: Verdict) -> Facts:
 def header(proof: Proof | ShardedProof) -> Facts:
     """What a proof says about itself; nothing of it is verified. Its shards number their tables themselves."""
     tables = [
-        ({"shard": index} if isinstance(proof, ShardedProof) else {})
-        | {"log_rows": log_rows, "public_values": len(values)}
-        for index, shard in enumerate(proofs_of(proof))
+        ({"shard": index} if proof.joint else {}) | {"log_rows": log_rows, "public_values": len(values)}
+        for index, shard in enumerate(proof.proofs)
         for log_rows, values in zip(shard.log_heights, shard.public_values, strict=True)
     ]
     parameters = asdict(proof.parameters)
@@ -162,7 +161,7 @@ def job(
     says = rows = None
     if found := result.proof:
         says = program.says(found)
-        rows = sum(1 << log_rows for shard in proofs_of(found) for log_rows in shard.log_heights)
+        rows = sum(1 << log_rows for shard in found.proofs for log_rows in shard.log_heights)
     return {
         "name": name,
         "outcome": "failed" if error else "kept" if result.kept else "made",

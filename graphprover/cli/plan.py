@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 from graphprover.cli import json_output, text_output
 from graphprover.cli.args import OK, Command, UsageError, add_json, add_level, add_shards
 from graphprover.cli.paths import path_argument
-from graphprover.cli.program_args import add_program, prepared_for, program_and_shards
+from graphprover.cli.program_args import add_program, prepared_for, program_and_statement
 from graphprover.jobs.programs import Program
 from graphprover.protocol.parameters import RATES
 from graphprover.runtime.files import check_writable, write
 from graphprover.statement.cells import committed_cells
-from graphprover.statement.shards import ShardedStatement
 
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
@@ -67,14 +66,14 @@ def run(options: argparse.Namespace) -> int:
         profile = profile_of(options.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
-    program, statement = program_and_shards(options)
+    program, statement = program_and_statement(options)
     prepared = prepared_for(program, statement, options)
-    if isinstance(statement, ShardedStatement):
-        return _plan_in_shards(program, statement, prepared, profile, options)
-    plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces)
-    by_table = committed_cells(statement)
-    cycles = program.cycles(statement)
+    by_table, cycles = committed_cells(statement), program.cycles(statement)
     cells = None if cycles is None else by_table
+    tail = [] if cycles is None else text_output.cells_report(by_table, cycles)
+    if len(prepared.shards) > 1:
+        return _plan_in_shards(program.name, prepared, cells, tail, profile, options)
+    plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces)
     found = {"program": program.name, **json_output.plan(plan, profile), "committed_cells": cells}
 
     times = assumed(profile.kind, profile.threads)
@@ -85,7 +84,6 @@ def run(options: argparse.Namespace) -> int:
     default = f"by default 1/{found['default_rate']}: {all_cells:,} committed cells ({LITTLE:,} or fewer are few)"
 
     def describe() -> list[text_output.Block]:
-        tail = [] if cells is None or cycles is None else text_output.cells_report(cells, cycles)
         peak = peak_text(plan, profile.threads)
         return [
             text_output.Section(plan_rows(plan)),
@@ -139,7 +137,7 @@ def _rates(
             policy = program.layout_policy(rate)
             if policy not in known:
                 there = argparse.Namespace(**vars(options) | {"rate": rate})
-                known[policy] = prepared_for(program, program_and_shards(there)[1], there)
+                known[policy] = prepared_for(program, program_and_statement(there)[1], there)
             asked = known[policy]
             layout = at_rate(asked, options.security, rate, options.proximity).layout
             plan = make_plan(layout, profile.log_batch_rows, asked.traces)
@@ -148,9 +146,10 @@ def _rates(
 
 
 def _plan_in_shards(
-    program: Program,
-    statement: ShardedStatement,
+    name: str,
     prepared: Any,
+    cells: dict[str, int] | None,
+    tail: list[text_output.Block],
     profile: "Profile",
     options: argparse.Namespace,
 ) -> int:
@@ -165,18 +164,15 @@ def _plan_in_shards(
 
     on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
     plans = {keep: plan_keeping(prepared.shapes, on, keep) for keep in Keep}
-    cycles = program.cycles(statement)
-    cells = None if cycles is None else committed_cells(statement)
-    found = {"program": program.name, **json_output.plan_in_shards(plans, profile), "committed_cells": cells}
+    found = {"program": name, **json_output.plan_in_shards(plans, profile), "committed_cells": cells}
 
     def describe() -> list[text_output.Block]:
-        tail = [] if cells is None or cycles is None else text_output.cells_report(cells, cycles)
         return [text_output.Section(shards_rows(plans)), f"on {profile}", shards_peak_text(plans), *tail]
 
     for path, draw in ((options.svg, shards_svg), (options.html, shards_html)):
         if path:
             rates = assumed(profile.kind, profile.threads)
             times = ShardsTimes(prepared.shapes, on, rates.ceilings)
-            write(path, draw(times, program.name, rates).encode())
+            write(path, draw(times, name, rates).encode())
     text_output.say(found, describe, options)
     return OK

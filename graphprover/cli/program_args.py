@@ -32,23 +32,12 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     add_limits(parser)
 
 
-def program_and_statement(options: argparse.Namespace) -> tuple[Program, Statement]:
-    """Open the program asked for, and return it with its statement about the input."""
+def program_and_statement(options: argparse.Namespace) -> tuple[Program, Statement | ShardedStatement]:
+    """Open the program asked for, and return it with its statement about the input, in the shards asked for."""
     program, data, limits = program_given(options)
+    cut: Any = {name: getattr(options, name, None) for name in ("shard_size", "rate")}
     try:
-        statement = program.statement_for(data, **limits)
-    except ValueError as error:
-        refuse(error, program.name)
-    assert isinstance(statement, Statement)
-    return program, statement
-
-
-def program_and_shards(options: argparse.Namespace) -> tuple[Program, Statement | ShardedStatement]:
-    """Open the program asked for, and return it with its statement about the input in the shards asked for."""
-    program, data, limits = program_given(options)
-    cut: Any = {"shards": options.shards or 1, "shard_size": options.shard_size, "rate": options.rate}
-    try:
-        return program, program.statement_for(data, **cut, **limits)
+        return program, program.statement_for(data, shards=getattr(options, "shards", None) or 1, **cut, **limits)
     except ValueError as error:
         refuse(error, program.name)
 

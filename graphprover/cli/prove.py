@@ -4,10 +4,9 @@ import argparse
 import logging
 import secrets
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from graphprover.cli import expectations, json_output, text_output
 from graphprover.cli.args import (
@@ -26,24 +25,15 @@ from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_program, program_given
 from graphprover.cli.report_files import save_proof
-from graphprover.graphs.executor_names import LOCAL
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.files import FileError, check_writable, write
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock, observed
-from graphprover.verifier import Verdict
+from graphprover.verifier import verify_shards
 from graphprover.vm.executor.faults import OtherExitCode
 
-if TYPE_CHECKING:
-    from graphprover.jobs.jobs import Job
-    from graphprover.prover.local import Made
-
 _log = logging.getLogger(__name__)
-
-Timing = Callable[[str], AbstractContextManager[None]]
-
-_Verified = tuple["Made", Verdict | None]  # a proof, which is to be verified where there is no verdict
 
 
 def add(command: Command) -> None:
@@ -96,19 +86,20 @@ def run(options: argparse.Namespace) -> int:
     with stage("imports"), configured(options):
         check_device(options)
         from graphprover.jobs.jobs import Job, Prover
-        from graphprover.prover.local import verify_made
+        from graphprover.prover.executor import executor_of
     level = {"security": options.security, "rate": options.rate, "proximity": options.proximity}
     prover = Prover(program, **level, shards=options.shards, shard_size=options.shard_size)
     job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits, output=options.output)
     try:
-        with configured(options), observed() if asks(options) else nullcontext():
-            by = _made_here if options.executor in LOCAL else _made_by_cluster
-            made, verdict = by(job, options, stage)
+        by = executor_of(options.executor, options.device)
+        looking: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])
+        with configured(options), looking as observations, stage("cluster") if by.remote else nullcontext():
+            made, verdict = by.prove(job, drawn(), verified=False)
         proof = made.proof
         if verdict is None:
             with stage("verify"):
-                own = program.statement_of(proof)
-                verdict = verify_made(proof, own, options.security, options.proximity, made.preprocessed_cap)
+                own, caps = program.statement_of(proof), made.preprocessed_caps
+                verdict = verify_shards(proof, own, options.security, options.proximity, preprocessed=caps)
         job.check_claim(proof)
     except OtherExitCode:
         raise
@@ -125,8 +116,8 @@ def run(options: argparse.Namespace) -> int:
     with stage("write"):
         _write(options.output, encoded)
     found = json_output.verdict(program, verdict) | {"proof": json_output.file(options.output, encoded)}
-    if made.observation:
-        seen = made.observation.named(job.label).with_stages(stages)
+    if observations:
+        seen = observations[0].named(job.label).with_stages(stages)
         save_proof(seen, options)
         if None in (options.report or ()):
             found["report"] = json_output.times(seen)
@@ -151,25 +142,3 @@ def _write(path: Path, proof: bytes) -> None:
         except FileError:
             raise error from None
         raise FileError(f"{error}; the proof is in {rescued}: move it") from error
-
-
-def _made_here(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
-    """A proof by this process."""
-    from graphprover.prover.local import make
-
-    with stage("prepare"):
-        prepared = job.prepared(options.device)
-        job.check_room(prepared)
-    return make(prepared, options.executor, options.device, drawn(), verified=False), None
-
-
-def _made_by_cluster(job: "Job", options: argparse.Namespace, stage: Timing) -> _Verified:
-    """A proof by a worker of a cluster, or its shards by several; they run the program, too."""
-    from graphprover.jobs.jobs import made_by_cluster
-    from graphprover.prover.local import Made
-    from graphprover.reports.terminal import bar
-
-    looking: AbstractContextManager[list[Observation] | None] = observed() if asks(options) else nullcontext()
-    with stage("cluster"), looking as seen, bar() if drawn() else nullcontext() as tell:
-        proof, verdict = made_by_cluster(job, options.executor, options.device, tell)
-    return Made(proof, None, {}, 0, observation=seen[0] if seen else None), verdict

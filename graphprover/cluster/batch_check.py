@@ -53,7 +53,7 @@ class Returned:
             return replace(
                 made,
                 proof=proof,
-                preprocessed_cap=None,  # a worker's commitment must not be relied on
+                preprocessed_caps=None,  # a worker's commitment must not be relied on
                 seconds={str(name): float(seconds) for name, seconds in made.seconds.items()},
                 peak_bytes=int(made.peak_bytes),
                 kept=kept,

@@ -31,7 +31,7 @@ from graphprover.graphs.planner.plan import Peak
 from graphprover.graphs.planner.roofline import assumed
 from graphprover.graphs.planner.shard_memory import On, ShardPlan, plan_keeping, plan_shards
 from graphprover.graphs.proof_graph import Keep
-from graphprover.graphs.task_keys import Key, ShardNumber
+from graphprover.graphs.task_keys import Key
 from graphprover.proof.proof import Proof
 from graphprover.proof.sizes import sizes_of
 from graphprover.protocol.joint import Joint
@@ -47,7 +47,7 @@ COMMIT, PROVE = "commit", "prove"  # stages of a shard
 
 Source = Prepared | PreparedShards
 
-_runs: "WeakValueDictionary[str, PreparedShards]" = WeakValueDictionary()  # by token: runs whose shards are held here
+_runs: "WeakValueDictionary[str, Source]" = WeakValueDictionary()  # by token: runs whose shards are held here
 _held: "WeakSet[Held]" = WeakSet()
 
 
@@ -116,7 +116,7 @@ def commit_one(part: Part, device: Device) -> Held:
     """
     times = [time.perf_counter()]
     source = _source(part, device)
-    shard = _shard(source, part.number)
+    shard = _shard(source, part)
     times.append(time.perf_counter())
     planned = _planned(shard, part, device)
     peak = _peak(shard, planned.keep, device)
@@ -143,7 +143,7 @@ def finish_one(part: Part, joint: Joint, nonce: int, held: Held | None, device: 
     """
     times = [time.perf_counter()]
     source = held.source if held and held.source else _source(part, device)
-    shard, store = _shard(source, part.number), held.store if held else Store()
+    shard, store = _shard(source, part), held.store if held else Store()
     times.append(time.perf_counter())
     planned = held.keep if held else None
     peaks = [_peak(shard, keep or Keep.NOTHING, device) for keep in (Keep.NOTHING, planned)]
@@ -172,14 +172,14 @@ def _source(part: Part, device: Device) -> Source:
         return part.subject
     prepared = _runs.get(part.token)
     if prepared is None:
-        made = part.subject.prepared(device)
-        assert isinstance(made, PreparedShards) and len(made.shards) == part.number.count
-        prepared = _runs[part.token] = made
+        prepared = _runs[part.token] = part.subject.prepared(device)
+        assert len(prepared.shards) == part.number.count
     return prepared
 
 
-def _shard(source: Source, number: ShardNumber) -> Prepared:
-    return source.shards[number.index] if isinstance(source, PreparedShards) else source
+def _shard(source: Source, part: Part) -> Prepared:
+    """Return the shard of a part: the source itself, unless a worker has cut a run into all shards."""
+    return source.shards[part.number.index if len(source.shards) > 1 else 0]
 
 
 def _planned(shard: Prepared, part: Part, device: Device) -> ShardPlan:

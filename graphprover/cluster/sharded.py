@@ -35,7 +35,7 @@ MOST_SUSPECTS = 2  # that a proof is made without, one after another: of two wor
 
 _log = logging.getLogger(__name__)
 
-Expect = Callable[[ShardedProof], Expected]
+Expect = Callable[[Proof | ShardedProof], Expected]
 
 
 def prove_parts(
@@ -45,16 +45,32 @@ def prove_parts(
     device: Device | str,
     expect: Expect,
     tell: Tell | None = None,
-) -> tuple[ShardedProof, Verdict]:
-    """The proof of as many shards as there are ``parts``, verified, and what it is worth.
+) -> tuple[Proof | ShardedProof, Verdict]:
+    """Prove a statement of as many shards as there are parts on a cluster, and verify the proof here.
 
-    What a part may be says `payloads.Part`. ``expect``: what the shards are verified against, given their headers; it
-    works while they are made. A shard that does not hold is made again, once, by another worker if there is one. Shards
-    that do not hold together, or whose headers are refused, commit again, once, on other workers; where these differ,
-    all shards are finished with what other workers than the suspects have committed to, for two suspects at most.
-    ``tell`` hears of two tasks a shard. Errors are those of `Cluster.prove`, and VerificationError, which names the
-    workers.
+    A single part is one task, of one worker (`Cluster.prove`). Several are two tasks each. A shard that does not hold
+    is recomputed once, by another worker if there is one. Shards that do not hold together, or whose headers are
+    refused, commit once more, on other workers. If the commitments differ, all shards are finished with the commitments
+    of other workers than the suspects, for two suspects at most.
+
+    Args:
+        cluster: The cluster.
+        name: The name of the proof, for people.
+        parts: The subject of each shard's tasks, as `graphprover.cluster.messages.Part` has it.
+        device: The device of each worker.
+        expect: Verifies the headers of all shards, and returns the verification of each. It runs while the shards are
+            made.
+        tell: Called with the progress of the tasks.
+
+    Returns:
+        The proof and its verdict.
+
+    Raises:
+        VerificationError: if no valid proof could be made; it names the workers.
+        Exception: every exception of `Cluster.prove`.
     """
+    if len(parts) == 1:
+        return cluster.prove(parts[0], device, lambda proof: _verdict(proof, expect), tell)
     began = clock()
     tasks = ShardTasks(cluster, name.split(" ")[0] or "statement", parts, device, tell)
     try:
@@ -71,6 +87,12 @@ def prove_parts(
         return found.proof, found.verdict
     finally:
         tasks.release()
+
+
+def _verdict(proof: Proof | ShardedProof, expect: Expect) -> Verdict:
+    """Verify a proof that one worker has made."""
+    expected = expect(proof)
+    return expected.verdict([expected.check(index, own) for index, own in enumerate(proof.proofs)])
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,16 @@
 """prove_many(): proofs of many jobs, by this process or by a cluster, as they come."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from graphprover.device import Device, DeviceLost
-from graphprover.device.choose import device_for
-from graphprover.graphs.executor_names import LOCAL, THREADS
-from graphprover.jobs.jobs import Job, Result, made
-from graphprover.telemetry.subscribe import give
+from graphprover.device import Device
+from graphprover.graphs.executor_names import THREADS
+from graphprover.jobs.jobs import Job, Result
+from graphprover.prover.executor import executor_of
 
 Begun = Callable[[Job, str], None]
-Weighed = Sequence[tuple[int, Job]]
 
 
 def prove_many(
@@ -38,72 +34,39 @@ def prove_many(
                 elif not result.kept:
                     result.proof.save(result.job.existing)
 
-    Run again, it makes the proofs that are missing, or not good enough.
+    A second run makes only the proofs that are missing or not good enough.
 
-    ``executor``: as of `graphprover.prove`; on a cluster every job is a task, or several are that take little time;
-    its result says which worker made it. ``"cuda"`` and ``"processes"`` are a cluster on this host that lasts as long
-    as this call. ``device``: as there. ``begun`` is told each job as it begins, and the address of its worker.
+    Every proof has been verified by the process that made it. Of a worker's proof this process verifies the header: the
+    level, the program, and the claim about a guest's run, which this process repeats without a record. It compares the
+    payload's checksum with the one that the worker computed after verification. `verify` checks the rest. A proof that
+    does not hold is retried once, on another worker.
 
-    What a job weighs is known only once its program has run, so the bytes of its input stand for it. ``jobs`` is read
-    to its end before the first begins, but no input that is a path before its job does.
+    Args:
+        jobs: The jobs. All are read before the first begins; an input that is a path is read when its job begins. The
+            bytes of a job's input stand for its weight, because its cycles are known only after its run.
+        executor: As in `graphprover.prove`. On a cluster every job is a task, or several short ones are. ``"cuda"`` and
+            ``"processes"`` start a cluster on this host for the time of the call.
+        device: As in `graphprover.prove`.
+        begun: Called with each job when it begins, and with the address of its worker.
 
-    Every proof has been verified by the process that made it. Of a worker's proof this process verifies the header:
-    the level, the program, and what it says of a guest's run, which this process repeats without a record. It compares
-    the payload's checksum with the one that the worker computed after verification. `verify` checks the rest. A proof
-    that does not hold is retried, once, on another worker.
+    Yields:
+        The result of each job. It has the address of the worker that made it.
 
-    Raises ValueError for another executor, or a device that is not there; `graphprover.cluster.ClusterError` where a
-    cluster can make no proofs; and what ends this process or its GPU: KeyboardInterrupt,
-    `graphprover.device.DeviceLost`.
+    Raises:
+        ValueError: for another executor, or a device that is missing.
+        graphprover.cluster.ClusterError: if the cluster can make no proofs.
+        graphprover.device.DeviceLost: if this process has lost its GPU.
     """
     weighed = sorted(((_weight(job), job) for job in jobs), key=itemgetter(0), reverse=True)
-    prove = _here if executor in LOCAL else _by_cluster
-    yield from prove(weighed, executor, device, begun or (lambda job, worker: None))
-
-
-def _here(weighed: Weighed, executor: str, device: Device | str, begun: Begun) -> Iterator[Result]:
-    """One after another."""
-    if isinstance(device, str):
-        device_for(device)  # raises where no job could be proved
-    for _, job in weighed:
-        begun(job, "")
-        try:
-            result = Result(job, made(job, executor, device))
-        except DeviceLost:
-            raise
-        except Exception as error:
-            result = Result(job, None, error)
-        yield result
-
-
-def _by_cluster(weighed: Weighed, executor: Any, device: Device | str, begun: Begun) -> Iterator[Result]:
-    """As tasks of workers."""
-    from graphprover.cluster.batch_check import Returned
-    from graphprover.cluster.batching import Bundles  # which load Dask's distributed
-    from graphprover.cluster.client import joined
-    from graphprover.cluster.tasks import Errand
-
-    with joined(executor, max(1, len(weighed))) as cluster, Returned() as returned:
-        bundles = Bundles(weighed, device, partial(cluster.workers, device), returned.check)
-
-        def begins(errand: Errand, worker: str) -> None:
-            for job in bundles.jobs(errand):
-                returned.begin(job)
-                begun(job, worker)
-
-        for outcome in cluster.run(bundles, device, begins):
-            for job, theirs, error in bundles.ended(outcome):
-                returned.forget(job)
-                if theirs and theirs.observation:
-                    theirs = replace(theirs, observation=give(theirs.observation.of_worker(outcome.worker)))
-                yield Result(job, theirs, error, outcome.worker, outcome.tries)
+    for ended in executor_of(executor, device).prove_many(weighed, begun or (lambda job, worker: None)):
+        yield Result(*ended)
 
 
 def _weight(job: Job) -> int:
-    """What a job weighs, as far as that is known before it runs."""
+    """Return the bytes of a job's input, which stand for its weight before it runs."""
     if not isinstance(job.data, Path):
         return len(job.data or b"")
     try:
         return job.data.stat().st_size
-    except OSError:  # told when it is read
+    except OSError:  # reported when it is read
         return 0

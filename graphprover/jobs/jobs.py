@@ -14,25 +14,26 @@ from typing import Any, Unpack
 
 from graphprover.device import Device
 from graphprover.device.choose import device_for
-from graphprover.graphs.executor_names import LOCAL, THREADS
+from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.jobs.precompile import compile_missing, load_interpreter
 from graphprover.jobs.programs import Packed, Program, ProgramError, open_program, pack, unpack
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof, proof_from_bytes
-from graphprover.proof.sizes import expected_sizes, proofs_of
+from graphprover.proof.sizes import expected_sizes
 from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.parameters import FAST, RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.autoshard import fitting
-from graphprover.prover.local import Made, checksum_of, make, verify_made
+from graphprover.prover.executor import Expect, executor_of
+from graphprover.prover.local import Made, checksum_of, make
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.prove import check_headers
 from graphprover.reports.notebook import html, quoted, short
 from graphprover.runtime.files import FileError, check_room, read_input, read_proof
 from graphprover.statement.check import warn
 from graphprover.telemetry.subscribe import give, stage
-from graphprover.verifier import Expected, Verdict, check_level, expect
+from graphprover.verifier import Expected, Verdict, check_level, expect, verify_shards
 from graphprover.vm import kernels
 from graphprover.vm.executor.execute import Execution
 from graphprover.vm.executor.faults import OtherExitCode
@@ -154,9 +155,7 @@ class Prover:
         for another exit code (`graphprover.vm.executor.faults.OtherExitCode`), or a proof that does not convince.
         """
         job = Job(self, data, "", state_input, exit_code, limits)
-        if self.executor in LOCAL:
-            return made(job, self.executor, self.device).proof
-        return made_by_cluster(job, self.executor, self.device)[0]
+        return executor_of(self.executor, self.device).prove(job)[0].proof
 
     def verify(self, proof: Proof | ShardedProof | bytes) -> Verdict:
         """Check that this is a proof of this program with the security asked for: arguments and errors of `verify`.
@@ -167,9 +166,10 @@ class Prover:
 
     def _verify(self, proof: Proof | ShardedProof, caps: Any = None) -> Verdict:
         check_level(proof, self.security)  # before the statement, which may be expensive to make
-        return verify_made(proof, self.program.statement_of(proof), self.security, self.proximity, caps)
+        statement = self.program.statement_of(proof)
+        return verify_shards(proof, statement, self.security, self.proximity, preprocessed=caps)
 
-    def _expect(self, headers: ShardedProof) -> Expected:
+    def _expect(self, headers: Proof | ShardedProof) -> Expected:
         check_level(headers, self.security)  # as above
         statement = self.program.statement_of(headers, coming=True)
         return expect(headers, statement, self.security, self.proximity)
@@ -267,10 +267,77 @@ class Job:
             return cut(1 if prover.shards is None else prover.shards)
         return fitting(cut, run.cycles, by)
 
+    def make(
+        self,
+        executor: str = THREADS,
+        device: Device | str = "auto",
+        progress: bool | Tell = False,
+        verified: bool = True,
+    ) -> Made:
+        """Prove the run by a device of this process, or return the proof that is there already.
+
+        The proof is verified against the program, as `graphprover prove` does it.
+
+        Args:
+            executor: ``"threads"`` or ``"sync"``.
+            device: As in `graphprover.prove`.
+            progress: As in `graphprover.prove`.
+            verified: False leaves the verification of a new proof to the caller.
+
+        Raises:
+            FileError: for an input that cannot be read.
+            Exception: every exception of `Prover.prove`.
+        """
+        started = time.perf_counter()
+
+        def kept(proof: Proof | ShardedProof) -> Made:
+            seconds = {"verify": time.perf_counter() - started}
+            return Made(proof, None, seconds, 0, kept=True, checksum=checksum_of(proof))
+
+        proof = self.valid()
+        claim = self.claim() if proof else None
+        if proof and claim and self.prover.program.claim_in(proof) == claim:
+            return kept(proof)
+        with stage("prepare"):
+            prepared = self.prepared(device)
+        if proof and not claim and _says(proof) == _to_say(prepared):
+            return kept(proof)
+        self.check_room(prepared)
+        prepare_seconds = time.perf_counter() - started
+        result = make(prepared, executor, device, progress, check=self.prover._verify, verified=verified)
+        checksum = checksum_of(result.proof) if verified else b""
+        result = replace(result, seconds={"prepare": prepare_seconds, **result.seconds}, checksum=checksum)
+        return _given(result, self.label)
+
+    @contextmanager
+    def for_workers(self) -> Iterator[tuple[Sequence["Job | Prepared"], Expect]]:
+        """Return the parts of the proof that workers make, and how their proof is verified.
+
+        The workers run a guest themselves. Tables in several shards are prepared here. Meanwhile this process runs the
+        guest without a record, which takes a small part of the time of a proof.
+        """
+        program, shard_size = self.prover.program, self.prover.shard_size
+        with ThreadPoolExecutor(2) as meanwhile:
+            committed, claim = meanwhile.submit(self.prover._commit), meanwhile.submit(self.claim)
+            count = self.count(claim.result() if shard_size is not None else None) or 1
+            prepared = self.prepared() if count > 1 and not program.has_runs else None
+            if prepared:
+                self.check_room(prepared)
+
+            def expected(headers: Proof | ShardedProof) -> Expected:
+                committed.result()
+                against = self.prover._expect(headers)
+                self.check_returned(headers, claim.result())
+                if prepared:
+                    check_headers(headers, prepared)
+                return against
+
+            yield prepared.on_host().shards if prepared else [self] * count, expected
+
     def check_room(self, prepared: Prepared | PreparedShards) -> None:
         """Raise FileError if the file for the proof has too little space for it, as far as its size is foreseen."""
         if self.output:
-            sizes = (sum(expected_sizes(shard.layout).values()) for shard in _shards_of(prepared))
+            sizes = (sum(expected_sizes(shard.layout).values()) for shard in prepared.shards)
             check_room(self.output, sum(sizes))
 
     def claim(self) -> Claim | None:
@@ -313,7 +380,7 @@ class Job:
             kept: The proof was there before, possibly at another rate and in other shards.
         """
         self.check_claim(proof)
-        rate, count, found = self.prover.rate, self.count(claim), len(proofs_of(proof))
+        rate, count, found = self.prover.rate, self.count(claim), len(proof.proofs)
         if not kept and rate is not None and proof.parameters.log_blowup != RATES[rate]:
             raise VerificationError(f"{self.label}: the proof is not at the rate 1/{rate}, which was asked for")
         if not kept and count is not None and count != found:
@@ -380,7 +447,7 @@ def _load_interpreter() -> None:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What came of a job: a proof, verified by whoever made it, or an error."""
+    """The result of a job: a proof, verified by its maker, or an error, which a `Made` alone cannot hold."""
 
     job: Job
     made: Made | None  # the proof, and how it was made
@@ -425,75 +492,13 @@ def made(
     device: Device | str = "auto",
     verified: bool = True,
 ) -> Made:
-    """A proof by a device of this process, or the one that is there already; it has been verified.
+    """Prove a job, or a prepared statement, by a device of this process, for a worker's task.
 
-    A `Job`'s is verified against its program, as `graphprover prove` does it. Not ``verified``: whoever has asked for
-    a new one does that. Errors are those of `Prover.prove`, and FileError for an input that cannot be read.
+    Args and errors are those of `Job.make`.
     """
-    if isinstance(subject, Prepared | PreparedShards):
-        return _given(make(subject, executor, device, verified=verified))
-    started = time.perf_counter()
-
-    def kept(proof: Proof | ShardedProof) -> Made:
-        seconds = {"verify": time.perf_counter() - started}
-        return Made(proof, None, seconds, 0, kept=True, checksum=checksum_of(proof))
-
-    proof = subject.valid()
-    claim = subject.claim() if proof else None
-    if proof and claim and subject.prover.program.claim_in(proof) == claim:
-        return kept(proof)
-    with stage("prepare"):
-        prepared = subject.prepared(device)
-    if proof and not claim and _says(proof) == _to_say(prepared):
-        return kept(proof)
-    subject.check_room(prepared)
-    prepare_seconds = time.perf_counter() - started
-    result = make(prepared, executor, device, check=subject.prover._verify, verified=verified)
-    checksum = checksum_of(result.proof) if verified else b""
-    result = replace(result, seconds={"prepare": prepare_seconds, **result.seconds}, checksum=checksum)
-    return _given(result, subject.label)
-
-
-def made_by_cluster(
-    job: Job, executor: Any, device: Device | str = "auto", tell: Tell | None = None
-) -> tuple[Proof | ShardedProof, Verdict]:
-    """A proof by workers, verified here: the whole by one, or each of the shards that were asked for by one of them.
-
-    Errors are those of `Prover.prove`.
-    """
-    from graphprover.cluster.client import joined  # which loads Dask's distributed
-    from graphprover.cluster.sharded import prove_parts
-
-    shard_size = job.prover.shard_size
-    with ThreadPoolExecutor(2) as meanwhile:
-        # Beside the workers: a run without a record takes a small part of the time of a proof.
-        committed, claim = meanwhile.submit(job.prover._commit), meanwhile.submit(job.claim)
-        count = job.count(claim.result() if shard_size is not None else None) or 1
-        prepared = job.prepared() if count > 1 and not job.prover.program.has_runs else None
-        if prepared:
-            job.check_room(prepared)
-
-        def expected(headers: ShardedProof) -> Expected:
-            committed.result()
-            against = job.prover._expect(headers)
-            job.check_returned(headers, claim.result())
-            if prepared:
-                check_headers(headers, prepared)
-            return against
-
-        def verify(whole: Proof | ShardedProof) -> Verdict:
-            committed.result()
-            verdict = job.prover.verify(whole)
-            job.check_returned(whole, claim.result())
-            return verdict
-
-        with joined(executor, count) as cluster:
-            if count == 1:
-                return cluster.prove(job, device, verify, tell)
-            parts: Sequence[Job | Prepared] = [job] * count
-            if isinstance(prepared, PreparedShards):
-                parts = prepared.on_host().shards
-            return prove_parts(cluster, job.label, parts, device, expected, tell)
+    if isinstance(subject, Job):
+        return subject.make(executor, device, verified=verified)
+    return _given(make(subject, executor, device, verified=verified))
 
 
 def _given(made: Made, name: str = "") -> Made:
@@ -508,13 +513,9 @@ Says = list[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]  # of each shar
 
 def _says(proof: Proof | ShardedProof) -> Says:
     """What a proof of tables says."""
-    return [(shard.public_values, shard.log_heights) for shard in proofs_of(proof)]
+    return [(shard.public_values, shard.log_heights) for shard in proof.proofs]
 
 
 def _to_say(prepared: Prepared | PreparedShards) -> Says:
     """What a proof will say."""
-    return [(shard.public_values, shard.layout.log_heights) for shard in _shards_of(prepared)]
-
-
-def _shards_of(prepared: Prepared | PreparedShards) -> Sequence[Prepared]:
-    return prepared.shards if isinstance(prepared, PreparedShards) else (prepared,)
+    return [(shard.public_values, shard.layout.log_heights) for shard in prepared.shards]

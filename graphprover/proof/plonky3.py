@@ -1,4 +1,4 @@
-"""What Plonky3's own verifier reads of a proof or of each of its shards: its statement as JSON, and its bytes.
+"""Exports of a proof for Plonky3's own verifier: the statement of each shard as JSON, and its payload.
 
 docs/interop.md says how to verify with them, and what the JSON holds.
 """
@@ -18,19 +18,24 @@ STATEMENT, PAYLOAD = "statement.json", "payload.bin"  # names of files
 
 
 def export(proof: Proof | ShardedProof, statement: Statement | ShardedStatement) -> dict[str, bytes]:
-    """The two files by name, of shards in a folder each, named by its index; nothing is verified.
+    """Return the two files that Plonky3's verifier reads; nothing is verified.
 
-    All but the label, the heights, the parameters, the public values and the digests of shards comes from
-    ``statement``, not from the proof. Raises VerificationError where a header does not fit the statement.
+    Args:
+        proof: The proof. Label, heights, parameters, public values and the digests of shards come from it.
+        statement: The statement. Everything else comes from it.
+
+    Returns:
+        The bytes of each file by its name; of a proof of several shards, in a folder for each, named by its index.
+
+    Raises:
+        VerificationError: if a header does not fit the statement.
     """
-    statements = statements_of(proof, statement)
-    if isinstance(proof, Proof):
-        return _files(proof, statements[0])
-    return {
-        f"{shard.index}/{name}": data
-        for shard, of_shard in zip(proof.shards, statements, strict=True)
-        for name, data in _files(shard.proof, of_shard, shard).items()
-    }
+    files = dict[str, bytes]()
+    for index, (own, of_shard) in enumerate(zip(proof.proofs, statements_of(proof, statement), strict=True)):
+        shard = Shard(proof.joint, index, own) if proof.joint else None
+        folder = f"{index}/" if shard else ""
+        files |= {f"{folder}{name}": data for name, data in _files(own, of_shard, shard).items()}
+    return files
 
 
 def _files(proof: Proof, statement: Statement, shard: Shard | None = None) -> dict[str, bytes]:
@@ -48,10 +53,17 @@ def statement_json(
     label: str,
     shard: Shard | None = None,
 ) -> str:
-    """Tables with their public values and log2 of their rows, and all else that the transcript starts from.
+    """Return as JSON the tables, their public values and heights, and all else that the transcript starts from.
 
-    The 32 bytes that follow from it are not there: a verifier that took them on faith would accept a proof whose prover
+    The binding digest, which follows from it, is left out: a verifier that trusted it would accept a proof whose prover
     chose the tables after the challenges.
+
+    Args:
+        parameters: The parameters of the proof.
+        tables: The tables, with their public values.
+        log_heights: The log2 of each table's rows.
+        label: The label of the proof.
+        shard: The shard of a sharded proof that the tables are in.
     """
     encoded = {
         "parameters": asdict(parameters),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from pickle import PickleBuffer
-from typing import Any, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 from graphprover.field import P
 from graphprover.protocol.errors import VerificationError
@@ -33,6 +33,8 @@ class Proof:
     log_heights: tuple[int, ...]  # log2 of each table's rows
     public_values: tuple[tuple[int, ...], ...]  # of each table
     payload: bytes  # Plonky3's ``BatchProof`` in postcard encoding
+
+    heads: ClassVar[int] = 0  # tables of each shard before the statement's own
 
     def __post_init__(self) -> None:
         check_label(self.label)

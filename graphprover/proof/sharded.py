@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import ClassVar
 
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
@@ -71,6 +72,8 @@ class ShardedProof:
 
     joint: Joint  # what all shards have committed to
     proofs: tuple[Proof, ...]  # of each shard's tables, its head first, in order of index
+
+    heads: ClassVar[int] = 1  # tables of each shard before the statement's own
 
     def __post_init__(self) -> None:
         if len(self.proofs) != len(self.joint.digests):

@@ -1,4 +1,4 @@
-"""What a proof is made of, and what it is worth: its bytes by part, made or expected, its bits by round."""
+"""The bytes of each part of a proof, measured or expected, and its provable bits by round."""
 
 import math
 from functools import lru_cache
@@ -14,24 +14,19 @@ from graphprover.protocol.security import Security, analyse, shape_of
 REST = "header, public values, nonces, lengths"
 
 
-def proofs_of(proof: Proof | ShardedProof) -> tuple[Proof, ...]:
-    """The proof of each shard, or the one that is in no shards."""
-    return proof.proofs if isinstance(proof, ShardedProof) else (proof,)
-
-
 @lru_cache(maxsize=16)
 def security_of(*layouts: Layout) -> Security:
-    """The provable security of proofs of this layout, or of shards of these."""
+    """Return the provable security of a proof whose shards have these layouts."""
     return analyse([shape_of(layout.tables, layout.log_heights) for layout in layouts], layouts[0].parameters)
 
 
 def bits_by(found: Security) -> dict[str, float]:
-    """The bits by each analysis."""
+    """Return the bits by each analysis."""
     return {"johnson": found.johnson.bits, "unique": found.unique.bits}
 
 
 def security_facts(found: Security) -> dict[str, Any]:
-    """The rounds of the analysis that counts, and the weakest of them."""
+    """Return the rounds of the analysis that counts, and the weakest of them."""
     rounds = [
         {
             "round": challenge.name,
@@ -45,12 +40,18 @@ def security_facts(found: Security) -> dict[str, Any]:
 
 
 def sizes_of(proof: Proof | ShardedProof, *layouts: Layout, decoded: BatchProof | None = None) -> dict[str, int]:
-    """Bytes of each part of a proof, of all its shards; raises VerificationError for a malformed one.
+    """Return the bytes of each part of a proof, of all its shards together.
 
-    ``decoded``: the payload of one that is in no shards.
+    Args:
+        proof: The proof.
+        layouts: The layout of each shard.
+        decoded: The payload of a proof of one shard, if it has been decoded already.
+
+    Raises:
+        VerificationError: for a malformed payload.
     """
     parts: dict[str, int] = {}
-    for shard, layout in zip(proofs_of(proof), layouts, strict=True):
+    for shard, layout in zip(proof.proofs, layouts, strict=True):
         for part, size in payload_sizes(decoded or decode(shard.payload, layout), layout).items():
             parts[part] = parts.get(part, 0) + size
     rest = proof.size - sum(parts.values())
@@ -58,7 +59,7 @@ def sizes_of(proof: Proof | ShardedProof, *layouts: Layout, decoded: BatchProof 
 
 
 def payload_sizes(proof: BatchProof, layout: Layout) -> dict[str, int]:
-    """Bytes of each part of Plonky3's proof, lengths aside."""
+    """Return the bytes of each part of Plonky3's proof, without the encoded lengths."""
     caps = [proof.main_cap, proof.permutation_cap or (), proof.quotient_cap, *proof.fold_caps]
     parts = {
         "commitments": DIGEST_BYTES * sum(map(len, caps)),
@@ -74,9 +75,9 @@ def payload_sizes(proof: BatchProof, layout: Layout) -> dict[str, int]:
 
 
 def expected_sizes(layout: Layout) -> dict[str, int]:
-    """The parts of `sizes_of`, of a proof of this layout that is yet to be made.
+    """Return the expected bytes of each part of a proof of this layout, with the names of `sizes_of`.
 
-    Paths are as long as they are on average, and the header has a label of some length.
+    Paths have their average length, and the label an assumed one.
     """
     queries, folds = layout.parameters.num_queries, layout.folded_log_heights
     trees = [*(commitment.log_rows for commitment in layout.rounds if commitment.name != PREPROCESSED), *folds]
@@ -100,7 +101,7 @@ def expected_sizes(layout: Layout) -> dict[str, int]:
 
 
 def _path_bytes(layout: Layout, log_rows: int) -> int:
-    """Of a multiproof of the queries: a digest for each node that they do not meet, but whose sibling they do."""
+    """Return the bytes of a multiproof of the queries: a digest for each node off their paths with a sibling on one."""
     queries, digests = layout.parameters.num_queries, 0.0
     for level in range(layout.cap_log_size(log_rows) + 1, log_rows + 1):
         digests += 2.0**level * ((1 - 0.5**level) ** queries - (1 - 2 * 0.5**level) ** queries)

@@ -12,7 +12,7 @@ from graphprover.graphs.task_keys import key_of
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.prepare import prepare, wrapped
-from graphprover.prover.prove import proof_task
+from graphprover.prover.sharded import proof_task
 from graphprover.statement.check import warn
 from graphprover.statement.statement import Statement
 

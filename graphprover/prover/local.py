@@ -1,54 +1,60 @@
-"""Proofs by a device of this process: admitted to its memory, made, and verified before anyone sees them."""
+"""Proofs by a device of this process: admitted to its memory, made, and verified before they are returned."""
 
 import hashlib
+import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from graphprover.admission.admission import admitted
 from graphprover.device import Device
+from graphprover.device.choose import device_for
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.task_keys import ShardNumber
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import Shard, ShardedProof
+from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import BatchProof, Cap, decode
-from graphprover.protocol.verification import check_batch, check_shard
-from graphprover.prover.peak_memory import given_bytes, peak_for, plan_for
+from graphprover.prover.peak_memory import memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards
-from graphprover.prover.prove import on_device, prove_by, told
 from graphprover.prover.sharded import prove_shards
 from graphprover.statement.cells import cells_per_row
-from graphprover.statement.shards import ShardedStatement
-from graphprover.statement.statement import Statement, binding_digest
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import on_clock
-from graphprover.verifier import Verdict, check_in_common, verify, verify_shards
+from graphprover.verifier import check_in_common, check_made_shard
 
-Caps = Cap | tuple[Cap | None, ...] | None  # of shards, one each
+T = TypeVar("T")
+Caps = tuple[Cap | None, ...] | None  # of each shard, to its preprocessed columns
+
+_log = logging.getLogger(__name__)  # warnings go to stderr by default
 
 
 @dataclass(frozen=True)
 class Made:
-    """A proof that its maker has verified, unless it was told not to, and what it took."""
+    """A proof, verified by its maker unless verification was left to the caller, and its cost.
+
+    It is what a worker returns. The client adds the job, the worker and an error in a `graphprover.jobs.jobs.Result`.
+    """
 
     proof: Proof | ShardedProof
-    preprocessed_cap: Caps  # the maker's own commitment to the preprocessed columns
+    preprocessed_caps: Caps  # the maker's own commitments to the preprocessed columns, one a shard
     seconds: Mapping[str, float]  # by stage: "wait" for memory, "prove", "verify"; a job adds "prepare" before
     peak_bytes: int  # of the device's memory, as planned
-    kept: bool = False  # it was there before, and nothing was made
+    kept: bool = False  # the proof existed before
     shards: tuple[Mapping[str, float], ...] = ()  # seconds of each, by stage: "commit", "prove", "verify" if one by one
-    cells: int = 0  # of all tables, that were committed to; 0 where nothing was made
-    observation: Observation | None = None  # if `observing`; to be given to whoever has asked
+    cells: int = 0  # committed cells of all tables; 0 of a proof that existed before
+    observation: Observation | None = None  # if `observing`
     checksum: bytes = b""  # `checksum_of` the proof after its verification; empty if it was not verified
 
     def __sizeof__(self) -> int:
-        """In bytes, as Dask counts them."""
+        """Return the bytes that Dask counts."""
         return object.__sizeof__(self) + self.proof.size
 
 
@@ -69,65 +75,44 @@ def make(
     check: Callable[[Any, Any], object] | None = None,
     verified: bool = True,
 ) -> Made:
-    """A proof by a device of this process, once its memory has room, verified before anyone sees it.
+    """Prove a statement by a device of this process, once its memory has room, and verify the proof.
 
-    ``check`` verifies it, given the commitment that it was made with, where the caller knows more about it than its
-    tables; shards are verified one by one without it. Not ``verified``: that is left to the caller. Raises what `prove`
-    raises; MemoryError, before anything runs, where the proof can never fit; VerificationError where it does not
-    convince.
+    Args:
+        prepared: The prepared statement.
+        executor: ``"threads"`` or ``"sync"``.
+        device: As in `graphprover.prove`.
+        progress: As in `graphprover.prove`.
+        check: Verifies the proof, given the commitments that it was made with, if the caller knows more about the
+            statement than its tables. Without it, several shards are verified one by one, as they are made.
+        verified: False leaves verification to the caller.
+
+    Raises:
+        MemoryError: before anything runs, if the proof can never fit the memory.
+        VerificationError: if the proof does not convince.
+        Exception: every exception of `graphprover.prove`.
     """
-    if isinstance(prepared, PreparedShards):
-        return _make_shards(prepared, executor, device, progress, check, verified)
 
-    def by(prepared: Prepared, device: Device) -> Made:
-        peak = peak_for(prepared, device)
-        times = [time.perf_counter()]
-        with admitted(device, peak.bytes, str(peak)):
-            times.append(time.perf_counter())
-            proof, cap, observe = prove_by(prepared, device, executor, progress)
-            times.append(time.perf_counter())
-        if verified:
-            if check:
-                check(proof, cap)
-            else:
-                _check(prepared.layout, proof, cap)
-            times.append(time.perf_counter())
-        stages = _stages(times)
-        observation = observe().with_stages(stages) if observe else None
-        seconds = {stage.name: stage.seconds for stage in stages}
-        return Made(proof, cap, seconds, peak.bytes, cells=cells_of(prepared.layout), observation=observation)
-
-    return on_device(prepared, device, by)
-
-
-def _make_shards(
-    prepared: PreparedShards,
-    executor: str,
-    device: Device | str,
-    progress: bool | Tell,
-    check: Callable[[ShardedProof, Caps], object] | None,
-    verified: bool,
-) -> Made:
-    """`make` of a sharded proof."""
-
-    def by(prepared: PreparedShards, device: Device) -> Made:
-        plan = plan_for(prepared, device)
-        bytes_ = plan.peak.bytes + given_bytes(device, *prepared.shards)
-        times = [time.perf_counter()]
+    def by(prepared: Prepared | PreparedShards, device: Device) -> Made:
+        plan = memory_plan(prepared, device)
         layouts, batches = [shard.layout for shard in prepared.shards], list[BatchProof]()
 
-        def check_one(shard: Shard, cap: Cap | None) -> None:
-            batches.append(check_made_shard(layouts[shard.index], shard, cap))
+        def check_one(index: int, proof: Proof, joint: Joint | None, cap: Cap | None) -> None:
+            with _named(joint, index):
+                batches.append(decode(proof.payload, layouts[index]))
+                check_made_shard(layouts[index], proof, batches[-1], joint, index, cap)
 
-        with admitted(device, bytes_, str(plan.peak)):
+        times = [time.perf_counter()]
+        with admitted(device, plan.bytes, str(plan.peak)):
             times.append(time.perf_counter())
             with told(progress) as tell:
                 one_by_one = check_one if verified and not check else None
-                made = prove_shards(prepared, device, executor, plan, tell, one_by_one)
+                made = prove_shards(prepared, device, executor, plan.shards, tell, one_by_one)
             times.append(time.perf_counter())
         if verified:
             if check:
                 check(made.proof, made.preprocessed_caps)
+            elif made.proof.joint is None:
+                check_one(0, made.proof.proofs[0], None, made.preprocessed_caps[0])
             else:
                 check_in_common(layouts, batches[::-1])
             times.append(time.perf_counter())
@@ -136,7 +121,7 @@ def _make_shards(
             made.proof,
             made.preprocessed_caps,
             {stage.name: stage.seconds for stage in stages},
-            bytes_,
+            plan.bytes,
             shards=made.seconds,
             cells=sum(map(cells_of, layouts)),
             observation=made.observe().with_stages(stages) if made.observe else None,
@@ -146,43 +131,50 @@ def _make_shards(
 
 
 def _stages(times: Sequence[float]) -> list[Stage]:
-    """Those of `make`, between these times of time.perf_counter; what is not verified ends before the last."""
+    """Return the stages of `make` between these times of time.perf_counter; there is no "verify" without a last one."""
     spans = zip(("wait", "prove", "verify"), pairwise(times), strict=False)
     return [Stage(name, on_clock(start), on_clock(end)) for name, (start, end) in spans]
 
 
-def check_made_shard(layout: Layout, shard: Shard, cap: Cap | None) -> BatchProof:
-    """What is in a shard that was made here, with ``cap``.
-
-    Raises VerificationError where it does not prove the tables of its layout.
-    """
-    proof, number = shard.proof, ShardNumber(shard.index, len(shard.joint.digests))
+@contextmanager
+def _named(joint: Joint | None, index: int) -> Iterator[None]:
+    """Name the shard of several whose verification fails."""
     try:
-        batch, binding = decode(proof.payload, layout), binding_digest(layout, proof.label, cap)
-        check_shard(layout, batch, proof.public_values, cap, binding, shard.joint, shard.index)
+        yield
     except VerificationError as error:
-        raise VerificationError(f"{number}: {error}") from error
-    return batch
+        if joint is None:
+            raise
+        raise VerificationError(f"{ShardNumber(index, len(joint.digests))}: {error}") from error
 
 
 def cells_of(layout: Layout) -> int:
-    """Of all tables."""
+    """Return the committed cells of all tables of a layout."""
     sized = zip(layout.tables, layout.log_heights, strict=True)
     return sum(cells_per_row(air) << log_rows for air, log_rows in sized)
 
 
-def _check(layout: Layout, proof: Proof, cap: Cap | None) -> None:
-    """Raises VerificationError where a proof does not prove the tables of its layout."""
-    batch, binding = decode(proof.payload, layout), binding_digest(layout, proof.label, cap)
-    check_batch(layout, batch, proof.public_values, cap, binding)
+def on_device(
+    prepared: Prepared | PreparedShards,
+    device: Device | str,
+    by: Callable[[Prepared | PreparedShards, Device], T],
+) -> T:
+    """Return the result of ``by`` for a device; for the CPU if ``"auto"`` has chosen a GPU that is too small."""
+    chosen = device_for(device) if isinstance(device, str) else device
+    try:
+        return by(prepared, chosen)
+    except MemoryError as error:
+        cpu = device_for("cpu")
+        if device != "auto" or type(chosen) is type(cpu):
+            raise
+        reason = str(error)
+    _log.warning("graphprover: the GPU's memory does not suffice, so the CPU makes the proof: %s", reason)
+    return by(prepared.on_host(), cpu)
 
 
-def verify_made(
-    proof: Proof | ShardedProof, statement: Statement | ShardedStatement, security: float, proximity: str, caps: Any
-) -> Verdict:
-    """`verify` by who has made the proof, and with it commitments to the preprocessed columns."""
-    if not isinstance(proof, ShardedProof):
-        return verify(proof, statement, security, proximity, preprocessed=caps)
-    if isinstance(statement, ShardedStatement):
-        return verify_shards(proof, statement, security, proximity, preprocessed=caps)
-    return verify(proof, statement, security, proximity)
+def told(progress: bool | Tell) -> AbstractContextManager[Tell | None]:
+    """Return a context with the function that is called with a proof's progress, or None."""
+    if progress is True:
+        from graphprover.reports.terminal import bar  # here, because nothing else needs it
+
+        return bar()
+    return nullcontext(progress or None)

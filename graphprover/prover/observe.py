@@ -1,4 +1,4 @@
-"""What was seen of a proof, put together once it is made: by one graph, or by the graphs of its shards."""
+"""The observation of a proof, assembled once the proof is made."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from graphprover.graphs.observer import GraphOfProof, Observer, machine, seen_ta
 from graphprover.graphs.planner.plan import peak_of
 from graphprover.graphs.planner.roofline import assumed
 from graphprover.graphs.planner.shard_memory import ShardsPlan
+from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import security_of, sizes_of
 from graphprover.prover.prepare import Prepared, PreparedShards
@@ -21,7 +22,7 @@ from graphprover.telemetry.subscribe import first_began
 
 @dataclass(frozen=True)
 class Sight:
-    """How a proof was made and what saw it, to be asked once it has ended."""
+    """How a proof was made, and the observer of its tasks."""
 
     device: Device
     executor: str
@@ -29,16 +30,26 @@ class Sight:
     graphs: Sequence[GraphOfProof]
     proving: Stage  # on `seen.watching.clock`
 
-    def whole(self, prepared: Prepared, sizes: Mapping[str, int]) -> Observation:
-        """Of a proof that is in no shards."""
-        peak = peak_of(prepared.layout, self.device, prepared.traces).bytes
-        return self._observation([prepared], seen_tables(prepared.layout), peak, sizes)
-
-    def in_shards(
-        self, prepared: PreparedShards, proof: ShardedProof, plan: ShardsPlan, stages: Sequence[Sequence[Stage]]
+    def observation(
+        self,
+        prepared: Prepared | PreparedShards,
+        proof: Proof | ShardedProof,
+        plan: ShardsPlan | None,
+        stages: Sequence[Sequence[Stage]],
     ) -> Observation:
-        """Of a sharded proof; ``stages`` of each shard, on the same clock."""
+        """Return the observation of a proof.
+
+        Args:
+            prepared: The prepared statement.
+            proof: The proof.
+            plan: The plan of a sharded proof.
+            stages: The stages of each shard of a sharded proof, on the clock of ``proving``.
+        """
         layouts, began = [shard.layout for shard in prepared.shards], self._began
+        if plan is None:
+            (layout,), (shard,) = layouts, prepared.shards
+            peak = peak_of(layout, self.device, shard.traces).bytes
+            return self._observation(prepared.shards, seen_tables(layout), peak, sizes_of(proof, layout))
         tables = [table for index, layout in enumerate(layouts) for table in seen_tables(layout, index)]
         shards = tuple(
             SeenShard(
@@ -53,11 +64,11 @@ class Sight:
                 layouts, plan.shards, plan.peaks, stages, proof.proofs, strict=True
             )
         )
-        return self._observation(prepared.shards, tables, plan.peak.bytes, sizes_of_all(proof, shards), shards)
+        return self._observation(prepared.shards, tables, plan.peak.bytes, sizes_of_all(proof.size, shards), shards)
 
     @property
     def _began(self) -> float:
-        """Where the clock is 0: with the stages before, so that whoever adds those need not move all tasks."""
+        """The zero of the observation's clock: the start of the stages before the proof, which are added later."""
         return first_began(self.proving.start)
 
     def _observation(
@@ -92,5 +103,5 @@ class Sight:
 
 
 def made_in(prepared: Prepared) -> list[int]:
-    """The tables whose traces the proof makes."""
+    """Return the tables whose traces the proof makes."""
     return [table for table, trace in enumerate(prepared.traces) if isinstance(trace, TraceTask)]

@@ -1,6 +1,6 @@
-"""What a proof takes of a device's memory."""
+"""The device memory that a proof needs, by the plan."""
 
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,25 +12,27 @@ from graphprover.graphs.planner.shard_memory import On, ShardsPlan, plan_shards
 from graphprover.prover.prepare import Prepared, PreparedShards
 
 
-def plan_for(prepared: PreparedShards, device: Device) -> ShardsPlan:
-    """What the device keeps of each shard, as far as there is room."""
-    return plan_shards(prepared.shapes, On.of(device), largest(device) - given_bytes(device, *prepared.shards))
+@dataclass(frozen=True)
+class MemoryPlan:
+    """The memory of a proof by one device."""
+
+    bytes: int  # with the arrays that a CPU proves
+    peak: Peak  # of the graphs
+    shards: ShardsPlan | None  # which arrays of each shard stay between its two graphs; None for one shard
 
 
-def peak_bytes(prepared: Prepared | PreparedShards, device: Device) -> int:
-    """What a proof takes of a device's memory at least."""
-    if isinstance(prepared, Prepared):
-        return peak_for(prepared, device).bytes
-    return plan_for(prepared, device).peak.bytes + given_bytes(device, *prepared.shards)
-
-
-def peak_for(prepared: Prepared, device: Device) -> Peak:
-    """What a proof takes of a device's memory; on a CPU with the arrays that it proves, of which a GPU gets copies."""
-    peak = peak_of(prepared.layout, device, prepared.traces)
-    return replace(peak, bytes=peak.bytes + given_bytes(device, prepared))
+def memory_plan(prepared: Prepared | PreparedShards, device: Device) -> MemoryPlan:
+    """Return the memory of a proof by a device, which keeps as much of each shard as there is room for."""
+    arrays = given_bytes(device, *prepared.shards)
+    if len(prepared.shards) == 1:  # one graph, which keeps all its arrays
+        peak, plan = peak_of(prepared.shards[0].layout, device, prepared.shards[0].traces), None
+    else:
+        plan = plan_shards(prepared.shapes, On.of(device), largest(device) - arrays)
+        peak = plan.peak
+    return MemoryPlan(peak.bytes + arrays, peak, plan)
 
 
 def given_bytes(device: Device, *shards: Prepared) -> int:
-    """Of the arrays that a CPU proves, which a GPU gets copies of."""
+    """Return the bytes of the arrays that a CPU proves; 0 for a GPU, which gets copies."""
     arrays = [array for shard in shards for array in (*shard.traces, *shard.preprocessed.values())]
     return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray)) if device.kind == CPU else 0

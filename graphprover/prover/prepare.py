@@ -1,6 +1,6 @@
 """A statement that is ready to be proved: its traces checked, and the shape of its proof chosen."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
@@ -35,12 +35,22 @@ class Prepared:
     public_values: tuple[tuple[int, ...], ...]  # of each table
 
     @property
+    def shapes(self) -> list[tuple[Layout, tuple[Array | TraceTask, ...]]]:
+        """The layout and the traces of each shard."""
+        return [(self.layout, self.traces)]
+
+    @property
+    def shards(self) -> "tuple[Prepared]":
+        """The shards: this one, as `PreparedShards.shards` of a sharded statement."""
+        return (self,)
+
+    @property
     def header(self) -> Proof:
-        """The proof without its payload, as far as it is known before it is made."""
+        """The proof without its payload, which is known before the proof is made."""
         return Proof(self.label, self.layout.parameters, self.layout.log_heights, self.public_values, b"")
 
     def on_host(self) -> "Prepared":
-        """The same, with no trace on a GPU: so it travels."""
+        """Return the same with all traces in the host's memory, so that it can travel."""
         return replace(self, traces=tuple(trace.get() if _is_on_gpu(trace) else trace for trace in self.traces))
 
 
@@ -52,21 +62,21 @@ class PreparedShards:
 
     @property
     def label(self) -> str:
-        """That of all shards."""
+        """The label of all shards."""
         return self.shards[0].label
 
     @property
     def shapes(self) -> list[tuple[Layout, tuple[Array | TraceTask, ...]]]:
-        """The layout and the traces of each."""
+        """The layout and the traces of each shard."""
         return [(shard.layout, shard.traces) for shard in self.shards]
 
     def on_host(self) -> "PreparedShards":
-        """The same, with no trace on a GPU: so it travels."""
+        """Return the same with all traces in the host's memory, so that it can travel."""
         return PreparedShards(tuple(shard.on_host() for shard in self.shards))
 
 
 def wrapped(proven: Proven, header: Proof) -> Proof:
-    """What the graph gives, for the user."""
+    """Return the value of a proof's graph as the proof that a user holds."""
     return replace(header, payload=encode(proven.proof))
 
 
@@ -77,11 +87,8 @@ def prepare(
     parameters: Parameters | None = None,
     proximity: str = JOHNSON_PROXIMITY,
 ) -> Prepared:
-    """Check the traces of a statement and choose the shape of its proof.
-
-    Arguments and errors are those of `graphprover.prove`.
-    """
-    (prepared,) = _prepared([statement], security, rate, parameters, proximity)
+    """Check the traces of a statement of one shard and choose the shape of its proof, as `ready`."""
+    (prepared,) = _prepared(statement, security, rate, parameters, proximity)
     return prepared
 
 
@@ -92,14 +99,8 @@ def prepare_shards(
     parameters: Parameters | None = None,
     proximity: str = JOHNSON_PROXIMITY,
 ) -> PreparedShards:
-    """The same of a sharded statement."""
-    prepared = _prepared(statement.statements, security, rate, parameters, proximity)
-    layouts = [shard.layout for shard in prepared]
-    check_multiplicity_bound(
-        [air for layout in layouts for air in layout.tables],
-        [1 << log_height for layout in layouts for log_height in layout.log_heights],
-    )
-    return PreparedShards(prepared)
+    """Check the traces of a sharded statement and choose the shape of its proof, as `ready`."""
+    return PreparedShards(_prepared(statement, security, rate, parameters, proximity))
 
 
 def ready(
@@ -109,50 +110,61 @@ def ready(
     parameters: Parameters | None = None,
     proximity: str = JOHNSON_PROXIMITY,
 ) -> Prepared | PreparedShards:
-    """The same of either."""
-    if isinstance(statement, ShardedStatement):
-        return prepare_shards(statement, security, rate, parameters, proximity)
-    return prepare(statement, security, rate, parameters, proximity)
+    """Check the traces of a statement and choose the shape of its proof.
+
+    Arguments and errors are those of `graphprover.prove`.
+    """
+    shards = _prepared(statement, security, rate, parameters, proximity)
+    return PreparedShards(shards) if statement.heads else shards[0]
 
 
 def _prepared(
-    statements: Sequence[Statement], security: float, rate: int | None, parameters: Parameters | None, proximity: str
+    statement: Statement | ShardedStatement,
+    security: float,
+    rate: int | None,
+    parameters: Parameters | None,
+    proximity: str,
 ) -> tuple[Prepared, ...]:
+    statements = statement.statements
     # 1. Traces: check every one against its table.
-    traces = [checked_traces(statement) for statement in statements]
+    traces = [checked_traces(own) for own in statements]
     # 2. Layout: heights and parameters give the shape of the proof.
     log_heights = [[trace.shape[1].bit_length() - 1 for trace in of_shard] for of_shard in traces]
     if parameters is None:
         if rate not in (None, *RATES):
             raise ValueError(f"rate 1/{rate}: choose 1/2, 1/4 or 1/8")
-        rate = rate or rate_for(sum(sum(committed_cells(statement).values()) for statement in statements))
+        rate = rate or rate_for(sum(committed_cells(statement).values()))
         sized = zip(statements, log_heights, strict=True)
-        shapes = [shape_of(statement.descriptions, heights) for statement, heights in sized]
+        shapes = [shape_of(own.descriptions, heights) for own, heights in sized]
         parameters = choose(shapes, security, RATES[rate], proximity)
     prepared = []
-    for statement, main, heights in zip(statements, traces, log_heights, strict=True):
-        layout = make_layout(statement.descriptions, heights, parameters)
-        tables = enumerate(statement.tables)
+    for own, main, heights in zip(statements, traces, log_heights, strict=True):
+        layout = make_layout(own.descriptions, heights, parameters)
+        tables = enumerate(own.tables)
         preprocessed = {i: table.preprocessed for i, table in tables if table.preprocessed is not None}
-        public_values = tuple(tuple(int(value) for value in table.public_values or ()) for table in statement.tables)
-        prepared.append(Prepared(statement.label, layout, main, preprocessed, public_values))
+        public_values = tuple(tuple(int(value) for value in table.public_values or ()) for table in own.tables)
+        prepared.append(Prepared(own.label, layout, main, preprocessed, public_values))
+    check_multiplicity_bound(
+        [air for shard in prepared for air in shard.layout.tables],
+        [1 << log_height for shard in prepared for log_height in shard.layout.log_heights],
+    )
     return tuple(prepared)
 
 
 def rate_for(cells: int) -> int:
-    """The rate of a proof of so many committed cells where none is asked for."""
+    """Return the default rate of a proof of this number of committed cells, as its denominator."""
     return SMALL if cells <= LITTLE else FAST
 
 
 def at_rate(prepared: Prepared, security: float, rate: int, proximity: str = JOHNSON_PROXIMITY) -> Prepared:
-    """The same tables at another rate; raises ValueError for a level that no parameters reach there."""
+    """Return the same tables at another rate; raises ValueError if no parameters reach the level there."""
     tables, log_heights = prepared.layout.tables, prepared.layout.log_heights
     parameters = choose([shape_of(tables, log_heights)], security, RATES[rate], proximity)
     return replace(prepared, layout=make_layout(tables, log_heights, parameters))
 
 
 def checked_traces(statement: Statement) -> tuple[Array | TraceTask, ...]:
-    """The traces, uint64 (columns, rows), or their trace tasks; raises ValueError where one is missing or malformed."""
+    """Return the traces, uint64 (columns, rows), or their trace tasks; raises ValueError for a malformed one."""
     traces: list[Array | TraceTask] = []
     for table, air in zip(statement.tables, statement.descriptions, strict=True):
         if table.main is None:
@@ -170,8 +182,9 @@ def checked_traces(statement: Statement) -> tuple[Array | TraceTask, ...]:
 
 
 def _columns(table: Table, air: AirDescription) -> Array | TraceTask:
-    """A table's trace. One that lies on a GPU stays there, and its words, as a trace task's, are taken to be below
-    p.
+    """Return a table's trace.
+
+    An array on a GPU stays there. Its words, and those that a trace task makes, are assumed to be below p.
     """
     what, main = f"trace of table {air.name}", table.main
     assert main is not None

@@ -1,50 +1,30 @@
 """prove(): from a statement with its traces to a proof, as one task graph."""
 
 import logging
-import threading
-import uuid
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import Any, TypeVar, overload
-
-from dask.delayed import Delayed
+from typing import Any, overload
 
 from graphprover.device import Device
-from graphprover.device.choose import CPU, device_for
-from graphprover.graphs import proof_graph
-from graphprover.graphs.batches import batches
-from graphprover.graphs.builder import Around, Graph
-from graphprover.graphs.executor_names import LOCAL, THREADS
-from graphprover.graphs.executors import executor_for
-from graphprover.graphs.observer import GraphOfProof, around_tasks, observer_for
-from graphprover.graphs.planner.costs import kept_by_size
+from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
-from graphprover.proof.sizes import proofs_of, sizes_of
 from graphprover.protocol.errors import VerificationError, shard_error
-from graphprover.protocol.layout import Layout
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import JOHNSON_PROXIMITY
-from graphprover.protocol.verification import prepare as prepare_verification
 from graphprover.prover.assign import deal
-from graphprover.prover.observe import Sight, made_in
-from graphprover.prover.peak_memory import plan_for
-from graphprover.prover.prepare import Prepared, PreparedShards, ready, wrapped
-from graphprover.prover.sharded import prove_shards
+from graphprover.prover.executor import Expect, executor_of
+from graphprover.prover.local import Caps, Made, on_device, told
+from graphprover.prover.peak_memory import memory_plan
+from graphprover.prover.prepare import Prepared, PreparedShards, ready
+from graphprover.prover.sharded import MadeShards, prove_shards
 from graphprover.statement.check import warn
 from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.statement.statement import Statement
-from graphprover.telemetry.model import Stage
-from graphprover.telemetry.observation import Observation
-from graphprover.telemetry.subscribe import clock, give, observing, stage
-from graphprover.verifier import Expected, Verdict, expect, verify
-
-T = TypeVar("T")
-Subject = TypeVar("Subject", Prepared, PreparedShards)
+from graphprover.telemetry.subscribe import give, stage
+from graphprover.verifier import Expected, expect
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
@@ -103,61 +83,42 @@ def prove(
     table gives a proof that does not verify: `graphprover.check` names the row. Columns and public values that nothing
     reads are told in warnings.
     """
-    for part in [statement] if isinstance(statement, Statement) else statement.statements:
+    for part in statement.statements:
         warn(part)
-    if isinstance(statement, Statement):
-        statement = in_shards(statement, shards)
+    if not statement.heads:
+        statement = in_shards(statement.statements[0], shards)
     with stage("prepare"):
         prepared = ready(statement, security, rate, parameters, proximity)
     level = 0 if parameters else security  # with its own parameters, the caller has chosen the level
-    return prove_prepared(prepared, executor, device, progress, checks_of(prepared, statement, level, proximity))[0]
+
+    def expected(headers: Proof | ShardedProof) -> Expected:
+        check_headers(headers, prepared)
+        return expect(headers, statement, level, proximity)
+
+    return prove_prepared(prepared, executor, device, progress, expected)[0]
 
 
 def in_shards(statement: Statement, shards: int | Sequence[Sequence[int]]) -> Statement | ShardedStatement:
-    """The statement in this number of shards, or with these tables in each; raises ValueError where that cannot be."""
+    """Return the statement in this number of shards, or with these tables in each.
+
+    Raises:
+        ValueError: if the statement has no such shards.
+    """
     if shards == 1:
         return statement
     return deal(statement, shards) if isinstance(shards, int) else shards_of(statement, shards)
 
 
-@dataclass(frozen=True)
-class Checks:
-    """How to verify what a cluster makes; each raises VerificationError."""
-
-    whole: Callable[[Proof | ShardedProof], Verdict]  # a proof that one worker has made
-    shards: Callable[[ShardedProof], Expected]  # of shards, given their headers: what they are verified against
-
-
-def checks_of(
-    prepared: Prepared | PreparedShards, statement: Statement | ShardedStatement, security: float, proximity: str
-) -> Checks:
-    """Return how to verify a cluster's proof of a statement that was prepared here.
-
-    A proof with another header than the prepared one is refused: it has other parameters, heights or public values.
-    """
-
-    def whole(proof: Proof | ShardedProof) -> Verdict:
-        check_headers(proof, prepared)
-        return verify(proof, statement, security, proximity)
-
-    def shards(headers: ShardedProof) -> Expected:
-        check_headers(headers, prepared)
-        return expect(headers, statement, security, proximity)
-
-    return Checks(whole, shards)
-
-
 def check_headers(proof: Proof | ShardedProof, prepared: Prepared | PreparedShards) -> None:
-    """Raise VerificationError unless the header of each shard, or of the whole proof, is the prepared one."""
-    expected = [shard.header for shard in (prepared.shards if isinstance(prepared, PreparedShards) else [prepared])]
-    found = proofs_of(proof)
-    if isinstance(proof, ShardedProof) != isinstance(prepared, PreparedShards) or len(found) != len(expected):
+    """Raise VerificationError unless the header of each shard of a proof is the prepared one."""
+    found, expected = proof.proofs, [shard.header for shard in prepared.shards]
+    if len(found) != len(expected):
         raise VerificationError(f"the proof is in {len(found)} shards; {len(expected)} were asked for")
     for index, (own, header) in enumerate(zip(found, expected, strict=True)):
         for field in ("label", "parameters", "log_heights", "public_values"):
             if getattr(own, field) != getattr(header, field):
                 reason = f"the proof has other {field.replace('_', ' ')} than were asked for"
-                raise shard_error(index, reason) if isinstance(proof, ShardedProof) else VerificationError(reason)
+                raise shard_error(index, reason) if proof.joint else VerificationError(reason)
 
 
 def prove_prepared(
@@ -165,107 +126,53 @@ def prove_prepared(
     executor: Any = THREADS,
     device: Device | str = "auto",
     progress: bool | Tell = False,
-    checks: Checks | None = None,
-) -> tuple[Any, Any]:
-    """The proof, and the commitment to the preprocessed columns that it has made, if any, for `verify`.
+    expected: Expect | None = None,
+) -> tuple[Proof | ShardedProof, Caps]:
+    """Prove a statement that is prepared; a cluster's proof is verified here, one by this process is not.
 
-    Nothing of a cluster's is a commitment to rely on: there is none then. ``checks``: by which a proof by a
-    cluster is verified here; no other needs them. Arguments and errors are those of `prove`.
+    Args:
+        prepared: The prepared statement.
+        executor: As in `prove`.
+        device: As in `prove`.
+        progress: As in `prove`.
+        expected: Verifies the headers of a cluster's proof, and returns the verification of its shards.
+
+    Returns:
+        The proof, and each shard's commitment to its preprocessed columns; None of a cluster's proof, because a
+        worker's commitment must not be relied on.
+
+    Raises:
+        Exception: as `prove`.
     """
-    if executor not in LOCAL:
-        from graphprover.cluster.client import joined  # which loads Dask's distributed
-        from graphprover.cluster.sharded import prove_parts
+    made, _ = executor_of(executor, device).prove(_Statement(prepared, expected), progress)
+    return made.proof, made.preprocessed_caps
 
-        assert checks
-        tasks = len(prepared.shards) if isinstance(prepared, PreparedShards) else 1
-        with told(progress) as tell, joined(executor, tasks) as cluster:
-            if isinstance(prepared, PreparedShards):
-                parts = prepared.on_host().shards
-                return prove_parts(cluster, prepared.label, parts, device, checks.shards, tell)[0], None
-            return cluster.prove(prepared.on_host(), device, checks.whole, tell)[0], None
-    if isinstance(prepared, PreparedShards):
 
-        def by(prepared: PreparedShards, device: Device) -> tuple[ShardedProof, tuple[Cap | None, ...]]:
+@dataclass(frozen=True)
+class _Statement:
+    """A prepared statement as an executor's subject."""
+
+    prepared: Prepared | PreparedShards
+    expected: Expect | None
+
+    @property
+    def label(self) -> str:
+        return self.prepared.label
+
+    def make(self, executor: str, device: Device | str, progress: bool | Tell, verified: bool) -> Made:
+        """Prove it by a device of this process, whose memory the caller has."""
+
+        def by(prepared: Prepared | PreparedShards, device: Device) -> MadeShards:
             with told(progress) as tell:
-                made = prove_shards(prepared, device, executor, plan_for(prepared, device), tell)
-            if made.observe:
-                give(made.observe())
-            return made.proof, made.preprocessed_caps
+                return prove_shards(prepared, device, executor, memory_plan(prepared, device).shards, tell)
 
-        return on_device(prepared, device, by)
+        made = on_device(self.prepared, device, by)
+        if made.observe:
+            give(made.observe())
+        return Made(made.proof, made.preprocessed_caps, {}, 0)
 
-    def by_graph(prepared: Prepared, device: Device) -> tuple[Proof, Cap | None]:
-        proof, cap, observe = prove_by(prepared, device, executor, progress)
-        if observe:
-            give(observe())
-        return proof, cap
-
-    return on_device(prepared, device, by_graph)
-
-
-def on_device(prepared: Subject, device: Device | str, by: Callable[[Subject, Device], T]) -> T:
-    """What ``by`` makes by the device, and once more by the CPU where ``"auto"`` has chosen a GPU that is too small."""
-    chosen = device_for(device) if isinstance(device, str) else device
-    try:
-        return by(prepared, chosen)
-    except MemoryError as error:
-        cpu = device_for("cpu")
-        if device != "auto" or type(chosen) is type(cpu):
-            raise
-        reason = str(error)
-    _log.warning("graphprover: the GPU's memory does not suffice, so the CPU makes the proof: %s", reason)
-    return by(prepared.on_host(), cpu)
-
-
-def prove_by(
-    prepared: Prepared, device: Device, executor: Any, progress: bool | Tell
-) -> tuple[Proof, Cap | None, Callable[[], Observation] | None]:
-    """The proof by one device, and if somebody has asked for what was seen, a function that gives it."""
-    # 3. Graph: one task for each round and batch of tables, the transcript between the rounds.
-    began = clock()
-    layout = prepared.layout
-    device.expect(layout.tables)
-    if device.kind != CPU:
-        _expect_verification(layout)
-    observer = observer_for(device, layout)
-    task = proof_task(prepared, device, uuid.uuid4().hex[:8], around_tasks(device, observer))
-    # 4. Run it.
-    _log.debug("%d tables of up to 2^%d rows on %s", len(layout.tables), max(layout.log_heights), device)
-    with told(progress) as tell:
-        proven = executor_for(executor, device.threads, tell)(task)
-    # 5. Wrap it for the user.
-    proof = wrapped(proven, prepared.header)
-    proving = Stage("prove", began, clock())
-    observe: Callable[[], Observation] | None = None
-    if observer:
-        observer.tell()
-    if observer and observing():
-        graph = GraphOfProof(task, layout, made_in(prepared), kept_by_size(layout))
-        sight = Sight(device, executor, observer, [graph], proving)
-        observe = partial(sight.whole, prepared, sizes_of(proof, layout, decoded=proven.proof))
-    return proof, proven.preprocessed_cap, observe
-
-
-@lru_cache(maxsize=16)  # as much as is kept of it
-def _expect_verification(layout: Layout) -> None:
-    """In a process's first proof of this layout, make what verifying takes of it while Python waits for the GPU."""
-    threading.Thread(target=prepare_verification, args=[layout], name="verification").start()
-
-
-def proof_task(prepared: Prepared, device: Device, token: str, around: Around | None = None) -> Delayed:
-    """The graph whose value is `query.Proven`; ``token`` tells its keys from those of other proofs.
-
-    ``around``: what else is done around each task.
-    """
-    layout, traces, fixed = prepared.layout, dict(enumerate(prepared.traces)), dict(prepared.preprocessed)
-    graph = Graph(device, token, batches(layout, device.log_batch_rows), around=around)
-    return proof_graph.build(graph, layout, prepared.label, traces, fixed, prepared.public_values)
-
-
-def told(progress: bool | Tell) -> AbstractContextManager[Tell | None]:
-    """Who follows a proof, if anyone."""
-    if progress is True:
-        from graphprover.reports.terminal import bar  # which nobody else needs
-
-        return bar()
-    return nullcontext(progress or None)
+    @contextmanager
+    def for_workers(self) -> Iterator[tuple[Sequence[Prepared], Expect]]:
+        """Return its shards, and how the workers' proof is verified."""
+        assert self.expected
+        yield self.prepared.on_host().shards, self.expected

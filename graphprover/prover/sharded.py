@@ -1,20 +1,24 @@
-"""Sharded proving: two graphs each, and one draw for all between; here one after another on one device."""
+"""The graphs of a proof by one device: one for a single shard, two for each of several, one after another."""
 
 import logging
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from itertools import accumulate
+from functools import lru_cache, partial
 from typing import Any
 
+from dask.delayed import Delayed
+
 from graphprover.device import Device
+from graphprover.device.choose import CPU
 from graphprover.graphs import proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.builder import Around, Graph
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.observer import GraphOfProof, around_tasks, observer_for
+from graphprover.graphs.planner.costs import kept_by_size
 from graphprover.graphs.planner.shard_memory import ShardsPlan
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.proof_graph import Committed, Keep
@@ -22,9 +26,11 @@ from graphprover.graphs.rounds.query import Proven
 from graphprover.graphs.rounds.transcript import joint_nonce
 from graphprover.graphs.task_keys import Key, ShardNumber
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import Shard, ShardedProof
+from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.joint import Joint
+from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import Cap
+from graphprover.protocol.verification import prepare as prepare_verification
 from graphprover.prover.observe import Sight, made_in
 from graphprover.prover.prepare import Prepared, PreparedShards, wrapped
 from graphprover.telemetry.model import Stage
@@ -38,89 +44,165 @@ Run = Callable[[Any], Any]  # a task's value
 
 @dataclass(frozen=True)
 class MadeShards:
-    """A sharded proof, and what it took."""
+    """A proof of one shard or several, and how it was made."""
 
-    proof: ShardedProof
+    proof: Proof | ShardedProof
     preprocessed_caps: tuple[Cap | None, ...]  # each shard's own commitment to its preprocessed columns
-    seconds: tuple[Mapping[str, float], ...]  # of each shard, by stage: "commit", "prove", "verify"
-    observe: Callable[[], Observation] | None  # gives what was seen, if somebody has asked
+    seconds: tuple[Mapping[str, float], ...]  # of each of several shards, by stage: "commit", "prove", "verify"
+    observe: Callable[[], Observation] | None  # returns the observation; None unless somebody observes
+
+
+Check = Callable[[int, Proof, Joint | None, Cap | None], object]  # verifies the shard of this index
 
 
 def prove_shards(
-    prepared: PreparedShards,
+    prepared: Prepared | PreparedShards,
     device: Device,
     executor: str,
-    plan: ShardsPlan,
+    plan: ShardsPlan | None = None,
     tell: Tell | None = None,
-    check: Callable[[Shard, Cap | None], object] | None = None,
+    check: Check | None = None,
 ) -> MadeShards:
-    """The proof of a sharded statement, each finished from what ``plan`` says is kept of it.
+    """Prove a statement by one device of this process.
 
-    ``check``: verifies each shard as it is made. Raises what the graphs raise, naming the shard; RuntimeError where a
-    shard that is made again is another, since a trace task of its traces is not pure.
+    One shard is one graph. Several shards are two graphs each, with the draw of the joint challenge between.
+
+    Args:
+        prepared: The prepared statement.
+        device: The device.
+        executor: ``"threads"`` or ``"sync"``.
+        plan: Which arrays of each of several shards stay between its graphs.
+        tell: Called with the progress of the tasks.
+        check: Verifies each of several shards as it is made.
+
+    Raises:
+        RuntimeError: if a recomputed shard differs, because one of its trace tasks is not pure.
+        Exception: every exception of a graph; a shard's has the shard's number.
     """
-    began, observer = clock(), observer_for(device)
-    seen: list[GraphOfProof] = []
-    run, token = _running(executor, device, plan.tasks, tell), uuid.uuid4().hex[:8]
-    count = len(prepared.shards)
-    numbers, waiting = [ShardNumber(index, count) for index in range(count)], plan.waiting
-    firsts = [0, *accumulate(len(shard.layout.tables) for shard in prepared.shards)]
-    stages: list[list[Stage]] = [[] for _ in numbers]
+    making = _Making(prepared, device, executor, plan, tell)
+    if plan is None:
+        joint, made = None, [making.whole()]
+    else:
+        joint, made = making.several(plan, check)
+    proofs, caps = zip(*made, strict=True)
+    return making.ended(proofs[0] if joint is None else ShardedProof(joint, proofs), caps)
 
-    def by(number: ShardNumber, live: int) -> InShards:
-        shard = prepared.shards[number.index]
+
+class _Making:
+    """The graphs of a proof, as they run."""
+
+    def __init__(
+        self,
+        prepared: Prepared | PreparedShards,
+        device: Device,
+        executor: str,
+        plan: ShardsPlan | None,
+        tell: Tell | None,
+    ) -> None:
+        self._prepared, self._device, self._executor, self._plan = prepared, device, executor, plan
+        self._began = clock()
+        self._observer = observer_for(device, prepared.shards[0].layout if plan is None else None)
+        self._graphs: list[GraphOfProof] = []
+        self._stages: list[list[Stage]] = [[] for _ in prepared.shards]
+        self._token = uuid.uuid4().hex[:8]
+        self._run = (
+            _running(executor, device, plan.tasks, tell) if plan else executor_for(executor, device.threads, tell)
+        )
+
+    def whole(self) -> tuple[Proof, Cap | None]:
+        """Make a proof of one shard, by one graph."""
+        (shard,) = self._prepared.shards
+        layout, device = shard.layout, self._device
+        device.expect(layout.tables)
+        if device.kind != CPU:
+            _expect_verification(layout)
+        task = proof_task(shard, device, self._token, around_tasks(device, self._observer))
+        if self._observer:
+            self._graphs.append(GraphOfProof(task, layout, made_in(shard), kept_by_size(layout)))
+        _log.debug("%d tables of up to 2^%d rows on %s", len(layout.tables), max(layout.log_heights), device)
+        proven: Proven = self._run(task)
+        return wrapped(proven, shard.header), proven.preprocessed_cap
+
+    def several(self, plan: ShardsPlan, check: Check | None) -> tuple[Joint, list[tuple[Proof, Cap | None]]]:
+        """Make several shards: all commit, the joint challenge is drawn, and each is finished."""
+        shards, waiting = self._prepared.shards, plan.waiting
+        numbers = [ShardNumber(index, len(shards)) for index in range(len(shards))]
+        # Rounds 0 and 1 of each shard.
+        committed = []
+        for number, shard, planned in zip(numbers, shards, plan.shards, strict=True):
+            with self._stage("commit", number):
+                committed.append(self._by(number, waiting[number.index]).commit(number, shard, planned.keep))
+            _log.debug("%s has committed, and keeps %s: %d bytes", number, planned.keep.name, planned.kept)
+        # σ and τ, of all of them.
+        joint = Joint(tuple(shard.digest for shard in committed))
+        nonce = joint_nonce(self._device, joint, shards[0].layout.parameters.lookup_pow_bits)
+        # The other rounds of each: of the last one first, of which most is there.
+        made: list[tuple[Proof, Cap | None]] = []
+        for number in reversed(numbers):
+            shard = shards[number.index]
+            with self._stage("prove", number):
+                finisher = self._by(number, waiting[number.index] + plan.shards[number.index].kept)
+                proven = finisher.finish(number, shard, committed.pop().kept, joint, nonce)
+                made.append((wrapped(proven, shard.header), proven.preprocessed_cap))
+            if check:
+                with self._stage("verify", number):
+                    check(number.index, made[-1][0], joint, made[-1][1])
+        return joint, made[::-1]
+
+    def ended(self, proof: Proof | ShardedProof, caps: tuple[Cap | None, ...]) -> MadeShards:
+        """Return the proof that was made with its seconds and observation."""
+        observe = None
+        proving = Stage("prove", self._began, clock())
+        if self._observer:
+            self._observer.tell()
+        if self._observer and observing():
+            sight = Sight(self._device, self._executor, self._observer, self._graphs, proving)
+            observe = partial(sight.observation, self._prepared, proof, self._plan, self._stages)
+        seconds = tuple({one.name: one.seconds for one in of_shard} for of_shard in self._stages if of_shard)
+        return MadeShards(proof, caps, seconds, observe)
+
+    def _by(self, number: ShardNumber, live: int) -> "InShards":
+        """Return what runs the next graph of a shard; ``live``: bytes that the device holds before it."""
+        shards = self._prepared.shards
+        shard, first = shards[number.index], sum(len(before.layout.tables) for before in shards[: number.index])
 
         def run_seen(task: Any) -> Any:
-            if observer:
-                seen.append(GraphOfProof(task, shard.layout, made_in(shard), live, number.index, firsts[number.index]))
-            return run(task)
+            if self._observer:
+                self._graphs.append(GraphOfProof(task, shard.layout, made_in(shard), live, number.index, first))
+            return self._run(task)
 
-        return InShards(device, run_seen, token, around_tasks(device, observer, len(seen)))
+        around = around_tasks(self._device, self._observer, len(self._graphs))
+        return InShards(self._device, run_seen, self._token, around)
 
     @contextmanager
-    def stage(name: str, number: ShardNumber) -> Iterator[None]:
+    def _stage(self, name: str, number: ShardNumber) -> Iterator[None]:
         started = clock()
         yield
-        stages[number.index].append(Stage(name, started, clock()))
+        self._stages[number.index].append(Stage(name, started, clock()))
 
-    # Rounds 0 and 1 of each shard.
-    committed = []
-    for number, shard, planned in zip(numbers, prepared.shards, plan.shards, strict=True):
-        with stage("commit", number):
-            committed.append(by(number, waiting[number.index]).commit(number, shard, planned.keep))
-        _log.debug("%s has committed, and keeps %s: %d bytes", number, planned.keep.name, planned.kept)
 
-    # σ and τ, of all of them.
-    joint = Joint(tuple(shard.digest for shard in committed))
-    nonce = joint_nonce(device, joint, prepared.shards[0].layout.parameters.lookup_pow_bits)
+@lru_cache(maxsize=16)  # as many layouts as the verifier caches
+def _expect_verification(layout: Layout) -> None:
+    """Prepare, in a process's first proof of a layout, its verification while Python waits for the GPU."""
+    threading.Thread(target=prepare_verification, args=[layout], name="verification").start()
 
-    # The other rounds of each: of the last one first, of which most is there.
-    proofs: dict[int, tuple[Proof, Cap | None]] = {}
-    for number in reversed(numbers):
-        shard = prepared.shards[number.index]
-        with stage("prove", number):
-            finisher = by(number, waiting[number.index] + plan.shards[number.index].kept)
-            proven = finisher.finish(number, shard, committed.pop().kept, joint, nonce)
-            proof, cap = wrapped(proven, shard.header), proven.preprocessed_cap
-        proofs[number.index] = proof, cap
-        if check:
-            with stage("verify", number):
-                check(Shard(joint, number.index, proof), cap)
 
-    made, caps = zip(*(proofs[number.index] for number in numbers), strict=True)
-    sharded_proof, observe = ShardedProof(joint, made), None
-    if observer:
-        observer.tell()
-    if observer and observing():
-        sight = Sight(device, executor, observer, seen, Stage("prove", began, clock()))
-        observe = partial(sight.in_shards, prepared, sharded_proof, plan, stages)
-    seconds = tuple({one.name: one.seconds for one in of_shard} for of_shard in stages)
-    return MadeShards(sharded_proof, caps, seconds, observe)
+def proof_task(prepared: Prepared, device: Device, token: str, around: Around | None = None) -> Delayed:
+    """Return the graph of a proof of one shard, whose value is `graphprover.graphs.rounds.query.Proven`.
+
+    Args:
+        prepared: The prepared statement.
+        device: The device that its tasks use.
+        token: Part of the graph's keys, another one for each proof.
+        around: Called around each task.
+    """
+    graph = Graph(device, token, batches(prepared.layout, device.log_batch_rows), around=around)
+    return proof_graph.build(graph, *_given(prepared))
 
 
 @dataclass(frozen=True)
 class InShards:
-    """Shards of one proof, by a device that keeps their arrays between the two graphs."""
+    """Shards of a sharded proof, by a device that keeps their arrays between the two graphs."""
 
     device: Device
     run: Run
@@ -128,7 +210,7 @@ class InShards:
     around: Around | None = None
 
     def commit(self, number: ShardNumber, shard: Prepared, keep: Keep) -> Committed:
-        """Rounds 0 and 1 of a shard."""
+        """Run rounds 0 and 1 of a shard."""
         self.device.expect(shard.layout.tables)
         committed: Committed = self.run(
             proof_graph.committing(self._graph(number, shard, {}), *_given(shard), keep=keep)
@@ -136,7 +218,7 @@ class InShards:
         return committed
 
     def finish(self, number: ShardNumber, shard: Prepared, kept: dict[Key, Any], joint: Joint, nonce: int) -> Proven:
-        """Its other rounds, which use up what was ``kept``, and make again what was not."""
+        """Run the other rounds of a shard, which consume the arrays ``kept`` and recompute the others."""
         graph = self._graph(number, shard, kept)
         proven: Proven = self.run(proof_graph.finishing(graph, *_given(shard), joint=joint, nonce=nonce))
         return proven
@@ -147,20 +229,27 @@ class InShards:
 
 
 def _given(shard: Prepared) -> tuple[Any, ...]:
-    """What its graphs are built of."""
+    """Return the arguments of a shard's graphs."""
     return shard.layout, shard.label, dict(enumerate(shard.traces)), dict(shard.preprocessed), shard.public_values
 
 
-def _running(executor: str, device: Device, total: int, tell: Tell | None) -> Run:
-    """Runs one graph after another; ``tell`` hears of all their tasks as if they were one graph's."""
+def _running(executor: str, device: Device, total: int | None, tell: Tell | None) -> Run:
+    """Return a function that runs graphs one after another.
+
+    Args:
+        executor: ``"threads"`` or ``"sync"``.
+        device: The device of their tasks.
+        total: The number of tasks of all graphs; None for a single graph.
+        tell: Called as if all tasks were of one graph.
+    """
     ended = 0
 
     def told(now: int, _: int, task: str) -> None:
-        assert tell is not None
+        assert tell is not None and total is not None
         if task or ended + now == total:
             tell(ended + now, total, task)
 
-    run = executor_for(executor, device.threads, told if tell else None)
+    run = executor_for(executor, device.threads, told if tell and total is not None else tell)
 
     def counted(task: Any) -> Any:
         nonlocal ended

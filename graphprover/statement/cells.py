@@ -1,4 +1,4 @@
-"""What an execution costs to prove, in committed cells."""
+"""Committed cells: a measure of the cost of a proof."""
 
 from graphprover.air import AirDescription
 from graphprover.field import EXTENSION_DEGREE
@@ -7,14 +7,14 @@ from graphprover.statement.statement import Statement
 
 
 def cells_per_row(air: AirDescription) -> int:
-    """Committed base-field cells of a row: main, lookup argument and quotient."""
+    """Return the committed base-field cells of a row: main, lookup argument and quotient."""
     return air.main_width + air.permutation_width + (EXTENSION_DEGREE << air.log_quotient_chunks)
 
 
 def committed_cells(statement: Statement | ShardedStatement) -> dict[str, int]:
-    """The committed cells of each kind of table, in all shards; the statement has traces."""
+    """Return the committed cells of each kind of table, in all shards; the statement has traces."""
     cells: dict[str, int] = {}
-    for shard in statement.statements if isinstance(statement, ShardedStatement) else (statement,):
+    for shard in statement.statements:
         for table, air in zip(shard.tables, shard.descriptions, strict=True):
             assert table.main is not None
             cells[air.name] = cells.get(air.name, 0) + table.main.shape[1] * cells_per_row(air)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count, islice, pairwise
+from typing import ClassVar
 
 import numpy as np
 
@@ -45,6 +46,8 @@ class ShardedStatement:
 
     statements: tuple[Statement, ...]  # one a shard, its head first; all have one label
 
+    heads: ClassVar[int] = 1  # tables of each shard before its own
+
     @property
     def label(self) -> str:
         """The name for people that all shards carry."""
@@ -52,7 +55,7 @@ class ShardedStatement:
 
     @property
     def shares(self) -> tuple[tuple[int, ...], ...]:
-        """What each head says: which tables its shard has."""
+        """The numbers of the tables of each shard, which its head states."""
         return tuple(tuple(statement.tables[0].public_values or ()) for statement in self.statements)
 
 

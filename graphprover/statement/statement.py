@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from operator import index
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -91,6 +91,8 @@ class Statement:
     label: str = ""  # a name for people, carried by the proof and bound by it; a verifier need not use the same
     _caps: dict[tuple[int, int], tuple[bytes, ...]] = field(init=False, repr=False)  # commitments made so far
 
+    heads: ClassVar[int] = 0  # tables of each shard before its own
+
     def __init__(self, tables: Sequence[Table], label: str = "") -> None:
         object.__setattr__(self, "tables", tuple(tables))
         object.__setattr__(self, "label", label)
@@ -115,6 +117,11 @@ class Statement:
         tables = len(self.tables)
         label = f" {quoted(self.label)}" if self.label else ""
         return f"Statement{label} of {tables} table{'s' * (tables != 1)}"
+
+    @property
+    def statements(self) -> "tuple[Statement]":
+        """The statement of each shard: this one, as `ShardedStatement.statements` of several shards."""
+        return (self,)
 
     @cached_property
     def descriptions(self) -> tuple[AirDescription, ...]:

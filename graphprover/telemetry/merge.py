@@ -141,7 +141,7 @@ def joined_sight(
         processor=max((worker.processor for worker in workers.values()), key=lambda processor: processor.lacked),
         ceilings=first.ceilings,
         security=security,
-        sizes=sizes_of_all(proof, shards),
+        sizes=sizes_of_all(proof.size, shards),
         shards=tuple(shards),
         workers=tuple(workers.values()),
     )
@@ -175,10 +175,10 @@ def _placed(task: SeenTask, shift: float, shard: int, tables: int, threads: int,
     return task.moved(shift)._replace(shard=shard, tables=shares, thread=task.thread + threads, planned=planned)
 
 
-def sizes_of_all(proof: ShardedProof, shards: Sequence[SeenShard]) -> Mapping[str, int]:
-    """Bytes of each part of a proof, from those of its shards."""
+def sizes_of_all(total: int, shards: Sequence[SeenShard]) -> Mapping[str, int]:
+    """Return the bytes of each part of a proof of this total size, from the parts of its shards."""
     parts: dict[str, int] = {}
     for shard in shards:
         for part, size in shard.sizes.items():
             parts[part] = parts.get(part, 0) + size
-    return parts | {REST: proof.size - sum(size for part, size in parts.items() if part != REST)}
+    return parts | {REST: total - sum(size for part, size in parts.items() if part != REST)}

@@ -21,11 +21,13 @@ import psutil
 import pytest
 from distributed import LocalCluster
 
-from graphprover import Job, Proof, ShardedProof
+from graphprover import Job
 from graphprover.cli.args import DEBUG, FAILED, OK, USAGE
 from graphprover.cli.executor import configured
 from graphprover.cli.main import main
 from graphprover.jobs.jobs import made
+from graphprover.prover.executor import OnCluster
+from graphprover.prover.local import Made
 from graphprover.verifier import Verdict
 from tests.cli.test_cli import PROGRAM
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
@@ -377,11 +379,11 @@ def test_a_worker_that_proves_another_run_is_found_out(
 ) -> None:
     """Its proof is valid, but does not state the input."""
 
-    def other(job: Job, *_: Any) -> tuple[Proof | ShardedProof, Verdict]:
-        proof = made(replace(job, state_input=False)).proof
-        return proof, job.prover.verify(proof)
+    def other(_: OnCluster, job: Job, *__: Any, **___: Any) -> tuple[Made, Verdict]:
+        found = made(replace(job, state_input=False))
+        return found, job.prover.verify(found.proof)
 
-    monkeypatch.setattr("graphprover.jobs.jobs.made_by_cluster", other)
+    monkeypatch.setattr(OnCluster, "prove", other)
     options = ["leaves.elf", "--exit-code", "3", "--commit-input", "--security", "30", "--executor", "processes"]
     assert main(["prove", *options, "-o", "other.bin"]) == FAILED
     assert "states another input, or states one or none unasked" in capsys.readouterr().err

@@ -22,8 +22,8 @@ from graphprover.__main__ import INTERRUPTED, TERMINATED
 from graphprover.cli.args import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.graphs.planner.pace import PROOF_BESIDE_PACE
+from graphprover.jobs import jobs
 from graphprover.jobs.programs import open_program
-from graphprover.prover import local
 from graphprover.runtime import files
 
 PROGRAM = """
@@ -513,7 +513,7 @@ def test_a_disk_without_room_is_named_before_the_proof(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(local, "make", lambda *_, **__: pytest.fail("a proof was begun"))
+        patch.setattr(jobs, "make", lambda *_, **__: pytest.fail("a proof was begun"))
         patch.setattr(shutil, "disk_usage", lambda path: usage(10**6, 1000))
         line = r"graphprover: out.bin: needs about 0\.\d\d MB, and 0\.00 MB are free in (.*): free space there or "
         for shards in ([], ["--shards", "2", "--executor", "tcp://127.0.0.1:1"]):

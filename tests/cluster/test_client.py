@@ -24,11 +24,11 @@ from graphprover.cluster.client import joined
 from graphprover.cluster.tasks import BEGUN
 from graphprover.examples import memory
 from graphprover.prover.prepare import prepare
-from graphprover.prover.prove import Checks, prove_prepared
+from graphprover.prover.prove import prove_prepared
 from graphprover.runtime import settings
 from graphprover.statement.statement import Table
 from graphprover.statement.trace_task import TraceTask
-from graphprover.verifier import verify
+from graphprover.verifier import expect
 from tests.cluster.processes import by_hand, in_background, pids, present, workers
 from tests.graphs.test_proof_graph import FEW, example
 
@@ -225,9 +225,8 @@ def test_no_commitment_is_taken_from_a_worker() -> None:
     prepared = prepare(example(memory), parameters=FEW)
     assert prepared.preprocessed and prove_prepared(prepared, "sync")[1] is not None
     with workers(1) as client:
-        checks = Checks(lambda proof: verify(proof, example(memory), 0), lambda headers: pytest.fail("no shards"))
-        proof, cap = prove_prepared(prepared, client, checks=checks)
-    assert cap is None and proof == prove(example(memory), "sync", parameters=FEW)
+        proof, caps = prove_prepared(prepared, client, expected=lambda headers: expect(headers, example(memory), 0))
+    assert caps is None and proof == prove(example(memory), "sync", parameters=FEW)
 
 
 def test_no_client_is_kept() -> None:

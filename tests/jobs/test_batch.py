@@ -13,8 +13,8 @@ from graphprover import FileError, Job, Prover, VerificationError, prove_many
 from graphprover.cluster import client as joining
 from graphprover.cluster.tasks import Errand, Outcome
 from graphprover.device import DeviceLost
-from graphprover.jobs import batch
 from graphprover.jobs.jobs import made
+from graphprover.prover.executor import Local
 from tests.cluster.processes import present, workers
 from tests.jobs.test_jobs import SQUARES
 
@@ -42,8 +42,8 @@ def test_the_heaviest_job_goes_first_and_its_input_is_read_then(
     large.write_bytes(bytes(100))
     small.write_bytes(b"7")
     jobs = [prover.job(missing, "missing"), prover.job(small, "small"), prover.job(bytes(9), "9"), prover.job(large)]
-    monkeypatch.setattr(batch, "made", lambda job, *_: made(prover.job(existing=proof)))
     proof = prover.prove().to_bytes()
+    monkeypatch.setattr(Local, "prove", lambda *_: (made(prover.job(existing=proof)), None))
     begun: list[str] = []
 
     def tell(job: Job, worker: str) -> None:
@@ -79,7 +79,7 @@ def test_what_ends_the_process_or_its_device_ends_all(
     def ending(*arguments: object) -> None:
         raise end
 
-    monkeypatch.setattr(batch, "made", ending)
+    monkeypatch.setattr(Local, "prove", ending)
     with pytest.raises(type(end) if isinstance(end, DeviceLost) else KeyboardInterrupt):
         list(prove_many([prover.job(), prover.job()]))
 
@@ -139,7 +139,7 @@ def test_results_of_a_cluster_are_those_of_their_jobs(
     new, lost, kept = results
     assert [result.job.name for result in results] == ["made", "lost", "kept"]
     assert new.proof == prover.prove() and not new.kept and new.worker == "tcp://2"
-    assert new.made and new.made.preprocessed_cap is None  # nothing of a worker's is a commitment to rely on
+    assert new.made and new.made.preprocessed_caps is None  # nothing of a worker's is a commitment to rely on
     assert isinstance(lost.error, OSError) and lost.proof is None and (lost.worker, lost.tries) == ("tcp://1", 2)
     assert kept.proof == proof and kept.kept
 

@@ -303,14 +303,14 @@ def test_memory_is_asked_for_and_stages_are_timed(monkeypatch: pytest.MonkeyPatc
     assert asked == [(device, peak.bytes + arrays, str(peak)), "given back"]
     assert result.peak_bytes == peak.bytes + arrays
     assert list(result.seconds) == ["wait", "prove", "verify"] and all(s >= 0 for s in result.seconds.values())
-    verify(result.proof, example(memory), 0, preprocessed=result.preprocessed_cap)
+    assert result.preprocessed_caps
+    verify(result.proof, example(memory), 0, preprocessed=result.preprocessed_caps[0])
 
 
 def test_what_is_verified_elsewhere_is_not_verified_here(
     fibonacci: Prover, proof: Proof, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Prover, "_verify", lambda *_: pytest.fail("verified"))
-    monkeypatch.setattr(making, "_check", lambda *_: pytest.fail("verified"))
     monkeypatch.setattr(making, "check_made_shard", lambda *_: pytest.fail("verified"))
     found = made(fibonacci.job(TURNS), verified=False)
     assert found.proof == proof and set(found.seconds) == {"prepare", "wait", "prove"}
@@ -330,7 +330,7 @@ def test_a_gpu_that_is_too_small_leaves_the_proof_to_the_cpu(monkeypatch: pytest
         yield
 
     monkeypatch.setattr(making, "admitted", admitted)
-    monkeypatch.setattr(prove, "device_for", lambda name: CpuDevice(1) if name == "cpu" else gpu)
+    monkeypatch.setattr(making, "device_for", lambda name: CpuDevice(1) if name == "cpu" else gpu)
     assert make(prepared, "sync", "auto").proof == prove.prove_prepared(prepared, "sync", "cpu")[0]
     with pytest.raises(MemoryError, match="never fits"):
         make(prepared, "sync", "cuda")

@@ -10,7 +10,7 @@ from graphprover.admission.admission import TooLarge
 from graphprover.device import CpuDevice
 from graphprover.jobs.jobs import Job, Prover, made
 from graphprover.proof.sharded import ShardedProof
-from graphprover.prover.peak_memory import peak_bytes
+from graphprover.prover.peak_memory import memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.runtime.settings import MEMORY_LIMIT
 
@@ -26,11 +26,11 @@ def test_a_run_is_cut_until_it_fits(caplog: pytest.LogCaptureFixture) -> None:
     device, job = CpuDevice(), Job(Prover(FIB, security=80), DATA)
     whole = job.prepared(device)
     assert isinstance(whole, Prepared) and not caplog.records
-    needed = peak_bytes(whole, device)
+    needed = memory_plan(whole, device).bytes
     with in_memory(int(0.7 * needed)):
         cut = job.prepared(device)
         assert isinstance(cut, PreparedShards) and len(cut.shards) < 5
-        assert peak_bytes(cut, device) <= 0.7 * needed
+        assert memory_plan(cut, device).bytes <= 0.7 * needed
         assert f"it is made in {len(cut.shards)} shards" in caplog.text
         told = Job(Prover(FIB, security=80, shards=1), DATA).prepared(device)
         assert isinstance(told, Prepared)
@@ -45,7 +45,7 @@ def test_a_run_is_cut_until_it_fits(caplog: pytest.LogCaptureFixture) -> None:
 def test_what_is_cut_is_proved() -> None:
     prover = Prover(FIB, security=60)
     device, job = CpuDevice(), Job(prover, DATA)
-    needed = peak_bytes(job.prepared(), device)
+    needed = memory_plan(job.prepared(), device).bytes
     with in_memory(int(0.7 * needed)):
         proof = made(job, device=device).proof
     assert isinstance(proof, ShardedProof) and prover.verify(proof).shards == len(proof.proofs)

@@ -126,7 +126,7 @@ def test_local_lookups_and_preprocessed_columns_in_each_shard() -> None:
     proof = prove(statement, "sync", parameters=FEW, shards=3)
     verify(proof, statement, security=-10)
     made = make(prepare_shards(in_one_each(statement), parameters=FEW), "sync", "cpu")
-    assert isinstance(made.preprocessed_cap, tuple) and all(made.preprocessed_cap) and len(made.preprocessed_cap) == 3
+    assert made.preprocessed_caps and all(made.preprocessed_caps) and len(made.preprocessed_caps) == 3
 
 
 @pytest.mark.parametrize("as_made", [False, True])

@@ -11,7 +11,7 @@ from graphprover import prove
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
 from graphprover.protocol.layout import Layout
-from graphprover.prover import prove as prover
+from graphprover.prover import sharded as prover
 from tests.graphs.test_proof_graph import FEW, example
 from tests.naive_device import NaiveDevice
 

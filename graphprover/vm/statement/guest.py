@@ -216,7 +216,7 @@ class Guest:
 
 def claimed(statement: Statement | ShardedStatement) -> claim.Claim:
     """Return the claim of a proof of this statement about a run."""
-    tables = statement.statements[0].tables[1:] if isinstance(statement, ShardedStatement) else statement.tables
+    tables = statement.statements[0].tables[statement.heads :]
     return claim.claim_of([table.public_values or () for table in tables])
 
 

@@ -19,11 +19,10 @@ class Header:
 
 
 def header_of(proof: Proof | ShardedProof) -> Header:
-    """What a proof says; raises VerificationError where its first tables do not name the others."""
-    proofs = (proof,) if isinstance(proof, Proof) else proof.proofs
-    values = [list(shard.public_values) for shard in proofs]
-    heights = [[1 << log_rows for log_rows in shard.log_heights] for shard in proofs]
-    heads = [shard.pop(0) if shard else () for shard in values] if isinstance(proof, ShardedProof) else []
+    """Return the header of a proof; raises VerificationError if its first tables do not name the others."""
+    values = [list(shard.public_values) for shard in proof.proofs]
+    heights = [[1 << log_rows for log_rows in shard.log_heights] for shard in proof.proofs]
+    heads = [shard.pop(0) if shard else () for shard in values] if proof.heads else []
     boundary = values[0][0] if values[0] else ()
     numbers = [boundary[3:], *heads[1:]]
     if not numbers[0] or len(numbers[0]) + 1 != len(values[0]):

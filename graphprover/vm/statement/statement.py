@@ -241,9 +241,7 @@ class ProgramStatements:
                 for number in (TableNumber.OUTPUT, TableNumber.STATED_INPUT)
             ]
             # Public words take time to describe: what is not opened is not described.
-            for shard, numbers in zip(
-                (proof,) if isinstance(proof, Proof) else proof.proofs, header.numbers, strict=True
-            ):
+            for shard, numbers in zip(proof.proofs, header.numbers, strict=True):
                 opened = sum(self._opened(number, *words) for number in numbers)
                 if not coming and len(shard.payload) < least_bytes(len(shard.log_heights), opened, proof.parameters):
                     raise VerificationError("the proof ends inside its tables: their openings are longer than it is")
@@ -254,7 +252,7 @@ class ProgramStatements:
             [self.table(air, rows) for air, rows in zip(*shard, strict=True)]
             for shard in zip(airs, header.heights, strict=True)
         ]
-        if isinstance(proof, Proof):
+        if not proof.heads:
             return self.statement(tables[0], proof.label)
         return self.in_shards(tables, header.numbers, proof.label)
 

@@ -1,0 +1,141 @@
+"""Executors: the threads of this process, or the workers of a cluster. Every proof is made by one of the two."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from graphprover.device import Device, DeviceLost
+from graphprover.device.choose import device_for
+from graphprover.graphs.executor_names import LOCAL
+from graphprover.graphs.progress import Tell
+from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import ShardedProof
+from graphprover.prover.local import Made, told
+from graphprover.telemetry.subscribe import give
+from graphprover.verifier import Expected, Verdict
+
+if TYPE_CHECKING:
+    from graphprover.cluster.tasks import Errand
+
+Expect = Callable[[Proof | ShardedProof], Expected]  # verifies headers, and returns the verification of the shards
+Begun = Callable[[Any, str], None]  # a job that begins, and the address of its worker
+Ended = tuple[Any, Made | None, Exception | None, str, int]  # a job; its proof or an error; the worker; how many tries
+
+
+class Subject(Protocol):
+    """What an executor proves: a prepared statement, or a job."""
+
+    @property
+    def label(self) -> str:
+        """A name for people."""
+
+    def make(self, executor: str, device: Device | str, progress: bool | Tell, verified: bool) -> Made:
+        """Prove it by a device of this process."""
+
+    def for_workers(self) -> AbstractContextManager[tuple[Sequence[Any], Expect]]:
+        """Return the parts that workers prove, one a shard, and how their proof is verified."""
+
+
+class Executor(Protocol):
+    """Makes proofs."""
+
+    remote: bool  # whether other processes make them
+
+    def prove(
+        self, subject: Subject, progress: bool | Tell = False, verified: bool = True
+    ) -> tuple[Made, Verdict | None]:
+        """Prove a subject.
+
+        Args:
+            subject: The subject.
+            progress: As in `graphprover.prove`.
+            verified: False leaves the verification of a local proof to the caller.
+
+        Returns:
+            The proof, and the verdict if it was verified against more than the subject's own tables.
+        """
+
+    def prove_many(self, weighed: Sequence[tuple[int, Any]], begun: Begun) -> Iterator[Ended]:
+        """Prove jobs, given with their weights, and yield each as it ends; a failure ends no other job."""
+
+
+def executor_of(executor: Any, device: Device | str) -> Executor:
+    """Return the executor of this name, client or address, whose proofs a device makes."""
+    return Local(executor, device) if executor in LOCAL else OnCluster(executor, device)
+
+
+@dataclass(frozen=True)
+class Local:
+    """The threads of this process."""
+
+    name: str
+    device: Device | str
+    remote = False
+
+    def prove(
+        self, subject: Subject, progress: bool | Tell = False, verified: bool = True
+    ) -> tuple[Made, Verdict | None]:
+        """Prove a subject by a device of this process."""
+        return subject.make(self.name, self.device, progress, verified), None
+
+    def prove_many(self, weighed: Sequence[tuple[int, Any]], begun: Begun) -> Iterator[Ended]:
+        """Prove jobs one after another."""
+        if isinstance(self.device, str):
+            device_for(self.device)  # raises if no job can be proved
+        for _, job in weighed:
+            begun(job, "")
+            made = failure = None
+            try:
+                made, _ = self.prove(job)
+            except DeviceLost:
+                raise
+            except Exception as error:
+                failure = error
+            yield job, made, failure, "", 1
+
+
+@dataclass(frozen=True)
+class OnCluster:
+    """The workers of a cluster that runs, or that is started on this host for the time of the call."""
+
+    executor: Any
+    device: Device | str
+    remote = True
+
+    def prove(
+        self, subject: Subject, progress: bool | Tell = False, verified: bool = True
+    ) -> tuple[Made, Verdict | None]:
+        """Prove a subject by one worker, or each of its shards by one, and verify the proof here."""
+        from graphprover.cluster.client import joined  # which loads Dask's distributed
+        from graphprover.cluster.sharded import prove_parts
+
+        with (
+            subject.for_workers() as (parts, expect),
+            told(progress) as tell,
+            joined(self.executor, len(parts)) as cluster,
+        ):
+            proof, verdict = prove_parts(cluster, subject.label, parts, self.device, expect, tell)
+        return Made(proof, None, {}, 0), verdict
+
+    def prove_many(self, weighed: Sequence[tuple[int, Any]], begun: Begun) -> Iterator[Ended]:
+        """Prove jobs as tasks of workers."""
+        from graphprover.cluster.batch_check import Returned
+        from graphprover.cluster.batching import Bundles  # which load Dask's distributed
+        from graphprover.cluster.client import joined
+
+        with joined(self.executor, max(1, len(weighed))) as cluster, Returned() as returned:
+            bundles = Bundles(weighed, self.device, partial(cluster.workers, self.device), returned.check)
+
+            def begins(errand: "Errand", worker: str) -> None:
+                for job in bundles.jobs(errand):
+                    returned.begin(job)
+                    begun(job, worker)
+
+            for outcome in cluster.run(bundles, self.device, begins):
+                for job, made, error in bundles.ended(outcome):
+                    returned.forget(job)
+                    if made and made.observation:
+                        made = replace(made, observation=give(made.observation.of_worker(outcome.worker)))
+                    yield job, made, error, outcome.worker, outcome.tries
