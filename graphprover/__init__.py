@@ -70,7 +70,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, imported when it is asked for: verifying needs no compiler, and the command starts at once."""
+    """Import a public name at its first use: verifying needs no compiler, and the command starts at once."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

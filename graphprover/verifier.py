@@ -23,7 +23,7 @@ from graphprover.statement.statement import Statement, binding_digest
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a valid proof says. Of a sharded proof: about the tables of all, heads left out."""
+    """The claim of a valid proof, and its security; of a sharded proof without the heads."""
 
     security: Security  # provable, round by round
     public_values: tuple[tuple[int, ...], ...]  # of each table
@@ -49,7 +49,7 @@ class Verdict:
 
 
 def _shown(values: Sequence[int], most: int = 4) -> tuple[int, str]:
-    """How many public values a table has, and some of them."""
+    """Return the number of a table's public values, and the first of them."""
     return len(values), ", ".join(map(str, values[:most])) + ", ..." * (len(values) > most)
 
 
@@ -61,15 +61,24 @@ def verify(
     *,
     preprocessed: Cap | None = None,
 ) -> Verdict:
-    """Check that ``proof``, in shards or not, proves ``statement`` with at least ``security`` provable bits.
+    """Check that a proof of one shard or several proves ``statement`` with at least ``security`` provable bits.
 
-    With ``proximity="unique"`` by unique decoding alone. A statement's tables may be dealt to shards in any way; of a
-    sharded statement, the proof is in the same ones. ``preprocessed``: the commitment to the statement's preprocessed
-    columns where the caller has made it already, as a prover that checks its own proof; computed here otherwise, which
-    takes longest where they are tall. For a sharded proof see `verify_shards`.
+    Args:
+        proof: The proof, or its bytes.
+        statement: The statement. A proof of its tables may assign them to shards in any way; a proof of a sharded
+            statement has the same shards.
+        security: The least provable security, in bits.
+        proximity: ``"unique"`` counts unique decoding alone.
+        preprocessed: The commitment to the preprocessed columns of a proof of one shard, if the caller has made it, as
+            a prover that checks its own proof. It is computed here otherwise, which takes most of the time if the
+            columns are tall. `verify_shards` takes the commitments of several shards.
 
-    Returns the verdict. Raises VerificationError, with the reason, for every proof that does not convince, however
-    malformed; raises ValueError when the statement itself is malformed.
+    Returns:
+        The verdict.
+
+    Raises:
+        VerificationError: for every proof that does not convince, however malformed; it says why.
+        ValueError: if the statement is malformed.
     """
     if isinstance(proof, bytes):
         proof = proof_from_bytes(proof)
@@ -365,7 +374,7 @@ def _blamed(proof: Proof | ShardedProof | Shard, index: int) -> Iterator[None]:
 
 
 def _proven(layouts: Sequence[Layout], security: float, proximity: str) -> Security:
-    """What proofs of these layouts, one a shard, are worth; raises VerificationError for less than was asked for."""
+    """Return the security of a proof whose shards have these layouts; raises VerificationError if it is too low."""
     proven = security_of(*layouts)
     regime = proven.by(proximity)
     if not regime.bits >= security:  # so that a NaN asks for more than there is
@@ -376,9 +385,10 @@ def _proven(layouts: Sequence[Layout], security: float, proximity: str) -> Secur
 
 
 def check_level(proof: Proof | ShardedProof, security: float) -> None:
-    """Raises VerificationError where the proof's parameters rule out ``security`` bits, whatever its statement is.
+    """Raise VerificationError if a proof's parameters rule out ``security`` bits for every statement.
 
-    So few queries make a file so short that finding out its statement would cost more than verifying an honest one.
+    A short file with few queries could otherwise name a statement that costs more than the verification of an honest
+    proof.
     """
     most = most_bits(proof.parameters, len(proof.proofs))
     if not most >= security:
@@ -386,7 +396,7 @@ def check_level(proof: Proof | ShardedProof, security: float) -> None:
 
 
 def layout_of_proof(proof: Proof, statement: Statement) -> Layout:
-    """The shape the proof must have, once its header agrees with the statement; VerificationError if it does not."""
+    """Return the layout of a proof; raises VerificationError if its header does not agree with the statement."""
     airs = statement.descriptions
     if len(proof.log_heights) != len(airs):
         raise VerificationError(f"the proof is of {len(proof.log_heights)} tables, the statement of {len(airs)}")

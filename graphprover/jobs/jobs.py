@@ -1,4 +1,4 @@
-"""Proofs to make, as they are asked for and as they travel: a program to be proved again and again, and runs of it."""
+"""Provers and jobs: a program with the options of its proofs, and the runs to prove. They travel to workers."""
 
 import logging
 import os
@@ -55,12 +55,18 @@ class Prover:
         proof = sha256.prove(b"an input")
         sha256.verify(proof)
 
-    ``program``: what `graphprover prove` takes, a path or ``examples/NAME``, or one that is open. The options are those
-    of `prove`; a guest's shards are cycle ranges of its run, so many of them or of so many cycles (``shard_size``).
-    Where neither is given, its proof is in one shard, or in as many as make it fit the device. It travels to workers as
-    bytes: the ELF file, or the sources of a ``.py`` program, without executor and device.
+    It travels to workers as bytes: the ELF file, or the sources of a ``.py`` program, without executor and device.
+    Columns that no constraint reads are reported in warnings.
 
-    Raises ProgramError for what is no program. What its tables leave unread is told in warnings.
+    Args:
+        program: A path or ``examples/NAME``, as `graphprover prove` takes it, or an open program.
+        security, rate, proximity, executor, device: As in `graphprover.prove`.
+        shards: The number of shards. A guest's shards are cycle ranges of its run. By default a proof has one shard; a
+            guest's has more if it does not fit the device otherwise.
+        shard_size: The cycles of each shard of a guest, instead of ``shards``.
+
+    Raises:
+        ProgramError: if there is no such program.
     """
 
     def __init__(
@@ -101,13 +107,13 @@ class Prover:
 
     @property
     def _name(self) -> str:
-        """The name of the program, which need not be open for it."""
+        """The name of the program, which is known before the program is open."""
         name: str = (self.__dict__.get("program") or self._packed).name
         return name
 
     @cached_property
     def program(self) -> Program:
-        """The program, open; raises ProgramError where one that came from elsewhere cannot be opened here."""
+        """The open program; raises ProgramError if one from another process cannot be opened here."""
         return unpack(self._packed)
 
     @cached_property
@@ -119,9 +125,15 @@ class Prover:
         return options | {"_packed": self._packed, "executor": THREADS, "device": "auto"}
 
     def execute(self, data: bytes = b"", **limits: Unpack[Limits]) -> Execution:
-        """Run a guest without a proof; raises GuestFault where it cannot go on, ValueError where there is no ELF file.
+        """Run a guest without a proof.
 
-        ``limits``: of the run, ``max_cycles`` and ``max_memory`` in bytes.
+        Args:
+            data: The input.
+            limits: The limits of the run, ``max_cycles`` and ``max_memory`` in bytes.
+
+        Raises:
+            GuestFault: if the run cannot go on.
+            ValueError: if the program is no ELF file.
         """
         return self.program.execute(data, **limits)
 
@@ -133,7 +145,7 @@ class Prover:
         exit_code: int | str = 0,
         **limits: Unpack[Limits],
     ) -> Prepared | PreparedShards:
-        """The statement about a run on ``data`` with its traces, and the shape of its proof."""
+        """Return the statement about a run on ``data``, with its traces and the shape of its proof."""
         return Job(self, data, "", state_input, exit_code, limits).prepared()
 
     def prove(
@@ -144,23 +156,37 @@ class Prover:
         exit_code: int | str = 0,
         **limits: Unpack[Limits],
     ) -> Proof | ShardedProof:
-        """Prove a run on ``data``; by an executor that is a cluster, its workers run the guest, too: one of them, or
-        those that share the shards asked for.
+        """Prove a run on ``data``, and verify the proof in this process.
 
-        ``state_input``: the proof of a guest states its input. ``exit_code``: of a guest, or ``"any"``; a run that ends
-        with another one is not proved. The proof has been verified, by this process, and has the bytes that
-        `graphprover prove` would give it.
+        The workers of a cluster run the guest, too. The proof has the same bytes as one by `graphprover prove`.
 
-        Raises what `prove` raises; ProgramError for an input that the program refuses; GuestFault; VerificationError
-        for another exit code (`graphprover.vm.executor.faults.OtherExitCode`), or a proof that does not convince.
+        Args:
+            data: The input.
+            state_input: Whether the proof of a guest states its input.
+            exit_code: The exit code of a guest, or ``"any"``; a run with another one is not proved.
+            limits: As in `execute`.
+
+        Raises:
+            ProgramError: for an input that the program refuses.
+            GuestFault: if the run cannot go on.
+            VerificationError: for another exit code (`graphprover.vm.executor.faults.OtherExitCode`), or a proof that
+                does not convince.
+            Exception: every exception of `graphprover.prove`.
         """
         job = Job(self, data, "", state_input, exit_code, limits)
         return executor_of(self.executor, self.device).prove(job)[0].proof
 
     def verify(self, proof: Proof | ShardedProof | bytes) -> Verdict:
-        """Check that this is a proof of this program with the security asked for: arguments and errors of `verify`.
+        """Check that a proof is of this program and has the security of this prover, as `graphprover.verify`.
 
-        What it says of the program is in the verdict's public values, and ``program.describe`` gives that in words.
+        Args:
+            proof: The proof, or its bytes.
+
+        Returns:
+            The verdict. ``program.describe`` turns its public values into words.
+
+        Raises:
+            VerificationError: if the proof does not convince.
         """
         return self._verify(proof_from_bytes(proof) if isinstance(proof, bytes) else proof)
 
@@ -175,7 +201,7 @@ class Prover:
         return expect(headers, statement, self.security, self.proximity)
 
     def key(self) -> Key:
-        """The verifying key of a guest; raises ValueError for tables, which have none."""
+        """Return the verifying key of a guest; raises ValueError for tables, which have none."""
         return self.program.key()
 
     def _commit(self) -> None:
@@ -183,7 +209,7 @@ class Prover:
         self.program.commit(RATES[self.rate or FAST])
 
     def job(self, data: bytes | Path | None = None, name: str = "", **options: Any) -> "Job":
-        """A run to be proved later, by `graphprover.prove_many`; the other options are the fields of `Job`."""
+        """Return a job for `graphprover.prove_many`; the other options are the fields of `Job`."""
         return Job(self, data, name, **options)
 
 
@@ -225,7 +251,7 @@ class Job:
 
     @property
     def label(self) -> str:
-        """What to call it: by its name, or by its program's, without the hash."""
+        """The name of the job, or of its program without the hash."""
         return self.name or self.prover.program.label.split(" ")[0]
 
     def count(self, claim: Claim | None = None) -> int | None:
@@ -238,10 +264,14 @@ class Job:
         return self.prover.shards
 
     def prepared(self, device: Device | str | None = None) -> Prepared | PreparedShards:
-        """The statement about this run with its traces: executes the guest.
+        """Run the program, and return the statement about the run with its traces.
 
-        A run is cut so that its proof fits ``device``, where that is given and the prover was not told how to. Raises
-        what `Prover.prove` raises before there is a proof.
+        Args:
+            device: The device of the proof. A guest's run is cut so that its proof fits, unless the prover has a number
+                or a size of shards.
+
+        Raises:
+            Exception: every exception of `Prover.prove` before the proof.
         """
         prover, program = self.prover, self.prover.program
         if not program.has_runs and (self.state_input or self.limits or self.exit_code not in (0, ANY)):
@@ -351,7 +381,7 @@ class Job:
         return claim
 
     def valid(self) -> Proof | ShardedProof | None:
-        """The proof that is there, where it is valid and of this program; whether of this run, it does not say."""
+        """Return the existing proof if it is a valid one of this program, perhaps of another run."""
         data = self._existing()
         if data is None:
             return None
@@ -390,7 +420,7 @@ class Job:
             raise shard_error(0, reason) if found > 1 else VerificationError(reason)  # the first shard states the run
 
     def _stated(self) -> bytes | None:
-        """The input that a proof states."""
+        """Return the input that the proof states, or None."""
         return self._input() or b"" if self.state_input else None
 
     def _check_exit_code(self, code: int) -> None:
@@ -420,9 +450,9 @@ def _contents(data: bytes | Path | None) -> str:
 
 @contextmanager
 def _compiling(device: Device | None, machine: Machine | None) -> Iterator[None]:
-    """Has kernels compiled beside a run: those of every proof, and where it takes long, those that its own may need.
+    """Have kernels compiled during a run: the ones of every proof, and in a long run the ones that its proof may need.
 
-    Beside a short one what it needs is known almost at once, and guesses would be compiled by every process anew.
+    After a short run the needed kernels are known almost at once, and every process would compile the guesses anew.
     """
     if device is None or machine is None:
         yield
@@ -440,7 +470,7 @@ def _compiling(device: Device | None, machine: Machine | None) -> Iterator[None]
 
 @cache
 def _load_interpreter() -> None:
-    """In a process's first run, which is no long one while it waits for this."""
+    """Load the interpreter in a process's first run; the wait for it does not make the run a long one."""
     compile_missing()
     load_interpreter()
 
@@ -472,17 +502,17 @@ class Result:
 
     @property
     def proof(self) -> Proof | ShardedProof | None:
-        """None where there is an error."""
+        """The proof, or None if there is an error."""
         return self.made.proof if self.made else None
 
     @property
     def kept(self) -> bool:
-        """Whether the proof was there, and is good."""
+        """Whether the proof existed before and is good enough."""
         return self.made is not None and self.made.kept
 
     @property
     def seconds(self) -> Mapping[str, float]:
-        """What it took, by stage; empty where there is no proof."""
+        """The seconds of each stage; empty if there is no proof."""
         return self.made.seconds if self.made else {}
 
 
@@ -502,7 +532,7 @@ def made(
 
 
 def _given(made: Made, name: str = "") -> Made:
-    """The same, once whoever has asked has what was seen, under the name of its job."""
+    """Give the observation of a proof to its observers, under the name of the job, and return the proof."""
     if not made.observation:
         return made
     return replace(made, observation=give(made.observation.named(name) if name else made.observation))
@@ -512,10 +542,10 @@ Says = list[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]  # of each shar
 
 
 def _says(proof: Proof | ShardedProof) -> Says:
-    """What a proof of tables says."""
+    """Return the claim of a proof of tables."""
     return [(shard.public_values, shard.log_heights) for shard in proof.proofs]
 
 
 def _to_say(prepared: Prepared | PreparedShards) -> Says:
-    """What a proof will say."""
+    """Return the claim of a proof that is yet to be made."""
     return [(shard.public_values, shard.layout.log_heights) for shard in prepared.shards]

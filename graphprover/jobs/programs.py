@@ -53,7 +53,7 @@ class ProgramError(Exception):
 
 
 class Program(Protocol):
-    """What can be proved: tables (`TableProgram`) or the runs of a guest (`Guest`).
+    """A subject of proofs: tables (`TableProgram`) or the runs of a guest (`Guest`).
 
     Commands and jobs ask a program through this interface, and not for its kind.
     """
@@ -274,7 +274,7 @@ class TableProgram:
 
 @dataclass(frozen=True)
 class Packed:
-    """A program as it travels to another process: bytes, of which nothing runs before it is unpacked."""
+    """A program as bytes for another process; none of its code runs before `unpack`."""
 
     name: str
     label: str
@@ -349,12 +349,12 @@ def open_program(name: str) -> Program:
 
 
 def is_packaged(name: str) -> bool:
-    """Whether this names a packaged example, as the shell may complete it."""
+    """Return whether this names a packaged example, perhaps with the slash of the shell's completion."""
     return name.rstrip("/") in packaged_names()
 
 
 def _label(path: Path, most: int = MAX_LABEL_BYTES) -> str:
-    """What proofs of the program at ``path`` are labelled with: its name alone, so that they do not tell where it lay.
+    """Return the label of proofs of the program at a path: the name without the folders, which stay private.
 
     At most ``most`` bytes of UTF-8.
     """
@@ -363,7 +363,7 @@ def _label(path: Path, most: int = MAX_LABEL_BYTES) -> str:
 
 
 def is_guest(path: Path) -> bool:
-    """Whether there is an ELF file, or a verifying key of one; raises ProgramError for a file that cannot be read."""
+    """Return whether a file is an ELF file or a verifying key; raises ProgramError if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(len(KEY_PREFIX)).startswith((MAGIC, KEY_PREFIX))
@@ -374,7 +374,7 @@ def is_guest(path: Path) -> bool:
 
 
 def _guest(name: str) -> Guest:
-    """The guest in such a file; raises ProgramError for one that the machine does not run."""
+    """Load the guest of an ELF file or a key; raises ProgramError if the machine does not run it."""
     path = Path(name)
     return _loaded(name, _label(path, MAX_LABEL_BYTES - HASH_CHARACTERS - 1), path.read_bytes())
 
@@ -397,12 +397,12 @@ def load_packaged(name: str) -> TableProgram:
 
 
 def packaged_names() -> list[str]:
-    """The programs installed with this package: ``examples/NAME``."""
+    """Return the names of the programs that are installed with this package: ``examples/NAME``."""
     return sorted(f"examples/{file.parent.name}" for file in Path(examples.__path__[0]).glob("*/__init__.py"))
 
 
 def _import_path(path: Path, shown: str) -> ModuleType:
-    """The module at a path, which errors call ``shown``."""
+    """Import the module at a path, which errors call ``shown``."""
     path = Path(os.path.abspath(path))  # what is imported later is found from any working directory
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
@@ -446,7 +446,7 @@ def line_of(error: BaseException) -> str | None:
 
 
 def _shown(module: str, file: str) -> str | None:
-    """What errors call a file of a program; None for a file that is not of it."""
+    """Return the name of a program's file in errors; None for a file of no program."""
     path, shown = _imported[module]
     if not Path(file).is_relative_to(path):
         return None

@@ -1,4 +1,4 @@
-"""The proof a user holds: Plonky3's proof bytes, and what is needed to read them against a statement."""
+"""The proof that a user holds: Plonky3's proof bytes, and a header to read them with."""
 
 import struct
 from collections.abc import Iterator
@@ -49,11 +49,11 @@ class Proof:
         return f"<{self._title}>"
 
     def __sizeof__(self) -> int:
-        """In bytes, as Dask counts them."""
+        """Return the bytes that Dask counts."""
         return len(self.payload)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        """Pickle's protocol 5 has the payload as a buffer, which Dask sends as it is: the one copy is made there."""
+        """Pickle the payload as a buffer of protocol 5, which Dask sends without a copy."""
         if int(protocol) < 5:
             return super().__reduce_ex__(protocol)
         header = self.label, self.parameters, self.log_heights, self.public_values
@@ -89,9 +89,11 @@ class Proof:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Proof":
-        """The proof in a file, which is not verified by that.
+        """Load the proof in a file, without verification.
 
-        Raises `FileError` where it cannot be read, VerificationError where it holds no proof.
+        Raises:
+            FileError: if the file cannot be read.
+            VerificationError: if it holds no proof.
         """
         try:
             return cls.from_bytes(read_proof(Path(path)))
@@ -99,12 +101,12 @@ class Proof:
             raise VerificationError(f"{path}: {error}") from error
 
     def to_bytes(self) -> bytes:
-        """The canonical encoding, as docs/protocol.md gives it."""
+        """Return the canonical encoding (docs/protocol.md)."""
         return self._head + self.payload
 
     @property
     def size(self) -> int:
-        """How many bytes `to_bytes` gives."""
+        """The bytes of the canonical encoding."""
         return len(self._head) + len(self.payload)
 
     @property
@@ -117,7 +119,7 @@ class Proof:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Proof":
-        """Inverse of `to_bytes`; raises VerificationError for anything else."""
+        """Parse the canonical encoding; raises VerificationError for any other bytes."""
         position = 0
 
         def take(count: int, what: str) -> bytes:
@@ -166,11 +168,11 @@ def _received(
 
 
 def check_label(label: str) -> None:
-    """Raises ValueError for a label that is no UTF-8 text of at most 255 bytes."""
+    """Raise ValueError for a label that is no UTF-8 text of at most 255 bytes."""
     if len(label.encode()) > MAX_LABEL_BYTES:
         raise ValueError(f"the label has {len(label.encode())} bytes; at most {MAX_LABEL_BYTES} fit a proof")
 
 
 def _short(text: str) -> bytes:
-    """At most 255 bytes with their length before them."""
+    """Return a text of at most 255 bytes after its length."""
     return bytes([len(text.encode())]) + text.encode()

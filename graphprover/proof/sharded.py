@@ -42,14 +42,14 @@ class Shard:
         write(Path(path), self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The canonical encoding, as docs/protocol.md gives it."""
+        """Return the canonical encoding (docs/protocol.md)."""
         digests = self.joint.digests
         head = struct.pack("<II", len(digests), self.index)
         return b"".join([SHARD_MAGIC, head, *digests, self.proof.to_bytes()])
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Shard":
-        """Inverse of `to_bytes`; raises VerificationError for anything else."""
+        """Parse the canonical encoding; raises VerificationError for any other bytes."""
         if not data.startswith(SHARD_MAGIC):
             raise VerificationError("not a shard of a graphprover proof, or one of another format version")
         count, position = _u32(data, len(SHARD_MAGIC), "the number of shards")
@@ -105,7 +105,7 @@ class ShardedProof:
 
     @property
     def parameters(self) -> Parameters:
-        """Those of all shards."""
+        """The parameters of all shards."""
         return self.proofs[0].parameters
 
     @property
@@ -118,7 +118,7 @@ class ShardedProof:
         write(Path(path), self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The canonical encoding, as docs/protocol.md gives it."""
+        """Return the canonical encoding (docs/protocol.md)."""
         parts = [self._head]
         for proof in self.proofs:
             parts += [struct.pack("<Q", proof.size), proof.to_bytes()]
@@ -126,7 +126,7 @@ class ShardedProof:
 
     @property
     def size(self) -> int:
-        """How many bytes `to_bytes` gives."""
+        """The bytes of the canonical encoding."""
         return len(self._head) + sum(8 + proof.size for proof in self.proofs)
 
     @property
@@ -135,7 +135,7 @@ class ShardedProof:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "ShardedProof":
-        """Inverse of `to_bytes`; raises VerificationError for anything else."""
+        """Parse the canonical encoding; raises VerificationError for any other bytes."""
         if not data.startswith(SHARDS_MAGIC):
             raise VerificationError("not a graphprover sharded proof, or one of another format version")
         count, position = _u32(data, len(SHARDS_MAGIC), "the number of shards")
@@ -162,9 +162,10 @@ class ShardedProof:
 
 
 def join(shards: Iterable[Shard]) -> ShardedProof:
-    """The proof of these shards, given in any order.
+    """Join the shards of a proof, given in any order.
 
-    Raises VerificationError, naming the shard, for one that is missing, there twice, or of another proof.
+    Raises:
+        VerificationError: if a shard is missing, given twice, or of another proof; it names the shard.
     """
     shards = list(shards)
     if not shards:
@@ -190,16 +191,21 @@ def join(shards: Iterable[Shard]) -> ShardedProof:
 
 
 def proof_from_bytes(data: bytes) -> Proof | ShardedProof:
-    """A proof, in shards or not; raises VerificationError for anything else."""
+    """Parse a proof of one shard or several; raises VerificationError for any other bytes."""
     if data.startswith(SHARD_MAGIC):
         raise VerificationError("one shard of a proof: the others are missing")
     return (ShardedProof if data.startswith(SHARDS_MAGIC) else Proof).from_bytes(data)
 
 
 def load_proof(*paths: str | PathLike[str]) -> Proof | ShardedProof:
-    """The proof in a file, in shards or not, or in a file for each shard, which is not verified by that.
+    """Load a proof of one shard or several, without verification.
 
-    Raises `FileError` where one cannot be read, VerificationError where they hold no proof.
+    Args:
+        paths: The file of the proof, or the file of each of its shards, in any order.
+
+    Raises:
+        FileError: if a file cannot be read.
+        VerificationError: if the files hold no proof.
     """
     shards = []
     for path in paths:
@@ -214,14 +220,14 @@ def load_proof(*paths: str | PathLike[str]) -> Proof | ShardedProof:
 
 
 def _u32(data: bytes, position: int, what: str) -> tuple[int, int]:
-    """A number, and where it ends."""
+    """Return the number at a position, and the position after it."""
     if position + 4 > len(data):
         raise VerificationError(f"the proof ends inside {what}")
     return struct.unpack_from("<I", data, position)[0], position + 4
 
 
 def _joint(data: bytes, position: int, count: int) -> tuple[Joint, int]:
-    """The digests of this number of shards, and where they end."""
+    """Return the digests of this number of shards, and the position after them."""
     try:
         check_count(count)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Which tables go into which shard of a proof, where the user does not say: shards of about the same work."""
+"""The assignment of tables to shards of about the same work."""
 
 from heapq import heapify, heappop, heappush
 
@@ -12,7 +12,7 @@ from graphprover.prover.prepare import checked_traces
 from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.statement.statement import Statement
 
-# Those by which tables are weighed, whatever the proof's are, so that the dealing is the statement's alone.
+# The parameters of the weights. They are fixed, so that the assignment depends on the statement alone.
 WEIGHED = Parameters(
     log_blowup=1,
     num_queries=1,
@@ -28,9 +28,14 @@ WEIGHED = Parameters(
 
 
 def deal(statement: Statement, shards: int) -> ShardedStatement:
-    """A statement with traces in this number of shards: each table, the heaviest first, goes into the lightest so far.
+    """Assign the tables of a statement to shards: each table, the heaviest first, to the lightest shard so far.
 
-    Raises ValueError for fewer than two shards, for more than there are tables, and for malformed traces.
+    Args:
+        statement: The statement, with traces.
+        shards: The number of shards, at least 2.
+
+    Raises:
+        ValueError: for fewer than two shards, more shards than tables, and malformed traces.
     """
     check_count(shards)
     if shards > len(statement.tables):
@@ -47,7 +52,7 @@ def deal(statement: Statement, shards: int) -> ShardedStatement:
 
 
 def table_seconds(statement: Statement) -> list[float]:
-    """The modelled time of each table in all rounds, on one core."""
+    """Return the modelled seconds of each table in all rounds, on one core."""
     log_heights = [trace.shape[1].bit_length() - 1 for trace in checked_traces(statement)]
     layout = make_layout(statement.descriptions, log_heights, WEIGHED)
     costs, ceilings = Costs(layout, batches(layout, -1), ()), assumed("cpu", 1).ceilings

@@ -1,4 +1,4 @@
-"""graph(): a proof as a Dask collection, for those who look at it or run it themselves."""
+"""graph(): a proof as a Dask collection, to look at or to run with any scheduler."""
 
 import uuid
 from functools import partial
@@ -25,18 +25,23 @@ def graph(
     device: Device | str = "auto",
     proximity: str = JOHNSON_PROXIMITY,
 ) -> Delayed:
-    """The tasks of a proof of ``statement``, whose value is the `Proof` that `prove` gives, with the same bytes.
+    """Return the proof of ``statement`` as a Dask collection, whose value is the `Proof` that `prove` returns.
 
-    It is a Dask collection: ``graph(statement).compute(scheduler="threads")`` proves, ``.visualize()`` draws it,
-    ``dask.optimize`` and schedulers take it. The tasks call one device of this process and hand each other arrays that
-    lie there. Keys are tuples ``(group, round, name, token)``, another token for each call. Nothing is verified, and
-    there is no way back to the CPU where a GPU is too small: that is what `prove` adds. Arguments and errors are those
-    of `prove`.
+    ``graph(statement).compute(scheduler="threads")`` proves, and ``.visualize()`` draws the graph. ``dask.optimize``
+    and schedulers take it. The tasks call one device of this process and pass each other arrays of that device. Keys
+    are tuples ``(group, round, name, token)``, with another token for each call. The proof is not verified, and it is
+    not retried on the CPU if a GPU is too small.
+
+    Args:
+        statement, security, rate, parameters, device, proximity: As in `graphprover.prove`.
+
+    Raises:
+        Exception: as `graphprover.prove`.
     """
     warn(statement)
     prepared = prepare(statement, security, rate, parameters, proximity)
     token = uuid.uuid4().hex[:8]
     task = proof_task(prepared, device_for(device) if isinstance(device, str) else device, token)
-    # Bound before, for Dask looks for tasks in whatever it is given.
+    # Bound before, because Dask looks for tasks in all arguments.
     last = partial(wrapped, header=prepared.header)
     return delayed(last, pure=False)(task, dask_key_name=key_of("query_envelope", "proof", token))

@@ -65,23 +65,34 @@ def prove(
 ) -> Proof | ShardedProof:
     """Prove ``statement``, whose tables all have traces.
 
-    ``executor``: ``"threads"`` (default), ``"sync"``, a ``distributed.Client``, a scheduler's address or file,
-    ``"cuda"`` or ``"processes"`` for a cluster on this host that lasts as long as this call: on a cluster one worker
-    makes the whole proof, or each shard of it, on its own device, and it is verified here (docs/cluster.md).
-    ``security``: provable bits, from which the parameters are chosen at rate 1/``rate`` (2, 4 or 8; by default 2, and 8
-    where there is little to prove), unless ``parameters`` gives them; with ``proximity="unique"`` by unique decoding
-    alone. ``device``: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU where there is one.
-    The bytes of the proof depend on neither executor nor device. Where ``"auto"`` has chosen a GPU whose memory does
-    not suffice, a warning says so and the CPU makes the whole proof. ``progress``: True draws a bar on stderr, in a
-    terminal or a notebook; a function is called with the tasks that have ended, those in all, and the one that begins.
-    ``shards``: in how many shards the proof is, or the indices of the tables of each, rising
-    (docs/architecture.md#shards); a sharded statement has its own.
+    On a cluster one worker makes the whole proof, or each shard of it, on its own device, and it is verified here
+    (docs/cluster.md). A local proof is not verified. The bytes of the proof depend on neither executor nor device. A
+    trace that does not satisfy its table gives a proof that does not verify: `graphprover.check` names the row. Columns
+    and public values that no constraint reads are reported in warnings.
 
-    Raises ValueError for a malformed trace or a level that cannot be reached; MemoryError, naming round and table,
-    where memory ends; `graphprover.device.DeviceLost` where a GPU fails, which this process must not use again;
-    RuntimeError by threads in a process that was forked from one that had used them. A trace that does not satisfy its
-    table gives a proof that does not verify: `graphprover.check` names the row. Columns and public values that nothing
-    reads are told in warnings.
+    Args:
+        statement: The statement.
+        executor: ``"threads"`` (default) or ``"sync"`` in this process; a ``distributed.Client``, or a scheduler's
+            address or file; ``"cuda"`` or ``"processes"`` for a cluster on this host for the time of the call.
+        security: The provable bits, from which the parameters are chosen.
+        rate: The rate is 1/``rate``, with 2, 4 or 8; by default 2, and 8 for few committed cells.
+        parameters: The parameters, instead of ``security`` and ``rate``.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU if there is one. If
+            ``"auto"`` has chosen a GPU with too little memory, the CPU makes the proof, and a warning says why.
+        proximity: ``"unique"`` counts unique decoding alone.
+        progress: True draws a bar on stderr, in a terminal or a notebook; a function is called with the number of tasks
+            that have ended, the number of all tasks, and the name of the task that begins.
+        shards: The number of shards, or the indices of the tables of each, rising (docs/architecture.md#shards); a
+            sharded statement has its own.
+
+    Returns:
+        The proof.
+
+    Raises:
+        ValueError: for a malformed trace, or a level that cannot be reached.
+        MemoryError: if memory ends; it names round and table.
+        graphprover.device.DeviceLost: if a GPU fails, which this process must not use again.
+        RuntimeError: by threads in a process that was forked from one that had used them.
     """
     for part in statement.statements:
         warn(part)

@@ -1,4 +1,4 @@
-"""check(): what is wrong with a statement's traces, without a proof."""
+"""check(): the errors of a statement's traces, without a proof."""
 
 import logging
 
@@ -6,14 +6,20 @@ from graphprover.air.debugger import Filled, Finding, findings
 from graphprover.air.unread import unread
 from graphprover.statement.statement import Statement, as_columns, with_traces
 
-_log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
+_log = logging.getLogger(__name__)  # warnings go to stderr by default
 
 
 def check(statement: Statement) -> list[Finding]:
-    """All that is wrong with the traces of ``statement``, table by table and bus by bus; nothing when `prove` would
-    prove it. Warns as `warn` does.
+    """Return the errors of a statement's traces, without a proof; warns as `warn` does.
 
-    Raises ValueError where a trace is missing or not a matrix of field elements.
+    Args:
+        statement: The statement, with traces.
+
+    Returns:
+        The findings, table by table and bus by bus; none if a proof of the statement would verify.
+
+    Raises:
+        ValueError: if a trace is missing or not a matrix of field elements.
     """
     warn(statement)
     tables = []
@@ -27,6 +33,6 @@ def check(statement: Statement) -> list[Finding]:
 
 
 def warn(statement: Statement) -> None:
-    """Logs a warning for all that the tables leave to the prover: see `graphprover.air.unread`."""
+    """Log a warning for each cell that no constraint reads (`graphprover.air.unread`)."""
     for found in unread(table.air for table in statement.tables):
         _log.warning("graphprover: warning: %s", found)

@@ -34,7 +34,7 @@ class Head(Air):
         self.public_values = (f"tables[{tables}]",)
 
     def define(self, t: TableBuilder) -> None:
-        """Nothing is sent on any bus."""
+        """Provide zeros on every bus, zero times."""
         t.every_row(t.none)
         for name, width in self.buses:
             t.provide(Bus(name), [t.none] * width, t.none)
@@ -60,9 +60,14 @@ class ShardedStatement:
 
 
 def shards_of(statement: Statement, shares: Sequence[Sequence[int]]) -> ShardedStatement:
-    """The statement with its tables dealt to shards; ``shares``: the indices of each shard's tables, rising.
+    """Return the statement with its tables assigned to shards.
 
-    Raises ValueError unless every table is in exactly one shard, and for fewer than two shards or an empty one.
+    Args:
+        statement: The statement.
+        shares: The indices of each shard's tables, rising.
+
+    Raises:
+        ValueError: unless every table is in exactly one shard, and for fewer than two shards or an empty one.
     """
     check_count(len(shares))
     for index, share in enumerate(shares):
@@ -87,11 +92,17 @@ def in_shards(
     label: str = "",
     make: Callable[[Sequence[Table], str], Statement] = Statement,
 ) -> ShardedStatement:
-    """Shards of these tables, each with its head before them.
+    """Return a sharded statement of these tables, each shard with its head.
 
-    ``numbers``: what each shard's head states, one number a table; ``rows``: of each head's trace; ``make``: the
-    statement of a shard, from its tables and label. Raises ValueError for fewer than two shards, and where a bus
-    carries tuples of two widths.
+    Args:
+        tables: The tables of each shard.
+        numbers: The numbers that each shard's head states, one a table.
+        rows: The rows of each head's trace.
+        label: The label of all shards.
+        make: Makes the statement of a shard from its tables and label.
+
+    Raises:
+        ValueError: for fewer than two shards, and if a bus carries tuples of two widths.
     """
     check_count(len(tables))
     descriptions = [[table.air.describe() for table in shard] for shard in tables]
@@ -103,11 +114,11 @@ def in_shards(
 
 
 def _buses(shards: Sequence[Sequence[AirDescription]]) -> list[list[tuple[str, int]]]:
-    """Name and width of the buses of each shard's head, in the order of their numbers.
+    """Return name and width of the buses of each shard's head, in the order of their numbers.
 
-    First all buses of all shards, by first appearance. Then as many more, unused, as earlier shards have local lookups,
-    whose numbers they take: or else local lookups of two shards had one number, and could make up for each other. And
-    one more where no bus is as wide as the widest tuple, on which all fingerprints depend.
+    The buses of all shards come first, by first appearance. Then comes an unused bus for each local lookup of the
+    earlier shards, which takes its number: otherwise local lookups of two shards would share a number, and one could
+    balance the other. One more is added if no bus is as wide as the widest tuple, on which all fingerprints depend.
     """
     airs = [air for shard in shards for air in shard]
     check_bus_widths(airs)

@@ -1,4 +1,4 @@
-"""What is proved: tables, their public values, and (for the prover alone) their traces."""
+"""Statements: tables, their public values, and for the prover their traces."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -129,9 +129,14 @@ class Statement:
         return tuple(table.air.describe() for table in self.tables)
 
     def preprocessed_cap(self, log_blowup: int, cap_height: int) -> tuple[bytes, ...] | None:
-        """The commitment to all preprocessed columns, computed here and kept; None without any.
+        """Return the commitment to all preprocessed columns, computed once; None without any.
 
-        Raises ValueError for malformed columns, and for other ones than before (`Table.check_columns`).
+        Args:
+            log_blowup: The log2 of the blowup of the low-degree extension.
+            cap_height: The height of the Merkle cap.
+
+        Raises:
+            ValueError: for malformed columns, and for other ones than before (`Table.check_columns`).
         """
         for table in self.tables:
             table.check_columns()
@@ -142,10 +147,10 @@ class Statement:
 
 
 def with_traces(statement: Statement, device: Any = None) -> Statement:
-    """The statement with every trace made that is a trace task, by all threads of the CPU if not by another device."""
+    """Return the statement with every trace task replaced by its trace, made by a device or all threads of the CPU."""
     if not any(isinstance(table.main, TraceTask) for table in statement.tables):
         return statement
-    # Here, because nobody else needs a device.
+    # Here, because nothing else needs a device.
     from graphprover.device.choose import device_for
 
     device, made = device or device_for("cpu"), dict[TraceTask, Any]()
@@ -157,7 +162,7 @@ def with_traces(statement: Statement, device: Any = None) -> Statement:
 
 
 def as_columns(array: Any, width: int, what: str) -> np.ndarray:
-    """A contiguous uint64 (columns, rows) array of field elements, or ValueError that says what is wrong."""
+    """Return an array as contiguous uint64 (columns, rows) of field elements; raises ValueError for any other array."""
     columns = np.asarray(array)
     if columns.ndim != 2 or columns.shape[0] != width:
         raise ValueError(f"{what}: shape {columns.shape}; expected ({width} columns, rows)")
@@ -175,7 +180,9 @@ def as_columns(array: Any, width: int, what: str) -> np.ndarray:
 
 
 def binding_digest(layout: Layout, label: str, preprocessed: Sequence[bytes] | None) -> bytes:
-    """The 32 bytes the transcript starts from: format, release, label, parameters, tables, preprocessed commitment.
+    """Return the 32 bytes that the transcript starts from.
+
+    They bind format, release, label, parameters, tables and preprocessed commitment.
 
     Plonky3 binds none of them, so the challenger's initial state does.
     """

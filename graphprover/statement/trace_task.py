@@ -1,4 +1,4 @@
-"""What round 0 makes on a device, said before it is made: a trace, or what several traces share."""
+"""Trace tasks: descriptions of a trace, or of an input that several traces share, which round 0 makes on a device."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ def follow(
     given: Mapping[str, Any],
     shape: tuple[int, int],
 ) -> Any:
-    """What a trace task gives; raises ValueError for a trace that is not what the trace task said."""
+    """Return the result of a trace task's function; raises ValueError if its shape or dtype is not the task's."""
     result = by(device, *made, **given)
     if shape != (0, 0) and (result.shape != shape or result.dtype != "uint64"):
         raise ValueError(f"{by.__name__} made {result.dtype} {result.shape} instead of uint64 {shape}")
@@ -35,8 +35,12 @@ def follow(
 
 
 def make(device: Any, trace_task: TraceTask, made: dict[TraceTask, Any]) -> Any:
-    """What a trace task gives on a `graphprover.device.Device`; ``made`` holds what others gave, and this in the
-    end.
+    """Return the result of a trace task on a device.
+
+    Args:
+        device: The `graphprover.device.Device`.
+        trace_task: The trace task.
+        made: The results of other trace tasks; this one's is added.
     """
     if trace_task not in made:
         inputs = [make(device, needed, made) for needed in trace_task.needs]
