@@ -111,7 +111,7 @@ class FakeCluster:
                 yield TaskResult(task, None, OSError("lost"), "tcp://1", 2)
                 continue
             (asked,) = pickle.loads(task.payload())
-            assert asked.device == device == "cpu" and asked.verified
+            assert asked.device == device == "cpu" and asked.verify
             yield TaskResult(task, made(asked.subject, "threads", asked.device), None, f"tcp://{number}", 1)
 
 
