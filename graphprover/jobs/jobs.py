@@ -60,7 +60,11 @@ class Prover:
 
     Args:
         program: A path or ``examples/NAME``, as `graphprover prove` takes it, or an open program.
-        security, rate, proximity, executor, device: As in `graphprover.prove`.
+        security: Provable bits, as in `graphprover.prove`.
+        rate: The rate is 1/``rate``, as in `graphprover.prove`.
+        proximity: The soundness analysis, as in `graphprover.prove`.
+        executor: The threads of this process or a cluster, as in `graphprover.prove`.
+        device: The device of the proofs, as in `graphprover.prove`.
         shards: The number of shards. A guest's shards are cycle ranges of its run. By default a proof has one shard; a
             guest's has more if it does not fit the device otherwise.
         shard_size: The cycles of each shard of a guest, instead of ``shards``.

@@ -33,7 +33,12 @@ def graph(
     not retried on the CPU if a GPU is too small.
 
     Args:
-        statement, security, rate, parameters, device, proximity: As in `graphprover.prove`.
+        statement: The statement, with traces.
+        security: Provable bits, as in `graphprover.prove`.
+        rate: The rate is 1/``rate``, as in `graphprover.prove`.
+        parameters: All parameters of the proof, instead of ``security`` and ``rate``.
+        device: The device of the tasks, as in `graphprover.prove`.
+        proximity: The soundness analysis, as in `graphprover.prove`.
 
     Raises:
         Exception: as `graphprover.prove`.

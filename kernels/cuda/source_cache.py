@@ -105,7 +105,8 @@ def _cached(kind: str, air: AirDescription, make: Callable[[AirDescription], Pro
 def _sources() -> bytes:
     """Return a digest of all inputs of programs, including NumPy's version for pickled arrays."""
     described = sorted(Path(graphprover.air.__file__).parent.glob("*.py"))
-    texts = [*(file.read_bytes() for file in (*described, Path(generate.__file__))), source("bytecode.cuh").encode()]
+    ours = (*described, Path(generate.__file__), Path(__file__))  # with the classes that are pickled
+    texts = [*(file.read_bytes() for file in ours), source("bytecode.cuh").encode()]
     return hashlib.sha256(b"\n".join((__version__.encode(), np.__version__.encode(), *texts))).digest()
 
 

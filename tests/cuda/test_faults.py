@@ -10,7 +10,7 @@ import pytest
 from graphprover import Statement, prove
 from graphprover.device import CpuDevice, DeviceLost
 from graphprover.kernels.cuda import faults
-from graphprover.prover import prove as prover
+from graphprover.prover import local
 from tests.graphs.test_proof_graph import FEW
 from tests.random_statements import random_statement
 
@@ -43,7 +43,7 @@ def test_no_memory_at_any_allocation(statement, expected, monkeypatch) -> None: 
     assert prove(statement, executor="sync", parameters=FEW, device=gpu) == expected
     gc.collect()
     held = gpu.memory.held()
-    monkeypatch.setattr(prover, "device_for", lambda name: CpuDevice(1) if name == "cpu" else gpu)
+    monkeypatch.setattr(local, "device_for", lambda name: CpuDevice(1) if name == "cpu" else gpu)
     for call in itertools.count(1):
         with faults.allocation.at(call):
             try:
@@ -69,7 +69,7 @@ def test_a_device_is_lost_at_any_launch(statement, expected, monkeypatch) -> Non
 
     for call in itertools.count(1):
         gpu = CudaDevice()
-        monkeypatch.setattr(prover, "device_for", lambda name, gpu=gpu: CpuDevice(1) if name == "cpu" else gpu)
+        monkeypatch.setattr(local, "device_for", lambda name, gpu=gpu: CpuDevice(1) if name == "cpu" else gpu)
         with faults.launch.at(call):
             try:
                 proof = prove(statement, executor="sync", parameters=FEW)
