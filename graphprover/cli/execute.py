@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from graphprover.vm.profile.measure import Profile
 
 SHOWN = 10  # functions in a printed profile
-PROFILE_FORMATS = (".svg", ".html", ".txt", ".json")
+PROFILE_FORMATS = (".txt", ".json")
 
 
 def add(command: Command) -> None:
@@ -33,7 +33,7 @@ def add(command: Command) -> None:
         "The report has its instructions by kind, cycles, memory, output and exit code.",
         [
             "examples/guests/sha256.elf --input README.md",
-            "guest.elf --input data --profile profile.html",
+            "guest.elf --input data --profile profile.json",
             "guest.elf --input data --output result --max-cycles 1000000",
         ],
     )
@@ -50,8 +50,8 @@ def add(command: Command) -> None:
         "--profile",
         type=_profile_file,
         metavar="FILE",
-        help="Write the cycles and committed cells by function. The suffix selects the format: a flame graph (.svg), a "
-        "page with tables (.html), collapsed stacks (.txt) or a speedscope file (.json).",
+        help="Write the cycles and committed cells by function. The suffix selects the format: a speedscope "
+        "file (.json) or collapsed stacks for flamegraph.pl and speedscope (.txt).",
     )
     parser.add_argument(
         "--profile-by",

@@ -3,8 +3,6 @@
 import json
 from collections.abc import Callable, Iterator
 
-from graphprover.vm.profile.flame import svg
-from graphprover.vm.profile.page import html
 from graphprover.vm.profile.tree import Frame
 
 CELLS, CYCLES = "cells", "cycles"  # the measures of frames' widths
@@ -61,9 +59,4 @@ def _plain(name: str) -> str:
     return name.replace(";", ":")
 
 
-FORMATS: dict[str, Callable[[Frame, str, str], str]] = {
-    ".svg": svg,
-    ".html": html,
-    ".txt": text,
-    ".json": speedscope,
-}
+FORMATS: dict[str, Callable[[Frame, str, str], str]] = {".txt": text, ".json": speedscope}
