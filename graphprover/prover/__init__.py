@@ -1,7 +1,9 @@
 """From a statement to a proof. Start with prove.py, which has the stages in their order.
 
 - prepare.py: the statement's layout, parameters and security; peak_memory.py: the device memory that a proof needs.
-- local.py: a proof by a device of this process, admitted to its memory and verified; sharded.py: the same of shards.
+- executor.py: chooses the threads of this process or the workers of a cluster.
+- local.py: a proof by a device of this process, admitted to its memory and verified.
+- sharded.py: the graphs of a proof, one for a single shard, two for each of several.
 - assign.py: assigns tables to shards; autoshard.py: finds the number of shards that fit a device.
 - observe.py: assembles the observation of a proof; delayed.py: the proof's graph as a Dask ``Delayed``.
 """
