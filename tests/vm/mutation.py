@@ -1,9 +1,9 @@
-"""Forged rows of one chip, and what notices them.
+"""Forged rows of one chip, and the checks that notice them.
 
 A row of a chip claims that one cycle turns given inputs (its state, the values it reads, its entry of the program)
 into outputs (the values it writes, the next pc). Rows are forged by changing cells at random. A *check* is anything
-that may notice: a constraint, a lookup, an input that is not what was there. A forged row with other outputs that no
-check notices is a hole; one that exactly one check notices shows that the table needs this check.
+that may notice: a constraint, a lookup, an input that differs from the actual value. A forged row with other outputs
+that no check notices is a hole; one that exactly one check notices shows that the table needs this check.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -68,17 +68,17 @@ class Chip:
     fits: np.ndarray  # whether it can prove them
     inputs: dict[int, np.ndarray]  # by slot (of the nth word of memory, + SLOTS n), the value before the access
     outputs: dict[int, np.ndarray]  # and after it; -1: the next pc
-    places: dict[int, np.ndarray]  # by slot of a word of memory, where it is
+    places: dict[int, np.ndarray]  # by slot of a word of memory, its address
     landings: np.ndarray  # all pcs of the program
 
 
 def chips(execution: Execution, most: int = 400) -> list[Chip]:
-    """All chips with at most so many of their cycles, chosen evenly."""
+    """Return all chips with at most ``most`` of their cycles, chosen evenly."""
     machine = Machine(execution.image)
     run, device = in_time(machine, execution), CpuDevice(1)
     index = instructions(machine, run)
     following_of = machine.image.code_base + 4 * np.append(index[1:], index[-1:])
-    # One more word, for whoever has no second one: where none was accessed, it might as well be any.
+    # One more word, for cycles without a second one: it can have any value.
     more = {"old": np.append(run.old, np.uint64(1)), "clock": np.append(run.clock, np.uint32(1))}
     run = replace(run, cycles=replace(run.cycles, new=np.append(run.cycles.new, np.uint64(1))), **more)
     found, ways = [], outcomes_of(machine)
@@ -134,7 +134,7 @@ class Noticed:
 
 
 def notice(chip: Chip, base: np.ndarray, forged: np.ndarray) -> Noticed:
-    """The checks of forged rows, uint64 (cells, rows), made from the rows ``base``."""
+    """Return the checks that notice forged rows, uint64 (cells, rows), made from the rows ``base``."""
     air = chip.air
     inputs = [list(interaction.tuples[0].fields) for interaction in air.globals]
     roots = [*air.constraints, *(node for fields in inputs for node in fields)]
@@ -168,7 +168,7 @@ def notice(chip: Chip, base: np.ndarray, forged: np.ndarray) -> Noticed:
             violated.append(~_member(tag, now))
         elif tag == Tag.ACCESS:
             if receives:
-                continue  # together with what is sent, which comes next
+                continue  # the send that comes next checks both
             before = np.array(got[position - 2 * len(fields) : position - len(fields)])
             slot = int(was[-3][0]) - time_of(int(clk[base[0]]))
             if slot == SLOT_MEMORY:
@@ -215,10 +215,12 @@ def _member(tag: Tag, fields: np.ndarray) -> np.ndarray:
 def equalities(
     chip: Chip, base: np.ndarray, forged: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """What must be 0 and may be repaired: the factors of constraints, and what is read less what is there.
+    """Return values that must be 0 and may be repaired: factors of constraints, and values read less the actual ones.
 
-    Gives the values, (equalities, rows); which cells each depends on, bool (equalities, cells); which do not hold (a
-    factor only where no other factor of its constraint is 0); and for each the number of its constraint or access.
+    Returns:
+        The values, (equalities, rows); the cells that each depends on, bool (equalities, cells); the ones that do not
+        hold (a factor only if no other factor of its constraint is 0); and for each the number of its constraint or
+        access.
     """
     air = chip.air
     factors = [_factors(air, node) for node in air.constraints]
@@ -247,7 +249,7 @@ def equalities(
 
 
 def _factors(air: AirDescription, node: int) -> list[int]:
-    """The factors of a product, or of the product that a constraint is; a constant factor is none."""
+    """Return the factors of a product, or the node itself; constant factors are left out."""
     op, a, b = air.nodes[node]
     if op != MUL:
         return [node]
@@ -255,7 +257,7 @@ def _factors(air: AirDescription, node: int) -> list[int]:
 
 
 def _slots(chip: Chip) -> dict[int, int]:
-    """The slot of each access, by the number of the interaction that receives the value before."""
+    """Return the slot of each access, by the number of the interaction that receives the value before."""
     air, first = chip.air, chip.rows[:, :1]
     clk, memory, found = int(first[air.main_names.index("clk[0]"), 0]), 0, {}
     for number, (receive, send) in enumerate(pairwise(air.globals)):
@@ -285,10 +287,10 @@ def _support(chip: Chip, roots: Sequence[int]) -> np.ndarray:
 
 
 def forge(chip: Chip, count: int, rng: np.random.Generator, repairs: int = 6) -> tuple[np.ndarray, np.ndarray]:
-    """Forged rows: the numbers of the rows they are made of, and the rows.
+    """Return forged rows: the numbers of the rows they are made of, and the rows.
 
     A cell is changed, then others so that a constraint or an input that this broke holds again, up to ``repairs``
-    times. In every second row one constraint or access is chosen to stay broken: what is changed first is a cell of it.
+    times. In every second row one constraint or access is chosen to stay broken: the first change is to a cell of it.
     """
     air, names = chip.air, chip.air.main_names
     fixed = {names.index(name) for name in ("on[0]", "clk[0]", "pc[0]")}

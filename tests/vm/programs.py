@@ -31,7 +31,7 @@ def set_policy(patch: pytest.MonkeyPatch, **bounds: Any) -> None:
 
 
 def sharing_rows(patch: pytest.MonkeyPatch, lanes: int) -> None:
-    """All chips have tables of their own, of so many lanes, however short; of more than 1 those in place too."""
+    """Give every chip a table of its own with ``lanes`` lanes at any height; with several lanes, in-place chips too."""
     never = 1 << 60
     two, four = 1 if lanes > 1 else never, 1 if lanes == 4 else never
     set_policy(patch, in_place=two, own_table=1, own_table_long=2, two_lanes=two, four_lanes=four)
@@ -48,7 +48,7 @@ def cells_of_chip(table: Table, chip: str) -> SimpleNamespace:
 
 
 def operand(rng: random.Random) -> int:
-    """An edge, or a number of any length."""
+    """Return an edge case, or a number of any length."""
     return rng.choice(EDGES) if rng.random() < 0.6 else rng.getrandbits(64) >> rng.choice((0, 0, 16, 32, 40, 58))
 
 
@@ -92,7 +92,7 @@ def accesses(start: int) -> list[Instruction]:
 
 
 def jumps(start: int) -> list[Instruction]:
-    """Jumps of every kind, each to what follows it; ``start`` is where they are."""
+    """Return jumps of every kind, each to the instruction after it; ``start`` is their address."""
     code = [Instruction(Op.JAL, LINK, imm=4), Instruction(Op.JAL, imm=4), Instruction(Op.FENCE)]
     for link, odd in ((LINK, 0), (0, 1), (HERE, 1)):
         here = li(HERE, start)
@@ -102,7 +102,7 @@ def jumps(start: int) -> list[Instruction]:
 
 
 def everything(pairs: int = 8, seed: int = 0) -> Image:
-    """A program that uses every chip, on ``pairs`` pairs of operands."""
+    """Return a program that uses every chip, on ``pairs`` pairs of operands."""
     rng = random.Random(seed)
     code: list[Instruction] = []
     for i in range(pairs):

@@ -1,4 +1,4 @@
-"""The prebuilt guests against Python, and against their sources where the compiler is at hand."""
+"""The prebuilt guests against Python, and against their sources if the compiler is installed."""
 
 import hashlib
 import json
@@ -129,7 +129,7 @@ def test_merkle(nodes: list[bytes], index: int) -> None:
 
 
 def summary(value: Any, depth: int = 0) -> list[int]:
-    """What json.c counts, on a value that Python has read."""
+    """Return the counts of json.c for a value that Python has read."""
     if isinstance(value, dict):
         parts, own = [summary(member, depth + 1) for member in value.values()], [1, 0, len(value), 0, 0, depth + 1, 0]
     elif isinstance(value, list):

@@ -74,7 +74,7 @@ def test_plonky3_accepts_guests(guest: str, rate: int | None, tmp_path: Path) ->
 
 
 def another_value(table: Table, index: int) -> Table:
-    """The table with one public value changed."""
+    """Return the table with one public value changed."""
     values = list(table.public_values or ())
     values[index] ^= 1
     return replace(table, public_values=values)

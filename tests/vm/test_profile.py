@@ -55,7 +55,7 @@ def frames(found: Profile) -> Frame:
 
 
 def stacks(found: Profile, by: str = "cycles") -> dict[str, int]:
-    """What each call path took by itself."""
+    """Return each call path's own share."""
     totals: dict[str, int] = {}
     for path, leaf in leaves(frames(found)):
         name = ";".join(frame.name for frame in path if frame.kind == "function")
@@ -89,7 +89,7 @@ def test_the_sum_is_the_cost_of_the_proof(name: str) -> None:
 
 @pytest.mark.parametrize("pairs", [1, 60])
 def test_every_chip_and_every_way(pairs: int) -> None:
-    """With few instructions of each chip, and with so many that some of a chip have tables for rd = rs1."""
+    """Profile few instructions of each chip, and enough of them that some chips have tables for rd = rs1."""
     check_sums(everything(pairs), b"")
 
 
@@ -102,7 +102,7 @@ def test_accesses_that_come_late_are_told_to_the_cycle() -> None:
 
 
 def program(*parts: tuple[str, list[Instruction]], kind: int = FUNCTION) -> Image:
-    """A program of named functions; a jump with the number of a function for its immediate goes there."""
+    """Return a program of named functions; a jump with the number of a function for its immediate goes there."""
     starts = [CODE]
     for _, code in parts:
         starts.append(starts[-1] + 4 * len(code))
@@ -130,7 +130,7 @@ STACK = li(SP, DATA + 0x2000000)
 
 
 def recursive(turns: int) -> Image:
-    """main calls down, which calls itself ``turns`` times."""
+    """Return a program whose main calls down, which calls itself ``turns`` times."""
     down = [*ENTER, Instruction(Op.ADDI, A0, A0, imm=-1), Instruction(Op.BEQ, rs1=A0, imm=8), call(1), *EXIT]
     return program(("main", [*STACK, *li(A0, turns + 1), call(1), *leave()]), ("down", down))
 
@@ -150,7 +150,7 @@ def test_deep_recursion_is_folded_and_returns_from_it() -> None:
 
 
 def test_more_calls_than_are_followed() -> None:
-    """What is beyond is in the folded frame, and the callers are right again."""
+    """Fold the deeper calls into one frame, and restore the callers afterwards."""
     turns = calls.MAX_FRAMES + 1000
     found = stacks(profile(recursive(turns), max_memory=1 << 26))
     start = len(STACK) + len(li(A0, turns + 1)) + 1 + len(leave())

@@ -135,7 +135,7 @@ def test_memory_from_the_end_of_the_contents_to_2_to_the_32() -> None:
 
 
 def test_a_page_with_code_and_data() -> None:
-    """Bytes of a page are told apart: what is not mapped below its data, and what is code."""
+    """Distinguish the bytes of a page: unmapped ones below its data, and code."""
     code = [*load(CODE + 256, Op.LBU), *store(CODE + 264, Op.SB), *leave()]
     parts = [Segment(CODE, words(code), X), Segment(CODE + 256, b"123456789012345", zeros=8)]
     assert execute(load_elf(elf(parts))).cycles == len(code)
@@ -484,7 +484,7 @@ def test_the_record_against_a_replay(seed: int) -> None:
 
 
 def putting_out(data: bytes, length: int, *, then: Sequence[Instruction | int]) -> list[Instruction | int]:
-    """Stores ``data`` as the output, says that it has ``length`` bytes, and goes on."""
+    """Return instructions that store ``data`` as the output, set its length to ``length`` bytes, and go on."""
     body: list[Instruction | int] = [*li(T0, OUTPUT_BASE), *li(T1, length), memory(Op.SD)]
     for at in range(0, len(data), 8):
         word = int.from_bytes(data[at : at + 8], "little")

@@ -21,7 +21,7 @@ def run(text: str) -> Execution:
 
 
 def printed(text: str) -> str:
-    """What a program prints that ends by itself."""
+    """Return the output of a program that ends by itself."""
     execution = run(text)
     assert execution.exit_code == 0, execution.output
     return execution.output.decode()

@@ -36,7 +36,7 @@ OUT, TABLE, OTHER, END = 9, 18, 19, 20  # registers: where results go, operands'
 
 
 def compare(body: Sequence[Instruction], data: bytes, length: int, tmp_path: Path) -> list[int]:
-    """Both run the program; gives the words that both put out, and fails where they differ."""
+    """Run the program on both machines and return the words of their output, which must be equal."""
     here, there = put_out([*li(OUT, OUTPUT_BASE + 8), *body], data, length)
     file = tmp_path / "program"
     file.write_bytes(there)
@@ -52,7 +52,7 @@ def compare(body: Sequence[Instruction], data: bytes, length: int, tmp_path: Pat
 
 
 def keep(*registers: int) -> list[Instruction]:
-    """Append registers to what is put out."""
+    """Append registers to the output."""
     stores = [Instruction(Op.SD, rs1=OUT, rs2=register, imm=8 * i) for i, register in enumerate(registers)]
     return [*stores, Instruction(Op.ADDI, OUT, OUT, imm=8 * len(registers))]
 
@@ -187,7 +187,7 @@ def random_program(rng: random.Random, blocks: int, turns: int) -> tuple[list[In
         body += [Instruction(Op.BNE, rs1=COUNT, imm=-4 * (len(block) + 1))]
         results += count * turns
     body += keep(*range(8)) + keep(*range(10, 32))
-    body += [*li(11, DATA), *li(12, DATA + 4096)]  # what is in memory at the end
+    body += [*li(11, DATA), *li(12, DATA + 4096)]  # the final contents of memory
     move = [Instruction(Op.LD, 10, 11), *keep(10), Instruction(Op.ADDI, 11, 11, imm=8)]
     body += [*move, Instruction(Op.BNE, rs1=11, rs2=12, imm=-4 * len(move))]
     return body, 8 * (results + 8 + 22 + 512)

@@ -26,7 +26,7 @@ from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.traces.run_statement import statement_of_run
 from tests.vm.assemble import CODE, Segment, X, elf, image, leave, li, words
 
-# What each version of the machine was: a changed table or number takes a new version, and a new line here.
+# The digest of each version of the machine: a changed table or number takes a new version and a new line here.
 DIGESTS = {
     1: "ea370f89c679a75658af834616419dfacfc2e567475fcda0eb98daeb3a652034",
     2: "947e2b23ca8fa0c799df10634298dcc66d1677d1c1c7ba14336fbd31a6ef328f",
@@ -75,7 +75,7 @@ def test_a_keys_hash_covers_all_of_it() -> None:
 
 
 def with_cap(key: Key, kind: Kind, log_blowup: int) -> dict[Kind, Mapping[int, bytes]]:
-    """The key's commitments, one of which is zeros."""
+    """Return the key's commitments with one of them zeros."""
     return {**key.caps, kind: {**key.caps[kind], log_blowup: bytes(32)}}
 
 

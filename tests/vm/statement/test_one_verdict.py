@@ -39,7 +39,7 @@ PROGRAM = assembled([Instruction(Op.ADDI, A0, A0, imm=1), *leave()])
 
 @cache
 def subjects() -> tuple[ProgramStatements, ProgramStatements]:
-    """The program, and its key."""
+    """Return the program and its key."""
     machine = Machine(PROGRAM)
     return machine, make_key(machine)
 

@@ -41,7 +41,7 @@ SOME_WORDS = 3165  # of the tables of a run, that with an unstated input has few
 
 @pytest.fixture(autouse=True)
 def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs of some ten thousand cycles have rows of any number of lanes, and are too long for a sparse range table.
+    """Let runs of about 10,000 cycles have rows of any number of lanes, and be too long for a sparse range table.
 
     Sparse range tables are split from 2^4 idle rows on, beside more words than some of the headers have.
     """
@@ -123,7 +123,7 @@ def tables_of(proof: Proof | ShardedProof) -> list[int]:
 
 @dataclass
 class Claimed:
-    """What a header says, for changing it."""
+    """The contents of a header, for changing it."""
 
     cycles: int
     boundary: int  # log2 of its rows
@@ -142,7 +142,7 @@ def claimed(proof: Proof | ShardedProof) -> Claimed:
 
 
 def stating(claim: Claimed, alone: bool) -> Proof | ShardedProof:
-    """A header that says so."""
+    """Return the header of a claim."""
     proofs = []
     for index, tables in enumerate(claim.shards):
         numbers, heights, values = zip(*tables, strict=True)
@@ -156,7 +156,7 @@ def stating(claim: Claimed, alone: bool) -> Proof | ShardedProof:
 
 
 def changed(proof: Proof | ShardedProof, rng: random.Random) -> Proof | ShardedProof:
-    """The header with some tables more or less, in other order or shards, of other heights, or for other cycles."""
+    """Change a header: more or fewer tables, another order, other shards, heights or cycles."""
     claim = claimed(proof)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         index = rng.randrange(len(claim.shards))
@@ -270,7 +270,7 @@ def may_stand(
 
 
 def log_rows_of_words(words: int, own: int) -> int:
-    """Of a table of public words, of lanes of so many columns: as few columns as can be, then as few lanes."""
+    """Return log2 of the rows of a table of public words: fewest columns first, then fewest lanes."""
     if not words:
         return 0
     lanes = min(range(1, words + 1), key=lambda lanes: (-(-words // lanes) + (own + 3) * lanes, lanes))
@@ -278,7 +278,7 @@ def log_rows_of_words(words: int, own: int) -> int:
 
 
 def words_beside(machine: Machine, numbers: Sequence[int], values: Sequence[Any]) -> int:
-    """Committed cells of a row of all tables but sparse range tables."""
+    """Return the committed cells of a row of all tables but sparse range tables."""
     public = {number: len(own) // 2 for number, own in zip(numbers, values, strict=True)}
     words = [public.get(number, 0) for number in (TableNumber.OUTPUT, TableNumber.STATED_INPUT)]
     others = [number for number in numbers if number != TableNumber.SPARSE_RANGE]
@@ -315,7 +315,7 @@ def fewest(cycles: int, policy: LayoutPolicy) -> int:
 
 
 def has_table(chip: str, count: int, cycles: int, policy: LayoutPolicy) -> int | None:
-    """The chip's own table for so many instructions, if it has one."""
+    """Return the chip's own table for ``count`` instructions, if it has one."""
     if chip.endswith("_in_place") and count < policy.in_place:
         return None
     if count < fewest(cycles, policy) and chip != "keccak_call":

@@ -1,7 +1,7 @@
-"""The verifier's verdict on shapes of guests' proofs is that of docs/protocol.md, section 15.
+"""The verifier's verdict on shapes of guests' proofs follows docs/protocol.md, section 15.
 
-The page's rules are written a second time in spec_shape.py. Here both judge the same headers, at the real bounds: those
-of runs, those made from random numbers of uses near the bounds, and changed ones.
+The page's rules are written a second time in spec_shape.py. Here both judge the same headers, at the real bounds:
+headers of runs, headers made from random numbers of uses near the bounds, and changed ones.
 """
 
 import copy
@@ -67,7 +67,7 @@ class Claimed:
     false_head: int | None = None  # the shard whose head names another table than its last
 
     def files(self) -> list[spec.File]:
-        """The headers of its files."""
+        """Return the headers of its files."""
         found = []
         for index, tables in enumerate(self.shards):
             numbers, logs, values = (tuple(table[i] for table in tables) for i in range(3))
@@ -83,7 +83,7 @@ class Claimed:
         return found
 
     def proof(self) -> Proof | ShardedProof:
-        """A proof with this header."""
+        """Return a proof with this header."""
         parameters = Parameters(self.log_blowup, 10, 0, 3, self.cap_height, 0, 0, 0, 0, 0)
         proofs = [Proof(self.label, parameters, file.logs, file.values, PAYLOAD) for file in self.files()]
         return ShardedProof(Joint((bytes(32),) * len(proofs)), tuple(proofs)) if self.heads else proofs[0]
@@ -101,7 +101,7 @@ class Subject:
         return Guest("guest", "guest", self.machine)
 
     def describe(self, number: int, t: int, w: int, v: int) -> bytes:
-        """The canonical bytes of a table."""
+        """Return the canonical bytes of a table."""
         relevant = {0: (t, 0, 0), 6: (0, w, 0), 7: (0, w, 0), 14: (0, 0, v), 15: (0, 0, v)}.get(number, (0, 0, 0))
         return _canonical(self.machine, number, *relevant)
 
@@ -114,7 +114,7 @@ class Subject:
         return Guest("guest", "guest", Key(machine.entry, machine.zero_base, *logs, machine.program_hash, caps))
 
     def accepted(self, claim: Claimed) -> bool:
-        """The verdict of the code, which is one and for one reason with the program and with its key."""
+        """Return the verdict of the code, which is the same for the same reason with the program and with its key."""
         by_program, by_key = self._refusal_by(self.guest, claim), self._refusal_by(self.key, claim)
         assert by_program == by_key
         return by_program is None
@@ -128,7 +128,7 @@ class Subject:
         return None
 
     def refusal(self, claim: Claimed) -> str | None:
-        """The verdict of the page."""
+        """Return the reason for which the page's rules refuse the claim, if any."""
         return spec.refusal(
             claim.files(),
             bool(claim.heads),
@@ -183,7 +183,7 @@ def claimed(proof: Proof | ShardedProof) -> Claimed:
 
 
 def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
-    """A header that some numbers of uses near the bounds lead to; its cycles are at or beside what they allow."""
+    """Return a header from random numbers of uses near the bounds; its cycles are at or beside the allowed limits."""
     shards = rng.choice((1, 1, 2, 3))
     few = shards == 1 and rng.random() < 0.5  # so few cycles that the run may have table 10
     uses = [
@@ -279,7 +279,7 @@ def at_edge(subject: Subject, claim: Claimed, bounds: spec.Bounds, rng: random.R
 
 
 def near(bounds: spec.Bounds, rng: random.Random) -> int:
-    """A number of uses: near a bound, or of any length."""
+    """Return a number of uses: near a bound, or of any length."""
     if rng.random() < 0.5:
         bound = rng.choice((bounds.a, bounds.b, 2 * bounds.b, bounds.c, bounds.d, bounds.f, 3 * bounds.f))
         return bound + rng.choice((-1, 0, 1))
@@ -295,7 +295,7 @@ def log2(rows: int) -> int:
 
 
 def changed(claim: Claimed, subject: Subject, rng: random.Random) -> Claimed:
-    """A copy with one to three changes."""
+    """Return a copy with one to three changes."""
     claim = copy.deepcopy(claim)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         change(claim, subject, rng)
@@ -391,7 +391,7 @@ def test_verdicts_on_shapes_are_those_of_the_page(searched: int) -> None:
 
 
 def headers(rng: random.Random, searched: int) -> Iterator[tuple[str, Subject, Claimed]]:
-    """The headers of runs, and ``searched`` others, in equal parts from uses and by changes, at either policy."""
+    """Yield the headers of runs, and ``searched`` others, in equal parts from uses and by changes, at either policy."""
     for subject, claim in runs():
         yield "run", subject, claim
     # Of each program and each input, the runs come in pairs: whole and in shards, first of the usual policy.
@@ -455,7 +455,7 @@ def test_chips_have_the_numbers_of_the_page() -> None:
 
 
 def test_the_machines_digest_is_that_of_the_page() -> None:
-    """Tables 4096 and 4097 come before those of chips."""
+    """Put tables 4096 and 4097 before the tables of chips."""
     program = Key(0, 8, 6, 6, bytes(32), {})
     chips = [16 * f + lanes for f in range(1, spec.CHIPS + 1) if f != spec.HALT for lanes in spec.LANES]
     hashed = b"graphprover machine" + struct.pack("<Q", 5)

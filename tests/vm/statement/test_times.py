@@ -49,7 +49,7 @@ class LongBump(Bump):
 
 @pytest.fixture
 def long_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A machine of such bumps, for prover and verifier, and of all numbers, of which forged bumps may ask for any."""
+    """Use long bumps in prover and verifier, and a full range table, from which forged bumps may ask for any number."""
     with monkeypatch.context() as patch:
         patch.setattr(shape, "SPARSE_CYCLES", 0)
         patch.setitem(program_statement._AIRS, TableNumber.BUMP, LongBump)
@@ -60,9 +60,9 @@ def long_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def circle(count: int = 1) -> Statement | ShardedStatement:
-    """The run of PROGRAM, but that the exit reads FALSE_CODE from a0: an access that follows itself, around p.
+    """Return the run of PROGRAM whose exit reads FALSE_CODE from a0: an access that follows itself, around p.
 
-    In this number of shards, one or two, each of which has as many of the bumps.
+    The run has one or two shards (``count``), each with the same number of the bumps.
     """
     program = Machine(image(PROGRAM))
     run = execute(program.image, record=True)
@@ -136,7 +136,7 @@ def test_a_circle_around_p_is_refused(long_steps: None, monkeypatch: pytest.Monk
 
 
 def with_bumps(proof: Proof, *log_rows: int) -> Proof:
-    """The proof's header with these tables of bumps in place of any it has."""
+    """Replace the tables of bumps in the proof's header."""
     numbers = proof.public_values[0][3:]
     rest = [
         table for table in zip(numbers, proof.log_heights[1:], proof.public_values[1:], strict=True) if table[0] != 8

@@ -21,7 +21,7 @@ from tests.vm.traces.test_cycle_ranges import far_accesses
 
 @pytest.mark.parametrize("name", ["everything", "far"])
 def test_code_computes_what_witnesses_do(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    sharing_rows(monkeypatch, 1)  # so that narrow chips prove what they can
+    sharing_rows(monkeypatch, 1)  # narrow chips then prove all instructions that they can
     program = everything(6, 2) if name == "everything" else far_accesses()
     device, machine = CpuDevice(2), Machine(program)
     execution = execute(program, b"some input", record=True)

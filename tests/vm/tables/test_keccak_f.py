@@ -33,7 +33,7 @@ class Caller(Air):
 
 @cache
 def honest() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The traces of callers, permutation and even numbers."""
+    """Return the traces of callers, permutation and even numbers."""
     states = np.random.default_rng(5).integers(0, 2**64, (WORDS, CALLS), dtype=np.uint64)
     states[:, 1] = 0
     main = keccak_f.trace([7, 9], states, ROWS)
@@ -86,7 +86,7 @@ def test_every_cell_counts(name: str, rows: int) -> None:
 
 
 def forged_theta(flip: Callable[[np.ndarray], None]) -> np.ndarray:
-    """A last round in which ``flip`` changed D, uint64 (5 columns, 64 bits), and all else follows from it."""
+    """Return a last round in which ``flip`` changed D, uint64 (5 columns, 64 bits), and all else follows from it."""
 
     def edit(c: SimpleNamespace) -> None:
         row = ROUNDS - 1
@@ -158,6 +158,6 @@ def test_bits_are_bits() -> None:
 
 
 def test_several_tables_share_the_calls() -> None:
-    """What does not fit the rows of one table goes to another."""
+    """Refuse to put more calls into a table than fit its rows; the others go to another table."""
     with pytest.raises(ValueError, match="do not fit"):
         keccak_f.trace(range(3), np.zeros((WORDS, 3), dtype=np.uint64), ROWS)

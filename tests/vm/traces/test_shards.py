@@ -1,4 +1,4 @@
-"""Proofs of runs in shards: what is accepted, and what a prover may try."""
+"""Proofs of runs in shards: the accepted ones, and attempts to cheat."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -63,7 +63,7 @@ def guest(name: str) -> Machine:
     ],
 )
 def test_runs_in_shards_are_proved(name: str, data: bytes, shards: int, stated: bool) -> None:
-    """Verified by the program and by its key, from the file; and it says what the run did."""
+    """Verify the proof from its file by the program and by its key; its claim is the result of the run."""
     machine = guest(name)
     run = execute(machine.image, data, record=True)
     proof = proved(shards_of_run(machine, run, cycle_ranges_of(run.cycles, shards), name, state_input=stated))
@@ -81,7 +81,7 @@ def test_runs_in_shards_are_proved(name: str, data: bytes, shards: int, stated: 
 
 
 def copying(code: int = 0) -> Machine:
-    """Exits with ``code``; the word is there in each of three cycle ranges."""
+    """Return a machine that exits with ``code``; the word is accessed in each of three cycle ranges."""
     words = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X, imm=8), *li(X, OUTPUT_BASE)]
     words += [Instruction(Op.ADDI, 13 + i, Y) for i in range(6)]
     words += [*li(12, 8), Instruction(Op.SD, rs1=X, rs2=12), Instruction(Op.SD, rs1=X, rs2=Y, imm=8)]
@@ -104,7 +104,7 @@ def honest() -> tuple[Machine, ShardedStatement, ShardedProof]:
 
 
 def tables_of(shards: ShardedStatement) -> list[list[Table]]:
-    """The tables of each shard, without its head."""
+    """Return the tables of each shard, without its head."""
     return [list(statement.tables[1:]) for statement in shards.statements]
 
 
@@ -189,7 +189,7 @@ def test_a_cycle_range_is_missing_or_there_twice() -> None:
 
 @pytest.mark.parametrize("place", range(3))
 def test_other_cycles_and_exit_codes(place: int) -> None:
-    """A boundary that says so, in a proof by a prover that obeys the protocol."""
+    """Refuse a boundary with another value in a proof by a prover that obeys the protocol."""
     _, shards, _ = honest()
     tables = tables_of(shards)
     values = list(tables[0][0].public_values or ())
@@ -221,7 +221,7 @@ def test_registers_and_memory_stand_in_the_first_shard(number: int) -> None:
 
 
 def headed(change: Callable[[list[int]], list[int]], index: int) -> ShardedProof:
-    """The honest proof, whose head of this shard says something else."""
+    """Return the honest proof with another head of this shard."""
     proofs = list(honest()[2].proofs)
     head, *others = proofs[index].public_values
     proofs[index] = replace(proofs[index], public_values=(tuple(change(list(head))), *others))
