@@ -43,7 +43,7 @@ class Memory:
 
 
 def run(needed: int, budget: int) -> tuple[float, float, int, int]:
-    """When it was admitted and when it left, what it needed, and what it saw the ledger hold."""
+    """Return the times of admission and release, the bytes needed, and the bytes that the ledger showed in between."""
     with dask.config.set({MEMORY_LIMIT: budget}), admitted(Memory(10 * budget), needed):  # type: ignore[arg-type]
         first = time.monotonic()
         seen = sum(entry.taken() for entry in ledgers._ledgers["test"].entries())

@@ -94,7 +94,7 @@ def test_after_every_failure_the_cpu_gives_the_same_bytes(
 
 
 def test_the_warning_is_a_line_on_stderr(statement: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no one has configured logging."""
+    """Write one line if logging is not configured."""
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     written: list[str] = []
     assert logging.lastResort is not None
@@ -138,7 +138,7 @@ def test_a_lost_device_is_not_replaced(statement: Statement, monkeypatch: pytest
 
 def test_a_trace_on_a_gpu_comes_down_for_the_cpu(statement: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
     class OnGpu(np.ndarray):
-        """What the prover looks at of a GPU's array."""
+        """The attributes of a GPU's array that the prover reads."""
 
         __cuda_array_interface__ = None
 

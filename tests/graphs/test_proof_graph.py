@@ -1,4 +1,4 @@
-"""The graph gives the same bytes whoever runs it, on every device, and they verify."""
+"""The graph gives the same bytes by every executor and on every device, and they verify."""
 
 import gc
 import tracemalloc
@@ -76,7 +76,7 @@ def test_the_number_of_threads_changes_no_byte(threads: int) -> None:
 def test_nothing_is_held_when_a_proof_ends(threads: int) -> None:
     """Without the garbage collector, which comes when it likes: no array may be in a circle of references."""
     statement, device = synthetic.statement(12, 100, 20), CpuDevice(threads)
-    prove(statement, device=device)  # what is kept for the process's life
+    prove(statement, device=device)  # fill the caches that live as long as the process
     gc.collect()
     gc.disable()
     tracemalloc.start()

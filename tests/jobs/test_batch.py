@@ -147,7 +147,7 @@ def test_results_of_a_cluster_are_those_of_their_jobs(
 
 
 def test_workers_run_the_programs(prover: Prover, guest: Prover, tmp_path: Path) -> None:
-    """Of a real cluster: the bytes are the same, errors are those of their jobs."""
+    """Give the same bytes on a real cluster, and report each error with its job."""
     with workers(1) as client:
         jobs = [prover.job(TURNS, "good"), guest.job(TURNS, "bad", exit_code=1), guest.job(tmp_path / "none", "none")]
         results = {result.job.name: result for result in prove_many(jobs, client, "cpu")}

@@ -40,7 +40,7 @@ def in_one_each(statement: Statement) -> ShardedStatement:
 
 
 def made_with(prepared: PreparedShards, keep: Keep, device: Device | None = None) -> MadeShards:
-    """The proof by a device that keeps just that of each shard."""
+    """Prove on a device that caches exactly ``keep`` of each shard."""
     device = device or CpuDevice(1)
     return prove_shards(prepared, device, "sync", plan_keeping(prepared.shapes, On(CPU_BATCH, 1, False), keep))
 
@@ -131,7 +131,7 @@ def test_local_lookups_and_preprocessed_columns_in_each_shard() -> None:
 
 @pytest.mark.parametrize("as_made", [False, True])
 def test_whatever_is_kept_the_bytes_are_the_same(as_made: bool) -> None:
-    """And less is done again, the more is kept."""
+    """Recompute less, the more is cached."""
     statement = example(memory)
     prepared = prepare_shards(in_one_each(as_trace_tasks(statement) if as_made else statement), parameters=FEW)
     proofs, asked = [], []

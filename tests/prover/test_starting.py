@@ -1,4 +1,4 @@
-"""What a process loads before its first proof: no more than it needs, since a user waits for it."""
+"""A process loads no more than it needs before its first proof, since a user waits for it."""
 
 import subprocess
 import sys

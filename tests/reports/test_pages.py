@@ -153,7 +153,7 @@ def test_pages_are_drawn_in_the_colours_of_the_window(tmp_path: Path, width: int
 
 
 def test_a_page_is_no_wider_than_its_window() -> None:
-    """What is wider scrolls inside itself."""
+    """Scroll wide content inside its own element."""
     for page in (
         proof_page(on_gpu()),
         proof_page(in_shards()),

@@ -1,4 +1,4 @@
-"""What is compiled is kept, whatever happens to the files."""
+"""Compiled kernels are cached, and damaged or missing files do no harm."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ def thrice(x):
 
 @pytest.fixture
 def thrice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
-    """Calls the kernels as a new process would, and tells what had to be compiled."""
+    """Return a function that calls the kernels like a new process and returns the names of the compiled kernels."""
     file = tmp_path / "kernels.py"
     file.write_text(KERNELS)
     monkeypatch.setattr(numba_cache, "_warned", set())

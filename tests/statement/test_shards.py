@@ -13,7 +13,7 @@ from tests.random_statements import random_statement
 
 
 class Chain(Air):
-    """Sends and receives on buses of these names and widths; balances messages of so many elements locally."""
+    """An AIR with buses of these names and widths, and local lookups of these numbers of elements, all balanced."""
 
     columns = ("x",)
 

@@ -1,4 +1,4 @@
-"""What a proof spends its time with."""
+"""The activities that a proof spends its time on."""
 
 import pytest
 from dask.callbacks import Callback

@@ -1,4 +1,4 @@
-"""What is seen of a proof: all of its tasks, once, in the time that it took, beside what was planned."""
+"""An observation of a proof has all of its tasks once, its whole time, and the planned figures."""
 
 import json
 from collections import Counter
@@ -110,7 +110,7 @@ def test_what_is_planned_to_be_held_is_what_the_plan_keeps(statement: Statement)
 
 
 def test_a_device_that_is_late() -> None:
-    """Its clock is its own; what it counts between two readings is the task's."""
+    """Convert the device's own clock; a count between two readings belongs to the task."""
     seen = seen_of(example(memory), LateDevice())
     assert all((task.launches, task.uploaded, task.downloaded) == (3, 8, 1) for task in seen.tasks)
     for task in seen.tasks:
@@ -216,7 +216,7 @@ def test_rounds_of_shards_add_up() -> None:
 
 @pytest.mark.parametrize("keep", list(Keep))
 def test_what_is_planned_to_be_held_of_shards(keep: Keep) -> None:
-    """By tasks one after another: the plan's peak is what they keep, what waits, and their scratch."""
+    """Plan the peak of tasks in sequence: their cached and waiting values, and their scratch."""
     statement = as_trace_tasks(
         Statement([synthetic.table(6, 20, 5), synthetic.table(8, 30, 5), synthetic.table(6, 20, 5)])
     )
