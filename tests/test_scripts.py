@@ -84,7 +84,7 @@ def test_documents_name_commands_and_options_that_exist() -> None:
 
 
 def test_every_benchmark_prints_json_lines() -> None:
-    """Whatever one of them prints goes by way of ``figures``, but JSON itself."""
+    """Print only through ``figures``, except JSON itself."""
     for script in COMMANDS:
         if script.stem.startswith("bench_"):
             assert "--json" in help_of(str(script)), script
@@ -107,7 +107,7 @@ def test_figures_are_json_lines() -> None:
 
 
 def test_a_measurement_of_shards_on_a_cpu(tmp_path: Path) -> None:
-    """One of check_shards_cuda.py's, in a process of its own, as that asks for it."""
+    """Run one measurement of check_shards_cuda.py in a process of its own, as the script does."""
     script, result = str(ROOT / "scripts/check_shards_cuda.py"), tmp_path / "figures.json"
     here = {"kind": "cpu", "devices": 1, "sizes": {"long_cycles": 500, "long_pool": 1_000}}
     asked = json.dumps({"step": ["shard_figures", "long"], "here": here, "arguments": {}})

@@ -1,4 +1,4 @@
-"""verify() as its user sees it, and the folds it recomputes."""
+"""verify() from its user's view, and the folds that it recomputes."""
 
 import random
 import subprocess
@@ -140,7 +140,7 @@ def test_a_level_by_unique_decoding_alone() -> None:
 
 
 class LaterNonces(NaiveDevice):
-    """Grinds on to the second nonce that passes."""
+    """A device that grinds on to the second nonce that passes."""
 
     def grind(self, seed: bytes, bits: int) -> int:
         nonce = super().grind(seed, bits) + bool(bits)
@@ -284,7 +284,7 @@ def reduced_openings(vector: vectors.Vector, proof: BatchProof, **changed: Ext) 
 
 
 def test_a_query_of_an_opening_point_is_refused() -> None:
-    """It would divide by zero. No challenge does so by chance."""
+    """Refuse the point, which would divide by zero; no random challenge reaches it."""
     vector = vectors.load("counter")
     layout = vector.layout
     challenges = verification._replay(layout, vector.proof, vector.public_values, vector.cap, vector.binding)
@@ -297,7 +297,7 @@ def test_a_query_of_an_opening_point_is_refused() -> None:
 
 
 def test_a_table_of_one_row_is_constant() -> None:
-    """A line through its one value would pass all else: its quotient is a constant, as the final polynomial is."""
+    """Refuse a line through its one value, which passes other checks: quotient and final polynomial are constant."""
     vector = vectors.load("height1")
     reduced_openings(vector, vector.proof)
     (opened,) = vector.proof.openings
@@ -311,7 +311,7 @@ def test_a_table_of_one_row_is_constant() -> None:
 @pytest.mark.parametrize("query", range(9))
 @pytest.mark.parametrize("amount", UNITS)
 def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> None:
-    """A polynomial that differs in one coordinate, and not where this one query ends."""
+    """Notice a polynomial that differs in one coordinate at every query, except the query at which both are equal."""
     vector = vectors.load("mixed")
     layout, proof = vector.layout, vector.proof
     challenges = verification._replay(layout, proof, vector.public_values, vector.cap, vector.binding)
@@ -329,7 +329,7 @@ def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> No
 
 
 def test_a_prover_gives_the_commitment_that_it_has_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is taken as it is: of other columns, nothing is proved."""
+    """Return the commitment of the proof's own columns, or None without preprocessed columns."""
     statement = Statement([*limbs(32)])
     proof, (cap,) = prove_prepared(prepare(statement, parameters=PLAIN), "sync", "cpu")
     assert cap == statement.preprocessed_cap(PLAIN.log_blowup, PLAIN.cap_height)

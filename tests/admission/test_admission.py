@@ -68,7 +68,7 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def most_at_once(runs: Sequence[tuple[float, float, int]]) -> int:
-    """Of the bytes that were held between beginnings and ends."""
+    """Return the largest sum of bytes held at once, between their beginnings and ends."""
     return max(sum(needed for first, last, needed in runs if first <= now < last) for now, _, _ in runs)
 
 
@@ -191,7 +191,7 @@ def test_a_process_that_stopped_while_it_waits_is_passed(monkeypatch: pytest.Mon
 
 
 def other(memory: Any, kept: int = 0) -> Ledger:
-    """Another process's part of a ledger."""
+    """Return another process's part of a ledger."""
     found = Ledger(memory)
     found.own.kept = kept
     with found.locked():
@@ -202,7 +202,7 @@ def other(memory: Any, kept: int = 0) -> Ledger:
 def test_a_process_that_stopped_with_the_lock_is_passed(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """By all at once, and they keep each other out as before; when it goes on, so does it."""
+    """Let all waiting processes pass and still exclude each other; the stopped process can go on later."""
     monkeypatch.setattr(lock, "PATIENCE", 0.3)
     memory = device(100, identity="lock")
     stopped = other(memory)
@@ -297,7 +297,7 @@ def test_processes_take_turns_on_a_gpu() -> None:
 
 
 def give_turns(*ledgers: Ledger) -> None:
-    """As if a proof of each of them ran."""
+    """Record a turn in each ledger, as if a proof of each process ran."""
     for ledger in ledgers:
         ledger.own.turns.append(Need(-1, 0.0, 0, ledger.own.process))
         with ledger.locked():
@@ -593,7 +593,7 @@ def test_what_is_kept_is_held_until_it_ends() -> None:
 
 
 def test_what_is_kept_is_dropped_where_a_proof_waits_for_it_alone() -> None:
-    """Even if it waits itself: two that keep and wait for each other's would wait for ever."""
+    """Drop it even if its proof waits itself: two proofs that wait for each other's cached memory would never end."""
     own, dropped = device(100, identity="in the way"), list[int]()
     kept = [keep(own, 40, lambda number=number: dropped.append(number)) for number in range(2)]  # type: ignore[misc]
     with ThreadPoolExecutor(2) as pool:

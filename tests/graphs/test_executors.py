@@ -1,4 +1,4 @@
-"""Who runs a graph, and in which process."""
+"""The executors of a graph, and their processes."""
 
 import os
 import subprocess

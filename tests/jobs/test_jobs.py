@@ -139,7 +139,7 @@ for job in jobs:
 def test_jobs_run_in_a_process_that_has_none_of_their_files(
     proof: Proof, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And nothing of theirs runs before they do."""
+    """Run none of their code before the job runs."""
     files, helpers = tmp_path / "files", tmp_path / "helpers"
     (files / "folder").mkdir(parents=True)
     helpers.mkdir()
@@ -211,7 +211,7 @@ def test_another_exit_code_is_not_proved(fibonacci: Prover) -> None:
 
 
 def kept(job: Job, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether no proof is made, as the one that is there will do."""
+    """Return whether the existing proof is used and no proof is made."""
 
     class Making(Exception):
         pass

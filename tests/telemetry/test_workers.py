@@ -1,4 +1,4 @@
-"""Workers' clocks brought to one: moved as far as causes ask for, and no further."""
+"""Workers' clocks are converted to one clock by the smallest shift that keeps causes before effects."""
 
 from typing import Any
 

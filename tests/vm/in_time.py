@@ -1,4 +1,4 @@
-"""A recorded run, replayed in the order of time: each cycle at its own place."""
+"""A recorded run, replayed in the order of time: each cycle at its own position."""
 
 import numpy as np
 

@@ -60,7 +60,7 @@ TRACE_TASKS: tuple[dict[str, int], ...] = (  # changes that belong together, whi
 
 @dataclass(frozen=True, eq=False)
 class Chip:
-    """One chip and the cycles of an execution that it might prove, or might be said to."""
+    """One chip and the cycles of an execution that it can prove, or is claimed to prove."""
 
     step: Step  # of one lane
     air: AirDescription
@@ -126,7 +126,7 @@ def chips(execution: Execution, most: int = 400) -> list[Chip]:
 
 @dataclass(frozen=True, eq=False)
 class Noticed:
-    """What notices each of some forged rows."""
+    """The checks that notice each of some forged rows."""
 
     labels: list[str]  # of the checks
     violated: np.ndarray  # bool (checks, rows)
@@ -193,12 +193,12 @@ def notice(chip: Chip, base: np.ndarray, forged: np.ndarray) -> Noticed:
 
 
 def _differ(fields: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Whether the last two fields are another value."""
+    """Return whether the last two fields are not the halves of the value."""
     return (fields[-2] != value & np.uint64(2**32 - 1)) | (fields[-1] != value >> np.uint64(32))
 
 
 def _member(tag: Tag, fields: np.ndarray) -> np.ndarray:
-    """Whether the message is in the table of its tag."""
+    """Return whether the message is in the table of its tag."""
     a, b, c = fields[-3], fields[-2], fields[-1]
     if tag == Tag.HALF:
         return c < 1 << 16
@@ -276,7 +276,7 @@ def _slots(chip: Chip) -> dict[int, int]:
 
 
 def _support(chip: Chip, roots: Sequence[int]) -> np.ndarray:
-    """Which cells each node depends on, bool (roots, cells)."""
+    """Return the cells that each node depends on, bool (roots, cells)."""
     nodes = chip.air.nodes
     support = np.zeros((len(roots), len(chip.air.main_names)), dtype=bool)
     for i, root in enumerate(roots):
@@ -357,7 +357,7 @@ def forge(chip: Chip, count: int, rng: np.random.Generator, repairs: int = 6) ->
 
 
 def _of_other_dividends(chip: Chip, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Rows of a division with quotient and remainder of another dividend, larger by a multiple of 2^32, if they fit.
+    """Return rows of a division with quotient and remainder of a dividend larger by a multiple of 2^32, if they fit.
 
     All cells follow from that, so that the difference appears in one pair of the product, which chance does not find.
     """
@@ -409,7 +409,7 @@ def _joined(blocks: Iterable[tuple[int, list[np.ndarray]]]) -> list[tuple[int, l
 
 
 def _lower_halves(air: AirDescription) -> Iterator[tuple[int, int]]:
-    """Cells that are the lower half of an expression whose upper half is looked up, and the expression's node."""
+    """Return the cells that are the lower half of an expression with a looked-up upper half, and that expression."""
     for interaction in air.globals:
         op, a, b = air.nodes[interaction.tuples[0].fields[-1]]
         if op == MUL and air.nodes[b] == (CONST, PER_HALF, 0) and air.nodes[a][0] == SUB:
@@ -419,7 +419,7 @@ def _lower_halves(air: AirDescription) -> Iterator[tuple[int, int]]:
 
 
 def inverse(x: np.ndarray) -> np.ndarray:
-    """1 / x in the field, 0 for 0."""
+    """Return 1 / x in the field, 0 for 0."""
     zero = x == 0
     words = np.ones(-(-len(x) // 32) * 32, dtype=np.uint64)
     words[: len(x)] = np.where(zero, 1, x)

@@ -38,7 +38,7 @@ def sharing_rows(patch: pytest.MonkeyPatch, lanes: int) -> None:
 
 
 def cells_of_chip(table: Table, chip: str) -> SimpleNamespace:
-    """Writable views of a chip's single cells in the trace of a table that it shares, (1, its rows)."""
+    """Return writable views of a chip's single cells in the trace of a table that it shares, (1, its rows)."""
     assert isinstance(table.air, Mixed) and isinstance(table.main, np.ndarray)
     (step,) = (step for step in table.air.steps if step.name == chip)
     columns = dict(zip(Columns(step.specs).names, table.air.columns_of[chip], strict=True))
@@ -53,7 +53,7 @@ def operand(rng: random.Random) -> int:
 
 
 def operations(x: int, y: int, rng: random.Random, turn: int) -> list[Instruction]:
-    """Every operation on registers that hold x and y, and on immediates."""
+    """Return every operation on registers that hold x and y, and on immediates."""
     code = [*li(X, x), *li(Y, y)]
     for op in REGISTER_OPS:
         code += [Instruction(op, D, X, Y), Instruction(Op.ADDI, D, X), Instruction(op, D, D, Y)]
@@ -72,13 +72,13 @@ def operations(x: int, y: int, rng: random.Random, turn: int) -> list[Instructio
 
 
 def branches() -> list[Instruction]:
-    """Every branch on X, Y and x0; taken or not, the same instruction comes next."""
+    """Return every branch on X, Y and x0; taken or not, the same instruction comes next."""
     pairs = ((X, Y), (X, X), (X, 0), (0, X))
     return [Instruction(op, rs1=a, rs2=b, imm=4) for op in sorted(BRANCHES) for a, b in pairs]
 
 
 def accesses(start: int) -> list[Instruction]:
-    """Every load and store around an address."""
+    """Return every load and store around an address."""
     code = li(HERE, start + 32)
     for op in sorted(LOADS | STORES):
         offsets = range(-9, 9) if op in (Op.LW, Op.SH, Op.SW) else (-9, -8, -4, -2, -1, 0, 3, 5, 7)

@@ -180,6 +180,6 @@ def test_real_input() -> None:
 
 
 def test_misaligned_words_are_used() -> None:
-    """The compiler may count on Zicclsm: a copy of bytes is a copy of words."""
+    """Let the compiler rely on Zicclsm: a copy of bytes is a copy of words."""
     execution = run("keccak", bytes(1000))
     assert execution.mix().get(Op.LBU, 0) < 100

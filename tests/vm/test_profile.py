@@ -1,4 +1,4 @@
-"""Where cycles and cells go: all of them, to the right functions, in files that can be opened."""
+"""Profiles attribute all cycles and cells to the right functions, in files that open."""
 
 import json
 import shutil
@@ -64,7 +64,7 @@ def stacks(found: Profile, by: str = "cycles") -> dict[str, int]:
 
 
 def check_sums(program: Image, data: bytes) -> Profile:
-    """All of a run is in its profile, to the cell and the cycle."""
+    """Check that a profile has every cell and cycle of a run."""
     found, run = profile(program, data), execute(program, data, record=True)
     expected = committed_cells(statement_of_run(Machine(program), run))
     assert {use.name: use.cells for use in found.tables} == expected
@@ -94,7 +94,7 @@ def test_every_chip_and_every_way(pairs: int) -> None:
 
 
 def test_accesses_that_come_late_are_told_to_the_cycle() -> None:
-    """Registers and words left alone for about FAR, by chips whose tables for rd = rs1 are worth it, and not."""
+    """Count accesses to registers and words about FAR later, by chips with and without tables for rd = rs1."""
     for turns in range(8188, 8196):
         loop = [*li(T1, turns), Instruction(Op.ADDI, T1, T1, imm=-1), Instruction(Op.BNE, rs1=T1, imm=-4)]
         use = [Instruction(Op.ADDI, 7, 7, imm=1), Instruction(Op.ADD, 9, 9, 8), Instruction(Op.SD, rs1=10, rs2=8)]
@@ -169,7 +169,7 @@ def test_tail_calls_take_the_place_of_their_function() -> None:
 
 
 def test_a_jump_out_of_several_calls_drops_them() -> None:
-    """As longjmp does: back to where setjmp had returned, with the stack pointer of then."""
+    """Return as longjmp does: to the place where setjmp returned, with the stack pointer of that time."""
     parts = (
         ("main", [*STACK, call(1), *leave()]),
         ("catch", [*ENTER, call(4), Instruction(Op.BNE, rs1=A0, imm=8), call(2), *EXIT]),
@@ -188,7 +188,7 @@ def test_a_jump_out_of_several_calls_drops_them() -> None:
 
 
 def test_functions_that_save_registers_for_others() -> None:
-    """They are called with t0, leave the stack pointer lower, and end for their callers."""
+    """Profile functions that are called with t0, leave the stack pointer lower, and return in place of callers."""
     save = [Instruction(Op.ADDI, SP, SP, imm=-16), Instruction(Op.SD, rs1=SP, rs2=RA), Instruction(Op.JALR, rs1=T0)]
     parts = (
         ("main", [*STACK, call(1), call(1), *leave()]),
@@ -274,7 +274,7 @@ def test_the_picture_is_well_formed_whatever_names_say() -> None:
 
 
 class Scripts(HTMLParser):
-    """Counts the elements of a page."""
+    """A parser that counts the elements of a page."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -54,7 +54,7 @@ def test_every_round_that_works_has_a_cost() -> None:
 
 
 def test_the_model_knows_the_rounds_of_a_graph_and_no_others() -> None:
-    """Of one with trace tasks, preprocessed columns, lookups and several heights, which has them all."""
+    """Use a graph with trace tasks, preprocessed columns, lookups and several heights, which has all rounds."""
     trace_tasks = as_trace_tasks(example(memory))
     layout = prepare(trace_tasks, parameters=FEW).layout
     rounds = {task.round for task in make_plan(layout, main=checked_traces(trace_tasks)).tasks.values()}

@@ -1,4 +1,4 @@
-"""Machine code of blocks: which code becomes one, that a run by them is the interpreter's, and when it is made."""
+"""Machine code of blocks: the chosen blocks, equality with the interpreter's run, and the time of compilation."""
 
 import subprocess
 import sys
@@ -43,7 +43,7 @@ def loop(turns: int, *body: Instruction) -> list[Instruction]:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two are, but for who ran how much."""
+    """Return whether two runs are equal, except for the cycles that each way ran."""
     if isinstance(a, np.ndarray):
         return a.dtype == b.dtype and np.array_equal(a, b)
     if is_dataclass(a):
@@ -102,7 +102,7 @@ def test_what_runs_most_is_compiled() -> None:
 
 
 def test_what_runs_often_is_compiled_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside the first run; the second has it from the start."""
+    """Compile during the first run; the second has the code from the start."""
     monkeypatch.setattr(native, "_translations", type(native._translations)())
     monkeypatch.setattr(native, "AFTER", SLICE)
     program = image([*loop(SLICE, Instruction(Op.ADD, T1, T1, T0)), *leave()])

@@ -124,7 +124,7 @@ def test_jumps_and_what_they_link(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("op", sorted(LOADS | STORES))
 def test_loads_and_stores_at_every_alignment(op: Op, tmp_path: Path) -> None:
-    """Zicclsm: misaligned ones work, within a word, over the end of a word and of a page."""
+    """Allow misaligned accesses (Zicclsm) within a word, and across the end of a word and of a page."""
     first = DATA + 4096 - 16
     body = [*li(10, 0x8182838485868788)]
     for offset in range(24):
@@ -146,7 +146,7 @@ PLAIN = [op for op in Op if op.format.rd and op not in LOADS | {Op.JAL, Op.JALR}
 
 
 def random_block(rng: random.Random) -> tuple[list[Instruction], int]:
-    """Instructions whose results are all put out, and how many words that makes."""
+    """Return instructions whose results are all output, and the number of words of the output."""
     code: list[Instruction] = []
     results = 0
     for _ in range(12):
@@ -176,7 +176,7 @@ def random_block(rng: random.Random) -> tuple[list[Instruction], int]:
 
 
 def random_program(rng: random.Random, blocks: int, turns: int) -> tuple[list[Instruction], int]:
-    """Blocks that run ``turns`` times each, on registers that hold operands; and the bytes that are put out."""
+    """Return blocks that run ``turns`` times each, on registers with operands; and the bytes of the output."""
     body = li(SCRATCH, DATA + 2048)
     for register in FREE:
         body += li(register, rng.choice(OPERANDS)) if register else []

@@ -63,7 +63,7 @@ def _late(run: Run, late: Late) -> np.ndarray:
 
 
 def _accessed(rows: Rows, access: Access) -> tuple[np.ndarray, np.ndarray]:
-    """Where accesses are, and the values there before them."""
+    """Return the addresses of accesses, and the values before them."""
     if access.cell in TIMES:
         register = access.cell[0]
         return getattr(rows, f"{register}_at"), getattr(rows, register)

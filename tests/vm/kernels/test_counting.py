@@ -47,7 +47,7 @@ def test_counts(rows: int, threads: int) -> None:
 
 
 def test_pieces_that_run_side_by_side_add_up() -> None:
-    """Two pieces wait for each other, so that neither can have the other's counts."""
+    """Let two parts wait for each other, so that neither can have the other's counts."""
     main, keys = case(3, 4096)
     device = CpuDevice(2)
     split = device.split_rows

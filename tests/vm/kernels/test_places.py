@@ -1,4 +1,4 @@
-"""Pieces of columns copied into a trace, against their cells one by one."""
+"""Parts of columns copied into a trace, against a copy of each cell."""
 
 from collections.abc import Callable
 from typing import Any

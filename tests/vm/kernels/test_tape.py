@@ -112,7 +112,7 @@ def _entries(machine: Machine, run: Run, instruction: np.ndarray, dropped: froze
 def _late(
     machine: Machine, run: Run, instruction: np.ndarray, group: np.ndarray, groups: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """How many accesses come late, and the first cycle with one that comes too late."""
+    """Return the number of late accesses, and the first cycle with an access that is too late."""
     cycles, used = run.cycles, registers_accessed(machine.instructions)
     now = time_of(clock_of(run.start + cycles.order.astype(np.int64)))
     found: list[tuple[int, int, np.ndarray, Any]] = []
@@ -171,7 +171,7 @@ def loaded(device: Any, here: Tape) -> Tape:
 
 
 def repeated(one: Case, intervals: int) -> Case:
-    """Whole intervals again and again, as the CPU counts and writes them."""
+    """Return a case of repeated whole intervals, counted and written by the CPU."""
     taped = one.tape
     turns = -(-intervals // len(taped.index))
     columns = {name: np.tile(getattr(taped, name), turns) for name in ("old", "clock", "index")}
@@ -213,7 +213,7 @@ def test_late_words_of_a_host_call() -> None:
 
 
 def test_what_no_bump_reaches() -> None:
-    """Of registers that were last accessed about REACH before, some are accessed just in time, others are not."""
+    """Refuse some accesses to registers last accessed about REACH before; others are just in time."""
     start, found = 1 << 31, set()
     for more in range(6):
         times = time_of(clock_of(start)) - REACH + 8 * more
@@ -242,7 +242,7 @@ def test_what_no_table_proves() -> None:
 
 
 def test_repeated_cycle_ranges() -> None:
-    """Clocks go on where times are the same ones again, so that ever more comes late."""
+    """Advance clocks while the times repeat, so that more and more accesses are late."""
     one = case(PROGRAMS["everything"], 0, 2048)
     many = repeated(one, 31)
     assert (many.counts.sum(axis=1) == 16 * one.counts.sum(axis=1)).all()

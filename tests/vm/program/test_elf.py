@@ -220,7 +220,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_refused_file_costs_no_more_than_an_honest_one_of_its_size(name: str) -> None:
-    """At most three times the calls and 3,000 more, 50 for each of the 64 segments that are taken, and 64 MiB."""
+    """Take at most three times the calls, and 3,000 more; 50 for each of the 64 accepted segments; and 64 MiB."""
     file, why = HOSTILE[name]
     honest = elf([TEXT, Segment(DATA, b"")])
     honest = elf([TEXT, Segment(DATA, bytes(max(len(file) - len(honest), 1)))])

@@ -1,4 +1,4 @@
-"""Which function of a guest an address lies in; and that no file can make trouble of it."""
+"""The function of a guest at an address; no file causes an error."""
 
 import struct
 from pathlib import Path

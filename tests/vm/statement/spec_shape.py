@@ -23,7 +23,7 @@ MOST_ROWS = 2**26
 
 
 class Refused(Exception):
-    """A verifier that follows the page refuses the header; says why."""
+    """A refusal of the header by a verifier that follows the page, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ Describe = Callable[[int, int, int, int], bytes]  # canonical bytes of a table: 
 
 @lru_cache(maxsize=4096)
 def derived(canonical: bytes) -> Derived:
-    """Cells of a row and total weight."""
+    """Return the cells of a row and the total weight."""
     magic = b"graphprover air 1"
     assert canonical.startswith(magic)
     at = len(magic)
@@ -293,7 +293,7 @@ def lanes_of_words(number: int, w: int, v: int) -> int:
 
 @dataclass(frozen=True)
 class Rule:
-    """How heights follow from uses."""
+    """The rule by which heights follow from uses."""
 
     lanes: int  # uses of a row
     block: int  # rows of a use
@@ -324,7 +324,7 @@ class Rule:
         return found
 
     def uses(self, heights: Sequence[int]) -> range:
-        """All numbers of uses from which the heights follow."""
+        """Return all numbers of uses from which the heights follow."""
         first, last, taken = 1, sum(map(self.room, heights)), 0
         for index, rows in enumerate(heights):
             left = range(1, sum(map(self.room, heights[index:])) + 1)
@@ -417,5 +417,5 @@ def _common(counts: range, least_: int, most: int) -> range:
 
 
 def least_bytes(tables: int, columns: int, queries: int) -> int:
-    """Section 13: the bytes that a payload has at least."""
+    """Return the least number of bytes of a payload by section 13."""
     return 24 * columns + 83 * tables + queries * (8 * columns + 26 * tables)

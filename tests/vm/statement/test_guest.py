@@ -306,7 +306,7 @@ def test_files_that_are_no_guests(tmp_path: Path) -> None:
 
 
 def test_words_that_are_never_executed_may_be_anything(tmp_path: Path) -> None:
-    """Random data in the code, of which some decodes as a jump below address 0."""
+    """Prove a guest with random data in the code, of which some decodes as a jump below address 0."""
     guest = tmp_path / "guest.elf"
     guest.write_bytes(elf([Segment(PAGE, words(leave()) + random.Random(1).randbytes(4 * PAGE), X)], entry=PAGE))
     proof, key = str(tmp_path / "proof"), str(tmp_path / "vk")

@@ -1,4 +1,4 @@
-"""The verifier accepts those shapes of statements that honest proving makes, and no others."""
+"""The verifier accepts exactly the shapes of statements that honest proving makes."""
 
 import random
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_counts_are_the_inverse_of_heights(
     uses: int, rows: int, cells: int, split_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Against all numbers of uses up to some thousands, with tables of at most 2^10 rows."""
+    """Compare with all numbers of uses up to some thousands, with tables of at most 2^10 rows."""
     monkeypatch.setattr(shape, "MAX_ROWS", 1 << 10)
     kind = Packing(uses, rows, max(2000 // cells, split_rows))
     most = kind.room(5 << 10)
@@ -80,7 +80,7 @@ def test_counts_are_the_inverse_of_heights(
 
 @cache
 def runs() -> list[tuple[Machine, Proof | ShardedProof]]:
-    """Proofs of zeros of runs that have every table between them, each by itself and in shards."""
+    """Return proofs, with payloads of zeros, of runs that together have every table, whole and in shards."""
     loop = [*li(X, 20000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     reads = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X), Instruction(Op.LD, Y, X, imm=800)]
     output = li(Y, 9000)  # bytes, in more rows than the least
@@ -199,7 +199,7 @@ def changed(proof: Proof | ShardedProof, rng: random.Random) -> Proof | ShardedP
 
 
 def is_made(machine: Machine, proof: Proof | ShardedProof) -> bool:
-    """Whether some run of this machine has these tables, at one of the layout policies."""
+    """Return whether a run of this machine can have these tables, by any of the layout policies."""
     return any(is_made_at(policy, machine, proof) for policy in POLICIES)
 
 
@@ -223,7 +223,7 @@ def is_made_at(policy: LayoutPolicy, machine: Machine, proof: Proof | ShardedPro
 def may_stand(
     machine: Machine, numbers: Sequence[int], logs: Sequence[int], values: Sequence[Any], first: bool, last: bool
 ) -> bool:
-    """Whether a shard has these tables, whatever heights depend on their uses; all of it is its own first and last."""
+    """Return whether a shard may have these tables, except heights that uses determine; a whole run is both ends."""
     singles = [number for number in numbers if number in {*TableNumber}]
     chips = [number for number in numbers if number not in {*TableNumber}]
     if not {*chips} <= {*CHIP_TABLES}:
@@ -288,7 +288,7 @@ def words_beside(machine: Machine, numbers: Sequence[int], values: Sequence[Any]
 def uses_of(
     numbers: Sequence[int], heights: Sequence[int], cycles: int, words: int, policy: LayoutPolicy
 ) -> dict[int, set[int]]:
-    """All numbers of uses that give a shard's tables these heights, by number."""
+    """Return all numbers of uses that give a shard's tables these heights, by number."""
     uses: dict[int, set[int]] = {}
     for number in {*numbers} - ({*TableNumber} - SEVERAL):
         own = tuple(height for other, height in zip(numbers, heights, strict=True) if other == number)
@@ -330,7 +330,7 @@ def uses_of_permutations(numbers: Sequence[int], heights: Sequence[int], policy:
 
 @cache
 def all_uses(number: int, heights: tuple[int, ...], policy: LayoutPolicy) -> set[int]:
-    """All numbers of uses that give these heights."""
+    """Return all numbers of uses that give these heights."""
     kind = packing(number, cells_per_row(runs()[0][0].air(number, 0, 0).describe()), policy)
     most = sum(map(kind.room, heights))
     full = sum(map(kind.room, heights[:-1]))  # as all tables but the last are
@@ -339,7 +339,7 @@ def all_uses(number: int, heights: tuple[int, ...], policy: LayoutPolicy) -> set
 
 @cache
 def all_sparse(heights: tuple[int, ...], split: bool) -> set[int]:
-    """All counts of numbers that give these heights: each is the least for the numbers left, or half of it."""
+    """Return all counts of numbers that give these heights: each is the least for the numbers left, or half of it."""
     found = set()
     for count in range(1, min(sum(heights), 1 << 15) + 1):
         own, left = [], count

@@ -91,7 +91,7 @@ class Claimed:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A program, for both sides."""
+    """A program, for both verdicts."""
 
     machine: Machine
     program: spec.Program
@@ -107,7 +107,7 @@ class Subject:
 
     @cached_property
     def key(self) -> Guest:
-        """The program's verifying key, but for commitments, of which headers make no use."""
+        """Return the program's verifying key without commitments, which headers do not use."""
         data = self.program.data_rows
         logs = log2(self.program.program_rows), log2(data) if data else None
         machine, caps = self.machine, {kind: dict[int, bytes]() for kind in Kind}
@@ -147,7 +147,7 @@ def _canonical(machine: Machine, number: int, t: int, w: int, v: int) -> bytes:
 
 @cache
 def runs() -> list[tuple[Subject, Claimed]]:
-    """Headers of real runs: of both layout policies, whole and in shards, with the input stated or not."""
+    """Return headers of real runs: of both layout policies, whole and in shards, with the input stated or not."""
     loop = [*li(X, 140000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     reads = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X), Instruction(Op.LD, Y, X, imm=800)]
     writes = [*li(X, OUTPUT_BASE), *li(Y, 90), Instruction(Op.SD, rs1=X, rs2=Y), Instruction(Op.SD, rs1=X, imm=80)]
@@ -373,7 +373,7 @@ def change(claim: Claimed, subject: Subject, rng: random.Random) -> None:
 
 @pytest.mark.parametrize("searched", slow_after(1, [SEARCHED // 4, SEARCHED]))
 def test_verdicts_on_shapes_are_those_of_the_page(searched: int) -> None:
-    """Accepted and refused headers of each kind are many, and most rules of the page refuse some."""
+    """Find many accepted and refused headers of each kind, and a refusal by most rules of the page."""
     rng = random.Random(0)
     verdicts, rules = Counter[tuple[str, bool]](), Counter[str]()
     for kind, subject, claim in headers(rng, searched):
@@ -408,7 +408,7 @@ def headers(rng: random.Random, searched: int) -> Iterator[tuple[str, Subject, C
 
 
 def test_a_run_of_either_policy_is_refused_by_the_bounds_of_the_other() -> None:
-    """Both sets of bounds are needed: some headers satisfy only one of them."""
+    """Require both sets of bounds: some headers satisfy only one of them."""
     only = Counter[int]()
     for subject, claim in runs():
         numbers = [[table[0] for table in tables] for tables in claim.shards]
@@ -426,7 +426,7 @@ def test_a_run_of_either_policy_is_refused_by_the_bounds_of_the_other() -> None:
 def test_uses_of_the_page_are_the_inverse_of_its_heights(
     lanes: int, block: int, idle: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Against all numbers of uses up to some thousands, with tables of at most 2^9 rows."""
+    """Compare with all numbers of uses up to some thousands, with tables of at most 2^9 rows."""
     monkeypatch.setattr(spec, "MOST_ROWS", 2**9)
     rule = spec.Rule(lanes, block, idle)
     found: dict[tuple[int, ...], list[int]] = {}
@@ -475,7 +475,7 @@ def test_public_words_have_the_lanes_of_the_page(number: int) -> None:
 
 
 def test_a_payload_has_at_least_the_bytes_of_the_page() -> None:
-    """One byte less is refused before the tables are described."""
+    """Refuse one byte less before the tables are described."""
     subject, claim = runs()[0]
     (file,), words = (
         claim.files(),

@@ -1,4 +1,4 @@
-"""What chips compute of symbols, as code for lanes, are the words that they compute of arrays."""
+"""Lane code from symbolic execution of chips gives the same words as the chips on arrays."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def operations(code: Code) -> list[tuple[Op, int, int, int, int]]:
 
 
 def assembled(formulas: Formulas, *values: Symbol) -> list[tuple[Op, int, int, int, int]]:
-    """Code of cells in the columns 0, 1, ..."""
+    """Return the code of cells in the columns 0, 1, ..."""
     return operations(assemble(formulas, [Cell(x.number, i, 0) for i, x in enumerate(values)], 1))
 
 
@@ -93,5 +93,5 @@ def test_formulas_are_there_once_and_integers_on_the_right() -> None:
 
 
 def test_code_is_small() -> None:
-    """Few registers, so that a GPU's multiprocessors hold many lanes."""
+    """Use few registers, so that a GPU's multiprocessors hold many lanes."""
     assert max(code_of(chip, lanes).registers for chip in CHIPS for lanes in LANES) < 32

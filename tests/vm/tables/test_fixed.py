@@ -51,7 +51,7 @@ def violated(row: np.ndarray) -> list[int]:
 
 
 def wrong(row: np.ndarray) -> bool:
-    """Whether it answers a lookup that nothing should."""
+    """Return whether it answers a lookup that should have no answer."""
     return not all(_member(tag_of(fields[:, 0].tolist()), fields).all() for fields in messages(AIR, row))
 
 
@@ -69,7 +69,7 @@ def test_they_provide_what_all_numbers_do() -> None:
 
 
 def test_every_constraint_is_needed() -> None:
-    """Where exactly one does not hold, a row answers what nothing should."""
+    """Violate each constraint alone by a row that answers a lookup wrongly."""
     found = set()
     for i, name in enumerate([*BITS, "both"]):
         row = np.zeros((AIR.main_width, 1), dtype=np.uint64)
@@ -83,7 +83,7 @@ def test_every_constraint_is_needed() -> None:
 
 
 def test_a_bit_too_much_of_nothing() -> None:
-    """A row of zeros is the number 0, and changing any cell that is not a count is noticed or another number."""
+    """Notice any changed cell of a row of zeros, the number 0, unless it is a count or gives another number."""
     rng = np.random.default_rng(0)
     for _ in range(300):
         row = np.zeros((AIR.main_width, 1), dtype=np.uint64)

@@ -64,7 +64,7 @@ def test_a_row_says_what_its_chip_says(number: TableNumber, chip: str) -> None:
 
 @pytest.mark.parametrize("number", SHARED)
 def test_an_idle_row_says_nothing(number: TableNumber) -> None:
-    """Whatever is in its cells."""
+    """Send no message and violate no constraint, with any cells."""
     air = table(number)
     rows = np.random.default_rng(1).integers(0, P, (air.describe().main_width, ROWS), dtype=np.uint64)
     rows[[i for i, name in enumerate(air.describe().main_names) if name.startswith("is[")]] = 0
@@ -73,7 +73,7 @@ def test_an_idle_row_says_nothing(number: TableNumber) -> None:
 
 @pytest.mark.parametrize("number", SHARED)
 def test_flags_are_bits_and_at_most_one_is_set(number: TableNumber) -> None:
-    """Each statement about them is the only one to notice some rows."""
+    """Require each constraint of the flags: some rows are noticed by it alone."""
     air = table(number)
 
     def noticed(*values: tuple[int, int]) -> set[str]:

@@ -79,7 +79,7 @@ def forged(stated: Statement, name: str, edit: Callable[[SimpleNamespace], None]
 
 
 def place_of(stated: Statement, name: str) -> int:
-    """Which table is called so, or shared by the chip of that name."""
+    """Return the position of the table of this name, or of the table that the chip of this name shares."""
     shared = SHARED_TABLE.get(name)
     return names(stated).index(name if name in names(stated) or shared is None else shared.name.lower())
 
@@ -108,7 +108,7 @@ def test_any_operands_are_accepted(seed: int) -> None:
 
 
 def test_several_instructions_a_row_and_several_tables_of_a_chip(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loop that is long enough for lanes and for tables that are split."""
+    """Prove a loop that is long enough for lanes and for split tables."""
     turns = 140_000
     set_policy(monkeypatch, own_table=1, own_table_long=2, two_lanes=1 << 12, four_lanes=1 << 14)
     loop = [Instruction(Op.ADD, Y, Y, X), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-8)]
@@ -120,7 +120,7 @@ def test_several_instructions_a_row_and_several_tables_of_a_chip(monkeypatch: py
 
 
 def test_far_accesses_are_bumped() -> None:
-    """A value that was written more than 2^16 before it is read again."""
+    """Bump a value that was written more than 2^16 before it is read."""
     loop = [*li(X, 20000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     stated = stated_by([*li(Y, 77), *loop, Instruction(Op.ADD, X, Y, Y)])
     assert "bump" in names(stated) and not check(stated)
@@ -189,7 +189,7 @@ def all_chips():  # type: ignore[no-untyped-def]
 
 
 def test_forged_rows_are_noticed_and_every_check_is_needed(all_chips) -> None:  # type: ignore[no-untyped-def]
-    """Rows of every chip with changed cells: none passes, and nearly every check is the only one to notice some.
+    """Notice changed cells in rows of every chip; nearly every check is the only one to notice some.
 
     tests/vm/mutate_tables.py does more of this.
     """
@@ -211,7 +211,7 @@ def test_forged_rows_are_noticed_and_every_check_is_needed(all_chips) -> None:  
 
 
 def test_every_lane_says_whether_it_executes() -> None:
-    """A multiplicity of 2 or -1, which would send and receive twice, or undo another row."""
+    """Refuse a multiplicity of 2 or -1, which would send and receive twice, or cancel another row."""
     for value in (2, P - 1):
         for name in CHIPS.keys() - {EXIT}:
 
@@ -285,7 +285,7 @@ def test_public_values_are_bound() -> None:
 
 
 def test_a_value_cannot_be_read_before_it_is_written() -> None:
-    """Two reads of one register change places in time."""
+    """Refuse two reads of one register that change places in time."""
     stated = stated_by([Instruction(Op.ADD, X, Y, Y), *[Instruction(Op.ADD, 12, Y, 0)] * 2])
 
     def swap(c: SimpleNamespace) -> None:
@@ -295,7 +295,7 @@ def test_a_value_cannot_be_read_before_it_is_written() -> None:
 
 
 def test_a_token_cannot_consume_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A read at time t that claims t as the time before: the bus would balance for any value."""
+    """Refuse a read at time t that claims t as the time before: the bus would balance for any value."""
     sharing_rows(monkeypatch, 1)
     stated = stated_by([Instruction(Op.ADD, X, Y, Y)])
 
@@ -311,7 +311,7 @@ def test_a_token_cannot_consume_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_words_of_memory_have_one_history() -> None:
-    """Addresses of a region rise: a word twice, one before its region, one that is no multiple of 8."""
+    """Require rising addresses in a region: no word twice, none before its region, none that is no multiple of 8."""
     data = li(X, DATA + 4096)
     code = [*data, Instruction(Op.SD, rs1=X, rs2=X), Instruction(Op.SD, rs1=X, rs2=X, imm=8)]
     stated = stated_by(code)
@@ -377,7 +377,7 @@ def main_of(stated: Statement, name: str) -> np.ndarray:
 
 
 def test_a_store_does_not_change_the_program() -> None:
-    """The program is fixed: an entry of another word is none."""
+    """Refuse a program entry with another word: the program is fixed."""
     code = [*li(X, 5), Instruction(Op.ADDI, Y, X, imm=3)]
     other = [*li(X, 5), Instruction(Op.ADDI, Y, X, imm=4)]
     honest, forged_ = stated_by(code), stated_by(other)
@@ -408,7 +408,7 @@ def test_no_table_has_a_word_of_code_that_cannot_be_read() -> None:
 
 
 def test_a_jump_below_address_0_has_no_outcome() -> None:
-    """The program table's fields are no negative numbers, and the executor never goes there."""
+    """Allow no negative numbers in the program table; the executor never jumps there."""
 
     def ways(op: Op, target: int) -> list[str]:
         a, b = (1, 2) if op in BRANCHES else (0, 0)
@@ -428,7 +428,7 @@ def test_a_long_output_is_refused_before_tables_are_made() -> None:
 
 
 def test_unprovable_executions_say_why() -> None:
-    """A base address above 2^32 whose sum with the immediate is below."""
+    """Name the cause, a base address above 2^32 whose sum with the immediate is below 2^32."""
     code = [*li(X, 2**32 + 8), Instruction(Op.SD, rs1=X, rs2=X, imm=-16)]
     with pytest.raises(Unprovable, match=r"pc 0x[0-9a-f]+: sd a0, -16\(a0\): no table"):
         stated_by(code)
@@ -482,7 +482,7 @@ def test_a_proof_is_of_one_program() -> None:
 
 
 def test_tables_are_there_once() -> None:
-    """Another memory, or another program, would let a word have two histories."""
+    """Refuse another memory or program table, which would let a word have two histories."""
     _, proof = proved()
     shape = proof.public_values[0][3:]
     for number in {*TableNumber} - SEVERAL:
@@ -544,7 +544,7 @@ def test_inputs_of_any_size_are_stated(size: int) -> None:
 
 @pytest.mark.parametrize("word", [0, 1, 2, 31, 32, 72])
 def test_a_stated_input_is_the_input(word: int) -> None:
-    """Whether the program reads the word (0 to 2) or not: its row has the initial value."""
+    """Bind every word, read (0 to 2) or not: its row has the initial value."""
     stated = on_input()
     values = stated.tables[names(stated).index("stated_input")].public_values or ()
     assert check(with_public_value(stated, "stated_input", 2 * word, values[2 * word] + 1))
@@ -554,11 +554,11 @@ def test_a_stated_input_is_there_once() -> None:
     stated = on_input()
 
     def again(c: SimpleNamespace) -> None:
-        """Its first row twice."""
+        """Repeat its first row."""
         c.row[0, 1], c.row[1, 1] = 1, 0
 
     def later(c: SimpleNamespace) -> None:
-        """Its last row."""
+        """Shift its last row."""
         c.row[-1, 24], c.row[-1, 25] = 0, 1
 
     for edit in (again, later):
@@ -608,7 +608,7 @@ def test_outputs_of_any_size_are_public(size: int) -> None:
 
 @pytest.mark.parametrize("word", [0, 1, 2, 31, 32, 71])
 def test_an_output_is_the_output(word: int) -> None:
-    """Whether the program writes the word (0 to 31) or not: in every row, and each half of it."""
+    """Bind every word, written (0 to 31) or not, in every row and in each half."""
     stated = putting_out(570, 31)
     values = stated.tables[names(stated).index("output_memory")].public_values or ()
     for index in (2 * word, 2 * word + 1):

@@ -45,7 +45,7 @@ def run_of(program: Image) -> tuple[Machine, Execution]:
 @pytest.mark.parametrize("count", [2, 3, 7])
 @pytest.mark.parametrize("program", [everything(2), far_accesses()], ids=["everything", "far"])
 def test_shards_balance_together(program: Image, count: int) -> None:
-    """Their tables without their heads are a statement that the debugger accepts; and no shard is one by itself."""
+    """Balance the tables of all shards together, without their heads; no shard balances by itself."""
     machine, run = run_of(program)
     shards = shards_of_run(machine, run, cycle_ranges_of(run.cycles, count), state_input=count == 3)
     made = [with_traces(shard) for shard in shards.statements]
@@ -78,7 +78,7 @@ def test_any_device_makes_them(program: Image) -> None:
 
 @pytest.mark.parametrize("program", [everything(2), far_accesses()], ids=["everything", "far"])
 def test_cycle_ranges_are_replayed_as_the_whole_run(program: Image) -> None:
-    """They begin and end inside of intervals."""
+    """Begin and end cycle ranges inside of intervals."""
     machine, run = run_of(program)
     whole = in_time(machine, run)
     for cycle_range in cycle_ranges_of(run.cycles, 7):

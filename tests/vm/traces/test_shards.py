@@ -109,7 +109,7 @@ def tables_of(shards: ShardedStatement) -> list[list[Table]]:
 
 
 def with_tables(tables: Sequence[Sequence[Table]], shares: Sequence[Sequence[int]]) -> ShardedStatement:
-    """Shards as a prover makes them who obeys the protocol; ``shares``: what their heads are to say."""
+    """Return shards by a prover that obeys the protocol; ``shares``: the table numbers in their heads."""
     (_, *first), *others = shares
     return honest()[0].in_shards(tables, [first, *others], "copy")
 
@@ -129,7 +129,7 @@ def test_an_honest_proof_is_accepted() -> None:
 
 @cache
 def foreign(other: str) -> tuple[ShardedStatement, ShardedProof]:
-    """Of another run, or of another program."""
+    """Return shards and proof of another run, or of another program."""
     machine = honest()[0] if other == "run" else copying(1)
     shards = shards_for(machine, run_of(machine, b"another!" if other == "run" else b"8 bytes."))
     return shards, proved(shards)
@@ -138,7 +138,7 @@ def foreign(other: str) -> tuple[ShardedStatement, ShardedProof]:
 @pytest.mark.parametrize("other", ["run", "program"])
 @pytest.mark.parametrize("index", range(SHARDS))
 def test_a_shard_of_another_run_or_program(index: int, other: str) -> None:
-    """Put in its place in the proof; and proved together with the others, by a prover that obeys the protocol."""
+    """Refuse it in place of the real shard, and if a prover that obeys the protocol proves it with the others."""
     _, shards, proof = honest()
     others, proof_of_others = foreign(other)
     proofs = list(proof.proofs)
@@ -150,7 +150,7 @@ def test_a_shard_of_another_run_or_program(index: int, other: str) -> None:
 
 
 def test_shards_in_another_order() -> None:
-    """Each says which it is, in what its challenges are drawn from; with the digests in that order, too."""
+    """Refuse another order, even with the digests in that order: each shard's challenges depend on its index."""
     _, _, proof = honest()
     for order in ((0, 2, 1), (1, 0, 2), (2, 1, 0)):
         proofs = tuple(proof.proofs[i] for i in order)
@@ -161,9 +161,7 @@ def test_shards_in_another_order() -> None:
 
 
 def test_the_order_of_cycle_ranges_is_the_clocks() -> None:
-    """A prover may put the cycles of a cycle range into any shard, if the last has the exit's table: the run is the
-    same.
-    """
+    """Accept the cycles of a cycle range in any shard if the last has the exit's table: the run is the same."""
     machine = honest()[0]
     shards = shards_for(machine, run_of(machine), 4)
     tables, shares = tables_of(shards), shards.shares
@@ -202,7 +200,7 @@ def test_other_cycles_and_exit_codes(place: int) -> None:
     "number", [0, TableNumber.REGISTERS, TableNumber.INPUT, TableNumber.OUTPUT, TableNumber.ZERO_ABOVE]
 )
 def test_registers_and_memory_stand_in_the_first_shard(number: int) -> None:
-    """A second one elsewhere is refused by name, and so is one that stands there alone."""
+    """Refuse a second one elsewhere by name, and also one that is only elsewhere."""
     machine, shards, _ = honest()
     names = {0: "boundary", TableNumber.ZERO_ABOVE: "zero_above"}
     name = names.get(number) or TableNumber(number).name.lower()

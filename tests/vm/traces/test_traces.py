@@ -1,4 +1,4 @@
-"""Traces are the same words, whatever device makes them."""
+"""Traces have the same words on every device."""
 
 import json
 import struct
