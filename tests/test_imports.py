@@ -107,7 +107,7 @@ def modules() -> dict[str, Path]:
 
 @cache
 def imports() -> tuple[Import, ...]:
-    """Return all imports, except those that only a type checker executes."""
+    """Return all imports, except imports that only a type checker executes."""
     return tuple(found for name, path in modules().items() for found in imports_of(name, path))
 
 

@@ -22,7 +22,7 @@ MARKS = {  # what to write instead: the pattern
     "'recomputed', 'retried', not 'made again'": r"\b(?:made|begun|begins|tried|done|given) (?:once )?(?:again|anew)\b",
     "'is reported', 'gets', not 'is told', 'says so'": r"\b(?:is|are) (?:told|said)\b|\bsays? so\b",
 }
-CODE = ["graphprover", "graphs", "kernels", "scripts", "examples"]
+CODE = ["graphprover", "graphs", "kernels", "scripts", "examples", "tests"]
 DOCUMENTS = [
     "README.md",
     "CHANGELOG.md",

@@ -1,5 +1,6 @@
-"""The benchmarks in scripts/: they start from anywhere, do nothing when they are asked for help, and are what the
-documents say. scripts/ and tests/ do not need each other.
+"""The benchmarks in scripts/ start from any folder, only print help for --help, and match the documents.
+
+scripts/ and tests/ do not import each other.
 """
 
 import ast
@@ -29,7 +30,7 @@ MODULES = (
 
 @cache
 def help_of(*command: str) -> str:
-    """What a command prints for --help, which takes it no more than the time to import."""
+    """Return a command's output for --help, which takes no longer than its imports."""
     folder = "/" if command[0] != "-m" else ROOT
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
@@ -55,7 +56,7 @@ def test_help_of_a_long_test_is_help(module: str) -> None:
 
 
 def documented_commands() -> Iterator[tuple[Path, str, str]]:
-    """Each ``python scripts/...`` and ``python -m tests...`` of the documents: where, what is run, and how."""
+    """Yield each ``python scripts/...`` and ``python -m tests...`` of the documents: document, command, arguments."""
     for document in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
         text = document.read_text()
         for command, arguments in re.findall(r"python3? (scripts/\w+\.py|-m tests[\w.]+)([^`\n#]*)", text):
@@ -83,7 +84,7 @@ def test_documents_name_commands_and_options_that_exist() -> None:
 
 
 def test_every_benchmark_prints_json_lines() -> None:
-    """Whatever one of them prints goes by way of ``figures``, but JSON itself."""
+    """Print only through ``figures``, except JSON itself."""
     for script in COMMANDS:
         if script.stem.startswith("bench_"):
             assert "--json" in help_of(str(script)), script
@@ -106,7 +107,7 @@ def test_figures_are_json_lines() -> None:
 
 
 def test_a_measurement_of_shards_on_a_cpu(tmp_path: Path) -> None:
-    """One of check_shards_cuda.py's, in a process of its own, as that asks for it."""
+    """Run one measurement of check_shards_cuda.py in a process of its own, as the script does."""
     script, result = str(ROOT / "scripts/check_shards_cuda.py"), tmp_path / "figures.json"
     here = {"kind": "cpu", "devices": 1, "sizes": {"long_cycles": 500, "long_pool": 1_000}}
     asked = json.dumps({"step": ["shard_figures", "long"], "here": here, "arguments": {}})
@@ -131,7 +132,7 @@ def test_tests_and_scripts_do_not_import_each_other() -> None:
 
 
 def test_shared_code_of_the_scripts_is_found_without_installing_the_package(tmp_path: Path) -> None:
-    """``checkout`` leads to the package beside scripts/, for this process and for those that it starts."""
+    """Find the package beside scripts/ by ``checkout``, in this process and in the processes that it starts."""
     (tmp_path / "scripts").mkdir()
     (tmp_path / "graphprover.py").write_text("")
     (tmp_path / "scripts/checkout.py").write_text((ROOT / "scripts/checkout.py").read_text())

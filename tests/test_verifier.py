@@ -1,4 +1,4 @@
-"""verify() as its user sees it, and the folds it recomputes."""
+"""verify() from its user's view, and the folds that it recomputes."""
 
 import random
 import subprocess
@@ -55,7 +55,7 @@ def random_ext(rng: random.Random) -> Ext:
 
 
 def lagrange(xs: list[int], values: list[Ext], at: Ext) -> Ext:
-    """The value at a point of the polynomial through these points of the base field."""
+    """Return the value at a point of the polynomial through these points of the base field."""
     total = ZERO
     for i, (x, value) in enumerate(zip(xs, values, strict=True)):
         for j, other in enumerate(xs):
@@ -66,7 +66,7 @@ def lagrange(xs: list[int], values: list[Ext], at: Ext) -> Ext:
 
 
 def fold_group(group: list[Ext], index: int, log_rows: int, beta: Ext) -> Ext:
-    """What the group at ``index``, folded beside another one, becomes."""
+    """Return the fold of the group at ``index``, folded together with another one."""
     groups = np.array([group[::-1], group], dtype=np.uint64)  # (2, arity, 3)
     (c0, c1, c2) = fold_groups(np.moveaxis(groups, 2, 0), np.array([0, index]), log_rows, beta)[:, 1].tolist()
     return (c0, c1, c2)
@@ -86,7 +86,7 @@ def test_a_group_folds_to_its_polynomial_at_beta(log_rows: int, log_arity: int) 
 
 
 def test_a_fold_of_low_degree_is_of_low_degree() -> None:
-    """The polynomial sum of c_i x^i over groups of four becomes that of sum_k beta^k c_(4i + k)."""
+    """Fold the polynomial sum of c_i x^i over groups of four to the polynomial sum of beta^k c_(4i + k)."""
     rng = random.Random(0)
     coefficients, beta = [random_ext(rng) for _ in range(8)], random_ext(rng)
     folded = [ZERO, ZERO]
@@ -140,7 +140,7 @@ def test_a_level_by_unique_decoding_alone() -> None:
 
 
 class LaterNonces(NaiveDevice):
-    """Grinds on to the second nonce that passes."""
+    """A device that grinds on to the second nonce that passes."""
 
     def grind(self, seed: bytes, bits: int) -> int:
         nonce = super().grind(seed, bits) + bool(bits)
@@ -150,7 +150,7 @@ class LaterNonces(NaiveDevice):
 
 
 def test_every_nonce_that_passes_is_accepted() -> None:
-    """So whoever holds the traces can make another proof of the same: proofs are no identifiers."""
+    """Accept a second proof with another nonce by a prover with the same traces: proofs are no identifiers."""
     statement = Statement([*squares(8, 64)])
     first, second = forge(statement, GRINDING), forge(statement, GRINDING, LaterNonces())
     assert first != second and replace(first, payload=b"") == replace(second, payload=b"")
@@ -216,7 +216,7 @@ def test_headers_that_no_proof_of_the_statement_has(changed: dict[str, object], 
 
 
 def test_nothing_is_computed_for_a_payload_that_does_not_parse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A commitment to preprocessed columns takes seconds where they are tall."""
+    """Parse first: the commitment to tall preprocessed columns takes seconds."""
     statement = Statement([*limbs(32)])
 
     def never(*_: object) -> None:
@@ -239,7 +239,7 @@ def test_a_table_of_64_times_as_many_rows_costs_little_more() -> None:
 
 @pytest.mark.parametrize("name", vectors.NAMES)
 def test_numpy_and_the_kernels_come_to_one_verdict(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And to one reason, where a proof is refused."""
+    """Refuse a proof for the same reason in both."""
     vector = vectors.load(name)
     monkeypatch.setattr(backend, "WORTH_LOADING", 0)
 
@@ -273,18 +273,18 @@ def test_vectors_are_refused_under_another_label(name: str) -> None:
 
 
 def rows(vector: vectors.Vector, proof: BatchProof) -> list[verification.Rows]:
-    """The queried rows of each round."""
+    """Return the queried rows of each round."""
     return [rows_by_height(*pair) for pair in zip(vector.layout.rounds, proof.round_queries, strict=True)]
 
 
 def reduced_openings(vector: vectors.Vector, proof: BatchProof, **changed: Ext) -> None:
-    """The verifier's ninth check alone, with some challenges changed."""
+    """Run only the verifier's ninth check, with some challenges changed."""
     challenges = verification._replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
     verification._reduce_openings(vector.layout, proof, rows(vector, proof), replace(challenges, **changed))  # type: ignore[arg-type]
 
 
 def test_a_query_of_an_opening_point_is_refused() -> None:
-    """It would divide by zero. No challenge does so by chance."""
+    """Refuse the point, which would divide by zero; no random challenge reaches it."""
     vector = vectors.load("counter")
     layout = vector.layout
     challenges = verification._replay(layout, vector.proof, vector.public_values, vector.cap, vector.binding)
@@ -297,7 +297,7 @@ def test_a_query_of_an_opening_point_is_refused() -> None:
 
 
 def test_a_table_of_one_row_is_constant() -> None:
-    """A line through its one value would pass all else: its quotient is a constant, as the final polynomial is."""
+    """Refuse a line through its one value, which passes other checks: quotient and final polynomial are constant."""
     vector = vectors.load("height1")
     reduced_openings(vector, vector.proof)
     (opened,) = vector.proof.openings
@@ -311,7 +311,7 @@ def test_a_table_of_one_row_is_constant() -> None:
 @pytest.mark.parametrize("query", range(9))
 @pytest.mark.parametrize("amount", UNITS)
 def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> None:
-    """A polynomial that differs in one coordinate, and not where this one query ends."""
+    """Notice a polynomial that differs in one coordinate at every query, except the query at which both are equal."""
     vector = vectors.load("mixed")
     layout, proof = vector.layout, vector.proof
     challenges = verification._replay(layout, proof, vector.public_values, vector.cap, vector.binding)
@@ -329,7 +329,7 @@ def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> No
 
 
 def test_a_prover_gives_the_commitment_that_it_has_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is taken as it is: of other columns, nothing is proved."""
+    """Return the commitment of the proof's own columns, or None without preprocessed columns."""
     statement = Statement([*limbs(32)])
     proof, (cap,) = prove_prepared(prepare(statement, parameters=PLAIN), "sync", "cpu")
     assert cap == statement.preprocessed_cap(PLAIN.log_blowup, PLAIN.cap_height)

@@ -51,7 +51,7 @@ def test_slow_tests_run_at_night() -> None:
 
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_jobs_end_and_may_only_read(name: str) -> None:
-    """Unless a job says otherwise: a job that publishes may do that alone."""
+    """Limit the time of each job, and let no job write contents."""
     assert yaml.safe_load(WORKFLOWS[name].read_text())["permissions"] == {"contents": "read"}
     for job in jobs(name).values():
         assert job["timeout-minutes"] <= 180 and "contents" not in job.get("permissions", {})

@@ -1,4 +1,4 @@
-"""Processes that hold memory, for tests of admission: imported in a moment, without kernels.
+"""Processes that hold memory, for tests of admission; they import quickly, without kernels.
 
 As a program: ``python -m tests.admission.holding IDENTITY BYTES`` says "begun", asks for so much of 100 bytes, says the
 number of a child that it has forked when it has them, and sleeps.
@@ -43,7 +43,7 @@ class Memory:
 
 
 def run(needed: int, budget: int) -> tuple[float, float, int, int]:
-    """When it was admitted and when it left, what it needed, and what it saw the ledger hold."""
+    """Return the times of admission and release, the bytes needed, and the bytes that the ledger showed in between."""
     with dask.config.set({MEMORY_LIMIT: budget}), admitted(Memory(10 * budget), needed):  # type: ignore[arg-type]
         first = time.monotonic()
         seen = sum(entry.taken() for entry in ledgers._ledgers["test"].entries())
@@ -52,7 +52,7 @@ def run(needed: int, budget: int) -> tuple[float, float, int, int]:
 
 
 def run_by_gpu(seconds: float) -> tuple[float, float]:
-    """When it was admitted to a GPU and when it left."""
+    """Return the times of admission to a GPU and of release."""
     with dask.config.set({POOL: 1.0}), admitted(Memory(100, "gpu", keeps=True), 1):  # type: ignore[arg-type]
         first = time.monotonic()
         time.sleep(seconds)
@@ -60,7 +60,7 @@ def run_by_gpu(seconds: float) -> tuple[float, float]:
 
 
 def take_and_release(folder: Path, marker: Path, end: float) -> int:
-    """How often the lock of a folder was taken until the end; raises FileExistsError if two had it."""
+    """Return the number of locks of a folder taken until ``end``; raises FileExistsError if two processes held one."""
     own, times = Lock(lambda: folder), 0
     while time.time() < end:
         with own.taken():

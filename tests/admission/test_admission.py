@@ -1,4 +1,4 @@
-"""Proofs run as their memory allows, whoever asks: never more than there is, the heaviest first, nobody for ever."""
+"""Proofs wait until their memory fits: the budget is never exceeded, the heaviest goes first, and every proof runs."""
 
 import errno
 import logging
@@ -47,7 +47,7 @@ SECONDS = 60.0  # a wait that takes so long is one without an end
 
 @pytest.fixture(scope="module", autouse=True)
 def own_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Nobody else's ledgers; processes that are started from here have the same."""
+    """Use an empty folder of ledgers in this process and in the processes that it starts."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("ledgers")))
         patch.setattr(ledgers, "_ledgers", {})
@@ -68,7 +68,7 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def most_at_once(runs: Sequence[tuple[float, float, int]]) -> int:
-    """Of the bytes that were held between beginnings and ends."""
+    """Return the largest sum of bytes held at once, between their beginnings and ends."""
     return max(sum(needed for first, last, needed in runs if first <= now < last) for now, _, _ in runs)
 
 
@@ -137,7 +137,7 @@ def test_the_heaviest_that_waits_is_next_and_nobody_takes_its_room() -> None:
 
 
 def holder(identity: str, needed: int) -> "subprocess.Popen[str]":
-    """A process that asks for memory, has forked another by then, and says so."""
+    """Start a process that asks for memory and prints "begun" after it has forked a child."""
     command = [sys.executable, "-m", "tests.admission.holding", identity, str(needed)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
@@ -191,7 +191,7 @@ def test_a_process_that_stopped_while_it_waits_is_passed(monkeypatch: pytest.Mon
 
 
 def other(memory: Any, kept: int = 0) -> Ledger:
-    """Another process's part of a ledger."""
+    """Return another process's part of a ledger."""
     found = Ledger(memory)
     found.own.kept = kept
     with found.locked():
@@ -202,7 +202,7 @@ def other(memory: Any, kept: int = 0) -> Ledger:
 def test_a_process_that_stopped_with_the_lock_is_passed(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """By all at once, and they keep each other out as before; when it goes on, so does it."""
+    """Let all waiting processes pass and still exclude each other; the stopped process can go on later."""
     monkeypatch.setattr(lock, "PATIENCE", 0.3)
     memory = device(100, identity="lock")
     stopped = other(memory)
@@ -260,7 +260,7 @@ def test_a_pool_that_keeps_all_is_not_waited_for_longer_than_patience(
     idle = other(memory, kept=80)
     take(memory, 30)
     assert not caplog.records
-    # Proofs that run are waited for as long as it takes, and that is told.
+    # A wait for running proofs has no time limit, and a warning is logged.
     with admitted(memory, 75):
         thread = threading.Thread(target=take, args=[memory, 30])
         with caplog.at_level(logging.WARNING):
@@ -280,7 +280,7 @@ def test_of_four_processes_that_share_a_gpu_three_prove(processes: int, at_once:
     proves = [replace(other, turns=[need]) for other in others]
 
     def turn(number: int, *more: Entry) -> bool:
-        """With so many others that prove."""
+        """Return whether the own process has a turn while ``number`` others prove."""
         return has_turn(own, [own, *proves[:number], *others[number:], *more])
 
     assert [turn(number) for number in range(processes)] == [number < at_once for number in range(processes)]
@@ -297,7 +297,7 @@ def test_processes_take_turns_on_a_gpu() -> None:
 
 
 def give_turns(*ledgers: Ledger) -> None:
-    """As if a proof of each of them ran."""
+    """Record a turn in each ledger, as if a proof of each process ran."""
     for ledger in ledgers:
         ledger.own.turns.append(Need(-1, 0.0, 0, ledger.own.process))
         with ledger.locked():
@@ -352,7 +352,7 @@ def test_what_is_granted() -> None:
     assert granted(60, Entry("own", kept=60), Entry("a", kept=80)), "what lies in the own pool is nobody else's"
     assert not granted(61, Entry("own", kept=60), Entry("a", kept=80))
     assert granted(60, nothing, Entry("a", kept=50, held=[need(40)]), patient=False)
-    # The heaviest first, unless its process has stopped; the others where there is room for both.
+    # The heaviest first, unless its process has stopped; the others if both fit.
     assert not granted(10, nothing, Entry("a", waits=[need(91, "a")]))
     assert granted(10, nothing, Entry("a", waits=[need(90, "a")]))
     assert not granted(10, nothing, Entry("a", held=[need(1)], waits=[need(90, "a")]))
@@ -374,7 +374,7 @@ def test_what_is_granted() -> None:
 
 @st.composite
 def shared(draw: st.DrawFn) -> list[Entry]:
-    """What some processes say, of which each has one proof that waits."""
+    """Draw the entries of some processes, each of which has one waiting proof."""
     sizes, entries = st.integers(0, 30), []
     for number in range(draw(st.integers(2, 4))):
         name = str(number)
@@ -429,7 +429,7 @@ def test_a_proof_inside_of_another_is_refused() -> None:
 
 @pytest.fixture
 def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for temporary files, and ledgers that are not open yet."""
+    """Use a folder for temporary files, and ledgers that are not open yet."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(ledgers, "_ledgers", {})
     ledgers._unshared.cache_clear()
@@ -593,7 +593,7 @@ def test_what_is_kept_is_held_until_it_ends() -> None:
 
 
 def test_what_is_kept_is_dropped_where_a_proof_waits_for_it_alone() -> None:
-    """Even if it waits itself: two that keep and wait for each other's would wait for ever."""
+    """Drop it even if its proof waits itself: two proofs that wait for each other's cached memory would never end."""
     own, dropped = device(100, identity="in the way"), list[int]()
     kept = [keep(own, 40, lambda number=number: dropped.append(number)) for number in range(2)]  # type: ignore[misc]
     with ThreadPoolExecutor(2) as pool:
@@ -613,7 +613,7 @@ def _instead(own: Any, kept: Kept) -> None:
     [
         (80, 30, 50, True),
         (80, 30, 20, False),  # it fits
-        (80, 30, 51, False),  # it waits for what runs
+        (80, 30, 51, False),  # it waits for a running proof
         (80, 0, 50, False),
         (80, 30, None, False),
     ],

@@ -88,7 +88,7 @@ def proof_of(result: TaskResult) -> Proof:
 def test_workers_killed_in_each_round(
     pair: Client, prepared: Prepared, proof: Proof, tmp_path: Path, rounds: Sequence[str]
 ) -> None:
-    """A death in each round; no death counts for a task that waited: only a task that kills four workers fails."""
+    """Survive a death in each round; deaths count only for the running task: a task that kills four workers fails."""
     devices = [Once(operation, tmp_path / operation, DIES) for operation in rounds]
     begun: list[str] = []
     with joined(pair) as cluster:

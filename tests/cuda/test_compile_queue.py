@@ -84,7 +84,7 @@ def test_operations_come_first_and_quotients_last():
 
 
 def test_quotients_wait_until_all_tables_are_described():
-    """So that all threads can compile the lookups of the last one."""
+    """Start quotients last, so that all threads can compile the lookups of the last table."""
     done = []
 
     def slowly(air):

@@ -28,7 +28,7 @@ def arrays(seed: int) -> list[np.ndarray]:
 
 
 def read(kept: Resident) -> tuple[int, list[np.ndarray], bool]:
-    """Return where it is read, its contents, and whether its device is this process's device."""
+    """Return the reading process, the contents, and whether the device is this process's device."""
     return os.getpid(), list(kept.arrays), kept.device is pickle.loads(pickle.dumps(CpuDevice(1)))
 
 

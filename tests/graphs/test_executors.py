@@ -1,4 +1,4 @@
-"""Who runs a graph, and in which process."""
+"""The executors of a graph, and their processes."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ if __name__ == "__main__":
 def test_a_process_forked_after_a_proof_does_not_wait_for_ever(
     how: str, executor: str, code: int, tmp_path: Path
 ) -> None:
-    """Dask's threads are not there; it is told, where `sync` and spawned processes go on."""
+    """Report an error in a forked process, which lacks Dask's threads; `sync` and spawned processes succeed."""
     (tmp_path / "processes.py").write_text(PROCESSES)
     command = [sys.executable, "-W", "ignore", str(tmp_path / "processes.py"), how, executor]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}

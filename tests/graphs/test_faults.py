@@ -1,4 +1,4 @@
-"""Whatever operation fails, in whatever round: an error that says where, or the same bytes from the CPU."""
+"""A failing operation in any round gives an error that names its place, or the same bytes from the CPU."""
 
 import logging
 from collections.abc import Iterator
@@ -23,13 +23,13 @@ BYTES = "no 96 bytes on the device, with 4,096 bytes held"
 
 @pytest.fixture(scope="module")
 def statement() -> Statement:
-    """Two tables of different heights with preprocessed columns and lookups, whose traces the proof makes."""
+    """Return two tables of different heights with preprocessed columns, lookups and trace tasks."""
     return as_trace_tasks(random_statement(7, tables=2)[1])
 
 
 @pytest.fixture(scope="module", autouse=True, params=["alone", "together"])
 def batched(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whether each table has tasks of its own, or both share them."""
+    """Run the tests once with tasks for each table and once with tasks that both tables share."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FailingDevice, "log_batch_rows", CPU_BATCH if request.param == "together" else -1)
         yield
@@ -37,7 +37,7 @@ def batched(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def calls(statement: Statement, batched: None) -> list[tuple[str, int]]:
-    """Every call of every operation that one proof makes."""
+    """Return every call of every operation that one proof makes."""
     device = FailingDevice()
     prove(statement, executor="sync", parameters=FEW, device=device)
     seen = {
@@ -94,7 +94,7 @@ def test_after_every_failure_the_cpu_gives_the_same_bytes(
 
 
 def test_the_warning_is_a_line_on_stderr(statement: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no one has configured logging."""
+    """Write one line if logging is not configured."""
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     written: list[str] = []
     assert logging.lastResort is not None
@@ -138,7 +138,7 @@ def test_a_lost_device_is_not_replaced(statement: Statement, monkeypatch: pytest
 
 def test_a_trace_on_a_gpu_comes_down_for_the_cpu(statement: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
     class OnGpu(np.ndarray):
-        """What the prover looks at of a GPU's array."""
+        """The attributes of a GPU's array that the prover reads."""
 
         __cuda_array_interface__ = None
 

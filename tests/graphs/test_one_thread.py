@@ -1,4 +1,4 @@
-"""One thread runs Dask's graphs as Dask does, and keeps no value that nobody needs."""
+"""One thread runs Dask's graphs as Dask does, and drops each value after its last use."""
 
 import random
 from typing import Any
@@ -16,7 +16,7 @@ from tests.graphs.test_proof_graph import FEW, example
 
 
 class Value:
-    """Counts those that are alive."""
+    """A number; the class counts its instances that are alive."""
 
     alive = 0
 
@@ -29,7 +29,7 @@ class Value:
 
 
 def random_graph(seed: int, token: str, most: list[int]) -> tuple[dict[Any, Task], list[set[int]]]:
-    """Tasks that sum what they need, and what each needs; how many values are alive at each goes into ``most``."""
+    """Return tasks that sum their inputs, and each task's inputs; ``most`` gets the number of live values per task."""
     rng, tasks, needs = random.Random(seed), dict[Any, Task](), list[set[int]]()
     keys = [("group", "round", f"name{i}", token) for i in range(rng.randint(1, 40))]
 

@@ -1,4 +1,4 @@
-"""What prove() tells while it runs, and what the log says."""
+"""The progress that prove() reports while it runs, and the lines of the log."""
 
 import logging
 import re

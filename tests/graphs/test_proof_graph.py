@@ -1,4 +1,4 @@
-"""The graph gives the same bytes whoever runs it, on every device, and they verify."""
+"""The graph gives the same bytes by every executor and on every device, and they verify."""
 
 import gc
 import tracemalloc
@@ -74,9 +74,9 @@ def test_the_number_of_threads_changes_no_byte(threads: int) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_nothing_is_held_when_a_proof_ends(threads: int) -> None:
-    """Without the garbage collector, which comes when it likes: no array may be in a circle of references."""
+    """Free all arrays without the garbage collector: no array may be in a reference cycle."""
     statement, device = synthetic.statement(12, 100, 20), CpuDevice(threads)
-    prove(statement, device=device)  # what is kept for the process's life
+    prove(statement, device=device)  # fill the caches that live as long as the process
     gc.collect()
     gc.disable()
     tracemalloc.start()
@@ -124,7 +124,7 @@ def test_no_byte_comes_from_memory_that_nobody_wrote(monkeypatch: pytest.MonkeyP
 
 
 def test_dask_groups_tasks_by_rounds_and_keys_name_the_tables() -> None:
-    """Of a statement with trace tasks, preprocessed columns and lookups, which has all kinds of tasks."""
+    """Use a statement with trace tasks, preprocessed columns and lookups, which has all kinds of tasks."""
     statement = as_trace_tasks(example(memory))
     layout = prepare(statement, parameters=FEW).layout
     traces = dict(enumerate(checked_traces(statement)))

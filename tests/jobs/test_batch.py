@@ -1,4 +1,4 @@
-"""prove_many(): heaviest first, nothing read before it is sent, no job ends another; by this process or a cluster."""
+"""prove_many(): heaviest first, no input read before its job is sent, no job ends another; here or on a cluster."""
 
 import pickle
 import struct
@@ -24,7 +24,7 @@ TURNS = struct.pack("<Q", 300)
 
 @pytest.fixture(scope="module")
 def prover(tmp_path_factory: pytest.TempPathFactory) -> Prover:
-    """Of a small table, which any input suits."""
+    """Return a prover of a small table, which accepts any input."""
     path = tmp_path_factory.mktemp("program") / "squares.py"
     path.write_text(SQUARES)
     return Prover(path, security=20)
@@ -92,7 +92,7 @@ def test_a_device_that_is_not_there_is_no_fault_of_a_job(prover: Prover) -> None
 
 
 class FakeCluster:
-    """Makes proofs here, the last task first; the second is tried twice and then lost."""
+    """A cluster that proves here, the last task first; it loses the second task after two attempts."""
 
     def __init__(self) -> None:
         self.weights: list[int] = []
@@ -147,7 +147,7 @@ def test_results_of_a_cluster_are_those_of_their_jobs(
 
 
 def test_workers_run_the_programs(prover: Prover, guest: Prover, tmp_path: Path) -> None:
-    """Of a real cluster: the bytes are the same, errors are those of their jobs."""
+    """Give the same bytes on a real cluster, and report each error with its job."""
     with workers(1) as client:
         jobs = [prover.job(TURNS, "good"), guest.job(TURNS, "bad", exit_code=1), guest.job(tmp_path / "none", "none")]
         results = {result.job.name: result for result in prove_many(jobs, client, "cpu")}

@@ -1,4 +1,4 @@
-"""Jobs: what they need travels with them, a proof that is there is kept where it says the same, bytes are the same."""
+"""Jobs carry all that they need, skip an existing proof of the same claim, and give the same bytes everywhere."""
 
 import hashlib
 import pickle
@@ -139,7 +139,7 @@ for job in jobs:
 def test_jobs_run_in_a_process_that_has_none_of_their_files(
     proof: Proof, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And nothing of theirs runs before they do."""
+    """Run none of their code before the job runs."""
     files, helpers = tmp_path / "files", tmp_path / "helpers"
     (files / "folder").mkdir(parents=True)
     helpers.mkdir()
@@ -211,7 +211,7 @@ def test_another_exit_code_is_not_proved(fibonacci: Prover) -> None:
 
 
 def kept(job: Job, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether no proof is made, as the one that is there will do."""
+    """Return whether the existing proof is used and no proof is made."""
 
     class Making(Exception):
         pass
@@ -243,7 +243,7 @@ def test_a_good_proof_is_kept(fibonacci: Prover, proof: Proof, tmp_path: Path, m
 
 
 def test_a_proof_is_kept_where_its_claim_is_the_same(weak: Proof, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may have run on another input, which it does not state: what it says is true of this one, too."""
+    """Accept an existing proof of another input that it does not state: its claim holds for this input, too."""
     job = Prover(FIBONACCI, **FEW_BITS).job(LONGER, existing=weak.to_bytes())
     assert kept(job, monkeypatch)
     assert kept(replace(job, data=TURNS + b"else"), monkeypatch)
@@ -320,7 +320,7 @@ def test_what_is_verified_elsewhere_is_not_verified_here(
 
 
 def test_a_gpu_that_is_too_small_leaves_the_proof_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nobody has asked for it by name; it is not even tried."""
+    """Skip the GPU without an attempt, unless it was asked for by name."""
     gpu, prepared = FailingDevice(), prepare(example(memory), parameters=FEW)
 
     @contextmanager

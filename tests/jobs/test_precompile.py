@@ -1,4 +1,4 @@
-"""Kernels that other processes compile, where nothing is kept."""
+"""Kernels that other processes compile, if no cache is writable."""
 
 import os
 import pickle

@@ -73,7 +73,7 @@ def modules(side: str) -> set[str]:
 
 
 def functions(side: str, module: str) -> dict[str, list[str]]:
-    """Return the public functions of a module and their arguments, except those that Numba compiles."""
+    """Return the public functions of a module and their arguments, except functions that Numba compiles."""
     tree = ast.parse((FOLDER / side / f"{module}.py").read_text())
     return {
         node.name: [argument.arg for argument in node.args.args]

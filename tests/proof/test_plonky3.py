@@ -1,4 +1,4 @@
-"""What is written for Plonky3's verifier; tests/interop asks it."""
+"""The files for Plonky3's verifier; tests/interop runs that verifier on them."""
 
 import json
 from dataclasses import asdict, replace

@@ -1,4 +1,4 @@
-"""What is expected of a proof's bytes is what they are."""
+"""The expected size of a proof is its size."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tables are dealt to shards of about the same work, each to one, and always alike."""
+"""Tables are assigned to shards of about equal work, each table to one shard, deterministically."""
 
 import pytest
 from hypothesis import given, settings

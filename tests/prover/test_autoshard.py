@@ -1,4 +1,4 @@
-"""A run is cut where its proof does not fit the device, and not otherwise."""
+"""A run is split into shards only if its proof does not fit the device."""
 
 import struct
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A sharded proof: on every device, by every executor and from whatever was kept of a shard, the same valid bytes."""
+"""A sharded proof has the same valid bytes on every device, by every executor and with any cached data."""
 
 import tracemalloc
 from collections import Counter
@@ -40,13 +40,13 @@ def in_one_each(statement: Statement) -> ShardedStatement:
 
 
 def made_with(prepared: PreparedShards, keep: Keep, device: Device | None = None) -> MadeShards:
-    """The proof by a device that keeps just that of each shard."""
+    """Prove on a device that caches exactly ``keep`` of each shard."""
     device = device or CpuDevice(1)
     return prove_shards(prepared, device, "sync", plan_keeping(prepared.shapes, On(CPU_BATCH, 1, False), keep))
 
 
 class Counting(CpuDevice):
-    """Counts the calls of each operation."""
+    """A device that counts the calls of each operation."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -85,7 +85,7 @@ def test_one_shard_is_the_proof_itself() -> None:
 
 
 def test_buses_balance_over_shards_and_not_within() -> None:
-    """Reads in one shard, the memory that is read in another, whose columns are preprocessed."""
+    """Balance reads in one shard with their memory in another, whose columns are preprocessed."""
     statement = example(memory)
     proof = prove(statement, "sync", parameters=FEW, shards=[[1], [0]])
     verify(proof, statement, security=-10)
@@ -98,7 +98,7 @@ def test_buses_balance_over_shards_and_not_within() -> None:
 
 
 class Shuffle(Air):
-    """A column that is another in some order, by a local lookup; the first value is fixed by a preprocessed column."""
+    """A column that permutes another, by a local lookup; a preprocessed column fixes the first value."""
 
     columns = ("x", "y")
     preprocessed = ("first",)
@@ -116,7 +116,7 @@ class Shuffle(Air):
 
 
 def shuffles() -> Statement:
-    """Tables with preprocessed columns and local lookups, and no bus."""
+    """Return tables with preprocessed columns and local lookups, and no bus."""
     columns = (np.arange(rows, dtype=np.uint64) for rows in (16, 32, 16))
     return Statement([Table(Shuffle(x.size), (), np.stack([x, x[::-1]])) for x in columns])
 
@@ -131,7 +131,7 @@ def test_local_lookups_and_preprocessed_columns_in_each_shard() -> None:
 
 @pytest.mark.parametrize("as_made", [False, True])
 def test_whatever_is_kept_the_bytes_are_the_same(as_made: bool) -> None:
-    """And less is done again, the more is kept."""
+    """Recompute less, the more is cached."""
     statement = example(memory)
     prepared = prepare_shards(in_one_each(as_trace_tasks(statement) if as_made else statement), parameters=FEW)
     proofs, asked = [], []
@@ -154,7 +154,7 @@ def test_whatever_is_kept_the_bytes_are_the_same(as_made: bool) -> None:
 
 
 def test_a_budget_says_what_is_kept() -> None:
-    """Trees first; then all of the last shard; then traces, and then extensions."""
+    """Cache trees first; then all of the last shard; then traces, and then extensions."""
     prepared = prepare_shards(in_one_each(as_trace_tasks(Statement([synthetic.table(10, 50, 5)] * 3))), parameters=FEW)
     plans = partial(plan_shards, prepared.shapes, On(CPU_BATCH, 1, True))
     least, most = plans(0), plans(1 << 60)
@@ -210,7 +210,7 @@ def test_a_trace_that_is_made_twice_must_be_the_same() -> None:
         return np.full((1, 16), next(calls), dtype=np.uint64)
 
     class Free(Air):
-        """Any column."""
+        """A table with one unconstrained column."""
 
         columns = ("x",)
         unread = ("x",)

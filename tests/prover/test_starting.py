@@ -1,4 +1,4 @@
-"""What a process loads before its first proof: no more than it needs, since a user waits for it."""
+"""A process loads no more than it needs before its first proof, since a user waits for it."""
 
 import subprocess
 import sys
@@ -44,12 +44,12 @@ def test_a_proof_here_loads_no_cluster(executor: str) -> None:
 
 
 def test_a_final_polynomial_takes_no_transform() -> None:
-    """It is all that a GPU's proof asks of the CPU's kernels, whose transforms take seconds to compile."""
+    """Compile no transform, which takes seconds: a GPU's proof only uses the CPU for the final polynomial."""
     assert said(FINISH) == "[]"
 
 
 def test_what_verifying_takes_is_made_while_a_gpu_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By another thread, in the first proof of a layout; a CPU's threads have other work."""
+    """Prepare in another thread in the first proof of a layout, but not on a CPU, whose threads are busy."""
     prepared: list[Layout] = []
     monkeypatch.setattr(prover, "prepare_verification", prepared.append)
     prover._expect_verification.cache_clear()

@@ -24,7 +24,7 @@ HOSTILE = "</script><script>throw 'x'</script>"
 
 @cache
 def on_cpu() -> Observation:
-    """A small statement's proof, whose tables share tasks."""
+    """Return the observation of a small statement's proof, whose tables share tasks."""
     with observed() as seen:
         prove(example(memory), executor="threads", parameters=FEW)
     return replace(seen[0], name="memory")
@@ -32,7 +32,7 @@ def on_cpu() -> Observation:
 
 @cache
 def in_shards() -> Observation:
-    """The proof of three tables in a shard each, whose traces the proof makes, verified shard by shard."""
+    """Observe a proof of three tables in a shard each, with traces from trace tasks, verified shard by shard."""
     statement = as_trace_tasks(
         Statement([synthetic.table(6, 20, 5), synthetic.table(9, 50, 5), synthetic.table(6, 20, 5)])
     )
@@ -46,14 +46,14 @@ def in_shards() -> Observation:
 
 @cache
 def by_workers() -> Observation:
-    """The proof of two tables in a shard each, made by two workers of a cluster."""
+    """Observe a proof of two tables in a shard each, by two workers of a cluster."""
     with workers(2) as client, dask.config.set({settings.WAIT: 200}), observed() as seen:
         prove(example(memory), client, parameters=FEW, shards=[[0], [1]])
     return replace(seen[0], name="memory")
 
 
 def on_gpu() -> Observation:
-    """The same as a GPU would be seen, with hostile names."""
+    """Return `on_cpu` as if a GPU had run it, with hostile names."""
     cpu = on_cpu()
     bus = {"launches": 7, "uploaded": 1 << 20, "waited": 0.0}
     tasks = tuple(

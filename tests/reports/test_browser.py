@@ -12,7 +12,7 @@ FIVE = [
 
 
 def shown(dom: str) -> str:
-    """The first letters of the rows that are not hidden."""
+    """Return the first letters of the visible rows."""
     return "".join(re.findall(r'<tr><td class="left" data-by="(\w)', dom))
 
 

@@ -1,4 +1,4 @@
-"""What a page concludes is what was seen."""
+"""A page's conclusion follows from its observation."""
 
 from dataclasses import replace
 

@@ -119,7 +119,7 @@ def test_a_batch_of_which_nothing_was_seen_has_a_page() -> None:
 
 
 def test_pages_name_nothing_outside() -> None:
-    """Beside the code of bokeh, which is text of its own."""
+    """Load nothing else; bokeh's code is part of the page."""
     for page in (proof_page(on_gpu()), batch_page("jobs.toml", *batch())):
         own = re.sub(r"/\* BEGIN bokeh.*?/\* END bokeh[^*]*\*/", "", page, flags=re.S)
         assert len(own) < len(page) - 10**6 and "http" not in own.replace("http://www.w3.org/2000/svg", "")
@@ -153,7 +153,7 @@ def test_pages_are_drawn_in_the_colours_of_the_window(tmp_path: Path, width: int
 
 
 def test_a_page_is_no_wider_than_its_window() -> None:
-    """What is wider scrolls inside itself."""
+    """Scroll wide content inside its own element."""
     for page in (
         proof_page(on_gpu()),
         proof_page(in_shards()),

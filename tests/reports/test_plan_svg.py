@@ -150,7 +150,7 @@ def test_colours_stand_out(theme: int) -> None:
 
 
 class Page(HTMLParser):
-    """Counts what a page has, and holds every tag to be closed."""
+    """A parser that counts a page's elements and requires a closing tag for each."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -30,7 +30,7 @@ sys.exit(code)
 def in_terminal(
     folder: Path, *arguments: str, first: str = "", last: str = "", code: int = OK, **environment: str
 ) -> str:
-    """What a command shows in a terminal of 100 columns, as it came; ``first`` and ``last`` run around it."""
+    """Return a command's raw output in a terminal of 100 columns; ``first`` and ``last`` run before and after it."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT.format(first=first, last=last), *arguments],
@@ -45,7 +45,7 @@ def in_terminal(
     try:
         while shard := os.read(ours, 1 << 16):
             shown += shard
-    except OSError:  # how Linux says that nobody holds the other end any more
+    except OSError:  # Linux's report that the other end is closed
         pass
     os.close(ours)
     assert process.wait(60) == code, shown.decode()

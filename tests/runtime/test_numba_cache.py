@@ -1,4 +1,4 @@
-"""What is compiled is kept, whatever happens to the files."""
+"""Compiled kernels are cached, and damaged or missing files do no harm."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ def thrice(x):
 
 @pytest.fixture
 def thrice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
-    """Calls the kernels as a new process would, and tells what had to be compiled."""
+    """Return a function that calls the kernels like a new process and returns the names of the compiled kernels."""
     file = tmp_path / "kernels.py"
     file.write_text(KERNELS)
     monkeypatch.setattr(numba_cache, "_warned", set())
@@ -85,7 +85,7 @@ def test_a_damaged_file_is_named_and_replaced(
 
 @pytest.fixture
 def no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing can be written beside the source nor in the user's cache; a folder for temporary files."""
+    """Make the source's folder and the user's cache unwritable, and set a folder for temporary files."""
     (tmp_path / "__pycache__").write_text("no folder")
     monkeypatch.setenv("HOME", os.devnull)
     monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
@@ -109,7 +109,7 @@ def test_without_a_place_there_is_a_temporary_folder(
 def test_a_folder_that_others_can_enter_is_not_taken(
     mode: int, no_place: Path, thrice: Callable[[], list[str]], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What lies there would be run."""
+    """Refuse the folder, because its files would be executed."""
     own = no_place / f"graphprover-{os.geteuid()}"
     own.mkdir()
     own.chmod(mode)

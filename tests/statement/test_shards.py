@@ -1,4 +1,4 @@
-"""Sharded statements: heads make buses the same in all of them, and every table is in one."""
+"""Sharded statements: heads give each bus the same number in all shards, and every table is in one shard."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.random_statements import random_statement
 
 
 class Chain(Air):
-    """Sends and receives on buses of these names and widths; balances messages of so many elements locally."""
+    """An AIR with buses of these names and widths, and local lookups of these numbers of elements, all balanced."""
 
     columns = ("x",)
 
@@ -29,7 +29,7 @@ class Chain(Air):
 
 
 def numbers_by_name(shards: ShardedStatement) -> list[dict[str, set[int]]]:
-    """For each shard the numbers of every bus, and of all local lookups under no name."""
+    """Return the numbers of every bus of each shard, and of all local lookups under the empty name."""
     found = []
     for statement in shards.statements:
         found.append(dict[str, set[int]]())
@@ -40,7 +40,7 @@ def numbers_by_name(shards: ShardedStatement) -> list[dict[str, set[int]]]:
 
 
 def check_heads(shards: ShardedStatement) -> None:
-    """Every bus has one number everywhere, every local lookup one of its own, and messages one greatest width."""
+    """Check that each bus has one number, each local lookup its own, and messages one maximal width."""
     of_buses: dict[str, set[int]] = {}
     of_locals = []
     for statement, found in zip(shards.statements, numbers_by_name(shards), strict=True):
@@ -78,7 +78,7 @@ def test_heads(shards: tuple[list[Chain], ...]) -> None:
 
 
 def test_without_heads_they_would_differ() -> None:
-    """What `check_heads` checks is not so by itself."""
+    """Show that `check_heads` fails for shards without heads."""
     shards = dealt([Chain(("x", 1), ("y", 2))], [Chain(("y", 2))])
     bare = ShardedStatement(tuple(Statement(statement.tables[1:]) for statement in shards.statements))
     with pytest.raises(AssertionError):
@@ -100,7 +100,7 @@ def test_heads_of_random_statements(seed: int) -> None:
 
 
 def test_a_head_as_the_specification_has_it() -> None:
-    """docs/protocol.md, section 16."""
+    """Follow docs/protocol.md, section 16."""
     head = Head([("a", 2), ("b", 1)], 3).describe()
     assert (head.main_width, head.preprocessed_width, head.num_public_values) == (1, 0, 3)
     assert head.nodes == ((1, 0, 0), (10, 0, 0))

@@ -1,4 +1,4 @@
-"""Statements that are malformed are refused when they are made, and every part of one is bound."""
+"""Malformed statements are refused at construction, and every part of a statement is bound."""
 
 import gc
 import weakref
@@ -124,7 +124,7 @@ CHANGES: dict[str, Callable[[Settable], None]] = {
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("anew", [False, True], ids=["the same statement", "another one"])
 def test_columns_that_change_are_refused(change: str, anew: bool) -> None:
-    """No proof is judged by columns that the table had earlier."""
+    """Refuse a proof if the columns changed after construction."""
     air = Settable()
     statement = Statement([Table(air, (), air.values[:, :8].copy())])
     proof = prove(statement, security=0)

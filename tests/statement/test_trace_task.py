@@ -1,4 +1,4 @@
-"""Traces that the proof itself makes."""
+"""Traces that a proof computes by trace tasks."""
 
 from dataclasses import replace
 

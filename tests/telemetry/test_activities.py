@@ -1,4 +1,4 @@
-"""What a proof spends its time with."""
+"""The activities that a proof spends its time on."""
 
 import pytest
 from dask.callbacks import Callback
@@ -24,7 +24,7 @@ def test_shares_add_up_to_the_time_in_which_any_task_ran() -> None:
 
 
 def test_what_tasks_leave_is_as_large_as_it_is() -> None:
-    """As Dask counts it; 32 rows of as many columns are more than all that is around them."""
+    """Compare with Dask's sizes; 32 rows of 32 columns exceed the size of all other objects."""
     sizes: dict[str, int] = {}
 
     class Sizes(Callback):

@@ -1,4 +1,4 @@
-"""What is seen of a proof: all of its tasks, once, in the time that it took, beside what was planned."""
+"""An observation of a proof has all of its tasks once, its whole time, and the planned figures."""
 
 import json
 from collections import Counter
@@ -36,7 +36,7 @@ from tests.trace_tasks import as_trace_tasks
 
 @pytest.fixture(scope="module")
 def statement() -> Statement:
-    """Two tables with preprocessed columns and lookups, whose traces the proof makes."""
+    """Return two tables with preprocessed columns, lookups and trace tasks."""
     return as_trace_tasks(random_statement(7, tables=2)[1])
 
 
@@ -99,7 +99,7 @@ def test_tables_share_the_time_of_their_task_as_planned(statement: Statement) ->
 
 
 def test_what_is_planned_to_be_held_is_what_the_plan_keeps(statement: Statement) -> None:
-    """One after another in the plan's own order, so its peak is what tasks keep and their scratch."""
+    """Run tasks in the plan's own order, in which its peak is the cached values of tasks and their scratch."""
     device = CpuDevice(1)
     seen, plan = seen_of(statement, device), plan_of(statement, device)
     scratch = {key: task.cost.scratch for key, task in plan.tasks.items()}
@@ -110,7 +110,7 @@ def test_what_is_planned_to_be_held_is_what_the_plan_keeps(statement: Statement)
 
 
 def test_a_device_that_is_late() -> None:
-    """Its clock is its own; what it counts between two readings is the task's."""
+    """Convert the device's own clock; a count between two readings belongs to the task."""
     seen = seen_of(example(memory), LateDevice())
     assert all((task.launches, task.uploaded, task.downloaded) == (3, 8, 1) for task in seen.tasks)
     for task in seen.tasks:
@@ -216,7 +216,7 @@ def test_rounds_of_shards_add_up() -> None:
 
 @pytest.mark.parametrize("keep", list(Keep))
 def test_what_is_planned_to_be_held_of_shards(keep: Keep) -> None:
-    """By tasks one after another: the plan's peak is what they keep, what waits, and their scratch."""
+    """Plan the peak of tasks in sequence: their cached and waiting values, and their scratch."""
     statement = as_trace_tasks(
         Statement([synthetic.table(6, 20, 5), synthetic.table(8, 30, 5), synthetic.table(6, 20, 5)])
     )
@@ -254,7 +254,7 @@ def test_covered_is_the_length_of_a_union() -> None:
 
 
 def test_a_trace_is_what_browsers_open() -> None:
-    """Every event is complete, of a row that has a name, and within the time of the proofs."""
+    """Write complete events, each in a row that has a name and within the time of the proofs."""
     seen = [seen_of(example(memory), LateDevice()), seen_of(example(memory), CpuDevice(2), "threads")]
     found = json.loads(json.dumps(chrome_trace(seen)))
     assert found["displayTimeUnit"] == "ms"
@@ -290,7 +290,7 @@ def test_shards_have_a_row_of_a_trace() -> None:
 
 
 def test_seeing_costs_little() -> None:
-    """At most as many calls as the proof itself, whose tasks take a tenth of a millisecond here.
+    """Make at most as many calls as the proof itself, whose tasks take 0.1 ms here.
 
     docs/performance.md has the seconds of a real proof.
     """

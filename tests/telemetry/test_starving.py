@@ -1,4 +1,4 @@
-"""Whether a host was starved, by what its process got of the processor."""
+"""Starvation of a host, by the share of the processor that its process got."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Workers' clocks brought to one: moved as far as causes ask for, and no further."""
+"""Workers' clocks are converted to one clock by the smallest shift that keeps causes before effects."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from graphprover.telemetry.model import Stage
 
 
 def asked(sent: float, start: float, end: float, received: float) -> TaskReply:
-    """A task that was asked for and had between two times here, and ran between two of a worker's."""
+    """Return a task's reply with the times of request and answer here, and of start and end by the worker's clock."""
     stages = Stage("prepare", start, start), Stage("commit", start, end)
     nothing: dict[str, Any] = dict.fromkeys(TaskTelemetry.__dataclass_fields__)
     return TaskReply(TaskTelemetry(**nothing | {"stages": stages}), sent, received, 0)

@@ -28,7 +28,7 @@ class Segment:
 
 
 def elf(segments: Sequence[Segment], entry: int = CODE, **header: int | bytes) -> bytes:
-    """An ELF file; ``header`` replaces fields of its header."""
+    """Return an ELF file; ``header`` replaces fields of its header."""
     fields: dict[str, int | bytes] = {
         "ident": b"\x7fELF\2\1\1".ljust(16, b"\0"),
         "type": 2,
@@ -88,14 +88,14 @@ def leave(code: int = 0) -> list[Instruction]:
 
 
 def image(code: Sequence[Instruction | int], data: bytes = b"", entry: int = CODE) -> Image:
-    """A program with code that cannot be read and ``data`` at DATA."""
+    """Return a program with execute-only code and ``data`` at DATA."""
     return load_elf(elf([Segment(CODE, words(code), X), *([Segment(DATA, data)] if data else [])], entry))
 
 
 def put_out(body: Sequence[Instruction], data: bytes, length: int) -> tuple[Image, bytes]:
-    """A program for this machine and an ELF file for Linux that put out the ``length`` bytes at OUTPUT_BASE + 8.
+    """Return a program for this machine and an ELF file for Linux that output the ``length`` bytes at OUTPUT_BASE + 8.
 
-    The body puts them there; both run it at the same addresses.
+    The body writes these bytes; both run it at the same addresses.
     """
     setup = li(5, OUTPUT_BASE) + li(6, length) + [Instruction(Op.SD, rs1=5, rs2=6)]
     here = image([*body, *setup, *leave()], data)
@@ -106,7 +106,7 @@ def put_out(body: Sequence[Instruction], data: bytes, length: int) -> tuple[Imag
 
 
 def with_symbols(symbols: list[tuple[bytes, int, int, int, int]], code: bytes) -> bytes:
-    """An ELF file with code and symbols: name, value, size, kind, section."""
+    """Return an ELF file with code and symbols: name, value, size, kind, section."""
     file = elf([Segment(CODE, code, X)])
     names, table = b"\0", bytes(24)
     for name, value, size, kind, section in symbols:

@@ -1,4 +1,4 @@
-"""Who runs the instructions."""
+"""Fixtures that choose the interpreter or compiled blocks."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from graphprover.vm.program.elf import Image
 
 
 def all_compiled(image: Image, *, record: bool) -> native.Translation:
-    """Whatever can be is machine code from the start."""
+    """Compile all possible instructions to machine code from the start."""
     found = native.Translation(image, record=record)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "MOST", len(image.code))
@@ -20,7 +20,7 @@ def all_compiled(image: Image, *, record: bool) -> native.Translation:
 
 @pytest.fixture(scope="module", params=["interpreter", "blocks"])
 def by(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Every test once by the interpreter and once by compiled blocks."""
+    """Run every test once by the interpreter and once by compiled blocks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "translation_of", all_compiled if request.param == "blocks" else native.Translation)
         yield request.param

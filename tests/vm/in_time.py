@@ -1,4 +1,4 @@
-"""A recorded run, replayed in the order of time: each cycle at its own place."""
+"""A recorded run, replayed in the order of time: each cycle at its own position."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ ENTRY = np.uint64(2**32 - 1)  # of a step
 
 
 def in_time(machine: Machine, execution: Execution, cycle_range: range | None = None) -> Run:
-    """All cycles, or those of a cycle range, as if all entries were of one group."""
+    """Replay all cycles, or the cycles of a range, as if all entries were of one group."""
     cycle_range = cycle_range or range(execution.cycles)
     device = CpuDevice(1)
     assert execution.record is not None and len(groups_of(machine).chip)
@@ -27,5 +27,5 @@ def in_time(machine: Machine, execution: Execution, cycle_range: range | None = 
 
 
 def instructions(machine: Machine, run: Run) -> np.ndarray:
-    """The instruction of each cycle of a run: its number in the code."""
+    """Return the instruction of each cycle of a run as its number in the code."""
     return machine.instruction_of_entry[run.cycles.entry]

@@ -1,9 +1,9 @@
-"""Forged rows of one chip, and what notices them.
+"""Forged rows of one chip, and the checks that notice them.
 
 A row of a chip claims that one cycle turns given inputs (its state, the values it reads, its entry of the program)
 into outputs (the values it writes, the next pc). Rows are forged by changing cells at random. A *check* is anything
-that may notice: a constraint, a lookup, an input that is not what was there. A forged row with other outputs that no
-check notices is a hole; one that exactly one check notices shows that the table needs this check.
+that may notice: a constraint, a lookup, an input that differs from the actual value. A forged row with other outputs
+that no check notices is a hole; one that exactly one check notices shows that the table needs this check.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -60,7 +60,7 @@ TRACE_TASKS: tuple[dict[str, int], ...] = (  # changes that belong together, whi
 
 @dataclass(frozen=True, eq=False)
 class Chip:
-    """One chip and the cycles of an execution that it might prove, or might be said to."""
+    """One chip and the cycles of an execution that it can prove, or is claimed to prove."""
 
     step: Step  # of one lane
     air: AirDescription
@@ -68,17 +68,17 @@ class Chip:
     fits: np.ndarray  # whether it can prove them
     inputs: dict[int, np.ndarray]  # by slot (of the nth word of memory, + SLOTS n), the value before the access
     outputs: dict[int, np.ndarray]  # and after it; -1: the next pc
-    places: dict[int, np.ndarray]  # by slot of a word of memory, where it is
+    places: dict[int, np.ndarray]  # by slot of a word of memory, its address
     landings: np.ndarray  # all pcs of the program
 
 
 def chips(execution: Execution, most: int = 400) -> list[Chip]:
-    """All chips with at most so many of their cycles, chosen evenly."""
+    """Return all chips with at most ``most`` of their cycles, chosen evenly."""
     machine = Machine(execution.image)
     run, device = in_time(machine, execution), CpuDevice(1)
     index = instructions(machine, run)
     following_of = machine.image.code_base + 4 * np.append(index[1:], index[-1:])
-    # One more word, for whoever has no second one: where none was accessed, it might as well be any.
+    # One more word, for cycles without a second one: it can have any value.
     more = {"old": np.append(run.old, np.uint64(1)), "clock": np.append(run.clock, np.uint32(1))}
     run = replace(run, cycles=replace(run.cycles, new=np.append(run.cycles.new, np.uint64(1))), **more)
     found, ways = [], outcomes_of(machine)
@@ -126,7 +126,7 @@ def chips(execution: Execution, most: int = 400) -> list[Chip]:
 
 @dataclass(frozen=True, eq=False)
 class Noticed:
-    """What notices each of some forged rows."""
+    """The checks that notice each of some forged rows."""
 
     labels: list[str]  # of the checks
     violated: np.ndarray  # bool (checks, rows)
@@ -134,7 +134,7 @@ class Noticed:
 
 
 def notice(chip: Chip, base: np.ndarray, forged: np.ndarray) -> Noticed:
-    """The checks of forged rows, uint64 (cells, rows), made from the rows ``base``."""
+    """Return the checks that notice forged rows, uint64 (cells, rows), made from the rows ``base``."""
     air = chip.air
     inputs = [list(interaction.tuples[0].fields) for interaction in air.globals]
     roots = [*air.constraints, *(node for fields in inputs for node in fields)]
@@ -168,7 +168,7 @@ def notice(chip: Chip, base: np.ndarray, forged: np.ndarray) -> Noticed:
             violated.append(~_member(tag, now))
         elif tag == Tag.ACCESS:
             if receives:
-                continue  # together with what is sent, which comes next
+                continue  # the send that comes next checks both
             before = np.array(got[position - 2 * len(fields) : position - len(fields)])
             slot = int(was[-3][0]) - time_of(int(clk[base[0]]))
             if slot == SLOT_MEMORY:
@@ -193,12 +193,12 @@ def notice(chip: Chip, base: np.ndarray, forged: np.ndarray) -> Noticed:
 
 
 def _differ(fields: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Whether the last two fields are another value."""
+    """Return whether the last two fields are not the halves of the value."""
     return (fields[-2] != value & np.uint64(2**32 - 1)) | (fields[-1] != value >> np.uint64(32))
 
 
 def _member(tag: Tag, fields: np.ndarray) -> np.ndarray:
-    """Whether the message is in the table of its tag."""
+    """Return whether the message is in the table of its tag."""
     a, b, c = fields[-3], fields[-2], fields[-1]
     if tag == Tag.HALF:
         return c < 1 << 16
@@ -215,10 +215,12 @@ def _member(tag: Tag, fields: np.ndarray) -> np.ndarray:
 def equalities(
     chip: Chip, base: np.ndarray, forged: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """What must be 0 and may be repaired: the factors of constraints, and what is read less what is there.
+    """Return values that must be 0 and may be repaired: factors of constraints, and values read less the actual ones.
 
-    Gives the values, (equalities, rows); which cells each depends on, bool (equalities, cells); which do not hold (a
-    factor only where no other factor of its constraint is 0); and for each the number of its constraint or access.
+    Returns:
+        The values, (equalities, rows); the cells that each depends on, bool (equalities, cells); the ones that do not
+        hold (a factor only if no other factor of its constraint is 0); and for each the number of its constraint or
+        access.
     """
     air = chip.air
     factors = [_factors(air, node) for node in air.constraints]
@@ -247,7 +249,7 @@ def equalities(
 
 
 def _factors(air: AirDescription, node: int) -> list[int]:
-    """The factors of a product, or of the product that a constraint is; a constant factor is none."""
+    """Return the factors of a product, or the node itself; constant factors are left out."""
     op, a, b = air.nodes[node]
     if op != MUL:
         return [node]
@@ -255,7 +257,7 @@ def _factors(air: AirDescription, node: int) -> list[int]:
 
 
 def _slots(chip: Chip) -> dict[int, int]:
-    """The slot of each access, by the number of the interaction that receives the value before."""
+    """Return the slot of each access, by the number of the interaction that receives the value before."""
     air, first = chip.air, chip.rows[:, :1]
     clk, memory, found = int(first[air.main_names.index("clk[0]"), 0]), 0, {}
     for number, (receive, send) in enumerate(pairwise(air.globals)):
@@ -274,7 +276,7 @@ def _slots(chip: Chip) -> dict[int, int]:
 
 
 def _support(chip: Chip, roots: Sequence[int]) -> np.ndarray:
-    """Which cells each node depends on, bool (roots, cells)."""
+    """Return the cells that each node depends on, bool (roots, cells)."""
     nodes = chip.air.nodes
     support = np.zeros((len(roots), len(chip.air.main_names)), dtype=bool)
     for i, root in enumerate(roots):
@@ -285,10 +287,10 @@ def _support(chip: Chip, roots: Sequence[int]) -> np.ndarray:
 
 
 def forge(chip: Chip, count: int, rng: np.random.Generator, repairs: int = 6) -> tuple[np.ndarray, np.ndarray]:
-    """Forged rows: the numbers of the rows they are made of, and the rows.
+    """Return forged rows: the numbers of the rows they are made of, and the rows.
 
     A cell is changed, then others so that a constraint or an input that this broke holds again, up to ``repairs``
-    times. In every second row one constraint or access is chosen to stay broken: what is changed first is a cell of it.
+    times. In every second row one constraint or access is chosen to stay broken: the first change is to a cell of it.
     """
     air, names = chip.air, chip.air.main_names
     fixed = {names.index(name) for name in ("on[0]", "clk[0]", "pc[0]")}
@@ -355,7 +357,7 @@ def forge(chip: Chip, count: int, rng: np.random.Generator, repairs: int = 6) ->
 
 
 def _of_other_dividends(chip: Chip, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Rows of a division with quotient and remainder of another dividend, larger by a multiple of 2^32, if they fit.
+    """Return rows of a division with quotient and remainder of a dividend larger by a multiple of 2^32, if they fit.
 
     All cells follow from that, so that the difference appears in one pair of the product, which chance does not find.
     """
@@ -407,7 +409,7 @@ def _joined(blocks: Iterable[tuple[int, list[np.ndarray]]]) -> list[tuple[int, l
 
 
 def _lower_halves(air: AirDescription) -> Iterator[tuple[int, int]]:
-    """Cells that are the lower half of an expression whose upper half is looked up, and the expression's node."""
+    """Return the cells that are the lower half of an expression with a looked-up upper half, and that expression."""
     for interaction in air.globals:
         op, a, b = air.nodes[interaction.tuples[0].fields[-1]]
         if op == MUL and air.nodes[b] == (CONST, PER_HALF, 0) and air.nodes[a][0] == SUB:
@@ -417,7 +419,7 @@ def _lower_halves(air: AirDescription) -> Iterator[tuple[int, int]]:
 
 
 def inverse(x: np.ndarray) -> np.ndarray:
-    """1 / x in the field, 0 for 0."""
+    """Return 1 / x in the field, 0 for 0."""
     zero = x == 0
     words = np.ones(-(-len(x) // 32) * 32, dtype=np.uint64)
     words[: len(x)] = np.where(zero, 1, x)

@@ -1,4 +1,4 @@
-"""The ways that each instruction of a program can go, asked for one by one."""
+"""The outcomes of each instruction of a program, computed one by one."""
 
 from graphprover.vm.executor.record import registers_accessed
 from graphprover.vm.program.isa import ILLEGAL, Instruction, Op
@@ -9,7 +9,7 @@ OPS = tuple(Op)
 
 
 def outcomes_of(machine: Machine) -> list[list[Outcome]]:
-    """For each instruction word; none for an illegal one."""
+    """Return the outcomes of each instruction word; none for an illegal one."""
     decoded = machine.instructions
     used = registers_accessed(decoded)
     columns = (decoded.op, decoded.rd, decoded.rs1, decoded.rs2, decoded.imm)

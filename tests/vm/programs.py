@@ -31,14 +31,14 @@ def set_policy(patch: pytest.MonkeyPatch, **bounds: Any) -> None:
 
 
 def sharing_rows(patch: pytest.MonkeyPatch, lanes: int) -> None:
-    """All chips have tables of their own, of so many lanes, however short; of more than 1 those in place too."""
+    """Give every chip a table of its own with ``lanes`` lanes at any height; with several lanes, in-place chips too."""
     never = 1 << 60
     two, four = 1 if lanes > 1 else never, 1 if lanes == 4 else never
     set_policy(patch, in_place=two, own_table=1, own_table_long=2, two_lanes=two, four_lanes=four)
 
 
 def cells_of_chip(table: Table, chip: str) -> SimpleNamespace:
-    """Writable views of a chip's single cells in the trace of a table that it shares, (1, its rows)."""
+    """Return writable views of a chip's single cells in the trace of a table that it shares, (1, its rows)."""
     assert isinstance(table.air, Mixed) and isinstance(table.main, np.ndarray)
     (step,) = (step for step in table.air.steps if step.name == chip)
     columns = dict(zip(Columns(step.specs).names, table.air.columns_of[chip], strict=True))
@@ -48,12 +48,12 @@ def cells_of_chip(table: Table, chip: str) -> SimpleNamespace:
 
 
 def operand(rng: random.Random) -> int:
-    """An edge, or a number of any length."""
+    """Return an edge case, or a number of any length."""
     return rng.choice(EDGES) if rng.random() < 0.6 else rng.getrandbits(64) >> rng.choice((0, 0, 16, 32, 40, 58))
 
 
 def operations(x: int, y: int, rng: random.Random, turn: int) -> list[Instruction]:
-    """Every operation on registers that hold x and y, and on immediates."""
+    """Return every operation on registers that hold x and y, and on immediates."""
     code = [*li(X, x), *li(Y, y)]
     for op in REGISTER_OPS:
         code += [Instruction(op, D, X, Y), Instruction(Op.ADDI, D, X), Instruction(op, D, D, Y)]
@@ -72,13 +72,13 @@ def operations(x: int, y: int, rng: random.Random, turn: int) -> list[Instructio
 
 
 def branches() -> list[Instruction]:
-    """Every branch on X, Y and x0; taken or not, the same instruction comes next."""
+    """Return every branch on X, Y and x0; taken or not, the same instruction comes next."""
     pairs = ((X, Y), (X, X), (X, 0), (0, X))
     return [Instruction(op, rs1=a, rs2=b, imm=4) for op in sorted(BRANCHES) for a, b in pairs]
 
 
 def accesses(start: int) -> list[Instruction]:
-    """Every load and store around an address."""
+    """Return every load and store around an address."""
     code = li(HERE, start + 32)
     for op in sorted(LOADS | STORES):
         offsets = range(-9, 9) if op in (Op.LW, Op.SH, Op.SW) else (-9, -8, -4, -2, -1, 0, 3, 5, 7)
@@ -92,7 +92,7 @@ def accesses(start: int) -> list[Instruction]:
 
 
 def jumps(start: int) -> list[Instruction]:
-    """Jumps of every kind, each to what follows it; ``start`` is where they are."""
+    """Return jumps of every kind, each to the instruction after it; ``start`` is their address."""
     code = [Instruction(Op.JAL, LINK, imm=4), Instruction(Op.JAL, imm=4), Instruction(Op.FENCE)]
     for link, odd in ((LINK, 0), (0, 1), (HERE, 1)):
         here = li(HERE, start)
@@ -102,7 +102,7 @@ def jumps(start: int) -> list[Instruction]:
 
 
 def everything(pairs: int = 8, seed: int = 0) -> Image:
-    """A program that uses every chip, on ``pairs`` pairs of operands."""
+    """Return a program that uses every chip, on ``pairs`` pairs of operands."""
     rng = random.Random(seed)
     code: list[Instruction] = []
     for i in range(pairs):

@@ -1,4 +1,4 @@
-"""The prebuilt guests against Python, and against their sources where the compiler is at hand."""
+"""The prebuilt guests against Python, and against their sources if the compiler is installed."""
 
 import hashlib
 import json
@@ -129,7 +129,7 @@ def test_merkle(nodes: list[bytes], index: int) -> None:
 
 
 def summary(value: Any, depth: int = 0) -> list[int]:
-    """What json.c counts, on a value that Python has read."""
+    """Return the counts of json.c for a value that Python has read."""
     if isinstance(value, dict):
         parts, own = [summary(member, depth + 1) for member in value.values()], [1, 0, len(value), 0, 0, depth + 1, 0]
     elif isinstance(value, list):
@@ -180,6 +180,6 @@ def test_real_input() -> None:
 
 
 def test_misaligned_words_are_used() -> None:
-    """The compiler may count on Zicclsm: a copy of bytes is a copy of words."""
+    """Let the compiler rely on Zicclsm: a copy of bytes is a copy of words."""
     execution = run("keccak", bytes(1000))
     assert execution.mix().get(Op.LBU, 0) < 100

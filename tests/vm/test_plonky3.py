@@ -1,4 +1,4 @@
-"""Plonky3 accepts our proofs of every guest, on input that exercises it, and not for another output or exit code."""
+"""Plonky3 accepts our proofs of every guest with a thorough input, and refuses another output or exit code."""
 
 import json
 import random
@@ -29,7 +29,7 @@ JSON = b'{"a": [1, -2.5e3, true, null], "b\\u00e9": {"c": "x\\n"}, "d": [[], {}]
 
 
 def inputs() -> dict[str, bytes]:
-    """For each guest an input that takes it through its loops, and through several blocks of a hash."""
+    """Return an input for each guest that runs its loops, and several blocks of a hash."""
     rng = random.Random(1)
     words = [rng.getrandbits(64) - 2**63 for _ in range(60)]
     return {
@@ -50,7 +50,7 @@ def test_every_guest_is_here() -> None:
 
 @pytest.mark.parametrize(("guest", "rate"), [*product(inputs(), [None]), ("interpreter", SMALL), (STATED, SMALL)])
 def test_plonky3_accepts_guests(guest: str, rate: int | None, tmp_path: Path) -> None:
-    """With the tables of a proof at any rate, and with the fewer ones of the smallest proof."""
+    """Accept the tables of a proof at any rate, and the fewer tables of the smallest proof."""
     program = open_program(str(GUESTS / f"{guest}.elf"))
     case = Case(PLAIN, with_traces(program.statement_for(inputs()[guest], state_input=guest == STATED, rate=rate)))
     tables = list(case.statement.tables)
@@ -74,14 +74,14 @@ def test_plonky3_accepts_guests(guest: str, rate: int | None, tmp_path: Path) ->
 
 
 def another_value(table: Table, index: int) -> Table:
-    """The table with one public value changed."""
+    """Return the table with one public value changed."""
     values = list(table.public_values or ())
     values[index] ^= 1
     return replace(table, public_values=values)
 
 
 def test_plonky3_accepts_a_guest_in_shards(tmp_path: Path) -> None:
-    """And refuses it with a flipped bit in any shard, for another exit code, and for other cycles."""
+    """Accept it, and refuse it with a flipped bit in any shard, another exit code, or other cycles."""
     program = open_program(str(GUESTS / "fib_iterative.elf"))
     statement = program.statement_for(inputs()["fib_iterative"], shards=SHARDS)
     proof = prove(statement, "sync", parameters=PLAIN)

@@ -1,4 +1,4 @@
-"""Where cycles and cells go: all of them, to the right functions, in files that can be opened."""
+"""Profiles attribute all cycles and cells to the right functions, in files that open."""
 
 import json
 import shutil
@@ -52,7 +52,7 @@ def frames(found: Profile) -> Frame:
 
 
 def stacks(found: Profile, by: str = "cycles") -> dict[str, int]:
-    """What each call path took by itself."""
+    """Return each call path's own share."""
     totals: dict[str, int] = {}
     for path, leaf in leaves(frames(found)):
         name = ";".join(frame.name for frame in path if frame.kind == "function")
@@ -61,7 +61,7 @@ def stacks(found: Profile, by: str = "cycles") -> dict[str, int]:
 
 
 def check_sums(program: Image, data: bytes) -> Profile:
-    """All of a run is in its profile, to the cell and the cycle."""
+    """Check that a profile has every cell and cycle of a run."""
     found, run = profile(program, data), execute(program, data, record=True)
     expected = committed_cells(statement_of_run(Machine(program), run))
     assert {use.name: use.cells for use in found.tables} == expected
@@ -86,12 +86,12 @@ def test_the_sum_is_the_cost_of_the_proof(name: str) -> None:
 
 @pytest.mark.parametrize("pairs", [1, 60])
 def test_every_chip_and_every_way(pairs: int) -> None:
-    """With few instructions of each chip, and with so many that some of a chip have tables for rd = rs1."""
+    """Profile few instructions of each chip, and enough of them that some chips have tables for rd = rs1."""
     check_sums(everything(pairs), b"")
 
 
 def test_accesses_that_come_late_are_told_to_the_cycle() -> None:
-    """Registers and words left alone for about FAR, by chips whose tables for rd = rs1 are worth it, and not."""
+    """Count accesses to registers and words about FAR later, by chips with and without tables for rd = rs1."""
     for turns in range(8188, 8196):
         loop = [*li(T1, turns), Instruction(Op.ADDI, T1, T1, imm=-1), Instruction(Op.BNE, rs1=T1, imm=-4)]
         use = [Instruction(Op.ADDI, 7, 7, imm=1), Instruction(Op.ADD, 9, 9, 8), Instruction(Op.SD, rs1=10, rs2=8)]
@@ -99,7 +99,7 @@ def test_accesses_that_come_late_are_told_to_the_cycle() -> None:
 
 
 def program(*parts: tuple[str, list[Instruction]], kind: int = FUNCTION) -> Image:
-    """A program of named functions; a jump with the number of a function for its immediate goes there."""
+    """Return a program of named functions; a jump with the number of a function for its immediate goes there."""
     starts = [CODE]
     for _, code in parts:
         starts.append(starts[-1] + 4 * len(code))
@@ -127,7 +127,7 @@ STACK = li(SP, DATA + 0x2000000)
 
 
 def recursive(turns: int) -> Image:
-    """main calls down, which calls itself ``turns`` times."""
+    """Return a program whose main calls down, which calls itself ``turns`` times."""
     down = [*ENTER, Instruction(Op.ADDI, A0, A0, imm=-1), Instruction(Op.BEQ, rs1=A0, imm=8), call(1), *EXIT]
     return program(("main", [*STACK, *li(A0, turns + 1), call(1), *leave()]), ("down", down))
 
@@ -147,7 +147,7 @@ def test_deep_recursion_is_folded_and_returns_from_it() -> None:
 
 
 def test_more_calls_than_are_followed() -> None:
-    """What is beyond is in the folded frame, and the callers are right again."""
+    """Fold the deeper calls into one frame, and restore the callers afterwards."""
     turns = calls.MAX_FRAMES + 1000
     found = stacks(profile(recursive(turns), max_memory=1 << 26))
     start = len(STACK) + len(li(A0, turns + 1)) + 1 + len(leave())
@@ -166,7 +166,7 @@ def test_tail_calls_take_the_place_of_their_function() -> None:
 
 
 def test_a_jump_out_of_several_calls_drops_them() -> None:
-    """As longjmp does: back to where setjmp had returned, with the stack pointer of then."""
+    """Return as longjmp does: to the place where setjmp returned, with the stack pointer of that time."""
     parts = (
         ("main", [*STACK, call(1), *leave()]),
         ("catch", [*ENTER, call(4), Instruction(Op.BNE, rs1=A0, imm=8), call(2), *EXIT]),
@@ -185,7 +185,7 @@ def test_a_jump_out_of_several_calls_drops_them() -> None:
 
 
 def test_functions_that_save_registers_for_others() -> None:
-    """They are called with t0, leave the stack pointer lower, and end for their callers."""
+    """Profile functions that are called with t0, leave the stack pointer lower, and return in place of callers."""
     save = [Instruction(Op.ADDI, SP, SP, imm=-16), Instruction(Op.SD, rs1=SP, rs2=RA), Instruction(Op.JALR, rs1=T0)]
     parts = (
         ("main", [*STACK, call(1), call(1), *leave()]),

@@ -1,4 +1,4 @@
-"""How fast this machine is beside the rates that floors assume, and what follows for a proof."""
+"""The speed of this machine relative to the rates that floors assume, and the expected time of a proof."""
 
 import pytest
 

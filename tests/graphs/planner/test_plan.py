@@ -1,4 +1,4 @@
-"""The plan is the graph's, and its memory is what a proof takes."""
+"""A plan has the tasks of the graph, and its memory is the memory that a proof takes."""
 
 import tracemalloc
 from dataclasses import replace
@@ -54,7 +54,7 @@ def test_every_round_that_works_has_a_cost() -> None:
 
 
 def test_the_model_knows_the_rounds_of_a_graph_and_no_others() -> None:
-    """Of one with trace tasks, preprocessed columns, lookups and several heights, which has them all."""
+    """Use a graph with trace tasks, preprocessed columns, lookups and several heights, which has all rounds."""
     trace_tasks = as_trace_tasks(example(memory))
     layout = prepare(trace_tasks, parameters=FEW).layout
     rounds = {task.round for task in make_plan(layout, main=checked_traces(trace_tasks)).tasks.values()}
@@ -91,7 +91,7 @@ def test_bytes_moved_are_those_counted_by_hand() -> None:
     assert found["deep_denominators"] == 2 * element * 32
     assert found["deep"] == word * (2 + 6) * 32 + 3 * element * 32
     assert found["deep_codeword"] == 0
-    assert layout.fold_log_arities == (3, 1)  # the last one's figures are what is left in found
+    assert layout.fold_log_arities == (3, 1)  # found has the figures of the last layer
     assert found["fri_tree"] == element * 4 + 2 * digest * 3
     assert found["fri_fold"] == element * (4 + 2)
 

@@ -1,4 +1,4 @@
-"""The nodes that the prover reads are those of the verifier's definition."""
+"""The prover reads the tree nodes that the verifier's definition names."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What the transcript's tasks say of their challenges is there to be read."""
+"""The transcript's tasks name the error of each challenge."""
 
 import inspect
 import re
@@ -8,7 +8,7 @@ from graphprover.protocol import security
 
 
 def test_every_challenge_names_its_error() -> None:
-    """Those that `security` adds up, and no others."""
+    """Name exactly the errors that `security` adds up."""
     source = inspect.getsource(transcript)
     named = set(re.findall(r"security\.([a-z_]+)", source))
     errors = {name for name in vars(security) if name.endswith("_errors")} | {"folds", "exceptional", "query_bits"}

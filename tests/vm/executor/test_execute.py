@@ -1,4 +1,4 @@
-"""Running programs: faults, limits, input and output, and the record against a replay in Python."""
+"""The executor: faults, limits, input and output, and the record against a replay in Python."""
 
 import random
 import re
@@ -135,7 +135,7 @@ def test_memory_from_the_end_of_the_contents_to_2_to_the_32() -> None:
 
 
 def test_a_page_with_code_and_data() -> None:
-    """Bytes of a page are told apart: what is not mapped below its data, and what is code."""
+    """Distinguish the bytes of a page: unmapped ones below its data, and code."""
     code = [*load(CODE + 256, Op.LBU), *store(CODE + 264, Op.SB), *leave()]
     parts = [Segment(CODE, words(code), X), Segment(CODE + 256, b"123456789012345", zeros=8)]
     assert execute(load_elf(elf(parts))).cycles == len(code)
@@ -235,7 +235,7 @@ print(most_resident() - before)
     ids=["output", "refused output", "recorded output", "pages", "recorded pages"],
 )
 def test_the_limit_bounds_the_host(code: Sequence[Instruction], limit: int, record: bool, fault: str | None) -> None:
-    """The process grows by the limit and 64 MiB at most."""
+    """Grow the process by at most the limit and 64 MiB."""
     file = elf([Segment(CODE, words(code), X)])
     command = [sys.executable, "-c", TAKEN, str(limit << 20), str(record)]
     run = subprocess.run(command, input=file, cwd=Path(__file__).parents[3], capture_output=True, check=True)
@@ -302,7 +302,7 @@ def test_impossible_output() -> None:
 
 @given(st.binary(max_size=40))
 def test_input_is_there_and_output_is_what_lies_there(data: bytes) -> None:
-    """A program that moves its input, words and length, to its output."""
+    """Run a program that moves its input, words and length, to its output."""
     size = -(-len(data) // 8) + 1
     move = [
         instruction
@@ -346,7 +346,7 @@ def test_an_execution_without_a_record_is_the_same() -> None:
 
 
 def random_image(rng: random.Random) -> Image:
-    """Operations, misaligned loads and stores, branches and host calls on few registers, x0 among them."""
+    """Return a program of operations, misaligned loads and stores, branches and host calls on few registers and x0."""
     registers = [0, 0, 10, 11, 12]
     body = [*li(8, DATA + 2048)]
     for _ in range(60):
@@ -484,7 +484,7 @@ def test_the_record_against_a_replay(seed: int) -> None:
 
 
 def putting_out(data: bytes, length: int, *, then: Sequence[Instruction | int]) -> list[Instruction | int]:
-    """Stores ``data`` as the output, says that it has ``length`` bytes, and goes on."""
+    """Return instructions that store ``data`` as the output, set its length to ``length`` bytes, and go on."""
     body: list[Instruction | int] = [*li(T0, OUTPUT_BASE), *li(T1, length), memory(Op.SD)]
     for at in range(0, len(data), 8):
         word = int.from_bytes(data[at : at + 8], "little")

@@ -1,4 +1,4 @@
-"""The guest that runs programs, against Python: twins of its samples, values computed at random, and wrong programs."""
+"""The guest that interprets programs, against Python: its samples' counterparts, random values, and wrong programs."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def run(text: str) -> Execution:
 
 
 def printed(text: str) -> str:
-    """What a program prints that ends by itself."""
+    """Return the output of a program that ends by itself."""
     execution = run(text)
     assert execution.exit_code == 0, execution.output
     return execution.output.decode()
@@ -100,13 +100,13 @@ def test_samples_print_what_their_twins_do(sample: str) -> None:
 
 
 def test_a_sample_of_another_size() -> None:
-    """Its texts and maps grow several times."""
+    """Grow its texts and maps several times."""
     text = (SAMPLES / "words.txt").read_text() + "frequent(text_of(2000));"
     assert printed(text) == words() + words(2000)
 
 
 def sums() -> st.SearchStrategy[str]:
-    """Values in a syntax that Python and the guest share."""
+    """Generate values in a syntax that Python and the guest share."""
     leaves = st.integers(0, 2**63 - 1).map(str) | st.integers(0, 9).map(str)
     pairs = st.sampled_from("+-*")
     return st.recursive(
@@ -146,7 +146,7 @@ def test_pairs_of_integers(left: int) -> None:
 @given(st.lists(st.text("abé ", max_size=12), min_size=2, max_size=8))
 @settings(max_examples=30, deadline=None)
 def test_texts(texts: list[str]) -> None:
-    """They are bytes; equal ones are one."""
+    """Treat texts as bytes; equal texts are one object."""
     quoted = ", ".join(f'"{text}"' for text in texts)
     loop = "for a in all { for b in all { print(a < b, a == b, a + b == b + a, size(a + b)); } }"
     coded = [text.encode() for text in texts]
@@ -234,5 +234,5 @@ PARTS = [*"(){}=;1[].,:+-", "let", "fun", "f", "in", "for", "if", '"a"']
 @given(st.binary(max_size=60) | st.lists(st.sampled_from(PARTS)).map(lambda parts: " ".join(parts).encode()))
 @settings(max_examples=200, deadline=None)
 def test_any_text_ends(data: bytes) -> None:
-    """With or without a message, and with no fault; a loop would meet the limit."""
+    """End with or without a message, and without a fault; a loop would reach the limit."""
     assert execute(IMAGE, data, max_cycles=10_000_000).exit_code in (0, 1)

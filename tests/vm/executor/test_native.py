@@ -1,4 +1,4 @@
-"""Machine code of blocks: which code becomes one, that a run by them is the interpreter's, and when it is made."""
+"""Machine code of blocks: the chosen blocks, equality with the interpreter's run, and the time of compilation."""
 
 import subprocess
 import sys
@@ -37,13 +37,13 @@ INPUTS = {
 
 
 def loop(turns: int, *body: Instruction) -> list[Instruction]:
-    """Instructions so many times, with a counter in t0."""
+    """Return instructions that run ``turns`` times, with a counter in t0."""
     count = [Instruction(Op.ADDI, T0, T0, imm=-1), Instruction(Op.BNE, rs1=T0, imm=-4 * (len(body) + 1))]
     return [*li(T0, turns), *body, *count]
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two are, but for who ran how much."""
+    """Return whether two runs are equal, except for the cycles that each way ran."""
     if isinstance(a, np.ndarray):
         return a.dtype == b.dtype and np.array_equal(a, b)
     if is_dataclass(a):
@@ -88,7 +88,7 @@ def test_blocks_begin_where_jumps_lead_and_end_where_they_are() -> None:
     expected = [Block(0, 1), Block(1, 3), Block(3, 4), Block(5, 6), *long]
     assert found(none) == expected
     counts = none.copy()
-    counts[8:] += 1  # somebody jumps there
+    counts[8:] += 1  # jumps lead there
     counts[20:] = native.OFTEN - 1
     assert found(counts)[4:] == [Block(7, 8), Block(8, 20)]
 
@@ -102,7 +102,7 @@ def test_what_runs_most_is_compiled() -> None:
 
 
 def test_what_runs_often_is_compiled_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside the first run; the second has it from the start."""
+    """Compile during the first run; the second has the code from the start."""
     monkeypatch.setattr(native, "_translations", type(native._translations)())
     monkeypatch.setattr(native, "AFTER", SLICE)
     program = image([*loop(SLICE, Instruction(Op.ADD, T1, T1, T0)), *leave()])
@@ -119,7 +119,7 @@ def test_what_runs_often_is_compiled_and_kept(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_compiling_is_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it does not help, at twice as many interpreted cycles each time."""
+    """Double the interpreted cycles before each attempt if compiling does not help."""
     begun: list[int] = []
     told = 0
 

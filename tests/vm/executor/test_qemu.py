@@ -36,7 +36,7 @@ OUT, TABLE, OTHER, END = 9, 18, 19, 20  # registers: where results go, operands'
 
 
 def compare(body: Sequence[Instruction], data: bytes, length: int, tmp_path: Path) -> list[int]:
-    """Both run the program; gives the words that both put out, and fails where they differ."""
+    """Run the program on both machines and return the words of their output, which must be equal."""
     here, there = put_out([*li(OUT, OUTPUT_BASE + 8), *body], data, length)
     file = tmp_path / "program"
     file.write_bytes(there)
@@ -52,7 +52,7 @@ def compare(body: Sequence[Instruction], data: bytes, length: int, tmp_path: Pat
 
 
 def keep(*registers: int) -> list[Instruction]:
-    """Append registers to what is put out."""
+    """Append registers to the output."""
     stores = [Instruction(Op.SD, rs1=OUT, rs2=register, imm=8 * i) for i, register in enumerate(registers)]
     return [*stores, Instruction(Op.ADDI, OUT, OUT, imm=8 * len(registers))]
 
@@ -124,7 +124,7 @@ def test_jumps_and_what_they_link(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("op", sorted(LOADS | STORES))
 def test_loads_and_stores_at_every_alignment(op: Op, tmp_path: Path) -> None:
-    """Zicclsm: misaligned ones work, within a word, over the end of a word and of a page."""
+    """Allow misaligned accesses (Zicclsm) within a word, and across the end of a word and of a page."""
     first = DATA + 4096 - 16
     body = [*li(10, 0x8182838485868788)]
     for offset in range(24):
@@ -146,7 +146,7 @@ PLAIN = [op for op in Op if op.format.rd and op not in LOADS | {Op.JAL, Op.JALR}
 
 
 def random_block(rng: random.Random) -> tuple[list[Instruction], int]:
-    """Instructions whose results are all put out, and how many words that makes."""
+    """Return instructions whose results are all output, and the number of words of the output."""
     code: list[Instruction] = []
     results = 0
     for _ in range(12):
@@ -176,7 +176,7 @@ def random_block(rng: random.Random) -> tuple[list[Instruction], int]:
 
 
 def random_program(rng: random.Random, blocks: int, turns: int) -> tuple[list[Instruction], int]:
-    """Blocks that run ``turns`` times each, on registers that hold operands; and the bytes that are put out."""
+    """Return blocks that run ``turns`` times each, on registers with operands; and the bytes of the output."""
     body = li(SCRATCH, DATA + 2048)
     for register in FREE:
         body += li(register, rng.choice(OPERANDS)) if register else []
@@ -187,7 +187,7 @@ def random_program(rng: random.Random, blocks: int, turns: int) -> tuple[list[In
         body += [Instruction(Op.BNE, rs1=COUNT, imm=-4 * (len(block) + 1))]
         results += count * turns
     body += keep(*range(8)) + keep(*range(10, 32))
-    body += [*li(11, DATA), *li(12, DATA + 4096)]  # what is in memory at the end
+    body += [*li(11, DATA), *li(12, DATA + 4096)]  # the final contents of memory
     move = [Instruction(Op.LD, 10, 11), *keep(10), Instruction(Op.ADDI, 11, 11, imm=8)]
     body += [*move, Instruction(Op.BNE, rs1=11, rs2=12, imm=-4 * len(move))]
     return body, 8 * (results + 8 + 22 + 512)

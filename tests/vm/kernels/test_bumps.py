@@ -30,7 +30,7 @@ CASES = [("everything", 1 << 28), ("everything", 1 << 14), ("far", 0)]
 
 
 def case(program: Image, later: int) -> tuple[Machine, Tape, Partition]:
-    """A whole run whose cycles are so much ``later`` than what was before, and its partition."""
+    """Return a whole run and its partition; its cycles start ``later`` cycles after the initial accesses."""
     machine = Machine(program)
     tape = tape_of(machine, 0, 1 << 40)
     tape = replace(tape, start=tape.start + later, first=tape.first + later, last=tape.last + later)
@@ -40,7 +40,7 @@ def case(program: Image, later: int) -> tuple[Machine, Tape, Partition]:
 
 
 def made(device: Device, machine: Machine, tape: Tape, parted: Partition) -> np.ndarray:
-    """The bumps by a device, to which the tape is loaded."""
+    """Return the bumps by a device to which the tape is loaded."""
     arrays = {name: device.load(value) for name, value in vars(tape).items() if isinstance(value, np.ndarray)}
     run = load_run(device, replace(tape, **arrays), machine=machine, partition=parted)
     return device.fetch(bumps(device, run, late=parted.late))
@@ -63,7 +63,7 @@ def _late(run: Run, late: Late) -> np.ndarray:
 
 
 def _accessed(rows: Rows, access: Access) -> tuple[np.ndarray, np.ndarray]:
-    """Where accesses are, and the values there before them."""
+    """Return the addresses of accesses, and the values before them."""
     if access.cell in TIMES:
         register = access.cell[0]
         return getattr(rows, f"{register}_at"), getattr(rows, register)

@@ -18,7 +18,7 @@ HALF = 1 << 16
 
 
 def case(seed: int, rows: int) -> tuple[np.ndarray, Keys]:
-    """A trace and keys: differences, halves of words, constants, flags and keys that are no numbers."""
+    """Return a trace and keys: differences, halves of words, constants, flags and keys that are no numbers."""
     rng = np.random.default_rng(seed)
     low = rng.integers(0, HALF, rows, dtype=np.uint64)
     high = rng.integers(0, HALF, rows, dtype=np.uint64)
@@ -31,7 +31,7 @@ def case(seed: int, rows: int) -> tuple[np.ndarray, Keys]:
 
 
 def counted(device: Any, main: np.ndarray, keys: Keys) -> np.ndarray:
-    """What a device adds to counts of 1."""
+    """Return the counts of a device that start from 1."""
     counts = np.ones(2 * HALF, dtype=np.uint64)
     count_keys(device, main, keys, counts)
     return counts
@@ -47,7 +47,7 @@ def test_counts(rows: int, threads: int) -> None:
 
 
 def test_pieces_that_run_side_by_side_add_up() -> None:
-    """Two pieces wait for each other, so that neither can have the other's counts."""
+    """Let two parts wait for each other, so that neither can have the other's counts."""
     main, keys = case(3, 4096)
     device = CpuDevice(2)
     split = device.split_rows

@@ -12,14 +12,14 @@ from graphprover.vm.tables.keccak_f import EVENS, ROUNDS, WIDTH, WORDS
 
 
 def states(calls: int) -> np.ndarray:
-    """States before calls, the first of which is all zeros."""
+    """Return states before calls, the first of which is all zeros."""
     found = np.random.default_rng(calls).integers(0, 2**64, (WORDS, calls), dtype=np.uint64)
     found[:, :1] = 0
     return found
 
 
 def traces(device: Any, calls: int, first: int, last: int, rows: int) -> tuple[Any, Any]:
-    """Of the permutation, for some of the calls, and the counts of even numbers, on the device."""
+    """Return the traces of the permutation for some of the calls, and the counts of even numbers, on the device."""
     some, clocks = device.load(states(calls)), device.load(1000 + 7 * np.arange(calls, dtype=np.uint64))
     main = device.arrays.empty((WIDTH, rows), dtype=np.uint64)
     counts = device.arrays.zeros(EVENS, dtype=np.uint64)

@@ -18,7 +18,7 @@ LATE = 7  # a register: an access of which some are late
 
 
 def case(count: int, start: int = 0, lanes: int = 2) -> tuple[Code, Lanes]:
-    """Every operation on random words, each result stored as it is and in parts, of ``lanes`` lanes a row."""
+    """Return every operation on random words, each result stored whole and in parts, with ``lanes`` lanes a row."""
     rng = np.random.default_rng(count)
     now = rng.integers(FAR + 8, 2**40, count, dtype=np.uint64)
     given = {

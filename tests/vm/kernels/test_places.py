@@ -1,4 +1,4 @@
-"""Pieces of columns copied into a trace, against their cells one by one."""
+"""Parts of columns copied into a trace, against a copy of each cell."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ Case = tuple[list[np.ndarray], np.ndarray, tuple[int, int]]
 
 
 def case(sources: int, columns: int, rows: int) -> Case:
-    """Traces, moves of pieces of them, and the shape of what they go to: each to rows of its own."""
+    """Return traces, moves of parts of them, each to rows of its own, and the shape of the destination."""
     rng = np.random.default_rng(rows)
     traces = [rng.integers(0, 1 << 63, (columns, rng.integers(1, rows + 1)), dtype=np.uint64) for _ in range(sources)]
     moves, first = [], 0
@@ -31,7 +31,7 @@ def case(sources: int, columns: int, rows: int) -> Case:
 
 
 def placed(device: Any, found: Case) -> np.ndarray:
-    """What a device makes of zeros."""
+    """Return a device's result of the moves into zeros."""
     traces, moves, shape = found
     main = np.zeros(shape, dtype=np.uint64)
     place_columns(device, traces, moves, main)

@@ -1,4 +1,4 @@
-"""What cycles need and what they were, against their definition in the order of time."""
+"""The counts and columns of a tape's cycles by the kernels, against their definition in the order of time."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,7 +33,7 @@ NAMES = {number: name for name, number in CHIP_NUMBERS.items()}
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A cycle range of a run, and what a device should find of it."""
+    """A cycle range of a run and the expected results of a device."""
 
     tape: Tape
     steps: np.ndarray
@@ -44,7 +44,7 @@ class Case:
 
     @property
     def places(self) -> np.ndarray:
-        """Where the first cycle of each group in each interval goes."""
+        """Return the position of the first cycle of each group in each interval."""
         return (np.cumsum(self.counts.ravel()).reshape(self.counts.shape) - self.counts).astype(np.uint32)
 
 
@@ -57,8 +57,7 @@ def case(
     times: int | None = None,
     dropped: frozenset[int] = frozenset(),
 ) -> Case:
-    """A cycle range from the cycle ``first`` on, at most to ``last``; its cycles so much ``later`` than what was
-    before.
+    """Return the case of the cycles from ``first`` to ``last`` at most, shifted by ``later`` from earlier accesses.
 
     ``times``: of the last accesses of all registers, if not their own.
     """
@@ -85,7 +84,7 @@ def case(
 
 
 def tape_of(machine: Machine, first: int, last: int) -> Tape:
-    """A cycle range from the cycle ``first`` on, at most to ``last``."""
+    """Return the tape of the cycles from ``first`` to ``last`` at most."""
     execution = execute(machine.image, b"some input", record=True)
     assert execution.record is not None
     cycle_range = range(first, min(last, execution.cycles))
@@ -93,7 +92,7 @@ def tape_of(machine: Machine, first: int, last: int) -> Tape:
 
 
 def _entries(machine: Machine, run: Run, instruction: np.ndarray, dropped: frozenset[int]) -> np.ndarray:
-    """The first entry of each cycle's instruction whose chip can prove it."""
+    """Return the first entry of each cycle's instruction whose chip can prove it."""
     chips = machine.chip_of_entry
     rows = Rows(CpuDevice(1), run, slice(None))
     fits = {
@@ -113,7 +112,7 @@ def _entries(machine: Machine, run: Run, instruction: np.ndarray, dropped: froze
 def _late(
     machine: Machine, run: Run, instruction: np.ndarray, group: np.ndarray, groups: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """How many accesses come late, and the first cycle with one that comes too late."""
+    """Return the number of late accesses, and the first cycle with an access that is too late."""
     cycles, used = run.cycles, registers_accessed(machine.instructions)
     now = time_of(clock_of(run.start + cycles.order.astype(np.int64)))
     found: list[tuple[int, int, np.ndarray, Any]] = []
@@ -149,7 +148,7 @@ def _late(
 
 
 def counted(device: Any, expected: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What a device counts: cycles, late accesses added to 1 each, and what is refused."""
+    """Return a device's counts of cycles, its counts of late accesses added to 1 each, and the refused cycles."""
     there = loaded(device, expected.tape)
     counts = device.load(np.zeros_like(expected.counts))
     late = device.load(np.ones_like(expected.late))
@@ -159,7 +158,7 @@ def counted(device: Any, expected: Case) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def written(device: Any, expected: Case) -> Cycles:
-    """What a device writes."""
+    """Return the cycles that a device writes."""
     there = loaded(device, expected.tape)
     cycles = empty_cycles(device, len(expected.cycles.order), len(expected.tape.old))
     replay_cycles(device, there, device.load(expected.steps), device.load(expected.places), cycles)
@@ -167,12 +166,12 @@ def written(device: Any, expected: Case) -> Cycles:
 
 
 def loaded(device: Any, here: Tape) -> Tape:
-    """The tape on a device."""
+    """Load the tape to a device."""
     return Tape(**{name: value if isinstance(value, int) else device.load(value) for name, value in vars(here).items()})
 
 
 def repeated(one: Case, intervals: int) -> Case:
-    """Whole intervals again and again, as the CPU counts and writes them."""
+    """Return a case of repeated whole intervals, counted and written by the CPU."""
     taped = one.tape
     turns = -(-intervals // len(taped.index))
     columns = {name: np.tile(getattr(taped, name), turns) for name in ("old", "clock", "index")}
@@ -207,14 +206,14 @@ def test_cycle_ranges(program: str, cycle_range: tuple[int, int], threads: int) 
 
 
 def test_late_words_of_a_host_call() -> None:
-    """Much later than they are, all accesses that find what was before the cycle range are late; some in any column."""
+    """Count every access whose last one was before a much later cycle range as late, in each column for some cycle."""
     expected = case(PROGRAMS["everything"], 0, 1 << 20, later=1 << 28)
     np.testing.assert_array_equal(counted(CpuDevice(2), expected)[1] - np.uint64(1), expected.late)
     assert (expected.late.sum(axis=0) > 0).all()
 
 
 def test_what_no_bump_reaches() -> None:
-    """Of registers that were last accessed about REACH before, some are accessed just in time, others are not."""
+    """Refuse some accesses to registers last accessed about REACH before; others are just in time."""
     start, found = 1 << 31, set()
     for more in range(6):
         times = time_of(clock_of(start)) - REACH + 8 * more
@@ -228,7 +227,7 @@ def test_what_no_bump_reaches() -> None:
 
 
 def test_what_no_table_proves() -> None:
-    """A base at 2^32, twice: the first cycle is told, and neither is counted or written."""
+    """Report the first of two cycles with a base at 2^32, and neither count nor write either."""
     far = li(X, 2**32)
     machine = Machine(image([*far, *2 * [Instruction(Op.LD, D, X, imm=-8)], *leave()]))
     taped = tape_of(machine, 0, 100)
@@ -243,7 +242,7 @@ def test_what_no_table_proves() -> None:
 
 
 def test_repeated_cycle_ranges() -> None:
-    """Clocks go on where times are the same ones again, so that ever more comes late."""
+    """Advance clocks while the times repeat, so that more and more accesses are late."""
     one = case(PROGRAMS["everything"], 0, 2048)
     many = repeated(one, 31)
     assert (many.counts.sum(axis=1) == 16 * one.counts.sum(axis=1)).all()
@@ -251,7 +250,7 @@ def test_repeated_cycle_ranges() -> None:
 
 
 def test_chips_that_are_left_out() -> None:
-    """Where no chip whose rd is rs1 has a table, others prove it all."""
+    """Assign cycles to other chips if no chip with rd = rs1 has a table."""
     dropped = frozenset(number for number, name in NAMES.items() if name.endswith("_in_place"))
     expected = case(PROGRAMS["everything"], 0, 1 << 20, dropped=dropped)
     np.testing.assert_array_equal(counted(CpuDevice(1), expected)[0], expected.counts)

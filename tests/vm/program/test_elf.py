@@ -1,4 +1,4 @@
-"""What the loader takes, and why it refuses the rest."""
+"""The files that the loader accepts, and the reasons for which it refuses others."""
 
 import struct
 import tracemalloc
@@ -123,7 +123,7 @@ JALR = Instruction(Op.JALR)
         ([C_NOP], CODE),
         ([NOP, NOP, C_NOP], CODE + 8),
         ([Instruction(Op.JAL, imm=8), 0, C_NOP], CODE + 8),
-        ([Instruction(Op.JAL, 1, imm=8), 0, C_NOP], CODE + 8),  # what is called is code
+        ([Instruction(Op.JAL, 1, imm=8), 0, C_NOP], CODE + 8),  # a call's target is code
         ([Instruction(Op.BEQ, imm=8), JALR, C_NOP], CODE + 8),
         ([Instruction(Op.BEQ, imm=8), C_NOP, JALR], CODE + 4),
         ([Instruction(Op.BEQ, imm=8), C_NOP, C_NOP], CODE + 4),
@@ -154,7 +154,7 @@ def test_compressed_instructions_are_refused(code: Sequence[Instruction | int], 
     ],
 )
 def test_the_flag_alone_is_no_compressed_instruction(code: Sequence[Instruction | int]) -> None:
-    """A toolchain sets it for what it compiled for, and the C library that it links."""
+    """Accept the flag alone: a toolchain sets it for its own output and for the C library that it links."""
     file = elf([Segment(CODE, words(code), X)], flags=RVC)
     assert load_elf(file).code.tobytes() == words(code)
 
@@ -167,7 +167,7 @@ def test_looking_for_compressed_instructions_ends() -> None:
 
 
 def compact(segments: Sequence[Segment], contents: bytes) -> bytes:
-    """An ELF file whose segments all have the same contents, right behind its headers."""
+    """Return an ELF file whose segments all have the same contents, directly after its headers."""
     at, size = 64 + 56 * len(segments), len(contents)
     table = (
         struct.pack("<IIQQQQQQ", segment.kind, segment.flags, at, segment.address, 0, size, size + segment.zeros, 1)
@@ -220,7 +220,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_refused_file_costs_no_more_than_an_honest_one_of_its_size(name: str) -> None:
-    """At most three times the calls and 3,000 more, 50 for each of the 64 segments that are taken, and 64 MiB."""
+    """Take at most three times the calls, and 3,000 more; 50 for each of the 64 accepted segments; and 64 MiB."""
     file, why = HOSTILE[name]
     honest = elf([TEXT, Segment(DATA, b"")])
     honest = elf([TEXT, Segment(DATA, bytes(max(len(file) - len(honest), 1)))])

@@ -1,4 +1,4 @@
-"""Decoder, encoder and disassembler, which share one table, and the assembler's opinion of it."""
+"""Decoder, encoder and disassembler, which share one table, against the assembler."""
 
 import shutil
 import subprocess
@@ -39,7 +39,7 @@ def instructions(draw: st.DrawFn) -> Instruction:
 
 
 def words() -> st.SearchStrategy[int]:
-    """Words, most of them with an opcode that exists."""
+    """Generate words, most of them with an opcode that exists."""
     likely = st.builds(lambda high, opcode: high << 7 | opcode, st.integers(0, 2**25 - 1), st.sampled_from(OPCODES))
     return likely | st.integers(0, 2**32 - 1)
 
@@ -80,7 +80,7 @@ def test_arrays_are_decoded_like_single_words(many: list[int]) -> None:
 
 @given(words())
 def test_legality_by_the_manual(word: int) -> None:
-    """The opcode map written out once more, by hand."""
+    """Compare with the opcode map, written a second time by hand."""
     opcode, funct3, funct7 = word & 0x7F, word >> 12 & 7, word >> 25
     legal = {
         0x37: True,
@@ -144,7 +144,7 @@ def test_disassembly(word: int, line: str) -> None:
 
 @pytest.mark.skipif(not OBJDUMP, reason="no riscv64-unknown-elf-objdump")
 def test_binutils_reads_the_same_instructions(tmp_path: Path) -> None:
-    """Names and operands of one instruction of each operation."""
+    """Compare names and operands of one instruction of each operation."""
     assert OBJDUMP is not None
     sample = [
         Instruction(

@@ -1,4 +1,4 @@
-"""Which function of a guest an address lies in; and that no file can make trouble of it."""
+"""The function of a guest at an address; no file causes an error."""
 
 import struct
 from pathlib import Path
@@ -34,7 +34,7 @@ SYMBOLS = [
         (12, "_start+0xc"),
         (16, "main"),
         (28, "main+0xc"),
-        (32, None),  # behind main's end, and nobody's
+        (32, None),  # behind main's end, in no function
         (64, "?[31mred??" + "x" * (MAX_NAME - 10)),
     ],
 )
@@ -81,6 +81,6 @@ def test_no_file_makes_trouble(edits: list[tuple[int, int]], cut: int, address: 
 @settings(max_examples=500, deadline=None)
 def test_no_table_of_sections_makes_trouble(sections: bytes, address: int) -> None:
     function_at(FILE[:-192] + sections, address)
-    # the same with a table of symbols, and with what it says of itself kept within the file
+    # the same with a table of symbols, and with its offsets and sizes limited to the file
     kind = sections[:68] + struct.pack("<I", 2) + sections[72:]
     function_at(FILE[:-192] + kind, address)

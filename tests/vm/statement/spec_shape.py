@@ -23,7 +23,7 @@ MOST_ROWS = 2**26
 
 
 class Refused(Exception):
-    """A verifier that follows the page refuses the header; says why."""
+    """A refusal of the header by a verifier that follows the page, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ Describe = Callable[[int, int, int, int], bytes]  # canonical bytes of a table: 
 
 @lru_cache(maxsize=4096)
 def derived(canonical: bytes) -> Derived:
-    """Cells of a row and total weight."""
+    """Return the cells of a row and the total weight."""
     magic = b"graphprover air 1"
     assert canonical.startswith(magic)
     at = len(magic)
@@ -129,7 +129,7 @@ def derived(canonical: bytes) -> Derived:
 
 
 def pin_degree(tuples: Sequence[tuple[int, int]]) -> int:
-    """The pin degree of tuples, given the degrees of multiplicity and fields of each."""
+    """Return the pin degree of tuples, given the degrees of multiplicity and fields of each."""
     total = sum(fields for _, fields in tuples)
     return max(1 + total, *(multiplicity + total - fields for multiplicity, fields in tuples))
 
@@ -215,7 +215,7 @@ def _check(
 
 
 def chip_of(number: int) -> tuple[int, int] | None:
-    """The chip and the lanes of a chip's table."""
+    """Return the chip and the lanes of a chip's table."""
     chip, lanes = divmod(number, 16)
     return (chip, lanes) if 1 <= chip <= CHIPS and chip != HALT and lanes in LANES else None
 
@@ -240,7 +240,7 @@ def _check_numbers(own: Sequence[int], index: int, shards: int, program: Program
 
 
 def _check_values(numbers: Sequence[Sequence[int]], values: Sequence[Sequence[tuple[int, ...]]]) -> tuple[int, int]:
-    """The words of tables 6 and 14, 0 without them."""
+    """Return the words of tables 6 and 14, 0 without them."""
     words = {6: 0, 14: 0}
     for own, of_tables in zip(numbers, values, strict=True):
         for number, stated in zip(own, of_tables, strict=True):
@@ -258,7 +258,7 @@ def _check_values(numbers: Sequence[Sequence[int]], values: Sequence[Sequence[tu
 
 
 def least(k: int) -> int:
-    """The rows that k needs."""
+    """Return the rows that k needs."""
     rows = 64
     while rows < k:
         rows *= 2
@@ -266,7 +266,7 @@ def least(k: int) -> int:
 
 
 def _check_single(number: int, rows: int, program: Program, w: int, v: int) -> None:
-    """The rules for heights that do not depend on uses."""
+    """Check the rules for heights that do not depend on uses."""
     exact = {2: 64, 11: 64, 9: 2**16, 13: 4096, 1: program.program_rows, 3: program.data_rows}
     if number in exact:
         _require(rows == exact[number], "rows of a table that is the same for all runs")
@@ -285,7 +285,7 @@ def _check_single(number: int, rows: int, program: Program, w: int, v: int) -> N
 
 @lru_cache(maxsize=1024)
 def lanes_of_words(number: int, w: int, v: int) -> int:
-    """The lanes of tables 6 and 14."""
+    """Return the lanes of tables 6 and 14."""
     words, each = (w, 4) if number == 6 else (v, 6)
     # No more lanes than words: a row that is not full has no use for them.
     return min(range(1, words + 1), key=lambda lanes: (-(-words // lanes) + each * lanes, lanes))
@@ -293,22 +293,22 @@ def lanes_of_words(number: int, w: int, v: int) -> int:
 
 @dataclass(frozen=True)
 class Rule:
-    """How heights follow from uses."""
+    """The rule by which heights follow from uses."""
 
     lanes: int  # uses of a row
     block: int  # rows of a use
     idle: int  # an unsplit table has at most this many idle rows
 
     def rows(self, uses: int) -> int:
-        """The rows that uses need."""
+        """Return the rows that uses need."""
         return -(-uses * self.block // self.lanes)
 
     def room(self, rows: int) -> int:
-        """The uses that rows fit."""
+        """Return the uses that rows fit."""
         return rows * self.lanes // self.block
 
     def height(self, left: int) -> int:
-        """The rows of the next table while uses are left; never falls if these rise."""
+        """Return the rows of the next table while uses are left; never falls if these rise."""
         needed = self.rows(left)
         rows = least(needed)
         if rows > 64 and rows - needed > self.idle:
@@ -316,7 +316,7 @@ class Rule:
         return min(rows, MOST_ROWS)
 
     def heights(self, uses: int) -> list[int]:
-        """The rows of all tables."""
+        """Return the rows of all tables."""
         found = []
         while uses > 0:
             found.append(self.height(uses))
@@ -324,7 +324,7 @@ class Rule:
         return found
 
     def uses(self, heights: Sequence[int]) -> range:
-        """All numbers of uses from which the heights follow."""
+        """Return all numbers of uses from which the heights follow."""
         first, last, taken = 1, sum(map(self.room, heights)), 0
         for index, rows in enumerate(heights):
             left = range(1, sum(map(self.room, heights[index:])) + 1)
@@ -337,7 +337,7 @@ class Rule:
 
 
 def rule_of(number: int, cells: int, bounds: Bounds) -> Rule:
-    """The rule for the tables of a number that may repeat, table 10 aside."""
+    """Return the rule for the tables of a number that may repeat, table 10 aside."""
     # (n - rows) * cells > e and n - rows > f
     idle = max(bounds.e // cells, bounds.f)
     if number == 12:
@@ -347,7 +347,7 @@ def rule_of(number: int, cells: int, bounds: Bounds) -> Rule:
 
 
 def own_tables_from(chip: int, cycles: int, bounds: Bounds) -> int:
-    """The uses from which a chip has tables of its own."""
+    """Return the number of uses from which a chip has tables of its own."""
     if chip == KECCAK_CALL:
         return 1
     if chip >= FIRST_IN_PLACE:
@@ -358,7 +358,7 @@ def own_tables_from(chip: int, cycles: int, bounds: Bounds) -> int:
 def uses_of(
     own: Sequence[int], logs: Sequence[int], cycles: int, facts: dict[int, Derived], bounds: Bounds
 ) -> dict[int, range]:
-    """The numbers of uses that lead to the tables of a shard, by number."""
+    """Return the numbers of uses that lead to the tables of a shard, by number."""
     found: dict[int, range] = {}
     for number in sorted(set(own) - ONCE):
         heights = [2**log for other, log in zip(own, logs, strict=True) if other == number]
@@ -389,7 +389,7 @@ def cycles_range(
     facts: dict[int, Derived],
     bounds: Bounds,
 ) -> tuple[int, int] | None:
-    """The sums that the uses of all chips can have; None if no uses lead to some tables."""
+    """Return the least and largest sum of the uses of all chips; None if no uses lead to some tables."""
     least_, most = 0, 0
     for own, heights in zip(numbers, logs, strict=True):
         uses = uses_of(own, heights, cycles, facts, bounds)
@@ -417,5 +417,5 @@ def _common(counts: range, least_: int, most: int) -> range:
 
 
 def least_bytes(tables: int, columns: int, queries: int) -> int:
-    """Section 13: the bytes that a payload has at least."""
+    """Return the least number of bytes of a payload by section 13."""
     return 24 * columns + 83 * tables + queries * (8 * columns + 26 * tables)

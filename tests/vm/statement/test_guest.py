@@ -1,4 +1,4 @@
-"""Guests on the command line: from an ELF file to a proof, and from a proof to what it says."""
+"""Guests on the command line: from an ELF file to a proof, and from a proof to its claim."""
 
 import hashlib
 import json
@@ -38,7 +38,7 @@ SHA256, JSON = str(GUESTS / "sha256.elf"), str(GUESTS / "json.elf")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A proof of SHA-256 of "abc", and the keys of two guests."""
+    """Write a proof of SHA-256 of "abc", and the keys of two guests."""
     folder = tmp_path_factory.mktemp("guest")
     (folder / "abc").write_bytes(b"abc")
     assert main(["prove", SHA256, "--input", str(folder / "abc"), "-o", str(folder / "proof")]) == OK
@@ -59,8 +59,10 @@ def test_verify_says_output_exit_code_and_cycles(folder: Path, capsys: pytest.Ca
 
 @pytest.fixture(scope="module")
 def echo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A guest that puts out its input, of up to 16 bytes, and exits with the number in the last eight of them; and
-    proofs of it: of a text, of the bytes that the text spells, and of a failure."""
+    """Write a guest that outputs its input, up to 16 bytes, and exits with the number in the last eight of them.
+
+    The folder also has proofs of it: of a text, of the bytes that the text spells, and of a failure.
+    """
     folder = tmp_path_factory.mktemp("echo")
     code = [*li(5, INPUT_BASE), *li(6, OUTPUT_BASE)]
     for at in (0, 8, 16):
@@ -83,7 +85,7 @@ def verify_echo(folder: Path, name: str, *options: str) -> list[str]:
 
 
 def fails(arguments: list[str], cause: str, capsys: pytest.CaptureFixture[str], code: int = FAILED) -> None:
-    """The command ends with ``code``, says why in one line on stderr, and nothing on stdout."""
+    """Check that the command exits with ``code``, one line on stderr with the cause, and nothing on stdout."""
     capsys.readouterr()
     assert main(arguments) == code
     out, err = capsys.readouterr()
@@ -142,7 +144,7 @@ def test_a_failure_is_valid_only_where_asked_for(echo: Path, capsys: pytest.Capt
 def test_a_failure_is_proven_only_where_asked_for(
     echo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is told before the proof is made, and nothing is written."""
+    """Report the exit code before proving, and write nothing."""
     proof = (echo / "failure").read_bytes()
     (echo / "failure").unlink()
     with monkeypatch.context() as patch:
@@ -170,7 +172,7 @@ def test_an_exit_code_is_two_limbs() -> None:
 
 
 def test_a_proof_is_of_one_guest(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It says of which; where it does not, or lies, it still is no proof of another."""
+    """Name the guest in the label; without a label, or with a false one, refuse it as a proof of another guest."""
     keys = (Key.from_bytes((folder / f"{name}.vk").read_bytes()) for name in ("sha256", "json"))
     own, other = (key.program_hash.hex() for key in keys)
     proof = Proof.from_bytes((folder / "proof").read_bytes())
@@ -271,7 +273,7 @@ def test_plan_counts_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_the_smallest_proof_of_a_run_has_fewer_tables(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whole or in shards, by any key; and a plan of any preset says what each is."""
+    """Verify small proofs, whole or in shards, by any key; a plan of either preset gives the same sizes."""
     (tmp_path / "text").write_bytes(bytes(200))
     given = [SHA256, "--input", str(tmp_path / "text")]
     found = {}
@@ -304,7 +306,7 @@ def test_files_that_are_no_guests(tmp_path: Path) -> None:
 
 
 def test_words_that_are_never_executed_may_be_anything(tmp_path: Path) -> None:
-    """Random data in the code, of which some decodes as a jump below address 0."""
+    """Prove a guest with random data in the code, of which some decodes as a jump below address 0."""
     guest = tmp_path / "guest.elf"
     guest.write_bytes(elf([Segment(PAGE, words(leave()) + random.Random(1).randbytes(4 * PAGE), X)], entry=PAGE))
     proof, key = str(tmp_path / "proof"), str(tmp_path / "vk")

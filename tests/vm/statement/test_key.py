@@ -1,4 +1,4 @@
-"""Keys are of one machine and of one program, and their hash covers both."""
+"""A key belongs to one machine and one program, and its hash covers both."""
 
 import json
 import tracemalloc
@@ -26,7 +26,7 @@ from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.traces.run_statement import statement_of_run
 from tests.vm.assemble import CODE, Segment, X, elf, image, leave, li, words
 
-# What each version of the machine was: a changed table or number takes a new version, and a new line here.
+# The digest of each version of the machine: a changed table or number takes a new version and a new line here.
 DIGESTS = {
     1: "ea370f89c679a75658af834616419dfacfc2e567475fcda0eb98daeb3a652034",
     2: "947e2b23ca8fa0c799df10634298dcc66d1677d1c1c7ba14336fbd31a6ef328f",
@@ -43,7 +43,7 @@ def test_a_changed_machine_has_a_new_version() -> None:
 
 
 def test_numbers_of_chips_are_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has one, and two that change places are another machine, whatever else stays as it is."""
+    """Give each chip one number; two swapped numbers are another machine, even if nothing else changes."""
     assert set(CHIP_NUMBERS) == set(CHIPS) and sorted(CHIP_NUMBERS.values()) == list(range(1, len(CHIP_NUMBERS) + 1))
     swapped = {**CHIP_NUMBERS, "add": CHIP_NUMBERS["sub"], "sub": CHIP_NUMBERS["add"]}
     monkeypatch.setattr(chips, "CHIP_NUMBERS", swapped)
@@ -66,7 +66,7 @@ def test_a_key_is_for_one_machine() -> None:
 
 
 def test_a_keys_hash_covers_all_of_it() -> None:
-    """Commitments that are not the program's, under the program's hash, give another hash of the key."""
+    """Give another key hash for commitments that are not the program's, even under the program's hash."""
     key = make_key(Machine(PROGRAM))
     assert key.program_hash == Machine(PROGRAM).program_hash and key.hash == make_key(Machine(PROGRAM)).hash
     for kind, log_blowup in product(Kind, LOG_BLOWUPS):
@@ -75,7 +75,7 @@ def test_a_keys_hash_covers_all_of_it() -> None:
 
 
 def with_cap(key: Key, kind: Kind, log_blowup: int) -> dict[Kind, Mapping[int, bytes]]:
-    """The key's commitments, one of which is zeros."""
+    """Return the key's commitments with one of them zeros."""
     return {**key.caps, kind: {**key.caps[kind], log_blowup: bytes(32)}}
 
 
@@ -112,7 +112,7 @@ def test_inspect_says_what_a_key_is_for_and_whether_it_is_a_programs(
 
 
 def test_a_damaged_key_is_told_from_a_damaged_proof(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A key whose numbers no program has is refused; of others, and of all proofs, the line names both files."""
+    """Refuse a key whose numbers fit no program; for other keys and all proofs, name both files in the error."""
     guest, proof, key = (str(tmp_path / name) for name in ("guest.elf", "proof.bin", "guest.vk"))
     Path(guest).write_bytes(elf([Segment(CODE, words(leave(0)), X)]))
     assert main(["setup", guest, "-o", key]) == main(["prove", guest, "--security", "60", "-o", proof]) == OK
@@ -145,7 +145,7 @@ def test_a_damaged_key_is_told_from_a_damaged_proof(tmp_path: Path, capsys: pyte
 
 
 def test_a_hostile_key_costs_no_memory() -> None:
-    """One whose tables have 2^26 rows, and a proof to go with it."""
+    """Refuse a proof for a key whose tables have 2^26 rows, with less than 64 MiB."""
     execution = execute(PROGRAM, record=True)
     proof = prove(statement_of_run(Machine(PROGRAM), execution), security=80)
     key = replace(make_key(Machine(PROGRAM)), log_program_rows=26, log_data_rows=26)

@@ -1,4 +1,4 @@
-"""The thresholds of layout policies in docs/vm.md are the code's: the verifier's acceptance rule depends on them."""
+"""The thresholds of layout policies in docs/vm.md equal the code's; the verifier's acceptance rule depends on them."""
 
 import re
 from dataclasses import asdict

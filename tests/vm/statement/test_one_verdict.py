@@ -39,7 +39,7 @@ PROGRAM = assembled([Instruction(Op.ADDI, A0, A0, imm=1), *leave()])
 
 @cache
 def subjects() -> tuple[ProgramStatements, ProgramStatements]:
-    """The program, and its key."""
+    """Return the program and its key."""
     machine = Machine(PROGRAM)
     return machine, make_key(machine)
 
@@ -62,7 +62,7 @@ def proved_in_shards(parameters: Parameters) -> ShardedProof:
 
 
 def verdict(proof: Proof | ShardedProof) -> str:
-    """Both say it."""
+    """Return the verdict; the program and its key must agree."""
     by_program, by_key = (_verdict(subject, proof) for subject in subjects())
     assert by_program == by_key
     return by_program
@@ -77,7 +77,7 @@ def _verdict(subject: ProgramStatements, proof: Proof | ShardedProof) -> str:
 
 
 def other_parameters(values: Callable[[range], range | tuple[int, ...]]) -> Iterator[Parameters]:
-    """Those in which one differs from FEW: of its range the values that are asked for."""
+    """Yield parameters of which one differs from FEW, with the chosen values of its range."""
     for field in fields(Parameters):
         low, high = Parameters.RANGES[field.name]
         for value in values(range(low, high + 1)):
@@ -86,12 +86,12 @@ def other_parameters(values: Callable[[range], range | tuple[int, ...]]) -> Iter
 
 
 def refused_by_the_page(parameters: Parameters) -> bool:
-    """docs/protocol.md, section 15."""
+    """Return whether docs/protocol.md, section 15, refuses the parameters."""
     return parameters.log_blowup not in (1, 2, 3) or parameters.cap_height != 0
 
 
 def test_of_headers_with_any_parameter_changed() -> None:
-    """The payload stays, so none is valid; the reasons are the same."""
+    """Refuse all of them, since the payload stays, for the same reasons."""
     reasons = set()
     for parameters in other_parameters(lambda whole: whole if len(whole) < 100 else whole[:10]):
         reason = verdict(replace(proved(FEW), parameters=parameters))

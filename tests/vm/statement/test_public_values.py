@@ -1,4 +1,4 @@
-"""What a guest's proof states, value by value as docs/protocol.md, section 15, has it."""
+"""The public values of a guest's proof, value by value as in docs/protocol.md, section 15."""
 
 import hashlib
 import struct

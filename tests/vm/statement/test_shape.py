@@ -1,4 +1,4 @@
-"""The verifier accepts those shapes of statements that honest proving makes, and no others."""
+"""The verifier accepts exactly the shapes of statements that honest proving makes."""
 
 import random
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ SOME_WORDS = 3165  # of the tables of a run, that with an unstated input has few
 
 @pytest.fixture(autouse=True)
 def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs of some ten thousand cycles have rows of any number of lanes, and are too long for a sparse range table.
+    """Let runs of about 10,000 cycles have rows of any number of lanes, and be too long for a sparse range table.
 
     Sparse range tables are split from 2^4 idle rows on, beside more words than some of the headers have.
     """
@@ -58,7 +58,7 @@ def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_counts_are_the_inverse_of_heights(
     uses: int, rows: int, cells: int, split_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Against all numbers of uses up to some thousands, with tables of at most 2^10 rows."""
+    """Compare with all numbers of uses up to some thousands, with tables of at most 2^10 rows."""
     monkeypatch.setattr(shape, "MAX_ROWS", 1 << 10)
     kind = Packing(uses, rows, max(2000 // cells, split_rows))
     most = kind.room(5 << 10)
@@ -80,7 +80,7 @@ def test_counts_are_the_inverse_of_heights(
 
 @cache
 def runs() -> list[tuple[Machine, Proof | ShardedProof]]:
-    """Proofs of zeros of runs that have every table between them, each by itself and in shards."""
+    """Return proofs, with payloads of zeros, of runs that together have every table, whole and in shards."""
     loop = [*li(X, 20000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     reads = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X), Instruction(Op.LD, Y, X, imm=800)]
     output = li(Y, 9000)  # bytes, in more rows than the least
@@ -123,7 +123,7 @@ def tables_of(proof: Proof | ShardedProof) -> list[int]:
 
 @dataclass
 class Claimed:
-    """What a header says, for changing it."""
+    """The contents of a header, for changing it."""
 
     cycles: int
     boundary: int  # log2 of its rows
@@ -142,7 +142,7 @@ def claimed(proof: Proof | ShardedProof) -> Claimed:
 
 
 def stating(claim: Claimed, alone: bool) -> Proof | ShardedProof:
-    """A header that says so."""
+    """Return the header of a claim."""
     proofs = []
     for index, tables in enumerate(claim.shards):
         numbers, heights, values = zip(*tables, strict=True)
@@ -156,7 +156,7 @@ def stating(claim: Claimed, alone: bool) -> Proof | ShardedProof:
 
 
 def changed(proof: Proof | ShardedProof, rng: random.Random) -> Proof | ShardedProof:
-    """The header with some tables more or less, in other order or shards, of other heights, or for other cycles."""
+    """Change a header: more or fewer tables, another order, other shards, heights or cycles."""
     claim = claimed(proof)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         index = rng.randrange(len(claim.shards))
@@ -199,7 +199,7 @@ def changed(proof: Proof | ShardedProof, rng: random.Random) -> Proof | ShardedP
 
 
 def is_made(machine: Machine, proof: Proof | ShardedProof) -> bool:
-    """Whether some run of this machine has these tables, at one of the layout policies."""
+    """Return whether a run of this machine can have these tables, by any of the layout policies."""
     return any(is_made_at(policy, machine, proof) for policy in POLICIES)
 
 
@@ -223,7 +223,7 @@ def is_made_at(policy: LayoutPolicy, machine: Machine, proof: Proof | ShardedPro
 def may_stand(
     machine: Machine, numbers: Sequence[int], logs: Sequence[int], values: Sequence[Any], first: bool, last: bool
 ) -> bool:
-    """Whether a shard has these tables, whatever heights depend on their uses; all of it is its own first and last."""
+    """Return whether a shard may have these tables, except heights that uses determine; a whole run is both ends."""
     singles = [number for number in numbers if number in {*TableNumber}]
     chips = [number for number in numbers if number not in {*TableNumber}]
     if not {*chips} <= {*CHIP_TABLES}:
@@ -270,7 +270,7 @@ def may_stand(
 
 
 def log_rows_of_words(words: int, own: int) -> int:
-    """Of a table of public words, of lanes of so many columns: as few columns as can be, then as few lanes."""
+    """Return log2 of the rows of a table of public words: fewest columns first, then fewest lanes."""
     if not words:
         return 0
     lanes = min(range(1, words + 1), key=lambda lanes: (-(-words // lanes) + (own + 3) * lanes, lanes))
@@ -278,7 +278,7 @@ def log_rows_of_words(words: int, own: int) -> int:
 
 
 def words_beside(machine: Machine, numbers: Sequence[int], values: Sequence[Any]) -> int:
-    """Committed cells of a row of all tables but sparse range tables."""
+    """Return the committed cells of a row of all tables but sparse range tables."""
     public = {number: len(own) // 2 for number, own in zip(numbers, values, strict=True)}
     words = [public.get(number, 0) for number in (TableNumber.OUTPUT, TableNumber.STATED_INPUT)]
     others = [number for number in numbers if number != TableNumber.SPARSE_RANGE]
@@ -288,7 +288,7 @@ def words_beside(machine: Machine, numbers: Sequence[int], values: Sequence[Any]
 def uses_of(
     numbers: Sequence[int], heights: Sequence[int], cycles: int, words: int, policy: LayoutPolicy
 ) -> dict[int, set[int]]:
-    """All numbers of uses that give a shard's tables these heights, by number."""
+    """Return all numbers of uses that give a shard's tables these heights, by number."""
     uses: dict[int, set[int]] = {}
     for number in {*numbers} - ({*TableNumber} - SEVERAL):
         own = tuple(height for other, height in zip(numbers, heights, strict=True) if other == number)
@@ -315,7 +315,7 @@ def fewest(cycles: int, policy: LayoutPolicy) -> int:
 
 
 def has_table(chip: str, count: int, cycles: int, policy: LayoutPolicy) -> int | None:
-    """The chip's own table for so many instructions, if it has one."""
+    """Return the chip's own table for ``count`` instructions, if it has one."""
     if chip.endswith("_in_place") and count < policy.in_place:
         return None
     if count < fewest(cycles, policy) and chip != "keccak_call":
@@ -330,7 +330,7 @@ def uses_of_permutations(numbers: Sequence[int], heights: Sequence[int], policy:
 
 @cache
 def all_uses(number: int, heights: tuple[int, ...], policy: LayoutPolicy) -> set[int]:
-    """All numbers of uses that give these heights."""
+    """Return all numbers of uses that give these heights."""
     kind = packing(number, cells_per_row(runs()[0][0].air(number, 0, 0).describe()), policy)
     most = sum(map(kind.room, heights))
     full = sum(map(kind.room, heights[:-1]))  # as all tables but the last are
@@ -339,7 +339,7 @@ def all_uses(number: int, heights: tuple[int, ...], policy: LayoutPolicy) -> set
 
 @cache
 def all_sparse(heights: tuple[int, ...], split: bool) -> set[int]:
-    """All counts of numbers that give these heights: each is the least for the numbers left, or half of it."""
+    """Return all counts of numbers that give these heights: each is the least for the numbers left, or half of it."""
     found = set()
     for count in range(1, min(sum(heights), 1 << 15) + 1):
         own, left = [], count

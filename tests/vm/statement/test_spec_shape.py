@@ -1,7 +1,7 @@
-"""The verifier's verdict on shapes of guests' proofs is that of docs/protocol.md, section 15.
+"""The verifier's verdict on shapes of guests' proofs follows docs/protocol.md, section 15.
 
-The page's rules are written a second time in spec_shape.py. Here both judge the same headers, at the real bounds: those
-of runs, those made from random numbers of uses near the bounds, and changed ones.
+The page's rules are written a second time in spec_shape.py. Here both judge the same headers, at the real bounds:
+headers of runs, headers made from random numbers of uses near the bounds, and changed ones.
 """
 
 import copy
@@ -67,7 +67,7 @@ class Claimed:
     false_head: int | None = None  # the shard whose head names another table than its last
 
     def files(self) -> list[spec.File]:
-        """The headers of its files."""
+        """Return the headers of its files."""
         found = []
         for index, tables in enumerate(self.shards):
             numbers, logs, values = (tuple(table[i] for table in tables) for i in range(3))
@@ -83,7 +83,7 @@ class Claimed:
         return found
 
     def proof(self) -> Proof | ShardedProof:
-        """A proof with this header."""
+        """Return a proof with this header."""
         parameters = Parameters(self.log_blowup, 10, 0, 3, self.cap_height, 0, 0, 0, 0, 0)
         proofs = [Proof(self.label, parameters, file.logs, file.values, PAYLOAD) for file in self.files()]
         return ShardedProof(Joint((bytes(32),) * len(proofs)), tuple(proofs)) if self.heads else proofs[0]
@@ -91,7 +91,7 @@ class Claimed:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A program, for both sides."""
+    """A program, for both verdicts."""
 
     machine: Machine
     program: spec.Program
@@ -101,20 +101,20 @@ class Subject:
         return Guest("guest", "guest", self.machine)
 
     def describe(self, number: int, t: int, w: int, v: int) -> bytes:
-        """The canonical bytes of a table."""
+        """Return the canonical bytes of a table."""
         relevant = {0: (t, 0, 0), 6: (0, w, 0), 7: (0, w, 0), 14: (0, 0, v), 15: (0, 0, v)}.get(number, (0, 0, 0))
         return _canonical(self.machine, number, *relevant)
 
     @cached_property
     def key(self) -> Guest:
-        """The program's verifying key, but for commitments, of which headers make no use."""
+        """Return the program's verifying key without commitments, which headers do not use."""
         data = self.program.data_rows
         logs = log2(self.program.program_rows), log2(data) if data else None
         machine, caps = self.machine, {kind: dict[int, bytes]() for kind in Kind}
         return Guest("guest", "guest", Key(machine.entry, machine.zero_base, *logs, machine.program_hash, caps))
 
     def accepted(self, claim: Claimed) -> bool:
-        """The verdict of the code, which is one and for one reason with the program and with its key."""
+        """Return the verdict of the code, which is the same for the same reason with the program and with its key."""
         by_program, by_key = self._refusal_by(self.guest, claim), self._refusal_by(self.key, claim)
         assert by_program == by_key
         return by_program is None
@@ -128,7 +128,7 @@ class Subject:
         return None
 
     def refusal(self, claim: Claimed) -> str | None:
-        """The verdict of the page."""
+        """Return the reason for which the page's rules refuse the claim, if any."""
         return spec.refusal(
             claim.files(),
             bool(claim.heads),
@@ -147,7 +147,7 @@ def _canonical(machine: Machine, number: int, t: int, w: int, v: int) -> bytes:
 
 @cache
 def runs() -> list[tuple[Subject, Claimed]]:
-    """Headers of real runs: of both layout policies, whole and in shards, with the input stated or not."""
+    """Return headers of real runs: of both layout policies, whole and in shards, with the input stated or not."""
     loop = [*li(X, 140000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     reads = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X), Instruction(Op.LD, Y, X, imm=800)]
     writes = [*li(X, OUTPUT_BASE), *li(Y, 90), Instruction(Op.SD, rs1=X, rs2=Y), Instruction(Op.SD, rs1=X, imm=80)]
@@ -183,7 +183,7 @@ def claimed(proof: Proof | ShardedProof) -> Claimed:
 
 
 def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
-    """A header that some numbers of uses near the bounds lead to; its cycles are at or beside what they allow."""
+    """Return a header from random numbers of uses near the bounds; its cycles are at or beside the allowed limits."""
     shards = rng.choice((1, 1, 2, 3))
     few = shards == 1 and rng.random() < 0.5  # so few cycles that the run may have table 10
     uses = [
@@ -279,7 +279,7 @@ def at_edge(subject: Subject, claim: Claimed, bounds: spec.Bounds, rng: random.R
 
 
 def near(bounds: spec.Bounds, rng: random.Random) -> int:
-    """A number of uses: near a bound, or of any length."""
+    """Return a number of uses: near a bound, or of any length."""
     if rng.random() < 0.5:
         bound = rng.choice((bounds.a, bounds.b, 2 * bounds.b, bounds.c, bounds.d, bounds.f, 3 * bounds.f))
         return bound + rng.choice((-1, 0, 1))
@@ -295,7 +295,7 @@ def log2(rows: int) -> int:
 
 
 def changed(claim: Claimed, subject: Subject, rng: random.Random) -> Claimed:
-    """A copy with one to three changes."""
+    """Return a copy with one to three changes."""
     claim = copy.deepcopy(claim)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         change(claim, subject, rng)
@@ -373,7 +373,7 @@ def change(claim: Claimed, subject: Subject, rng: random.Random) -> None:
 
 @pytest.mark.parametrize("searched", slow_after(1, [SEARCHED // 4, SEARCHED]))
 def test_verdicts_on_shapes_are_those_of_the_page(searched: int) -> None:
-    """Accepted and refused headers of each kind are many, and most rules of the page refuse some."""
+    """Find many accepted and refused headers of each kind, and a refusal by most rules of the page."""
     rng = random.Random(0)
     verdicts, rules = Counter[tuple[str, bool]](), Counter[str]()
     for kind, subject, claim in headers(rng, searched):
@@ -391,7 +391,7 @@ def test_verdicts_on_shapes_are_those_of_the_page(searched: int) -> None:
 
 
 def headers(rng: random.Random, searched: int) -> Iterator[tuple[str, Subject, Claimed]]:
-    """The headers of runs, and ``searched`` others, in equal parts from uses and by changes, at either policy."""
+    """Yield the headers of runs, and ``searched`` others, in equal parts from uses and by changes, at either policy."""
     for subject, claim in runs():
         yield "run", subject, claim
     # Of each program and each input, the runs come in pairs: whole and in shards, first of the usual policy.
@@ -408,7 +408,7 @@ def headers(rng: random.Random, searched: int) -> Iterator[tuple[str, Subject, C
 
 
 def test_a_run_of_either_policy_is_refused_by_the_bounds_of_the_other() -> None:
-    """Both sets of bounds are needed: some headers satisfy only one of them."""
+    """Require both sets of bounds: some headers satisfy only one of them."""
     only = Counter[int]()
     for subject, claim in runs():
         numbers = [[table[0] for table in tables] for tables in claim.shards]
@@ -426,7 +426,7 @@ def test_a_run_of_either_policy_is_refused_by_the_bounds_of_the_other() -> None:
 def test_uses_of_the_page_are_the_inverse_of_its_heights(
     lanes: int, block: int, idle: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Against all numbers of uses up to some thousands, with tables of at most 2^9 rows."""
+    """Compare with all numbers of uses up to some thousands, with tables of at most 2^9 rows."""
     monkeypatch.setattr(spec, "MOST_ROWS", 2**9)
     rule = spec.Rule(lanes, block, idle)
     found: dict[tuple[int, ...], list[int]] = {}
@@ -455,7 +455,7 @@ def test_chips_have_the_numbers_of_the_page() -> None:
 
 
 def test_the_machines_digest_is_that_of_the_page() -> None:
-    """Tables 4096 and 4097 come before those of chips."""
+    """Put tables 4096 and 4097 before the tables of chips."""
     program = Key(0, 8, 6, 6, bytes(32), {})
     chips = [16 * f + lanes for f in range(1, spec.CHIPS + 1) if f != spec.HALT for lanes in spec.LANES]
     hashed = b"graphprover machine" + struct.pack("<Q", 5)
@@ -475,7 +475,7 @@ def test_public_words_have_the_lanes_of_the_page(number: int) -> None:
 
 
 def test_a_payload_has_at_least_the_bytes_of_the_page() -> None:
-    """One byte less is refused before the tables are described."""
+    """Refuse one byte less before the tables are described."""
     subject, claim = runs()[0]
     (file,), words = (
         claim.files(),

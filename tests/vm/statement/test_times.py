@@ -1,4 +1,4 @@
-"""Time cannot run in a circle: bumps of all tables together lead nowhere near p."""
+"""Time cannot run in a circle: all tables of bumps together stay far below p."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -49,7 +49,7 @@ class LongBump(Bump):
 
 @pytest.fixture
 def long_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A machine of such bumps, for prover and verifier, and of all numbers, of which forged bumps may ask for any."""
+    """Use long bumps in prover and verifier, and a full range table, from which forged bumps may ask for any number."""
     with monkeypatch.context() as patch:
         patch.setattr(shape, "SPARSE_CYCLES", 0)
         patch.setitem(program_statement._AIRS, TableNumber.BUMP, LongBump)
@@ -60,9 +60,9 @@ def long_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def circle(count: int = 1) -> Statement | ShardedStatement:
-    """The run of PROGRAM, but that the exit reads FALSE_CODE from a0: an access that follows itself, around p.
+    """Return the run of PROGRAM whose exit reads FALSE_CODE from a0: an access that follows itself, around p.
 
-    In this number of shards, one or two, each of which has as many of the bumps.
+    The run has one or two shards (``count``), each with the same number of the bumps.
     """
     program = Machine(image(PROGRAM))
     run = execute(program.image, record=True)
@@ -122,7 +122,7 @@ def circle(count: int = 1) -> Statement | ShardedStatement:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_circle_around_p_is_refused(long_steps: None, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    """Everything else in the proof of a false exit code is as it should be, in one shard or with half in each."""
+    """Refuse a false exit code in a proof that is otherwise correct, in one shard or with half in each of two."""
     program, false = Machine(image(PROGRAM)), circle(count)
     whole = false if count == 1 else Statement([table for shard in false.statements for table in shard.tables[1:]])
     assert execute(program.image).exit_code == 0 and not check(whole)
@@ -136,7 +136,7 @@ def test_a_circle_around_p_is_refused(long_steps: None, monkeypatch: pytest.Monk
 
 
 def with_bumps(proof: Proof, *log_rows: int) -> Proof:
-    """The proof's header with these tables of bumps in place of any it has."""
+    """Replace the tables of bumps in the proof's header."""
     numbers = proof.public_values[0][3:]
     rest = [
         table for table in zip(numbers, proof.log_heights[1:], proof.public_values[1:], strict=True) if table[0] != 8
@@ -149,7 +149,7 @@ def with_bumps(proof: Proof, *log_rows: int) -> Proof:
 
 
 def test_all_bumps_together_are_bounded() -> None:
-    """Sixty-four tables of 2^26 rows hold a circle; eight are too many by what else a statement has."""
+    """Refuse 64 tables of 2^26 rows, which could hold a circle, and 8, which exceed the bound with the other tables."""
     program = Machine(image(PROGRAM))
     honest = statement_of_run(program, execute(program.image, record=True))
     proof = prove(honest, security=80)
@@ -161,7 +161,7 @@ def test_all_bumps_together_are_bounded() -> None:
 
 
 def test_bumps_of_all_shards_together_are_bounded() -> None:
-    """As many as are too many for one shard are too many in two."""
+    """Refuse in two shards the number of tables that is too large for one."""
     program = Machine(image(PROGRAM))
     run = execute(program.image, record=True)
     honest = shards_of_run(program, run, cycle_ranges_of(run.cycles, 2))
@@ -171,7 +171,7 @@ def test_bumps_of_all_shards_together_are_bounded() -> None:
     ]
 
     def with_tables(*counts: int) -> tuple[list[list[int]], list[list[int]]]:
-        """So many tables of bumps in each shard, of the most rows."""
+        """Return these numbers of tables of bumps in each shard, of the most rows."""
         named, tall = [list(own) for own in numbers], [list(own) for own in heights]
         for shard, count in enumerate(counts):
             at = sum(number < TableNumber.BUMP for number in named[shard])

@@ -1,4 +1,4 @@
-"""What chips compute of symbols, as code for lanes, are the words that they compute of arrays."""
+"""Lane code from symbolic execution of chips gives the same words as the chips on arrays."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from tests.vm.traces.test_cycle_ranges import far_accesses
 
 @pytest.mark.parametrize("name", ["everything", "far"])
 def test_code_computes_what_witnesses_do(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    sharing_rows(monkeypatch, 1)  # so that narrow chips prove what they can
+    sharing_rows(monkeypatch, 1)  # narrow chips then prove all instructions that they can
     program = everything(6, 2) if name == "everything" else far_accesses()
     device, machine = CpuDevice(2), Machine(program)
     execution = execute(program, b"some input", record=True)
@@ -48,7 +48,7 @@ def operations(code: Code) -> list[tuple[Op, int, int, int, int]]:
 
 
 def assembled(formulas: Formulas, *values: Symbol) -> list[tuple[Op, int, int, int, int]]:
-    """Code of cells in the columns 0, 1, ..."""
+    """Return the code of cells in the columns 0, 1, ..."""
     return operations(assemble(formulas, [Cell(x.number, i, 0) for i, x in enumerate(values)], 1))
 
 
@@ -93,5 +93,5 @@ def test_formulas_are_there_once_and_integers_on_the_right() -> None:
 
 
 def test_code_is_small() -> None:
-    """Few registers, so that a GPU's multiprocessors hold many lanes."""
+    """Use few registers, so that a GPU's multiprocessors hold many lanes."""
     assert max(code_of(chip, lanes).registers for chip in CHIPS for lanes in LANES) < 32

@@ -1,4 +1,4 @@
-"""The program table made at once, against the ways of each instruction by itself."""
+"""The program table built in one pass, against the outcomes of each instruction."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ GUESTS = sorted((Path(__file__).parents[3] / "examples/guests").glob("*.elf"))
 
 
 def edges() -> Image:
-    """Every operation on registers that are the same, missing or x0, with the largest and smallest immediates."""
+    """Return every operation on equal, missing and x0 registers, with the largest and smallest immediates."""
     code: list[Instruction | int] = [0, 0xFFFFFFFF]
     for op in Op:
         low, high = op.format.immediate.low, op.format.immediate.high

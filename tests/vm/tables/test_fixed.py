@@ -1,4 +1,4 @@
-"""Few numbers mean what all numbers mean, and no row of theirs is anything else."""
+"""A sparse range table answers for its numbers as the full table does, and its constraints allow no other rows."""
 
 from itertools import pairwise
 
@@ -19,7 +19,7 @@ BITS = [f"{byte}[{i}]" for byte in "ab" for i in range(8)]
 
 
 def tables_of(numbers: np.ndarray, words: int) -> list[np.ndarray]:
-    """The traces of these numbers beside so many words; each is asked for once by each tag."""
+    """Return the traces of these numbers beside ``words`` words; each tag asks for each number once."""
     counts = np.zeros(sum(SIZES.values()), dtype=np.uint64)
     for tag in (Tag.HALF, Tag.SIGN, Tag.BYTES, Tag.AND):
         counts[FIRSTS[tag] + numbers] = 1
@@ -30,13 +30,13 @@ def tables_of(numbers: np.ndarray, words: int) -> list[np.ndarray]:
 
 
 def rows_of(numbers: np.ndarray) -> np.ndarray:
-    """The same where they have one table."""
+    """Return the only trace of these numbers."""
     (trace,) = tables_of(numbers, 0)
     return trace
 
 
 def messages(air: AirDescription, main: np.ndarray, preprocessed: np.ndarray | None = None) -> list[np.ndarray]:
-    """What the rows provide, a message an array: uint64 (elements, rows)."""
+    """Return the messages that the rows provide, one array for each: uint64 (elements, rows)."""
     fields = [interaction.tuples[0].fields for interaction in air.globals]
     blocks = evaluate(air, main, preprocessed, [], [node for own in fields for node in own])
     values = np.concatenate([np.array(block) for _, block in blocks], axis=1)
@@ -45,13 +45,13 @@ def messages(air: AirDescription, main: np.ndarray, preprocessed: np.ndarray | N
 
 
 def violated(row: np.ndarray) -> list[int]:
-    """The constraints that a row does not satisfy."""
+    """Return the constraints that a row does not satisfy."""
     ((_, values),) = evaluate(AIR, row, None, [], list(AIR.constraints))
     return [i for i, value in enumerate(values) if value[0]]
 
 
 def wrong(row: np.ndarray) -> bool:
-    """Whether it answers a lookup that nothing should."""
+    """Return whether it answers a lookup that should have no answer."""
     return not all(_member(tag_of(fields[:, 0].tolist()), fields).all() for fields in messages(AIR, row))
 
 
@@ -69,7 +69,7 @@ def test_they_provide_what_all_numbers_do() -> None:
 
 
 def test_every_constraint_is_needed() -> None:
-    """Where exactly one does not hold, a row answers what nothing should."""
+    """Violate each constraint alone by a row that answers a lookup wrongly."""
     found = set()
     for i, name in enumerate([*BITS, "both"]):
         row = np.zeros((AIR.main_width, 1), dtype=np.uint64)
@@ -83,7 +83,7 @@ def test_every_constraint_is_needed() -> None:
 
 
 def test_a_bit_too_much_of_nothing() -> None:
-    """A row of zeros is the number 0, and changing any cell that is not a count is noticed or another number."""
+    """Notice any changed cell of a row of zeros, the number 0, unless it is a count or gives another number."""
     rng = np.random.default_rng(0)
     for _ in range(300):
         row = np.zeros((AIR.main_width, 1), dtype=np.uint64)
@@ -100,7 +100,7 @@ def test_so_many_and_no_more() -> None:
 
 
 def test_they_are_split_beside_many_words() -> None:
-    """Where a second table has half the rows at most, and none is lost or there twice."""
+    """Split only if a second table has at most half the rows, and keep every number exactly once."""
     for count, words, heights in (
         ((3 << 13) - 1, SPARSE_WORDS, [1 << 14, 1 << 13]),
         ((3 << 13) - 1, SPARSE_WORDS - 1, [1 << 15]),

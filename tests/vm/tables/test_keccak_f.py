@@ -1,4 +1,4 @@
-"""The table of Keccak-f: the permutation and nothing else, whatever a prover writes."""
+"""The table of Keccak-f proves the permutation and nothing else, for any trace."""
 
 from collections.abc import Callable
 from functools import cache
@@ -21,7 +21,7 @@ ROWS = 64
 
 
 class Caller(Air):
-    """Calls of the permutation, one a row."""
+    """A table of calls of the permutation, one a row."""
 
     columns = ("on", "call", "before[50]", "after[50]")
 
@@ -33,7 +33,7 @@ class Caller(Air):
 
 @cache
 def honest() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The traces of callers, permutation and even numbers."""
+    """Return the traces of callers, permutation and even numbers."""
     states = np.random.default_rng(5).integers(0, 2**64, (WORDS, CALLS), dtype=np.uint64)
     states[:, 1] = 0
     main = keccak_f.trace([7, 9], states, ROWS)
@@ -64,7 +64,7 @@ def test_it_is_the_permutation_of_keccak256() -> None:
 
 
 def test_its_cost() -> None:
-    """A change to this is a change to what every hash in a guest costs."""
+    """Pin the cost, which every hash in a guest pays."""
     air, even = KeccakF().describe(), Even().describe()
     assert (air.main_width, len(air.lookups), air.log_quotient_chunks) == (2053, 41, 1)
     assert (even.main_width, len(even.lookups), even.log_quotient_chunks) == (13, 1, 0)
@@ -73,7 +73,7 @@ def test_its_cost() -> None:
 @pytest.mark.parametrize("rows", [2, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [spec.partition("[")[0] for spec in KeccakF.columns])
 def test_every_cell_counts(name: str, rows: int) -> None:
-    """Cells of every kind: in a middle round, in a block that is cut short, and in the first and the last round."""
+    """Change cells of every kind: in a middle round, in a truncated block, and in the first and the last round."""
     rng = np.random.default_rng(len(name))
     for row, change in ((11, P - 1), (ROWS - 1, 1), (0, 1), (ROUNDS - 1, int(rng.integers(2, 2**63))))[:rows]:
 
@@ -86,7 +86,7 @@ def test_every_cell_counts(name: str, rows: int) -> None:
 
 
 def forged_theta(flip: Callable[[np.ndarray], None]) -> np.ndarray:
-    """A last round in which ``flip`` changed D, uint64 (5 columns, 64 bits), and all else follows from it."""
+    """Return a last round in which ``flip`` changed D, uint64 (5 columns, 64 bits), and all else follows from it."""
 
     def edit(c: SimpleNamespace) -> None:
         row = ROUNDS - 1
@@ -117,7 +117,7 @@ def everything(bits: np.ndarray) -> None:
 
 @pytest.mark.parametrize("flip", [one, column, everything])
 def test_theta_flips_what_it_should(flip: Callable[[np.ndarray], None]) -> None:
-    """Of a round with another D, and all else right, only the parities and the caller know."""
+    """Notice another D by the parities and the caller alone if all other cells are consistent."""
     main = forged_theta(flip)
     findings = found(main, keccak_f.even_trace([main]))
     assert all(isinstance(finding, UnbalancedBus) for finding in findings)
@@ -128,7 +128,7 @@ def test_theta_flips_what_it_should(flip: Callable[[np.ndarray], None]) -> None:
 
 
 def test_an_odd_number_is_not_even() -> None:
-    """Its digits are twice a number of three bits: what would make them odd is no bit."""
+    """Refuse an odd number: its digits are twice a number of three bits, so one cell would have to be no bit."""
     main = forged_theta(one)
     even = keccak_f.even_trace([main])
     c = Even().view(even)
@@ -147,7 +147,7 @@ def test_an_odd_number_is_not_even() -> None:
 
 
 def test_bits_are_bits() -> None:
-    """Cells that make up for each other in every sum of a row, but are no bits."""
+    """Refuse cells that cancel in every sum of a row, but are no bits."""
 
     def edit(c: SimpleNamespace) -> None:
         c.theta[0, 5, 3] = (int(c.theta[0, 5, 3]) + 2) % P
@@ -158,6 +158,6 @@ def test_bits_are_bits() -> None:
 
 
 def test_several_tables_share_the_calls() -> None:
-    """What does not fit the rows of one table goes to another."""
+    """Refuse to put more calls into a table than fit its rows; the others go to another table."""
     with pytest.raises(ValueError, match="do not fit"):
         keccak_f.trace(range(3), np.zeros((WORDS, 3), dtype=np.uint64), ROWS)

@@ -1,7 +1,7 @@
-"""A row of a table that chips share says what a row of its chip's own table says, and nothing else.
+"""A row of a table that chips share has the same constraints and messages as a row of the chip's own table.
 
-So what tests/vm/mutation.py shows of chips holds where they share a table. It is compared at random cells, where two
-polynomials of low degree that are not the same differ.
+So the results of tests/vm/mutation.py for chips also hold in shared tables. Rows are compared at random cells, on
+which two polynomials of low degree that are not the same differ.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ def table(number: TableNumber) -> Mixed:
 
 
 def said(air: Air, rows: np.ndarray) -> tuple[list[list[int]], list[Counter[tuple[object, ...]]]]:
-    """The values of constraints that are not 0 in all rows, in order; and the messages of each row."""
+    """Return the values of constraints that are not 0 in all rows, in order; and the messages of each row."""
     description = air.describe()
     messages = [(i.bus, i.tuples[0]) for i in description.globals]
     roots = [*description.constraints, *(n for _, m in messages for n in (m.multiplicity, *m.fields))]
@@ -52,7 +52,7 @@ def test_a_row_says_what_its_chip_says(number: TableNumber, chip: str) -> None:
     rng = np.random.default_rng(1)
     rows = rng.integers(0, P, (own.describe().main_width, ROWS), dtype=np.uint64)
     rows[own.describe().main_names.index("on[0]")] = 1
-    shared = rng.integers(0, P, (mixed.describe().main_width, ROWS), dtype=np.uint64)  # also what the chip has not
+    shared = rng.integers(0, P, (mixed.describe().main_width, ROWS), dtype=np.uint64)  # also the chip's absent cells
     shared[[i for i, name in enumerate(mixed.describe().main_names) if name.startswith("is[")]] = 0
     shared[list(mixed.columns_of[chip])] = rows
 
@@ -64,7 +64,7 @@ def test_a_row_says_what_its_chip_says(number: TableNumber, chip: str) -> None:
 
 @pytest.mark.parametrize("number", SHARED)
 def test_an_idle_row_says_nothing(number: TableNumber) -> None:
-    """Whatever is in its cells."""
+    """Send no message and violate no constraint, with any cells."""
     air = table(number)
     rows = np.random.default_rng(1).integers(0, P, (air.describe().main_width, ROWS), dtype=np.uint64)
     rows[[i for i, name in enumerate(air.describe().main_names) if name.startswith("is[")]] = 0
@@ -73,7 +73,7 @@ def test_an_idle_row_says_nothing(number: TableNumber) -> None:
 
 @pytest.mark.parametrize("number", SHARED)
 def test_flags_are_bits_and_at_most_one_is_set(number: TableNumber) -> None:
-    """Each statement about them is the only one to notice some rows."""
+    """Require each constraint of the flags: some rows are noticed by it alone."""
     air = table(number)
 
     def noticed(*values: tuple[int, int]) -> set[str]:
@@ -92,7 +92,7 @@ def test_flags_are_bits_and_at_most_one_is_set(number: TableNumber) -> None:
 
 
 def test_every_chip_has_a_table() -> None:
-    """One that others share, but for those that are dropped, and for the call, whose rows are wide."""
+    """Share a table among all chips except dropped ones and the call, whose rows are wide."""
     shared = [chip for chips in SHARED.values() for chip in chips]
     assert len(shared) == len(set(shared)) and EXIT in SHARED[TableNumber.COMMON]
     alone = {chip for chip in CHIPS if chip.endswith((IN_PLACE, NARROW))} | {"keccak_call"}
@@ -100,7 +100,7 @@ def test_every_chip_has_a_table() -> None:
 
 
 def test_sizes() -> None:
-    """What a row of each is to a proof: cells, messages, degree."""
+    """Pin the cells, messages and degree of a row of each."""
     found = {n.name: table(n).describe() for n in SHARED}
     assert {name: (a.main_width, len(a.lookups), a.log_quotient_chunks) for name, a in found.items()} == {
         "COMMON": (73, 9, 2),

@@ -1,6 +1,6 @@
-"""The tables against the executor: what it does they accept, and nothing else.
+"""The tables against the executor: they accept its runs, and nothing else.
 
-Traces are checked by the debugger, which sees what a proof would show; a few are proved.
+Traces are checked by the debugger, which sees any violation that a proof would show; a few are proved.
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ GUESTS = Path(__file__).parents[3] / "examples/guests"
 
 @cache
 def run(lanes: int = 1) -> Statement:
-    """A statement with every kind of instruction, and its traces; of several lanes in a row, with chips in place."""
+    """Return a statement with every kind of instruction, with traces; with several lanes, also in-place chips."""
     execution = execute(everything(8), record=True)
     with pytest.MonkeyPatch.context() as patch:
         sharing_rows(patch, lanes)
@@ -62,9 +62,9 @@ def names(stated: Statement) -> list[str]:
 
 
 def forged(stated: Statement, name: str, edit: Callable[[SimpleNamespace], None]) -> Statement:
-    """The statement with one table's trace changed in place by ``edit``, which gets views of its columns.
+    """Return the statement with one table's trace changed by ``edit``, which gets writable views of its columns.
 
-    ``name``: that of a table, or of a chip that shares one.
+    ``name``: the name of a table, or of a chip that shares one.
     """
     tables = list(stated.tables)
     i = place_of(stated, name)
@@ -79,7 +79,7 @@ def forged(stated: Statement, name: str, edit: Callable[[SimpleNamespace], None]
 
 
 def place_of(stated: Statement, name: str) -> int:
-    """Which table is called so, or shared by the chip of that name."""
+    """Return the position of the table of this name, or of the table that the chip of this name shares."""
     shared = SHARED_TABLE.get(name)
     return names(stated).index(name if name in names(stated) or shared is None else shared.name.lower())
 
@@ -108,7 +108,7 @@ def test_any_operands_are_accepted(seed: int) -> None:
 
 
 def test_several_instructions_a_row_and_several_tables_of_a_chip(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loop that is long enough for lanes and for tables that are split."""
+    """Prove a loop that is long enough for lanes and for split tables."""
     turns = 140_000
     set_policy(monkeypatch, own_table=1, own_table_long=2, two_lanes=1 << 12, four_lanes=1 << 14)
     loop = [Instruction(Op.ADD, Y, Y, X), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-8)]
@@ -120,7 +120,7 @@ def test_several_instructions_a_row_and_several_tables_of_a_chip(monkeypatch: py
 
 
 def test_far_accesses_are_bumped() -> None:
-    """A value that was written more than 2^16 before it is read again."""
+    """Bump a value that was written more than 2^16 before it is read."""
     loop = [*li(X, 20000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     stated = stated_by([*li(Y, 77), *loop, Instruction(Op.ADD, X, Y, Y)])
     assert "bump" in names(stated) and not check(stated)
@@ -129,7 +129,7 @@ def test_far_accesses_are_bumped() -> None:
         c.step_low[0, 0] += 1
 
     def again(c: SimpleNamespace) -> None:
-        """A step of 0."""
+        """Set a step of 0."""
         c.step_low[0, 0] = P - 1
         c.step_high[0, 0] = 0
 
@@ -138,7 +138,7 @@ def test_far_accesses_are_bumped() -> None:
 
 
 def test_several_sparse_range_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each answers what no other does, and a number that two have is answered by both together."""
+    """Let each table answer its own numbers, and two tables answer a number together that both have."""
     monkeypatch.setattr(shape, "SPARSE_IDLE", 16)
     execution = execute(everything(3), record=True)
     machine = Machine(execution.image)
@@ -159,7 +159,7 @@ def test_several_sparse_range_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_several_tables_of_permutations_and_bumps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where one would stay idle; any of them may answer a call, and none a call that is not there."""
+    """Split a table that would stay idle; any part may answer a call, and none answers an absent call."""
     set_policy(monkeypatch, idle_cells=3000, idle_rows=0)
     loop = [*li(X, 17000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     call = [*li(A0, DATA), *li(A7, KECCAK_F), Instruction(Op.ECALL)]
@@ -189,7 +189,7 @@ def all_chips():  # type: ignore[no-untyped-def]
 
 
 def test_forged_rows_are_noticed_and_every_check_is_needed(all_chips) -> None:  # type: ignore[no-untyped-def]
-    """Rows of every chip with changed cells: none passes, and nearly every check is the only one to notice some.
+    """Notice changed cells in rows of every chip; nearly every check is the only one to notice some.
 
     tests/vm/mutate_tables.py does more of this.
     """
@@ -211,7 +211,7 @@ def test_forged_rows_are_noticed_and_every_check_is_needed(all_chips) -> None:  
 
 
 def test_every_lane_says_whether_it_executes() -> None:
-    """A multiplicity of 2 or -1, which would send and receive twice, or undo another row."""
+    """Refuse a multiplicity of 2 or -1, which would send and receive twice, or cancel another row."""
     for value in (2, P - 1):
         for name in CHIPS.keys() - {EXIT}:
 
@@ -227,12 +227,12 @@ def test_every_lane_says_whether_it_executes() -> None:
 
 
 def noticed_rows(stated: Statement, name: str, edit: Callable[[SimpleNamespace], None]) -> list[Finding]:
-    """What is found in one table alone, whose messages nobody answers."""
+    """Return the findings in one table alone, whose messages have no receiver."""
     table = forged(stated, name, edit).tables[place_of(stated, name)]
     return check(Statement([table]))
 
 
-# What the machine says and what it stands on
+# The machine's claims and their foundations
 
 
 def edits(c: SimpleNamespace, column: str, row: int, value: int) -> None:
@@ -273,7 +273,7 @@ def test_edits_are_noticed(table: str, column: str, row: int, step: int, what: s
 
 
 def test_public_values_are_bound() -> None:
-    """Output, exit code and cycles; and the names of the tables decide what is verified."""
+    """Bind output, exit code and cycles; the names of the tables decide which statement is verified."""
     stated = run()
     for i, table in enumerate(stated.tables):
         for j in range(3 if i == 0 else len(table.public_values or ())):
@@ -285,7 +285,7 @@ def test_public_values_are_bound() -> None:
 
 
 def test_a_value_cannot_be_read_before_it_is_written() -> None:
-    """Two reads of one register change places in time."""
+    """Refuse two reads of one register that change places in time."""
     stated = stated_by([Instruction(Op.ADD, X, Y, Y), *[Instruction(Op.ADD, 12, Y, 0)] * 2])
 
     def swap(c: SimpleNamespace) -> None:
@@ -295,7 +295,7 @@ def test_a_value_cannot_be_read_before_it_is_written() -> None:
 
 
 def test_a_token_cannot_consume_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A read at time t that claims t as the time before: the bus would balance for any value."""
+    """Refuse a read at time t that claims t as the time before: the bus would balance for any value."""
     sharing_rows(monkeypatch, 1)
     stated = stated_by([Instruction(Op.ADD, X, Y, Y)])
 
@@ -311,7 +311,7 @@ def test_a_token_cannot_consume_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_words_of_memory_have_one_history() -> None:
-    """Addresses of a region rise: a word twice, one before its region, one that is no multiple of 8."""
+    """Require rising addresses in a region: no word twice, none before its region, none that is no multiple of 8."""
     data = li(X, DATA + 4096)
     code = [*data, Instruction(Op.SD, rs1=X, rs2=X), Instruction(Op.SD, rs1=X, rs2=X, imm=8)]
     stated = stated_by(code)
@@ -342,7 +342,7 @@ def test_words_of_memory_have_one_history() -> None:
 
 @pytest.mark.parametrize("length", [0, 1, MAX_INPUT_BYTES, MAX_INPUT_BYTES + 1, 1 << 30, (1 << 32) + 5, 1 << 63])
 def test_an_input_is_no_longer_than_its_region(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A private input's length is what an input can have; the words behind it are free."""
+    """Limit a private input's length to its region; the words behind it are free."""
     monkeypatch.setattr(executor, "region", lambda data: np.array([length, 5], dtype=np.uint64))
     monkeypatch.setattr(state_traces, "MAX_INPUT_BYTES", max(length, MAX_INPUT_BYTES))
     stated = stated_by([*li(X, INPUT_BASE), *(Instruction(Op.LD, 12 + i, X, imm=8 * i) for i in range(3))])
@@ -353,7 +353,7 @@ def test_an_input_is_no_longer_than_its_region(length: int, monkeypatch: pytest.
     assert [finding.table for finding in found if isinstance(finding, FailingConstraint)][:1] == ["input_memory"]
 
     def lacking(c: SimpleNamespace) -> None:
-        """The constraint holds, with what is no half."""
+        """Satisfy the constraint with a value that is no half."""
         c.gap[0, 0] = (MAX_INPUT_BYTES - int(c.initial[0, 0]) - (int(c.initial[1, 0]) << 16)) % P
 
     found = noticed(stated, "input_memory", lacking)
@@ -364,7 +364,7 @@ def test_an_input_is_no_longer_than_its_region(length: int, monkeypatch: pytest.
 
 
 def test_an_untouched_length_is_no_claim() -> None:
-    """The first row is idle where a program reads its input without asking for its length."""
+    """Leave the first row idle if a program reads its input without asking for its length."""
     stated = stated_by([*li(X, INPUT_BASE), Instruction(Op.LD, Y, X, imm=16)])
     assert stated.tables[names(stated).index("input_memory")].air.view(main_of(stated, "input_memory")).on[0] == 0
     assert not check(stated)
@@ -377,7 +377,7 @@ def main_of(stated: Statement, name: str) -> np.ndarray:
 
 
 def test_a_store_does_not_change_the_program() -> None:
-    """The program is fixed: an entry of another word is none."""
+    """Refuse a program entry with another word: the program is fixed."""
     code = [*li(X, 5), Instruction(Op.ADDI, Y, X, imm=3)]
     other = [*li(X, 5), Instruction(Op.ADDI, Y, X, imm=4)]
     honest, forged_ = stated_by(code), stated_by(other)
@@ -388,7 +388,7 @@ def test_a_store_does_not_change_the_program() -> None:
 
 
 def test_no_table_has_a_word_of_code_that_cannot_be_read() -> None:
-    """So a store there, or a load, finds no value: no table sends what it receives."""
+    """Find no value for a load or store at execute-only code: no table sends the message that it receives."""
     stated = stated_by([*li(X, DATA), Instruction(Op.SD, rs1=X, rs2=X, imm=8)], bytes(16))
     assert not check(stated)
     for guest in sorted(GUESTS.glob("*.elf")):
@@ -408,7 +408,7 @@ def test_no_table_has_a_word_of_code_that_cannot_be_read() -> None:
 
 
 def test_a_jump_below_address_0_has_no_outcome() -> None:
-    """The program table's fields are no negative numbers, and the executor never goes there."""
+    """Allow no negative numbers in the program table; the executor never jumps there."""
 
     def ways(op: Op, target: int) -> list[str]:
         a, b = (1, 2) if op in BRANCHES else (0, 0)
@@ -428,7 +428,7 @@ def test_a_long_output_is_refused_before_tables_are_made() -> None:
 
 
 def test_unprovable_executions_say_why() -> None:
-    """A base address above 2^32 whose sum with the immediate is below."""
+    """Name the cause, a base address above 2^32 whose sum with the immediate is below 2^32."""
     code = [*li(X, 2**32 + 8), Instruction(Op.SD, rs1=X, rs2=X, imm=-16)]
     with pytest.raises(Unprovable, match=r"pc 0x[0-9a-f]+: sd a0, -16\(a0\): no table"):
         stated_by(code)
@@ -482,7 +482,7 @@ def test_a_proof_is_of_one_program() -> None:
 
 
 def test_tables_are_there_once() -> None:
-    """Another memory, or another program, would let a word have two histories."""
+    """Refuse another memory or program table, which would let a word have two histories."""
     _, proof = proved()
     shape = proof.public_values[0][3:]
     for number in {*TableNumber} - SEVERAL:
@@ -536,7 +536,7 @@ def on_input(data: bytes = INPUT) -> Statement:
 
 @pytest.mark.parametrize("size", [0, 1, 8, 9, 16, 240, 248, 249, 570])
 def test_inputs_of_any_size_are_stated(size: int) -> None:
-    """Also where the program reads beyond the input's end: zeros."""
+    """State zeros beyond the input's end for a program that reads there."""
     stated = on_input(INPUT[:size])
     assert "input_memory" not in names(stated) and not check(stated)
     assert claim_of([table.public_values or () for table in stated.tables]).input == INPUT[:size]
@@ -544,7 +544,7 @@ def test_inputs_of_any_size_are_stated(size: int) -> None:
 
 @pytest.mark.parametrize("word", [0, 1, 2, 31, 32, 72])
 def test_a_stated_input_is_the_input(word: int) -> None:
-    """Whether the program reads the word (0 to 2) or not: its row has the initial value."""
+    """Bind every word, read (0 to 2) or not: its row has the initial value."""
     stated = on_input()
     values = stated.tables[names(stated).index("stated_input")].public_values or ()
     assert check(with_public_value(stated, "stated_input", 2 * word, values[2 * word] + 1))
@@ -554,11 +554,11 @@ def test_a_stated_input_is_there_once() -> None:
     stated = on_input()
 
     def again(c: SimpleNamespace) -> None:
-        """Its first row twice."""
+        """Repeat its first row."""
         c.row[0, 1], c.row[1, 1] = 1, 0
 
     def later(c: SimpleNamespace) -> None:
-        """Its last row."""
+        """Shift its last row."""
         c.row[-1, 24], c.row[-1, 25] = 0, 1
 
     for edit in (again, later):
@@ -569,7 +569,7 @@ def test_a_stated_input_is_there_once() -> None:
 
 
 def writer(size: int, words: int = 0) -> list[Instruction]:
-    """Puts out so many bytes, of which it writes the first words alone: their numbers, from the last on."""
+    """Return a program that outputs ``size`` bytes and writes only the first ``words`` words: descending numbers."""
     loop = [
         Instruction(Op.ADDI, X, X, imm=8),
         Instruction(Op.SD, rs1=X, rs2=12),
@@ -595,7 +595,7 @@ def with_public_value(stated: Statement, table: str, index: int, value: int) -> 
 
 @pytest.mark.parametrize("size", [0, 1, 8, 9, 120, 121, 570, 8200])
 def test_outputs_of_any_size_are_public(size: int) -> None:
-    """Also where the program writes less than it says, or more; the longest has more rows than the least."""
+    """Accept a program that writes fewer or more bytes than its length; the longest has more rows than the least."""
     for words in {0, 1, -(-size // 8)}:
         stated = putting_out(size, words)
         written = b"".join((words - i).to_bytes(8, "little") for i in range(words))
@@ -608,7 +608,7 @@ def test_outputs_of_any_size_are_public(size: int) -> None:
 
 @pytest.mark.parametrize("word", [0, 1, 2, 31, 32, 71])
 def test_an_output_is_the_output(word: int) -> None:
-    """Whether the program writes the word (0 to 31) or not: in every row, and each half of it."""
+    """Bind every word, written (0 to 31) or not, in every row and in each half."""
     stated = putting_out(570, 31)
     values = stated.tables[names(stated).index("output_memory")].public_values or ()
     for index in (2 * word, 2 * word + 1):
@@ -617,13 +617,13 @@ def test_an_output_is_the_output(word: int) -> None:
 
 @pytest.mark.parametrize("table", ["stated_input", "output_memory"])
 def test_every_statement_about_flags_is_needed(table: str) -> None:
-    """A row of words that nobody touched is there again, or not at all, and then its words are anything."""
+    """Refuse flags by which a row of words is absent or there twice: its words could then be anything."""
     stated = on_input() if table == "stated_input" else putting_out(570)
     air = stated.tables[names(stated).index(table)].air
     assert isinstance(air, PublicWords) and air.lanes > 1 and air.rows * air.lanes > air.words
 
     def from_there(row: int, first: int, value: int) -> Callable[[SimpleNamespace], None]:
-        """What flags are in a row and, moved on, in those that follow."""
+        """Return an edit that sets flags in a row and, shifted, in the rows that follow."""
 
         def edit(c: SimpleNamespace) -> None:
             for i in range(first, air.rows):
@@ -684,7 +684,7 @@ def test_a_proof_states_an_input_and_no_other() -> None:
 
 
 def test_the_inputs_memory_is_there_once() -> None:
-    """A free input beside the stated one would let the program read what it likes; so would zeros in place of it."""
+    """Refuse a free input beside the stated one, or zeros in place of it: the program could read any data."""
     machine, proof = Machine(image([*READER, *leave()])), prove(on_input(), security=100)
     shape = list(proof.public_values[0][3:])
     for chosen in ({*shape, TableNumber.INPUT}, {*shape, TableNumber.ZERO_BETWEEN} - {TableNumber.STATED_INPUT}):

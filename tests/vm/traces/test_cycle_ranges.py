@@ -1,4 +1,4 @@
-"""Cycle ranges of a run, and what their records and traces have in common with those of all of it."""
+"""Cycle ranges of a run, and the records and traces that they share with the whole run."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_cycle_ranges_are_the_whole_run_in_order() -> None:
 
 
 def far_accesses() -> Image:
-    """Writes words and registers, waits for longer than a lookup reaches, then reads them."""
+    """Return a program that writes words and registers, waits longer than a lookup reaches, then reads them."""
     wait = [*li(X, FAR // 4), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     before = [*li(Y, OUTPUT_BASE), *li(20, 8), Instruction(Op.SD, rs1=Y, rs2=20), *li(21, INPUT_BASE)]
     after = [Instruction(Op.LD, 22, Y), Instruction(Op.LD, 23, 21, imm=5), Instruction(Op.ADD, 20, 20, 22)]
@@ -45,7 +45,7 @@ def run_of(program: Image) -> tuple[Machine, Execution]:
 @pytest.mark.parametrize("count", [2, 3, 7])
 @pytest.mark.parametrize("program", [everything(2), far_accesses()], ids=["everything", "far"])
 def test_shards_balance_together(program: Image, count: int) -> None:
-    """Their tables without their heads are a statement that the debugger accepts; and no shard is one by itself."""
+    """Balance the tables of all shards together, without their heads; no shard balances by itself."""
     machine, run = run_of(program)
     shards = shards_of_run(machine, run, cycle_ranges_of(run.cycles, count), state_input=count == 3)
     made = [with_traces(shard) for shard in shards.statements]
@@ -54,7 +54,7 @@ def test_shards_balance_together(program: Image, count: int) -> None:
 
 
 def test_late_accesses_are_bumped_where_they_are() -> None:
-    """The loop is two thirds of the run: what is read behind it was written in the first cycle range."""
+    """Bump in the range of the late access: reads after the loop, 2/3 of the run, find words of the first range."""
     machine, run = run_of(far_accesses())
     last = run.cycles - 20
     shards = shards_of_run(machine, run, [range(20), range(20, last), range(last, run.cycles)])
@@ -78,7 +78,7 @@ def test_any_device_makes_them(program: Image) -> None:
 
 @pytest.mark.parametrize("program", [everything(2), far_accesses()], ids=["everything", "far"])
 def test_cycle_ranges_are_replayed_as_the_whole_run(program: Image) -> None:
-    """They begin and end inside of intervals."""
+    """Begin and end cycle ranges inside of intervals."""
     machine, run = run_of(program)
     whole = in_time(machine, run)
     for cycle_range in cycle_ranges_of(run.cycles, 7):

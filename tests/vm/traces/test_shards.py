@@ -1,4 +1,4 @@
-"""Proofs of runs in shards: what is accepted, and what a prover may try."""
+"""Proofs of runs in shards: the accepted ones, and attempts to cheat."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -63,7 +63,7 @@ def guest(name: str) -> Machine:
     ],
 )
 def test_runs_in_shards_are_proved(name: str, data: bytes, shards: int, stated: bool) -> None:
-    """Verified by the program and by its key, from the file; and it says what the run did."""
+    """Verify the proof from its file by the program and by its key; its claim is the result of the run."""
     machine = guest(name)
     run = execute(machine.image, data, record=True)
     proof = proved(shards_of_run(machine, run, cycle_ranges_of(run.cycles, shards), name, state_input=stated))
@@ -81,7 +81,7 @@ def test_runs_in_shards_are_proved(name: str, data: bytes, shards: int, stated: 
 
 
 def copying(code: int = 0) -> Machine:
-    """Exits with ``code``; the word is there in each of three cycle ranges."""
+    """Return a machine that exits with ``code``; the word is accessed in each of three cycle ranges."""
     words = [*li(X, INPUT_BASE), Instruction(Op.LD, Y, X, imm=8), *li(X, OUTPUT_BASE)]
     words += [Instruction(Op.ADDI, 13 + i, Y) for i in range(6)]
     words += [*li(12, 8), Instruction(Op.SD, rs1=X, rs2=12), Instruction(Op.SD, rs1=X, rs2=Y, imm=8)]
@@ -104,12 +104,12 @@ def honest() -> tuple[Machine, ShardedStatement, ShardedProof]:
 
 
 def tables_of(shards: ShardedStatement) -> list[list[Table]]:
-    """The tables of each shard, without its head."""
+    """Return the tables of each shard, without its head."""
     return [list(statement.tables[1:]) for statement in shards.statements]
 
 
 def with_tables(tables: Sequence[Sequence[Table]], shares: Sequence[Sequence[int]]) -> ShardedStatement:
-    """Shards as a prover makes them who obeys the protocol; ``shares``: what their heads are to say."""
+    """Return shards by a prover that obeys the protocol; ``shares``: the table numbers in their heads."""
     (_, *first), *others = shares
     return honest()[0].in_shards(tables, [first, *others], "copy")
 
@@ -129,7 +129,7 @@ def test_an_honest_proof_is_accepted() -> None:
 
 @cache
 def foreign(other: str) -> tuple[ShardedStatement, ShardedProof]:
-    """Of another run, or of another program."""
+    """Return shards and proof of another run, or of another program."""
     machine = honest()[0] if other == "run" else copying(1)
     shards = shards_for(machine, run_of(machine, b"another!" if other == "run" else b"8 bytes."))
     return shards, proved(shards)
@@ -138,7 +138,7 @@ def foreign(other: str) -> tuple[ShardedStatement, ShardedProof]:
 @pytest.mark.parametrize("other", ["run", "program"])
 @pytest.mark.parametrize("index", range(SHARDS))
 def test_a_shard_of_another_run_or_program(index: int, other: str) -> None:
-    """Put in its place in the proof; and proved together with the others, by a prover that obeys the protocol."""
+    """Refuse it in place of the real shard, and if a prover that obeys the protocol proves it with the others."""
     _, shards, proof = honest()
     others, proof_of_others = foreign(other)
     proofs = list(proof.proofs)
@@ -150,7 +150,7 @@ def test_a_shard_of_another_run_or_program(index: int, other: str) -> None:
 
 
 def test_shards_in_another_order() -> None:
-    """Each says which it is, in what its challenges are drawn from; with the digests in that order, too."""
+    """Refuse another order, even with the digests in that order: each shard's challenges depend on its index."""
     _, _, proof = honest()
     for order in ((0, 2, 1), (1, 0, 2), (2, 1, 0)):
         proofs = tuple(proof.proofs[i] for i in order)
@@ -161,9 +161,7 @@ def test_shards_in_another_order() -> None:
 
 
 def test_the_order_of_cycle_ranges_is_the_clocks() -> None:
-    """A prover may put the cycles of a cycle range into any shard, if the last has the exit's table: the run is the
-    same.
-    """
+    """Accept the cycles of a cycle range in any shard if the last has the exit's table: the run is the same."""
     machine = honest()[0]
     shards = shards_for(machine, run_of(machine), 4)
     tables, shares = tables_of(shards), shards.shares
@@ -189,7 +187,7 @@ def test_a_cycle_range_is_missing_or_there_twice() -> None:
 
 @pytest.mark.parametrize("place", range(3))
 def test_other_cycles_and_exit_codes(place: int) -> None:
-    """A boundary that says so, in a proof by a prover that obeys the protocol."""
+    """Refuse a boundary with another value in a proof by a prover that obeys the protocol."""
     _, shards, _ = honest()
     tables = tables_of(shards)
     values = list(tables[0][0].public_values or ())
@@ -202,7 +200,7 @@ def test_other_cycles_and_exit_codes(place: int) -> None:
     "number", [0, TableNumber.REGISTERS, TableNumber.INPUT, TableNumber.OUTPUT, TableNumber.ZERO_ABOVE]
 )
 def test_registers_and_memory_stand_in_the_first_shard(number: int) -> None:
-    """A second one elsewhere is refused by name, and so is one that stands there alone."""
+    """Refuse a second one elsewhere by name, and also one that is only elsewhere."""
     machine, shards, _ = honest()
     names = {0: "boundary", TableNumber.ZERO_ABOVE: "zero_above"}
     name = names.get(number) or TableNumber(number).name.lower()
@@ -221,7 +219,7 @@ def test_registers_and_memory_stand_in_the_first_shard(number: int) -> None:
 
 
 def headed(change: Callable[[list[int]], list[int]], index: int) -> ShardedProof:
-    """The honest proof, whose head of this shard says something else."""
+    """Return the honest proof with another head of this shard."""
     proofs = list(honest()[2].proofs)
     head, *others = proofs[index].public_values
     proofs[index] = replace(proofs[index], public_values=(tuple(change(list(head))), *others))

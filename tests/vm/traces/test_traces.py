@@ -1,4 +1,4 @@
-"""Traces are the same words, whatever device makes them."""
+"""Traces have the same words on every device."""
 
 import json
 import struct
@@ -37,13 +37,13 @@ INPUTS = {
 
 
 def guest(name: str) -> Statement:
-    """What is proved of a guest's run on a small input."""
+    """Return the statement of a guest's run on a small input."""
     machine = Machine(load_elf((GUESTS / f"{name}.elf").read_bytes()))
     return statement_of_run(machine, execute(machine.image, INPUTS[name], record=True))
 
 
 def all_chips(lanes: int) -> Statement:
-    """What is proved of a program that uses all chips, whose rows have so many lanes."""
+    """Return the statement of a program that uses all chips, with ``lanes`` lanes in a row."""
     execution = execute(everything(6, 2), record=True)
     with pytest.MonkeyPatch.context() as patch:
         sharing_rows(patch, lanes)
@@ -51,7 +51,7 @@ def all_chips(lanes: int) -> Statement:
 
 
 def same_words(stated: Statement, device: object) -> Statement:
-    """The statement with traces made by a device, which are those of one thread of the CPU."""
+    """Return the statement with traces by a device, which must equal the traces by one thread of the CPU."""
     made, expected = with_traces(stated, device), with_traces(stated, CpuDevice(1))
     if hasattr(device, "synchronize"):
         device.synchronize()
@@ -100,9 +100,7 @@ def test_the_strict_device_notices() -> None:
 
 
 def test_the_host_looks_at_no_word_that_the_machine_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Traces are trace tasks, whose words nobody reads; preprocessed columns are checked once for all runs of a
-    program.
-    """
+    """Prepare trace tasks without reading their words, and check preprocessed columns once for all runs."""
     checked: list[str] = []
     check = statement.as_columns
 
