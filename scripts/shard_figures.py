@@ -26,7 +26,7 @@ from graphprover.device.host_memory import most_resident
 from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.autoshard import fitting
 from graphprover.prover.local import Made, make
-from graphprover.prover.peak_memory import memory_plan
+from graphprover.prover.peak_memory import shards_plan
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.prove import in_shards
 from graphprover.runtime.settings import MEMORY_LIMIT, POOL
@@ -217,7 +217,7 @@ def recorded(here: Here, run: Run) -> Recorded:
 
 def keeps(prepared: Prepared | PreparedShards, device: Any) -> list[str]:
     """Return the cached values of each shard by the plan."""
-    plan = memory_plan(prepared, device).shards
+    plan = shards_plan(prepared, device)
     return [shard.keep.name for shard in plan.shards] if plan else []
 
 

@@ -18,18 +18,21 @@ class MemoryPlan:
 
     bytes: int  # with the arrays that a CPU proves
     peak: Peak  # of the graphs
-    shards: ShardsPlan | None  # which arrays of each shard stay between its two graphs; None for one shard
+    shards: ShardsPlan | None  # see `shards_plan`
 
 
 def memory_plan(prepared: Prepared | PreparedShards, device: Device) -> MemoryPlan:
     """Return the memory of a proof by a device, which keeps as much of each shard as there is room for."""
-    arrays = given_bytes(device, *prepared.shards)
-    if len(prepared.shards) == 1:  # one graph, which keeps all its arrays
-        peak, plan = peak_of(prepared.shards[0].layout, device, prepared.shards[0].traces), None
-    else:
-        plan = plan_shards(prepared.shapes, On.of(device), largest(device) - arrays)
-        peak = plan.peak
-    return MemoryPlan(peak.bytes + arrays, peak, plan)
+    plan = shards_plan(prepared, device)
+    peak = plan.peak if plan else peak_of(prepared.shards[0].layout, device, prepared.shards[0].traces)
+    return MemoryPlan(peak.bytes + given_bytes(device, *prepared.shards), peak, plan)
+
+
+def shards_plan(prepared: Prepared | PreparedShards, device: Device) -> ShardsPlan | None:
+    """Return which arrays of each shard stay between its two graphs; None for one shard, which has one graph."""
+    if len(prepared.shards) == 1:
+        return None
+    return plan_shards(prepared.shapes, On.of(device), largest(device) - given_bytes(device, *prepared.shards))
 
 
 def given_bytes(device: Device, *shards: Prepared) -> int:

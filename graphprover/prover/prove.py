@@ -17,7 +17,7 @@ from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.assign import deal
 from graphprover.prover.executor import Expect, executor_of
 from graphprover.prover.local import Caps, Made, on_device, told
-from graphprover.prover.peak_memory import memory_plan
+from graphprover.prover.peak_memory import shards_plan
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.sharded import MadeShards, prove_shards
 from graphprover.statement.check import warn
@@ -175,7 +175,7 @@ class _Statement:
 
         def by(prepared: Prepared | PreparedShards, device: Device) -> MadeShards:
             with told(progress) as tell:
-                return prove_shards(prepared, device, executor, memory_plan(prepared, device).shards, tell)
+                return prove_shards(prepared, device, executor, shards_plan(prepared, device), tell)
 
         made = on_device(self.prepared, device, by)
         if made.observe:

@@ -84,7 +84,7 @@ def proof_of(result: TaskResult) -> Proof:
     return made
 
 
-@pytest.mark.parametrize("rounds", slow_after(1, [ROUNDS[::3], ROUNDS]), ids=["some", "all"])
+@pytest.mark.parametrize("rounds", slow_after(1, [list(ROUNDS[::3]), list(ROUNDS)]), ids=["some", "all"])
 def test_workers_killed_in_each_round(
     pair: Client, prepared: Prepared, proof: Proof, tmp_path: Path, rounds: Sequence[str]
 ) -> None:

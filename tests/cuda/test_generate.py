@@ -69,7 +69,9 @@ def test_compiles(architecture, record_kernels):
 def test_some_tables_of_the_machine_compile(record_kernels):
     """A table without chips, one that chips share, and a wide one."""
     machine = Machine(everything(1))
-    airs = [machine.air(number, tables=100) for number in (0, TableNumber.REGISTERS, TableNumber.COMMON)]
+    airs = [
+        machine.air(number, tables=100, output_words=1) for number in (0, TableNumber.REGISTERS, TableNumber.COMMON)
+    ]
     kernels = nvrtc.compile_all(jobs((air.describe() for air in [*airs, CHIPS["div"](1)]), "sm_90"))
     record_kernels(kernels)
     check(kernels, stack=4096)

@@ -10,7 +10,7 @@ from graphprover import Statement, Table, prove
 from graphprover.device import CpuDevice, DeviceLost
 from graphprover.device.choose import device_for
 from graphprover.device.interface import CPU_BATCH, Device
-from graphprover.prover import prove as prover
+from graphprover.prover import local
 from graphprover.statement import check
 from graphprover.statement.statement import with_traces
 from tests.failing_device import FailingDevice
@@ -84,11 +84,11 @@ def test_after_every_failure_the_cpu_gives_the_same_bytes(
     expected = prove(statement, executor="sync", parameters=FEW, device="cpu")
     for name, call in calls:
         gpu = FailingDevice(name, call, MemoryError(BYTES))
-        monkeypatch.setattr(prover, "device_for", lambda name, gpu=gpu: gpu if name == "auto" else CpuDevice(1))
+        monkeypatch.setattr(local, "device_for", lambda name, gpu=gpu: gpu if name == "auto" else CpuDevice(1))
         caplog.clear()
         assert prove(statement, executor=executor, parameters=FEW) == expected
         assert gpu.calls[name] == call, "nothing is tried again on the GPU"
-        [warning] = [record for record in caplog.records if record.name == prover.__name__]
+        [warning] = [record for record in caplog.records if record.name == local.__name__]
         assert warning.levelno == logging.WARNING
         assert "the CPU makes the proof" in warning.message and warning.message.endswith(BYTES)
 
@@ -101,7 +101,7 @@ def test_the_warning_is_a_line_on_stderr(statement: Statement, monkeypatch: pyte
     monkeypatch.setattr(logging.lastResort, "emit", lambda record: written.append(record.getMessage()))
     monkeypatch.setattr(logging.getLogger(check.__name__), "disabled", True)  # of random tables it says more
     gpu = FailingDevice("extend", 1, MemoryError(BYTES))
-    monkeypatch.setattr(prover, "device_for", lambda name: gpu if name == "auto" else CpuDevice(1))
+    monkeypatch.setattr(local, "device_for", lambda name: gpu if name == "auto" else CpuDevice(1))
     prove(statement, executor="sync", parameters=FEW)
     [line] = written
     assert "extend" in line and "\n" not in line
@@ -109,7 +109,7 @@ def test_the_warning_is_a_line_on_stderr(statement: Statement, monkeypatch: pyte
 
 def test_a_device_that_is_asked_for_is_not_replaced(statement: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = FailingDevice("quotient", 1, MemoryError(BYTES))
-    monkeypatch.setattr(prover, "device_for", {"cuda": gpu, "cpu": CpuDevice(1)}.__getitem__)
+    monkeypatch.setattr(local, "device_for", {"cuda": gpu, "cpu": CpuDevice(1)}.__getitem__)
     with pytest.raises(MemoryError, match=rf"^quotient of \d\.table\d.*: {BYTES}$"):
         prove(statement, executor="sync", parameters=FEW, device="cuda")
 
@@ -123,7 +123,7 @@ def test_a_cpu_without_memory_is_not_tried_twice(statement: Statement, monkeypat
         np.empty(1 << 57, dtype=np.uint64)
 
     monkeypatch.setattr(cpu, "extend", extend)
-    monkeypatch.setattr(prover, "device_for", lambda name: cpu)
+    monkeypatch.setattr(local, "device_for", lambda name: cpu)
     with pytest.raises(MemoryError, match=r"^extend_\w+ of \d\.table\d.*: .*1\.00 EiB"):
         prove(statement, executor="sync", parameters=FEW)
     assert len(tried) == 1
@@ -131,7 +131,7 @@ def test_a_cpu_without_memory_is_not_tried_twice(statement: Statement, monkeypat
 
 def test_a_lost_device_is_not_replaced(statement: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = FailingDevice("fold", 1, DeviceLost("GPU 0 failed"))
-    monkeypatch.setattr(prover, "device_for", lambda name: gpu if name == "auto" else CpuDevice(1))
+    monkeypatch.setattr(local, "device_for", lambda name: gpu if name == "auto" else CpuDevice(1))
     with pytest.raises(DeviceLost, match=r"^fri_fold of .*: GPU 0 failed$"):
         prove(statement, executor="sync", parameters=FEW)
 
@@ -156,6 +156,6 @@ def test_a_trace_on_a_gpu_comes_down_for_the_cpu(statement: Statement, monkeypat
             seen.append(type(columns))
             return columns
 
-    monkeypatch.setattr(prover, "device_for", lambda name: gpu if name == "auto" else Cpu(1))
+    monkeypatch.setattr(local, "device_for", lambda name: gpu if name == "auto" else Cpu(1))
     assert prove(Statement(lying), executor="sync", parameters=FEW) == expected
     assert set(seen) == {np.ndarray}

@@ -63,7 +63,7 @@ def test_the_log_names_tasks_devices_and_seconds(caplog: pytest.LogCaptureFixtur
         prove(STATEMENTS[0], "sync", parameters=WEAK, device=CpuDevice(2))
     text = "\n".join(f"{record.name}: {record.getMessage()}" for record in caplog.records)
     assert re.search(r"^graphprover.graphs.builder: quotient of 0.fibonacci on CpuDevice\(2\): \d+\.\d+ s$", text, re.M)
-    assert re.search(r"^graphprover.prover.prove: 1 tables of up to 2\^10 rows on CpuDevice\(2\)$", text, re.M)
+    assert re.search(r"^graphprover.prover.sharded: 1 tables of up to 2\^10 rows on CpuDevice\(2\)$", text, re.M)
     assert re.search(r"^graphprover.graphs.executors: \d+ tasks in this process", text, re.M)
     caplog.clear()
     prove(STATEMENTS[0], "sync", parameters=WEAK, device=CpuDevice(2))
