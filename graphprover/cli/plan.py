@@ -128,10 +128,8 @@ def _rates(
     from graphprover.prover.prepare import at_rate
 
     expected = None if pace is None else partial(expected_seconds, pace)
-    found, known = (
-        [],
-        {program.layout_policy(options.rate): prepared},
-    )  # a run is made once for all rates of a layout policy
+    found = []
+    known = {program.layout_policy(options.rate): prepared}  # the guest runs once per layout policy
     for rate in RATES:
         with suppress(ValueError):
             policy = program.layout_policy(rate)

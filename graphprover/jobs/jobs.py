@@ -227,7 +227,7 @@ class Job:
     state_input: bool = False  # the proof of a guest states its input
     exit_code: int | str = 0  # of a guest: another one is an error, unless this is `ANY`
     limits: Limits = field(default_factory=Limits)  # of a guest's run
-    # A proof, or its file: where it is good enough for `Prover.verify` and says what a new one would, none is made.
+    # A proof, or its file: if `Prover.verify` accepts it and its claim is the new proof's, no new proof is made.
     existing: bytes | Path | None = None
     output: Path | None = None  # the file for the proof: too little space there is an error before this process proves
 
@@ -441,7 +441,7 @@ class Job:
             return self.existing
         try:
             return read_proof(self.existing)
-        except FileError:  # most often it is not there, and whoever writes the new one will say what is wrong
+        except FileError:  # usually it does not exist; writing the new proof reports other errors
             return None
 
 

@@ -7,7 +7,7 @@ A module defines three functions:
 - ``prove_inputs(data: bytes | None) -> list[(trace, public values)]``: for each table its main trace, uint64
   (columns, rows), and its public values, made from the input file if there is one. Raises ValueError for an input it
   cannot take;
-- ``describe(public_values) -> dict[str, str]``: what a proof with these public values (a sequence for each table) says.
+- ``describe(public_values) -> dict[str, str]``: the claim of a proof with these public values, a sequence per table.
 """
 
 import atexit
@@ -403,7 +403,7 @@ def packaged_names() -> list[str]:
 
 def _import_path(path: Path, shown: str) -> ModuleType:
     """Import the module at a path, which errors call ``shown``."""
-    path = Path(os.path.abspath(path))  # what is imported later is found from any working directory
+    path = Path(os.path.abspath(path))  # later imports succeed from any working directory
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
         kinds = "a .py file, a folder with an __init__.py, an ELF file nor a verifying key"
