@@ -1,8 +1,8 @@
 """Mixed-height Merkle trees: the digests in a pruned multiproof, and the verification of several multiproofs together.
 
-The tree is Plonky3's ``MerkleTreeMmcs`` with a hash H of `hashing.HASHES` and arity 2. A leaf hashes one row of every tallest matrix; a
-matrix of 2^k rows joins at the layer of 2^k nodes, as node = H(H(left ‖ right) ‖ H(row)). The commitment is the cap:
-the layer of 2^c digests. Specification: docs/protocol.md, section 5.
+The tree is Plonky3's ``MerkleTreeMmcs`` with the proof's hash H and arity 2. A leaf hashes one row of every tallest
+matrix; a matrix of 2^k rows joins at the layer of 2^k nodes, as node = H(H(left ‖ right) ‖ H(row)). The commitment is
+the cap: the layer of 2^c digests. Specification: docs/protocol.md, section 5.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,8 +2,9 @@
 
 A key holds the parameters that the tables take from the program, the digest of the machine that has these tables, a
 hash of the program, and for some hashes and rates (`ProofKind`) a commitment to the preprocessed columns of each kind
-of statement (`shape.Kind`). Verifying with a key trusts that it was made from the program: make it yourself, or compare its hash,
-which covers its whole content and is reproducible. The program's hash alone only tells which program a key claims.
+of statement (`shape.Kind`). Verifying with a key trusts that it was made from the program: make it yourself, or compare
+its hash, which covers its whole content and is reproducible. The program's hash alone only tells which program a key
+claims.
 """
 
 import struct
