@@ -123,11 +123,12 @@ def may_have_sparse_range(cycles: int, shards: int) -> bool:
 
 
 def policy_at(rate: int | None) -> LayoutPolicy:
-    """Return the layout policy for a proof at rate 1/``rate``: compact at 1/8, else default.
+    """Return the layout policy for a proof at rate 1/``rate``: compact at 1/8 and lower rates, else
+    default.
 
     ``rate`` is None if the user chose none.
     """
-    return COMPACT if rate == SMALL else DEFAULT
+    return COMPACT if rate is not None and rate >= SMALL else DEFAULT
 
 
 def least_for(chip: str, cycles: int, policy: LayoutPolicy) -> int:
