@@ -107,8 +107,8 @@ class OtherTable(NaiveDevice):
     """A prover that sends the commitment to the statement's preprocessed columns, and uses other columns."""
 
     def __init__(self, statement: Statement, parameters: Parameters, traces: Sequence[np.ndarray]) -> None:
-        self.shown = statement.preprocessed_cap(parameters.log_blowup, parameters.cap_height)
-        self.own = preprocessed_cap(traces, parameters.log_blowup, parameters.cap_height)
+        self.shown = statement.preprocessed_cap(parameters)
+        self.own = preprocessed_cap(traces, parameters.log_blowup, parameters.cap_height, parameters.hash)
 
     def cap(self, tree: Tree) -> tuple[bytes, ...]:
         cap = super().cap(tree)

@@ -332,7 +332,7 @@ def test_a_prover_gives_the_commitment_that_it_has_made(monkeypatch: pytest.Monk
     """Return the commitment of the proof's own columns, or None without preprocessed columns."""
     statement = Statement([*limbs(32)])
     proof, (cap,) = prove_prepared(prepare(statement, parameters=PLAIN), "sync", "cpu")
-    assert cap == statement.preprocessed_cap(PLAIN.log_blowup, PLAIN.cap_height)
+    assert cap == statement.preprocessed_cap(PLAIN)
     assert prove_prepared(prepare(Statement([fibonacci(8)]), parameters=PLAIN), "sync", "cpu")[1] == (None,)
 
     def never(*_: object) -> None:

@@ -25,7 +25,7 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import least_bytes
 from tests.proof.test_proof import proofs
 
-PARAMETERS = Parameters(*(least for least, _ in Parameters.RANGES.values()))
+PARAMETERS = Parameters("keccak", *(least for least, _ in Parameters.RANGES.values()))
 
 
 def proof_of(payload: bytes, parameters: Parameters = PARAMETERS, label: str = "x") -> Proof:

@@ -36,7 +36,7 @@ actions = st.lists(st.one_of(st.binary(max_size=60), st.integers(0, 70)), max_si
 
 @given(st.binary(max_size=40), actions)
 def test_agrees_with_a_mutable_sponge(initial: bytes, steps: list[bytes | int]) -> None:
-    ours, sponge = Challenger(initial), Sponge(initial)
+    ours, sponge = Challenger("keccak", initial), Sponge(initial)
     for step in steps:
         if isinstance(step, bytes):
             ours = ours.absorb(step)
@@ -47,24 +47,24 @@ def test_agrees_with_a_mutable_sponge(initial: bytes, steps: list[bytes | int]) 
 
 
 def test_a_state_is_a_value() -> None:
-    start = Challenger(SEED)
+    start = Challenger("keccak", SEED)
     assert start.sample_ext() == start.sample_ext()
-    assert start == Challenger(SEED)
+    assert start == Challenger("keccak", SEED)
     assert start.absorb(b"a").sample() != start.absorb(b"b").sample()
 
 
 def test_words_are_absorbed_as_eight_little_endian_bytes() -> None:
-    assert Challenger(SEED).absorb_words(1, P - 1) == Challenger(
+    assert Challenger("keccak", SEED).absorb_words(1, P - 1) == Challenger(
         SEED + b"\x01" + bytes(7) + (P - 1).to_bytes(8, "little")
     )
 
 
 def test_an_extension_element_is_three_samples() -> None:
-    state, coordinates = Challenger(SEED), []
+    state, coordinates = Challenger("keccak", SEED), []
     for _ in range(3):
         state, coordinate = state.sample()
         coordinates.append(coordinate)
-    assert Challenger(SEED).sample_ext() == (state, tuple(coordinates))
+    assert Challenger("keccak", SEED).sample_ext() == (state, tuple(coordinates))
 
 
 def test_words_of_p_and_above_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,23 +72,23 @@ def test_words_of_p_and_above_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -
     # A digest is read from its last byte, each word from its least significant byte.
     digest = b"".join(word.to_bytes(8, "big") for word in reversed(drawn))
     monkeypatch.setattr(module, "keccak256", lambda data: digest)
-    state, first = Challenger(SEED).sample()
+    state, first = Challenger("keccak", SEED).sample()
     state, second = state.sample()
     assert (first, second) == (P - 1, 5)
 
 
 @given(st.integers(0, 64), st.integers(0, 20))
 def test_bits_are_the_lowest_of_eight_bytes_each(bits: int, count: int) -> None:
-    state, expected = Challenger(SEED), []
+    state, expected = Challenger("keccak", SEED), []
     for _ in range(count):
         state, word = state.sample_bytes(8)
         expected.append(int.from_bytes(word, "little") % 2**bits)
-    assert Challenger(SEED).sample_bits(bits, count) == (state, expected)
+    assert Challenger("keccak", SEED).sample_bits(bits, count) == (state, expected)
 
 
 @given(st.binary(max_size=50), st.integers(0, 40))
 def test_a_nonce_passes_when_the_hash_of_seed_and_nonce_has_zero_bits(message: bytes, sampled: int) -> None:
-    state, _ = Challenger(SEED).absorb(message).sample_bytes(sampled)
+    state, _ = Challenger("keccak", SEED).absorb(message).sample_bytes(sampled)
     bits = 3
     passed = []
     for nonce in range(24):
@@ -101,6 +101,6 @@ def test_a_nonce_passes_when_the_hash_of_seed_and_nonce_has_zero_bits(message: b
 
 
 def test_no_work_absorbs_nothing_and_wants_the_nonce_zero() -> None:
-    state = Challenger(SEED).absorb(b"message")
+    state = Challenger("keccak", SEED).absorb(b"message")
     assert state.check_work(0, 0) == (state, True)
     assert state.check_work(0, 1) == (state, False)

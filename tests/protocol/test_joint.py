@@ -15,7 +15,7 @@ from graphprover.protocol.parameters import Parameters
 
 DIGESTS = tuple(bytes([i]) * 32 for i in range(3))
 JOINT = Joint(DIGESTS)
-PARAMETERS = Parameters(1, 1, 0, 1, 0, 5, 0, 0, 0, 0)
+PARAMETERS = Parameters("keccak", 1, 1, 0, 1, 0, 5, 0, 0, 0, 0)
 
 
 def keccak256(data: bytes) -> bytes:
@@ -43,7 +43,7 @@ def test_a_shard_is_bound_with_its_place() -> None:
 
 
 def test_a_digest_is_of_all_that_was_absorbed() -> None:
-    state = Challenger(bytes(32)).absorb(b"commitments")
+    state = Challenger("keccak", bytes(32)).absorb(b"commitments")
     assert digest_of(state) == keccak256(bytes(32) + b"commitments")
 
 
@@ -87,7 +87,7 @@ def test_a_nonce_must_pass() -> None:
 
 
 def test_a_shard_goes_on_with_seed_and_nonce() -> None:
-    state = Challenger(bytes(32)).absorb(b"commitments")
+    state = Challenger("keccak", bytes(32)).absorb(b"commitments")
     resumed = resume(state, JOINT, 9)
     assert resumed.pending == bytes(32) + b"commitments" + joint_seed() + struct.pack("<Q", 9)
     assert not resumed.output

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from graphprover.protocol.parameters import ENCODED_BYTES, Parameters
 
 parameters = st.builds(Parameters, **{name: st.integers(*bounds) for name, bounds in Parameters.RANGES.items()})
-SOME = Parameters(1, 100, 0, 3, 4, 0, 1, 2, 3, 20)
+SOME = Parameters("keccak", 1, 100, 0, 3, 4, 0, 1, 2, 3, 20)
 
 
 @given(parameters)

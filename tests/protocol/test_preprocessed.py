@@ -49,7 +49,7 @@ def test_cap_is_that_of_the_tree_built_in_full(
     device = NaiveDevice()
     tree = device.merkle_tree(device.extend(traces, 1), cap_height)
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
-    assert preprocessed_cap(traces, 1, cap_height) == device.cap(tree)
+    assert preprocessed_cap(traces, 1, cap_height, "keccak") == device.cap(tree)
 
 
 @pytest.mark.parametrize("log_blowup", [1, 3])
@@ -60,11 +60,11 @@ def test_cap_is_that_of_the_kernels(log_blowup: int, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(backend, "WORTH_LOADING", 0)
     monkeypatch.delenv(backend.NUMPY_ONLY, raising=False)
     before = backend.used.copy()
-    cap = preprocessed_cap(traces, log_blowup, 2)
+    cap = preprocessed_cap(traces, log_blowup, 2, "keccak")
     assert set(backend.used - before) == {"kernels"}
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
     before = backend.used.copy()
-    assert preprocessed_cap(traces, log_blowup, 2) == cap
+    assert preprocessed_cap(traces, log_blowup, 2, "keccak") == cap
     assert set(backend.used - before) == {"NumPy"}
 
 

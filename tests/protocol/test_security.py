@@ -32,7 +32,7 @@ from graphprover.protocol.security import (
 
 # One table of 2^22 rows and 500 openings: the shape of the published figures.
 PUBLISHED = Shape((TableShape(22, 100, 2, 500, 0),), 0)
-PLAIN = Parameters(1, 100, 0, 3, 0, 0, 0, 0, 0, 20)
+PLAIN = Parameters("keccak", 1, 100, 0, 3, 0, 0, 0, 0, 0, 20)
 
 tables = st.builds(
     TableShape,
