@@ -26,6 +26,6 @@ def hash_groups(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
     found = []
     for rows in groups:
         messages = np.ascontiguousarray(rows, dtype="<u8")
-        digests = b"".join([digest(message.data) for message in messages])
+        digests = b"".join([digest(message.tobytes()) for message in messages])
         found.append(np.frombuffer(digests, dtype="<u8").reshape(-1, DIGEST_WORDS))
     return found

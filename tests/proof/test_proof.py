@@ -88,7 +88,7 @@ def test_the_bytes() -> None:
     proof = Proof("né", Parameters("keccak", 1, 300, 2, 3, 4, 5, 6, 7, 8, 9), (3, 20), ((), (5, P - 1)), payload)
     assert proof.to_bytes() == b"".join(
         [
-            b"graphprover proof\x01",
+            b"graphprover proof\x02",
             b"\x050.8.0",
             b"\x03n\xc3\xa9",
             struct.pack("<10H", 1, 300, 2, 3, 4, 5, 6, 7, 8, 9),
@@ -107,7 +107,7 @@ def test_reasons() -> None:
     label = release + len(RELEASE) + 1
     numbers = label + len("label")
     assert "not a graphprover proof" in refused(b"another" + data[7:])
-    assert "format version" in refused(data[: len(MAGIC) - 1] + b"\2" + data[len(MAGIC) :])
+    assert "format version" in refused(data[: len(MAGIC) - 1] + b"\3" + data[len(MAGIC) :])
     assert "another release" in refused(data[:release] + b"0.9.0" + data[release + 5 :])
     assert "malformed header" in refused(data[:label] + b"\xff" + data[label + 1 :])
     assert "log_blowup must be" in refused(data[:numbers] + bytes(2) + data[numbers + 2 :])
