@@ -231,9 +231,9 @@ def add_level(parser: argparse.ArgumentParser) -> None:
         type=pow_bits,
         default=QUERY_POW_BITS,
         metavar="N",
-        help="Proof of work before the queries: 2^N hashes on average. One in twenty takes three times the mean. "
-        f"Each bit doubles it and saves two queries at rate 1/2, one at 1/4, fewer below. From 0 to {MOST_POW_BITS}. Default: {QUERY_POW_BITS}. "
-        "With --small the least N.",
+        help="Proof of work before the queries: 2^N hashes on average; one in twenty takes three times the mean. Each "
+        "bit doubles it, and saves two queries at rate 1/2, one at 1/4, fewer below. `graphprover plan` shows its "
+        f"time. From 0 to {MOST_POW_BITS}. Default: {QUERY_POW_BITS}. With --small this is the least N.",
     )
 
 

@@ -139,9 +139,9 @@ def _costs(
         "rates": rates,
         "memory_bytes": planned.memory,
         "pace": pace,
+        "proof_of_work": {"hash": level.hash, "bits": level.pow_bits, "mean_seconds": mean},
         "default_rate": rate_for(cells),
     }
-    facts["proof_of_work"] = {"hash": level.hash, "bits": level.pow_bits, "mean_seconds": mean}
     shown: list[text_output.Block] = [
         text_output.Section(rates_rows(rates)),
         *([] if planned.memory is None else [memory_text(planned.memory)]),
