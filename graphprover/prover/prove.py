@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, overload
 
+from graphprover.admission.admission import check_fits
 from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
@@ -18,7 +19,7 @@ from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
 from graphprover.prover.assign import deal
 from graphprover.prover.executor import Expect, executor_of
 from graphprover.prover.local import Caps, Made, on_device, told
-from graphprover.prover.peak_memory import shards_plan
+from graphprover.prover.peak_memory import memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.sharded import MadeShards, prove_shards
 from graphprover.statement.check import warn
@@ -104,7 +105,8 @@ def prove(
 
     Raises:
         ValueError: for a malformed trace, an option that is not offered, or a level that cannot be reached.
-        MemoryError: if memory ends; it names round and table.
+        MemoryError: before anything runs, if the plan exceeds the memory that proofs may have; or if memory ends. It
+            names round and table.
         graphprover.device.DeviceLost: if a GPU fails, which this process must not use again.
         RuntimeError: by threads in a process that was forked from one that had used them.
     """
@@ -185,11 +187,13 @@ class _Statement:
         return self.prepared.label
 
     def make(self, executor: str, device: Device | str, progress: bool | Tell, verified: bool) -> Made:
-        """Prove it by a device of this process, whose memory the caller has."""
+        """Prove it by a device of this process, without waiting for other proofs."""
 
         def by(prepared: Prepared | PreparedShards, device: Device) -> MadeShards:
+            plan = memory_plan(prepared, device)
+            check_fits(device, plan.bytes, str(plan.peak))
             with told(progress) as tell:
-                return prove_shards(prepared, device, executor, shards_plan(prepared, device), tell)
+                return prove_shards(prepared, device, executor, plan.shards, tell)
 
         made = on_device(self.prepared, device, by)
         if made.observe:
