@@ -24,12 +24,10 @@ from figures import Figures, add_option
 from graphprover.field import P
 from graphprover.kernels.cpu import keccak, ntt, simd
 from graphprover.kernels.cpu.hashes import KERNELS
-from graphprover.protocol.blake3 import calls
-from graphprover.protocol.hashing import permutations as permutations_of
+from graphprover.protocol.hashing import HASHES
 
 REPEATS = 5
-# The name, the calls for a message of so many words, the unit, and the name of the ceiling.
-HASHES = (("keccak", permutations_of, "Keccak-f", "permute"), ("blake3", calls, "compressions", "compress"))
+CEILINGS = {"keccak": "permute", "blake3": "compress"}  # by hash: the name of the ceiling of its calls
 ROWS = ((8, 18), (20, 17), (40, 16), (100, 15), (400, 13), (1000, 12))  # columns and log2 of rows
 LOG_SIZES_AND_COLUMNS = ((8, 4096), (12, 512), (16, 64), (18, 32), (20, 8), (22, 4), (24, 1))
 
@@ -83,18 +81,19 @@ def roofline() -> dict[str, float]:
     x, y, state = words(2048), words(2048), words(keccak.STATE)
     large, message = words(1 << 24), bytes(1 << 24)
     other = np.empty_like(large)
+    compressions = HASHES["blake3"].calls(len(message) // 8)
     return {
         "multiply": 2048 * 1000 / best(lambda: multiply(x, y, 1000)),
         "butterfly": 1024 * 1000 / best(lambda: butterflies(x, y[0], 1000)),
         "permute": 8 * 10_000 / best(lambda: permutations(state, 10_000)),
-        "compress": calls(len(message) // 8) / best(lambda: blake3.blake3(message, max_threads=1).digest()),
+        "compress": compressions / best(lambda: blake3.blake3(message, max_threads=1).digest()),
         "copy": 2 * large.nbytes / best(lambda: np.copyto(other, large)),
     }
 
 
-def hash_lines(out: Figures, hash: str, calls_of: Callable[[int], int], unit: str, ceiling: float) -> None:
+def hash_lines(out: Figures, hash: str, ceiling: float) -> None:
     """Print the rates of a hash's kernels, in millions of permutations or compressions a second."""
-    kernels = KERNELS[hash]
+    kernels, calls_of, unit = KERNELS[hash], HASHES[hash].calls, HASHES[hash].call
 
     def hash_line(name: str, count: int, run: Callable[[], object]) -> None:
         line(out, f"{hash} {name}", count / best(run) / 1e6, f"M {unit}/s", ceiling, unit)
@@ -148,8 +147,8 @@ def main() -> None:
         lde = best(lambda: ntt.coset_lde(source, target, 1, 1, 7, False, 0, columns))  # noqa: B023
         line(out, f"coset_lde {shape} to 2^{log_size + 1}", 3 * count / lde, "G butterflies/s", butterfly, "butterfly")
 
-    for hash, calls_of, unit, figure in HASHES:
-        hash_lines(out, hash, calls_of, unit, ceiling[figure] / 1e6)
+    for hash, name in CEILINGS.items():
+        hash_lines(out, hash, ceiling[name] / 1e6)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,8 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
     Path("here/jobs.toml").write_text(
         '[defaults]\nexit_code = 3\nmax_memory = 2\npow_bits = 4\noutput = "{program}{number}"\n'
         '[[job]]\nprogram = "guest.elf"\nrate = 8\nexit_code = "any"\ncommit_input = true\nmax_cycles = 9\n'
-        '[[job]]\nprogram = "guest.elf"\nsecurity = 99.5\nproximity = "unique"\nrate = 4\nhash = "blake3"\npow_bits = 24\n'
+        '[[job]]\nprogram = "guest.elf"\nsecurity = 99.5\nproximity = "unique"\nrate = 4\n'
+        'hash = "blake3"\npow_bits = 24\n'
         '[[job]]\nprogram = "examples/memory"\nsmall = 9.5\n'
     )
     first, second, tables = read_batch(Path("here/jobs.toml"))
