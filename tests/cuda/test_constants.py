@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
+from math import isqrt
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from graphprover.protocol.hashing import DIGEST_WORDS, RATE_WORDS, ROUND_CONSTAN
 # C++ constants by file, with their counterparts: a module of kernels/cuda and a name in it.
 HOST = {
     "batch.cuh": {"ITEMS": ("multi_table", "ITEMS")},
+    "blake3.cu": {"THREADS": ("blake3", "THREADS")},
+    "blake3.cuh": {"CHUNK": ("blake3", "CHUNK"), "RESIDENT": ("grind", "BLAKE3_RESIDENT")},
     "block.cuh": {"WARP": ("generate", "WARP")},
     "deep.cu": {"THREADS": ("deep", "THREADS"), "VECTORS": ("deep", "VECTORS")},
     "denominators.cuh": {"THREADS": ("denominators", "THREADS"), "ELEMENTS": ("denominators", "ELEMENTS")},
@@ -25,6 +28,7 @@ HOST = {
     "grind.cu": {"THREADS": ("grind", "THREADS")},
     "inverse.cu": {"THREADS": ("inverse", "THREADS"), "WORDS": ("inverse", "WORDS")},
     "keccak.cu": {"THREADS": ("keccak", "THREADS"), "FEW": ("keccak", "FEW")},
+    "keccak.cuh": {"RESIDENT": ("grind", "KECCAK_RESIDENT")},
     "logup.cu": {"THREADS": ("generate", "THREADS"), "SCAN": ("logup", "SCAN")},
     "merkle.cu": {"THREADS": ("merkle", "THREADS"), "LAYERS": ("merkle", "LAYERS")},
     "ntt.cu": {
@@ -33,8 +37,19 @@ HOST = {
     "opening.cu": {name: ("opening", name) for name in ("THREADS", "WARPS", "TILE", "COLUMNS")},
 }
 # ... and the constants of the protocol.
-PROTOCOL = {"field.cuh": {"P": P, "EPSILON": 2**64 % P}, "keccak.cuh": {"RATE": RATE_WORDS, "DIGEST": DIGEST_WORDS}}
+PROTOCOL = {
+    "digest.cuh": {"DIGEST": DIGEST_WORDS},
+    "field.cuh": {"P": P, "EPSILON": 2**64 % P},
+    "keccak.cuh": {"RATE": RATE_WORDS},
+}
 ALONE = {
+    "blake3.cuh": {
+        "BLOCK": "the size of a compression",
+        "START": "a flag",
+        "END": "a flag",
+        "PARENT": "a flag",
+        "ROOT": "a flag",
+    },
     "block.cuh": {"ALL": "the mask of a warp's lanes"},
     "deep.cu": {"AHEAD": "how far a thread reads ahead", "WORDS_OF_PART": "the size of a structure"},
     "ext.cuh": {"ZERO": "an element", "ONE": "an element"},
@@ -107,6 +122,16 @@ def test_every_constant_is_compared_or_the_kernel_s_alone(file: str) -> None:
 def test_round_constants_of_keccak() -> None:
     (body,) = re.findall(r"ROUND_CONSTANTS\[24\] = \{(.*?)\}", (FOLDER / "keccak.cuh").read_text(), flags=re.S)
     assert [int(word, 16) for word in re.findall("0x[0-9a-f]+", body)] == ROUND_CONSTANTS.tolist()
+
+
+def test_constants_of_blake3() -> None:
+    text = (FOLDER / "blake3.cuh").read_text()
+    (key,) = re.findall(r"IV\[8\] = \{(.*?)\}", text, flags=re.S)
+    (places,) = re.findall(r"PLACES\[16\] = \{(.*?)\}", text, flags=re.S)
+    initial = [int(word, 16) for word in re.findall("0x[0-9a-f]+", key)]
+    # The fractional parts of the square roots of the first primes, as in SHA-256.
+    assert initial == [isqrt(prime << 64) % 2**32 for prime in (2, 3, 5, 7, 11, 13, 17, 19)]
+    assert [int(place) for place in places.split(", ")] == [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8]
 
 
 def test_instructions_and_selectors() -> None:

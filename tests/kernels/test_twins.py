@@ -21,6 +21,7 @@ ONLY_CPU = {
     "sums": "in CUDA C++: sums.cuh",
 }
 ONLY_CUDA = {
+    "columns": "a CPU takes the addresses of NumPy arrays",
     "compile_queue": "the threads that compile; Numba's kernels belong to no table",
     "multi_table": "small tables share launches, where a CPU has calls",
     "denominators": "one kernel for two operations; on a CPU `deep.invert_differences`",
