@@ -6,6 +6,7 @@ A column is a list of integers; an extension element over x^3 - x - 1 is a tuple
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import blake3
 from Crypto.Hash import keccak
 
 from graphprover.air.bytecode import _NONE, _TERMINAL, Bytecode, Op
@@ -87,8 +88,18 @@ def interpolate(points: Sequence[int], values: Sequence[int]) -> list[int]:
 # Hashes.
 
 
+Hash = Callable[[bytes], bytes]
+
+
 def keccak256(message: bytes) -> bytes:
     return keccak.new(digest_bits=256, data=message).digest()
+
+
+def blake3_digest(message: bytes) -> bytes:
+    return blake3.blake3(message).digest()
+
+
+HASHES: dict[str, Hash] = {"keccak": keccak256, "blake3": blake3_digest}
 
 
 def word_bytes(words: Sequence[int]) -> bytes:
@@ -96,23 +107,24 @@ def word_bytes(words: Sequence[int]) -> bytes:
     return b"".join(int(word).to_bytes(8, "little") for word in words)
 
 
-def leaf(rows: Sequence[Sequence[int]]) -> bytes:
+def leaf(rows: Sequence[Sequence[int]], hash: Hash) -> bytes:
     """Return the digest of the rows of all matrices of one height."""
-    return keccak256(b"".join(word_bytes(row) for row in rows))
+    return hash(b"".join(word_bytes(row) for row in rows))
 
 
-def compress(layer: Sequence[bytes]) -> list[bytes]:
-    """Return the parents of a layer of digests."""
-    return [keccak256(layer[i] + layer[i + 1]) for i in range(0, len(layer), 2)]
+def hash_pairs(layer: Sequence[bytes], joining: Sequence[bytes] | None, hash: Hash) -> list[bytes]:
+    """Return the parents of a layer of digests, each hashed once more with the digest that joins it."""
+    parents = [hash(layer[i] + layer[i + 1]) for i in range(0, len(layer), 2)]
+    return parents if joining is None else [hash(node + digest) for node, digest in zip(parents, joining, strict=True)]
 
 
-def grind(seed: bytes, bits: int, start: int, stop: int) -> int:
+def grind(seed: bytes, bits: int, start: int, stop: int, hash: Hash) -> int:
     """Return the smallest nonce in [start, stop) with enough work, or -1.
 
     The hash of ``seed`` and the nonce, read big-endian, must end in ``bits`` zeros.
     """
     for nonce in range(start, stop):
-        digest = keccak256(seed + nonce.to_bytes(8, "little"))
+        digest = hash(seed + nonce.to_bytes(8, "little"))
         if int.from_bytes(digest, "big") % 2**bits == 0:
             return nonce
     return -1

@@ -28,12 +28,12 @@ from graphprover.field import (
 )
 from graphprover.kernels.operands import Height, Operands
 from graphprover.protocol.constraints import Selectors
-from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.verification import fold_groups
 from graphprover.vm import kernels
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import IMMEDIATE, LOG_SOURCES, Code, Lanes, Op
 from graphprover.vm.tables.clock import FAR
+from tests.naive import HASHES
 from tests.naive_constraints import Evaluations, evaluate_nodes, fold_constraints, join_coordinates
 
 Columns = list[list[int]]
@@ -207,13 +207,15 @@ class NaiveDevice:
                 columns.append(extended(natural[chunk::chunks], shift, log_blowup))
         return matrix(columns)
 
-    def merkle_tree(self, matrices: Sequence[np.ndarray], cap_height: int) -> Tree:
+    def merkle_tree(self, matrices: Sequence[np.ndarray], cap_height: int, hash: str) -> Tree:
+        digest = HASHES[hash]
+
         def hashed_rows(size: int) -> list[bytes] | None:
             group = [matrix for matrix in matrices if matrix.shape[1] == size]
             if not group:
                 return None
             return [
-                keccak256(b"".join(int(word).to_bytes(8, "little") for matrix in group for word in matrix[:, row]))
+                digest(b"".join(int(word).to_bytes(8, "little") for matrix in group for word in matrix[:, row]))
                 for row in range(size)
             ]
 
@@ -223,10 +225,10 @@ class NaiveDevice:
             below = layers[-1]
             assert below is not None
             size //= 2
-            layer = [keccak256(below[2 * i] + below[2 * i + 1]) for i in range(size)]
+            layer = [digest(below[2 * i] + below[2 * i + 1]) for i in range(size)]
             joined = hashed_rows(size)
             if joined is not None:
-                layer = [keccak256(a + b) for a, b in zip(layer, joined, strict=True)]
+                layer = [digest(a + b) for a, b in zip(layer, joined, strict=True)]
             layers.append(layer)
         return Tree(tuple(layers))
 
@@ -375,8 +377,8 @@ class NaiveDevice:
     def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
         return vector([ext_sum(elements) for elements in zip(*map(exts, vectors), strict=True)])
 
-    def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int) -> Tree:
-        return self.merkle_tree([groups(codeword, log_arity)], cap_height)
+    def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int, hash: str) -> Tree:
+        return self.merkle_tree([groups(codeword, log_arity)], cap_height, hash)
 
     def fold(self, codeword: np.ndarray, log_arity: int, beta: Ext, joining: np.ndarray | None) -> np.ndarray:
         arity = 1 << log_arity
@@ -393,8 +395,8 @@ class NaiveDevice:
         coefficients = [interpolate(bit_reversed(coordinate), 1) for coordinate in first]
         return tuple(zip(*coefficients, strict=True))
 
-    def grind(self, seed: bytes, bits: int) -> int:
-        nonce = 0
-        while bits and int.from_bytes(keccak256(seed + nonce.to_bytes(8, "little"))[24:], "big") & ((1 << bits) - 1):
+    def grind(self, seed: bytes, bits: int, hash: str) -> int:
+        nonce, digest = 0, HASHES[hash]
+        while bits and int.from_bytes(digest(seed + nonce.to_bytes(8, "little"))[24:], "big") & ((1 << bits) - 1):
             nonce += 1
         return nonce
