@@ -7,9 +7,9 @@ import numpy as np
 
 from graphprover.kernels.cuda import columns
 from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch
+from graphprover.protocol.blake3 import CHUNK_WORDS
 
 THREADS = 128
-CHUNK = 128  # words with one chaining value: the addresses of so many columns are a parameter, as in blake3.cu
 _CHAINING_VALUE = 32  # bytes
 
 
@@ -17,12 +17,12 @@ def _hash(addresses: np.ndarray, stride: int, target: cupy.ndarray) -> None:
     rows, count = len(target), len(addresses)
     columns.check(target)
     blocks, kernels = blocks_for(rows, THREADS), kernels_of("blake3.cu")
-    if count <= CHUNK:
-        parameter = np.zeros(CHUNK, dtype=np.uint64)
+    if count <= CHUNK_WORDS:
+        parameter = np.zeros(CHUNK_WORDS, dtype=np.uint64)
         parameter[:count] = addresses
         launch(kernels, "hash_rows", blocks, THREADS, parameter, count, stride, target, rows)
     else:
-        stack = THREADS * _CHAINING_VALUE * ((count - 1) // CHUNK).bit_length()
+        stack = THREADS * _CHAINING_VALUE * ((count - 1) // CHUNK_WORDS).bit_length()
         many = cupy.asarray(addresses)
         launch(kernels, "hash_long_rows", blocks, THREADS, many, count, stride, target, rows, shared=stack)
 

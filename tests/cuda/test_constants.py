@@ -4,7 +4,6 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
-from math import isqrt
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,14 @@ import pytest
 from graphprover.air.bytecode import Op, Selector
 from graphprover.field import P
 from graphprover.kernels.cuda.sources import FOLDER
+from graphprover.protocol import blake3
 from graphprover.protocol.hashing import DIGEST_WORDS, RATE_WORDS, ROUND_CONSTANTS
 
 # C++ constants by file, with their counterparts: a module of kernels/cuda and a name in it.
 HOST = {
     "batch.cuh": {"ITEMS": ("multi_table", "ITEMS")},
     "blake3.cu": {"THREADS": ("blake3", "THREADS")},
-    "blake3.cuh": {"CHUNK": ("blake3", "CHUNK"), "RESIDENT": ("grind", "BLAKE3_RESIDENT")},
+    "blake3.cuh": {"RESIDENT": ("grind", "BLAKE3_RESIDENT")},
     "block.cuh": {"WARP": ("generate", "WARP")},
     "deep.cu": {"THREADS": ("deep", "THREADS"), "VECTORS": ("deep", "VECTORS")},
     "denominators.cuh": {"THREADS": ("denominators", "THREADS"), "ELEMENTS": ("denominators", "ELEMENTS")},
@@ -38,18 +38,19 @@ HOST = {
 }
 # ... and the constants of the protocol.
 PROTOCOL = {
+    "blake3.cuh": {
+        "BLOCK": blake3.BLOCK_WORDS,
+        "CHUNK": blake3.CHUNK_WORDS,
+        "START": blake3.CHUNK_START,
+        "END": blake3.CHUNK_END,
+        "PARENT": blake3.PARENT,
+        "ROOT": blake3.ROOT,
+    },
     "digest.cuh": {"DIGEST": DIGEST_WORDS},
     "field.cuh": {"P": P, "EPSILON": 2**64 % P},
     "keccak.cuh": {"RATE": RATE_WORDS},
 }
 ALONE = {
-    "blake3.cuh": {
-        "BLOCK": "the size of a compression",
-        "START": "a flag",
-        "END": "a flag",
-        "PARENT": "a flag",
-        "ROOT": "a flag",
-    },
     "block.cuh": {"ALL": "the mask of a warp's lanes"},
     "deep.cu": {"AHEAD": "how far a thread reads ahead", "WORDS_OF_PART": "the size of a structure"},
     "ext.cuh": {"ZERO": "an element", "ONE": "an element"},
@@ -128,10 +129,8 @@ def test_constants_of_blake3() -> None:
     text = (FOLDER / "blake3.cuh").read_text()
     (key,) = re.findall(r"IV\[8\] = \{(.*?)\}", text, flags=re.S)
     (places,) = re.findall(r"PLACES\[16\] = \{(.*?)\}", text, flags=re.S)
-    initial = [int(word, 16) for word in re.findall("0x[0-9a-f]+", key)]
-    # The fractional parts of the square roots of the first primes, as in SHA-256.
-    assert initial == [isqrt(prime << 64) % 2**32 for prime in (2, 3, 5, 7, 11, 13, 17, 19)]
-    assert [int(place) for place in places.split(", ")] == [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8]
+    assert tuple(int(word, 16) for word in re.findall("0x[0-9a-f]+", key)) == blake3.IV
+    assert tuple(map(int, places.split(", "))) == blake3.MESSAGE_PERMUTATION
 
 
 def test_instructions_and_selectors() -> None:
