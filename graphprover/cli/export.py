@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
             )
         files = export(proof, program.statement_of(proof))
     except VerificationError as error:
-        raise VerificationError(f"{options.proof}: {error}") from error
+        raise error.refusal(f"{options.proof}: {error}") from error
     for name, data in files.items():
         make_folder((options.folder / name).parent)
         write(options.folder / name, data)

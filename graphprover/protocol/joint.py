@@ -9,6 +9,7 @@ from functools import cached_property
 
 from graphprover.field import Ext
 from graphprover.protocol.challenger import Challenger
+from graphprover.protocol.errors import RuleError
 from graphprover.protocol.hashing import DIGEST_BYTES, keccak256
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.transcript import check_work
@@ -43,7 +44,7 @@ class Joint:
 def check_count(count: int) -> None:
     """Raise ValueError unless a sharded proof may have ``count`` shards."""
     if not LEAST_SHARDS <= count <= MOST_SHARDS:
-        raise ValueError(f"a sharded proof has {LEAST_SHARDS} to {MOST_SHARDS} shards, not {count}")
+        raise RuleError("shards.count", f"a sharded proof has {LEAST_SHARDS} to {MOST_SHARDS} shards, not {count}")
 
 
 def shard_binding(binding: bytes, count: int, index: int) -> bytes:

@@ -6,6 +6,8 @@ import struct
 from dataclasses import astuple, dataclass, fields
 from typing import ClassVar
 
+from graphprover.protocol.errors import RuleError
+
 
 @dataclass(frozen=True)
 class Parameters:
@@ -44,7 +46,7 @@ class Parameters:
         for name, (least, most) in self.RANGES.items():
             value = getattr(self, name)
             if type(value) is not int or not least <= value <= most:
-                raise ValueError(f"{name} must be an integer from {least} to {most}, not {value!r}")
+                raise RuleError("proof.parameters", f"{name} must be an integer from {least} to {most}, not {value!r}")
 
     def to_bytes(self) -> bytes:
         """Return the canonical encoding: the ten fields in order of declaration, each as u16 little-endian."""

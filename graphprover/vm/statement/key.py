@@ -14,7 +14,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from graphprover.air import Air
-from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.hashing import DIGEST_BYTES, keccak256
 from graphprover.protocol.security import CAP_HEIGHT
 from graphprover.statement.statement import Statement, Table
@@ -32,7 +32,7 @@ _HEADER = struct.Struct("<32sQQBB32s")
 _NO_DATA = 255  # stands for log2 of the rows
 
 
-class MalformedKey(ValueError):
+class MalformedKey(RuleError):
     """Raised for a file that is no valid verifying key of this machine; the message tells why."""
 
 
@@ -78,14 +78,22 @@ class Key(ProgramStatements):
         """Parse the bytes of ``to_bytes``; raise MalformedKey."""
         size = len(MAGIC) + _HEADER.size
         if not data.startswith(MAGIC) or len(data) != size + len(Kind) * DIGEST_BYTES * len(LOG_BLOWUPS):
-            raise MalformedKey("no verifying key, or one of another version: recreate it with `graphprover setup`")
+            raise MalformedKey(
+                "key.magic", "no verifying key, or one of another version: recreate it with `graphprover setup`"
+            )
         machine, entry, zero_base, log_program, log_data, program_hash = _HEADER.unpack_from(data, len(MAGIC))
         if machine != MACHINE_DIGEST:
-            raise MalformedKey("the verifying key is for another machine: recreate it with `graphprover setup`")
+            raise MalformedKey(
+                "key.machine", "the verifying key is for another machine: recreate it with `graphprover setup`"
+            )
         if log_program > MAX_LOG_ROWS or (log_data > MAX_LOG_ROWS and log_data != _NO_DATA):
-            raise MalformedKey(f"a table of the verifying key has more than 2^{MAX_LOG_ROWS} rows: the key is damaged")
+            raise MalformedKey(
+                "key.rows", f"a table of the verifying key has more than 2^{MAX_LOG_ROWS} rows: the key is damaged"
+            )
         if entry % 4 or zero_base % 8 or not entry < zero_base <= INPUT_BASE:
-            raise MalformedKey("no program has the addresses of this verifying key: the key is damaged")
+            raise MalformedKey(
+                "key.addresses", "no program has the addresses of this verifying key: the key is damaged"
+            )
         digests = iter(data[at : at + DIGEST_BYTES] for at in range(size, len(data), DIGEST_BYTES))
         caps = {kind: {log_blowup: next(digests) for log_blowup in LOG_BLOWUPS} for kind in Kind}
         rows = None if log_data == _NO_DATA else log_data
@@ -126,7 +134,9 @@ class KeyStatement(Statement):
         """Return the key's commitment, a single digest; raise VerificationError if there is none."""
         caps: Mapping[int, bytes] = self._key_caps  # type: ignore[attr-defined]
         if log_blowup not in caps or cap_height != CAP_HEIGHT:
-            raise VerificationError("the verifying key has no commitment for a proof of this rate and cap")
+            raise VerificationError(
+                "key.commitment", "the verifying key has no commitment for a proof of this rate and cap"
+            )
         return (caps[log_blowup],)
 
 
