@@ -21,8 +21,7 @@ from graphprover.statement.statement import Statement, Table
 from graphprover.vm.program.io import INPUT_BASE
 from graphprover.vm.statement.shape import MAX_LOG_ROWS, Kind
 from graphprover.vm.statement.statement import LOG_BLOWUPS, ProgramStatements, kind_of
-from graphprover.vm.statement.table_numbers import CHIP_TABLES, TableNumber
-from graphprover.vm.statement.version import MACHINE_DIGEST, MACHINE_VERSION
+from graphprover.vm.statement.version import MACHINE_DIGEST
 from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import ImageMemory
 
@@ -138,17 +137,3 @@ class KeyStatement(Statement):
                 "key.commitment", "the verifying key has no commitment for a proof of this rate and cap"
             )
         return (caps[log_blowup],)
-
-
-def machine_digest() -> bytes:
-    """Return the digest of the machine: Keccak-256 of its version and of every table's number and description.
-
-    A number is 8 bytes, and so is the length of a description's canonical bytes. Tables that depend on the program or
-    on public words are described once, for a program at 0 and for some words.
-    """
-    program = Key(0, 8, 6, 6, bytes(32), {})
-    parts = [b"graphprover machine", struct.pack("<Q", MACHINE_VERSION)]
-    for number in (0, *TableNumber, *CHIP_TABLES):
-        description = program.air(number, tables=2, output_words=32, input_words=33).describe().canonical_bytes
-        parts += [struct.pack("<QQ", number, len(description)), description]
-    return keccak256(b"".join(parts))

@@ -1,7 +1,7 @@
 """The machine's version, the frozen numbers of its chips, and a digest of all its tables.
 
 Program tables and statements name chips by these numbers. A change of a number, or of a constraint of any table, makes
-another machine. It takes a new MACHINE_VERSION and the digest of ``key.machine_digest``; a test compares the two.
+another machine. It takes a new MACHINE_VERSION and the digest of ``machine.machine_digest``; a test compares the two.
 """
 
 from collections.abc import Mapping

@@ -16,7 +16,8 @@ from graphprover.cli.main import main
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.isa import A0, Instruction, Op
 from graphprover.vm.statement import statement as program_statement
-from graphprover.vm.statement.key import Key, MalformedKey, machine_digest
+from graphprover.vm.statement.key import Key, MalformedKey
+from graphprover.vm.statement.machine import machine_digest
 from graphprover.vm.statement.setup import make_key
 from graphprover.vm.statement.shape import Kind
 from graphprover.vm.statement.statement import LOG_BLOWUPS, Machine
