@@ -204,7 +204,7 @@ def expect(
         ValueError: if the statement is malformed.
     """
     expected, parameters = _expected(headers, statement, security, proximity), headers.parameters
-    caps = [own.preprocessed_cap(parameters.log_blowup, parameters.cap_height) for own in expected.statements]
+    caps = [own.preprocessed_cap(parameters) for own in expected.statements]
     for layout, cap in zip(expected.layouts, caps, strict=True):
         binding_digest(layout, headers.label, cap)
         prepare(layout)
@@ -346,7 +346,7 @@ def _check_shard(
     """Raise VerificationError if a shard does not hold by itself; ``joint``: None of a proof of one shard."""
     parameters = layout.parameters
     if preprocessed is None:
-        preprocessed = statement.preprocessed_cap(parameters.log_blowup, parameters.cap_height)
+        preprocessed = statement.preprocessed_cap(parameters)
     check_made_shard(layout, proof, batch, joint, index, preprocessed)
 
 

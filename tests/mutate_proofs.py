@@ -45,9 +45,9 @@ GUEST = Path(__file__).parents[1] / "examples/guests/fib_iterative.elf"
 # Few queries, so that a proof is small and most bytes affect the verdict. Grinding detects a changed challenge at
 # once; without grinding, constraints, rows and folds must detect it.
 PARAMETERS = (
-    Parameters(1, 2, 0, 1, 0, 0, 0, 0, 0, 0),
-    Parameters(1, 3, 1, 2, 1, 8, 8, 8, 8, 8),
-    Parameters(2, 2, 0, 3, 0, 8, 0, 8, 0, 8),
+    Parameters("keccak", 1, 2, 0, 1, 0, 0, 0, 0, 0, 0),
+    Parameters("keccak", 1, 3, 1, 2, 1, 8, 8, 8, 8, 8),
+    Parameters("keccak", 2, 2, 0, 3, 0, 8, 0, 8, 0, 8),
 )
 DIGITS = Bus("digits")
 

@@ -28,12 +28,12 @@ from graphprover.field import (
 )
 from graphprover.kernels.operands import Height, Operands
 from graphprover.protocol.constraints import Selectors
-from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.verification import fold_groups
 from graphprover.vm import kernels
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import IMMEDIATE, LOG_SOURCES, Code, Lanes, Op
 from graphprover.vm.tables.clock import FAR
+from tests.hashes import digest
 from tests.naive_constraints import Evaluations, evaluate_nodes, fold_constraints, join_coordinates
 
 Columns = list[list[int]]
@@ -207,13 +207,13 @@ class NaiveDevice:
                 columns.append(extended(natural[chunk::chunks], shift, log_blowup))
         return matrix(columns)
 
-    def merkle_tree(self, matrices: Sequence[np.ndarray], cap_height: int) -> Tree:
+    def merkle_tree(self, matrices: Sequence[np.ndarray], cap_height: int, hash: str) -> Tree:
         def hashed_rows(size: int) -> list[bytes] | None:
             group = [matrix for matrix in matrices if matrix.shape[1] == size]
             if not group:
                 return None
             return [
-                keccak256(b"".join(int(word).to_bytes(8, "little") for matrix in group for word in matrix[:, row]))
+                digest(hash, b"".join(int(word).to_bytes(8, "little") for matrix in group for word in matrix[:, row]))
                 for row in range(size)
             ]
 
@@ -223,10 +223,10 @@ class NaiveDevice:
             below = layers[-1]
             assert below is not None
             size //= 2
-            layer = [keccak256(below[2 * i] + below[2 * i + 1]) for i in range(size)]
+            layer = [digest(hash, below[2 * i] + below[2 * i + 1]) for i in range(size)]
             joined = hashed_rows(size)
             if joined is not None:
-                layer = [keccak256(a + b) for a, b in zip(layer, joined, strict=True)]
+                layer = [digest(hash, a + b) for a, b in zip(layer, joined, strict=True)]
             layers.append(layer)
         return Tree(tuple(layers))
 
@@ -237,7 +237,7 @@ class NaiveDevice:
         self, blocks: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]], digests: Sequence[tuple[Tree, np.ndarray]]
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         rows = [np.hstack([matrix.T[indices] for matrix, indices in block]) for block in blocks]
-        heaps = [b"".join(digest for layer in reversed(tree.layers) for digest in layer) for tree, _ in digests]
+        heaps = [b"".join(node for layer in reversed(tree.layers) for node in layer) for tree, _ in digests]
         nodes = []
         for heap, (tree, numbers) in zip(heaps, digests, strict=True):
             words = np.frombuffer(heap, dtype="<u8").reshape(-1, 4)
@@ -375,8 +375,8 @@ class NaiveDevice:
     def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
         return vector([ext_sum(elements) for elements in zip(*map(exts, vectors), strict=True)])
 
-    def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int) -> Tree:
-        return self.merkle_tree([groups(codeword, log_arity)], cap_height)
+    def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int, hash: str) -> Tree:
+        return self.merkle_tree([groups(codeword, log_arity)], cap_height, hash)
 
     def fold(self, codeword: np.ndarray, log_arity: int, beta: Ext, joining: np.ndarray | None) -> np.ndarray:
         arity = 1 << log_arity
@@ -393,8 +393,8 @@ class NaiveDevice:
         coefficients = [interpolate(bit_reversed(coordinate), 1) for coordinate in first]
         return tuple(zip(*coefficients, strict=True))
 
-    def grind(self, seed: bytes, bits: int) -> int:
+    def grind(self, seed: bytes, bits: int, hash: str) -> int:
         nonce = 0
-        while bits and int.from_bytes(keccak256(seed + nonce.to_bytes(8, "little"))[24:], "big") & ((1 << bits) - 1):
+        while bits and int.from_bytes(digest(hash, seed + nonce.to_bytes(8, "little"))[24:], "big") & ((1 << bits) - 1):
             nonce += 1
         return nonce

@@ -43,6 +43,7 @@ from tests.slow import slow_after
 
 # Every feature in a few bytes: grinding everywhere, a cap, two arities, a final polynomial of two coefficients.
 PARAMETERS = Parameters(
+    hash="keccak",
     log_blowup=1,
     num_queries=3,
     log_final_poly_len=1,
@@ -56,7 +57,7 @@ PARAMETERS = Parameters(
 )
 # Enough queries to detect a cheating prover with certainty in practice.
 QUERIES = replace(PARAMETERS, num_queries=30)
-PLAIN = Parameters(1, 12, 0, 1, 0, 0, 0, 0, 0, 0)
+PLAIN = Parameters("keccak", 1, 12, 0, 1, 0, 0, 0, 0, 0, 0)
 
 DIGITS = Bus("digits")
 

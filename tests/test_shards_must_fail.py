@@ -33,6 +33,7 @@ from tests.test_must_fail import numbers
 
 # One row of a head suffices. The challenges' proof of work admits several nonces.
 PARAMETERS = Parameters(
+    hash="keccak",
     log_blowup=1,
     num_queries=12,
     log_final_poly_len=1,

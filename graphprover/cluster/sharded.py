@@ -140,7 +140,7 @@ def _finished(
     except RuleError as error:  # parameters differ
         return _Failure(error.refusal(), by_workers(committers))
     drawing = clock()
-    nonce = joint_nonce(CpuDevice(1), joint, headers.parameters.lookup_pow_bits)  # a small proof of work
+    nonce = joint_nonce(CpuDevice(1), joint, headers.parameters)  # a small proof of work
     draw = Stage(DRAW, drawing, clock())
     expected, checks = meanwhile.submit(expect, headers), dict[int, Stage]()
 

@@ -22,7 +22,7 @@ from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof, proof_from_bytes
 from graphprover.proof.sizes import expected_sizes
 from graphprover.protocol.errors import VerificationError, shard_error
-from graphprover.protocol.parameters import FAST, RATES
+from graphprover.protocol.parameters import DEFAULT_HASH, FAST, RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.autoshard import fitting
 from graphprover.prover.executor import Expect, executor_of
@@ -79,6 +79,7 @@ class Prover:
         *,
         security: float = 128,
         rate: int | None = None,
+        hash: str = DEFAULT_HASH,
         proximity: str = JOHNSON_PROXIMITY,
         executor: Any = THREADS,
         device: Device | str = "auto",
@@ -86,7 +87,7 @@ class Prover:
         shard_size: int | None = None,
     ) -> None:
         self.program = open_program(os.fspath(program)) if isinstance(program, str | os.PathLike) else program
-        self.security, self.rate, self.proximity = security, rate, proximity
+        self.security, self.rate, self.proximity, self.hash = security, rate, proximity, hash
         self.executor, self.device = executor, device
         self.shards, self.shard_size = shards, shard_size
         if shard_size is not None and not self.program.has_runs:
@@ -210,7 +211,7 @@ class Prover:
 
     def _commit(self) -> None:
         """Make the commitment that takes most of the time of the first verification of a guest's proof."""
-        self.program.commit(RATES[self.rate or FAST])
+        self.program.commit(self.hash, RATES[self.rate or FAST])
 
     def job(self, data: bytes | Path | None = None, name: str = "", **options: Any) -> "Job":
         """Return a job for `graphprover.prove_many`; the other options are the fields of `Job`."""

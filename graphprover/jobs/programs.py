@@ -118,7 +118,7 @@ class Program(Protocol):
     def key(self) -> Key:
         """Return the verifying key of a guest; raises ValueError for tables."""
 
-    def commit(self, log_blowup: int) -> None:
+    def commit(self, hash: str, log_blowup: int) -> None:
         """Commit to the program's own columns ahead of the first verification, if the commitment is shared."""
 
     def files(self) -> tuple[tuple[str, bytes], ...] | None:
@@ -253,7 +253,7 @@ class TableProgram:
         """Raise ValueError: tables have no verifying keys."""
         self.execute()
 
-    def commit(self, log_blowup: int) -> None:
+    def commit(self, hash: str, log_blowup: int) -> None:
         """Do nothing: a statement of tables caches its commitments."""
 
     def claim_of(self, public_values: Sequence[Sequence[int]]) -> None:

@@ -16,7 +16,7 @@ from graphprover.protocol.transcript import RELEASE
 from graphprover.reports.notebook import html, quoted
 from graphprover.runtime.files import read_proof, write
 
-MAGIC = b"graphprover proof\x01"
+MAGIC = b"graphprover proof\x02"
 MAX_TABLES = (1 << 16) - 1
 MAX_LABEL_BYTES = 255
 

@@ -95,7 +95,7 @@ def check_shard(
         joint: commitments of all shards.
         index: index of the shard.
     """
-    binding = shard_binding(binding, len(joint.digests), index)
+    binding = shard_binding(layout.parameters.hash, binding, len(joint.digests), index)
     challenges = _replay(layout, proof, public_values, preprocessed, binding, (joint, index))
     _check_constraints(layout, proof, public_values, challenges)
     _check_words(layout, proof, preprocessed, challenges)
@@ -118,7 +118,7 @@ def _check_words(layout: Layout, proof: BatchProof, preprocessed: Cap | None, ch
     openings = _openings_of_rows(layout, proof, rows, preprocessed)
     reduced = _reduce_openings(layout, proof, rows, challenges)
     folds, folded = _fold(layout, proof, challenges, reduced)
-    verify_openings(challenges.queries, layout.log_max_rows, openings + folds)
+    verify_openings(layout.parameters.hash, challenges.queries, layout.log_max_rows, openings + folds)
     _check_degree(layout, proof, challenges, folded)
 
 

@@ -108,7 +108,7 @@ def of_other_joint() -> None:
     ) -> FinishedShard:
         digests = [digest if index == request.number.index else bytes(32) for index, digest in enumerate(joint.digests)]
         other = Joint(tuple(digests))
-        return real(request, other, joint_nonce(CpuDevice(1), other, FEW.lookup_pow_bits), held, device)
+        return real(request, other, joint_nonce(CpuDevice(1), other, FEW), held, device)
 
     worker.finish_shard = finish_shard
 

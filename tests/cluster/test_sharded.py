@@ -310,7 +310,7 @@ def test_what_a_stopped_worker_holds_is_not_waited_for(pair: Client, statement: 
         committed, _ = results = [found[str(request.number)] for request in requests]
         holder = pids(pair)[committed.worker]
         joint = Joint(tuple(result.value.digest for result in results))
-        nonce = joint_nonce(CpuDevice(1), joint, FEW.lookup_pow_bits)
+        nonce = joint_nonce(CpuDevice(1), joint, FEW)
         try:
             os.kill(holder, signal.SIGSTOP)
             task = ProvingTask(

@@ -11,6 +11,7 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.statement.statement import Table
 
 PLAIN = Parameters(
+    hash="keccak",
     log_blowup=1,
     num_queries=4,
     log_final_poly_len=0,

@@ -13,7 +13,7 @@ from graphprover.jobs.programs import load_packaged
 from graphprover.protocol import security
 from graphprover.protocol.joint import MOST_SHARDS
 from graphprover.protocol.layout import make_layout
-from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.parameters import HASH_NAMES, Parameters
 from graphprover.protocol.security import (
     FIELD_BITS,
     PROXIMITIES,
@@ -32,7 +32,7 @@ from graphprover.protocol.security import (
 
 # One table of 2^22 rows and 500 openings: the shape of the published figures.
 PUBLISHED = Shape((TableShape(22, 100, 2, 500, 0),), 0)
-PLAIN = Parameters(1, 100, 0, 3, 0, 0, 0, 0, 0, 20)
+PLAIN = Parameters("keccak", 1, 100, 0, 3, 0, 0, 0, 0, 0, 20)
 
 tables = st.builds(
     TableShape,
@@ -46,7 +46,8 @@ shapes = st.builds(Shape, st.lists(tables, min_size=1, max_size=6).map(tuple), s
 pow_bits = st.integers(0, 32)
 parameters = st.builds(
     Parameters,
-    log_blowup=st.integers(1, 4),
+    hash=st.sampled_from(HASH_NAMES),
+    log_blowup=st.integers(1, 6),
     num_queries=st.integers(1, 400),
     log_final_poly_len=st.just(0),
     max_log_arity=st.integers(1, 6),
@@ -402,7 +403,7 @@ def test_a_proof_with_fewer_queries_is_below_the_level():
 
 
 def test_levels_above_the_hash_are_refused():
-    with pytest.raises(ValueError, match="Keccak-256"):
+    with pytest.raises(ValueError, match="collisions of the hash"):
         choose(PUBLISHED, 129)
 
 

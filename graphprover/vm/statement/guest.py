@@ -114,10 +114,10 @@ class Guest:
         data = self.only_key.to_bytes() if self.only_key else self.compiled().image.file
         return (("", data),) if data else None
 
-    def commit(self, log_blowup: int) -> None:
+    def commit(self, hash: str, log_blowup: int) -> None:
         """Commit to the columns of the program, which takes most of the time of the first verification."""
         if self.elf:
-            self.elf.commit(log_blowup)
+            self.elf.commit(hash, log_blowup)
 
     def execute(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":
         """Run the program on ``data`` without a record; arguments and errors are those of `execute.execute`."""

@@ -237,11 +237,6 @@ class ProgramStatements:
 
         ``coming``: the payloads have not arrived yet, so their lengths are not checked.
         """
-        rate = 1 << proof.parameters.log_blowup
-        if proof.parameters.log_blowup not in LOG_BLOWUPS:
-            raise VerificationError(
-                "guest.rate", f"the proof has rate 1/{rate}; executions are proved at rates 1/2, 1/4 and 1/8"
-            )
         cap_height = proof.parameters.cap_height
         if cap_height != CAP_HEIGHT:  # keys commit to this height
             raise VerificationError(
@@ -312,13 +307,13 @@ class Machine(ProgramStatements):
         object.__setattr__(statement, "_caps", self._caps[kind_of(tables)])
         return statement
 
-    def commit(self, log_blowup: int) -> None:
+    def commit(self, hash: str, log_blowup: int) -> None:
         """Compute the commitment that all statements with all numbers share, ahead of the first proof to verify."""
         tables = [Table(self.air(number, 0, 0)) for number in self.preprocessed(Kind.FIRST)]
-        self.statement(tables, "").preprocessed_cap(log_blowup, CAP_HEIGHT)
+        self.statement(tables, "").commit(log_blowup, CAP_HEIGHT, hash)
 
     @cached_property
-    def _caps(self) -> dict[Kind, dict[tuple[int, int], tuple[bytes, ...]]]:
+    def _caps(self) -> dict[Kind, dict[tuple[int, int, str], tuple[bytes, ...]]]:
         return {kind: {} for kind in Kind}
 
     def data(self) -> ImageMemory | None:

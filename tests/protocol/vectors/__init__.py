@@ -49,7 +49,7 @@ class Vector:
         parameters = self.layout.parameters
         if not self.preprocessed:
             return None
-        return preprocessed_cap(self.preprocessed, parameters.log_blowup, parameters.cap_height)
+        return preprocessed_cap(self.preprocessed, parameters.log_blowup, parameters.cap_height, parameters.hash)
 
     @cached_property
     def proof(self) -> BatchProof:

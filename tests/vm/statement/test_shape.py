@@ -29,7 +29,7 @@ from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 from tests.vm.assemble import image, leave, li
 from tests.vm.programs import X, Y, everything
 
-PARAMETERS = Parameters(1, 10, 0, 3, 0, 0, 0, 0, 0, 0)
+PARAMETERS = Parameters("keccak", 1, 10, 0, 3, 0, 0, 0, 0, 0, 0)
 SEARCHED = [800, pytest.param(8000, marks=pytest.mark.slow)]  # headers
 POLICIES = (
     LayoutPolicy(1 << 12, 1 << 5, 1 << 6, 1 << 12, 1 << 14, 1 << 20, 1 << 12),
