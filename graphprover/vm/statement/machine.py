@@ -11,7 +11,7 @@ from graphprover.air.description import AirDescription
 from graphprover.protocol.hashing import keccak256
 from graphprover.vm.statement.key import Key
 from graphprover.vm.statement.table_numbers import BOUNDARY, CHIP_TABLES, TableNumber
-from graphprover.vm.statement.version import MACHINE_VERSION
+from graphprover.vm.statement.version import MACHINE_VERSION, SHAPES_VERSION
 
 # Tables that depend on the program or on public words are described for these.
 ENTRY, ZERO_BASE = 0, 8
@@ -26,11 +26,11 @@ def descriptions() -> Iterator[tuple[int, AirDescription]]:
 
 
 def machine_digest() -> bytes:
-    """Return the digest of the machine: Keccak-256 of its version and of every table's number and description.
+    """Return the digest of the machine: Keccak-256 of its versions and of every table's number and description.
 
-    A number is 8 bytes, and so is the length of a description's canonical bytes.
+    A version is 8 bytes, a number is 8 bytes, and so is the length of a description's canonical bytes.
     """
-    parts = [b"graphprover machine", struct.pack("<Q", MACHINE_VERSION)]
+    parts = [b"graphprover machine", struct.pack("<QQ", MACHINE_VERSION, SHAPES_VERSION)]
     for number, air in descriptions():
         parts += [struct.pack("<QQ", number, len(air.canonical_bytes)), air.canonical_bytes]
     return keccak256(b"".join(parts))
@@ -47,7 +47,8 @@ def machine_json() -> str:
     }
     encoded = (_compact({"number": number, "air": air.to_json()}) for number, air in descriptions())
     lines = ",\n".join(encoded)
-    return f'{{"version":{MACHINE_VERSION},"described_for":{_compact(described_for)},"tables":[\n{lines}\n]}}\n'
+    head = f'"version":{MACHINE_VERSION},"shapes_version":{SHAPES_VERSION},"described_for":{_compact(described_for)}'
+    return f'{{{head},"tables":[\n{lines}\n]}}\n'
 
 
 def _compact(value: object) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tests.protocol.section_11 import P, canonical
-from tests.protocol.section_11 import h as keccak
+from tests.protocol.section_11 import digest as digest_of
 
 CONST, MAIN, PUBLIC, FIRST, LAST, TRANSITION, ADD, SUB, MUL, NEG = 0, 1, 3, 4, 5, 6, 7, 8, 9, 10
 Expression = tuple[Any, ...]  # (op, a, b); operands of operations are expressions
@@ -21,11 +21,11 @@ first, last, transition = (FIRST, 0, 0), (LAST, 0, 0), (TRANSITION, 0, 0)
 
 def digest(machine: dict[str, Any]) -> bytes:
     """Return the digest of the machine in the contents of machine.json."""
-    hashed = b"graphprover machine" + struct.pack("<Q", machine["version"])
+    hashed = b"graphprover machine" + struct.pack("<QQ", machine["version"], machine["shapes_version"])
     for table in machine["tables"]:
         described = canonical(table["air"])
         hashed += struct.pack("<QQ", table["number"], len(described)) + described
-    return keccak(hashed)
+    return digest_of("keccak", hashed)
 
 
 def boundary(entry: int, t: int) -> dict[str, Any]:
