@@ -4,14 +4,17 @@
     NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES= python scripts/bench_kernels.py   # as with 256-bit registers only
 
 The roofline: Goldilocks multiplications and butterflies on vectors in the first-level cache, Keccak-f[1600] with the
-state in registers, and copying memory. A figure is the best of several runs, by the thread's processor time, so other
+state in registers, BLAKE3 by the package blake3 of one long message (vectors over its chunks), and copying memory. A
+figure is the best of several runs, by the thread's processor time, so other
 programs affect it through shared caches and memory only.
 """
 
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 
+import blake3
 import llvmlite.binding as llvm
 import numpy as np
 from numba import config, njit
@@ -19,10 +22,13 @@ from numba import config, njit
 import checkout  # noqa: F401 (finds the package)
 from figures import Figures, add_option
 from graphprover.field import P
-from graphprover.kernels.cpu import grind, keccak, merkle, ntt, simd
-from graphprover.protocol.hashing import RATE_WORDS
+from graphprover.kernels.cpu import keccak, ntt, simd
+from graphprover.kernels.cpu.hashes import KERNELS
+from graphprover.protocol.hashing import HASHES
 
 REPEATS = 5
+CEILINGS = {"keccak": "permute", "blake3": "compress"}  # by hash: the name of the ceiling of its calls
+ROWS = ((8, 18), (20, 17), (40, 16), (100, 15), (400, 13), (1000, 12))  # columns and log2 of rows
 LOG_SIZES_AND_COLUMNS = ((8, 4096), (12, 512), (16, 64), (18, 32), (20, 8), (22, 4), (24, 1))
 
 
@@ -73,14 +79,45 @@ def line(out: Figures, name: str, figure: float, unit: str, ceiling: float | Non
 def roofline() -> dict[str, float]:
     """Return the operations (or bytes) of one core for each second."""
     x, y, state = words(2048), words(2048), words(keccak.STATE)
-    large = words(1 << 24)
+    large, message = words(1 << 24), bytes(1 << 24)
     other = np.empty_like(large)
+    compressions = HASHES["blake3"].calls(len(message) // 8)
     return {
         "multiply": 2048 * 1000 / best(lambda: multiply(x, y, 1000)),
         "butterfly": 1024 * 1000 / best(lambda: butterflies(x, y[0], 1000)),
         "permute": 8 * 10_000 / best(lambda: permutations(state, 10_000)),
+        "compress": compressions / best(lambda: blake3.blake3(message, max_threads=1).digest()),
         "copy": 2 * large.nbytes / best(lambda: np.copyto(other, large)),
     }
+
+
+def hash_lines(out: Figures, hash: str, ceiling: float) -> None:
+    """Print the rates of a hash's kernels, in millions of permutations or compressions a second."""
+    kernels, calls_of, unit = KERNELS[hash], HASHES[hash].calls, HASHES[hash].call
+
+    def hash_line(name: str, count: int, run: Callable[[], object]) -> None:
+        line(out, f"{hash} {name}", count / best(run) / 1e6, f"M {unit}/s", ceiling, unit)
+
+    out.text("")
+    for columns, log_rows in ROWS:
+        rows = 1 << log_rows
+        matrix, digests = words(columns, rows), np.empty((rows, 4), dtype=np.uint64)
+        run = partial(kernels.hash_rows, [matrix], digests, 0, rows)
+        hash_line(f"hash_rows 2^{log_rows} x {columns}", rows * calls_of(columns), run)
+    for size in (2, 8):
+        rows = (1 << 18) // size
+        codeword, digests = words(3, 1 << 18), np.empty((rows, 4), dtype=np.uint64)
+        run = partial(kernels.hash_groups, codeword, size, digests, 0, rows)
+        hash_line(f"hash_groups 2^18 by {size}", rows * calls_of(3 * size), run)
+    layer, parents, joining = words(1 << 17, 4), np.empty((1 << 16, 4), dtype=np.uint64), words(1 << 16, 4)
+    run = partial(kernels.hash_pairs, layer, None, parents, 0, 1 << 16)
+    hash_line("hash_pairs of 2^17 nodes", 1 << 16, run)
+    run = partial(kernels.hash_pairs, layer, joining, parents, 0, 1 << 16)
+    hash_line("hash_pairs joined to 2^16 nodes", 2 << 16, run)
+    run = partial(kernels.hash_messages, [layer.reshape(-1, 8)], parents)
+    hash_line("hash_messages 2^16 x 8", 1 << 16, run)
+    run = partial(kernels.smallest_nonce, layer[0], 60, 0, 1_000_000)
+    hash_line("smallest_nonce of 10^6", 1_000_000, run)
 
 
 def main() -> None:
@@ -91,11 +128,11 @@ def main() -> None:
     out.text(f"compiled for {processor}, one core\n")
     ceiling = roofline()
     multiplication, butterfly = ceiling["multiply"] / 1e9, ceiling["butterfly"] / 1e9
-    permutation, copy = ceiling["permute"] / 1e6, ceiling["copy"] / 1e9
     line(out, "multiplication, in L1", multiplication, "G/s")
     line(out, "butterfly, one level at a time, in L1", butterfly, "G/s", multiplication, "multiplication")
-    line(out, "Keccak-f[1600], in registers", permutation, "M/s")
-    line(out, "copy of 128 MiB, read + written", copy, "GB/s")
+    line(out, "Keccak-f[1600], in registers", ceiling["permute"] / 1e6, "M/s")
+    line(out, "BLAKE3 of 16 MiB, by the package", ceiling["compress"] / 1e6, "M/s")
+    line(out, "copy of 128 MiB, read + written", ceiling["copy"] / 1e9, "GB/s")
 
     for log_size, columns in LOG_SIZES_AND_COLUMNS:
         source, target = words(columns, 1 << log_size), np.empty((columns, 2 << log_size), dtype=np.uint64)
@@ -110,27 +147,8 @@ def main() -> None:
         lde = best(lambda: ntt.coset_lde(source, target, 1, 1, 7, False, 0, columns))  # noqa: B023
         line(out, f"coset_lde {shape} to 2^{log_size + 1}", 3 * count / lde, "G butterflies/s", butterfly, "butterfly")
 
-    out.text("")
-    for columns, log_rows in ((8, 18), (16, 18), (100, 15), (400, 13)):
-        rows = 1 << log_rows
-        matrix, digests = words(columns, rows), np.empty((rows, 4), dtype=np.uint64)
-        count = rows * (columns // RATE_WORDS + 1) / 1e6
-        seconds = best(lambda: keccak.hash_rows([matrix], digests, 0, rows))  # noqa: B023
-        line(out, f"hash_rows 2^{log_rows} x {columns}", count / seconds, "M Keccak-f/s", permutation, "Keccak-f")
-    for size in (2, 8):
-        rows = (1 << 18) // size
-        codeword, digests = words(3, 1 << 18), np.empty((rows, 4), dtype=np.uint64)
-        count = rows * (3 * size // RATE_WORDS + 1) / 1e6
-        seconds = best(lambda: keccak.hash_groups(codeword, size, digests, 0, rows))  # noqa: B023
-        line(out, f"hash_groups 2^18 by {size}", count / seconds, "M Keccak-f/s", permutation, "Keccak-f")
-    layer, parents = words(1 << 17, 4), np.empty((1 << 16, 4), dtype=np.uint64)
-    digests = words(1 << 16, 4)
-    seconds = best(lambda: merkle.compress(layer, parents, 0, 1 << 16))
-    line(out, "compress 2^17 nodes", (1 << 16) / seconds / 1e6, "M Keccak-f/s", permutation, "Keccak-f")
-    seconds = best(lambda: merkle.inject(layer, digests, parents, 0, 1 << 16))
-    line(out, "inject into 2^16 nodes", 2 * (1 << 16) / seconds / 1e6, "M Keccak-f/s", permutation, "Keccak-f")
-    seconds = best(lambda: grind.smallest_nonce(layer[0], 60, 0, 1_000_000))
-    line(out, "grind 10^6 nonces", 1 / seconds, "M Keccak-f/s", permutation, "Keccak-f")
+    for hash, name in CEILINGS.items():
+        hash_lines(out, hash, ceiling[name] / 1e6)
 
 
 if __name__ == "__main__":

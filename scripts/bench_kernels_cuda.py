@@ -28,7 +28,7 @@ import checkout  # noqa: F401 (finds the package)
 from graphprover.device.cuda import CudaDevice
 from graphprover.field import P
 from graphprover.kernels.cuda import grind, keccak, merkle, ntt
-from graphprover.protocol.hashing import RATE_WORDS
+from graphprover.protocol.keccak import RATE_WORDS
 from roofline_cuda import roofline, seconds, words
 
 

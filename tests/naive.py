@@ -6,12 +6,14 @@ A column is a list of integers; an extension element over x^3 - x - 1 is a tuple
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from Crypto.Hash import keccak
-
 from graphprover.air.bytecode import _NONE, _TERMINAL, Bytecode, Op
 from graphprover.air.description import AirDescription
 from graphprover.air.expression import ADD, CONST, FIRST, LAST, MAIN, NEG, PREPROCESSED, PUBLIC, SUB, TRANSITION
 from graphprover.field import ONE, ZERO, ext, ext_inv, ext_pow, ext_scale, ext_sum, inv
+from tests.hashes import HASHES as HASHES
+from tests.hashes import Hash
+from tests.hashes import blake3_digest as blake3_digest
+from tests.hashes import keccak256 as keccak256
 
 P = 2**64 - 2**32 + 1
 GENERATOR = 7
@@ -87,32 +89,29 @@ def interpolate(points: Sequence[int], values: Sequence[int]) -> list[int]:
 # Hashes.
 
 
-def keccak256(message: bytes) -> bytes:
-    return keccak.new(digest_bits=256, data=message).digest()
-
-
 def word_bytes(words: Sequence[int]) -> bytes:
     """Return 8-byte little-endian words."""
     return b"".join(int(word).to_bytes(8, "little") for word in words)
 
 
-def leaf(rows: Sequence[Sequence[int]]) -> bytes:
+def leaf(rows: Sequence[Sequence[int]], hash: Hash) -> bytes:
     """Return the digest of the rows of all matrices of one height."""
-    return keccak256(b"".join(word_bytes(row) for row in rows))
+    return hash(b"".join(word_bytes(row) for row in rows))
 
 
-def compress(layer: Sequence[bytes]) -> list[bytes]:
-    """Return the parents of a layer of digests."""
-    return [keccak256(layer[i] + layer[i + 1]) for i in range(0, len(layer), 2)]
+def hash_pairs(layer: Sequence[bytes], joining: Sequence[bytes] | None, hash: Hash) -> list[bytes]:
+    """Return the parents of a layer of digests, each hashed once more with the digest that joins it."""
+    parents = [hash(layer[i] + layer[i + 1]) for i in range(0, len(layer), 2)]
+    return parents if joining is None else [hash(node + digest) for node, digest in zip(parents, joining, strict=True)]
 
 
-def grind(seed: bytes, bits: int, start: int, stop: int) -> int:
+def grind(seed: bytes, bits: int, start: int, stop: int, hash: Hash) -> int:
     """Return the smallest nonce in [start, stop) with enough work, or -1.
 
     The hash of ``seed`` and the nonce, read big-endian, must end in ``bits`` zeros.
     """
     for nonce in range(start, stop):
-        digest = keccak256(seed + nonce.to_bytes(8, "little"))
+        digest = hash(seed + nonce.to_bytes(8, "little"))
         if int.from_bytes(digest, "big") % 2**bits == 0:
             return nonce
     return -1

@@ -14,8 +14,8 @@ from distributed.core import error_message
 from graphprover.cluster import ClusterError
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof, proof_from_bytes
+from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.proof import least_bytes
 
 MAX_TEXT = 2000  # characters of an exception's message; Dask replaces exceptions with messages of more than 10,000

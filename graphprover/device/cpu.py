@@ -122,12 +122,12 @@ class CpuDevice:
         return ntt.coset_ldes(self._threads, quotients, log_chunks, log_blowup, 1, bit_reversed_source=True)
 
     @_operation
-    def merkle_tree(self, matrices: Sequence[np.ndarray], cap_height: int) -> Tree:
-        return Tree(merkle.tree(self._threads, matrices, cap_height))
+    def merkle_tree(self, matrices: Sequence[np.ndarray], cap_height: int, hash: str) -> Tree:
+        return Tree(merkle.tree(self._threads, matrices, cap_height, hash))
 
     @_operation
-    def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int) -> Tree:
-        return Tree(merkle.fold_tree(self._threads, codeword, log_arity, cap_height))
+    def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int, hash: str) -> Tree:
+        return Tree(merkle.fold_tree(self._threads, codeword, log_arity, cap_height, hash))
 
     @_operation
     def cap(self, tree: Tree) -> tuple[bytes, ...]:
@@ -184,8 +184,8 @@ class CpuDevice:
         return fri.final_polynomial(codeword, log_length)
 
     @_operation
-    def grind(self, seed: bytes, bits: int) -> int:
-        return grind.grind(self._threads, seed, bits)
+    def grind(self, seed: bytes, bits: int, hash: str) -> int:
+        return grind.grind(self._threads, seed, bits, hash)
 
 
 @lru_cache

@@ -145,8 +145,11 @@ class Device(Protocol):
         The quotients are on 7·K in bit-reversed order.
         """
 
-    def merkle_tree(self, matrices: Sequence[Array], cap_height: int) -> Tree:
-        """Return the tree over the rows of matrices of different heights, in commitment order."""
+    def merkle_tree(self, matrices: Sequence[Array], cap_height: int, hash: str) -> Tree:
+        """Return the tree over the rows of matrices of different heights, in commitment order.
+
+        ``hash`` is the name of the hash in a statement's parameters, here and in other operations.
+        """
 
     def cap(self, tree: Tree) -> tuple[bytes, ...]:
         """Return the commitment."""
@@ -202,7 +205,7 @@ class Device(Protocol):
     def sum_codewords(self, vectors: Sequence[Array]) -> Array:
         """Return the sum of extension vectors of one length."""
 
-    def fold_tree(self, codeword: Array, log_arity: int, cap_height: int) -> Tree:
+    def fold_tree(self, codeword: Array, log_arity: int, cap_height: int, hash: str) -> Tree:
         """Return the tree whose leaves hash the groups of 2^log_arity neighbours of a codeword, element by element."""
 
     def fold(self, codeword: Array, log_arity: int, beta: Ext, joining: Array | None) -> Array:
@@ -211,5 +214,5 @@ class Device(Protocol):
     def final_polynomial(self, codeword: Array, log_length: int) -> tuple[Ext, ...]:
         """Return the 2^log_length coefficients of a codeword on K in bit-reversed order."""
 
-    def grind(self, seed: bytes, bits: int) -> int:
-        """Return the smallest nonce for which Keccak-256(seed ‖ nonce) ends in ``bits`` zero bits; 0 for no bits."""
+    def grind(self, seed: bytes, bits: int, hash: str) -> int:
+        """Return the smallest nonce for which H(seed ‖ nonce) ends in ``bits`` zero bits; 0 for no bits."""

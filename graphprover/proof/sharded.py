@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from graphprover.proof.proof import Proof
+from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.errors import RuleError, VerificationError
-from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.joint import Joint, check_count
 from graphprover.protocol.parameters import Parameters
 from graphprover.reports.notebook import html, quoted

@@ -11,10 +11,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from graphprover.protocol import backend, blake3, keccak
-from graphprover.protocol.digests import DIGEST_BYTES as DIGEST_BYTES
-from graphprover.protocol.digests import DIGEST_WORDS as DIGEST_WORDS
-from graphprover.protocol.keccak import RATE_WORDS as RATE_WORDS
-from graphprover.protocol.keccak import ROUND_CONSTANTS as ROUND_CONSTANTS
+from graphprover.protocol.digests import DIGEST_WORDS
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from typing import TypeVar
 import numpy as np
 
 from graphprover.field import EXTENSION_DEGREE, Ext, P
+from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Round
 from graphprover.protocol.parameters import Parameters
 

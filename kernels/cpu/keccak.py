@@ -10,7 +10,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphprover.kernels.cpu import simd
-from graphprover.protocol.hashing import DIGEST_WORDS, RATE_WORDS, ROUND_CONSTANTS
+from graphprover.kernels.cpu.field import swap_bytes
+from graphprover.kernels.cpu.messages import (
+    PAIR,
+    clamped_rows,
+    group_columns,
+    message_groups,
+    nonce_mask,
+    pair_addresses,
+    row_columns,
+    store_digests,
+)
+from graphprover.protocol.digests import DIGEST_WORDS
+from graphprover.protocol.keccak import RATE_WORDS, ROUND_CONSTANTS
 from graphprover.runtime.numba_cache import njit
 
 STATE = 25 * simd.WIDTH  # words of a state in memory
@@ -70,22 +82,9 @@ def finish(state, words):
 
 
 @njit(nogil=True, cache=True)
-def clamped_rows(first, last):
-    """first, first + 1, ... for eight lanes, none above last - 1: the lanes of an incomplete group repeat its end."""
-    rows = simd.wrapping_add(simd.iota(), first)
-    return simd.select(simd.less(rows, last), rows, simd.splat(last - 1))
-
-
-@njit(nogil=True, cache=True)
-def store_digests(state, target, first, last):
+def _store_digests(state, target, first, last):
     """Write the digests of eight states to the rows from ``first`` of ``target``, uint64 (rows, 4), below ``last``."""
-    digests = simd.load_rows(state, 0, _WIDTH, DIGEST_WORDS)
-    if last - first >= _WIDTH:
-        simd.store_rows(target, DIGEST_WORDS * first, _WIDTH, simd.interleave(digests))
-    else:
-        places = simd.shift_left(clamped_rows(first, last), 2)
-        for i in range(DIGEST_WORDS):
-            simd.scatter(target, simd.wrapping_add(places, i), simd.load(state, _WIDTH * i))
+    store_digests(simd.load_rows(state, 0, _WIDTH, DIGEST_WORDS), target, first, last)
 
 
 @njit(nogil=True, cache=True)
@@ -110,34 +109,16 @@ def _hash_rows(columns, stride, target, first, last):
                 permute(state)
                 word = 0
         finish(state, word)
-        store_digests(state, target, row, last)
-
-
-def _check_target(target: np.ndarray, rows: int, first: int, last: int) -> None:
-    if target.dtype != np.uint64 or target.shape != (rows, DIGEST_WORDS) or not target.flags.c_contiguous:
-        raise ValueError(f"digests of {rows} rows are a C-contiguous uint64 array of shape ({rows}, {DIGEST_WORDS})")
-    if not 0 <= first <= last <= rows:
-        raise ValueError(f"rows [{first}, {last}) of {rows}")
-
-
-def _column_addresses(matrix: np.ndarray) -> np.ndarray:
-    if matrix.dtype != np.uint64 or matrix.ndim != 2 or not matrix.flags.c_contiguous:
-        raise ValueError("columns are hashed from C-contiguous uint64 arrays of shape (columns, rows)")
-    columns, rows = matrix.shape
-    return matrix.ctypes.data + 8 * rows * np.arange(columns, dtype=np.int64)
+        _store_digests(state, target, row, last)
 
 
 def hash_rows(matrices: Sequence[np.ndarray], target: np.ndarray, first: int, last: int) -> None:
-    """Return the leaves of a tree: digest i is the hash of row i of the first matrix, then of the second, and so on.
+    """Write the leaves of a tree: digest i is the hash of row i of the first matrix, then of the second, and so on.
 
     ``matrices`` are C-contiguous uint64 arrays of shape (columns, n), n the same for all, of canonical words; columns
     may be none. ``target`` is uint64 (n, 4), of which the rows [first, last) are written. Raises ValueError otherwise.
     """
-    rows = target.shape[0]
-    if any(matrix.shape[1:] != (rows,) for matrix in matrices):
-        raise ValueError(f"matrices of shapes {[matrix.shape for matrix in matrices]} have not {rows} rows each")
-    _check_target(target, rows, first, last)
-    columns = np.concatenate([np.empty(0, dtype=np.int64), *map(_column_addresses, matrices)])
+    columns = row_columns(matrices, target, first, last)
     _hash_rows(columns, 1, target.ctypes.data, first, last)
 
 
@@ -154,32 +135,90 @@ def _hash_messages(groups, most, target):
 
 
 def hash_messages(groups: Sequence[np.ndarray], target: np.ndarray) -> None:
-    """Return the digests of the rows of some matrices, uint64 (n, words), one matrix after another, as uint64 (sum of
-    n, 4).
+    """Write the digests of the rows of some matrices, uint64 (n, words), one matrix after another, to (sum of n, 4).
 
     All are C-contiguous. Raises ValueError otherwise.
     """
-    _check_target(target, sum(map(len, groups)), 0, 0)
-    if any(array.dtype != np.uint64 or array.ndim != 2 or not array.flags.c_contiguous for array in groups):
-        raise ValueError("messages are rows of C-contiguous uint64 arrays")
-    # Not by ``ctypes``, which takes as long as hashing a few messages.
-    addresses = [array.__array_interface__["data"][0] for array in (target, *groups)]
-    given = [(address, *messages.shape) for address, messages in zip(addresses[1:], groups, strict=True)]
-    most = max((messages.shape[1] for messages in groups), default=0)
-    _hash_messages(np.array(given, dtype=np.int64).reshape(-1, 3), most, addresses[0])
+    given, address = message_groups(groups, target)
+    _hash_messages(given, max((messages.shape[1] for messages in groups), default=0), address)
 
 
 def hash_groups(codeword: np.ndarray, size: int, target: np.ndarray, first: int, last: int) -> None:
-    """Return the leaves of a FRI layer: digest i is the hash of elements i size ... (i + 1) size - 1 of an extension
-    vector.
+    """Write the leaves of a FRI layer: digest i is the hash of elements i size ... (i + 1) size - 1 of a codeword.
 
     ``codeword`` is C-contiguous uint64 (3, n), hashed element by element, the three coordinates of each together;
     ``target`` is uint64 (n / size, 4), of which the rows [first, last) are written. Raises ValueError otherwise.
     """
-    rows = target.shape[0]
-    if codeword.shape != (3, rows * size):
-        raise ValueError(f"a codeword of shape {codeword.shape} is not {rows} groups of {size}")
-    _check_target(target, rows, first, last)
-    elements = 8 * np.arange(size, dtype=np.int64)
-    columns = (elements[:, None] + _column_addresses(codeword)[None, :]).reshape(-1)
+    columns = group_columns(codeword, size, target, first, last)
     _hash_rows(columns, size, target.ctypes.data, first, last)
+
+
+@njit(nogil=True, cache=True)
+def _absorb_pairs(state, layer, row, last):
+    """Return the states after hashing words 8 i ... 8 i + 7 of ``layer`` for the eight nodes i from ``row`` below
+    ``last``.
+    """
+    state[_WIDTH * PAIR :] = 0
+    if row + _WIDTH <= last:
+        pairs = simd.load_rows(layer, PAIR * row, PAIR, _WIDTH)
+        simd.store_rows(state, 0, _WIDTH, simd.transpose(pairs))
+    else:
+        places = simd.wrapping_mul(clamped_rows(row, last), PAIR)
+        for i in range(PAIR):
+            simd.store(state, _WIDTH * i, simd.gather(layer, simd.wrapping_add(places, i)))
+    finish(state, PAIR)
+
+
+@njit(nogil=True, cache=True)
+def _hash_pairs(layer, joining, target, first, last):
+    state = np.empty(STATE, dtype=np.uint64)
+    for row in range(first, last, _WIDTH):
+        _absorb_pairs(state, layer, row, last)
+        if joining:
+            places = simd.wrapping_mul(clamped_rows(row, last), DIGEST_WORDS)
+            for i in range(DIGEST_WORDS):
+                digest = simd.gather(joining, simd.wrapping_add(places, i))
+                simd.store(state, _WIDTH * (DIGEST_WORDS + i), digest)
+            state[_WIDTH * PAIR :] = 0
+            finish(state, PAIR)
+        _store_digests(state, target, row, last)
+
+
+def hash_pairs(layer: np.ndarray, joining: np.ndarray | None, target: np.ndarray, first: int, last: int) -> None:
+    """Write the nodes [first, last) of a layer: the hash of two children, hashed once more with a joining digest.
+
+    target[i] = H(layer[2 i] || layer[2 i + 1]), or H of that digest || joining[i]. ``layer`` is uint64 (2 n, 4),
+    ``joining`` (n, 4) or None, ``target`` (n, 4), all C-contiguous. Raises ValueError otherwise.
+    """
+    _hash_pairs(*pair_addresses(layer, joining, target, first, last), first, last)
+
+
+@njit(nogil=True, cache=True)
+def _smallest_nonce(seed, mask, start, stop):
+    # The digest's last word is in memory order, the bits to test are counted from its last byte.
+    mask = swap_bytes(mask)
+    state = np.empty(STATE, dtype=np.uint64)
+    for first in range(start, stop, _WIDTH):
+        for i in range(DIGEST_WORDS):
+            simd.store(state, _WIDTH * i, simd.splat(seed[i]))
+        simd.store(state, _WIDTH * DIGEST_WORDS, simd.wrapping_add(simd.iota(), first))
+        state[_WIDTH * (DIGEST_WORDS + 1) :] = 0
+        finish(state, DIGEST_WORDS + 1)
+        found = simd.equal(simd.bit_and(simd.load(state, _WIDTH * (DIGEST_WORDS - 1)), mask), 0)
+        if found:
+            for i in range(min(_WIDTH, stop - first)):
+                if found >> i & 1:
+                    return first + i
+    return -1
+
+
+def smallest_nonce(seed: np.ndarray, bits: int, first: int, last: int) -> int:
+    """Return the smallest nonce in [first, last) that the challenger accepts after ``seed``, or -1.
+
+    It accepts a nonce if the last word of H(seed || nonce as 8 little-endian bytes), read big-endian because the
+    challenger pops bytes off the end, has its lowest ``bits`` bits zero: ``check_witness`` of Plonky3's
+    SerializingChallenger64 with nothing else pending. ``seed`` is uint64 (4,), a digest; 0 <= bits < 64 and 0 <= first,
+    last < 2^63. Raises ValueError otherwise.
+    """
+    mask = nonce_mask(seed, bits, first, last)
+    return int(_smallest_nonce(np.ascontiguousarray(seed), mask, first, last))

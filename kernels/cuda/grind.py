@@ -4,7 +4,7 @@ import cupy
 import numpy as np
 
 from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, multiprocessors, to_host
-from graphprover.protocol.hashing import DIGEST_WORDS
+from graphprover.protocol.digests import DIGEST_WORDS
 
 THREADS = 128
 _BLOCKS_PER_MULTIPROCESSOR = 5  # blocks that run at once

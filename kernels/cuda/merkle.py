@@ -10,7 +10,7 @@ import numpy as np
 
 from graphprover.kernels.cuda.keccak import hash_groups, hash_rows
 from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch
-from graphprover.protocol.hashing import DIGEST_WORDS
+from graphprover.protocol.digests import DIGEST_WORDS
 
 BROAD = 1 << 14  # nodes up to which a layer leaves so much of a device idle that it shares a launch with others
 THREADS = 128

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from graphprover.cli.args import OK
 from graphprover.cli.main import main
 from graphprover.field import P
 from graphprover.jobs.programs import load_packaged, packaged_names
 from graphprover.protocol.layout import make_layout
-from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.parameters import HASH_NAMES, Parameters
 from graphprover.protocol.proof import decode, encode
 from graphprover.prover.prove import prove
 from graphprover.statement.statement import Statement
@@ -26,9 +27,17 @@ from tests.interop.tables import statements
 from tests.random_statements import random_statement
 from tests.random_statements import statements as random_statements
 
+
+def with_hash(hash: str, parameters: Parameters, statement: Statement) -> Case:
+    """Return the case with this hash."""
+    return Case(replace(parameters, hash=hash), statement)
+
+
 NAMED = {name: Case(parameters, Statement(tables)) for name, (parameters, tables) in statements().items()}
 RANDOM = {
-    f"random {seed}": Case(*random_statement(seed, tables=1 + seed % 5, max_degree=7, interactions=seed))
+    f"random {seed}": with_hash(
+        HASH_NAMES[seed % 2], *random_statement(seed, tables=1 + seed % 5, max_degree=7, interactions=seed)
+    )
     for seed in range(8)
 }
 CASES = NAMED | RANDOM
@@ -54,11 +63,11 @@ def test_both_prove_and_accept_the_same_bytes(name: str, tmp_path: Path) -> None
 
 
 @many
-@given(random_statements())
+@given(st.sampled_from(HASH_NAMES), random_statements())
 def test_both_prove_and_accept_the_same_bytes_for_random_statements(
-    tmp_path: Path, drawn: tuple[Parameters, Statement]
+    tmp_path: Path, hash: str, drawn: tuple[Parameters, Statement]
 ) -> None:
-    agree(Case(*drawn), tmp_path)
+    agree(with_hash(hash, *drawn), tmp_path)
 
 
 @pytest.mark.parametrize("name", packaged_names())
@@ -115,9 +124,11 @@ def test_plonky3_does_not_check_the_length_of_a_cap(tmp_path: Path) -> None:
 def altered(case: Case) -> Iterator[Case]:
     """Yield statements and parameters that differ from the case's in one field."""
     for field in fields(Parameters):
-        for step in (-1, 1, 2):
+        value = getattr(case.parameters, field.name)
+        others = [value - 1, value + 1, value + 2] if isinstance(value, int) else {*HASH_NAMES} - {value}
+        for other in others:
             try:
-                changed = replace(case.parameters, **{field.name: getattr(case.parameters, field.name) + step})
+                changed = replace(case.parameters, **{field.name: other})
                 make_layout(case.statement.descriptions, case.layout.log_heights, changed)
             except ValueError:
                 continue  # out of range, or parameters without a proof

@@ -1,52 +1,44 @@
-"""Merkle layers against hashes of single pairs."""
+"""Trees against hashes of single rows and pairs."""
 
 import numpy as np
 import pytest
 
+from graphprover.device.threads import Threads
 from graphprover.kernels.cpu import merkle
 from tests import naive
+from tests.kernels.test_hashes import digests, random_matrix
 
 
-def random_layer(nodes, seed=0):
-    return np.random.default_rng(nodes + seed).integers(0, 2**64, (nodes, 4), dtype=np.uint64)
+def leaves(matrix, hash):
+    return [naive.leaf([row], hash) for row in matrix.T.tolist()]
 
 
-def digests(layer):
-    return [node.tobytes() for node in layer]
+@pytest.mark.parametrize("hash", naive.HASHES)
+@pytest.mark.parametrize("cap_height", [0, 1, 3])
+def test_matrices_of_several_heights(hash, cap_height):
+    matrices = [random_matrix(*shape) for shape in ((3, 64), (20, 8), (130, 16))]
+    layers = merkle.tree(Threads(1), matrices, cap_height, hash)
+    oracle = naive.HASHES[hash]
+    joining = {16: leaves(matrices[2], oracle), 8: leaves(matrices[1], oracle)}
+    expected = [leaves(matrices[0], oracle)]
+    while len(expected[-1]) > 1 << cap_height:
+        expected.append(naive.hash_pairs(expected[-1], joining.get(len(expected[-1]) // 2), oracle))
+    assert [digests(layer) for layer in layers] == expected
 
 
-@pytest.mark.parametrize("nodes", [1, 2, 3, 7, 8, 9, 32])
-def test_compress(nodes):
-    layer = random_layer(2 * nodes)
-    parents = np.zeros((nodes, 4), dtype=np.uint64)
-    merkle.compress(layer, parents, 0, nodes)
-    assert digests(parents) == naive.compress(digests(layer))
+@pytest.mark.parametrize("hash", naive.HASHES)
+def test_matrices_of_one_height_share_rows(hash):
+    first, second = random_matrix(5, 32), random_matrix(9, 32)
+    layers = merkle.tree(Threads(2), [first, second], 2, hash)
+    assert digests(layers[0]) == leaves(np.concatenate([first, second]), naive.HASHES[hash])
 
 
-@pytest.mark.parametrize("nodes", [1, 2, 5, 8, 17])
-def test_inject(nodes):
-    layer, rows = random_layer(2 * nodes), random_layer(nodes, seed=1)
-    parents = np.zeros((nodes, 4), dtype=np.uint64)
-    merkle.inject(layer, rows, parents, 0, nodes)
-    joined = zip(naive.compress(digests(layer)), digests(rows), strict=True)
-    assert digests(parents) == [naive.keccak256(pair + row) for pair, row in joined]
-
-
-def test_only_the_asked_nodes_are_written():
-    layer = random_layer(40)
-    whole, part = np.zeros((2, 20, 4), dtype=np.uint64)
-    merkle.compress(layer, whole, 0, 20)
-    merkle.compress(layer, part, 3, 14)
-    assert np.array_equal(part[3:14], whole[3:14])
-    assert not part[:3].any() and not part[14:].any()
-
-
-def test_other_shapes_are_refused():
-    layer = random_layer(8)
-    for parents in (random_layer(3), random_layer(8), np.zeros((4, 3), dtype=np.uint64), random_layer(8)[::2]):
-        with pytest.raises(ValueError):
-            merkle.compress(layer, parents, 0, 1)
-    with pytest.raises(ValueError):
-        merkle.compress(layer, random_layer(4), 0, 5)
-    with pytest.raises(ValueError):
-        merkle.inject(layer, random_layer(3), random_layer(4), 0, 4)
+@pytest.mark.parametrize("hash", naive.HASHES)
+def test_a_tree_over_groups(hash):
+    codeword, oracle = random_matrix(3, 64), naive.HASHES[hash]
+    layers = merkle.fold_tree(Threads(1), codeword, 2, 1, hash)
+    groups = [codeword[:, first : first + 4].T.tolist() for first in range(0, 64, 4)]
+    expected = [[naive.leaf(group, oracle) for group in groups]]
+    while len(expected[-1]) > 2:
+        expected.append(naive.hash_pairs(expected[-1], None, oracle))
+    assert [digests(layer) for layer in layers] == expected

@@ -220,9 +220,9 @@ def test_memory_of_another_type_is_refused():
 @pytest.mark.parametrize(
     ("processor", "names"),
     [
-        pytest.param("haswell", ("simd", "keccak", "ntt"), marks=pytest.mark.slow),
-        pytest.param("x86-64", ("simd", "keccak"), marks=pytest.mark.slow),
-        ("x86-64", ("keccak",)),
+        pytest.param("haswell", ("simd", "keccak", "blake3", "hashes", "ntt"), marks=pytest.mark.slow),
+        pytest.param("x86-64", ("simd", "keccak", "blake3", "hashes"), marks=pytest.mark.slow),
+        ("x86-64", ("keccak", "blake3")),
     ],
 )
 def test_processors_without_wide_registers(processor, names):

@@ -14,7 +14,10 @@ import graphprover.kernels
 
 FOLDER = Path(graphprover.kernels.__file__).parent
 ONLY_CPU = {
+    "compression": "in CUDA C++: blake3.cuh",
     "field": "in CUDA C++: field.cuh, ext.cuh",
+    "hashes": "a GPU's are in launch",
+    "messages": "a GPU's threads read their own rows",
     "parallel": "a GPU's grid splits the work",
     "products": "the verifier's, in NumPy: protocol/arrays.py",
     "simd": "a GPU's threads are its vectors",
@@ -33,6 +36,7 @@ ONLY_CUDA = {
     "warm": "compiling ahead; Numba's kernels belong to no table",
 }
 TWINS = {
+    "blake3",
     "deep",
     "domain",
     "fri",
@@ -52,6 +56,7 @@ ONE_SIDED = {
     "cpu": {
         "domain.indicators": "made by the generated kernels as they are needed",
         "domain.selectors": "made by the kernels as they are needed",
+        "blake3.hash_messages": "the verifier's",
         "keccak.hash_messages": "the verifier's",
         "logup.accumulate": "two kernels of logup.cu",
     },

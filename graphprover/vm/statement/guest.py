@@ -148,8 +148,8 @@ class Guest:
             state_input: Whether the statement has the input.
             shards: The number of cycle ranges that the run is cut into, one a shard.
             shard_size: The cycles of a shard, instead of ``shards``.
-            rate: The rate of the proof is 1/``rate``, if one was asked for: at 8 the run has fewer tables, of more
-                cells (`shape.policy_at`).
+            rate: The rate of the proof is 1/``rate``, if one was asked for: from 8 on the run has fewer tables, of
+                more cells (`shape.policy_at`).
             device: Replays the run to find its tables; by default the CPU.
 
         Raises:

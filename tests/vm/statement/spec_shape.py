@@ -209,7 +209,7 @@ MOST_ROWS = 2**26
 
 @dataclass(frozen=True)
 class Bounds:
-    """One set of the bounds a to f."""
+    """One set of the bounds a to g."""
 
     a: int  # uses from which a chip in place has tables of its own
     b: int  # uses from which another chip has, in a run of fewer than 2^18 cycles
@@ -217,9 +217,13 @@ class Bounds:
     d: int  # uses from which a chip has 4 lanes
     e: int  # idle cells of a table that is not split
     f: int  # idle rows of a table that is not split
+    low: tuple[int, ...]  # the only rows up to the last of them, which is g, in a run of 2^18 cycles or more
 
 
-SETS = (Bounds(2**16, 2**10, 2**17, 2**19, 2**20, 2**12), Bounds(2**18, 2**12, 2**19, 2**21, 2**22, 2**14))
+SETS = (
+    Bounds(2**16, 2**10, 2**17, 2**19, 2**20, 2**12, (64,)),
+    Bounds(2**21, 2**15, 2**22, 2**24, 2**25, 2**17, (64, 2**10, 2**13, 2**16)),
+)
 
 
 def require(holds: bool, rule: str) -> None:
@@ -319,6 +323,12 @@ def lanes_of_words(number: int, w: int, v: int) -> int:
     return min(range(1, words + 1), key=lambda lanes: (-(-words // lanes) + each * lanes, lanes))
 
 
+@lru_cache
+def rows_allowed(low: tuple[int, ...]) -> list[int]:
+    """Return all rows that a table of uses may have, and larger powers of two, rising."""
+    return [*low, *(2**log for log in range(6, 64) if 2**log > low[-1])]
+
+
 @dataclass(frozen=True)
 class Rule:
     """The rule by which heights follow from uses."""
@@ -326,6 +336,7 @@ class Rule:
     lanes: int  # uses of a row
     block: int  # rows of a use
     idle: int  # an unsplit table has at most this many idle rows
+    low: tuple[int, ...]  # the only rows up to the last of them
 
     def rows(self, uses: int) -> int:
         """Return the rows that uses need."""
@@ -337,11 +348,11 @@ class Rule:
 
     def height(self, left: int) -> int:
         """Return the rows of the next table while uses are left; never falls if these rise."""
-        needed = self.rows(left)
-        rows = least(needed)
-        if rows > 64 and rows - needed > self.idle:
-            rows //= 2
-        return min(rows, MOST_ROWS)
+        needed, allowed = self.rows(left), rows_allowed(self.low)
+        at = bisect_left(allowed, needed)
+        if at and allowed[at] - needed > self.idle:
+            at -= 1
+        return min(allowed[at], MOST_ROWS)
 
     def heights(self, uses: int) -> list[int]:
         """Return the rows of all tables."""
@@ -364,14 +375,15 @@ class Rule:
         return range(first, last + 1)
 
 
-def rule_of(number: int, cells: int, bounds: Bounds) -> Rule:
+def rule_of(number: int, cells: int, cycles: int, bounds: Bounds) -> Rule:
     """Return the rule for the tables of a number that may repeat, table 10 aside."""
     # (n - rows) * cells > e and n - rows > f
     idle = max(bounds.e // cells, bounds.f)
+    low = bounds.low if cycles >= 2**18 else (64,)
     if number == 12:
-        return Rule(1, 24, idle)
+        return Rule(1, 24, idle, low)
     pair = chip_of(number)
-    return Rule(pair[1] if pair else 1, 1, idle)
+    return Rule(pair[1] if pair else 1, 1, idle, low)
 
 
 def own_tables_from(chip: int, cycles: int, bounds: Bounds) -> int:
@@ -392,9 +404,9 @@ def uses_of(
         heights = [height for other, height in zip(own, rows, strict=True) if other == number]
         if number == 10:
             others = sum(tables[other].cells for other in own if other != 10)
-            found[number] = common(Rule(1, 1, 2**13 if others >= 720 else MOST_ROWS).uses(heights), 1, 2**15)
+            found[number] = common(Rule(1, 1, 2**13 if others >= 720 else MOST_ROWS, (64,)).uses(heights), 1, 2**15)
             continue
-        found[number] = rule_of(number, tables[number].cells, bounds).uses(heights)
+        found[number] = rule_of(number, tables[number].cells, cycles, bounds).uses(heights)
         pair = chip_of(number)
         if number in (4096, 4097):
             sharing = COMMON if number == 4096 else RARE
