@@ -19,7 +19,7 @@ from graphprover.protocol.transcript import RELEASE
 from graphprover.telemetry.observation import Observation
 from graphprover.verifier import Verdict
 from graphprover.vm.statement.key import Key
-from graphprover.vm.statement.version import MACHINE_VERSION
+from graphprover.vm.statement.version import MACHINE_VERSION, SHAPES_VERSION
 
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
@@ -65,6 +65,7 @@ def key(found: Key) -> Facts:
         "key_hash": found.hash.hex(),
         "program_hash": found.program_hash.hex(),
         "machine": MACHINE_VERSION,
+        "shapes": SHAPES_VERSION,
         "entry": found.entry,
         "program_rows": 1 << found.log_program_rows,
         "data_rows": rows,

@@ -65,7 +65,7 @@ def key_report(key: Facts) -> list[Block]:
         {
             "key hash": key["key_hash"],
             "program hash": key["program_hash"],
-            "machine": f"version {key['machine']}",
+            "machine": f"version {key['machine']}, with version {key['shapes']} of the rules for shapes",
             "entry": f"{key['entry']:#x}",
             "rows": f"{key['program_rows']:,} for the program, {key['data_rows'] or 0:,} for its data",
             "proofs": "; ".join(f"{name} at {', '.join(own)}" for name, own in rates.items()),

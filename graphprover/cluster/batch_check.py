@@ -48,7 +48,9 @@ class ResultChecker:
         verify_header(proof, prover.program.statement_of(proof), prover.level.security, prover.level.proximity)
         kept = made.kept is True and job.existing is not None
         if made.checksum != checksum_of(proof):
-            raise VerificationError(f"{job.label}: the proof is not the one that the worker has verified")
+            raise VerificationError(
+                "worker.proof", f"{job.label}: the proof is not the one that the worker has verified"
+            )
         self.begin(job)
         job.check_returned(proof, self._claims[job].result(), kept=kept)
         del self._claims[job]
@@ -65,7 +67,7 @@ class ResultChecker:
                 observation=made.observation if isinstance(made.observation, Observation) else None,
             )
         except (AttributeError, TypeError, ValueError) as error:
-            raise VerificationError(f"the worker returned malformed figures: {error}") from error
+            raise VerificationError("worker.result", f"the worker returned malformed figures: {error}") from error
 
     def forget(self, job: Job) -> None:
         """Cancel the run of a job that has failed, unless it has started."""

@@ -434,7 +434,9 @@ class Job:
         if claim := self.prover.program.claim_in(proof):
             self._check_exit_code(claim.exit_code)
             if claim.input != self._stated():
-                raise VerificationError(f"{self.label}: the proof states another input, or states one or none unasked")
+                raise VerificationError(
+                    "asked.input", f"{self.label}: the proof states another input, or states one or none unasked"
+                )
 
     def check_returned(self, proof: Proof | ShardedProof, claim: Claim | None, *, kept: bool = False) -> None:
         """Raise VerificationError unless the header of a worker's proof is what the job asks for.
@@ -448,16 +450,22 @@ class Job:
         self.check_claim(proof)
         level, count, found = self.prover.level, self.count(claim), len(proof.proofs)
         if not kept and level.rate is not None and proof.parameters.log_blowup != RATES[level.rate]:
-            raise VerificationError(f"{self.label}: the proof is not at the rate 1/{level.rate}, which was asked for")
+            raise VerificationError(
+                "asked.rate", f"{self.label}: the proof is not at the rate 1/{level.rate}, which was asked for"
+            )
         if not kept and proof.parameters.hash != level.hash:
             raise VerificationError(
-                f"{self.label}: the proof is by {proof.parameters.hash}, not by {level.hash}, which was asked for"
+                "asked.hash",
+                f"{self.label}: the proof is by {proof.parameters.hash}, not by {level.hash}, which was asked for",
             )
         if not kept and count is not None and count != found:
-            raise VerificationError(f"{self.label}: the proof is in {found} shards; {count} were asked for")
+            raise VerificationError(
+                "asked.shards", f"{self.label}: the proof is in {found} shards; {count} were asked for"
+            )
         if claim and self.prover.program.claim_in(proof) != claim:
-            reason = f"{self.label}: the proof is of another run than the program's on this input"
-            raise shard_error(0, reason) if found > 1 else VerificationError(reason)  # the first shard states the run
+            what = f"{self.label}: the proof is of another run than the program's on this input"
+            error = VerificationError("asked.run", what)
+            raise shard_error(0, error) if found > 1 else error  # the first shard states the run
 
     def _stated(self) -> bytes | None:
         """Return the input that the proof states, or None."""
@@ -467,7 +475,10 @@ class Job:
         wrong = other_exit_code(code, self.exit_code)
         if wrong:
             name = self.prover.program.name
-            raise OtherExitCode(f"{name}: {wrong}: not proven (ask for {code} or {ANY} to prove the run all the same)")
+            raise OtherExitCode(
+                "asked.exit_code",
+                f"{name}: {wrong}: not proven (ask for {code} or {ANY} to prove the run all the same)",
+            )
 
     def _input(self) -> bytes | None:
         return read_input(self.data) if isinstance(self.data, Path) else self.data

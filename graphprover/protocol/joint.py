@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from graphprover.field import Ext
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.digests import DIGEST_BYTES
+from graphprover.protocol.errors import RuleError
 from graphprover.protocol.hashing import HASHES
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.transcript import check_work
@@ -41,7 +42,7 @@ class Joint:
 def check_count(count: int) -> None:
     """Raise ValueError unless a sharded proof may have ``count`` shards."""
     if not LEAST_SHARDS <= count <= MOST_SHARDS:
-        raise ValueError(f"a sharded proof has {LEAST_SHARDS} to {MOST_SHARDS} shards, not {count}")
+        raise RuleError("shards.count", f"a sharded proof has {LEAST_SHARDS} to {MOST_SHARDS} shards, not {count}")
 
 
 def shard_binding(hash: str, binding: bytes, count: int, index: int) -> bytes:

@@ -106,10 +106,10 @@ def verify_openings(hash: str, indices: np.ndarray, log_rows: int, openings: Seq
     # By log2 of the layer's size; all trees are opened at the same queries and share the layers.
     walk = {log_rows - i: layer for i, layer in enumerate(layers(indices, log_rows - lowest))}
     siblings = [_siblings(opening, walk) for opening in openings]
-    wrong: dict[int, str] = {}  # opening to reason
+    wrong: dict[int, tuple[str, str]] = {}  # opening to rule and reason
     for i, opening in enumerate(openings):
         if differing := _disagreement(opening, indices >> (log_rows - opening.log_rows), walk):
-            wrong[i] = differing
+            wrong[i] = "merkle.rows", differing
     places = [(i, log) for i, opening in enumerate(openings) for log in opening.rows]
     hashed = hash_groups(hash, [openings[i].rows[log][walk[log].query] for i, log in places])
     row_digests = dict(zip(places, hashed, strict=True))
@@ -127,9 +127,10 @@ def verify_openings(hash: str, indices: np.ndarray, log_rows: int, openings: Seq
         for i in [i for i in digests if openings[i].log_cap == log]:
             cap = np.frombuffer(b"".join(openings[i].cap), dtype="<u8").reshape(-1, DIGEST_WORDS)
             if (cap[walk[log].nodes] != digests.pop(i)).any():
-                wrong.setdefault(i, "a Merkle path does not end in the cap")
+                wrong.setdefault(i, ("merkle.cap", "a Merkle path does not end in the cap"))
     for i in sorted(wrong)[:1]:
-        raise VerificationError(f"{openings[i].what}: {wrong[i]}")
+        rule, reason = wrong[i]
+        raise VerificationError(rule, f"{openings[i].what}: {reason}")
 
 
 def _disagreement(opening: Opening, indices: np.ndarray, walk: Mapping[int, Layer]) -> str:
@@ -158,7 +159,7 @@ def _siblings(opening: Opening, walk: Mapping[int, Layer]) -> dict[int, np.ndarr
     wanted = DIGEST_BYTES * ends[-1]
     if len(opening.path) != wanted:
         problem = "short" if len(opening.path) < wanted else "long"
-        raise VerificationError(f"{opening.what}: the Merkle proof is too {problem}")
+        raise VerificationError("merkle.length", f"{opening.what}: the Merkle proof is too {problem}")
     digests = np.frombuffer(opening.path, dtype="<u8").reshape(-1, DIGEST_WORDS)
     return {log: digests[first:last] for log, (first, last) in zip(logs, pairwise(ends), strict=True)}
 

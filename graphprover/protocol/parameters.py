@@ -6,6 +6,8 @@ import struct
 from dataclasses import astuple, dataclass, fields
 from typing import ClassVar
 
+from graphprover.protocol.errors import RuleError
+
 KECCAK, BLAKE3 = HASH_NAMES = ("keccak", "blake3")  # in order of their codes in an encoding
 DEFAULT_HASH = KECCAK
 
@@ -46,11 +48,11 @@ class Parameters:
 
     def __post_init__(self) -> None:
         if self.hash not in HASH_NAMES:
-            raise ValueError(f"hash must be {' or '.join(HASH_NAMES)}, not {self.hash!r}")
+            raise RuleError("proof.hash", f"hash must be {' or '.join(HASH_NAMES)}, not {self.hash!r}")
         for name, (least, most) in self.RANGES.items():
             value = getattr(self, name)
             if type(value) is not int or not least <= value <= most:
-                raise ValueError(f"{name} must be an integer from {least} to {most}, not {value!r}")
+                raise RuleError("proof.parameters", f"{name} must be an integer from {least} to {most}, not {value!r}")
 
     def to_bytes(self) -> bytes:
         """Return the canonical encoding: all fields in order, each as u16 little-endian; a hash by its place."""
@@ -64,7 +66,8 @@ class Parameters:
             raise ValueError(f"parameters take {ENCODED_BYTES} bytes, not {len(data)}")
         code, *numbers = struct.unpack(_LAYOUT, data)
         if code >= len(HASH_NAMES):
-            raise ValueError(f"hash {code} is unknown: {', '.join(f'{i} is {n}' for i, n in enumerate(HASH_NAMES))}")
+            known = ", ".join(f"{i} is {n}" for i, n in enumerate(HASH_NAMES))
+            raise RuleError("proof.hash", f"hash {code} is unknown: {known}")
         return cls(HASH_NAMES[code], *numbers)
 
 

@@ -83,7 +83,8 @@ def check_work(challenger: Challenger, bits: int, nonce: int, guarded: str) -> C
     challenger, passed = challenger.check_work(bits, nonce)
     if not passed:
         raise VerificationError(
-            f"the proof of work before {guarded} misses its {bits} bits: a damaged proof, or one of another statement"
+            "transcript.work",
+            f"the proof of work before {guarded} misses its {bits} bits: a damaged proof, or one of another statement",
         )
     return challenger
 

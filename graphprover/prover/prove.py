@@ -140,12 +140,13 @@ def check_headers(proof: Proof | ShardedProof, prepared: Prepared | PreparedShar
     """Raise VerificationError unless the header of each shard of a proof is the prepared one."""
     found, expected = proof.proofs, [shard.header for shard in prepared.shards]
     if len(found) != len(expected):
-        raise VerificationError(f"the proof is in {len(found)} shards; {len(expected)} were asked for")
+        raise VerificationError("asked.shards", f"the proof is in {len(found)} shards; {len(expected)} were asked for")
     for index, (own, header) in enumerate(zip(found, expected, strict=True)):
         for field in ("label", "parameters", "log_heights", "public_values"):
             if getattr(own, field) != getattr(header, field):
-                reason = f"the proof has other {field.replace('_', ' ')} than were asked for"
-                raise shard_error(index, reason) if proof.joint else VerificationError(reason)
+                what = f"the proof has other {field.replace('_', ' ')} than were asked for"
+                error = VerificationError("asked.header", what)
+                raise shard_error(index, error) if proof.joint else error
 
 
 def prove_prepared(

@@ -198,7 +198,7 @@ def test_refused_headers_are_committed_to_by_other_workers_once(pair: Client, st
 
     def refuse(headers: ShardedProof) -> Expected:
         assert [proof.payload for proof in headers.proofs] == [b""] * 4
-        raise VerificationError("of another program")
+        raise VerificationError("asked.run", "of another program")
 
     same = r"of another program, by tcp://.*; other workers' commitments are equal"
     with joining.joined(pair) as joined, pytest.raises(VerificationError, match=same):

@@ -93,7 +93,9 @@ class Guest:
         """
         _, _, stated = proof.label.rpartition(" ")
         if _HASH.fullmatch(stated) and stated != self.program_hash:
-            raise VerificationError(f"this proof is of program {stated}, not of {self.name} ({self.program_hash})")
+            raise VerificationError(
+                "guest.label", f"this proof is of program {stated}, not of {self.name} ({self.program_hash})"
+            )
         return self.machine.statement_of(proof, coming=coming)
 
     def compiled(self) -> Machine:

@@ -17,7 +17,7 @@ import numpy as np
 
 from graphprover.air import Air
 from graphprover.protocol.digests import DIGEST_BYTES
-from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, RATES, Parameters
@@ -26,8 +26,7 @@ from graphprover.statement.statement import Statement, Table
 from graphprover.vm.program.io import INPUT_BASE
 from graphprover.vm.statement.shape import MAX_LOG_ROWS, Kind
 from graphprover.vm.statement.statement import ProgramStatements, kind_of
-from graphprover.vm.statement.table_numbers import CHIP_TABLES, TableNumber
-from graphprover.vm.statement.version import MACHINE_DIGEST, MACHINE_VERSION
+from graphprover.vm.statement.version import MACHINE_DIGEST
 from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import ImageMemory
 
@@ -38,7 +37,7 @@ _PROOF_KIND = struct.Struct("<BB")  # code of the hash, log2 of the blowup
 _NO_DATA = 255  # stands for log2 of the rows
 
 
-class MalformedKey(ValueError):
+class MalformedKey(RuleError):
     """Raised for a file that is no valid verifying key of this machine; the message tells why."""
 
 
@@ -127,20 +126,30 @@ class Key(ProgramStatements):
         """Parse the bytes of ``to_bytes``; raise MalformedKey."""
         size, entry_bytes = len(MAGIC) + _HEADER.size, _PROOF_KIND.size + len(Kind) * DIGEST_BYTES
         if not data.startswith(MAGIC) or len(data) <= size or (len(data) - size) % entry_bytes:
-            raise MalformedKey("no verifying key, or one of another version: recreate it with `graphprover setup`")
+            raise MalformedKey(
+                "key.magic", "no verifying key, or one of another version: recreate it with `graphprover setup`"
+            )
         machine, entry, zero_base, log_program, log_data, program_hash = _HEADER.unpack_from(data, len(MAGIC))
         if machine != MACHINE_DIGEST:
-            raise MalformedKey("the verifying key is for another machine: recreate it with `graphprover setup`")
+            raise MalformedKey(
+                "key.machine", "the verifying key is for another machine: recreate it with `graphprover setup`"
+            )
         if log_program > MAX_LOG_ROWS or (log_data > MAX_LOG_ROWS and log_data != _NO_DATA):
-            raise MalformedKey(f"a table of the verifying key has more than 2^{MAX_LOG_ROWS} rows: the key is damaged")
+            raise MalformedKey(
+                "key.rows", f"a table of the verifying key has more than 2^{MAX_LOG_ROWS} rows: the key is damaged"
+            )
         if entry % 4 or zero_base % 8 or not entry < zero_base <= INPUT_BASE:
-            raise MalformedKey("no program has the addresses of this verifying key: the key is damaged")
+            raise MalformedKey(
+                "key.addresses", "no program has the addresses of this verifying key: the key is damaged"
+            )
         caps: dict[Kind, dict[ProofKind, bytes]] = {kind: {} for kind in Kind}
         last = ProofKind(-1, 0)
         for start in range(size, len(data), entry_bytes):
             proof = ProofKind(*_PROOF_KIND.unpack_from(data, start))
             if proof <= last or proof.hash_code >= len(HASH_NAMES) or proof.log_blowup not in RATES.values():
-                raise MalformedKey("the commitments of the verifying key are not in order: the key is damaged")
+                raise MalformedKey(
+                    "key.order", "the commitments of the verifying key are not in order: the key is damaged"
+                )
             last, position = proof, start + _PROOF_KIND.size
             for kind in Kind:
                 caps[kind][proof] = data[position : position + DIGEST_BYTES]
@@ -185,23 +194,12 @@ class KeyStatement(Statement):
         proof = proof_kind(parameters)
         if proof not in caps:
             raise VerificationError(
+                "key.commitment",
                 f"the verifying key has no commitment for a proof with {proof}, but for {', '.join(map(str, caps))}: "
-                f"recreate it with `graphprover setup --hash {proof.hash} --rate {1 << proof.log_blowup}`"
+                f"recreate it with `graphprover setup --hash {proof.hash} --rate {1 << proof.log_blowup}`",
             )
         if parameters.cap_height != CAP_HEIGHT:
-            raise VerificationError(f"the verifying key has no commitment with cap height {parameters.cap_height}")
+            raise VerificationError(
+                "key.commitment", f"the verifying key has no commitment with cap height {parameters.cap_height}"
+            )
         return (caps[proof],)
-
-
-def machine_digest() -> bytes:
-    """Return the digest of the machine: Keccak-256 of its version and of every table's number and description.
-
-    A number is 8 bytes, and so is the length of a description's canonical bytes. Tables that depend on the program or
-    on public words are described once, for a program at 0 and for some words.
-    """
-    program = Key(0, 8, 6, 6, bytes(32), {})
-    parts = [b"graphprover machine", struct.pack("<Q", MACHINE_VERSION)]
-    for number in (0, *TableNumber, *CHIP_TABLES):
-        description = program.air(number, tables=2, output_words=32, input_words=33).describe().canonical_bytes
-        parts += [struct.pack("<QQ", number, len(description)), description]
-    return keccak256(b"".join(parts))

@@ -36,9 +36,13 @@ def make_key(machine: Machine, proofs: Collection[ProofKind] = DEFAULT_PROOFS) -
 def check_key(key: Key, machine: Machine) -> None:
     """Raise VerificationError, with the difference, unless this is the key of this program."""
     if key.program_hash != machine.program_hash:
-        raise VerificationError(f"the key of program {key.program_hash.hex()}, not of {machine.program_hash.hex()}")
+        raise VerificationError(
+            "key.program", f"the key of program {key.program_hash.hex()}, not of {machine.program_hash.hex()}"
+        )
     own = make_key(machine, key.proofs)
     if key.caps != own.caps:
-        raise VerificationError("the key has the program's hash, but commits to another program")
+        raise VerificationError("key.other", "the key has the program's hash, but commits to another program")
     if key != own:
-        raise VerificationError("the key has the program's hash and commitments, but another entry, memory or heights")
+        raise VerificationError(
+            "key.other", "the key has the program's hash and commitments, but another entry, memory or heights"
+        )

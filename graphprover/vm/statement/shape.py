@@ -12,6 +12,7 @@ from enum import IntEnum
 from itertools import groupby, pairwise
 from operator import itemgetter
 
+from graphprover.protocol.errors import RuleError
 from graphprover.protocol.parameters import SMALL
 from graphprover.vm.statement.table_numbers import (
     BOUNDARY,
@@ -286,7 +287,7 @@ def check_numbers(shards: Sequence[Sequence[int]], data: bool) -> None:
         with _naming(index, len(shards)):
             misplaced = next((number for number in numbers if index and number in OF_FIRST_SHARD), None)
             if misplaced is not None:
-                raise ValueError(f"table {name_of(misplaced)} is allowed in shard 0 only")
+                raise RuleError("shape.first_shard", f"table {name_of(misplaced)} is allowed in shard 0 only")
             kind = Kind.OTHER if index else Kind.SHORT if TableNumber.SPARSE_RANGE in numbers else Kind.FIRST
             _check_shard(numbers, preprocessed(kind, data), exits=index == last)
 
@@ -307,31 +308,31 @@ def _check_shard(numbers: Sequence[int], required: Collection[int], exits: bool)
     present = set(numbers)
     unknown = next((number for number in numbers if number not in CHIP_TABLES and number not in _TABLE_NUMBERS), None)
     if unknown is not None:
-        raise ValueError(f"unknown table number {unknown}")
+        raise RuleError("shape.unknown", f"unknown table number {unknown}")
     if list(numbers) != sorted(numbers):
-        raise ValueError("tables are not sorted by number")
+        raise RuleError("shape.order", "tables are not sorted by number")
     repeated = next((a for a, b in pairwise(numbers) if a == b and a in _TABLE_NUMBERS - SEVERAL), None)
     if repeated is not None:
-        raise ValueError(f"table {name_of(repeated)} appears twice")
+        raise RuleError("shape.twice", f"table {name_of(repeated)} appears twice")
     missing = min(set(required) - present, default=None)
     if missing is not None:
-        raise ValueError(f"the required table {name_of(missing)} is missing")
+        raise RuleError("shape.missing", f"the required table {name_of(missing)} is missing")
     if {TableNumber.NUMBERS, TableNumber.SPARSE_RANGE} <= present:
-        raise ValueError("numbers and sparse_range exclude each other")
+        raise RuleError("shape.numbers", "numbers and sparse_range exclude each other")
     if exits and SHARED_TABLE[EXIT] not in present:
-        raise ValueError(f"table {name_of(SHARED_TABLE[EXIT])}, which proves the exit, is missing")
+        raise RuleError("shape.exit", f"table {name_of(SHARED_TABLE[EXIT])}, which proves the exit, is missing")
     if TableNumber.STATED_INPUT in present and TableNumber.INPUT in present:
-        raise ValueError("input and stated_input exclude each other")
+        raise RuleError("shape.input", "input and stated_input exclude each other")
     if TableNumber.ZERO_BETWEEN in present and TableNumber.STATED_INPUT not in present:
-        raise ValueError("zero_between requires stated_input")
+        raise RuleError("shape.zero_between", "zero_between requires stated_input")
     if {TableNumber.KECCAK_F in present, TableNumber.EVEN in present} != {not _CALLS.isdisjoint(present)}:
-        raise ValueError("keccak_call, keccak_f and even must be present together")
+        raise RuleError("shape.keccak", "keccak_call, keccak_f and even must be present together")
     chips = [CHIP_TABLES[number].chip for number in sorted(present - _TABLE_NUMBERS)]
     if not chips and SHARED.keys().isdisjoint(present):
-        raise ValueError("no table proves a cycle")
+        raise RuleError("shape.no_cycle", "no table proves a cycle")
     mixed = next((a for a, b in pairwise(chips) if a == b), None)
     if mixed is not None:
-        raise ValueError(f"chip {mixed} has tables of different numbers of lanes")
+        raise RuleError("shape.lanes", f"chip {mixed} has tables of different numbers of lanes")
 
 
 def check_heights(
@@ -357,7 +358,9 @@ def check_heights(
         ValueError: If no execution has these heights; names the violation of the default policy.
     """
     if TableNumber.SPARSE_RANGE in shards[0] and not may_have_sparse_range(cycles, len(shards)):
-        raise ValueError(f"table sparse_range is allowed only in one shard of at most {SPARSE_CYCLES:,} cycles")
+        raise RuleError(
+            "shape.sparse_range", f"table sparse_range is allowed only in one shard of at most {SPARSE_CYCLES:,} cycles"
+        )
 
     def check_at(policy: LayoutPolicy) -> None:
         least = most = 0
@@ -366,15 +369,16 @@ def check_heights(
                 proved = _cycles_proved(numbers, own, cycles, cells, rows, policy)
             least, most = least + proved[0], most + proved[-1]
         if not least <= cycles <= most:
-            raise ValueError(
-                f"instruction tables account for {least:,} to {most:,} cycles, but the proof claims {cycles:,}"
+            raise RuleError(
+                "shape.cycles",
+                f"instruction tables account for {least:,} to {most:,} cycles, but the proof claims {cycles:,}",
             )
 
-    errors: list[ValueError] = []
+    errors: list[RuleError] = []
     for policy in (DEFAULT, COMPACT):
         try:
             return check_at(policy)
-        except ValueError as error:
+        except RuleError as error:
             errors.append(error)
     raise errors[0]
 
@@ -403,7 +407,7 @@ def _cycles_proved(
     }
     for number, own in tables.items():
         if not all(MIN_ROWS <= height <= MAX_ROWS for height in own):
-            raise ValueError(f"table {name_of(number)} has {own} rows, not {MIN_ROWS} to 2^{MAX_LOG_ROWS}")
+            raise RuleError("shape.rows", f"table {name_of(number)} has {own} rows, not {MIN_ROWS} to 2^{MAX_LOG_ROWS}")
     uses: dict[int, range] = {}
     for number, own in tables.items():
         if number == TableNumber.SPARSE_RANGE:
@@ -417,14 +421,15 @@ def _cycles_proved(
         else:
             least, most = rows_for(rows(number)[0]), rows_for(rows(number)[-1])
             if not least <= own[0] <= most:
-                raise ValueError(
-                    f"table {name_of(number)} has {own[0]:,} rows, but executions need {least:,} to {most:,}"
+                raise RuleError(
+                    "shape.height",
+                    f"table {name_of(number)} has {own[0]:,} rows, but executions need {least:,} to {most:,}",
                 )
     for number in _CALLS & uses.keys():
         uses[number] = uses[TableNumber.KECCAK_F] = _common(uses[number], uses[TableNumber.KECCAK_F])
     for number, counts in uses.items():
         if not counts:
-            raise ValueError(f"no number of uses gives tables {name_of(number)} of {tables[number]} rows")
+            raise RuleError("shape.uses", f"no number of uses gives tables {name_of(number)} of {tables[number]} rows")
     proved = [counts for number, counts in uses.items() if number in CHIP_TABLES or number in SHARED]
     return range(sum(counts[0] for counts in proved), sum(counts[-1] for counts in proved) + 1)
 
@@ -448,8 +453,8 @@ def _naming(index: int, shards: int) -> Iterator[None]:
     """Prefix errors with the number of the shard, if there are several."""
     try:
         yield
-    except ValueError as error:
-        raise ValueError(f"shard {index}: {error}" if shards > 1 else str(error)) from None
+    except RuleError as error:
+        raise RuleError(error.rule, f"shard {index}: {error}" if shards > 1 else str(error)) from None
 
 
 def _common(a: range, b: range) -> range:
