@@ -10,7 +10,7 @@ from graphprover.field import ZERO, ext_sum
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import Shard, ShardedProof, proof_from_bytes
 from graphprover.proof.sizes import security_of
-from graphprover.protocol.errors import VerificationError, shard_error
+from graphprover.protocol.errors import RuleError, VerificationError, shard_error
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.proof import BatchProof, Cap, decode
@@ -147,7 +147,7 @@ class Expected:
         """
         with _blamed(self.headers, index):
             if replace(proof, payload=b"") != replace(self.headers.proofs[index], payload=b""):
-                raise VerificationError("its header is not what it has committed to")
+                raise VerificationError("shards.header", "its header is not what it has committed to")
         batch = self.decoded(index, proof)
         self.check_decoded(index, proof, batch)
         return batch
@@ -204,7 +204,7 @@ def expect(
         ValueError: if the statement is malformed.
     """
     expected, parameters = _expected(headers, statement, security, proximity), headers.parameters
-    caps = [own.preprocessed_cap(parameters.log_blowup, parameters.cap_height) for own in expected.statements]
+    caps = [own.preprocessed_cap(parameters) for own in expected.statements]
     for layout, cap in zip(expected.layouts, caps, strict=True):
         binding_digest(layout, headers.label, cap)
         prepare(layout)
@@ -256,7 +256,9 @@ def verify_shard(
     """
     with _blamed(shard, shard.index):
         if len(shard.joint.digests) != len(shards.statements):
-            raise VerificationError(f"it is one of {len(shard.joint.digests)}, not of {len(shards.statements)}")
+            raise VerificationError(
+                "shards.number", f"it is one of {len(shard.joint.digests)}, not of {len(shards.statements)}"
+            )
         statement = shards.statements[shard.index]
         layout = layout_of_proof(shard.proof, statement)
         batch = decode(shard.proof.payload, layout)
@@ -280,17 +282,19 @@ def check_in_common(layouts: Sequence[Layout], batches: Sequence[BatchProof]) ->
     if len(layouts) == 1:
         return
     if any(layout.parameters != layouts[0].parameters for layout in layouts):
-        raise VerificationError("the shards have different parameters")
+        raise VerificationError("shards.parameters", "the shards have different parameters")
     airs = list(chain.from_iterable(layout.tables for layout in layouts))
     heights = [1 << log_height for layout in layouts for log_height in layout.log_heights]
     try:
         check_multiplicity_bound(airs, heights)
     except ValueError as error:
-        raise VerificationError(str(error)) from None
+        raise VerificationError("layout.counts", str(error)) from None
     if len({batch.lookup_nonce for batch in batches}) > 1:
-        raise VerificationError("the shards have different nonces before the lookup challenges")
+        raise VerificationError("shards.nonce", "the shards have different nonces before the lookup challenges")
     if ext_sum(map(total_of, batches)) != ZERO:
-        raise VerificationError("the buses do not balance: the lookup terminals of all shards do not sum to zero")
+        raise VerificationError(
+            "lookups.balance", "the buses do not balance: the lookup terminals of all shards do not sum to zero"
+        )
 
 
 def layouts_of_proof(proof: Proof | ShardedProof, statement: Statement | ShardedStatement) -> list[Layout]:
@@ -319,12 +323,14 @@ def statements_of(proof: Proof | ShardedProof, statement: Statement | ShardedSta
         shares = [own.public_values[0] if own.public_values else () for own in proof.proofs]
         try:
             statements = shards_of(statements[0], shares).statements
-        except ValueError as error:
-            raise VerificationError(str(error)) from None
+        except RuleError as error:
+            raise error.refusal() from None
     elif proof.heads < statement.heads:
-        raise VerificationError(f"the proof is not in shards, the statement is in {len(statements)}")
+        raise VerificationError("shards.number", f"the proof is not in shards, the statement is in {len(statements)}")
     if len(proof.proofs) != len(statements):
-        raise VerificationError(f"the proof is in {len(proof.proofs)} shards, not in {len(statements)}")
+        raise VerificationError(
+            "shards.number", f"the proof is in {len(proof.proofs)} shards, not in {len(statements)}"
+        )
     return statements
 
 
@@ -340,7 +346,7 @@ def _check_shard(
     """Raise VerificationError if a shard does not hold by itself; ``joint``: None of a proof of one shard."""
     parameters = layout.parameters
     if preprocessed is None:
-        preprocessed = statement.preprocessed_cap(parameters.log_blowup, parameters.cap_height)
+        preprocessed = statement.preprocessed_cap(parameters)
     check_made_shard(layout, proof, batch, joint, index, preprocessed)
 
 
@@ -379,7 +385,8 @@ def _proven(layouts: Sequence[Layout], security: float, proximity: str) -> Secur
     regime = proven.by(proximity)
     if not regime.bits >= security:  # so that a NaN asks for more than there is
         raise VerificationError(
-            f"the proof has {regime.bits:.1f} provable bits by {regime.name}; {security:g} were asked for"
+            "security.level",
+            f"the proof has {regime.bits:.1f} provable bits by {regime.name}; {security:g} were asked for",
         )
     return proven
 
@@ -392,24 +399,31 @@ def check_level(proof: Proof | ShardedProof, security: float) -> None:
     """
     most = most_bits(proof.parameters, len(proof.proofs))
     if not most >= security:
-        raise VerificationError(f"the proof has {most:.1f} provable bits at most; {security:g} were asked for")
+        raise VerificationError(
+            "security.level", f"the proof has {most:.1f} provable bits at most; {security:g} were asked for"
+        )
 
 
 def layout_of_proof(proof: Proof, statement: Statement) -> Layout:
     """Return the layout of a proof; raises VerificationError if its header does not agree with the statement."""
     airs = statement.descriptions
     if len(proof.log_heights) != len(airs):
-        raise VerificationError(f"the proof is of {len(proof.log_heights)} tables, the statement of {len(airs)}")
+        raise VerificationError(
+            "statement.tables", f"the proof is of {len(proof.log_heights)} tables, the statement of {len(airs)}"
+        )
     for table, air, log_height, values in zip(
         statement.tables, airs, proof.log_heights, proof.public_values, strict=True
     ):
         if len(values) != air.num_public_values:
-            raise VerificationError(f"table {air.name}: {len(values)} public values instead of {air.num_public_values}")
+            raise VerificationError(
+                "statement.value_count",
+                f"table {air.name}: {len(values)} public values instead of {air.num_public_values}",
+            )
         if table.public_values is not None and tuple(table.public_values) != values:
-            raise VerificationError(f"table {air.name}: the proof states other public values")
+            raise VerificationError("statement.values", f"table {air.name}: the proof states other public values")
         if table.preprocessed is not None and table.preprocessed.shape[1] != 1 << log_height:
-            raise VerificationError(f"table {air.name}: not as tall as its preprocessed columns")
+            raise VerificationError("statement.height", f"table {air.name}: not as tall as its preprocessed columns")
     try:
         return make_layout(airs, proof.log_heights, proof.parameters)
-    except ValueError as error:
-        raise VerificationError(str(error)) from None
+    except RuleError as error:
+        raise error.refusal() from None

@@ -228,7 +228,7 @@ class _Plan(dict[Place, _Part]):
     def __missing__(self, place: Place) -> _Part:
         cost = self._costs.of(*place)
         lower_bound = self._roofline.modelled(cost)
-        counts = cost.multiplications, cost.butterflies, cost.permutations, cost.moved
+        counts = cost.multiplications, cost.butterflies, cost.hash_calls, cost.moved
         shares = _shares(self._costs.by_table(*place), self._roofline)
         self[place] = _Part(cost.kept, (*counts, lower_bound.seconds, lower_bound.bound), shares)
         return self[place]

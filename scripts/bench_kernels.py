@@ -24,12 +24,9 @@ from figures import Figures, add_option
 from graphprover.field import P
 from graphprover.kernels.cpu import keccak, ntt, simd
 from graphprover.kernels.cpu.hashes import KERNELS
-from graphprover.protocol.blake3 import calls
-from graphprover.protocol.hashing import permutations as permutations_of
+from graphprover.protocol.hashing import HASHES
 
 REPEATS = 5
-# The name, the calls for a message of so many words, the unit, and the name of the ceiling.
-HASHES = (("keccak", permutations_of, "Keccak-f", "permute"), ("blake3", calls, "compressions", "compress"))
 ROWS = ((8, 18), (20, 17), (40, 16), (100, 15), (400, 13), (1000, 12))  # columns and log2 of rows
 LOG_SIZES_AND_COLUMNS = ((8, 4096), (12, 512), (16, 64), (18, 32), (20, 8), (22, 4), (24, 1))
 
@@ -83,18 +80,19 @@ def roofline() -> dict[str, float]:
     x, y, state = words(2048), words(2048), words(keccak.STATE)
     large, message = words(1 << 24), bytes(1 << 24)
     other = np.empty_like(large)
+    compressions = HASHES["blake3"].calls(len(message) // 8)
     return {
         "multiply": 2048 * 1000 / best(lambda: multiply(x, y, 1000)),
         "butterfly": 1024 * 1000 / best(lambda: butterflies(x, y[0], 1000)),
-        "permute": 8 * 10_000 / best(lambda: permutations(state, 10_000)),
-        "compress": calls(len(message) // 8) / best(lambda: blake3.blake3(message, max_threads=1).digest()),
+        "keccak": 8 * 10_000 / best(lambda: permutations(state, 10_000)),
+        "blake3": compressions / best(lambda: blake3.blake3(message, max_threads=1).digest()),
         "copy": 2 * large.nbytes / best(lambda: np.copyto(other, large)),
     }
 
 
-def hash_lines(out: Figures, hash: str, calls_of: Callable[[int], int], unit: str, ceiling: float) -> None:
+def hash_lines(out: Figures, hash: str, ceiling: float) -> None:
     """Print the rates of a hash's kernels, in millions of permutations or compressions a second."""
-    kernels = KERNELS[hash]
+    kernels, calls_of, unit = KERNELS[hash], HASHES[hash].calls, HASHES[hash].call
 
     def hash_line(name: str, count: int, run: Callable[[], object]) -> None:
         line(out, f"{hash} {name}", count / best(run) / 1e6, f"M {unit}/s", ceiling, unit)
@@ -131,8 +129,8 @@ def main() -> None:
     multiplication, butterfly = ceiling["multiply"] / 1e9, ceiling["butterfly"] / 1e9
     line(out, "multiplication, in L1", multiplication, "G/s")
     line(out, "butterfly, one level at a time, in L1", butterfly, "G/s", multiplication, "multiplication")
-    line(out, "Keccak-f[1600], in registers", ceiling["permute"] / 1e6, "M/s")
-    line(out, "BLAKE3 of 16 MiB, by the package", ceiling["compress"] / 1e6, "M/s")
+    line(out, "Keccak-f[1600], in registers", ceiling["keccak"] / 1e6, "M/s")
+    line(out, "BLAKE3 of 16 MiB, by the package", ceiling["blake3"] / 1e6, "M/s")
     line(out, "copy of 128 MiB, read + written", ceiling["copy"] / 1e9, "GB/s")
 
     for log_size, columns in LOG_SIZES_AND_COLUMNS:
@@ -148,8 +146,8 @@ def main() -> None:
         lde = best(lambda: ntt.coset_lde(source, target, 1, 1, 7, False, 0, columns))  # noqa: B023
         line(out, f"coset_lde {shape} to 2^{log_size + 1}", 3 * count / lde, "G butterflies/s", butterfly, "butterfly")
 
-    for hash, calls_of, unit, figure in HASHES:
-        hash_lines(out, hash, calls_of, unit, ceiling[figure] / 1e6)
+    for hash in HASHES:
+        hash_lines(out, hash, ceiling[hash] / 1e6)
 
 
 if __name__ == "__main__":

@@ -30,12 +30,8 @@ from graphprover.device.cuda import CudaDevice
 from graphprover.field import P
 from graphprover.kernels.cuda import grind, merkle, ntt
 from graphprover.kernels.cuda.hashes import KERNELS
-from graphprover.protocol import blake3
-from graphprover.protocol.hashing import permutations
-from roofline_cuda import HASHES, roofline, seconds, words
-
-_UNITS = {"keccak": "permutations", "blake3": "compressions"}
-_CALLS = {"keccak": permutations, "blake3": blake3.calls}  # of a message of some words
+from graphprover.protocol.hashing import HASHES
+from roofline_cuda import roofline, seconds, words
 
 
 def report(name: str, time: float, rate: float, unit: str, ceiling: float) -> None:
@@ -58,12 +54,12 @@ def transforms(ceiling: dict[str, float], columns: int) -> None:
 
 
 def hashes(ceiling: dict[str, float], hash: str) -> None:
-    most, unit = ceiling[HASHES[hash]], _UNITS[hash]
+    most, unit = ceiling[hash], HASHES[hash].call
     for log_rows, width in ((10, 15), (16, 15), (20, 100), (22, 20), (17, 2633)):
         rows = 1 << log_rows
         matrix, digests = words(width, rows), cupy.empty((rows, 4), dtype=np.uint64)
         time = seconds(partial(KERNELS[hash].hash_rows, [matrix], digests))
-        report(f"{hash} rows of {width} x 2^{log_rows}", time, rows * _CALLS[hash](width) / time, unit, most)
+        report(f"{hash} rows of {width} x 2^{log_rows}", time, rows * HASHES[hash].calls(width) / time, unit, most)
     for log_leaves in (16, 20, 22):
         layers = merkle.allocate(1 << log_leaves, 0)
         layers[0][...] = words(*layers[0].shape)

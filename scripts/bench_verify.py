@@ -30,7 +30,8 @@ from figures import Figures, add_option
 from graphprover import Proof, verify
 from graphprover.device.host_memory import most_resident
 from graphprover.protocol import backend
-from graphprover.protocol.hashing import keccak256_rows
+from graphprover.protocol.hashing import hash_rows
+from graphprover.protocol.parameters import DEFAULT_HASH
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.program.isa import Instruction, Op, encode
 from graphprover.vm.statement.guest import load_guest
@@ -126,9 +127,9 @@ def measure(proof: Path, program: Path, repeat: int) -> dict[str, float]:
         seconds.append(time.process_time() - started)
     used = dict(backend.used)
     rows = np.zeros((ROWS, 8), dtype=np.uint64)
-    keccak256_rows(rows)
+    hash_rows(DEFAULT_HASH, rows)
     started = time.process_time()
-    keccak256_rows(rows)
+    hash_rows(DEFAULT_HASH, rows)
     permutation = (time.process_time() - started) / ROWS
     work = sum(used.values())
     return {

@@ -93,7 +93,7 @@ def forge_shards(
     for index in range(count):
         committed.append(compute(proof_graph.committing(graph(index), *given[index], keep=Keep.NOTHING)))
     drawn_from = joint(Joint(tuple(shard.digest for shard in committed)))
-    nonce = NaiveDevice().grind(drawn_from.grinding_seed, parameters.lookup_pow_bits)
+    nonce = NaiveDevice().grind(drawn_from.grinding_seed(parameters.hash), parameters.lookup_pow_bits, parameters.hash)
     proofs = []
     for index in range(count):
         own = (nonces or {}).get(index, nonce)
@@ -107,8 +107,8 @@ class OtherTable(NaiveDevice):
     """A prover that sends the commitment to the statement's preprocessed columns, and uses other columns."""
 
     def __init__(self, statement: Statement, parameters: Parameters, traces: Sequence[np.ndarray]) -> None:
-        self.shown = statement.preprocessed_cap(parameters.log_blowup, parameters.cap_height)
-        self.own = preprocessed_cap(traces, parameters.log_blowup, parameters.cap_height)
+        self.shown = statement.preprocessed_cap(parameters)
+        self.own = preprocessed_cap(traces, parameters.log_blowup, parameters.cap_height, parameters.hash)
 
     def cap(self, tree: Tree) -> tuple[bytes, ...]:
         cap = super().cap(tree)
@@ -223,7 +223,7 @@ class NoWork(NaiveDevice):
     def __init__(self, site: int) -> None:
         self.left = site
 
-    def grind(self, seed: bytes, bits: int) -> int:
+    def grind(self, seed: bytes, bits: int, hash: str) -> int:
         self.left -= 1
-        nonce = super().grind(seed, bits)
+        nonce = super().grind(seed, bits, hash)
         return nonce + 1 if self.left == -1 else nonce  # the successor of the least passing nonce most likely fails

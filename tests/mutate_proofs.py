@@ -1,6 +1,6 @@
 """Damaged proofs: none may be accepted, and each must be refused with a VerificationError.
 
-    python -m tests.mutate_proofs [--count 1000000] [--seed 0] [--kernels]
+    python -m tests.mutate_proofs [--hash keccak|blake3] [--count 1000000] [--seed 0] [--kernels]
 
 Every mutation takes an honest proof of one of several small statements (including a guest with its key) and changes its
 bytes (flips, cuts, insertions, parts of another proof or place, words), its header, or parts of its payload, which is
@@ -31,11 +31,12 @@ from graphprover.field import P
 from graphprover.proof.sharded import SHARDS_MAGIC, ShardedProof
 from graphprover.protocol.backend import NUMPY_ONLY
 from graphprover.protocol.layout import make_layout
-from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode
 from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.elf import load_elf
+from graphprover.vm.statement.key import proof_kind
 from graphprover.vm.statement.setup import make_key
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
@@ -45,10 +46,10 @@ GUEST = Path(__file__).parents[1] / "examples/guests/fib_iterative.elf"
 # Few queries, so that a proof is small and most bytes affect the verdict. Grinding detects a changed challenge at
 # once; without grinding, constraints, rows and folds must detect it.
 PARAMETERS = (
-    Parameters(1, 2, 0, 1, 0, 0, 0, 0, 0, 0),
-    Parameters(1, 3, 1, 2, 1, 8, 8, 8, 8, 8),
-    Parameters(2, 2, 0, 3, 0, 8, 0, 8, 0, 8),
-)
+    (1, 2, 0, 1, 0, 0, 0, 0, 0, 0),
+    (1, 3, 1, 2, 1, 8, 8, 8, 8, 8),
+    (2, 2, 0, 3, 0, 8, 0, 8, 0, 8),
+)  # without the hash
 DIGITS = Bus("digits")
 
 
@@ -137,24 +138,29 @@ def numbers(rows: int, seed: int) -> Statement:
     return Statement([Table(Digits(), (), count), Table(Numbers(), (int(total[-1]),), columns)], "numbers")
 
 
-def cases() -> list[Case]:
-    """Return honest proofs of tables under different parameters, and of a guest with its key."""
-    made = []
-    for seed, parameters in enumerate(PARAMETERS):
+def parameters_with(hash: str) -> list[Parameters]:
+    """Return `PARAMETERS` with a hash."""
+    return [Parameters(hash, *numbers) for numbers in PARAMETERS]
+
+
+def cases(hash: str) -> list[Case]:
+    """Return honest proofs with a hash: of tables under different parameters, and of a guest with its key."""
+    made, chosen = [], parameters_with(hash)
+    for seed, parameters in enumerate(chosen):
         statement = numbers(8, seed)
         proof = prove(statement, "sync", parameters=parameters, device="cpu")
         made.append(Case(proof, lambda _, stated=statement: stated))
     machine = Machine(load_elf(GUEST.read_bytes()))
     run = execute(machine.image, struct.pack("<Q", 3), record=True)
-    proof = prove(statement_of_run(machine, run, "guest"), "sync", parameters=PARAMETERS[0], device="cpu")
-    made.append(Case(proof, make_key(machine).statement_of))
+    proof = prove(statement_of_run(machine, run, "guest"), "sync", parameters=chosen[0], device="cpu")
+    made.append(Case(proof, make_key(machine, [proof_kind(chosen[0])]).statement_of))
     return made
 
 
-def sharded_cases() -> list[ShardedCase]:
-    """Return honest sharded proofs of tables under different parameters, and of a guest with its key."""
-    made = []
-    for seed, (parameters, shares) in enumerate(zip(PARAMETERS, ([[0], [1]], [[1], [0]], [[0], [1]]), strict=True)):
+def sharded_cases(hash: str) -> list[ShardedCase]:
+    """Return honest sharded proofs with a hash: of tables, and of a guest with its key."""
+    made, chosen = [], parameters_with(hash)
+    for seed, (parameters, shares) in enumerate(zip(chosen, ([[0], [1]], [[1], [0]], [[0], [1]]), strict=True)):
         statement = numbers(8, seed)
         shards = shards_of(statement, shares)
         proof = prove(shards, "sync", parameters=parameters, device="cpu")
@@ -162,8 +168,8 @@ def sharded_cases() -> list[ShardedCase]:
     machine = Machine(load_elf(GUEST.read_bytes()))
     run = execute(machine.image, struct.pack("<Q", 3), record=True)
     shards = shards_of_run(machine, run, cycle_ranges_of(run.cycles, 3), "guest")
-    proof = prove(shards, "sync", parameters=PARAMETERS[0], device="cpu")
-    made.append(ShardedCase(proof, make_key(machine).statement_of, shards))
+    proof = prove(shards, "sync", parameters=chosen[0], device="cpu")
+    made.append(ShardedCase(proof, make_key(machine, [proof_kind(chosen[0])]).statement_of, shards))
     return made
 
 
@@ -346,13 +352,14 @@ def mutate(count: int, seed: int, all_cases: Sequence[Case | ShardedCase]) -> Fo
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hash", choices=HASH_NAMES, default=DEFAULT_HASH, help="of the proofs")
     parser.add_argument("--count", type=int, default=1_000_000, help="mutations that are judged")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kernels", action="store_true", help="the prover's kernels judge, not NumPy alone")
     options = parser.parse_args()
     if not options.kernels:
         os.environ[NUMPY_ONLY] = "1"
-    all_cases = [*cases(), *sharded_cases()]
+    all_cases = [*cases(options.hash), *sharded_cases(options.hash)]
     print("proofs of", ", ".join(f"{len(case.proof.to_bytes()):,} bytes" for case in all_cases))
     started = time.perf_counter()
     found = mutate(options.count, options.seed, all_cases)

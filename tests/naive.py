@@ -6,13 +6,14 @@ A column is a list of integers; an extension element over x^3 - x - 1 is a tuple
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import blake3
-from Crypto.Hash import keccak
-
 from graphprover.air.bytecode import _NONE, _TERMINAL, Bytecode, Op
 from graphprover.air.description import AirDescription
 from graphprover.air.expression import ADD, CONST, FIRST, LAST, MAIN, NEG, PREPROCESSED, PUBLIC, SUB, TRANSITION
 from graphprover.field import ONE, ZERO, ext, ext_inv, ext_pow, ext_scale, ext_sum, inv
+from tests.hashes import HASHES as HASHES
+from tests.hashes import Hash
+from tests.hashes import blake3_digest as blake3_digest
+from tests.hashes import keccak256 as keccak256
 
 P = 2**64 - 2**32 + 1
 GENERATOR = 7
@@ -86,20 +87,6 @@ def interpolate(points: Sequence[int], values: Sequence[int]) -> list[int]:
 
 
 # Hashes.
-
-
-Hash = Callable[[bytes], bytes]
-
-
-def keccak256(message: bytes) -> bytes:
-    return keccak.new(digest_bits=256, data=message).digest()
-
-
-def blake3_digest(message: bytes) -> bytes:
-    return blake3.blake3(message).digest()
-
-
-HASHES: dict[str, Hash] = {"keccak": keccak256, "blake3": blake3_digest}
 
 
 def word_bytes(words: Sequence[int]) -> bytes:

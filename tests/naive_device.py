@@ -33,7 +33,7 @@ from graphprover.vm import kernels
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import IMMEDIATE, LOG_SOURCES, Code, Lanes, Op
 from graphprover.vm.tables.clock import FAR
-from tests.naive import HASHES
+from tests.hashes import digest
 from tests.naive_constraints import Evaluations, evaluate_nodes, fold_constraints, join_coordinates
 
 Columns = list[list[int]]
@@ -208,14 +208,12 @@ class NaiveDevice:
         return matrix(columns)
 
     def merkle_tree(self, matrices: Sequence[np.ndarray], cap_height: int, hash: str) -> Tree:
-        digest = HASHES[hash]
-
         def hashed_rows(size: int) -> list[bytes] | None:
             group = [matrix for matrix in matrices if matrix.shape[1] == size]
             if not group:
                 return None
             return [
-                digest(b"".join(int(word).to_bytes(8, "little") for matrix in group for word in matrix[:, row]))
+                digest(hash, b"".join(int(word).to_bytes(8, "little") for matrix in group for word in matrix[:, row]))
                 for row in range(size)
             ]
 
@@ -225,10 +223,10 @@ class NaiveDevice:
             below = layers[-1]
             assert below is not None
             size //= 2
-            layer = [digest(below[2 * i] + below[2 * i + 1]) for i in range(size)]
+            layer = [digest(hash, below[2 * i] + below[2 * i + 1]) for i in range(size)]
             joined = hashed_rows(size)
             if joined is not None:
-                layer = [digest(a + b) for a, b in zip(layer, joined, strict=True)]
+                layer = [digest(hash, a + b) for a, b in zip(layer, joined, strict=True)]
             layers.append(layer)
         return Tree(tuple(layers))
 
@@ -239,7 +237,7 @@ class NaiveDevice:
         self, blocks: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]], digests: Sequence[tuple[Tree, np.ndarray]]
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         rows = [np.hstack([matrix.T[indices] for matrix, indices in block]) for block in blocks]
-        heaps = [b"".join(digest for layer in reversed(tree.layers) for digest in layer) for tree, _ in digests]
+        heaps = [b"".join(node for layer in reversed(tree.layers) for node in layer) for tree, _ in digests]
         nodes = []
         for heap, (tree, numbers) in zip(heaps, digests, strict=True):
             words = np.frombuffer(heap, dtype="<u8").reshape(-1, 4)
@@ -396,7 +394,7 @@ class NaiveDevice:
         return tuple(zip(*coefficients, strict=True))
 
     def grind(self, seed: bytes, bits: int, hash: str) -> int:
-        nonce, digest = 0, HASHES[hash]
-        while bits and int.from_bytes(digest(seed + nonce.to_bytes(8, "little"))[24:], "big") & ((1 << bits) - 1):
+        nonce = 0
+        while bits and int.from_bytes(digest(hash, seed + nonce.to_bytes(8, "little"))[24:], "big") & ((1 << bits) - 1):
             nonce += 1
         return nonce

@@ -245,6 +245,7 @@ def draw_parameters(rng: random.Random, log_heights: list[int]) -> Parameters:
     """Return parameters that admit tables of these heights, with little grinding."""
     log_blowup = rng.choice((1, 1, 2, 3))
     return Parameters(
+        hash="keccak",
         log_blowup=log_blowup,
         num_queries=rng.choice((1, 2, 5, 20)),
         log_final_poly_len=rng.randint(0, max(0, min(4, min(log_heights) - 1))),

@@ -3,7 +3,7 @@
 import random
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,7 +18,7 @@ from graphprover.protocol import backend
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout, make_layout
-from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.parameters import HASH_NAMES, Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode, exts_to_words, words_to_exts
 from graphprover.protocol.security import analyse, shape_of
 from graphprover.prover.prove import prove
@@ -43,6 +43,7 @@ from tests.slow import slow_after
 
 # Every feature in a few bytes: grinding everywhere, a cap, two arities, a final polynomial of two coefficients.
 PARAMETERS = Parameters(
+    hash="keccak",
     log_blowup=1,
     num_queries=3,
     log_final_poly_len=1,
@@ -56,7 +57,7 @@ PARAMETERS = Parameters(
 )
 # Enough queries to detect a cheating prover with certainty in practice.
 QUERIES = replace(PARAMETERS, num_queries=30)
-PLAIN = Parameters(1, 12, 0, 1, 0, 0, 0, 0, 0, 0)
+PLAIN = Parameters("keccak", 1, 12, 0, 1, 0, 0, 0, 0, 0, 0)
 
 DIGITS = Bus("digits")
 
@@ -361,13 +362,14 @@ def test_a_statement_absent_from_the_transcript() -> None:
 
 def test_a_proof_for_other_parameters() -> None:
     statement, proof = honest()
-    for field in fields(Parameters):
-        for step in (-1, 1):
-            try:
-                parameters = replace(PARAMETERS, **{field.name: getattr(PARAMETERS, field.name) + step})
-            except ValueError:
-                continue
-            refused(replace(proof, parameters=parameters), statement)
+    others = [{"hash": other} for other in HASH_NAMES if other != PARAMETERS.hash]
+    others += [{name: getattr(PARAMETERS, name) + step} for name in Parameters.RANGES for step in (-1, 1)]
+    for changed in others:
+        try:
+            parameters = replace(PARAMETERS, **changed)
+        except ValueError:
+            continue
+        refused(replace(proof, parameters=parameters), statement)
 
 
 def test_parameters_are_bound_where_no_byte_shows_them() -> None:

@@ -33,6 +33,7 @@ from tests.test_must_fail import numbers
 
 # One row of a head suffices. The challenges' proof of work admits several nonces.
 PARAMETERS = Parameters(
+    hash="keccak",
     log_blowup=1,
     num_queries=12,
     log_final_poly_len=1,
@@ -336,7 +337,7 @@ def test_each_shard_goes_on_with_seed_and_nonce(unbound: str, monkeypatch: pytes
     """A prover that omits one is refused: if it could change later, α would not depend on it."""
 
     def resume(state: Challenger, joint: Joint, nonce: int) -> Challenger:
-        return state.absorb(joint.seed) if unbound == "nonce" else state.absorb_words(nonce)
+        return state.absorb(joint.seed(state.hash)) if unbound == "nonce" else state.absorb_words(nonce)
 
     monkeypatch.setattr(protocol, "resume", resume)
     statement = two_statements()

@@ -32,7 +32,6 @@ from graphprover.protocol import backend, verification
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.constraints import selectors_at
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.proof import BatchProof, decode, exts_to_words, rows_by_height, words_to_exts
 from graphprover.protocol.verification import evaluate, fold_groups
 from graphprover.prover.prepare import prepare
@@ -41,6 +40,7 @@ from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import verify
 from tests.call_counts import count_calls
 from tests.cheating import forge
+from tests.hashes import digest
 from tests.interop.mutations import mutations
 from tests.interop.tables import GRINDING, PLAIN, Bytes, Fibonacci, Limbs, fibonacci, limbs, squares
 from tests.naive_device import NaiveDevice
@@ -142,9 +142,9 @@ def test_a_level_by_unique_decoding_alone() -> None:
 class LaterNonces(NaiveDevice):
     """A device that grinds on to the second nonce that passes."""
 
-    def grind(self, seed: bytes, bits: int) -> int:
-        nonce = super().grind(seed, bits) + bool(bits)
-        while bits and int.from_bytes(keccak256(seed + nonce.to_bytes(8, "little"))[24:], "big") % (1 << bits):
+    def grind(self, seed: bytes, bits: int, hash: str) -> int:
+        nonce = super().grind(seed, bits, hash) + bool(bits)
+        while bits and int.from_bytes(digest(hash, seed + nonce.to_bytes(8, "little"))[24:], "big") % (1 << bits):
             nonce += 1
         return nonce
 
@@ -332,7 +332,7 @@ def test_a_prover_gives_the_commitment_that_it_has_made(monkeypatch: pytest.Monk
     """Return the commitment of the proof's own columns, or None without preprocessed columns."""
     statement = Statement([*limbs(32)])
     proof, (cap,) = prove_prepared(prepare(statement, parameters=PLAIN), "sync", "cpu")
-    assert cap == statement.preprocessed_cap(PLAIN.log_blowup, PLAIN.cap_height)
+    assert cap == statement.preprocessed_cap(PLAIN)
     assert prove_prepared(prepare(Statement([fibonacci(8)]), parameters=PLAIN), "sync", "cpu")[1] == (None,)
 
     def never(*_: object) -> None:

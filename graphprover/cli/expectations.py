@@ -79,13 +79,15 @@ def check_expectations(program: Program, public_values: Sequence[Sequence[int]],
                 f"--expect {key}: unknown key; the keys of this program are {', '.join(map(repr, described))}"
             )
         if described[key] != value:
-            raise VerificationError(f"{options.proof}: {key} is {described[key]}, not {value}")
+            raise VerificationError("asked.claim", f"{options.proof}: {key} is {described[key]}, not {value}")
 
 
 def _check_exit_code(claim: Claim, options: argparse.Namespace) -> None:
     wrong = other_exit_code(claim.exit_code, options.exit_code)
     if wrong:
-        raise VerificationError(f"{options.proof}: {wrong} (--exit-code {claim.exit_code} or {ANY} accepts it)")
+        raise VerificationError(
+            "asked.exit_code", f"{options.proof}: {wrong} (--exit-code {claim.exit_code} or {ANY} accepts it)"
+        )
 
 
 def _check_output(claim: Claim, options: argparse.Namespace) -> None:
@@ -96,17 +98,20 @@ def _check_output(claim: Claim, options: argparse.Namespace) -> None:
         pairs = enumerate(zip(claim.output, wanted, strict=False))
         equal = next((i for i, (own, other) in pairs if own != other), min(len(claim.output), len(wanted)))
         raise VerificationError(
-            f"{options.proof}: the output differs from the expected one at byte {equal}: {shown(claim.output)}"
+            "asked.output",
+            f"{options.proof}: the output differs from the expected one at byte {equal}: {shown(claim.output)}",
         )
 
 
 def _check_input(claim: Claim, options: argparse.Namespace) -> None:
     data, stated = read_input(options.input), claim.input
     if stated is None:
-        raise VerificationError(f"{options.proof}: the proof states no input: it was made without --commit-input")
+        raise VerificationError(
+            "asked.input", f"{options.proof}: the proof states no input: it was made without --commit-input"
+        )
     if stated != data:
         raise VerificationError(
-            f"{options.proof}: the stated input ({len(stated):,} bytes) differs from {options.input}"
+            "asked.input", f"{options.proof}: the stated input ({len(stated):,} bytes) differs from {options.input}"
         )
 
 

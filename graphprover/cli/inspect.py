@@ -13,6 +13,7 @@ from graphprover.cli.program_args import (
     prepared_for,
     program_and_statement,
     program_of,
+    resolve_small,
 )
 from graphprover.jobs.programs import is_guest, is_packaged, open_program, packaged_names
 from graphprover.proof.proof import MAGIC, Proof
@@ -67,6 +68,7 @@ def run(options: argparse.Namespace) -> int:
                 f"{options.subject}: not a proof or a key, so it takes no second argument ({options.program})"
             )
         options.program = options.subject
+        resolve_small(options)
         program, statement = program_and_statement(options)
         layout = prepared_for(program, statement, options).shards[0].layout
         security = security_of(layout)
@@ -77,11 +79,13 @@ def run(options: argparse.Namespace) -> int:
         return OK
     data = read_proof(path)
     if data and not data.startswith(BEGINNINGS):
-        raise VerificationError(f"{path}: not a graphprover proof, a verifying key, an ELF file or a .py file")
+        raise VerificationError(
+            "proof.magic", f"{path}: not a graphprover proof, a verifying key, an ELF file or a .py file"
+        )
     try:
         _say_proof(proof_from_bytes(data), path, options)
     except VerificationError as error:
-        raise VerificationError(f"{path}: {error}") from error
+        raise error.refusal(f"{path}: {error}") from error
     return OK
 
 
@@ -95,7 +99,7 @@ def _say_key(key: Key, options: argparse.Namespace) -> None:
         try:
             check_key(key, machine)
         except VerificationError as error:
-            raise VerificationError(f"{options.subject}: not the key of {options.program}: {error}") from error
+            raise error.refusal(f"{options.subject}: not the key of {options.program}: {error}") from error
         found["program"] = options.program
     own = [f"the key of {options.program}"] if options.program else []
     text_output.say(found, lambda: [*text_output.key_report(found), *own], options)

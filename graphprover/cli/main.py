@@ -95,7 +95,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         for line in lines:
             print(f"graphprover: {line}", file=sys.stderr)
         if getattr(options, "json", False):
-            no = {"valid": False} if options.command is verify.run and isinstance(error, VerificationError) else {}
+            no: dict[str, object] = {}
+            if options.command is verify.run and isinstance(error, VerificationError):
+                no = {"valid": False, "rule": error.rule}
             with suppress(OSError):  # stderr already has the error
                 print(json.dumps(no | {"error": "\n".join(lines)}))
         return code

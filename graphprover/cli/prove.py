@@ -18,6 +18,7 @@ from graphprover.cli.args import (
     add_shards,
     asks,
     drawn,
+    level_given,
     refuse,
     report_files,
 )
@@ -25,7 +26,7 @@ from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_program, program_given
 from graphprover.cli.report_files import save_proof
-from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.runtime.files import FileError, check_writable, write
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
@@ -94,8 +95,8 @@ def run(options: argparse.Namespace) -> int:
         check_device(options)
         from graphprover.jobs.jobs import Job, Prover
         from graphprover.prover.executor import executor_of
-    level = {"security": options.security, "rate": options.rate, "proximity": options.proximity}
-    prover = Prover(program, **level, shards=options.shards, shard_size=options.shard_size)
+    level, cut = vars(level_given(options)), {"shards": options.shards, "shard_size": options.shard_size}
+    prover = Prover(program, **level, small=options.small, **cut)
     job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits, output=options.output)
     try:
         by = executor_of(options.executor, options.device)
@@ -112,11 +113,11 @@ def run(options: argparse.Namespace) -> int:
         raise
     except VerificationError as error:
         flags = f" --input {options.input}" if options.input else ""
-        raise VerificationError(
+        raise error.refusal(
             f"{program.name}: not proven: {error} (`graphprover check {program.name}{flags}` shows the cause)"
         ) from error
     except ValueError as error:
-        if type(error) is not ValueError:  # subclasses are no errors of arguments
+        if type(error) not in (ValueError, RuleError):  # subclasses are no errors of arguments
             raise
         refuse(error, program.name)
     encoded = proof.to_bytes()

@@ -66,9 +66,9 @@ def run(options: argparse.Namespace) -> int:
         try:
             verdict = verify(proof, program.statement_of(proof), options.security, options.proximity)
         except VerificationError as error:
-            raise VerificationError(f"{error}{_or_the_key(program)}") from error
+            raise error.refusal(f"{error}{_or_the_key(program)}") from error
     except VerificationError as error:
-        raise VerificationError(f"{options.proof}: not valid: {error}") from error
+        raise error.refusal(f"{options.proof}: not valid: {error}") from error
     expectations.check_expectations(program, verdict.public_values, options)
     if options.output:
         write(options.output, claim_of(verdict.public_values).output)

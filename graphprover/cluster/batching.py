@@ -96,7 +96,7 @@ class BatchTasks(Iterator[ProvingTask]):
             made = self._check(job, value)
         except VerificationError as error:
             if job in self._refused:
-                yield job, None, VerificationError(f"{error}, by {worker}")
+                yield job, None, error.refusal(f"{error}, by {worker}")
                 return
             _log.warning("graphprover: prove-%s: %s, by %s; it is retried", job.label, error, worker)
             self._refused[job] = worker

@@ -99,7 +99,7 @@ class Cluster:
                     checked = check(proof)
                 except VerificationError as error:
                     if again:
-                        raise VerificationError(f"{error}, by {result.worker}") from error
+                        raise error.refusal(f"{error}, by {result.worker}") from error
                     _log.warning("graphprover: prove-%s: %s, by %s; it is retried", name, error, result.worker)
                     return verified(frozenset({result.worker}), again=True)
             if isinstance(seen := getattr(found, "observation", None), Observation):

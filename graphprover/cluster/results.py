@@ -14,8 +14,8 @@ from distributed.core import error_message
 from graphprover.cluster import ClusterError
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof, proof_from_bytes
+from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.proof import least_bytes
 
 MAX_TEXT = 2000  # characters of an exception's message; Dask replaces exceptions with messages of more than 10,000
@@ -67,7 +67,7 @@ def unwrap_exception(error: BaseException, worker: str) -> Exception:
 def expect_type(value: Any, kind: type[R]) -> R:
     """Return the result of a task; raise VerificationError unless it is of this type."""
     if not isinstance(value, kind):
-        raise VerificationError(f"the worker returned {type(value).__name__}, not {kind.__name__}")
+        raise VerificationError("worker.result", f"the worker returned {type(value).__name__}, not {kind.__name__}")
     return value
 
 
@@ -78,7 +78,7 @@ def proof_in(result: Any) -> Proof | ShardedProof:
     """
     proof = getattr(result, "proof", None)
     if not isinstance(proof, Proof | ShardedProof):
-        raise VerificationError(f"the worker returned {type(result).__name__}, which holds no proof")
+        raise VerificationError("worker.result", f"the worker returned {type(result).__name__}, which holds no proof")
     return _parsed(proof.to_bytes, proof_from_bytes)
 
 
@@ -94,9 +94,11 @@ def commitment_in(result: Any) -> Commitment:
     """Return the commitment of a shard in a worker's result; raise VerificationError if there is none."""
     digest, header = getattr(result, "digest", None), getattr(result, "header", None)
     if not isinstance(digest, bytes) or not isinstance(header, Proof):
-        raise VerificationError(f"the worker returned {type(result).__name__}, which holds no commitment of a shard")
+        raise VerificationError(
+            "worker.result", f"the worker returned {type(result).__name__}, which holds no commitment of a shard"
+        )
     if len(digest) != DIGEST_BYTES or header.payload != b"":
-        raise VerificationError("the worker returned a malformed commitment of a shard")
+        raise VerificationError("worker.result", "the worker returned a malformed commitment of a shard")
 
     def padded() -> bytes:  # a parser refuses proofs that are too short for their tables
         return replace(header, payload=bytes(least_bytes(len(header.log_heights), 0, header.parameters))).to_bytes()
@@ -111,4 +113,6 @@ def _parsed(encoded: Callable[[], bytes], decoded: Callable[[bytes], R]) -> R:
     except VerificationError:
         raise
     except Exception as error:  # fields of wrong types, or missing
-        raise VerificationError(f"the worker returned a malformed proof: {type(error).__name__}: {error}") from error
+        raise VerificationError(
+            "worker.result", f"the worker returned a malformed proof: {type(error).__name__}: {error}"
+        ) from error

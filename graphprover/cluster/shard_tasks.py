@@ -106,7 +106,7 @@ class ShardTasks:
             refused.clear()
             run(again, failed)
         for one in refused.values():
-            raise VerificationError(f"{one.error}, by {one.worker}")
+            raise one.error.refusal(f"{one.error}, by {one.worker}")
         return {number.index: self.current[number.index] for number in chosen}
 
     def finish(
@@ -134,8 +134,9 @@ class ShardTasks:
             version = self.current[index]
             self._release(version.result)
             if isinstance(result.error, OtherShard):
-                reason = f"the shard of {worker} differs from the commitment of {version.worker}"
-                refused[number] = Refused(shard_error(index, reason), worker, other=True)
+                what = f"the shard of {worker} differs from the commitment of {version.worker}"
+                error = VerificationError("worker.shard", what)
+                refused[number] = Refused(shard_error(index, error), worker, other=True)
                 return
             if result.error:
                 raise result.error

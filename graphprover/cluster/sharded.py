@@ -22,7 +22,7 @@ from graphprover.graphs.progress import Tell
 from graphprover.graphs.rounds.transcript import joint_nonce
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
-from graphprover.protocol.errors import VerificationError, shard_error
+from graphprover.protocol.errors import RuleError, VerificationError, shard_error
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.proof import BatchProof
 from graphprover.telemetry.merge import merged_observation
@@ -120,7 +120,7 @@ class _Failure:
 
     def with_workers(self, more: str = "") -> VerificationError:
         """Return the error with the workers' addresses."""
-        return VerificationError(f"{self.error}, by {self.by}{more}")
+        return self.error.refusal(f"{self.error}, by {self.by}{more}")
 
 
 def _finished(
@@ -137,10 +137,10 @@ def _finished(
     joint = Joint(tuple(commitment.digest for commitment in commitments))
     try:
         headers = ShardedProof(joint, tuple(commitment.header for commitment in commitments))
-    except ValueError as error:  # parameters differ
-        return _Failure(VerificationError(str(error)), by_workers(committers))
+    except RuleError as error:  # parameters differ
+        return _Failure(error.refusal(), by_workers(committers))
     drawing = clock()
-    nonce = joint_nonce(CpuDevice(1), joint, headers.parameters.lookup_pow_bits)  # a small proof of work
+    nonce = joint_nonce(CpuDevice(1), joint, headers.parameters)  # a small proof of work
     draw = Stage(DRAW, drawing, clock())
     expected, checks = meanwhile.submit(expect, headers), dict[int, Stage]()
 
@@ -149,7 +149,8 @@ def _finished(
             against, started = expected.result(), clock()
             batch = against.check(index, proof)
             if batch.lookup_nonce != nonce:
-                raise shard_error(index, "its nonce before the lookup challenges is not the joint nonce")
+                what = "its nonce before the lookup challenges is not the joint nonce"
+                raise shard_error(index, VerificationError("shards.nonce", what))
             checks[index] = Stage("verify", started, clock())
             return batch
 

@@ -14,7 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from graphprover.kernels.cpu import fri, keccak, products
+from graphprover.kernels.cpu import fri, products
+from graphprover.kernels.cpu.hashes import KERNELS
+from graphprover.protocol.digests import DIGEST_WORDS
+from graphprover.protocol.parameters import DEFAULT_HASH
 from graphprover.runtime.numba_cache import is_compiled
 from graphprover.vm.executor import interpreter
 from graphprover.vm.executor.execute import prepare
@@ -38,7 +41,7 @@ def load_interpreter() -> None:
 def _load_verifier() -> None:
     words = np.zeros((3, 1 << _LOG_WORDS), dtype=np.uint64)
     fri.final_polynomial(words, _LOG_WORDS)
-    keccak.hash_messages([words], np.empty((3, keccak.DIGEST_WORDS), dtype=np.uint64))
+    KERNELS[DEFAULT_HASH].hash_messages([words], np.empty((3, DIGEST_WORDS), dtype=np.uint64))
     products.multiply(words[0], words[1])
     products.ext_multiply(words, words)
     products.dot(words, words, np.empty((3, 3), dtype=np.uint64))

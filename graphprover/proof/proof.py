@@ -9,14 +9,14 @@ from pickle import PickleBuffer
 from typing import Any, ClassVar, SupportsIndex
 
 from graphprover.field import P
-from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.parameters import ENCODED_BYTES, Parameters
 from graphprover.protocol.proof import least_bytes
 from graphprover.protocol.transcript import RELEASE
 from graphprover.reports.notebook import html, quoted
 from graphprover.runtime.files import read_proof, write
 
-MAGIC = b"graphprover proof\x01"
+MAGIC = b"graphprover proof\x02"
 MAX_TABLES = (1 << 16) - 1
 MAX_LABEL_BYTES = 255
 
@@ -43,7 +43,7 @@ class Proof:
         if any(not 0 <= log_height < 256 for log_height in self.log_heights):
             raise ValueError("the log2 of a height is not in one byte")
         if any(not 0 <= value < P for values in self.public_values for value in values):
-            raise ValueError("a public value is not below p")
+            raise RuleError("proof.value", "a public value is not below p")
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -98,7 +98,7 @@ class Proof:
         try:
             return cls.from_bytes(read_proof(Path(path)))
         except VerificationError as error:
-            raise VerificationError(f"{path}: {error}") from error
+            raise error.refusal(f"{path}: {error}") from error
 
     def to_bytes(self) -> bytes:
         """Return the canonical encoding (docs/protocol.md)."""
@@ -126,22 +126,24 @@ class Proof:
             nonlocal position
             taken = data[position : position + count]
             if len(taken) != count:
-                raise VerificationError(f"the proof ends inside {what}")
+                raise VerificationError("proof.truncated", f"the proof ends inside {what}")
             position += count
             return taken
 
         if take(len(MAGIC), "its first bytes") != MAGIC:
-            raise VerificationError("not a graphprover proof, or one of another format version")
+            raise VerificationError("proof.magic", "not a graphprover proof, or one of another format version")
         release = take(take(1, "the release")[0], "the release")
         if release != RELEASE.encode():
-            raise VerificationError(f"a proof for another release of Plonky3; this program verifies {RELEASE}")
+            raise VerificationError(
+                "proof.release", f"a proof for another release of Plonky3; this program verifies {RELEASE}"
+            )
         try:
             label = take(take(1, "the label")[0], "the label").decode()
             parameters = Parameters.from_bytes(take(ENCODED_BYTES, "the parameters"))
             (tables,) = struct.unpack("<H", take(2, "the number of tables"))
             if len(data) - position < least_bytes(tables, 0, parameters):
                 raise VerificationError(
-                    f"the proof ends inside {tables:,} tables: their openings are longer than it is"
+                    "proof.short", f"the proof ends inside {tables:,} tables: their openings are longer than it is"
                 )
             log_heights, public_values = [], []
             for _ in range(tables):
@@ -151,10 +153,12 @@ class Proof:
             (length,) = struct.unpack("<Q", take(8, "the length of the payload"))
             payload = take(length, "the payload")
             if position != len(data):
-                raise VerificationError(f"{len(data) - position} bytes follow the proof")
+                raise VerificationError("proof.trailing", f"{len(data) - position} bytes follow the proof")
             return cls(label, parameters, tuple(log_heights), tuple(public_values), payload)
-        except ValueError as error:
-            raise VerificationError(f"malformed header: {error}") from None
+        except RuleError as error:
+            raise error.refusal(f"malformed header: {error}") from None
+        except UnicodeDecodeError as error:
+            raise VerificationError("proof.label", f"malformed header: {error}") from None
 
 
 def _received(

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from graphprover.proof.proof import Proof
-from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.hashing import DIGEST_BYTES
+from graphprover.protocol.digests import DIGEST_BYTES
+from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.joint import Joint, check_count
 from graphprover.protocol.parameters import Parameters
 from graphprover.reports.notebook import html, quoted
@@ -32,7 +32,7 @@ class Shard:
 
     def __post_init__(self) -> None:
         if not 0 <= self.index < len(self.joint.digests):
-            raise ValueError(f"shard {self.index} of {len(self.joint.digests)}")
+            raise RuleError("shards.index", f"shard {self.index} of {len(self.joint.digests)}")
 
     def __repr__(self) -> str:
         return f"<Shard {self.index} of {len(self.joint.digests)} of {self.proof.label!r}>"
@@ -51,15 +51,17 @@ class Shard:
     def from_bytes(cls, data: bytes) -> "Shard":
         """Parse the canonical encoding; raises VerificationError for any other bytes."""
         if not data.startswith(SHARD_MAGIC):
-            raise VerificationError("not a shard of a graphprover proof, or one of another format version")
+            raise VerificationError(
+                "shard.magic", "not a shard of a graphprover proof, or one of another format version"
+            )
         count, position = _u32(data, len(SHARD_MAGIC), "the number of shards")
         index, position = _u32(data, position, "the shard's index")
         joint, position = _joint(data, position, count)
         proof = Proof.from_bytes(data[position:])
         try:
             return cls(joint, index, proof)
-        except ValueError as error:
-            raise VerificationError(f"malformed header: {error}") from None
+        except RuleError as error:
+            raise error.refusal(f"malformed header: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,12 @@ class ShardedProof:
 
     def __post_init__(self) -> None:
         if len(self.proofs) != len(self.joint.digests):
-            raise ValueError(f"{len(self.proofs)} shards, but digests of {len(self.joint.digests)}")
+            raise RuleError("shards.number", f"{len(self.proofs)} shards, but digests of {len(self.joint.digests)}")
         for index, proof in enumerate(self.proofs):
             if proof.parameters != self.parameters:
-                raise ValueError(f"shard {index} has other parameters than shard 0")
+                raise RuleError("shards.parameters", f"shard {index} has other parameters than shard 0")
             if proof.label != self.label:
-                raise ValueError(f"shard {index} has the label {proof.label!r}, shard 0 {self.label!r}")
+                raise RuleError("shards.label", f"shard {index} has the label {proof.label!r}, shard 0 {self.label!r}")
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -137,28 +139,28 @@ class ShardedProof:
     def from_bytes(cls, data: bytes) -> "ShardedProof":
         """Parse the canonical encoding; raises VerificationError for any other bytes."""
         if not data.startswith(SHARDS_MAGIC):
-            raise VerificationError("not a graphprover sharded proof, or one of another format version")
+            raise VerificationError("shards.magic", "not a graphprover sharded proof, or one of another format version")
         count, position = _u32(data, len(SHARDS_MAGIC), "the number of shards")
         joint, position = _joint(data, position, count)
         proofs = []
         for index in range(count):
             start = position + 8
             if start > len(data):
-                raise VerificationError(f"the proof ends before shard {index}")
+                raise VerificationError("shards.truncated", f"the proof ends before shard {index}")
             (length,) = struct.unpack_from("<Q", data, position)
             position = start + length
             if position > len(data):
-                raise VerificationError(f"the proof ends inside shard {index}")
+                raise VerificationError("shards.truncated", f"the proof ends inside shard {index}")
             try:
                 proofs.append(Proof.from_bytes(data[start:position]))
             except VerificationError as error:
-                raise VerificationError(f"shard {index}: {error}") from None
+                raise error.refusal(f"shard {index}: {error}") from None
         if position != len(data):
-            raise VerificationError(f"{len(data) - position} bytes follow the proof")
+            raise VerificationError("shards.trailing", f"{len(data) - position} bytes follow the proof")
         try:
             return cls(joint, tuple(proofs))
-        except ValueError as error:
-            raise VerificationError(str(error)) from None
+        except RuleError as error:
+            raise error.refusal() from None
 
 
 def join(shards: Iterable[Shard]) -> ShardedProof:
@@ -169,31 +171,35 @@ def join(shards: Iterable[Shard]) -> ShardedProof:
     """
     shards = list(shards)
     if not shards:
-        raise VerificationError("no shard of a proof")
+        raise VerificationError("shards.missing", "no shard of a proof")
     # The proof that most shards are of: what is left is foreign.
     (joint, _), *_ = Counter(shard.joint for shard in shards).most_common(1)
     found: dict[int, Proof] = {}
     for shard in shards:
         if len(shard.joint.digests) != len(joint.digests):
-            raise VerificationError(f"shard {shard.index} is of another proof, in {len(shard.joint.digests)} shards")
+            raise VerificationError(
+                "shards.foreign", f"shard {shard.index} is of another proof, in {len(shard.joint.digests)} shards"
+            )
         if shard.joint != joint:
-            raise VerificationError(f"shard {shard.index} is of another proof: its lookup challenges are other ones")
+            raise VerificationError(
+                "shards.foreign", f"shard {shard.index} is of another proof: its lookup challenges are other ones"
+            )
         if shard.index in found:
-            raise VerificationError(f"shard {shard.index} is there twice")
+            raise VerificationError("shards.twice", f"shard {shard.index} is there twice")
         found[shard.index] = shard.proof
     missing = [index for index in range(len(joint.digests)) if index not in found]
     if missing:
-        raise VerificationError(f"shard {missing[0]} of {len(joint.digests)} is missing")
+        raise VerificationError("shards.missing", f"shard {missing[0]} of {len(joint.digests)} is missing")
     try:
         return ShardedProof(joint, tuple(found[index] for index in sorted(found)))
-    except ValueError as error:
-        raise VerificationError(str(error)) from None
+    except RuleError as error:
+        raise error.refusal() from None
 
 
 def proof_from_bytes(data: bytes) -> Proof | ShardedProof:
     """Parse a proof of one shard or several; raises VerificationError for any other bytes."""
     if data.startswith(SHARD_MAGIC):
-        raise VerificationError("one shard of a proof: the others are missing")
+        raise VerificationError("shards.missing", "one shard of a proof: the others are missing")
     return (ShardedProof if data.startswith(SHARDS_MAGIC) else Proof).from_bytes(data)
 
 
@@ -215,14 +221,14 @@ def load_proof(*paths: str | PathLike[str]) -> Proof | ShardedProof:
                 return proof_from_bytes(data)
             shards.append(Shard.from_bytes(data))
         except VerificationError as error:
-            raise VerificationError(f"{path}: {error}") from error
+            raise error.refusal(f"{path}: {error}") from error
     return join(shards)
 
 
 def _u32(data: bytes, position: int, what: str) -> tuple[int, int]:
     """Return the number at a position, and the position after it."""
     if position + 4 > len(data):
-        raise VerificationError(f"the proof ends inside {what}")
+        raise VerificationError("shards.truncated", f"the proof ends inside {what}")
     return struct.unpack_from("<I", data, position)[0], position + 4
 
 
@@ -230,9 +236,9 @@ def _joint(data: bytes, position: int, count: int) -> tuple[Joint, int]:
     """Return the digests of this number of shards, and the position after them."""
     try:
         check_count(count)
-    except ValueError as error:
-        raise VerificationError(f"malformed header: {error}") from None
+    except RuleError as error:
+        raise error.refusal(f"malformed header: {error}") from None
     end = position + DIGEST_BYTES * count
     if end > len(data):
-        raise VerificationError("the proof ends inside the digests of its shards")
+        raise VerificationError("shards.truncated", "the proof ends inside the digests of its shards")
     return Joint(tuple(data[i : i + DIGEST_BYTES] for i in range(position, end, DIGEST_BYTES))), end

@@ -6,7 +6,7 @@ from typing import Any
 
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
-from graphprover.protocol.hashing import DIGEST_BYTES
+from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.layout import PREPROCESSED, Layout
 from graphprover.protocol.proof import EXT_BYTES, WORD_BYTES, BatchProof, decode, opened_values
 from graphprover.protocol.security import Security, analyse, shape_of

@@ -3,7 +3,12 @@
 Specification: O'Connor, Aumasson, Neves, Wilcox-O'Hearn, "BLAKE3: one function, fast everywhere", 2021.
 """
 
+from collections.abc import Sequence
+
 import blake3
+import numpy as np
+
+from graphprover.protocol.digests import DIGEST_WORDS
 
 # The first 32 bits of the fractional parts of the square roots of the first eight primes, as SHA-256's.
 IV = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19)
@@ -37,3 +42,13 @@ def calls(words: int) -> int:
     """Return the number of compressions that hash a message of ``words`` 8-byte words."""
     chunks = max(1, -(-words // CHUNK_WORDS))
     return max(1, -(-words // BLOCK_WORDS)) + chunks - 1
+
+
+def hash_groups(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return the digests, uint64 (n, 4), of the rows of each uint64 array (n, w), hashed as little-endian bytes."""
+    found = []
+    for rows in groups:
+        messages = np.ascontiguousarray(rows, dtype="<u8")
+        digests = b"".join([digest(message.tobytes()) for message in messages])
+        found.append(np.frombuffer(digests, dtype="<u8").reshape(-1, DIGEST_WORDS))
+    return found

@@ -1,4 +1,4 @@
-"""The Fiat-Shamir sponge: Plonky3's ``SerializingChallenger64`` over ``HashChallenger<Keccak256>``, as a value.
+"""The Fiat-Shamir sponge: Plonky3's ``SerializingChallenger64`` over ``HashChallenger``, as a value.
 
 A `Challenger` is immutable: absorbing and sampling return a new one, so a transcript step is a pure task of the proof's
 graph, and a test can replay any prefix. Specification: docs/protocol.md, section 6.
@@ -9,19 +9,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from graphprover.field import Ext, P
-from graphprover.protocol.hashing import keccak256
+from graphprover.protocol.hashing import HASHES
 
 
 @dataclass(frozen=True)
 class Challenger:
     """The state of the sponge between two messages."""
 
+    hash: str  # `Parameters.hash`
     pending: bytes  # bytes absorbed since the last squeeze, after the digest of everything before
     output: bytes = b""  # unread bytes of the last digest, consumed from the end
 
     def absorb(self, data: bytes) -> "Challenger":
         """Append bytes and discard the unread bytes of the last digest."""
-        return Challenger(self.pending + data) if data else self
+        return Challenger(self.hash, self.pending + data) if data else self
 
     def absorb_words(self, *words: int) -> "Challenger":
         """Absorb canonical base elements, 8 bytes each, little-endian."""
@@ -30,18 +31,18 @@ class Challenger:
     @cached_property
     def _digest(self) -> bytes:
         """Digest of ``pending``, cached because it may be long: a prover grinds from a state and then draws from it."""
-        return keccak256(self.pending)
+        return HASHES[self.hash].digest(self.pending)
 
     def sample_bytes(self, count: int) -> tuple["Challenger", bytes]:
         """Return the new state and the next ``count`` bytes; each digest is read from its last byte to its first."""
         pending, output, sampled = self.pending, self.output, b""
         while len(sampled) < count:
             if not output:
-                pending = output = self._digest if pending is self.pending else keccak256(pending)
+                pending = output = self._digest if pending is self.pending else HASHES[self.hash].digest(pending)
             taken = min(count - len(sampled), len(output))
             sampled += output[-taken:][::-1]
             output = output[:-taken]
-        return Challenger(pending, output), sampled
+        return Challenger(self.hash, pending, output), sampled
 
     def sample(self) -> tuple["Challenger", int]:
         """Return the new state and a base element: 8 bytes, resampled until they are below p."""
@@ -67,7 +68,7 @@ class Challenger:
     def grinding_seed(self) -> bytes:
         """Return the 32 bytes that a proof-of-work nonce is appended to.
 
-        A nonce passes if Keccak-256(seed ‖ nonce as 8 little-endian bytes), its last 8 bytes read big-endian, has the
+        A nonce passes if the hash of seed ‖ nonce as 8 little-endian bytes, its last 8 bytes read big-endian, has the
         required number of low zero bits.
         """
         return self.sample_bytes(1)[0].pending

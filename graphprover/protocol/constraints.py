@@ -47,7 +47,7 @@ def selectors_at(log_height: int, point: Ext) -> Selectors:
     """Return the selectors of the domain of 2^log_height rows. Raises VerificationError for a point of the domain."""
     vanishing = ext_sub(ext_pow(point, 1 << log_height), ONE)
     if vanishing == ZERO:
-        raise VerificationError("the out-of-domain point lies in a trace domain")
+        raise VerificationError("constraints.domain", "the out-of-domain point lies in a trace domain")
     transition = ext_sub(point, ext(inv(root_of_unity(log_height))))
     return Selectors(
         first=ext_mul(vanishing, ext_inv(ext_sub(point, ONE))),

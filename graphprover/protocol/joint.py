@@ -5,11 +5,12 @@ commitment. σ and τ are drawn from the digests of all shards, and each shard a
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from graphprover.field import Ext
 from graphprover.protocol.challenger import Challenger
-from graphprover.protocol.hashing import DIGEST_BYTES, keccak256
+from graphprover.protocol.digests import DIGEST_BYTES
+from graphprover.protocol.errors import RuleError
+from graphprover.protocol.hashing import HASHES
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.transcript import check_work
 
@@ -29,26 +30,27 @@ class Joint:
         if any(len(digest) != DIGEST_BYTES for digest in self.digests):
             raise ValueError(f"a digest has {DIGEST_BYTES} bytes")
 
-    @cached_property
-    def seed(self) -> bytes:
-        """32 bytes from which σ and τ are drawn, and which every shard absorbs."""
-        return keccak256(JOINT_MAGIC + len(self.digests).to_bytes(4, "little") + b"".join(self.digests))
+    def seed(self, hash: str) -> bytes:
+        """Return the 32 bytes from which σ and τ are drawn, and which every shard absorbs; ``hash``: of the shards."""
+        return HASHES[hash].digest(b"".join([JOINT_MAGIC, len(self.digests).to_bytes(4, "little"), *self.digests]))
 
-    @property
-    def grinding_seed(self) -> bytes:
-        """32 bytes to which the nonce before σ is appended; see `Challenger.grinding_seed`."""
-        return Challenger(self.seed).grinding_seed()
+    def grinding_seed(self, hash: str) -> bytes:
+        """Return the 32 bytes to which the nonce before σ is appended; see `Challenger.grinding_seed`."""
+        return Challenger(hash, self.seed(hash)).grinding_seed()
 
 
 def check_count(count: int) -> None:
     """Raise ValueError unless a sharded proof may have ``count`` shards."""
     if not LEAST_SHARDS <= count <= MOST_SHARDS:
-        raise ValueError(f"a sharded proof has {LEAST_SHARDS} to {MOST_SHARDS} shards, not {count}")
+        raise RuleError("shards.count", f"a sharded proof has {LEAST_SHARDS} to {MOST_SHARDS} shards, not {count}")
 
 
-def shard_binding(binding: bytes, count: int, index: int) -> bytes:
-    """Return the initial state of shard ``index`` of ``count`` from the binding digest of the shard's tables alone."""
-    return keccak256(SHARD_MAGIC + count.to_bytes(4, "little") + index.to_bytes(4, "little") + binding)
+def shard_binding(hash: str, binding: bytes, count: int, index: int) -> bytes:
+    """Return the initial state of shard ``index`` of ``count`` from the binding digest of the shard's tables alone.
+
+    ``hash``: `Parameters.hash`.
+    """
+    return HASHES[hash].digest(SHARD_MAGIC + count.to_bytes(4, "little") + index.to_bytes(4, "little") + binding)
 
 
 def digest_of(state: Challenger) -> bytes:
@@ -62,11 +64,12 @@ def draw_lookup_challenges(joint: Joint, parameters: Parameters, nonce: int) -> 
     Raises:
         VerificationError: the nonce does not have ``parameters.lookup_pow_bits`` bits of work.
     """
-    state = check_work(Challenger(joint.seed), parameters.lookup_pow_bits, nonce, "the lookup challenges of all shards")
+    start = Challenger(parameters.hash, joint.seed(parameters.hash))
+    state = check_work(start, parameters.lookup_pow_bits, nonce, "the lookup challenges of all shards")
     state, sigma = state.sample_ext()
     return sigma, state.sample_ext()[1]
 
 
 def resume(state: Challenger, joint: Joint, nonce: int) -> Challenger:
     """Return a shard's transcript after σ and τ; ``state`` is the state of `digest_of`."""
-    return state.absorb(joint.seed).absorb_words(nonce)
+    return state.absorb(joint.seed(state.hash)).absorb_words(nonce)

@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 
 from graphprover.air.description import AirDescription, check_bus_widths, check_multiplicity_bound
 from graphprover.field import EXTENSION_DEGREE, TWO_ADICITY
+from graphprover.protocol.errors import RuleError, by_rule
 from graphprover.protocol.folding import fold_log_arities
 from graphprover.protocol.parameters import Parameters
 from graphprover.reports.notebook import html
@@ -160,23 +161,32 @@ def make_layout(tables: Sequence[AirDescription], log_heights: Sequence[int], pa
 @lru_cache(maxsize=16)  # a layout is much smaller than a proof
 def _layout(tables: tuple[AirDescription, ...], log_heights: tuple[int, ...], parameters: Parameters) -> Layout:
     if not tables:
-        raise ValueError("a statement needs at least one table")
+        raise RuleError("layout.tables", "a statement needs at least one table")
     for air, log_height in zip(tables, log_heights, strict=True):
         tallest = TWO_ADICITY - max(parameters.log_blowup, air.log_quotient_chunks)
         if not 0 <= log_height <= tallest:
-            raise ValueError(f"table {air.name}: 2^{log_height} rows; the field allows at most 2^{tallest} here")
+            raise RuleError(
+                "layout.height", f"table {air.name}: 2^{log_height} rows; the field allows at most 2^{tallest} here"
+            )
         # Plonky3's final polynomial must be shorter than every trace, unless it is a constant.
         if parameters.log_final_poly_len and log_height <= parameters.log_final_poly_len:
-            raise ValueError(
+            raise RuleError(
+                "layout.final_polynomial",
                 f"table {air.name}: 2^{log_height} rows, but a final polynomial of 2^{parameters.log_final_poly_len} "
-                "coefficients requires more: lower log_final_poly_len"
+                "coefficients requires more: lower log_final_poly_len",
             )
         # Digests above the cap are not hashed, so a matrix injected there would not be authenticated.
         if log_height + parameters.log_blowup < parameters.cap_height:
-            raise ValueError(
+            raise RuleError(
+                "layout.cap",
                 f"table {air.name}: its 2^{log_height} rows are injected above a cap of 2^{parameters.cap_height} "
-                "digests: lower cap_height"
+                "digests: lower cap_height",
             )
-    check_bus_widths(tables)
-    check_multiplicity_bound(tables, [1 << log_height for log_height in log_heights])
-    return Layout(tables, log_heights, parameters)
+    with by_rule("layout.buses"):
+        check_bus_widths(tables)
+    with by_rule("layout.counts"):
+        check_multiplicity_bound(tables, [1 << log_height for log_height in log_heights])
+    layout = Layout(tables, log_heights, parameters)
+    with by_rule("layout.weights"):
+        _ = layout.lookup_tables  # packs the lookups of all tables
+    return layout

@@ -1,8 +1,8 @@
 """Mixed-height Merkle trees: the digests in a pruned multiproof, and the verification of several multiproofs together.
 
-The tree is Plonky3's ``MerkleTreeMmcs`` with Keccak-256 and arity 2. A leaf hashes one row of every tallest matrix; a
-matrix of 2^k rows joins at the layer of 2^k nodes, as node = H(H(left ‖ right) ‖ H(row)). The commitment is the cap:
-the layer of 2^c digests. Specification: docs/protocol.md, section 5.
+The tree is Plonky3's ``MerkleTreeMmcs`` with the proof's hash H and arity 2. A leaf hashes one row of every tallest
+matrix; a matrix of 2^k rows joins at the layer of 2^k nodes, as node = H(H(left ‖ right) ‖ H(row)). The commitment is
+the cap: the layer of 2^c digests. Specification: docs/protocol.md, section 5.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,9 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
+from graphprover.protocol.digests import DIGEST_BYTES, DIGEST_WORDS
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.hashing import DIGEST_BYTES, DIGEST_WORDS, keccak256_groups, keccak256_rows
+from graphprover.protocol.hashing import hash_groups, hash_rows
 
 
 @dataclass(frozen=True)
@@ -85,13 +86,14 @@ class Opening:
         return len(self.cap).bit_length() - 1
 
 
-def verify_openings(indices: np.ndarray, log_rows: int, openings: Sequence[Opening]) -> None:
+def verify_openings(hash: str, indices: np.ndarray, log_rows: int, openings: Sequence[Opening]) -> None:
     """Check that all rows are under their commitments.
 
     A lower tree or a shorter matrix is read at the indices shifted right. The caller has checked the widths of rows,
     and that no matrix is shorter than its cap.
 
     Args:
+        hash: hash of all trees (`Parameters.hash`).
         indices: queried leaves of the tallest tree, int64 (queries,).
         log_rows: log2 of the number of leaves of the tallest tree.
         openings: rows and multiproof of each commitment.
@@ -104,30 +106,31 @@ def verify_openings(indices: np.ndarray, log_rows: int, openings: Sequence[Openi
     # By log2 of the layer's size; all trees are opened at the same queries and share the layers.
     walk = {log_rows - i: layer for i, layer in enumerate(layers(indices, log_rows - lowest))}
     siblings = [_siblings(opening, walk) for opening in openings]
-    wrong: dict[int, str] = {}  # opening to reason
+    wrong: dict[int, tuple[str, str]] = {}  # opening to rule and reason
     for i, opening in enumerate(openings):
         if differing := _disagreement(opening, indices >> (log_rows - opening.log_rows), walk):
-            wrong[i] = differing
+            wrong[i] = "merkle.rows", differing
     places = [(i, log) for i, opening in enumerate(openings) for log in opening.rows]
-    hashed = keccak256_groups([openings[i].rows[log][walk[log].query] for i, log in places])
+    hashed = hash_groups(hash, [openings[i].rows[log][walk[log].query] for i, log in places])
     row_digests = dict(zip(places, hashed, strict=True))
     digests: dict[int, np.ndarray] = {}  # opening to the digests of the layer's nodes, uint64 (n, 4)
     for log in range(log_rows, lowest - 1, -1):
         if digests:
             below = walk[log + 1]
             supplied = [siblings[i][log + 1] for i in digests]
-            digests = dict(zip(digests, _parents(below, list(digests.values()), supplied), strict=True))
+            digests = dict(zip(digests, _parents(hash, below, list(digests.values()), supplied), strict=True))
         joined = [i for i in digests if (i, log) in row_digests]
         if joined:
             pairs = [np.concatenate([digests[i], row_digests[i, log]], axis=1) for i in joined]
-            digests.update(zip(joined, keccak256_groups(pairs), strict=True))
+            digests.update(zip(joined, hash_groups(hash, pairs), strict=True))
         digests.update({i: row_digests[i, log] for i, opening in enumerate(openings) if opening.log_rows == log})
         for i in [i for i in digests if openings[i].log_cap == log]:
             cap = np.frombuffer(b"".join(openings[i].cap), dtype="<u8").reshape(-1, DIGEST_WORDS)
             if (cap[walk[log].nodes] != digests.pop(i)).any():
-                wrong.setdefault(i, "a Merkle path does not end in the cap")
+                wrong.setdefault(i, ("merkle.cap", "a Merkle path does not end in the cap"))
     for i in sorted(wrong)[:1]:
-        raise VerificationError(f"{openings[i].what}: {wrong[i]}")
+        rule, reason = wrong[i]
+        raise VerificationError(rule, f"{openings[i].what}: {reason}")
 
 
 def _disagreement(opening: Opening, indices: np.ndarray, walk: Mapping[int, Layer]) -> str:
@@ -156,15 +159,16 @@ def _siblings(opening: Opening, walk: Mapping[int, Layer]) -> dict[int, np.ndarr
     wanted = DIGEST_BYTES * ends[-1]
     if len(opening.path) != wanted:
         problem = "short" if len(opening.path) < wanted else "long"
-        raise VerificationError(f"{opening.what}: the Merkle proof is too {problem}")
+        raise VerificationError("merkle.length", f"{opening.what}: the Merkle proof is too {problem}")
     digests = np.frombuffer(opening.path, dtype="<u8").reshape(-1, DIGEST_WORDS)
     return {log: digests[first:last] for log, (first, last) in zip(logs, pairwise(ends), strict=True)}
 
 
-def _parents(layer: Layer, digests: Sequence[np.ndarray], siblings: Sequence[np.ndarray]) -> np.ndarray:
+def _parents(hash: str, layer: Layer, digests: Sequence[np.ndarray], siblings: Sequence[np.ndarray]) -> np.ndarray:
     """Return the digests of the nodes above a layer in each tree.
 
     Args:
+        hash: hash of the trees.
         layer: a layer of n nodes with m parents.
         digests: for each tree, digests of the nodes, uint64 (n, 4).
         siblings: for each tree, digests of the siblings sent, uint64 (siblings, 4).
@@ -176,5 +180,5 @@ def _parents(layer: Layer, digests: Sequence[np.ndarray], siblings: Sequence[np.
     other = own[layer.sent] ^ 1
     pairs = np.empty((len(digests), 2 * len(np.flatnonzero(layer.first)), DIGEST_WORDS), dtype=np.uint64)
     pairs[:, own], pairs[:, other] = digests, siblings
-    hashed = keccak256_rows(pairs.reshape(-1, 2 * DIGEST_WORDS))
+    hashed = hash_rows(hash, pairs.reshape(-1, 2 * DIGEST_WORDS))
     return hashed.reshape(len(digests), -1, DIGEST_WORDS)

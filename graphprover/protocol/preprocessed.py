@@ -15,7 +15,8 @@ from graphprover.field import (
     root_of_unity,
 )
 from graphprover.protocol import backend
-from graphprover.protocol.hashing import DIGEST_WORDS, keccak256_rows, permutations
+from graphprover.protocol.digests import DIGEST_WORDS
+from graphprover.protocol.hashing import HASHES, hash_rows
 
 _BLOCK = 1 << 12  # words of a block; a few blocks fit in a core's cache
 
@@ -90,7 +91,7 @@ def low_degree_extension(trace: np.ndarray, log_blowup: int) -> np.ndarray:
     return ntt(padded, root_of_unity(log_height + log_blowup))
 
 
-def preprocessed_cap(traces: Sequence[np.ndarray], log_blowup: int, cap_height: int) -> tuple[bytes, ...]:
+def preprocessed_cap(traces: Sequence[np.ndarray], log_blowup: int, cap_height: int, hash: str) -> tuple[bytes, ...]:
     """Return the cap of the Merkle tree over the low-degree extensions of these traces.
 
     NumPy or the prover's kernels compute it, depending on `graphprover.protocol.backend.compiled`.
@@ -99,36 +100,37 @@ def preprocessed_cap(traces: Sequence[np.ndarray], log_blowup: int, cap_height: 
         traces: preprocessed traces in commitment order, uint64 (columns, rows).
         log_blowup: log2 of the inverse rate.
         cap_height: log2 of the number of digests in the cap.
+        hash: the hash of the tree (`Parameters.hash`).
 
     Returns:
         Digests of 32 bytes.
     """
-    # Permutations for the rows and for the nodes above the tallest matrix.
-    work = sum(trace.shape[1] * permutations(trace.shape[0]) for trace in traces)
+    # Calls of the hash for the rows and for the nodes above the tallest matrix.
+    work = sum(trace.shape[1] * HASHES[hash].calls(trace.shape[0]) for trace in traces)
     work = (work + max(trace.shape[1] for trace in traces)) << log_blowup
     if backend.compiled(work):
         backend.used["kernels"] += work
-        return _compiled_cap(traces, log_blowup, cap_height)
+        return _compiled_cap(traces, log_blowup, cap_height, hash)
     extensions = [low_degree_extension(trace, log_blowup) for trace in traces]
     height = max(extension.shape[1] for extension in extensions)
     cap_size = min(1 << cap_height, height)
 
     def rows(size: int) -> np.ndarray | None:
         group = [extension.T for extension in extensions if extension.shape[1] == size]
-        return keccak256_rows(np.concatenate(group, axis=1)) if group else None
+        return hash_rows(hash, np.concatenate(group, axis=1)) if group else None
 
     layer = rows(height)
     assert layer is not None
     while len(layer) > cap_size:
-        layer = keccak256_rows(layer.reshape(-1, 2 * DIGEST_WORDS))
+        layer = hash_rows(hash, layer.reshape(-1, 2 * DIGEST_WORDS))
         joined = rows(len(layer))
         if joined is not None:
-            layer = keccak256_rows(np.concatenate([layer, joined], axis=1))
+            layer = hash_rows(hash, np.concatenate([layer, joined], axis=1))
     return tuple(digest.astype("<u8").tobytes() for digest in layer)
 
 
-def _compiled_cap(traces: Sequence[np.ndarray], log_blowup: int, cap_height: int) -> tuple[bytes, ...]:
+def _compiled_cap(traces: Sequence[np.ndarray], log_blowup: int, cap_height: int, hash: str) -> tuple[bytes, ...]:
     from graphprover.device.cpu import CpuDevice
 
     device = CpuDevice()
-    return device.cap(device.merkle_tree(device.extend(traces, log_blowup), cap_height))
+    return device.cap(device.merkle_tree(device.extend(traces, log_blowup), cap_height, hash))

@@ -15,8 +15,8 @@ from typing import TypeVar
 import numpy as np
 
 from graphprover.field import EXTENSION_DEGREE, Ext, P
+from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.hashing import DIGEST_BYTES
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Round
 from graphprover.protocol.parameters import Parameters
 
@@ -154,11 +154,12 @@ def _path(digests: bytes) -> bytes:
 
 def _round_queries(queries: RoundQueries) -> list[bytes | memoryview]:
     """Return the encoding as a list of parts. Raises ValueError if the bytes are not a whole number of rows."""
-    count, rest = divmod(len(queries.rows), WORD_BYTES * sum(queries.widths))
-    if rest:
+    row_bytes = WORD_BYTES * sum(queries.widths)
+    if not row_bytes or len(queries.rows) % row_bytes:
         raise ValueError(f"{len(queries.rows)} bytes are not a whole number of rows of {queries.widths} words")
     # All queries at once: a length is a column of equal bytes, a matrix a block of columns.
-    words = _bytes(queries.rows).reshape(count, -1)  # (queries, bytes)
+    words = _bytes(queries.rows).reshape(-1, row_bytes)  # (queries, bytes)
+    count = len(words)
     lengths = {value: np.tile(_bytes(_varint(value)), (count, 1)) for value in {len(queries.widths), *queries.widths}}
     blocks, first = [lengths[len(queries.widths)]], 0
     for width in queries.widths:
@@ -294,7 +295,7 @@ class _Reader:
     def take(self, count: int, what: str) -> bytes:
         taken = self.data[self.position : self.position + count]
         if len(taken) != count:
-            raise VerificationError(f"the proof ends inside {what}")
+            raise VerificationError("payload.truncated", f"the proof ends inside {what}")
         self.position += count
         return taken
 
@@ -307,28 +308,30 @@ class _Reader:
                 break
             shift += 7
             if shift > 63:
-                raise VerificationError(f"{what}: a length of more than 64 bits")
+                raise VerificationError("payload.varint", f"{what}: a length of more than 64 bits")
         if value > largest or (shift and byte == 0):
-            raise VerificationError(f"{what}: length {value} is out of range or not in its shortest form")
+            raise VerificationError(
+                "payload.varint", f"{what}: length {value} is out of range or not in its shortest form"
+            )
         return value
 
     def length(self, what: str, expected: int) -> int:
         got = self.varint(what, (1 << 64) - 1)
         if got != expected:
-            raise VerificationError(f"{what}: {got} entries where this statement has {expected}")
+            raise VerificationError("payload.length", f"{what}: {got} entries where this statement has {expected}")
         return got
 
     def present(self, what: str, expected: bool) -> bool:
         flag = self.take(1, what)[0]
         if flag != int(expected):
-            raise VerificationError(f"{what}: {'missing' if expected else 'unexpected'}")
+            raise VerificationError("payload.option", f"{what}: {'missing' if expected else 'unexpected'}")
         return expected
 
     def words(self, what: str, count: int) -> bytes:
         """Read ``count`` canonical words and return their bytes."""
         taken = self.take(WORD_BYTES * count, what)
         if count and max(struct.unpack(f"<{count}Q", taken)) >= P:
-            raise VerificationError(f"{what}: a word is not below p")
+            raise VerificationError("payload.word", f"{what}: a word is not below p")
         return taken
 
     def word(self, what: str) -> int:
@@ -473,11 +476,11 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
     reader.length("the table heights", tables)
     log_heights = tuple(reader.varint("a table height", (1 << 64) - 1) for _ in range(tables))
     if log_heights != layout.log_heights:
-        raise VerificationError("the table heights in the proof differ from its header")
+        raise VerificationError("payload.heights", "the table heights in the proof differ from its header")
     lookup_nonce = reader.word("the lookup nonce") if reader.present("the lookup nonce", has_lookups) else None
     zeta_nonce = reader.word("the nonce before the out-of-domain point")
     if reader.position != len(data):
-        raise VerificationError(f"{len(data) - reader.position} bytes follow the proof")
+        raise VerificationError("payload.trailing", f"{len(data) - reader.position} bytes follow the proof")
     return BatchProof(
         main_cap=main_cap,
         permutation_cap=permutation_cap,

@@ -22,10 +22,10 @@ from math import ceil, inf, log2, sqrt
 from graphprover.air.description import AirDescription
 from graphprover.field import EXTENSION_DEGREE, P
 from graphprover.protocol.folding import fold_log_arities
-from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.parameters import DEFAULT_HASH, Parameters
 
 FIELD_BITS = EXTENSION_DEGREE * log2(P)
-HASH_BITS = 128.0  # collisions of Keccak-256
+HASH_BITS = 128.0  # collisions of a digest of 256 bits
 
 UNIQUE = 0  # multiplicity m that denotes unique decoding
 LEAST_MULTIPLICITY = 3  # minimum of the theorem for the Johnson regime
@@ -419,32 +419,40 @@ def choose(
     target_bits: float = 128,
     log_blowup: int = 1,
     proximity: str = JOHNSON_PROXIMITY,
+    hash: str = DEFAULT_HASH,
+    pow_bits: int = QUERY_POW_BITS,
 ) -> Parameters:
     """Return the parameters with the fewest queries that reach a security level.
 
-    Queries have QUERY_POW_BITS of grinding, other rounds the minimum that the level needs, at most OTHER_POW_BITS.
+    Queries have ``pow_bits`` of grinding, other rounds the minimum that the level needs, at most OTHER_POW_BITS.
 
     Args:
         shape: shape of the proof, or of each shard.
         target_bits: provable security in bits.
         log_blowup: log2 of the inverse rate.
         proximity: proximity results to use, one of `PROXIMITIES`.
+        hash: `Parameters.hash`.
+        pow_bits: grinding before the queries; each bit doubles its work, and saves two queries at rate 1/2, one at
+            1/4, fewer below.
 
     Raises:
         ValueError: the hash, the field or 1000 queries limit the level below the target; the message names the limit.
     """
-    return _chosen(_each(shape), target_bits, log_blowup, proximity)
+    return _chosen(_each(shape), target_bits, log_blowup, proximity, hash, pow_bits)
 
 
 @lru_cache(maxsize=256)
-def _chosen(shapes: tuple[Shape, ...], target_bits: float, log_blowup: int, proximity: str) -> Parameters:
+def _chosen(
+    shapes: tuple[Shape, ...], target_bits: float, log_blowup: int, proximity: str, hash: str, pow_bits: int
+) -> Parameters:
     _check_proximity(proximity)
     if target_bits > HASH_BITS:
         raise ValueError(
-            f"{target_bits} bits are out of reach: collisions of Keccak-256 limit every proof to {HASH_BITS:.0f} bits"
+            f"{target_bits} bits are out of reach: collisions of the hash limit every proof to {HASH_BITS:.0f} bits"
         )
     shards = _shards(shapes)
     most = Parameters(
+        hash=hash,
         log_blowup=log_blowup,
         num_queries=Parameters.RANGES["num_queries"][1],
         log_final_poly_len=max(min(_shortest(shards) - 1, MAX_LOG_FINAL_POLY_LEN), 0),
@@ -454,7 +462,7 @@ def _chosen(shapes: tuple[Shape, ...], target_bits: float, log_blowup: int, prox
         ood_pow_bits=OTHER_POW_BITS,
         batch_pow_bits=OTHER_POW_BITS,
         commit_pow_bits=OTHER_POW_BITS,
-        query_pow_bits=QUERY_POW_BITS,
+        query_pow_bits=pow_bits,
     )
     wanted = target_bits + MARGIN
     most_multiplicity = MOST_MULTIPLICITY if proximity == JOHNSON_PROXIMITY else 0
@@ -464,7 +472,7 @@ def _chosen(shapes: tuple[Shape, ...], target_bits: float, log_blowup: int, prox
         return _algebraic(_rounds(shards, most, multiplicity))
 
     def queries(multiplicity: int) -> int:
-        bits = wanted + log2(shards.total()) - QUERY_POW_BITS
+        bits = wanted + log2(shards.total()) - pow_bits
         return max(ceil(bits / query_bits(1, agreement(log_blowup, multiplicity))), 1)
 
     # The largest multiplicity needs the fewest queries; the smallest one with equally few needs the least grinding.
@@ -482,9 +490,11 @@ def _chosen(shapes: tuple[Shape, ...], target_bits: float, log_blowup: int, prox
         )
     multiplicity = min(options, key=queries)
 
-    ground = {field: 0 for field in asdict(most) if field.endswith("pow_bits")} | {"query_pow_bits": QUERY_POW_BITS}
+    ground: dict[str, int] = {field: 0 for field in asdict(most) if field.endswith("pow_bits")} | {
+        "query_pow_bits": pow_bits
+    }
     for challenge in _rounds(shards, most, multiplicity)[:-2]:
         if challenge.pow_field:
             missing = ceil(wanted - (challenge.bits - challenge.pow_bits)) if challenge.bits < inf else 0
             ground[challenge.pow_field] = max(ground[challenge.pow_field], missing)
-    return replace(most, num_queries=queries(multiplicity), **ground)
+    return replace(most, num_queries=queries(multiplicity), **ground)  # type: ignore[arg-type]

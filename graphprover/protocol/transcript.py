@@ -83,7 +83,8 @@ def check_work(challenger: Challenger, bits: int, nonce: int, guarded: str) -> C
     challenger, passed = challenger.check_work(bits, nonce)
     if not passed:
         raise VerificationError(
-            f"the proof of work before {guarded} misses its {bits} bits: a damaged proof, or one of another statement"
+            "transcript.work",
+            f"the proof of work before {guarded} misses its {bits} bits: a damaged proof, or one of another statement",
         )
     return challenger
 
@@ -93,7 +94,7 @@ def check_work(challenger: Challenger, bits: int, nonce: int, guarded: str) -> C
 
 def begin(layout: Layout, binding: bytes) -> Challenger:
     """Start from the statement's digest, absorb the description of the tables and the height of every table."""
-    challenger = Challenger(binding).absorb(_batch_seed(layout))
+    challenger = Challenger(layout.parameters.hash, binding).absorb(_batch_seed(layout))
     return _absorb_exts(challenger, [(log_height, 0, 0) for log_height in layout.log_heights])
 
 

@@ -73,7 +73,7 @@ def check_batch(
     challenges = _replay(layout, proof, public_values, preprocessed, binding)
     _check_constraints(layout, proof, public_values, challenges)
     if total_of(proof) != ZERO:
-        raise VerificationError("the buses do not balance: the lookup terminals do not sum to zero")
+        raise VerificationError("lookups.balance", "the buses do not balance: the lookup terminals do not sum to zero")
     _check_words(layout, proof, preprocessed, challenges)
 
 
@@ -95,7 +95,7 @@ def check_shard(
         joint: commitments of all shards.
         index: index of the shard.
     """
-    binding = shard_binding(binding, len(joint.digests), index)
+    binding = shard_binding(layout.parameters.hash, binding, len(joint.digests), index)
     challenges = _replay(layout, proof, public_values, preprocessed, binding, (joint, index))
     _check_constraints(layout, proof, public_values, challenges)
     _check_words(layout, proof, preprocessed, challenges)
@@ -118,7 +118,7 @@ def _check_words(layout: Layout, proof: BatchProof, preprocessed: Cap | None, ch
     openings = _openings_of_rows(layout, proof, rows, preprocessed)
     reduced = _reduce_openings(layout, proof, rows, challenges)
     folds, folded = _fold(layout, proof, challenges, reduced)
-    verify_openings(challenges.queries, layout.log_max_rows, openings + folds)
+    verify_openings(layout.parameters.hash, challenges.queries, layout.log_max_rows, openings + folds)
     _check_degree(layout, proof, challenges, folded)
 
 
@@ -137,7 +137,9 @@ def _replay(
     if shard:
         joint, index = shard
         if digest_of(state) != joint.digests[index]:
-            raise VerificationError("not what the lookup challenges were drawn from: damaged, or another statement")
+            raise VerificationError(
+                "shards.digest", "not what the lookup challenges were drawn from: damaged, or another statement"
+            )
         assert proof.lookup_nonce is not None, "the head of a shard has lookups"
         sigma, tau = draw_lookup_challenges(joint, layout.parameters, proof.lookup_nonce)
         state = resume(state, joint, proof.lookup_nonce)
@@ -179,7 +181,9 @@ def _check_constraints(
     expected = arrays.ext_multiply(join_quotients(layout, proof.openings, challenges.zeta), vanishing)  # (3, tables)
     for table in np.flatnonzero((folded != expected).any(axis=0))[:1]:
         air = layout.tables[table]
-        raise VerificationError(f"table {air.name}: the constraints do not hold at the out-of-domain point")
+        raise VerificationError(
+            "constraints.identity", f"table {air.name}: the constraints do not hold at the out-of-domain point"
+        )
 
 
 def _openings_of_rows(
@@ -293,7 +297,7 @@ def _reduce_openings(
     coset = arrays.multiply(np.concatenate(query_points), np.array([GENERATOR], dtype=np.uint64))  # x, (B queries,)
     differences[0] = array_sub(differences[0], coset)
     if not differences.any(axis=0).all():
-        raise VerificationError("a query point is an opening point")
+        raise VerificationError("codeword.point", "a query point is an opening point")
     at_z = arrays.reduced(np.stack(sums_at_z, axis=-1))  # (3, 3, B) to (3, B)
     numerators = array_sub(np.repeat(at_z, queries, axis=1), np.concatenate(sums_at_x, axis=1))
     products = arrays.ext_multiply(numerators, arrays.ext_inverses(differences))
@@ -305,7 +309,7 @@ def _reduce_openings(
             reduced[log_rows] = array_add(reduced[log_rows], next(quotients))
     # Columns of a table of one row are constant, so p(z) - p(x) is zero.
     if layout.parameters.log_blowup in reduced and reduced[layout.parameters.log_blowup].any():
-        raise VerificationError("a table of one row is not constant")
+        raise VerificationError("codeword.one_row", "a table of one row is not constant")
     return reduced
 
 
@@ -343,7 +347,7 @@ def _check_degree(layout: Layout, proof: BatchProof, challenges: Challenges, fol
     indices = challenges.queries >> sum(layout.fold_log_arities)
     x = arrays.powers_of(root_of_unity(layout.log_max_rows), array_reverse_bits(indices, layout.log_max_rows))
     if (evaluate(proof.final_polynomial, x) != folded).any():
-        raise VerificationError("a query does not fold to the final polynomial")
+        raise VerificationError("fri.final", "a query does not fold to the final polynomial")
 
 
 def fold_groups(groups: np.ndarray, indices: np.ndarray, log_rows: int, beta: Ext) -> np.ndarray:

@@ -7,13 +7,14 @@ from graphprover.graphs.planner.costs import Costs
 from graphprover.graphs.planner.roofline import assumed
 from graphprover.protocol.joint import check_count
 from graphprover.protocol.layout import make_layout
-from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.parameters import DEFAULT_HASH, Parameters
 from graphprover.prover.prepare import checked_traces
 from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.statement.statement import Statement
 
 # The parameters of the weights. They are fixed, so that the assignment depends on the statement alone.
 WEIGHED = Parameters(
+    hash=DEFAULT_HASH,
     log_blowup=1,
     num_queries=1,
     log_final_poly_len=0,

@@ -144,7 +144,7 @@ def _named(joint: Joint | None, index: int) -> Iterator[None]:
     except VerificationError as error:
         if joint is None:
             raise
-        raise VerificationError(f"{ShardNumber(index, len(joint.digests))}: {error}") from error
+        raise error.refusal(f"{ShardNumber(index, len(joint.digests))}: {error}") from error
 
 
 def cells_of(layout: Layout) -> int:

@@ -135,7 +135,7 @@ class _Making:
             _log.debug("%s has committed, and keeps %s: %d bytes", number, planned.keep.name, planned.kept)
         # σ and τ, of all of them.
         joint = Joint(tuple(shard.digest for shard in committed))
-        nonce = joint_nonce(self._device, joint, shards[0].layout.parameters.lookup_pow_bits)
+        nonce = joint_nonce(self._device, joint, shards[0].layout.parameters)
         # The other rounds of each: of the last one first, of which most is there.
         made: list[tuple[Proof, Cap | None]] = []
         for number in reversed(numbers):

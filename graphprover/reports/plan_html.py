@@ -9,7 +9,7 @@ from graphprover.reports.browser import Cell, label, page, table
 from graphprover.reports.plan_svg import plan_svg, share_text
 from graphprover.reports.plan_text import bytes_text, count_text, time_text
 
-COLUMNS = ("time", "share", "bound by", "multiplications", "butterflies", "Keccak-f", "moved", "kept", "scratch")
+COLUMNS = ("time", "share", "bound by", "multiplications", "butterflies", "hash calls", "moved", "kept", "scratch")
 
 
 def plan_html(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
@@ -43,7 +43,7 @@ def _costs(costs: Sequence[Cost], assumed: Assumed, total: float) -> list[Cell]:
     times = [assumed.roofline.modelled(cost) for cost in costs]
     seconds, cost = sum(time.seconds for time in times), sum(costs, Cost())
     bound = max(times, key=lambda time: time.seconds).bound
-    counts = (cost.multiplications, cost.butterflies, cost.permutations)
+    counts = (cost.multiplications, cost.butterflies, cost.hash_calls)
     return [
         Cell(time_text(seconds), seconds),
         Cell(share_text(seconds, total), seconds),

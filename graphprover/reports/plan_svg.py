@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 from graphprover.graphs.batches import named
 from graphprover.graphs.planner.costs import Cost
 from graphprover.graphs.planner.plan import Plan, Task
-from graphprover.graphs.planner.roofline import BOUNDS, BUTTERFLIES, BYTES, MULTIPLICATIONS, PERMUTATIONS, Assumed
+from graphprover.graphs.planner.roofline import BOUNDS, BUTTERFLIES, BYTES, HASHING, MULTIPLICATIONS, Assumed
 from graphprover.graphs.rounds import commit, fri, lookup, opening, query, quotient, trace, transcript
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT
 from graphprover.reports.browser import PAPER, colours
@@ -33,7 +33,7 @@ COLOURS = {
     BYTES: ("#0072b2", "#56b4e9"),
     MULTIPLICATIONS: ("#c65500", "#e69f00"),
     BUTTERFLIES: ("#00805d", "#2bc79a"),
-    PERMUTATIONS: ("#a02f77", "#d98cb8"),
+    HASHING: ("#a02f77", "#d98cb8"),
 }
 
 
@@ -198,7 +198,7 @@ def _place(task: Task) -> str:
 def _details(of: str, cost: Cost, seconds: float, bound: str, total: float, after: str) -> str:
     counts = (
         f"{count_text(cost.multiplications)} multiplications, {count_text(cost.butterflies)} butterflies, "
-        f"{count_text(cost.permutations)} Keccak-f"
+        f"{count_text(cost.hash_calls)} hash calls"
     )
     time = f"{time_text(seconds)}, {share_text(seconds, total)}, most of it {bound}" if bound else "not in the model"
     memory = f"{bytes_text(cost.moved)} moved, {bytes_text(cost.kept)} kept, {bytes_text(cost.scratch)} scratch"

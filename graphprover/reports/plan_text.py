@@ -12,12 +12,12 @@ from graphprover.graphs.rounds.transcript import TRANSCRIPT
 def plan_rows(plan: Plan) -> list[tuple[str, ...]]:
     """Return the column names, a row for each task (operations, bytes, rounds it waits for), and the totals."""
     rows: list[tuple[str, ...]] = [
-        ("round", "name", "multiply", "butterfly", "Keccak-f", "result", "scratch", "depends on")
+        ("round", "name", "multiply", "butterfly", "hash calls", "result", "scratch", "depends on")
     ]
     for task in plan.tasks.values():
         rows.append(_row(task, ", ".join(_rounds(plan, task))))
     total = plan.total
-    counts = map(count_text, (total.multiplications, total.butterflies, total.permutations))
+    counts = map(count_text, (total.multiplications, total.butterflies, total.hash_calls))
     return [*rows, ("all", f"{len(plan.tasks)} tasks", *counts, bytes_text(total.kept), "", "")]
 
 
@@ -32,8 +32,22 @@ def rates_rows(rates: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     for found in rates:
         size, peak = bytes_text(found["bytes"]), bytes_text(found["peak_bytes"])
         least, here = time_text(found["seconds"]), time_text(found["expected_seconds"] or 0.0)
-        rows.append((f"1/{found['rate']}", str(found["queries"]), size, least, here, peak))
+        mark = " (does not fit)" if found["fits"] is False else ""
+        rows.append((f"1/{found['rate']}", str(found["queries"]), size, least, here, peak + mark))
     return rows
+
+
+def memory_text(memory: int) -> str:
+    """Return the memory that proofs may hold on the device."""
+    return f"memory for proofs: {bytes_text(memory)}"
+
+
+def work_text(bits: int, mean: float) -> str:
+    """Return the time of the proof of work before the queries, and its spread.
+
+    The number of hashes has a geometric distribution: more than three times the mean has the probability e^-3 = 5 %.
+    """
+    return f"proof of work: 2^{bits} hashes, {time_text(mean)} on average; one in twenty takes three times the mean"
 
 
 def shards_rows(plans: Mapping[Keep, ShardsPlan]) -> list[tuple[str, ...]]:
@@ -41,11 +55,11 @@ def shards_rows(plans: Mapping[Keep, ShardsPlan]) -> list[tuple[str, ...]]:
     `Keep`.
     """
     rows: list[tuple[str, ...]] = [
-        ("shard", "tables", "rows", "multiply", "butterfly", "Keccak-f", "peak", "trees", "+ traces", "+ extensions")
+        ("shard", "tables", "rows", "multiply", "butterfly", "hash calls", "peak", "trees", "+ traces", "+ extensions")
     ]
     for index, shard in enumerate(plans[Keep.ALL].shards):
         cost, layout = shard.cost, shard.layout
-        counts = map(count_text, (cost.multiplications, cost.butterflies, cost.permutations))
+        counts = map(count_text, (cost.multiplications, cost.butterflies, cost.hash_calls))
         kept = [bytes_text(plans[keep].shards[index].kept) for keep in Keep if keep]
         size = str(len(layout.tables)), f"up to 2^{max(layout.log_heights)}"
         rows.append((str(index), *size, *counts, bytes_text(shard.peak.bytes), *kept))
@@ -68,7 +82,7 @@ def _rounds(plan: Plan, task: Task) -> Iterable[str]:
 
 def _row(task: Task, after: str) -> tuple[str, ...]:
     cost = task.cost
-    counts = map(count_text, (cost.multiplications, cost.butterflies, cost.permutations))
+    counts = map(count_text, (cost.multiplications, cost.butterflies, cost.hash_calls))
     return (task.round, task.name, *counts, bytes_text(cost.kept), bytes_text(cost.scratch), after)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from graphprover.air import Air, Bus, TableBuilder, check_bus_widths
 from graphprover.air.description import AirDescription
+from graphprover.protocol.errors import RuleError
 from graphprover.protocol.joint import check_count
 from graphprover.protocol.lookup import max_tuple_width
 from graphprover.statement.statement import Statement, Table
@@ -72,14 +73,14 @@ def shards_of(statement: Statement, shares: Sequence[Sequence[int]]) -> ShardedS
     check_count(len(shares))
     for index, share in enumerate(shares):
         if not share or any(low >= high for low, high in pairwise(share)):
-            raise ValueError(f"shard {index}: it has one table or more, in their order")
+            raise RuleError("shards.tables", f"shard {index}: it has one table or more, in their order")
     dealt = Counter(table for share in shares for table in share)
     for table in dealt:
         if not 0 <= table < len(statement.tables):
-            raise ValueError(f"there is no table {table}: the statement has {len(statement.tables)}")
+            raise RuleError("shards.tables", f"there is no table {table}: the statement has {len(statement.tables)}")
     for table in range(len(statement.tables)):
         if dealt[table] != 1:
-            raise ValueError(f"table {table} is in {'two shards' if dealt[table] else 'no shard'}")
+            raise RuleError("shards.tables", f"table {table} is in {'two shards' if dealt[table] else 'no shard'}")
     heights = [table.main.shape[1] for table in statement.tables if table.main is not None]
     rows = min([*heights, MAX_HEAD_ROWS])  # so low that its final polynomial is no shorter for the head
     return in_shards([[statement.tables[i] for i in share] for share in shares], shares, rows, statement.label)

@@ -13,14 +13,15 @@ from graphprover.air import Air
 from graphprover.air.description import AirDescription
 from graphprover.field import P
 from graphprover.proof.proof import MAX_TABLES, check_label
-from graphprover.protocol.hashing import keccak256
+from graphprover.protocol.hashing import HASHES
 from graphprover.protocol.layout import Layout
+from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.protocol.transcript import RELEASE
 from graphprover.reports.notebook import html, quoted, short
 from graphprover.statement.trace_task import TraceTask, make
 
-BINDING_MAGIC = b"graphprover statement 1"
+BINDING_MAGIC = b"graphprover statement 2"
 
 _PREPROCESSED: WeakKeyDictionary[Air, np.ndarray] = WeakKeyDictionary()
 
@@ -89,7 +90,7 @@ class Statement:
 
     tables: tuple[Table, ...]
     label: str = ""  # a name for people, carried by the proof and bound by it; a verifier need not use the same
-    _caps: dict[tuple[int, int], tuple[bytes, ...]] = field(init=False, repr=False)  # commitments made so far
+    _caps: dict[tuple[int, int, str], tuple[bytes, ...]] = field(init=False, repr=False)  # commitments made so far
 
     heads: ClassVar[int] = 0  # tables of each shard before its own
 
@@ -128,12 +129,17 @@ class Statement:
         """The traced description of each table."""
         return tuple(table.air.describe() for table in self.tables)
 
-    def preprocessed_cap(self, log_blowup: int, cap_height: int) -> tuple[bytes, ...] | None:
+    def preprocessed_cap(self, parameters: Parameters) -> tuple[bytes, ...] | None:
+        """Return the commitment to all preprocessed columns in a proof with these parameters, as `commit`."""
+        return self.commit(parameters.log_blowup, parameters.cap_height, parameters.hash)
+
+    def commit(self, log_blowup: int, cap_height: int, hash: str) -> tuple[bytes, ...] | None:
         """Return the commitment to all preprocessed columns, computed once; None without any.
 
         Args:
             log_blowup: The log2 of the blowup of the low-degree extension.
             cap_height: The height of the Merkle cap.
+            hash: The hash of the tree.
 
         Raises:
             ValueError: for malformed columns, and for other ones than before (`Table.check_columns`).
@@ -141,9 +147,10 @@ class Statement:
         for table in self.tables:
             table.check_columns()
         traces = [table.preprocessed for table in self.tables if table.preprocessed is not None]
-        if traces and (log_blowup, cap_height) not in self._caps:
-            self._caps[log_blowup, cap_height] = preprocessed_cap(traces, log_blowup, cap_height)
-        return self._caps.get((log_blowup, cap_height))
+        of_tree = log_blowup, cap_height, hash
+        if traces and of_tree not in self._caps:
+            self._caps[of_tree] = preprocessed_cap(traces, *of_tree)
+        return self._caps.get(of_tree)
 
 
 def with_traces(statement: Statement, device: Any = None) -> Statement:
@@ -179,6 +186,12 @@ def as_columns(array: Any, width: int, what: str) -> np.ndarray:
     return np.ascontiguousarray(columns)
 
 
+@lru_cache(maxsize=1024)
+def description_digest(air: AirDescription, hash: str) -> bytes:
+    """Return the digest of a table's canonical bytes; every table of a machine has its digest computed once."""
+    return HASHES[hash].digest(air.canonical_bytes)
+
+
 def binding_digest(layout: Layout, label: str, preprocessed: Sequence[bytes] | None) -> bytes:
     """Return the 32 bytes that the transcript starts from.
 
@@ -194,8 +207,6 @@ def _binding_digest(layout: Layout, label: str, preprocessed: tuple[bytes, ...] 
     name = label.encode()
     parts = [BINDING_MAGIC, RELEASE.encode(), bytes([len(name)]), name]
     parts += [layout.parameters.to_bytes(), len(layout.tables).to_bytes(4, "little")]
-    for air in layout.tables:
-        description = air.canonical_bytes
-        parts += [len(description).to_bytes(8, "little"), description]
+    parts += [description_digest(air, layout.parameters.hash) for air in layout.tables]
     cap = b"" if preprocessed is None else b"".join(preprocessed)
-    return keccak256(b"".join([*parts, len(cap).to_bytes(4, "little"), cap]))
+    return HASHES[layout.parameters.hash].digest(b"".join([*parts, len(cap).to_bytes(4, "little"), cap]))

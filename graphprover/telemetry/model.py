@@ -42,7 +42,7 @@ class Planned(NamedTuple):
 
     multiplications: int
     butterflies: int
-    permutations: int  # Keccak-f
+    hash_calls: int  # permutations or compressions of the proof's hash
     moved: int  # bytes read and written
     seconds: float  # lower bound by `Observation.roofline`
     bound: str  # of ``roofline.BOUNDS``: the dominant part of the lower bound; empty if the plan has no work for it

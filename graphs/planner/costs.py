@@ -12,7 +12,8 @@ from graphprover.air.expression import MUL
 from graphprover.field import EXTENSION_DEGREE
 from graphprover.graphs.batches import Batch
 from graphprover.graphs.rounds import commit, fri, lookup, opening, query, quotient, trace, transcript
-from graphprover.protocol.hashing import DIGEST_BYTES, permutations
+from graphprover.protocol.digests import DIGEST_BYTES
+from graphprover.protocol.hashing import HASHES
 from graphprover.protocol.layout import MAIN, PREPROCESSED, Layout
 from graphprover.protocol.proof import EXT_BYTES, WORD_BYTES
 
@@ -29,7 +30,8 @@ class Cost:
 
     multiplications: int = 0  # in the base field, without butterflies
     butterflies: int = 0
-    permutations: int = 0  # Keccak-f
+    keccak: int = 0  # permutations Keccak-f[1600]
+    blake3: int = 0  # compressions of BLAKE3
     moved: int = 0  # bytes read and written, each array once
     kept: int = 0  # bytes that later tasks read
     scratch: int = 0  # bytes freed when the task ends
@@ -38,16 +40,48 @@ class Cost:
         return Cost(
             self.multiplications + other.multiplications,
             self.butterflies + other.butterflies,
-            self.permutations + other.permutations,
+            self.keccak + other.keccak,
+            self.blake3 + other.blake3,
             self.moved + other.moved,
             self.kept + other.kept,
             self.scratch + other.scratch,
         )
 
+    @property
+    def hash_calls(self) -> int:
+        """Calls of the hash's permutation or compression function."""
+        return self.keccak + self.blake3
+
+
+def hashing(hash: str, calls: int) -> Cost:
+    """Return the cost of this number of calls of the hash ``hash``."""
+    return Cost(**{hash: calls})
+
 
 def butterflies(columns: int, log_size: int) -> int:
     """Return the butterflies of one transform of each column."""
     return columns * log_size << max(log_size - 1, 0) if log_size else 0
+
+
+def pow_bits(layout: Layout) -> dict[str, int]:
+    """Return the bits of the proof of work of each step of the transcript."""
+    parameters = layout.parameters
+    bits = {
+        transcript.BEGIN: 0,
+        transcript.DIGEST: 0,
+        transcript.LOOKUP: parameters.lookup_pow_bits if layout.lookup_tables else 0,
+        transcript.CONSTRAINT: 0,
+        transcript.ZETA: parameters.ood_pow_bits,
+        transcript.BATCHING: parameters.batch_pow_bits,
+        transcript.QUERIES: parameters.query_pow_bits,
+    }
+    folds = range(len(layout.fold_log_arities))
+    return bits | {transcript.fold_step(number): parameters.commit_pow_bits for number in folds}
+
+
+def proof_of_work(layout: Layout) -> int:
+    """Return the average hash calls of all proofs of work of a proof."""
+    return sum(1 << bits for bits in pow_bits(layout).values() if bits)
 
 
 def kept_by_size(*layouts: Layout) -> int:
@@ -80,6 +114,8 @@ class Costs:
         self.matrices = opening.opened_matrices(layout)
         self.tables = {batch.name: batch.tables for batch in batched}
         self.log_blowup = layout.parameters.log_blowup
+        self.hash = layout.parameters.hash
+        self.calls = HASHES[self.hash].calls
         self.of_table: dict[str, Callable[[int], Cost]] = {
             commit.task_round(MAIN): lambda table: self.extend(table, self.air(table).main_width),
             commit.task_round(PREPROCESSED): lambda table: self.extend(table, self.air(table).preprocessed_width),
@@ -111,10 +147,10 @@ class Costs:
     def alone(self, table: int) -> Cost:
         """Return the cost of a table in the rounds that treat tables separately, and of hashing its rows."""
         hashed = sum(
-            permutations(m.width) << m.log_rows for r in self.layout.rounds for m in r.matrices if m.table == table
+            self.calls(m.width) << m.log_rows for r in self.layout.rounds for m in r.matrices if m.table == table
         )
         rounds = (self.of_table | {opening.DEEP: self.deep_of_table}).values()
-        return sum((cost(table) for cost in rounds), Cost(permutations=hashed))
+        return sum((cost(table) for cost in rounds), hashing(self.hash, hashed))
 
     def by_table(self, round_: str, name: str) -> dict[int, Cost]:
         """Return each table's cost of a task; empty for tasks of all tables together."""
@@ -125,19 +161,8 @@ class Costs:
 
     def transcript(self, name: str) -> Cost:
         """Return the average cost of the proof of work before a challenge."""
-        parameters = self.layout.parameters
-        bits = {
-            transcript.BEGIN: 0,
-            transcript.DIGEST: 0,
-            transcript.LOOKUP: parameters.lookup_pow_bits if self.layout.lookup_tables else 0,
-            transcript.CONSTRAINT: 0,
-            transcript.ZETA: parameters.ood_pow_bits,
-            transcript.BATCHING: parameters.batch_pow_bits,
-            transcript.QUERIES: parameters.query_pow_bits,
-        }
-        folds = range(len(self.layout.fold_log_arities))
-        bits |= {transcript.fold_step(number): parameters.commit_pow_bits for number in folds}
-        return Cost(permutations=1 << bits[name] if bits[name] else 0)
+        bits = pow_bits(self.layout)[name]
+        return hashing(self.hash, 1 << bits if bits else 0)
 
     def air(self, table: int) -> AirDescription:
         return self.layout.tables[table]
@@ -170,13 +195,12 @@ class Costs:
         widths: dict[int, int] = {}
         for matrix in round_.matrices:
             widths[matrix.log_rows] = widths.get(matrix.log_rows, 0) + matrix.width
-        joining = sum(permutations(w) + 1 << log_rows for log_rows, w in widths.items() if log_rows != round_.log_rows)
-        leaves = permutations(widths[round_.log_rows]) << round_.log_rows
+        joining = sum(self.calls(w) + 1 << log_rows for log_rows, w in widths.items() if log_rows != round_.log_rows)
+        leaves = self.calls(widths[round_.log_rows]) << round_.log_rows
         nodes = (1 << round_.log_rows) - (1 << self.layout.cap_log_size(round_.log_rows))
         shorter = max((log_rows for log_rows in widths if log_rows != round_.log_rows), default=None)
         digests = sum(1 << log_rows for log_rows in widths) + nodes
-        return Cost(
-            permutations=leaves + joining + nodes,
+        return hashing(self.hash, leaves + joining + nodes) + Cost(
             moved=sum(w * WORD_BYTES << log_rows for log_rows, w in widths.items()) + 2 * DIGEST_BYTES * digests,
             kept=DIGEST_BYTES * (nodes + (1 << round_.log_rows)),
             scratch=0 if shorter is None else DIGEST_BYTES << shorter,
@@ -282,10 +306,11 @@ class Costs:
     def fri_tree(self, name: str) -> Cost:
         log_arity, log_rows = self.layout.fold_log_arities[int(name)], self.layout.folded_log_heights[int(name)]
         nodes = (1 << log_rows) - (1 << self.layout.cap_log_size(log_rows))
-        leaves = permutations(EXTENSION_DEGREE << log_arity) << log_rows
+        leaves = self.calls(EXTENSION_DEGREE << log_arity) << log_rows
         digests = DIGEST_BYTES * (nodes + (1 << log_rows))
         words = EXTENSION_DEGREE << (log_arity + log_rows)
-        return Cost(permutations=leaves + nodes, moved=words * WORD_BYTES + 2 * digests, kept=digests)
+        moved = words * WORD_BYTES + 2 * digests
+        return hashing(self.hash, leaves + nodes) + Cost(moved=moved, kept=digests)
 
     def fri_fold(self, name: str) -> Cost:
         log_arity, log_rows = self.layout.fold_log_arities[int(name)], self.layout.folded_log_heights[int(name)]

@@ -5,9 +5,11 @@ import time
 import numpy as np
 
 from graphprover.device import CpuDevice
-from graphprover.graphs.planner.costs import WORD_BYTES, Cost, butterflies, permutations
+from graphprover.graphs.planner.costs import WORD_BYTES, Cost, butterflies, hashing
 from graphprover.graphs.planner.roofline import assumed
 from graphprover.kernels.operands import Array
+from graphprover.protocol.hashing import HASHES
+from graphprover.protocol.parameters import DEFAULT_HASH
 
 # Ratio of a whole proof's pace to the pace measured here: Python, traces and queries have no lower bound, and other
 # kernels are farther from theirs. Fitted to proofs of three sizes in docs/performance.md.
@@ -39,16 +41,15 @@ def measured_pace(device: CpuDevice) -> float:
 
 def _processor_seconds(device: CpuDevice, columns: Array) -> float:
     started = time.process_time()
-    device.merkle_tree(device.extend([columns], LOG_BLOWUP), 0)
+    device.merkle_tree(device.extend([columns], LOG_BLOWUP), 0, DEFAULT_HASH)
     return time.process_time() - started
 
 
 def _cost() -> Cost:
     """Return the cost of one run."""
     rows, blowup = 1 << (LOG_ROWS + LOG_BLOWUP), 1 << LOG_BLOWUP
-    return Cost(
+    return hashing(DEFAULT_HASH, (HASHES[DEFAULT_HASH].calls(COLUMNS) + 1) * rows) + Cost(
         multiplications=COLUMNS << LOG_ROWS,
         butterflies=butterflies(COLUMNS, LOG_ROWS) * (1 + blowup),
-        permutations=(permutations(COLUMNS) + 1) * rows,
         moved=COLUMNS * WORD_BYTES * (2 + blowup) << LOG_ROWS,
     )

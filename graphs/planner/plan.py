@@ -19,7 +19,7 @@ from graphprover.graphs.one_thread import steps_of
 from graphprover.graphs.planner.costs import Cost, Costs, kept_by_size
 from graphprover.graphs.proof_graph import Keep
 from graphprover.graphs.task_keys import Key, ShardNumber, place_of
-from graphprover.protocol.hashing import DIGEST_BYTES
+from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import Layout
 from graphprover.reports.notebook import html

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from graphprover.graphs.planner.costs import Cost
 
-BYTES, MULTIPLICATIONS, BUTTERFLIES, PERMUTATIONS = "bytes", "multiplications", "butterflies", "Keccak-f"
-BOUNDS = (BYTES, MULTIPLICATIONS, BUTTERFLIES, PERMUTATIONS)
+BYTES, MULTIPLICATIONS, BUTTERFLIES, HASHING = BOUNDS = ("bytes", "multiplications", "butterflies", "hashing")
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,8 @@ class Roofline:
     copy: float  # bytes, read and written
     multiply: float  # multiplications in the field
     butterfly: float  # a multiplication, an addition and a subtraction
-    permute: float  # Keccak-f[1600]
+    keccak: float  # permutations Keccak-f[1600]
+    blake3: float  # compressions of BLAKE3
 
     def seconds(self, cost: Cost) -> dict[str, float]:
         """Return the lower bound of the time of each part of a cost."""
@@ -31,7 +31,7 @@ class Roofline:
             BYTES: cost.moved / self.copy,
             MULTIPLICATIONS: cost.multiplications / self.multiply,
             BUTTERFLIES: cost.butterflies / self.butterfly,
-            PERMUTATIONS: cost.permutations / self.permute,
+            HASHING: cost.keccak / self.keccak + cost.blake3 / self.blake3,
         }
 
     def modelled(self, cost: Cost) -> Modelled:
@@ -45,7 +45,8 @@ class Roofline:
     def __str__(self) -> str:
         return (
             f"copy {self.copy / 1e9:.4g} GB/s, multiply {self.multiply / 1e9:.4g} G/s, "
-            f"butterfly {self.butterfly / 1e9:.4g} G/s, Keccak-f {self.permute / 1e6:.4g} M/s"
+            f"butterfly {self.butterfly / 1e9:.4g} G/s, Keccak-f {self.keccak / 1e6:.4g} M/s, "
+            f"BLAKE3 {self.blake3 / 1e6:.4g} M/s"
         )
 
 
@@ -63,7 +64,8 @@ class Assumed:
 def assumed(kind: str, threads: int) -> Assumed:
     """Return the assumed rates of a device ``cpu`` or ``cuda``, as measured in docs/performance.md."""
     if kind == "cuda":
-        return Assumed("one NVIDIA H200", Roofline(copy=4.25e12, multiply=9.15e11, butterfly=5.1e11, permute=3.8e9))
+        rates = {"copy": 4.25e12, "multiply": 9.15e11, "butterfly": 5.1e11, "keccak": 3.8e9, "blake3": 2.9e10}
+        return Assumed("one NVIDIA H200", Roofline(**rates))
     name = f"{threads} thread{'s' * (threads > 1)} of a CPU with AVX-512, each at the rates of one"
-    rates = {"copy": 3.9e10, "multiply": 4.4e9, "butterfly": 2.6e9, "permute": 3.6e7}
+    rates = {"copy": 3.9e10, "multiply": 4.4e9, "butterfly": 2.6e9, "keccak": 3.6e7, "blake3": 1.3e8}
     return Assumed(name, Roofline(**{operation: threads * rate for operation, rate in rates.items()}))

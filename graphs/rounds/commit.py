@@ -47,9 +47,9 @@ def extend(device: Device, columns: dict[int, Array], *, log_blowup: int) -> Ext
     return {table: Extension(matrix) for table, matrix in zip(columns, extended, strict=True)}
 
 
-def merkle_tree(device: Device, extensions: Sequence[Extensions], *, cap_height: int) -> Tree:
+def merkle_tree(device: Device, extensions: Sequence[Extensions], *, cap_height: int, hash: str) -> Tree:
     """Return the tree over all rows of all matrices, in commitment order."""
-    return device.merkle_tree([extension.columns for extension in merged(extensions).values()], cap_height)
+    return device.merkle_tree([extension.columns for extension in merged(extensions).values()], cap_height, hash)
 
 
 def build(graph: Graph, layout: Layout, name: str, columns: dict[int, Node]) -> Commitment:
@@ -67,6 +67,6 @@ def commit(graph: Graph, layout: Layout, name: str, extensions: dict[str, Node])
     """Commit to extended columns."""
     round_ = layout.round(name)
     assert round_ is not None
-    cap_height = layout.parameters.cap_height
-    tree = graph.task(TREE, name, merkle_tree, list(extensions.values()), cap_height=cap_height)
+    of_tree = {"cap_height": layout.parameters.cap_height, "hash": layout.parameters.hash}
+    tree = graph.task(TREE, name, merkle_tree, list(extensions.values()), **of_tree)
     return Commitment(round_, extensions, tree)

@@ -30,9 +30,9 @@ class FriRound:
     drawn: Node  # Drawn: the state before the final polynomial
 
 
-def fold_tree(device: Device, codeword: Array, *, log_arity: int, cap_height: int) -> Tree:
+def fold_tree(device: Device, codeword: Array, *, log_arity: int, cap_height: int, hash: str) -> Tree:
     """Return the tree whose leaves are the groups of 2^log_arity elements that fold into one."""
-    return device.fold_tree(codeword, log_arity, cap_height)
+    return device.fold_tree(codeword, log_arity, cap_height, hash)
 
 
 def fold(device: Device, codeword: Array, drawn: Drawn, joining: Array | None, *, log_arity: int) -> Array:
@@ -48,13 +48,14 @@ def final_polynomial(device: Device, codeword: Array, *, log_length: int) -> tup
 def build(graph: Graph, layout: Layout, codewords: dict[int, Node], drawn: Node) -> FriRound:
     """Add all folds, from the codewords of all heights (by log2 of their length)."""
     parameters = layout.parameters
+    of_tree = {"cap_height": parameters.cap_height, "hash": parameters.hash}
     codeword = codewords[layout.log_max_rows]
     folds = []
     for number, (log_arity, log_rows) in enumerate(
         zip(layout.fold_log_arities, layout.folded_log_heights, strict=True)
     ):
         name = f"{number}"
-        tree = graph.task(TREE, name, fold_tree, codeword, log_arity=log_arity, cap_height=parameters.cap_height)
+        tree = graph.task(TREE, name, fold_tree, codeword, log_arity=log_arity, **of_tree)
         drawn = graph.task(
             transcript.TRANSCRIPT,
             transcript.fold_step(number),

@@ -21,6 +21,7 @@ from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.lookup import lookup_prefixes
+from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import TableOpenings, opened_values
 from graphprover.statement.statement import binding_digest
 
@@ -70,7 +71,7 @@ def begin(
     preprocessed_cap = None if preprocessed is None else device.cap(preprocessed)
     binding = binding_digest(layout, label, preprocessed_cap)
     if shard is not None:
-        binding = shards.shard_binding(binding, shard.count, shard.index)
+        binding = shards.shard_binding(layout.parameters.hash, binding, shard.count, shard.index)
     state = transcript.begin(layout, binding)
     return transcript.absorb_main(state, device.cap(tree), public_values, preprocessed_cap)
 
@@ -81,15 +82,15 @@ def lookup_challenges(device: Device, state: Challenger, *, layout: Layout) -> D
         return Drawn(state, LookupChallenges([[] for _ in layout.tables], ZERO), 0)
     # After all main columns: a prover who knew σ and τ could send messages whose fingerprints equal the received ones,
     # or fractions that cancel without being equal (security.lookup_errors).
-    nonce = device.grind(state.grinding_seed(), layout.parameters.lookup_pow_bits)
+    nonce = device.grind(state.grinding_seed(), layout.parameters.lookup_pow_bits, state.hash)
     state, sigma, tau = transcript.draw_lookup_challenges(state, layout, nonce)
     return Drawn(state, LookupChallenges(lookup_prefixes(layout.tables, sigma, tau), tau), nonce)
 
 
-def joint_nonce(device: Device, joint: Joint, bits: int) -> int:
+def joint_nonce(device: Device, joint: Joint, parameters: Parameters) -> int:
     """Return the nonce of the proof of work before the lookup challenges of all shards."""
     with device.task():
-        return device.grind(joint.grinding_seed, bits)
+        return device.grind(joint.grinding_seed(parameters.hash), parameters.lookup_pow_bits, parameters.hash)
 
 
 def joint_lookup_challenges(
@@ -121,7 +122,7 @@ def zeta(device: Device, drawn: Drawn, tree: Tree, *, layout: Layout) -> Drawn:
     # After the quotient: a prover who knew ζ would commit to a polynomial that is correct there and nowhere else
     # (security.out_of_domain_errors).
     state = transcript.absorb_quotient(drawn.state, device.cap(tree))
-    nonce = device.grind(state.grinding_seed(), layout.parameters.ood_pow_bits)
+    nonce = device.grind(state.grinding_seed(), layout.parameters.ood_pow_bits, state.hash)
     return Drawn(*transcript.draw_zeta(state, layout, nonce), nonce)
 
 
@@ -132,7 +133,7 @@ def batching_challenge(
     # After the claimed values: a prover who knew γ would claim false ones whose quotients add up to a polynomial
     # (security.batching_errors).
     state = transcript.absorb_openings(drawn.state, layout, opened_values(layout, merged(openings)))
-    nonce = device.grind(state.grinding_seed(), layout.parameters.batch_pow_bits)
+    nonce = device.grind(state.grinding_seed(), layout.parameters.batch_pow_bits, state.hash)
     return Drawn(*transcript.draw_batching_challenge(state, layout, nonce), nonce)
 
 
@@ -142,7 +143,7 @@ def fold_challenge(device: Device, drawn: Drawn, tree: Tree, *, layout: Layout, 
     # (security.folds counts the curve's degree, security.exceptional the challenges where that happens by itself).
     state = transcript.begin_fri(drawn.state, layout) if fold == 0 else drawn.state
     state = transcript.absorb_fold(state, device.cap(tree))
-    nonce = device.grind(state.grinding_seed(), layout.parameters.commit_pow_bits)
+    nonce = device.grind(state.grinding_seed(), layout.parameters.commit_pow_bits, state.hash)
     return Drawn(*transcript.draw_fold_challenge(state, layout, nonce), nonce)
 
 
@@ -151,5 +152,5 @@ def queries(device: Device, drawn: Drawn, final_polynomial: Sequence[Ext], *, la
     # Last of all: a prover who knew the rows would be honest there and nowhere else (security.query_bits).
     state = drawn.state if layout.fold_log_arities else transcript.begin_fri(drawn.state, layout)
     state = transcript.absorb_final_polynomial(state, final_polynomial)
-    nonce = device.grind(state.grinding_seed(), layout.parameters.query_pow_bits)
+    nonce = device.grind(state.grinding_seed(), layout.parameters.query_pow_bits, state.hash)
     return Drawn(state, transcript.draw_queries(state, layout, nonce), nonce)

@@ -30,7 +30,7 @@ from graphprover.protocol.blake3 import (
     PARENT,
     ROOT,
 )
-from graphprover.protocol.hashing import DIGEST_WORDS
+from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.runtime.numba_cache import njit
 
 _WIDTH = simd.WIDTH

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphprover.protocol.hashing import DIGEST_WORDS
+from graphprover.protocol.digests import DIGEST_WORDS
 
 
 def gather(

@@ -21,7 +21,8 @@ from graphprover.kernels.cpu.messages import (
     row_columns,
     store_digests,
 )
-from graphprover.protocol.hashing import DIGEST_WORDS, RATE_WORDS, ROUND_CONSTANTS
+from graphprover.protocol.digests import DIGEST_WORDS
+from graphprover.protocol.keccak import RATE_WORDS, ROUND_CONSTANTS
 from graphprover.runtime.numba_cache import njit
 
 STATE = 25 * simd.WIDTH  # words of a state in memory

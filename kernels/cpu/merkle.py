@@ -12,7 +12,7 @@ import numpy as np
 
 from graphprover.kernels.cpu.hashes import KERNELS
 from graphprover.kernels.cpu.parallel import Threads, split_rows
-from graphprover.protocol.hashing import DIGEST_WORDS
+from graphprover.protocol.digests import DIGEST_WORDS
 
 
 def tree(threads: Threads, matrices: Sequence[np.ndarray], cap_height: int, hash: str) -> tuple[np.ndarray, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphprover.kernels.cpu import simd
-from graphprover.protocol.hashing import DIGEST_WORDS
+from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.runtime.numba_cache import njit
 
 PAIR = 2 * DIGEST_WORDS  # words of two digests

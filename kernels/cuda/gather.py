@@ -6,7 +6,7 @@ import cupy
 import numpy as np
 
 from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, to_host
-from graphprover.protocol.hashing import DIGEST_WORDS
+from graphprover.protocol.digests import DIGEST_WORDS
 
 THREADS = 128  # as in gather.cu
 _BLOCKS = 64  # most thread blocks of a part

@@ -4,7 +4,7 @@ import cupy
 import numpy as np
 
 from graphprover.kernels.cuda.launch import blocks_for, hashing_kernels, launch, multiprocessors, to_host
-from graphprover.protocol.hashing import DIGEST_WORDS
+from graphprover.protocol.digests import DIGEST_WORDS
 
 THREADS = 128
 KECCAK_RESIDENT, BLAKE3_RESIDENT = 5, 8

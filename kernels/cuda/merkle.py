@@ -10,7 +10,7 @@ import numpy as np
 
 from graphprover.kernels.cuda.hashes import KERNELS
 from graphprover.kernels.cuda.launch import hashing_kernels, launch
-from graphprover.protocol.hashing import DIGEST_WORDS
+from graphprover.protocol.digests import DIGEST_WORDS
 
 THREADS = 128
 LAYERS = 16  # at most, that one launch makes, as in merkle.cu

@@ -67,14 +67,14 @@ def test_bytes_are_hex_with_their_length() -> None:
 def test_what_is_not_valid(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A proof that misses an expectation is not valid; without a verification there is no verdict."""
     (here / "damaged.bin").write_bytes((here / "tables.bin").read_bytes()[:-1])
-    for arguments, cause in (
-        (["damaged.bin"], "not valid"),
-        (["tables.bin"], "128 were asked for"),
-        (["tables.bin", *SECURITY, "--expect", "steps=1024"], "steps is 1023"),
-        (["guest.bin", "guest.elf", *SECURITY], "exit code 3, not 0"),
+    for arguments, rule, cause in (
+        (["damaged.bin"], "proof.truncated", "not valid"),
+        (["tables.bin"], "security.level", "128 were asked for"),
+        (["tables.bin", *SECURITY, "--expect", "steps=1024"], "asked.claim", "steps is 1023"),
+        (["guest.bin", "guest.elf", *SECURITY], "asked.exit_code", "exit code 3, not 0"),
     ):
         found = said(["verify", *arguments], capsys, FAILED)
-        assert found.keys() == {"valid", "error"} and found["valid"] is False and cause in found["error"]
+        assert found == {"valid": False, "rule": rule, "error": found["error"]} and cause in found["error"]
     assert said(["verify", "none.bin"], capsys, USAGE).keys() == {"error"}
     assert said(["prove", "guest.elf", "-o", "none.bin"], capsys, FAILED).keys() == {"error"}
 

@@ -38,7 +38,7 @@ class FakeMade:
 def taken_as_it_is(job: Any, result: Any) -> Any:
     """Accept every proof."""
     if not isinstance(result, FakeMade):
-        raise VerificationError("no proof")
+        raise VerificationError("worker.result", "no proof")
     return result
 
 

@@ -64,7 +64,7 @@ def test_the_bytes(
     held = [commit_shard(request, DEVICE) for request in requests]
     joint = Joint(tuple(one.digest for one in held))
     assert joint == proof.joint
-    nonce = joint_nonce(DEVICE, joint, held[0].header.parameters.lookup_pow_bits)
+    nonce = joint_nonce(DEVICE, joint, held[0].header.parameters)
     made: list[FinishedShard] = [
         finish_shard(request, joint, nonce, left(one), DEVICE) for request, one in zip(requests, held, strict=True)
     ]

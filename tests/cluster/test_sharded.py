@@ -198,7 +198,7 @@ def test_refused_headers_are_committed_to_by_other_workers_once(pair: Client, st
 
     def refuse(headers: ShardedProof) -> Expected:
         assert [proof.payload for proof in headers.proofs] == [b""] * 4
-        raise VerificationError("of another program")
+        raise VerificationError("asked.run", "of another program")
 
     same = r"of another program, by tcp://.*; other workers' commitments are equal"
     with joining.joined(pair) as joined, pytest.raises(VerificationError, match=same):
@@ -310,7 +310,7 @@ def test_what_a_stopped_worker_holds_is_not_waited_for(pair: Client, statement: 
         committed, _ = results = [found[str(request.number)] for request in requests]
         holder = pids(pair)[committed.worker]
         joint = Joint(tuple(result.value.digest for result in results))
-        nonce = joint_nonce(CpuDevice(1), joint, FEW.lookup_pow_bits)
+        nonce = joint_nonce(CpuDevice(1), joint, FEW)
         try:
             os.kill(holder, signal.SIGSTOP)
             task = ProvingTask(

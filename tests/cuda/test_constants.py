@@ -12,7 +12,8 @@ from graphprover.air.bytecode import Op, Selector
 from graphprover.field import P
 from graphprover.kernels.cuda.sources import FOLDER
 from graphprover.protocol import blake3
-from graphprover.protocol.hashing import DIGEST_WORDS, RATE_WORDS, ROUND_CONSTANTS
+from graphprover.protocol.digests import DIGEST_WORDS
+from graphprover.protocol.keccak import RATE_WORDS, ROUND_CONSTANTS
 
 # C++ constants by file, with their counterparts: a module of kernels/cuda and a name in it.
 HOST = {

@@ -13,7 +13,7 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.prover.prove import prove
 
 STATEMENTS = [load_packaged(f"examples/{name}").statement_for(None) for name in ("fibonacci", "memory")]
-WEAK = Parameters(1, 4, 0, 2, 0, 0, 0, 0, 0, 0)
+WEAK = Parameters("keccak", 1, 4, 0, 2, 0, 0, 0, 0, 0, 0)
 Told = list[tuple[int, int, str]]
 
 

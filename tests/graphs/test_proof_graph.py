@@ -27,6 +27,7 @@ from tests.random_statements import random_statement
 from tests.trace_tasks import as_trace_tasks
 
 FEW = Parameters(
+    hash="keccak",
     log_blowup=1,
     num_queries=5,
     log_final_poly_len=1,

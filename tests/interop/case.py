@@ -33,7 +33,7 @@ class Case:
     @cached_property
     def binding(self) -> bytes:
         """Initial state of the transcript."""
-        cap = self.statement.preprocessed_cap(self.parameters.log_blowup, self.parameters.cap_height)
+        cap = self.statement.preprocessed_cap(self.parameters)
         return binding_digest(self.layout, self.statement.label, cap)
 
     def write_and_prove(self, folder: Path) -> plonky3.Files:
@@ -58,7 +58,7 @@ class Case:
         """Return `our_verdict` with the transcript of another binding, as Plonky3's verifier alone would decide."""
 
         def check() -> None:
-            cap = self.statement.preprocessed_cap(self.parameters.log_blowup, self.parameters.cap_height)
+            cap = self.statement.preprocessed_cap(self.parameters)
             values = [table.public_values or () for table in self.statement.tables]
             check_batch(self.layout, decode(payload, self.layout), values, cap, binding)
 

@@ -141,6 +141,14 @@ def transcript(statement: Path, *, traces: Path | None = None, proof: Path | Non
     return output.stdout.splitlines()
 
 
+def vectors() -> str:
+    """Return known answers of both hashes: commitments and transcripts as Plonky3 composes them (src/vectors.rs)."""
+    output = _run("vectors")
+    if output.returncode:
+        raise RuntimeError(output.stderr)
+    return output.stdout
+
+
 def decode(proof: Path) -> dict[str, Any]:
     """Return the proof with Plonky3's names of its parts."""
     output = _run("decode", "--proof", proof)

@@ -1,16 +1,18 @@
 """Small tables with valid traces, one for each feature that the interoperability tests check separately."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from graphprover.air import Air, Bus, provided, sent
-from graphprover.field import P
-from graphprover.protocol.parameters import Parameters
+from graphprover.field import P, array_mul
+from graphprover.protocol.parameters import BLAKE3, KECCAK, Parameters
 from graphprover.statement.statement import Table
 
 PLAIN = Parameters(
+    hash=KECCAK,
     log_blowup=1,
     num_queries=4,
     log_final_poly_len=0,
@@ -23,6 +25,8 @@ PLAIN = Parameters(
     query_pow_bits=0,
 )
 GRINDING = replace(PLAIN, lookup_pow_bits=4, ood_pow_bits=5, batch_pow_bits=6, commit_pow_bits=7, query_pow_bits=8)
+
+COLUMNS = 300  # of `Wide`: a row has three chunks of BLAKE3
 
 BYTES = Bus("bytes")
 SQUARES = Bus("squares")
@@ -103,6 +107,16 @@ class Power(Air):
         t.transition(t.next.x - t.x**5 - 3)
 
 
+class Wide(Air):
+    """Each column is the square of the one before it."""
+
+    columns = (f"x[{COLUMNS}]",)
+
+    def define(self, t: Any) -> None:
+        for root, square in pairwise(t.x):
+            t.every_row(square - root * root)
+
+
 class Counter(Air):
     """A preprocessed column whose next row is read."""
 
@@ -157,6 +171,13 @@ def power(rows: int) -> Table:
     return Table(Power(), (), np.array([x], dtype=np.uint64))
 
 
+def wide(rows: int) -> Table:
+    x = [np.arange(2, 2 + rows, dtype=np.uint64)]
+    for _ in range(COLUMNS - 1):
+        x.append(array_mul(x[-1], x[-1]))
+    return Table(Wide(), (), np.array(x))
+
+
 def counter(rows: int) -> Table:
     step = Counter(rows).preprocessed_trace()
     return Table(Counter(rows), (), np.cumsum(step, axis=1, dtype=np.uint64))
@@ -164,6 +185,7 @@ def counter(rows: int) -> Table:
 
 def statements() -> dict[str, tuple[Parameters, list[Table]]]:
     """Return named statements that together use every feature of the protocol."""
+    every_option = replace(GRINDING, log_blowup=2, num_queries=9, cap_height=2, max_log_arity=3, log_final_poly_len=2)
     mixed = [fibonacci(8), *limbs(64), power(512), shuffle(16), counter(32), *squares(16, 128)]
     return {
         "fibonacci": (PLAIN, [fibonacci(8)]),
@@ -174,10 +196,12 @@ def statements() -> dict[str, tuple[Parameters, list[Table]]]:
         "local lookup": (PLAIN, [shuffle(16)]),
         "degree five": (PLAIN, [power(16)]),
         "preprocessed next row": (PLAIN, [counter(16)]),
-        "mixed": (
-            replace(GRINDING, log_blowup=2, num_queries=9, cap_height=2, max_log_arity=3, log_final_poly_len=2),
-            mixed,
-        ),
+        "mixed": (every_option, mixed),
+        "mixed, BLAKE3": (replace(every_option, hash=BLAKE3), mixed),
+        # A fold of 2^6 also has more words in a row than a chunk of BLAKE3.
+        "wide, BLAKE3": (replace(PLAIN, hash=BLAKE3, log_blowup=2, num_queries=2, max_log_arity=6), [wide(16)]),
+        "rate 1/64": (replace(PLAIN, log_blowup=6), list(squares(8, 64))),
+        "rate 1/64, BLAKE3": (replace(GRINDING, hash=BLAKE3, log_blowup=6, cap_height=4), list(squares(8, 64))),
         "rows 1 and 2": (PLAIN, [fibonacci(1), fibonacci(2), shuffle(1), shuffle(2)]),
         "one row": (PLAIN, [fibonacci(1)]),
     }

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from graphprover.protocol.parameters import BLAKE3, HASH_NAMES, KECCAK
 from graphprover.statement.statement import Statement
 from tests.interop import late_constants, plonky3
 from tests.interop.case import Case
@@ -19,8 +20,10 @@ VECTORS = {  # folder name to the name of its statement
     "counter": "preprocessed next row",
     "height1": "one row",
     "mixed": "mixed",
+    "mixed_blake3": "mixed, BLAKE3",
     "squares_pow": "bus, grinding",
     "tiny": "rows 1 and 2",
+    "wide_blake3": "wide, BLAKE3",
 }
 TABLES = [fibonacci(8), shuffle(16), counter(16), *squares(8, 64)]
 CASE = Case(replace(GRINDING, num_queries=8, cap_height=2), Statement(TABLES, "a näme"))
@@ -54,6 +57,10 @@ def test_every_vector_is_here() -> None:
     assert sorted(VECTORS) == vectors.NAMES
 
 
+def test_known_answers_of_the_hashes_are_made() -> None:
+    assert plonky3.vectors() == vectors.HASHES.read_text()
+
+
 def changes(stated: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name and the result of each single change to a field that section 11 names."""
     for what, at, value in replacements(stated):
@@ -71,6 +78,7 @@ def replacements(stated: dict[str, Any]) -> Iterator[tuple[str, tuple[Any, ...],
     """Yield the name, the path and the new value of each change."""
     yield "label", ("label",), "a name"
     yield "label", ("label",), ""
+    yield "hash", ("parameters", "hash"), KECCAK if stated["parameters"]["hash"] == BLAKE3 else BLAKE3
     for field in section_11.PARAMETERS:
         for step in (-1, 1):
             yield field, ("parameters", field), stated["parameters"][field] + step
@@ -115,9 +123,10 @@ def wider(table: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "preprocessed_width", {"preprocessed": [*columns, [0] * 2 ** table["log_height"]]}
 
 
-def test_whatever_the_binding_names_is_refused_when_changed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("hash", HASH_NAMES)
+def test_whatever_the_binding_names_is_refused_when_changed(hash: str, tmp_path: Path) -> None:
     """The transcript of each readable file also starts from the binding that section 11 defines for the file."""
-    files = CASE.write_and_prove(tmp_path)
+    files = replace(CASE, parameters=replace(CASE.parameters, hash=hash)).write_and_prove(tmp_path)
     honest = json.loads(files.statement.read_text())
     assert plonky3.verify(files.statement, files.proof) is None
     other, bound, starts = tmp_path / "other.json", set(), {section_11.binding(honest)}

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.parameters import BLAKE3, Parameters
 from graphprover.statement.statement import Statement, Table
 from tests.interop import plonky3
 from tests.interop.case import Case
@@ -45,6 +45,7 @@ def test_rejects_a_proof_for_another_statement(tmp_path: Path) -> None:
         "public value": (PLAIN, [replace(table, public_values=(first, second, result + 1))], ""),
         "label": (PLAIN, [table], "another"),
         "queries": (replace(PLAIN, num_queries=5), [table], ""),
+        "hash": (replace(PLAIN, hash=BLAKE3), [table], ""),
         "rate": (replace(PLAIN, log_blowup=2), [table], ""),
         "grinding": (replace(PLAIN, query_pow_bits=20), [table], ""),
         "table": (PLAIN, [power(8)], ""),
@@ -93,6 +94,9 @@ def test_takes_preprocessed_columns_from_the_statement_alone(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
+        ('"hash": "keccak", ', ""),
+        ('"hash": "keccak"', '"hash": "Keccak"'),
+        ('"hash": "keccak"', '"hash": 0'),
         ('"num_queries": 4', '"num_queries": "4"'),
         ('"log_blowup": 1, ', ""),
         ('"log_height": 3', '"log_height": 33'),

@@ -22,7 +22,7 @@ from graphprover.proof.plonky3 import PAYLOAD, STATEMENT, export, statement_json
 from graphprover.proof.sharded import Shard, ShardedProof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint
-from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.parameters import BLAKE3, Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode
 from graphprover.prover.prove import prove
 from graphprover.statement.shards import Head, ShardedStatement, shards_of
@@ -42,6 +42,7 @@ PROOFS = {
     "2 shards": (PLAIN, IN_TWO),
     "3 shards": (PLAIN, IN_THREE),
     "3 shards, grinding": (GRINDING, IN_THREE),
+    "3 shards, BLAKE3": (replace(GRINDING, hash=BLAKE3), IN_THREE),
     "2 shards, mixed": (MIXED, IN_TWO),
 }
 FLIPS = 100  # flipped bits for each shard
@@ -298,6 +299,19 @@ def test_refused_for_another_label(tmp_path: Path) -> None:
     other = [path for folder in folders for path in (folder / "other.json", folder / PAYLOAD)]
     one, every = plonky3.verify_all([[*files(folders[0]), *other[2:4], *files(folders[2])], other])
     assert one is not None and "shard 1 has another label than shard 0" in one
+    assert every is not None and "shard 0: " in every
+
+
+def test_refused_for_another_hash(tmp_path: Path) -> None:
+    """The hash of one shard, or of all, differs."""
+    folders = write(tmp_path, case("3 shards").proof, case("3 shards").shards)
+    for folder in folders:
+        stated = json.loads((folder / STATEMENT).read_text())
+        stated["parameters"]["hash"] = BLAKE3
+        (folder / "other.json").write_text(json.dumps(stated))
+    other = [path for folder in folders for path in (folder / "other.json", folder / PAYLOAD)]
+    one, every = plonky3.verify_all([[*files(folders[0]), *other[2:4], *files(folders[2])], other])
+    assert one is not None and "shard 1 has other parameters than shard 0" in one
     assert every is not None and "shard 0: " in every
 
 

@@ -25,7 +25,7 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import least_bytes
 from tests.proof.test_proof import proofs
 
-PARAMETERS = Parameters(*(least for least, _ in Parameters.RANGES.values()))
+PARAMETERS = Parameters("keccak", *(least for least, _ in Parameters.RANGES.values()))
 
 
 def proof_of(payload: bytes, parameters: Parameters = PARAMETERS, label: str = "x") -> Proof:
@@ -116,7 +116,7 @@ def test_a_shard_beyond_the_last() -> None:
 def test_the_shard_that_is_malformed_is_named() -> None:
     proof = in_shards(3)
     data = proof.to_bytes()
-    at = data.rindex(b"graphprover proof\x01")
+    at = data.rindex(b"graphprover proof\x02")
     assert "shard 2: not a graphprover proof" in refused(data[:at] + b"x" + data[at + 1 :])
 
 

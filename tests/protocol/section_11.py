@@ -6,7 +6,7 @@ It reads the output of ``graphprover export``.
 import struct
 from typing import Any
 
-from Crypto.Hash import keccak
+from tests.hashes import BOTH, digest
 
 P = 2**64 - 2**32 + 1
 PARAMETERS = (
@@ -19,18 +19,14 @@ def binding(stated: dict[str, Any]) -> bytes:
     """Return the binding of a file statement.json (section 11)."""
     parameters, tables, label = stated["parameters"], stated["tables"], stated["label"].encode()
     preprocessed = [table["preprocessed"] for table in tables if table["preprocessed"]]
-    digests = cap(preprocessed, parameters["log_blowup"], parameters["cap_height"]) if preprocessed else b""
-    hashed = b"graphprover statement 1" + b"0.8.0" + bytes([len(label)]) + label
-    hashed += struct.pack("<10H", *(parameters[field] for field in PARAMETERS))
+    hash = parameters["hash"]
+    committed = cap(hash, preprocessed, parameters["log_blowup"], parameters["cap_height"]) if preprocessed else b""
+    hashed = b"graphprover statement 2" + b"0.8.0" + bytes([len(label)]) + label
+    hashed += struct.pack("<11H", BOTH.index(hash), *(parameters[field] for field in PARAMETERS))
     hashed += struct.pack("<I", len(tables))
     for table in tables:
-        described = canonical(table["air"])
-        hashed += words(len(described)) + described
-    return h(hashed + struct.pack("<I", len(digests)) + digests)
-
-
-def h(data: bytes) -> bytes:
-    return keccak.new(digest_bits=256, data=data).digest()
+        hashed += digest(hash, canonical(table["air"]))
+    return digest(hash, hashed + struct.pack("<I", len(committed)) + committed)
 
 
 def words(*values: int) -> bytes:
@@ -76,7 +72,7 @@ def extension(column: list[int], log_blowup: int) -> list[int]:
     return found
 
 
-def cap(matrices: list[list[list[int]]], log_blowup: int, cap_height: int) -> bytes:
+def cap(hash: str, matrices: list[list[list[int]]], log_blowup: int, cap_height: int) -> bytes:
     """Return the digests of the cap over the extensions of these columns (section 5)."""
     rows: dict[int, list[bytes]] = {}
     for columns in matrices:
@@ -84,9 +80,9 @@ def cap(matrices: list[list[list[int]]], log_blowup: int, cap_height: int) -> by
         own = [words(*row) for row in zip(*extended, strict=True)]
         before = rows.get(len(own), [b""] * len(own))
         rows[len(own)] = [a + b for a, b in zip(before, own, strict=True)]
-    layer = [h(row) for row in rows[max(rows)]]
+    layer = [digest(hash, row) for row in rows[max(rows)]]
     while len(layer) > 2**cap_height:
-        layer = [h(layer[i] + layer[i + 1]) for i in range(0, len(layer), 2)]
+        layer = [digest(hash, layer[i] + layer[i + 1]) for i in range(0, len(layer), 2)]
         if len(layer) in rows:
-            layer = [h(node + h(row)) for node, row in zip(layer, rows[len(layer)], strict=True)]
+            layer = [digest(hash, node + digest(hash, row)) for node, row in zip(layer, rows[len(layer)], strict=True)]
     return b"".join(layer)

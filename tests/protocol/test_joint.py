@@ -5,64 +5,65 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from Crypto.Hash import keccak
 
 from graphprover.field import P
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import MOST_SHARDS, Joint, digest_of, draw_lookup_challenges, resume, shard_binding
 from graphprover.protocol.parameters import Parameters
+from tests.hashes import BOTH, digest
 
 DIGESTS = tuple(bytes([i]) * 32 for i in range(3))
 JOINT = Joint(DIGESTS)
-PARAMETERS = Parameters(1, 1, 0, 1, 0, 5, 0, 0, 0, 0)
+PARAMETERS = Parameters("keccak", 1, 1, 0, 1, 0, 5, 0, 0, 0, 0)
+
+of_each_hash = pytest.mark.parametrize("hash", BOTH)
 
 
-def keccak256(data: bytes) -> bytes:
-    return keccak.new(digest_bits=256, data=data).digest()
+def joint_seed(hash: str, digests: tuple[bytes, ...] = DIGESTS) -> bytes:
+    return digest(hash, b"graphprover joint 1" + struct.pack("<I", len(digests)) + b"".join(digests))
 
 
-def joint_seed(digests: tuple[bytes, ...] = DIGESTS) -> bytes:
-    return keccak256(b"graphprover joint 1" + struct.pack("<I", len(digests)) + b"".join(digests))
-
-
-def work(seed: bytes, bits: int) -> int:
+def work(hash: str, seed: bytes, bits: int) -> int:
     """Return the least nonce."""
-    squeezed = keccak256(seed)
+    squeezed = digest(hash, seed)
     nonce = 0
-    while int.from_bytes(keccak256(squeezed + struct.pack("<Q", nonce)), "big") % 2**bits:
+    while int.from_bytes(digest(hash, squeezed + struct.pack("<Q", nonce)), "big") % 2**bits:
         nonce += 1
     return nonce
 
 
-def test_a_shard_is_bound_with_its_place() -> None:
-    binding = keccak256(b"tables")
-    expected = keccak256(b"graphprover piece 1" + struct.pack("<II", 7, 3) + binding)
-    assert shard_binding(binding, 7, 3) == expected
-    assert len({shard_binding(binding, *place) for place in ((7, 3), (7, 4), (8, 3), (3, 7))}) == 4
+@of_each_hash
+def test_a_shard_is_bound_with_its_place(hash: str) -> None:
+    binding = digest(hash, b"tables")
+    expected = digest(hash, b"graphprover piece 1" + struct.pack("<II", 7, 3) + binding)
+    assert shard_binding(hash, binding, 7, 3) == expected
+    assert len({shard_binding(hash, binding, *place) for place in ((7, 3), (7, 4), (8, 3), (3, 7))}) == 4
 
 
-def test_a_digest_is_of_all_that_was_absorbed() -> None:
-    state = Challenger(bytes(32)).absorb(b"commitments")
-    assert digest_of(state) == keccak256(bytes(32) + b"commitments")
+@of_each_hash
+def test_a_digest_is_of_all_that_was_absorbed(hash: str) -> None:
+    state = Challenger(hash, bytes(32)).absorb(b"commitments")
+    assert digest_of(state) == digest(hash, bytes(32) + b"commitments")
 
 
-def test_both_challenges_come_from_all_digests_and_the_nonce() -> None:
-    assert JOINT.seed == joint_seed()
-    nonce = work(joint_seed(), 5)
+@of_each_hash
+def test_both_challenges_come_from_all_digests_and_the_nonce(hash: str) -> None:
+    assert JOINT.seed(hash) == joint_seed(hash)
+    nonce = work(hash, joint_seed(hash), 5)
     # Squeeze a byte, absorb the nonce, sample 5 bits and six elements: each digest is read from its end.
     output, words = b"", []
-    pending = keccak256(joint_seed()) + struct.pack("<Q", nonce)
+    pending = digest(hash, joint_seed(hash)) + struct.pack("<Q", nonce)
     while len(words) < 7:
         if len(output) < 8:
-            pending = keccak256(pending)
+            pending = digest(hash, pending)
             output = pending[::-1]
         words.append(int.from_bytes(output[:8], "little"))
         output = output[8:]
     assert words[0] % 32 == 0 and all(word < P for word in words)
-    sigma, tau = draw_lookup_challenges(JOINT, PARAMETERS, nonce)
+    sigma, tau = draw_lookup_challenges(JOINT, replace(PARAMETERS, hash=hash), nonce)
     assert (*sigma, *tau) == tuple(words[1:])
-    assert JOINT.grinding_seed == keccak256(joint_seed())
+    assert JOINT.grinding_seed(hash) == digest(hash, joint_seed(hash))
 
 
 def test_other_digests_draw_others() -> None:
@@ -78,7 +79,7 @@ def test_other_digests_draw_others() -> None:
 
 
 def test_a_nonce_must_pass() -> None:
-    nonce = work(joint_seed(), 5)
+    nonce = work("keccak", joint_seed("keccak"), 5)
     for wrong in (n for n in range(nonce + 5) if n < nonce):
         with pytest.raises(VerificationError, match="before the lookup challenges of all shards"):
             draw_lookup_challenges(JOINT, PARAMETERS, wrong)
@@ -86,10 +87,11 @@ def test_a_nonce_must_pass() -> None:
         draw_lookup_challenges(JOINT, replace(PARAMETERS, lookup_pow_bits=0), 1)
 
 
-def test_a_shard_goes_on_with_seed_and_nonce() -> None:
-    state = Challenger(bytes(32)).absorb(b"commitments")
+@of_each_hash
+def test_a_shard_goes_on_with_seed_and_nonce(hash: str) -> None:
+    state = Challenger(hash, bytes(32)).absorb(b"commitments")
     resumed = resume(state, JOINT, 9)
-    assert resumed.pending == bytes(32) + b"commitments" + joint_seed() + struct.pack("<Q", 9)
+    assert resumed.pending == bytes(32) + b"commitments" + joint_seed(hash) + struct.pack("<Q", 9)
     assert not resumed.output
 
 

@@ -163,6 +163,6 @@ def test_a_statement_has_tables() -> None:
 
 @given(st.integers(0, 16), st.integers(0, 30))
 def test_a_cap_is_not_larger_than_its_layer(cap_height: int, log_rows: int) -> None:
-    parameters = Parameters(1, 1, 0, 1, cap_height, 0, 0, 0, 0, 0)
+    parameters = Parameters("keccak", 1, 1, 0, 1, cap_height, 0, 0, 0, 0, 0)
     layout = make_layout([COLUMN], [20], parameters)
     assert layout.cap_log_size(log_rows) == min(cap_height, log_rows)

@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 
 from graphprover.protocol import merkle
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.merkle import layers, verify_openings
+from tests.hashes import BOTH, digest
 
 
 @dataclass(frozen=True)
 class Opening:
     """Some rows of committed matrices, and their multiproof."""
 
+    hash: str
     cap: tuple[bytes, ...]
     log_rows: tuple[int, ...]  # for each matrix
     indices: tuple[int, ...]
@@ -27,10 +28,13 @@ class Opening:
 
     def check(self, **changed: object) -> None:
         opening = {**self.__dict__, **changed}
-        verify_rows(opening["cap"], opening["log_rows"], opening["indices"], opening["rows"], opening["path"])
+        verify_rows(
+            opening["hash"], opening["cap"], opening["log_rows"], opening["indices"], opening["rows"], opening["path"]
+        )
 
 
 def verify_rows(
+    hash: str,
     cap: Sequence[bytes],
     log_rows: Sequence[int],
     indices: Sequence[int],
@@ -45,21 +49,21 @@ def verify_rows(
         ]
         by_height[log] = np.array([np.frombuffer(words, dtype="<u8") for words in joined])
     opening = merkle.Opening("the tree", cap, by_height, path)
-    verify_openings(np.array(indices), max(log_rows), [opening])
+    verify_openings(hash, np.array(indices), max(log_rows), [opening])
 
 
-def layers_of(matrices: list[list[bytes]], log_rows: list[int]) -> dict[int, list[bytes]]:
+def layers_of(hash: str, matrices: list[list[bytes]], log_rows: list[int]) -> dict[int, list[bytes]]:
     """Return every layer of the tree, by log2 of its digests."""
     layers: dict[int, list[bytes]] = {}
     for log in range(max(log_rows), -1, -1):
-        own = [keccak256(b"".join(m[i] for m in matrices if len(m) == 1 << log)) for i in range(1 << log)]
+        own = [digest(hash, b"".join(m[i] for m in matrices if len(m) == 1 << log)) for i in range(1 << log)]
         if log == max(log_rows):
             layers[log] = own
             continue
         below = layers[log + 1]
-        layers[log] = [keccak256(below[2 * i] + below[2 * i + 1]) for i in range(1 << log)]
+        layers[log] = [digest(hash, below[2 * i] + below[2 * i + 1]) for i in range(1 << log)]
         if log in log_rows:
-            layers[log] = [keccak256(node + row) for node, row in zip(layers[log], own, strict=True)]
+            layers[log] = [digest(hash, node + row) for node, row in zip(layers[log], own, strict=True)]
     return layers
 
 
@@ -83,14 +87,15 @@ def openings(draw: st.DrawFn) -> Opening:
     matrices = [
         [rng.randbytes(8 * width) for _ in range(1 << log)] for log, width in zip(log_rows, widths, strict=True)
     ]
-    layers = layers_of(matrices, log_rows)
+    hash = draw(st.sampled_from(BOTH))
+    layers = layers_of(hash, matrices, log_rows)
     path = b"".join(
         layers[tallest - level][node]
         for level, nodes in enumerate(missing_nodes(indices, tallest, cap))
         for node in nodes
     )
     rows = [tuple(m[index >> (tallest - log)] for m, log in zip(matrices, log_rows, strict=True)) for index in indices]
-    return Opening(tuple(layers[cap]), tuple(log_rows), tuple(indices), tuple(rows), path)
+    return Opening(hash, tuple(layers[cap]), tuple(log_rows), tuple(indices), tuple(rows), path)
 
 
 @given(st.integers(0, 6).flatmap(lambda log: st.tuples(st.just(log), st.integers(0, log))), st.data())
@@ -147,13 +152,14 @@ def test_rejects_everything_else(opening: Opening, data: st.DataObject) -> None:
         refused(rows=rotated)
 
 
-def test_trees_of_several_heights_and_caps_at_once() -> None:
+@pytest.mark.parametrize("hash", BOTH)
+def test_trees_of_several_heights_and_caps_at_once(hash: str) -> None:
     """All are opened at the same queries; the error names the first faulty one."""
     rng, indices, tallest = random.Random(0), [3, 14, 15, 8, 3], 4
     openings = []
     for i, (log_rows, cap) in enumerate([([4, 2], 1), ([3], 0), ([2, 2], 2), ([4], 3), ([1], 1)]):
         matrices = [[rng.randbytes(8 * (i + 1)) for _ in range(1 << log)] for log in log_rows]
-        tree, own = layers_of(matrices, log_rows), max(log_rows)
+        tree, own = layers_of(hash, matrices, log_rows), max(log_rows)
         at = [index >> (tallest - own) for index in indices]
         missing = enumerate(missing_nodes(at, own, cap))
         path = b"".join(tree[own - level][node] for level, nodes in missing for node in nodes)
@@ -167,7 +173,7 @@ def test_trees_of_several_heights_and_caps_at_once() -> None:
             for log in log_rows
         }
         openings.append(merkle.Opening(f"tree {i}", tuple(tree[cap]), by_height, path))
-    verify_openings(np.array(indices), tallest, openings)
+    verify_openings(hash, np.array(indices), tallest, openings)
     for i, opening in enumerate(openings):
         spoiled = replace(opening, cap=[bytes(32)] * len(opening.cap))
         for worse in ([], range(i + 1, len(openings))):
@@ -177,12 +183,12 @@ def test_trees_of_several_heights_and_caps_at_once() -> None:
             ]
             tried[i] = spoiled
             with pytest.raises(VerificationError, match=f"tree {i}: a Merkle path does not end in the cap"):
-                verify_openings(np.array(indices), tallest, tried)
+                verify_openings(hash, np.array(indices), tallest, tried)
         # Rows of a later tree may depend on the rows of this one, and differ as a consequence.
         tried = [differing(opening) if j > i else opening for j, opening in enumerate(openings)]
         tried[i] = spoiled
         with pytest.raises(VerificationError, match=f"tree {i}: a Merkle path does not end in the cap"):
-            verify_openings(np.array(indices), tallest, tried)
+            verify_openings(hash, np.array(indices), tallest, tried)
 
 
 def differing(opening: merkle.Opening) -> merkle.Opening:
@@ -196,28 +202,28 @@ def differing(opening: merkle.Opening) -> merkle.Opening:
 def test_queries_of_one_row_may_not_disagree() -> None:
     """Otherwise a proof could answer one of two equal queries arbitrarily."""
     rows = [b"\1" + bytes(7), b"\2" + bytes(7)]
-    tree = layers_of([rows], [1])
+    tree = layers_of("keccak", [rows], [1])
     good = (rows[0],)
-    verify_rows(tree[0], [1], [0, 0], [good, good], tree[1][1])
+    verify_rows("keccak", tree[0], [1], [0, 0], [good, good], tree[1][1])
     for answers in ([good, (rows[1],)], [(rows[1],), good]):
         with pytest.raises(VerificationError, match="two openings of row 0 differ"):
-            verify_rows(tree[0], [1], [0, 0], answers, tree[1][1])
+            verify_rows("keccak", tree[0], [1], [0, 0], answers, tree[1][1])
 
 
 def test_queries_that_meet_in_a_shorter_matrix_may_not_disagree() -> None:
     tall, short = [bytes([i]) * 8 for i in range(4)], [bytes([9 + i]) * 8 for i in range(2)]
-    tree = layers_of([tall, short], [2, 1])
+    tree = layers_of("keccak", [tall, short], [2, 1])
     good = [(tall[0], short[0]), (tall[1], short[0])]
-    verify_rows(tree[0], [2, 1], [0, 1], good, tree[1][1])
+    verify_rows("keccak", tree[0], [2, 1], [0, 1], good, tree[1][1])
     for wrong in ([(tall[0], short[1]), good[1]], [good[0], (tall[1], short[1])]):
         with pytest.raises(VerificationError, match="two openings of one row differ"):
-            verify_rows(tree[0], [2, 1], [0, 1], wrong, tree[1][1])
+            verify_rows("keccak", tree[0], [2, 1], [0, 1], wrong, tree[1][1])
 
 
 def test_a_row_is_not_taken_for_two_digests() -> None:
     """Rows of eight words have the length of two digests; only the position in the tree distinguishes them."""
     rows = [bytes([i]) * 64 for i in range(2)]
-    tree = layers_of([rows], [1])
+    tree = layers_of("keccak", [rows], [1])
     leaves = tree[1][0] + tree[1][1]
     with pytest.raises(VerificationError):
-        verify_rows(tree[0], [1], [0], [(leaves,)], b"")
+        verify_rows("keccak", tree[0], [1], [0], [(leaves,)], b"")

@@ -8,6 +8,7 @@ import pytest
 from graphprover.field import P, root_of_unity
 from graphprover.protocol import backend
 from graphprover.protocol.preprocessed import low_degree_extension, ntt, powers, preprocessed_cap
+from tests.hashes import BOTH
 from tests.naive_device import NaiveDevice, bit_reversed, extended
 from tests.protocol import vectors
 
@@ -39,32 +40,34 @@ def test_extension_interpolates(log_height: int, log_blowup: int) -> None:
     ]
 
 
+@pytest.mark.parametrize("hash", BOTH)
 @pytest.mark.parametrize("cap_height", [0, 1, 2, 9])
 @pytest.mark.parametrize("log_heights", [[3], [0], [2, 4, 2], [1, 5, 3]])
 def test_cap_is_that_of_the_tree_built_in_full(
-    log_heights: list[int], cap_height: int, monkeypatch: pytest.MonkeyPatch
+    log_heights: list[int], hash: str, cap_height: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(cap_height)
     traces = [trace(rng, rng.randint(1, 4), log) for log in log_heights]
     device = NaiveDevice()
-    tree = device.merkle_tree(device.extend(traces, 1), cap_height)
+    tree = device.merkle_tree(device.extend(traces, 1), cap_height, hash)
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
-    assert preprocessed_cap(traces, 1, cap_height) == device.cap(tree)
+    assert preprocessed_cap(traces, 1, cap_height, hash) == device.cap(tree)
 
 
+@pytest.mark.parametrize("hash", BOTH)
 @pytest.mark.parametrize("log_blowup", [1, 3])
-def test_cap_is_that_of_the_kernels(log_blowup: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cap_is_that_of_the_kernels(hash: str, log_blowup: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns are transformed in one block and in several."""
     rng = np.random.default_rng(log_blowup)
     traces = [rng.integers(0, P, (3, 1 << log), dtype=np.uint64) for log in (6, 12, 14)]
     monkeypatch.setattr(backend, "WORTH_LOADING", 0)
     monkeypatch.delenv(backend.NUMPY_ONLY, raising=False)
     before = backend.used.copy()
-    cap = preprocessed_cap(traces, log_blowup, 2)
+    cap = preprocessed_cap(traces, log_blowup, 2, hash)
     assert set(backend.used - before) == {"kernels"}
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
     before = backend.used.copy()
-    assert preprocessed_cap(traces, log_blowup, 2) == cap
+    assert preprocessed_cap(traces, log_blowup, 2, hash) == cap
     assert set(backend.used - before) == {"NumPy"}
 
 

@@ -156,9 +156,9 @@ def test_parameters_are_described(field: str) -> None:
     [
         ("lookup_pow_bits", lambda layout: transcript.begin(layout, BINDING)),
         ("ood_pow_bits", lambda layout: transcript.begin(layout, BINDING)),
-        ("batch_pow_bits", lambda layout: transcript.absorb_openings(Challenger(BINDING), layout, [])),
-        ("commit_pow_bits", lambda layout: transcript.begin_fri(Challenger(BINDING), layout)),
-        ("query_pow_bits", lambda layout: transcript.begin_fri(Challenger(BINDING), layout)),
+        ("batch_pow_bits", lambda layout: transcript.absorb_openings(Challenger("keccak", BINDING), layout, [])),
+        ("commit_pow_bits", lambda layout: transcript.begin_fri(Challenger("keccak", BINDING), layout)),
+        ("query_pow_bits", lambda layout: transcript.begin_fri(Challenger("keccak", BINDING), layout)),
     ],
 )
 def test_grinding_is_described(field: str, step: Callable[[Layout], Challenger]) -> None:
@@ -193,7 +193,7 @@ def test_a_proof_of_work_that_fails_is_named(step: Callable[..., object]) -> Non
     refused = []
     for nonce in range(8):
         try:
-            step(Challenger(BINDING), layout, nonce)
+            step(Challenger("keccak", BINDING), layout, nonce)
         except VerificationError as error:
             refused.append(str(error))
     assert refused and all("proof of work" in reason for reason in refused)
@@ -202,6 +202,6 @@ def test_a_proof_of_work_that_fails_is_named(step: Callable[..., object]) -> Non
 def test_queries_are_indices_of_the_tallest_codeword_repetitions_included() -> None:
     layout = plain("mixed")
     layout = make_layout(layout.tables, layout.log_heights, replace(layout.parameters, num_queries=1000))
-    queries = transcript.draw_queries(Challenger(BINDING), layout, 0)
+    queries = transcript.draw_queries(Challenger("keccak", BINDING), layout, 0)
     assert len(queries) == 1000 > len(set(queries)) > 400
     assert 2 ** (layout.log_max_rows - 1) <= max(queries) < 2**layout.log_max_rows

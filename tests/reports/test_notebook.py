@@ -31,7 +31,7 @@ from graphprover.prover.prove import prove
 from graphprover.reports.notebook import MOST_ROWS, html
 from graphprover.runtime import files
 
-WEAK = Parameters(1, 4, 0, 2, 0, 0, 0, 0, 0, 0)
+WEAK = Parameters("keccak", 1, 4, 0, 2, 0, 0, 0, 0, 0, 0)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from graphprover.jobs.programs import open_program
 from graphprover.proof.plonky3 import PAYLOAD, STATEMENT, export
 from graphprover.proof.sharded import ShardedProof
-from graphprover.protocol.parameters import SMALL
+from graphprover.protocol.parameters import BLAKE3, KECCAK, SMALL
 from graphprover.prover.prove import prove
 from graphprover.statement.statement import Table, with_traces
 from graphprover.vm.statement.table_numbers import TableNumber
@@ -48,11 +48,20 @@ def test_every_guest_is_here() -> None:
     assert set(inputs()) == {file.stem for file in GUESTS.glob("*.elf")}
 
 
-@pytest.mark.parametrize(("guest", "rate"), [*product(inputs(), [None]), ("interpreter", SMALL), (STATED, SMALL)])
-def test_plonky3_accepts_guests(guest: str, rate: int | None, tmp_path: Path) -> None:
-    """Accept the tables of a proof at any rate, and the fewer tables of the smallest proof."""
+@pytest.mark.parametrize(
+    ("guest", "rate", "hash"),
+    [
+        *product(inputs(), [None], [KECCAK]),
+        ("interpreter", SMALL, KECCAK),
+        (STATED, SMALL, KECCAK),
+        (STATED, None, BLAKE3),
+    ],
+)
+def test_plonky3_accepts_guests(guest: str, rate: int | None, hash: str, tmp_path: Path) -> None:
+    """Accept the tables of a proof at any rate, the fewer tables of the smallest proof, and either hash."""
+    parameters = replace(PLAIN, hash=hash)
     program = open_program(str(GUESTS / f"{guest}.elf"))
-    case = Case(PLAIN, with_traces(program.statement_for(inputs()[guest], state_input=guest == STATED, rate=rate)))
+    case = Case(parameters, with_traces(program.statement_for(inputs()[guest], state_input=guest == STATED, rate=rate)))
     tables = list(case.statement.tables)
     cycles, lo, hi, *shape = tables[0].public_values or ()
     assert cycles > 700 and (lo, hi) == (0, 0) and TableNumber.OUTPUT in shape
@@ -67,7 +76,7 @@ def test_plonky3_accepts_guests(guest: str, rate: int | None, tmp_path: Path) ->
         if table is not None:
             changed[table] = another_value(tables[table], value)
         statements.append(tmp_path / f"statement{number}")
-        plonky3.write_statement(statements[-1], PLAIN, changed, case.statement.label)
+        plonky3.write_statement(statements[-1], parameters, changed, case.statement.label)
     honest, *others = plonky3.verify_all((statement, payload) for statement in statements)
     assert honest is None
     assert all(others), "accepted for other cycles, another exit code, output or input"

@@ -69,14 +69,15 @@ def tables_of(
     for name, count in executed.items():
         number = table_for(name, count, execution.cycles, policy_at(None))
         drawn[number] = drawn.get(number, 0) + count
-    uses = [_drawn(machine, number, name_of(number), count) for number, count in drawn.items()]
-    uses += [_drawn(machine, TableNumber.BUMP, BUMP, bumps)] * (bumps > 0)
+    cycles = execution.cycles
+    uses = [_drawn(machine, number, name_of(number), count, cycles) for number, count in drawn.items()]
+    uses += [_drawn(machine, TableNumber.BUMP, BUMP, bumps, cycles)] * (bumps > 0)
     calls = executed.get(KECCAK_CALL, 0)
     if calls:
-        uses.append(_drawn(machine, TableNumber.KECCAK_F, KECCAK_F, calls))
+        uses.append(_drawn(machine, TableNumber.KECCAK_F, KECCAK_F, calls, cycles))
     tables = {use.name: use for use in uses}
     words = len(output_words(execution, memory))
-    for number, height, rows in (*_others(machine, memory, words, calls), *_looked_up(machine, execution)):
+    for number, height, rows in (*_others(machine, memory, words, calls, cycles), *_looked_up(machine, execution)):
         air = machine.air(number, 2, words).describe()
         cells = cells_per_row(air)
         before = tables.get(air.name, Use(air.name, 0, 0, 0))
@@ -84,21 +85,22 @@ def tables_of(
     return list(tables.values())
 
 
-def _drawn(machine: Machine, number: int, name: str, draws: int) -> Use:
-    """Return the tables that this number of instructions, bumps or permutations use."""
+def _drawn(machine: Machine, number: int, name: str, draws: int, cycles: int) -> Use:
+    """Return the tables that this number of instructions, bumps or permutations use in a run of ``cycles`` cycles."""
     cells = cells_per_row(machine.air(number, 2, 0).describe())
-    packed = packing(number, cells, policy_at(None))
+    packed = packing(number, cells, cycles, policy_at(None))
     of_draws = cells * packed.rows, packed.uses
     return Use(name, cells * sum(packed.heights(draws)), draws * of_draws[0] // of_draws[1], 0, draws, of_draws)
 
 
-def _others(machine: Machine, memory: Memory, words: int, calls: int) -> Iterator[tuple[int, int, int]]:
+def _others(machine: Machine, memory: Memory, words: int, calls: int, cycles: int) -> Iterator[tuple[int, int, int]]:
     """Yield number, height and rows in use of the tables that no instruction uses; ``words``: of the output."""
     yield 0, MIN_ROWS, 1
     entries = machine.entries.shape[1]
     yield TableNumber.PROGRAM, rows_for(entries), entries
-    nothing = np.zeros(0, dtype=np.uint64)
-    for number, trace_task in state_trace_tasks(machine, Registers(nothing, nothing), memory, words, nothing):
+    nothing, low_heights = np.zeros(0, dtype=np.uint64), policy_at(None).low_heights(cycles)
+    registers = Registers(nothing, nothing)
+    for number, trace_task in state_trace_tasks(machine, registers, memory, words, nothing, low_heights):
         height = trace_task.shape[1]
         rows = {
             TableNumber.REGISTERS: REGISTER_COUNT,

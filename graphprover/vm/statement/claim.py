@@ -35,13 +35,15 @@ def claim_of(public_values: Sequence[Sequence[int]]) -> Claim:
     """Return the claim of a proof with these public values; raise VerificationError if they are malformed."""
     cycles, lo, hi, *numbers = public_values[0]
     if max(lo, hi) >= LIMB:
-        raise VerificationError("the public exit code is not two limbs of 32 bits")
+        raise VerificationError("guest.exit_code", "the public exit code is not two limbs of 32 bits")
     output, _ = _bytes(public_values, numbers, TableNumber.OUTPUT, "output") or (b"", b"")
     if len(output) > MAX_PROVED_OUTPUT:
-        raise VerificationError(f"a public output of {len(output):,} bytes: {MAX_PROVED_OUTPUT:,} can be proved")
+        raise VerificationError(
+            "guest.output", f"a public output of {len(output):,} bytes: {MAX_PROVED_OUTPUT:,} can be proved"
+        )
     stated = _bytes(public_values, numbers, TableNumber.STATED_INPUT, "input")
     if stated and (len(stated[0]) > MAX_STATED_INPUT or any(stated[1])):
-        raise VerificationError("the public input is too long, or not padded with zeros")
+        raise VerificationError("guest.input", "the public input is too long, or not padded with zeros")
     return Claim(output, lo | hi << LIMB_BITS, cycles, stated and stated[0])
 
 
@@ -54,7 +56,7 @@ def _bytes(
     limbs = public_values[1 + numbers.index(number)]
     values = [low | high << LIMB_BITS for low, high in zip(limbs[::2], limbs[1::2], strict=False)]
     if any(limb >= LIMB for limb in limbs) or not values or len(limbs) != 2 + 2 * -(-values[0] // 8):
-        raise VerificationError(f"the public {what} does not have the length it states")
+        raise VerificationError("guest.words", f"the public {what} does not have the length it states")
     data = b"".join(value.to_bytes(8, "little") for value in values[1:])
     return data[: values[0]], data[values[0] :]
 

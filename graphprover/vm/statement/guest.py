@@ -1,20 +1,21 @@
 """A guest: a program of the RV64IM machine, behind the interface `graphprover.jobs.programs.Program`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack, overload
 
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.parameters import DEFAULT_HASH
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.statement import claim
 from graphprover.vm.statement.header import header_of
+from graphprover.vm.statement.key import KEY_RATES, Key, proof_kinds
 from graphprover.vm.statement.key import PREFIX as KEY_PREFIX
-from graphprover.vm.statement.key import Key
 from graphprover.vm.statement.shape import LayoutPolicy, policy_at
 from graphprover.vm.statement.statement import Machine, ProgramStatements
 
@@ -92,7 +93,9 @@ class Guest:
         """
         _, _, stated = proof.label.rpartition(" ")
         if _HASH.fullmatch(stated) and stated != self.program_hash:
-            raise VerificationError(f"this proof is of program {stated}, not of {self.name} ({self.program_hash})")
+            raise VerificationError(
+                "guest.label", f"this proof is of program {stated}, not of {self.name} ({self.program_hash})"
+            )
         return self.machine.statement_of(proof, coming=coming)
 
     def compiled(self) -> Machine:
@@ -101,21 +104,24 @@ class Guest:
             raise ValueError("a verifying key, which runs nothing: give the ELF file")
         return self.elf
 
-    def key(self) -> Key:
-        """Return the verifying key of the program."""
+    def key(self, hashes: Collection[str] = (DEFAULT_HASH,), rates: Collection[int] = KEY_RATES) -> Key:
+        """Return the verifying key of the program for proofs with these hashes and rates.
+
+        A guest that was opened from a key has that key, whatever its hashes and rates.
+        """
         from graphprover.vm.statement.setup import make_key
 
-        return self.only_key or make_key(self.compiled())
+        return self.only_key or make_key(self.compiled(), proof_kinds(hashes, rates))
 
     def files(self) -> tuple[tuple[str, bytes], ...] | None:
         """Return the ELF file or key, as `graphprover.jobs.programs.Packed` has it; None if there is no file."""
         data = self.only_key.to_bytes() if self.only_key else self.compiled().image.file
         return (("", data),) if data else None
 
-    def commit(self, log_blowup: int) -> None:
+    def commit(self, hash: str, log_blowup: int) -> None:
         """Commit to the columns of the program, which takes most of the time of the first verification."""
         if self.elf:
-            self.elf.commit(log_blowup)
+            self.elf.commit(hash, log_blowup)
 
     def execute(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":
         """Run the program on ``data`` without a record; arguments and errors are those of `execute.execute`."""
@@ -146,8 +152,8 @@ class Guest:
             state_input: Whether the statement has the input.
             shards: The number of cycle ranges that the run is cut into, one a shard.
             shard_size: The cycles of a shard, instead of ``shards``.
-            rate: The rate of the proof is 1/``rate``, if one was asked for: at 8 the run has fewer tables, of more
-                cells (`shape.policy_at`).
+            rate: The rate of the proof is 1/``rate``, if one was asked for: from 8 on the run has fewer tables, of
+                more cells (`shape.policy_at`).
             device: Replays the run to find its tables; by default the CPU.
 
         Raises:

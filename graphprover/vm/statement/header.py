@@ -26,11 +26,14 @@ def header_of(proof: Proof | ShardedProof) -> Header:
     boundary = values[0][0] if values[0] else ()
     numbers = [boundary[3:], *heads[1:]]
     if not numbers[0] or len(numbers[0]) + 1 != len(values[0]):
-        raise VerificationError("not a proof about an execution: the first table does not name the others")
+        raise VerificationError(
+            "guest.boundary", "not a proof about an execution: the first table does not name the others"
+        )
     for index, head in enumerate(heads):
         own = numbers[index] if index else (0, *numbers[0])
         if not head or head != own or len(head) != len(values[index]):
-            raise shard_error(index, "not of an execution: its head does not name its other tables")
+            reason = "not of an execution: its head does not name its other tables"
+            raise shard_error(index, VerificationError("guest.head", reason))
         if heights[index].pop(0) != MIN_ROWS:
-            raise shard_error(index, f"its head has not {MIN_ROWS} rows")
+            raise shard_error(index, VerificationError("guest.head_rows", f"its head has not {MIN_ROWS} rows"))
     return Header(numbers, heights, values[0])

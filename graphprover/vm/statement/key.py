@@ -1,39 +1,80 @@
 """Verifying keys: the facts about a program that a verifier needs, in a file of their own.
 
 A key holds the parameters that the tables take from the program, the digest of the machine that has these tables, a
-hash of the program, and for each rate a commitment to the preprocessed columns of each kind of statement
-(`shape.Kind`). Verifying with a key trusts that it was made from the program: make it yourself, or compare its hash,
-which covers its whole content and is reproducible. The program's hash alone only tells which program a key claims.
+hash of the program, and for some hashes and rates (`ProofKind`) a commitment to the preprocessed columns of each kind
+of statement (`shape.Kind`). Verifying with a key trusts that it was made from the program: make it yourself, or compare
+its hash, which covers its whole content and is reproducible. The program's hash alone only tells which program a key
+claims.
 """
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from graphprover.air import Air
-from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.hashing import DIGEST_BYTES, keccak256
+from graphprover.protocol.digests import DIGEST_BYTES
+from graphprover.protocol.errors import RuleError, VerificationError
+from graphprover.protocol.hashing import keccak256
+from graphprover.protocol.level import Level
+from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, RATES, Parameters
 from graphprover.protocol.security import CAP_HEIGHT
 from graphprover.statement.statement import Statement, Table
 from graphprover.vm.program.io import INPUT_BASE
 from graphprover.vm.statement.shape import MAX_LOG_ROWS, Kind
-from graphprover.vm.statement.statement import LOG_BLOWUPS, ProgramStatements, kind_of
-from graphprover.vm.statement.table_numbers import CHIP_TABLES, TableNumber
-from graphprover.vm.statement.version import MACHINE_DIGEST, MACHINE_VERSION
+from graphprover.vm.statement.statement import ProgramStatements, kind_of
+from graphprover.vm.statement.version import MACHINE_DIGEST
 from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import ImageMemory
 
 PREFIX = b"graphprover key"  # starts keys of any format version
-MAGIC = PREFIX + b"\x04"
+MAGIC = PREFIX + b"\x05"
 _HEADER = struct.Struct("<32sQQBB32s")
+_PROOF_KIND = struct.Struct("<BB")  # code of the hash, log2 of the blowup
 _NO_DATA = 255  # stands for log2 of the rows
 
 
-class MalformedKey(ValueError):
+class MalformedKey(RuleError):
     """Raised for a file that is no valid verifying key of this machine; the message tells why."""
+
+
+class ProofKind(NamedTuple):
+    """The parameters of a proof that a commitment depends on. Sorted by the hash's code, then by rate."""
+
+    hash_code: int  # place in `HASH_NAMES`
+    log_blowup: int  # log2 of the inverse rate
+
+    @property
+    def hash(self) -> str:
+        """The name of the hash."""
+        return HASH_NAMES[self.hash_code]
+
+    def __str__(self) -> str:
+        return f"{self.hash} at rate 1/{1 << self.log_blowup}"
+
+
+def proof_kind(parameters: Parameters) -> ProofKind:
+    """Return the kind of a proof with these parameters."""
+    return ProofKind(HASH_NAMES.index(parameters.hash), parameters.log_blowup)
+
+
+def proof_kinds(hashes: Collection[str], rates: Collection[int]) -> tuple[ProofKind, ...]:
+    """Return the kinds of proofs with one of these hashes and one of these rates, where N stands for 1/N.
+
+    Raises:
+        ValueError: for a hash or a rate that is not offered, or none.
+    """
+    if not hashes or not rates:
+        raise ValueError("a verifying key needs at least one hash and one rate")
+    levels = [Level(rate=rate, hash=hash) for hash in hashes for rate in rates]
+    return tuple(sorted({ProofKind(HASH_NAMES.index(of.hash), RATES[of.rate]) for of in levels if of.rate}))
+
+
+KEY_RATES = (2, 4, 8)  # of a key by default: proofs have one of them unless another one was asked for
+DEFAULT_PROOFS = proof_kinds((DEFAULT_HASH,), KEY_RATES)
 
 
 @dataclass(frozen=True)
@@ -45,7 +86,12 @@ class Key(ProgramStatements):
     log_program_rows: int
     log_data_rows: int | None  # None for a program without data
     program_hash: bytes  # see ``elf.program_hash``
-    caps: Mapping[Kind, Mapping[int, bytes]]  # by log2 of the blowup: the commitment to the preprocessed columns
+    caps: Mapping[Kind, Mapping[ProofKind, bytes]]  # the commitment to the preprocessed columns
+
+    @property
+    def proofs(self) -> tuple[ProofKind, ...]:
+        """The kinds of proofs that the key has commitments for."""
+        return tuple(sorted(self.caps[Kind.FIRST]))
 
     def program(self) -> ProgramTable:
         return _blank_program(1 << self.log_program_rows)
@@ -65,8 +111,10 @@ class Key(ProgramStatements):
         header = _HEADER.pack(
             MACHINE_DIGEST, self.entry, self.zero_base, self.log_program_rows, data, self.program_hash
         )
-        digests = [self.caps[kind][log_blowup] for kind in Kind for log_blowup in LOG_BLOWUPS]
-        return b"".join([MAGIC, header, *digests])
+        parts = [MAGIC, header]
+        for proof in self.proofs:
+            parts += [_PROOF_KIND.pack(*proof), *(self.caps[kind][proof] for kind in Kind)]
+        return b"".join(parts)
 
     @cached_property
     def hash(self) -> bytes:
@@ -76,18 +124,36 @@ class Key(ProgramStatements):
     @classmethod
     def from_bytes(cls, data: bytes) -> "Key":
         """Parse the bytes of ``to_bytes``; raise MalformedKey."""
-        size = len(MAGIC) + _HEADER.size
-        if not data.startswith(MAGIC) or len(data) != size + len(Kind) * DIGEST_BYTES * len(LOG_BLOWUPS):
-            raise MalformedKey("no verifying key, or one of another version: recreate it with `graphprover setup`")
+        size, entry_bytes = len(MAGIC) + _HEADER.size, _PROOF_KIND.size + len(Kind) * DIGEST_BYTES
+        if not data.startswith(MAGIC) or len(data) <= size or (len(data) - size) % entry_bytes:
+            raise MalformedKey(
+                "key.magic", "no verifying key, or one of another version: recreate it with `graphprover setup`"
+            )
         machine, entry, zero_base, log_program, log_data, program_hash = _HEADER.unpack_from(data, len(MAGIC))
         if machine != MACHINE_DIGEST:
-            raise MalformedKey("the verifying key is for another machine: recreate it with `graphprover setup`")
+            raise MalformedKey(
+                "key.machine", "the verifying key is for another machine: recreate it with `graphprover setup`"
+            )
         if log_program > MAX_LOG_ROWS or (log_data > MAX_LOG_ROWS and log_data != _NO_DATA):
-            raise MalformedKey(f"a table of the verifying key has more than 2^{MAX_LOG_ROWS} rows: the key is damaged")
+            raise MalformedKey(
+                "key.rows", f"a table of the verifying key has more than 2^{MAX_LOG_ROWS} rows: the key is damaged"
+            )
         if entry % 4 or zero_base % 8 or not entry < zero_base <= INPUT_BASE:
-            raise MalformedKey("no program has the addresses of this verifying key: the key is damaged")
-        digests = iter(data[at : at + DIGEST_BYTES] for at in range(size, len(data), DIGEST_BYTES))
-        caps = {kind: {log_blowup: next(digests) for log_blowup in LOG_BLOWUPS} for kind in Kind}
+            raise MalformedKey(
+                "key.addresses", "no program has the addresses of this verifying key: the key is damaged"
+            )
+        caps: dict[Kind, dict[ProofKind, bytes]] = {kind: {} for kind in Kind}
+        last = ProofKind(-1, 0)
+        for start in range(size, len(data), entry_bytes):
+            proof = ProofKind(*_PROOF_KIND.unpack_from(data, start))
+            if proof <= last or proof.hash_code >= len(HASH_NAMES) or proof.log_blowup not in RATES.values():
+                raise MalformedKey(
+                    "key.order", "the commitments of the verifying key are not in order: the key is damaged"
+                )
+            last, position = proof, start + _PROOF_KIND.size
+            for kind in Kind:
+                caps[kind][proof] = data[position : position + DIGEST_BYTES]
+                position += DIGEST_BYTES
         rows = None if log_data == _NO_DATA else log_data
         return cls(entry, zero_base, log_program, rows, program_hash, caps)
 
@@ -118,27 +184,22 @@ class BlankTable(Table):
 class KeyStatement(Statement):
     """A statement with preprocessed columns known by their commitment only."""
 
-    def __init__(self, tables: Sequence[Table], label: str, caps: Mapping[int, bytes]) -> None:
+    def __init__(self, tables: Sequence[Table], label: str, caps: Mapping[ProofKind, bytes]) -> None:
         super().__init__(tables, label)
         object.__setattr__(self, "_key_caps", caps)
 
-    def preprocessed_cap(self, log_blowup: int, cap_height: int) -> tuple[bytes, ...] | None:
+    def preprocessed_cap(self, parameters: Parameters) -> tuple[bytes, ...] | None:
         """Return the key's commitment, a single digest; raise VerificationError if there is none."""
-        caps: Mapping[int, bytes] = self._key_caps  # type: ignore[attr-defined]
-        if log_blowup not in caps or cap_height != CAP_HEIGHT:
-            raise VerificationError("the verifying key has no commitment for a proof of this rate and cap")
-        return (caps[log_blowup],)
-
-
-def machine_digest() -> bytes:
-    """Return the digest of the machine: Keccak-256 of its version and of every table's number and description.
-
-    A number is 8 bytes, and so is the length of a description's canonical bytes. Tables that depend on the program or
-    on public words are described once, for a program at 0 and for some words.
-    """
-    program = Key(0, 8, 6, 6, bytes(32), {})
-    parts = [b"graphprover machine", struct.pack("<Q", MACHINE_VERSION)]
-    for number in (0, *TableNumber, *CHIP_TABLES):
-        description = program.air(number, tables=2, output_words=32, input_words=33).describe().canonical_bytes
-        parts += [struct.pack("<QQ", number, len(description)), description]
-    return keccak256(b"".join(parts))
+        caps: Mapping[ProofKind, bytes] = self._key_caps  # type: ignore[attr-defined]
+        proof = proof_kind(parameters)
+        if proof not in caps:
+            raise VerificationError(
+                "key.commitment",
+                f"the verifying key has no commitment for a proof with {proof}, but for {', '.join(map(str, caps))}: "
+                f"recreate it with `graphprover setup --hash {proof.hash} --rate {1 << proof.log_blowup}`",
+            )
+        if parameters.cap_height != CAP_HEIGHT:
+            raise VerificationError(
+                "key.commitment", f"the verifying key has no commitment with cap height {parameters.cap_height}"
+            )
+        return (caps[proof],)

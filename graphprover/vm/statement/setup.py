@@ -1,20 +1,27 @@
 """Verifying keys made from a program, and compared with one."""
 
+from collections.abc import Collection
+
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.protocol.security import CAP_HEIGHT
-from graphprover.vm.statement.key import Key
+from graphprover.vm.statement.key import DEFAULT_PROOFS, Key, ProofKind
 from graphprover.vm.statement.shape import Kind
-from graphprover.vm.statement.statement import LOG_BLOWUPS, Machine
+from graphprover.vm.statement.statement import Machine
 
 
-def make_key(machine: Machine) -> Key:
-    """Make the key of a program, with commitments to its preprocessed columns at every rate."""
+def make_key(machine: Machine, proofs: Collection[ProofKind] = DEFAULT_PROOFS) -> Key:
+    """Make the key of a program.
+
+    Args:
+        machine: The program.
+        proofs: The kinds of proofs for which the key has commitments to the preprocessed columns.
+    """
     columns = {number: machine.air(number, 0, 0).preprocessed_trace() for number in machine.preprocessed(Kind.FIRST)}
     caps = {}
     for kind in Kind:
         own = [columns[number] for number in machine.preprocessed(kind)]
-        caps[kind] = {log: preprocessed_cap(own, log, CAP_HEIGHT)[0] for log in LOG_BLOWUPS}
+        caps[kind] = {of: preprocessed_cap(own, of.log_blowup, CAP_HEIGHT, of.hash)[0] for of in sorted(proofs)}
     program, data = machine.program(), machine.data()
     return Key(
         machine.entry,
@@ -29,9 +36,13 @@ def make_key(machine: Machine) -> Key:
 def check_key(key: Key, machine: Machine) -> None:
     """Raise VerificationError, with the difference, unless this is the key of this program."""
     if key.program_hash != machine.program_hash:
-        raise VerificationError(f"the key of program {key.program_hash.hex()}, not of {machine.program_hash.hex()}")
-    own = make_key(machine)
+        raise VerificationError(
+            "key.program", f"the key of program {key.program_hash.hex()}, not of {machine.program_hash.hex()}"
+        )
+    own = make_key(machine, key.proofs)
     if key.caps != own.caps:
-        raise VerificationError("the key has the program's hash, but commits to another program")
+        raise VerificationError("key.other", "the key has the program's hash, but commits to another program")
     if key != own:
-        raise VerificationError("the key has the program's hash and commitments, but another entry, memory or heights")
+        raise VerificationError(
+            "key.other", "the key has the program's hash and commitments, but another entry, memory or heights"
+        )

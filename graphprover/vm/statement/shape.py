@@ -12,6 +12,7 @@ from enum import IntEnum
 from itertools import groupby, pairwise
 from operator import itemgetter
 
+from graphprover.protocol.errors import RuleError
 from graphprover.protocol.parameters import SMALL
 from graphprover.vm.statement.table_numbers import (
     BOUNDARY,
@@ -31,6 +32,9 @@ from graphprover.vm.tables.keccak_f import ROUNDS
 MIN_ROWS = 64  # minimum height of a table: lower ones would make the proof longer, not shorter
 MAX_LOG_ROWS = 26  # limit of a table: addresses of a region, which rise by at most 2^35 a row, stay below 2^61
 MAX_ROWS = 1 << MAX_LOG_ROWS
+# Every distinct height adds a fold and its Merkle paths. Below `LayoutPolicy.merged_rows` a table has one of these
+# heights: folds of arity 8 meet them without a stop between.
+MERGED_ROWS = (MIN_ROWS, 1 << 10, 1 << 13)
 LONG = 1 << 18  # cycles from which a run is long, see ``LayoutPolicy``
 # Tables that a statement may have several times, beside the tables of chips.
 SEVERAL = frozenset({TableNumber.BUMP, TableNumber.SPARSE_RANGE, TableNumber.KECCAK_F, *SHARED})
@@ -65,11 +69,18 @@ class LayoutPolicy:
     four_lanes: int  # instructions of a chip from which four share a row
     idle_cells: int  # idle cells above which a table is split, if its idle rows exceed their threshold too
     idle_rows: int  # idle rows above which a table is split, if its idle cells exceed their threshold too
+    merged_rows: int  # rows below which a table in a run of LONG cycles or more has one of MERGED_ROWS
 
     @property
     def lanes_from(self) -> dict[int, int]:
         """The fewest instructions of a chip for each number of lanes, rising."""
         return dict(zip(LANES, (0, self.two_lanes, self.four_lanes), strict=True))
+
+    def low_heights(self, cycles: int) -> tuple[int, ...]:
+        """Return the only heights up to the last of them that tables of a run of ``cycles`` cycles have, rising."""
+        if cycles < LONG:
+            return (MIN_ROWS,)
+        return (*(rows for rows in MERGED_ROWS if rows < self.merged_rows), self.merged_rows)
 
 
 DEFAULT = LayoutPolicy(  # values an opened word at about 2^12 to 2^14 cells
@@ -80,15 +91,17 @@ DEFAULT = LayoutPolicy(  # values an opened word at about 2^12 to 2^14 cells
     four_lanes=1 << 19,
     idle_cells=1 << 20,
     idle_rows=1 << 12,
+    merged_rows=MIN_ROWS,
 )
-COMPACT = LayoutPolicy(  # values an opened word at four times as many cells
-    in_place=1 << 18,
-    own_table=1 << 12,
-    own_table_long=1 << 13,
-    two_lanes=1 << 19,
-    four_lanes=1 << 21,
-    idle_cells=1 << 22,
-    idle_rows=1 << 14,
+COMPACT = LayoutPolicy(  # values an opened word at 32 times as many cells
+    in_place=1 << 21,
+    own_table=1 << 15,
+    own_table_long=1 << 16,
+    two_lanes=1 << 22,
+    four_lanes=1 << 24,
+    idle_cells=1 << 25,
+    idle_rows=1 << 17,
+    merged_rows=1 << 16,
 )
 
 
@@ -123,11 +136,11 @@ def may_have_sparse_range(cycles: int, shards: int) -> bool:
 
 
 def policy_at(rate: int | None) -> LayoutPolicy:
-    """Return the layout policy for a proof at rate 1/``rate``: compact at 1/8, else default.
+    """Return the layout policy for a proof at rate 1/``rate``: compact from 1/8 on, else default.
 
     ``rate`` is None if the user chose none.
     """
-    return COMPACT if rate == SMALL else DEFAULT
+    return COMPACT if rate is not None and rate >= SMALL else DEFAULT
 
 
 def least_for(chip: str, cycles: int, policy: LayoutPolicy) -> int:
@@ -156,6 +169,11 @@ def rows_for(count: int) -> int:
     return max(MIN_ROWS, 1 << max(count - 1, 0).bit_length())
 
 
+def lowest(count: int, low_heights: Sequence[int]) -> int:
+    """Return the lowest height for ``count`` rows in use; ``low_heights`` are the only ones up to the last of them."""
+    return next((rows for rows in low_heights if count <= rows), rows_for(count))
+
+
 _UNBOUNDED = 1 << 62  # more than any number of uses
 
 
@@ -166,6 +184,7 @@ class Packing:
     uses: int
     rows: int
     spare: int  # most idle rows of a table that is not split
+    low_heights: tuple[int, ...]  # the only heights up to the last of them, rising
 
     def needed(self, count: int) -> int:
         """Return the rows that ``count`` uses fill."""
@@ -178,15 +197,15 @@ class Packing:
     def heights(self, count: int) -> list[int]:
         """Return the heights of the tables for ``count`` uses; none for none.
 
-        Each table is the lowest for all uses left. If more than ``spare`` of its rows would be idle, it is half of
-        that, and others follow. MIN_ROWS and MAX_ROWS bound each height.
+        Each table is the lowest for all uses left. If more than ``spare`` of its rows would be idle, it has the next
+        lower height, and others follow. MIN_ROWS and MAX_ROWS bound each height.
         """
         found = []
         while count > 0:
             rows = self.needed(count)
-            height = rows_for(rows)
+            height = lowest(rows, self.low_heights)
             if height > MIN_ROWS and height - rows > self.spare:
-                height //= 2
+                height = self._below(height)
             found.append(min(height, MAX_ROWS))
             count -= min(count, self.room(found[-1]))
         return found
@@ -201,6 +220,8 @@ class Packing:
 
     def counts(self, heights: Sequence[int]) -> range:
         """Return all numbers of uses that give these heights, one or more: the inverse of ``heights``."""
+        if any(height != lowest(height, self.low_heights) for height in heights):
+            return range(0)
         found = range(1, self.room(sum(heights)) + 1)
         before = 0  # uses in the tables before
         for index, height in enumerate(heights):
@@ -212,29 +233,40 @@ class Packing:
     def _left(self, height: int, last: bool) -> range:
         """Return the numbers of uses left for which ``heights`` chooses this height, and no more tables if ``last``.
 
-        The last table holds all uses left, which neither fill half of it nor leave more than ``spare`` rows idle. Any
-        other is full and is MAX_ROWS, or half of a table for all uses left that more than ``spare`` idle rows split.
+        The last table holds all uses left, which neither fit the next lower height nor leave more than ``spare`` rows
+        idle. Any other is full and is MAX_ROWS, or the next height below that for all uses left, of which more than
+        ``spare`` rows would be idle.
         """
         if last:
-            too_few = 0 if height == MIN_ROWS else max(height // 2, height - self.spare - 1)
+            too_few = 0 if height == MIN_ROWS else max(self._below(height), height - self.spare - 1)
             return range(self.room(too_few) + 1, self.room(height) + 1)
-        most = _UNBOUNDED if height == MAX_ROWS else self.room(2 * height - self.spare - 1)
+        above = lowest(height + 1, self.low_heights)
+        most = _UNBOUNDED if height == MAX_ROWS else self.room(above - self.spare - 1)
         return range(self.room(height) + 1, most + 1)
+
+    def _below(self, height: int) -> int:
+        """Return the next lower height."""
+        if height > self.low_heights[-1]:
+            return height // 2
+        return max(low for low in self.low_heights if low < height)
 
 
 def sparse_range_packing(words: int) -> Packing:
     """Return how numbers fill sparse range tables, if the other tables have ``words`` committed cells a row."""
-    return Packing(1, 1, SPARSE_IDLE if words >= SPARSE_WORDS else SPARSE_NUMBERS)
+    return Packing(1, 1, SPARSE_IDLE if words >= SPARSE_WORDS else SPARSE_NUMBERS, (MIN_ROWS,))
 
 
-def packing(number: int, cells: int, policy: LayoutPolicy) -> Packing:
-    """Return how uses fill tables of chips, bumps or permutations of ``cells`` committed cells a row."""
-    spare = max(policy.idle_cells // cells, policy.idle_rows)
+def packing(number: int, cells: int, cycles: int, policy: LayoutPolicy) -> Packing:
+    """Return how uses fill tables of chips, bumps or permutations of ``cells`` committed cells a row.
+
+    ``cycles``: length of the whole run, in all its shards.
+    """
+    spare, low_heights = max(policy.idle_cells // cells, policy.idle_rows), policy.low_heights(cycles)
     if number == TableNumber.KECCAK_F:
-        return Packing(1, ROUNDS, spare)
+        return Packing(1, ROUNDS, spare, low_heights)
     if number in SHARED:
-        return Packing(1, 1, spare)
-    return Packing(BUMP_LANES if number == TableNumber.BUMP else CHIP_TABLES[number].lanes, 1, spare)
+        return Packing(1, 1, spare, low_heights)
+    return Packing(BUMP_LANES if number == TableNumber.BUMP else CHIP_TABLES[number].lanes, 1, spare, low_heights)
 
 
 def check_numbers(shards: Sequence[Sequence[int]], data: bool) -> None:
@@ -255,7 +287,7 @@ def check_numbers(shards: Sequence[Sequence[int]], data: bool) -> None:
         with _naming(index, len(shards)):
             misplaced = next((number for number in numbers if index and number in OF_FIRST_SHARD), None)
             if misplaced is not None:
-                raise ValueError(f"table {name_of(misplaced)} is allowed in shard 0 only")
+                raise RuleError("shape.first_shard", f"table {name_of(misplaced)} is allowed in shard 0 only")
             kind = Kind.OTHER if index else Kind.SHORT if TableNumber.SPARSE_RANGE in numbers else Kind.FIRST
             _check_shard(numbers, preprocessed(kind, data), exits=index == last)
 
@@ -276,31 +308,31 @@ def _check_shard(numbers: Sequence[int], required: Collection[int], exits: bool)
     present = set(numbers)
     unknown = next((number for number in numbers if number not in CHIP_TABLES and number not in _TABLE_NUMBERS), None)
     if unknown is not None:
-        raise ValueError(f"unknown table number {unknown}")
+        raise RuleError("shape.unknown", f"unknown table number {unknown}")
     if list(numbers) != sorted(numbers):
-        raise ValueError("tables are not sorted by number")
+        raise RuleError("shape.order", "tables are not sorted by number")
     repeated = next((a for a, b in pairwise(numbers) if a == b and a in _TABLE_NUMBERS - SEVERAL), None)
     if repeated is not None:
-        raise ValueError(f"table {name_of(repeated)} appears twice")
+        raise RuleError("shape.twice", f"table {name_of(repeated)} appears twice")
     missing = min(set(required) - present, default=None)
     if missing is not None:
-        raise ValueError(f"the required table {name_of(missing)} is missing")
+        raise RuleError("shape.missing", f"the required table {name_of(missing)} is missing")
     if {TableNumber.NUMBERS, TableNumber.SPARSE_RANGE} <= present:
-        raise ValueError("numbers and sparse_range exclude each other")
+        raise RuleError("shape.numbers", "numbers and sparse_range exclude each other")
     if exits and SHARED_TABLE[EXIT] not in present:
-        raise ValueError(f"table {name_of(SHARED_TABLE[EXIT])}, which proves the exit, is missing")
+        raise RuleError("shape.exit", f"table {name_of(SHARED_TABLE[EXIT])}, which proves the exit, is missing")
     if TableNumber.STATED_INPUT in present and TableNumber.INPUT in present:
-        raise ValueError("input and stated_input exclude each other")
+        raise RuleError("shape.input", "input and stated_input exclude each other")
     if TableNumber.ZERO_BETWEEN in present and TableNumber.STATED_INPUT not in present:
-        raise ValueError("zero_between requires stated_input")
+        raise RuleError("shape.zero_between", "zero_between requires stated_input")
     if {TableNumber.KECCAK_F in present, TableNumber.EVEN in present} != {not _CALLS.isdisjoint(present)}:
-        raise ValueError("keccak_call, keccak_f and even must be present together")
+        raise RuleError("shape.keccak", "keccak_call, keccak_f and even must be present together")
     chips = [CHIP_TABLES[number].chip for number in sorted(present - _TABLE_NUMBERS)]
     if not chips and SHARED.keys().isdisjoint(present):
-        raise ValueError("no table proves a cycle")
+        raise RuleError("shape.no_cycle", "no table proves a cycle")
     mixed = next((a for a, b in pairwise(chips) if a == b), None)
     if mixed is not None:
-        raise ValueError(f"chip {mixed} has tables of different numbers of lanes")
+        raise RuleError("shape.lanes", f"chip {mixed} has tables of different numbers of lanes")
 
 
 def check_heights(
@@ -326,7 +358,9 @@ def check_heights(
         ValueError: If no execution has these heights; names the violation of the default policy.
     """
     if TableNumber.SPARSE_RANGE in shards[0] and not may_have_sparse_range(cycles, len(shards)):
-        raise ValueError(f"table sparse_range is allowed only in one shard of at most {SPARSE_CYCLES:,} cycles")
+        raise RuleError(
+            "shape.sparse_range", f"table sparse_range is allowed only in one shard of at most {SPARSE_CYCLES:,} cycles"
+        )
 
     def check_at(policy: LayoutPolicy) -> None:
         least = most = 0
@@ -335,15 +369,16 @@ def check_heights(
                 proved = _cycles_proved(numbers, own, cycles, cells, rows, policy)
             least, most = least + proved[0], most + proved[-1]
         if not least <= cycles <= most:
-            raise ValueError(
-                f"instruction tables account for {least:,} to {most:,} cycles, but the proof claims {cycles:,}"
+            raise RuleError(
+                "shape.cycles",
+                f"instruction tables account for {least:,} to {most:,} cycles, but the proof claims {cycles:,}",
             )
 
-    errors: list[ValueError] = []
+    errors: list[RuleError] = []
     for policy in (DEFAULT, COMPACT):
         try:
             return check_at(policy)
-        except ValueError as error:
+        except RuleError as error:
             errors.append(error)
     raise errors[0]
 
@@ -372,28 +407,29 @@ def _cycles_proved(
     }
     for number, own in tables.items():
         if not all(MIN_ROWS <= height <= MAX_ROWS for height in own):
-            raise ValueError(f"table {name_of(number)} has {own} rows, not {MIN_ROWS} to 2^{MAX_LOG_ROWS}")
+            raise RuleError("shape.rows", f"table {name_of(number)} has {own} rows, not {MIN_ROWS} to 2^{MAX_LOG_ROWS}")
     uses: dict[int, range] = {}
     for number, own in tables.items():
         if number == TableNumber.SPARSE_RANGE:
             words = sum(cells(other) for other in numbers if other != number)
             uses[number] = _common(sparse_range_packing(words).counts(own), range(1, SPARSE_NUMBERS + 1))
         elif number in CHIP_TABLES or number in SHARED:
-            counts = packing(number, cells(number), policy).counts(own)
+            counts = packing(number, cells(number), cycles, policy).counts(own)
             uses[number] = _common(counts, _instructions(number, cycles, policy))
         elif number in SEVERAL:
-            uses[number] = packing(number, cells(number), policy).counts(own)
+            uses[number] = packing(number, cells(number), cycles, policy).counts(own)
         else:
             least, most = rows_for(rows(number)[0]), rows_for(rows(number)[-1])
             if not least <= own[0] <= most:
-                raise ValueError(
-                    f"table {name_of(number)} has {own[0]:,} rows, but executions need {least:,} to {most:,}"
+                raise RuleError(
+                    "shape.height",
+                    f"table {name_of(number)} has {own[0]:,} rows, but executions need {least:,} to {most:,}",
                 )
     for number in _CALLS & uses.keys():
         uses[number] = uses[TableNumber.KECCAK_F] = _common(uses[number], uses[TableNumber.KECCAK_F])
     for number, counts in uses.items():
         if not counts:
-            raise ValueError(f"no number of uses gives tables {name_of(number)} of {tables[number]} rows")
+            raise RuleError("shape.uses", f"no number of uses gives tables {name_of(number)} of {tables[number]} rows")
     proved = [counts for number, counts in uses.items() if number in CHIP_TABLES or number in SHARED]
     return range(sum(counts[0] for counts in proved), sum(counts[-1] for counts in proved) + 1)
 
@@ -417,8 +453,8 @@ def _naming(index: int, shards: int) -> Iterator[None]:
     """Prefix errors with the number of the shard, if there are several."""
     try:
         yield
-    except ValueError as error:
-        raise ValueError(f"shard {index}: {error}" if shards > 1 else str(error)) from None
+    except RuleError as error:
+        raise RuleError(error.rule, f"shard {index}: {error}" if shards > 1 else str(error)) from None
 
 
 def _common(a: range, b: range) -> range:

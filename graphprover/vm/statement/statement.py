@@ -23,7 +23,7 @@ from graphprover.air import Air
 from graphprover.field import EXTENSION_DEGREE
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
-from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.parameters import RATES
 from graphprover.protocol.proof import least_bytes
 from graphprover.protocol.security import CAP_HEIGHT
@@ -128,7 +128,7 @@ class ProgramStatements:
             case TableNumber.IMAGE:
                 data = self.data()
                 if data is None:
-                    raise ValueError("the program brings no data")
+                    raise RuleError("shape.data", "the program brings no data")
                 return data
             case TableNumber.ZERO:
                 return _table(ZeroMemory, self.zero_base, INPUT_BASE)
@@ -190,7 +190,7 @@ class ProgramStatements:
         airs = [[known[number] for number in shard] for shard in ((0, *first), *others)]
         (boundary, *own), *rest = heights
         if boundary != MIN_ROWS:
-            raise ValueError(f"the boundary has {boundary:,} rows, not {MIN_ROWS}")
+            raise RuleError("shape.boundary", f"the boundary has {boundary:,} rows, not {MIN_ROWS}")
         check_times(zip(chain(*airs), chain(*heights), strict=True))
         check_heights(
             numbers,
@@ -237,13 +237,10 @@ class ProgramStatements:
 
         ``coming``: the payloads have not arrived yet, so their lengths are not checked.
         """
-        rate = 1 << proof.parameters.log_blowup
-        if proof.parameters.log_blowup not in LOG_BLOWUPS:
-            raise VerificationError(f"the proof has rate 1/{rate}; executions are proved at rates 1/2, 1/4 and 1/8")
         cap_height = proof.parameters.cap_height
         if cap_height != CAP_HEIGHT:  # keys commit to this height
             raise VerificationError(
-                f"the proof has cap height {cap_height}; executions are proved at cap height {CAP_HEIGHT}"
+                "guest.cap", f"the proof has cap height {cap_height}; executions are proved at cap height {CAP_HEIGHT}"
             )
         header = header_of(proof)
         first, *_ = header.numbers
@@ -258,10 +255,12 @@ class ProgramStatements:
             for shard, numbers in zip(proof.proofs, header.numbers, strict=True):
                 opened = sum(self._opened(number, *words) for number in numbers)
                 if not coming and len(shard.payload) < least_bytes(len(shard.log_heights), opened, proof.parameters):
-                    raise VerificationError("the proof ends inside its tables: their openings are longer than it is")
+                    raise VerificationError(
+                        "guest.short", "the proof ends inside its tables: their openings are longer than it is"
+                    )
             airs = self.tables(header.first[0][0], header.numbers, header.heights, *words)
-        except ValueError as error:
-            raise VerificationError(f"no statement about this machine: {error}") from None
+        except RuleError as error:
+            raise error.refusal(f"no statement about this machine: {error}") from None
         tables = [
             [self.table(air, rows) for air, rows in zip(*shard, strict=True)]
             for shard in zip(airs, header.heights, strict=True)
@@ -308,13 +307,13 @@ class Machine(ProgramStatements):
         object.__setattr__(statement, "_caps", self._caps[kind_of(tables)])
         return statement
 
-    def commit(self, log_blowup: int) -> None:
+    def commit(self, hash: str, log_blowup: int) -> None:
         """Compute the commitment that all statements with all numbers share, ahead of the first proof to verify."""
         tables = [Table(self.air(number, 0, 0)) for number in self.preprocessed(Kind.FIRST)]
-        self.statement(tables, "").preprocessed_cap(log_blowup, CAP_HEIGHT)
+        self.statement(tables, "").commit(log_blowup, CAP_HEIGHT, hash)
 
     @cached_property
-    def _caps(self) -> dict[Kind, dict[tuple[int, int], tuple[bytes, ...]]]:
+    def _caps(self) -> dict[Kind, dict[tuple[int, int, str], tuple[bytes, ...]]]:
         return {kind: {} for kind in Kind}
 
     def data(self) -> ImageMemory | None:

@@ -10,6 +10,7 @@ add up to less than p.
 from collections.abc import Iterable
 
 from graphprover.air import Air
+from graphprover.protocol.errors import RuleError
 from graphprover.vm.tables import bump
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.clock import FAR
@@ -26,4 +27,6 @@ def check_times(tables: Iterable[tuple[Air, int]]) -> None:
     """Raise ValueError if the accesses of these tables, given with their rows, could add up to more than MAX_RISE."""
     total = sum(rise(air) * rows for air, rows in tables)
     if total > MAX_RISE:
-        raise ValueError(f"accesses whose times rise by up to {total:,} in all tables together could wrap around p")
+        raise RuleError(
+            "shape.time", f"accesses whose times rise by up to {total:,} in all tables together could wrap around p"
+        )

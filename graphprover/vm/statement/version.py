@@ -1,14 +1,17 @@
 """The machine's version, the frozen numbers of its chips, and a digest of all its tables.
 
 Program tables and statements name chips by these numbers. A change of a number, or of a constraint of any table, makes
-another machine. It takes a new MACHINE_VERSION and the digest of ``key.machine_digest``; a test compares the two.
+another machine. It takes a new MACHINE_VERSION and the digest of ``machine.machine_digest``; a test compares the two.
+The digest also covers SHAPES_VERSION, the version of the rules by which verifiers accept the tables and heights of a
+proof (``shape``, docs/shapes.md): a key is for one machine and one set of rules.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-MACHINE_VERSION = 5
-MACHINE_DIGEST = bytes.fromhex("3c842235e0db551fab49e33c49e78aeebe83c3b7c5d84bc42702cb3f62c8f8c5")
+MACHINE_VERSION = 6
+SHAPES_VERSION = 1
+MACHINE_DIGEST = bytes.fromhex("817dfe4cab90364ed4944c5bbc276b27c1ff687e029de99310f3a2fbcc18e89d")
 
 CHIP_NUMBERS: Mapping[str, int] = MappingProxyType({
     "goto": 1, "touch": 2, "constant": 3, "move": 4, "jal": 5, "jalr": 6, "return": 7, "addi": 8, "addi_narrow": 9,

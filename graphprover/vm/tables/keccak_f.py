@@ -16,14 +16,14 @@ import numpy as np
 from graphprover.air import Air, Bus, Expr, TableBuilder
 from graphprover.air.columns import Columns
 from graphprover.air.linear import linear
-from graphprover.protocol import hashing
+from graphprover.protocol import keccak
 from graphprover.vm.tables.limbs import limbs
 
 PERMUTATION = Bus("keccak-f")  # (0, call, 50 limbs) asks for a permutation, (1, call, 50 limbs) answers
 EVEN = Bus("even")  # a number below 2^16 whose hexadecimal digits are all even
 
 WORDS = 25  # of the state: word x + 5 y is lane A[x, y] of the standard
-ROUND_CONSTANTS = tuple(map(int, hashing.ROUND_CONSTANTS))
+ROUND_CONSTANTS = tuple(map(int, keccak.ROUND_CONSTANTS))
 ROUNDS = len(ROUND_CONSTANTS)
 ROTATIONS = (0, 1, 62, 28, 27, 36, 44, 6, 55, 20, 3, 10, 43, 25, 39, 41, 45, 15, 21, 8, 18, 2, 61, 56, 14)
 IOTA_BITS = (0, 1, 3, 7, 15, 31, 63)  # the only bits set in any round constant

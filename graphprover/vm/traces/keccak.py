@@ -24,11 +24,14 @@ class Calls:
 
 
 def keccak_trace_tasks(
-    machine: Machine, calls: TraceTask, count: int, policy: LayoutPolicy
+    machine: Machine, calls: TraceTask, count: int, cycles: int, policy: LayoutPolicy
 ) -> Iterator[tuple[int, TraceTask]]:
-    """Return the numbers and trace tasks of the tables of ``count`` calls; ``calls`` gives `Calls`."""
+    """Return the numbers and trace tasks of the tables of ``count`` calls; ``calls`` gives `Calls`.
+
+    ``cycles``: length of the whole run.
+    """
     cells = cells_per_row(machine.air(TableNumber.KECCAK_F, 0, 0).describe())
-    shares = list(packing(TableNumber.KECCAK_F, cells, policy).shares(count))
+    shares = list(packing(TableNumber.KECCAK_F, cells, cycles, policy).shares(count))
     for height, first, last in shares:
         fixed = {"height": height, "first": first, "last": last}
         yield int(TableNumber.KECCAK_F), TraceTask("keccak_f", keccak_f_trace, fixed, (calls,), (WIDTH, height))

@@ -128,11 +128,13 @@ def _tables(
     output = output_words(execution, record.memory)
     stated = region(execution.input) if state_input else np.zeros(0, dtype=np.uint64)
 
+    device, policy = device or CpuDevice(), policy_at(rate)
     state = [
         (number, machine.air(number, 0, len(output), len(stated)), trace_task)
-        for number, trace_task in state_trace_tasks(machine, record.registers, record.memory, len(output), stated)
+        for number, trace_task in state_trace_tasks(
+            machine, record.registers, record.memory, len(output), stated, policy.low_heights(record.cycles)
+        )
     ]
-    device, policy = device or CpuDevice(), policy_at(rate)
     short = may_have_sparse_range(execution.cycles, len(cycle_ranges))
     traces = [
         _traces(machine, record, cycle_range, device, [] if i else state, short, policy)
@@ -178,24 +180,25 @@ def _traces(
         parted = partition(machine, device, loaded, record.cycles, policy)
     run = TraceTask("replay", load_run, {"machine": machine, "partition": parted}, (tape,))
 
+    cycles = record.cycles
     chips: list[tuple[int, Step, TraceTask]] = []
     shared: dict[int, list[SharingChip]] = {number: [] for number in SHARED}
     for chip, (first, last) in parted.shares.items():
-        number = table_for(chip, last - first, record.cycles, policy)
+        number = table_for(chip, last - first, cycles, policy)
         if number in SHARED:
             shared[number].append(SharingChip(chip_table(chip), first, last))
         else:
             step = machine.air(number, 0, 0)
             assert isinstance(step, Step)
-            chips += (
-                (number, step, trace_task) for trace_task in _chip_trace_tasks(number, step, run, first, last, policy)
-            )
+            own_tasks = _chip_trace_tasks(number, step, run, first, last, cycles, policy)
+            chips += ((number, step, trace_task) for trace_task in own_tasks)
 
     rows = rows_for(machine.entries.shape[1])
     program = TraceTask("program", program_trace, {"rows": rows}, (run,), shape=(1, rows))
     bump = machine.air(TableNumber.BUMP, 0, 0)
     others: list[_Other] = [(TableNumber.PROGRAM, machine.program(), program), *state]
-    others += ((TableNumber.BUMP, bump, trace_task) for trace_task in _bump_trace_tasks(bump, parted.late, run, policy))
+    bump_tasks = _bump_trace_tasks(bump, parted.late, run, cycles, policy)
+    others += ((TableNumber.BUMP, bump, trace_task) for trace_task in bump_tasks)
 
     looking = [(trace_task, step.describe()) for _, step, trace_task in chips]
     looking += [(trace_task, air.describe()) for _, air, trace_task in others]
@@ -206,11 +209,12 @@ def _traces(
             own = TraceTask(f"chips.{name_of(number)}", sharing_traces, {"chips": sharing}, (run,))
             airs = [one.step.describe() for one in sharing]
             counts.append(TraceTask(f"counts.{name_of(number)}", count_sharing, {"airs": airs}, (own,)))
-            found += ((number, trace_task) for trace_task in _mixed_trace_tasks(machine, number, sharing, own, policy))
+            mixed_tasks = _mixed_trace_tasks(machine, number, sharing, own, cycles, policy)
+            found += ((number, trace_task) for trace_task in mixed_tasks)
     if KECCAK_CALL in parted.shares:
         start, end = parted.shares[KECCAK_CALL]
         calls = TraceTask("calls", calls_of, {"start": start, "end": end}, (run,))
-        found += keccak_trace_tasks(machine, calls, end - start, policy)
+        found += keccak_trace_tasks(machine, calls, end - start, cycles, policy)
     found += [(number, trace_task) for number, _, trace_task in chips]
     total = count_trace_task(looking, counts)
     known = sparse_range_trace_tasks(_result(device, total), _words(machine, found, state)) if short else None
@@ -233,27 +237,27 @@ def _result(device: Device, trace_task: TraceTask) -> np.ndarray:
 
 
 def _chip_trace_tasks(
-    number: int, step: Step, run: TraceTask, start: int, end: int, policy: LayoutPolicy
+    number: int, step: Step, run: TraceTask, start: int, end: int, cycles: int, policy: LayoutPolicy
 ) -> Iterator[TraceTask]:
-    """Yield the trace tasks of a chip's tables, for the cycles start..end."""
+    """Yield the trace tasks of a chip's tables, for the cycles start..end of a run of ``cycles`` cycles."""
     air = step.describe()
-    for height, first, last in packing(number, cells_per_row(air), policy).shares(end - start):
+    for height, first, last in packing(number, cells_per_row(air), cycles, policy).shares(end - start):
         fixed = {"step": step, "height": height, "first": start + first, "last": start + last}
         yield TraceTask(step.name, chip_trace, fixed, (run,), (air.main_width, height))
 
 
 def _mixed_trace_tasks(
-    machine: Machine, number: int, chips: Sequence[SharingChip], own: TraceTask, policy: LayoutPolicy
+    machine: Machine, number: int, chips: Sequence[SharingChip], own: TraceTask, cycles: int, policy: LayoutPolicy
 ) -> Iterator[TraceTask]:
     """Yield the trace tasks of a shared table of these chips, whose instructions follow each other chip by chip.
 
-    ``own``: the task of the chips' traces.
+    ``own``: the task of the chips' traces; ``cycles``: length of the whole run.
     """
     mixed = machine.air(number, 0, 0)
     assert isinstance(mixed, Mixed)
     air = mixed.describe()
     ends = np.cumsum([0, *(chip.last - chip.first for chip in chips)]).tolist()
-    for height, first, last in packing(number, cells_per_row(air), policy).shares(ends[-1]):
+    for height, first, last in packing(number, cells_per_row(air), cycles, policy).shares(ends[-1]):
         shares = []
         for i, (start, end) in enumerate(pairwise(ends)):
             low, high = max(start, first), min(end, last)
@@ -264,11 +268,13 @@ def _mixed_trace_tasks(
         yield TraceTask(air.name, mixed_trace, fixed, (own,), (air.main_width, height))
 
 
-def _bump_trace_tasks(bump: Air, late: Sequence[Late], run: TraceTask, policy: LayoutPolicy) -> Iterator[TraceTask]:
-    """Yield the trace tasks of the tables of all bumps, in order."""
+def _bump_trace_tasks(
+    bump: Air, late: Sequence[Late], run: TraceTask, cycles: int, policy: LayoutPolicy
+) -> Iterator[TraceTask]:
+    """Yield the trace tasks of the tables of all bumps, in order; ``cycles``: length of the whole run."""
     air = bump.describe()
     made = TraceTask("bumps", bumps, {"late": late}, (run,))
     count = sum(some.count for some in late)
-    for height, first, last in packing(TableNumber.BUMP, cells_per_row(air), policy).shares(count):
+    for height, first, last in packing(TableNumber.BUMP, cells_per_row(air), cycles, policy).shares(count):
         fixed = {"first": first, "last": last, "height": height}
         yield TraceTask("bump", bump_trace, fixed, (made,), (air.main_width, height))

@@ -1,6 +1,6 @@
 """The traces of registers and memory: the first and last value of each word."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from graphprover.statement.trace_task import TraceTask
 from graphprover.vm.executor.execute import Execution
 from graphprover.vm.executor.record import Memory, Registers
 from graphprover.vm.program.io import INPUT_BASE, MAX_INPUT_BYTES, MEMORY_END, OUTPUT_BASE
-from graphprover.vm.statement.shape import MIN_ROWS, rows_for
+from graphprover.vm.statement.shape import MIN_ROWS, lowest, rows_for
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber
 from graphprover.vm.tables.limbs import halves, limbs, low_half
@@ -31,11 +31,16 @@ def output_words(execution: Execution, memory: Memory) -> np.ndarray:
 
 
 def state_trace_tasks(
-    machine: Machine, registers: Registers, memory: Memory, words: int, stated: np.ndarray
+    machine: Machine,
+    registers: Registers,
+    memory: Memory,
+    words: int,
+    stated: np.ndarray,
+    low_heights: Sequence[int],
 ) -> Iterator[tuple[int, TraceTask]]:
     """Return the tables of registers and memory that the execution needs, for an output of ``words`` words.
 
-    ``stated``: the words of a stated input, uint64; empty without one.
+    ``stated``: the words of a stated input, uint64; empty without one. ``low_heights``: see `shape.Packing`.
     """
     yield TableNumber.REGISTERS, TraceTask("registers", register_file, {"registers": registers}, shape=(3, MIN_ROWS))
     borders = (
@@ -64,7 +69,11 @@ def state_trace_tasks(
             yield number, TraceTask("image", image_memory, fixed, shape=(3, rows_for(len(image.addresses))))
             continue
         air = machine.air(number, 0, words, len(stated))
-        rows = rows_for(air.rows if isinstance(air, PublicWords) else Region.needed(count))
+        if isinstance(air, PublicWords):
+            rows = rows_for(air.rows)
+        else:
+            most = machine.rows(number, words, len(stated))[-1]
+            rows = min(lowest(Region.needed(count), low_heights), rows_for(most))
         fixed["air"], shape = air, (air.describe().main_width, rows)
         if number == TableNumber.OUTPUT:
             yield number, TraceTask("output", output_memory, fixed, shape=shape)

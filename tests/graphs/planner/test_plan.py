@@ -100,7 +100,7 @@ def test_nonces_planned_are_those_tried_on_average() -> None:
     parameters = replace(FEW, lookup_pow_bits=5, ood_pow_bits=6, batch_pow_bits=0, commit_pow_bits=3, query_pow_bits=7)
     stated = statement(5, 20, 4)
     planned = make_plan(prepare(stated, parameters=parameters).layout)
-    nonces = {t.name: t.cost.permutations for t in planned.tasks.values() if t.round == "transcript"}
+    nonces = {t.name: t.cost.hash_calls for t in planned.tasks.values() if t.round == "transcript"}
     folds = {name: nonces.pop(name) for name in list(nonces) if name.startswith("fold")}
     assert set(folds.values()) == {8} and len(folds) == len(planned.layout.fold_log_arities)
     assert nonces == {"begin": 0, "lookup": 32, "constraint": 0, "zeta": 64, "batching": 0, "queries": 128}

@@ -3,6 +3,8 @@
 A folder holds statement.json (format in docs/interop.md), payload.bin (postcard of p3-batch-stark's ``BatchProof``) and
 optionally transcript.txt: the challenger's initial state, then runs of absorbed and squeezed bytes. The label is the
 name of the folder. tests/interop/test_binding.py defines the statements, and checks that Plonky3 gives the same files.
+
+hashes.jsonl has a line for each commitment and each transcript of tests/interop/plonky3/src/vectors.rs, by both hashes.
 """
 
 import json
@@ -25,6 +27,7 @@ from graphprover.protocol.verification import check_batch
 from graphprover.statement.statement import binding_digest
 
 FOLDER = Path(__file__).parent
+HASHES = FOLDER / "hashes.jsonl"
 NAMES = sorted(path.parent.name for path in FOLDER.glob("*/payload.bin"))
 
 
@@ -49,7 +52,7 @@ class Vector:
         parameters = self.layout.parameters
         if not self.preprocessed:
             return None
-        return preprocessed_cap(self.preprocessed, parameters.log_blowup, parameters.cap_height)
+        return preprocessed_cap(self.preprocessed, parameters.log_blowup, parameters.cap_height, parameters.hash)
 
     @cached_property
     def proof(self) -> BatchProof:

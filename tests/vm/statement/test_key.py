@@ -16,7 +16,8 @@ from graphprover.cli.main import main
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.isa import A0, Instruction, Op
 from graphprover.vm.statement import statement as program_statement
-from graphprover.vm.statement.key import Key, MalformedKey, machine_digest
+from graphprover.vm.statement.key import Key, MalformedKey
+from graphprover.vm.statement.machine import machine_digest
 from graphprover.vm.statement.setup import make_key
 from graphprover.vm.statement.shape import Kind
 from graphprover.vm.statement.statement import LOG_BLOWUPS, Machine
@@ -33,6 +34,7 @@ DIGESTS = {
     3: "9fc5e8870909c72a8055038bcdcb8bf49cee2f1c35e7b50e588bc3264282ed24",
     4: "593daf989310e7f373d6b23c2db2fc497fec80590268a0a9535587fcbf655462",
     5: "3c842235e0db551fab49e33c49e78aeebe83c3b7c5d84bc42702cb3f62c8f8c5",
+    6: "817dfe4cab90364ed4944c5bbc276b27c1ff687e029de99310f3a2fbcc18e89d",
 }
 PROGRAM = image([*li(A0, 7), Instruction(Op.ADDI, A0, A0, imm=1), *leave()])
 

@@ -31,5 +31,6 @@ def test_documented_thresholds_are_the_codes() -> None:
     assert asdict(compact) == asdict(COMPACT)
 
 
-def test_the_compact_policy_is_four_times_the_default() -> None:
-    assert asdict(COMPACT) == {name: 4 * value for name, value in asdict(DEFAULT).items()}
+def test_the_compact_policy_is_32_times_the_default_except_for_merged_heights() -> None:
+    times_32 = {name: 32 * value for name, value in asdict(DEFAULT).items()}
+    assert asdict(COMPACT) == times_32 | {"merged_rows": 1 << 16}

@@ -23,6 +23,7 @@ from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 from tests.vm.assemble import image as assembled
 
 FEW = Parameters(
+    hash="keccak",
     log_blowup=1,
     num_queries=3,
     log_final_poly_len=1,

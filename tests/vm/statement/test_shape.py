@@ -29,11 +29,11 @@ from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 from tests.vm.assemble import image, leave, li
 from tests.vm.programs import X, Y, everything
 
-PARAMETERS = Parameters(1, 10, 0, 3, 0, 0, 0, 0, 0, 0)
+PARAMETERS = Parameters("keccak", 1, 10, 0, 3, 0, 0, 0, 0, 0, 0)
 SEARCHED = [800, pytest.param(8000, marks=pytest.mark.slow)]  # headers
 POLICIES = (
-    LayoutPolicy(1 << 12, 1 << 5, 1 << 6, 1 << 12, 1 << 14, 1 << 20, 1 << 12),
-    LayoutPolicy(1 << 13, 1 << 7, 1 << 8, 1 << 13, 1 << 16, 1 << 22, 1 << 14),
+    LayoutPolicy(1 << 12, 1 << 5, 1 << 6, 1 << 12, 1 << 14, 1 << 20, 1 << 12, 1 << 6),
+    LayoutPolicy(1 << 13, 1 << 7, 1 << 8, 1 << 13, 1 << 16, 1 << 22, 1 << 14, 1 << 11),
 )
 SPARSE_IDLE = 1 << 4
 SOME_WORDS = 3165  # of the tables of a run, that with an unstated input has fewer and that with a stated one more
@@ -53,14 +53,15 @@ def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shape, "LONG", 1 << 14)
 
 
+@pytest.mark.parametrize("low_heights", [(64,), (64, 256)])
 @pytest.mark.parametrize("split_rows", [0, 100])
 @pytest.mark.parametrize(("uses", "rows", "cells"), [(4, 1, 3), (1, 1, 40), (1, 24, 3), (2, 1, 4000), (1, 24, 2185)])
 def test_counts_are_the_inverse_of_heights(
-    uses: int, rows: int, cells: int, split_rows: int, monkeypatch: pytest.MonkeyPatch
+    uses: int, rows: int, cells: int, split_rows: int, low_heights: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compare with all numbers of uses up to some thousands, with tables of at most 2^10 rows."""
     monkeypatch.setattr(shape, "MAX_ROWS", 1 << 10)
-    kind = Packing(uses, rows, max(2000 // cells, split_rows))
+    kind = Packing(uses, rows, max(2000 // cells, split_rows), low_heights)
     most = kind.room(5 << 10)
     found: dict[tuple[int, ...], list[int]] = {}
     for count in range(1, most):
@@ -293,7 +294,7 @@ def uses_of(
     for number in {*numbers} - ({*TableNumber} - SEVERAL):
         own = tuple(height for other, height in zip(numbers, heights, strict=True) if other == number)
         sparse = number == TableNumber.SPARSE_RANGE
-        uses[number] = all_sparse(own, words >= SOME_WORDS) if sparse else all_uses(number, own, policy)
+        uses[number] = all_sparse(own, words >= SOME_WORDS) if sparse else all_uses(number, own, cycles, policy)
         if number in SHARED:  # each chip proves fewer than have a table of their own
             chips = {*SHARED[TableNumber(number)]}
             most = len(chips - {"halt"}) * (fewest(cycles, policy) - 1) + ("halt" in chips)
@@ -306,7 +307,9 @@ def uses_of(
                 if count <= cycles and has_table(table.chip, count, cycles, policy) == number
             }
             if table.chip == "keccak_call":
-                uses[number] &= uses.setdefault(TableNumber.KECCAK_F, uses_of_permutations(numbers, heights, policy))
+                uses[number] &= uses.setdefault(
+                    TableNumber.KECCAK_F, uses_of_permutations(numbers, heights, cycles, policy)
+                )
     return uses
 
 
@@ -323,15 +326,20 @@ def has_table(chip: str, count: int, cycles: int, policy: LayoutPolicy) -> int |
     return table_for(chip, count, cycles, policy)
 
 
-def uses_of_permutations(numbers: Sequence[int], heights: Sequence[int], policy: LayoutPolicy) -> set[int]:
+def uses_of_permutations(numbers: Sequence[int], heights: Sequence[int], cycles: int, policy: LayoutPolicy) -> set[int]:
     own = [height for number, height in zip(numbers, heights, strict=True) if number == TableNumber.KECCAK_F]
-    return all_uses(TableNumber.KECCAK_F, tuple(own), policy)
+    return all_uses(TableNumber.KECCAK_F, tuple(own), cycles, policy)
+
+
+def all_uses(number: int, heights: tuple[int, ...], cycles: int, policy: LayoutPolicy) -> set[int]:
+    """Return all numbers of uses that give these heights in a run of ``cycles`` cycles."""
+    cells = cells_per_row(runs()[0][0].air(number, 0, 0).describe())
+    return all_uses_of(packing(number, cells, cycles, policy), heights)
 
 
 @cache
-def all_uses(number: int, heights: tuple[int, ...], policy: LayoutPolicy) -> set[int]:
+def all_uses_of(kind: Packing, heights: tuple[int, ...]) -> set[int]:
     """Return all numbers of uses that give these heights."""
-    kind = packing(number, cells_per_row(runs()[0][0].air(number, 0, 0).describe()), policy)
     most = sum(map(kind.room, heights))
     full = sum(map(kind.room, heights[:-1]))  # as all tables but the last are
     return {count for count in range(full + 1, most + 1) if kind.heights(count) == [*heights]}

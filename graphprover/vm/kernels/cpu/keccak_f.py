@@ -6,7 +6,7 @@ import numpy as np
 
 from graphprover.device import Device
 from graphprover.kernels.cpu import keccak, simd
-from graphprover.protocol.hashing import ROUND_CONSTANTS
+from graphprover.protocol.keccak import ROUND_CONSTANTS
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.kernels.cpu.counting import counted_apart
 from graphprover.vm.tables.keccak_f import DIGITS, FIRST_COLUMNS, IOTA_BITS, ROTATIONS, ROUNDS, SOURCES, WORDS

@@ -8,6 +8,7 @@ use p3_matrix::Matrix;
 use p3_matrix::dense::RowMajorMatrix;
 
 use crate::description::{Description, Node, operands};
+use crate::hash::Hash;
 use crate::profile::{Challenge, Config, Val};
 use crate::statement::{Result, element};
 
@@ -255,14 +256,14 @@ impl Air<InteractionSymbolicBuilder<Val, Challenge>> for Table {
     }
 }
 
-impl<'a> Air<ProverConstraintFolderWithLookups<'a, Config>> for Table {
-    fn eval(&self, builder: &mut ProverConstraintFolderWithLookups<'a, Config>) {
+impl<'a, H: Hash> Air<ProverConstraintFolderWithLookups<'a, Config<H>>> for Table {
+    fn eval(&self, builder: &mut ProverConstraintFolderWithLookups<'a, Config<H>>) {
         self.constraints.run(builder, AirBuilder::assert_zero);
     }
 }
 
-impl<'a> Air<VerifierConstraintFolderWithLookups<'a, Config>> for Table {
-    fn eval(&self, builder: &mut VerifierConstraintFolderWithLookups<'a, Config>) {
+impl<'a, H: Hash> Air<VerifierConstraintFolderWithLookups<'a, Config<H>>> for Table {
+    fn eval(&self, builder: &mut VerifierConstraintFolderWithLookups<'a, Config<H>>) {
         self.constraints.run(builder, AirBuilder::assert_zero);
     }
 }

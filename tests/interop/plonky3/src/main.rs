@@ -5,12 +5,14 @@
 mod air;
 mod binding;
 mod description;
+mod hash;
 mod profile;
 mod setup;
 mod shard;
 mod shards;
 mod statement;
 mod transcript;
+mod vectors;
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -22,9 +24,9 @@ use std::{env, fs, io, panic};
 
 use p3_maybe_rayon::prelude::current_num_threads;
 
-use crate::setup::{Setup, parse};
+use crate::setup::{Setup, decode, setup};
 use crate::statement::{Result, Statement};
-use crate::transcript::{ByteChallenger, Log};
+use crate::transcript::Log;
 
 const USAGE: &str = "usage:
   graphprover-interop prove --statement S.json --traces T.bin --proof OUT [--repeat N]
@@ -33,7 +35,8 @@ const USAGE: &str = "usage:
   graphprover-interop verify --list FILE|-          (lines: statement, tab, proof, and so on for all shards of a proof;
                                                      one verdict line each)
   graphprover-interop transcript --statement S.json (--traces T.bin | --proof IN)
-  graphprover-interop decode --proof IN             (the proof as JSON)";
+  graphprover-interop decode --proof IN             (the proof as JSON)
+  graphprover-interop vectors                       (known answers of both hashes, a JSON object a line)";
 
 fn main() -> ExitCode {
     // A panic of Plonky3 is a verdict to report, not a crash to trace.
@@ -74,25 +77,29 @@ fn run() -> Result<ExitCode> {
             (Some(list), _) => verify_list(list).map(|()| ExitCode::SUCCESS),
             (_, Some(folder)) => verify_folder(folder).map(exit_code),
             _ => {
-                let setup = Setup::read(required("--statement")?)?;
-                Ok(exit_code(shards::verify(&[&setup], &[read(required("--proof")?)?])))
+                let setup = open(required("--statement")?)?;
+                Ok(exit_code(shards::verify(&[&*setup], &[read(required("--proof")?)?])))
             }
         },
         "transcript" => {
             let statement = Statement::read(required("--statement")?)?;
             let log = Arc::new(Mutex::new(Log::default()));
-            let setup = Setup::new(statement, |start| ByteChallenger::recording(start, log.clone()))?;
+            let setup = setup(statement, Some(log.clone()))?;
             let verdict = match option("--traces") {
-                Some(path) => setup.prove(&setup.statement.read_traces(path)?).map(drop),
+                Some(path) => setup.prove(&setup.statement().read_traces(path)?).map(drop),
                 None => setup.verify(&read(required("--proof")?)?),
             };
             print!("{}", log.lock().unwrap().lines());
             Ok(exit_code(verdict))
         }
         "decode" => {
-            let proof = parse(&read(required("--proof")?)?)?;
-            let text = serde_json::to_string(&proof).map_err(|error| error.to_string())?;
-            println!("{text}");
+            println!("{}", decode(&read(required("--proof")?)?)?);
+            Ok(ExitCode::SUCCESS)
+        }
+        "vectors" => {
+            for line in vectors::lines() {
+                println!("{line}");
+            }
             Ok(ExitCode::SUCCESS)
         }
         _ => Err(USAGE.into()),
@@ -114,15 +121,14 @@ fn prove(statement: &Path, traces: &Path, output: &Path, repeat: usize) -> Resul
     let statement = Statement::read(statement)?;
     let traces = statement.read_traces(traces)?;
     let start = Instant::now();
-    let setup = Setup::new(statement, ByteChallenger::new)?;
+    let setup = setup(statement, None)?;
     let setup_seconds = start.elapsed().as_secs_f64();
     let mut prove_seconds = Vec::with_capacity(repeat);
     let mut encoded = Vec::new();
     for _ in 0..repeat {
-        let start = Instant::now();
-        let proof = setup.prove(&traces)?;
-        prove_seconds.push(start.elapsed().as_secs_f64());
-        encoded = postcard::to_allocvec(&proof).map_err(|error| error.to_string())?;
+        let proved = setup.prove(&traces)?;
+        prove_seconds.push(proved.seconds);
+        encoded = proved.bytes;
     }
     fs::write(output, &encoded).map_err(|error| format!("{}: {error}", output.display()))?;
     println!(
@@ -158,10 +164,11 @@ fn verify_folder(folder: &Path) -> Result<Result<()>> {
         if !shard.exists() {
             break;
         }
-        setups.push(Setup::read(&shard.join("statement.json"))?);
+        setups.push(open(&shard.join("statement.json"))?);
         proofs.push(read(&shard.join("payload.bin"))?);
     }
-    Ok(shards::verify(&setups.iter().collect::<Vec<_>>(), &proofs))
+    let setups: Vec<&dyn Setup> = setups.iter().map(AsRef::as_ref).collect();
+    Ok(shards::verify(&setups, &proofs))
 }
 
 /// Verifies every proof that the list names, in order, with one verdict line each.
@@ -172,7 +179,7 @@ fn verify_list(list: &Path) -> Result<()> {
         Box::new(io::Cursor::new(read(list)?))
     };
     // Neighbouring lines mostly share their statements, whose setup is the expensive part.
-    let mut known: HashMap<String, Setup> = HashMap::new();
+    let mut known: HashMap<String, Box<dyn Setup>> = HashMap::new();
     for line in lines.lines() {
         let line = line.map_err(|error| error.to_string())?;
         let fields: Vec<&str> = line.split('\t').collect();
@@ -183,11 +190,11 @@ fn verify_list(list: &Path) -> Result<()> {
         let mut proofs = Vec::new();
         for [statement, proof] in pairs {
             if !known.contains_key(*statement) {
-                known.insert(statement.to_string(), Setup::read(Path::new(statement))?);
+                known.insert(statement.to_string(), open(Path::new(statement))?);
             }
             proofs.push(read(Path::new(proof))?);
         }
-        let setups: Vec<&Setup> = pairs.iter().map(|[statement, _]| &known[*statement]).collect();
+        let setups: Vec<&dyn Setup> = pairs.iter().map(|[statement, _]| &*known[*statement]).collect();
         match shards::verify(&setups, &proofs) {
             Ok(()) => println!("accepted"),
             Err(reason) => println!("rejected: {}", reason.replace('\n', " ")),
@@ -195,6 +202,11 @@ fn verify_list(list: &Path) -> Result<()> {
         io::stdout().flush().map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+/// Sets up the statement in a file.
+fn open(path: &Path) -> Result<Box<dyn Setup>> {
+    setup(Statement::read(path)?, None)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! The one protocol profile: Goldilocks, its cubic extension, Keccak-256, two-adic FRI, not hiding.
+//! The protocol profile: Goldilocks, its cubic extension, two-adic FRI, not hiding, with either hash.
 
 use p3_batch_stark::BatchProof;
 use p3_challenger::SerializingChallenger64;
@@ -7,31 +7,33 @@ use p3_dft::Radix2DitParallel;
 use p3_field::extension::CubicTrinomialExtensionField;
 use p3_fri::{FriParameters, TwoAdicFriPcs};
 use p3_goldilocks::Goldilocks;
-use p3_keccak::Keccak256Hash;
 use p3_merkle_tree::MerkleTreeMmcs;
 use p3_symmetric::{CompressionFunctionFromHasher, SerializingHasher};
 use p3_uni_stark::StarkConfig;
 
+use crate::hash::Hash;
 use crate::statement::Parameters;
 use crate::transcript::ByteChallenger;
 
 pub type Val = Goldilocks;
 pub type Challenge = CubicTrinomialExtensionField<Val>;
-type RowHash = SerializingHasher<Keccak256Hash>;
-type NodeHash = CompressionFunctionFromHasher<Keccak256Hash, 2, 32>;
-type ValMmcs = MerkleTreeMmcs<Val, u8, RowHash, NodeHash, 2, 32>;
-type ChallengeMmcs = ExtensionMmcs<Val, Challenge, ValMmcs>;
-type Pcs = TwoAdicFriPcs<Val, Radix2DitParallel<Val>, ValMmcs, ChallengeMmcs>;
-pub type Config = StarkConfig<Pcs, Challenge, SerializingChallenger64<Val, ByteChallenger>>;
-pub type Proof = BatchProof<Config>;
+type RowHash<H> = SerializingHasher<H>;
+type NodeHash<H> = CompressionFunctionFromHasher<H, 2, 32>;
+pub type ValMmcs<H> = MerkleTreeMmcs<Val, u8, RowHash<H>, NodeHash<H>, 2, 32>;
+type ChallengeMmcs<H> = ExtensionMmcs<Val, Challenge, ValMmcs<H>>;
+type Pcs<H> = TwoAdicFriPcs<Val, Radix2DitParallel<Val>, ValMmcs<H>, ChallengeMmcs<H>>;
+pub type Challenger<H> = SerializingChallenger64<Val, ByteChallenger<H>>;
+pub type Config<H> = StarkConfig<Pcs<H>, Challenge, Challenger<H>>;
+pub type Proof<H> = BatchProof<Config<H>>;
+
+/// What commits to matrices.
+pub fn mmcs<H: Hash>(cap_height: usize) -> ValMmcs<H> {
+    ValMmcs::new(RowHash::new(H::HASHER), NodeHash::new(H::HASHER), cap_height)
+}
 
 /// The configuration of one statement, its transcript starting from `challenger`.
-pub fn config(parameters: &Parameters, challenger: ByteChallenger) -> Config {
-    let mmcs = ValMmcs::new(
-        RowHash::new(Keccak256Hash),
-        NodeHash::new(Keccak256Hash),
-        parameters.cap_height.into(),
-    );
+pub fn config<H: Hash>(parameters: &Parameters, challenger: ByteChallenger<H>) -> Config<H> {
+    let mmcs = mmcs(parameters.cap_height.into());
     let fri = FriParameters {
         log_blowup: parameters.log_blowup.into(),
         log_final_poly_len: parameters.log_final_poly_len.into(),

@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use p3_challenger::{ByteGrindingChallenger, CanFinalizeDigest, CanObserve, CanSample, HashChallenger};
-use p3_keccak::Keccak256Hash;
 
-use crate::binding::{Digest, keccak, number};
+use crate::binding::number;
+use crate::hash::{Digest, Hash};
 
-type Hash = HashChallenger<u8, Keccak256Hash, 32>;
+type Plain<H> = HashChallenger<u8, H, 32>;
 
 const SHARD_MAGIC: &[u8] = b"graphprover piece 1";
 const JOINT_MAGIC: &[u8] = b"graphprover joint 1";
@@ -26,8 +26,8 @@ pub struct Shard {
 
 impl Shard {
     /// Initial state of the shard's challenger; `tables` is that of its tables in a proof by themselves.
-    fn binding(&self, tables: &Digest) -> Digest {
-        keccak(&[
+    fn binding<H: Hash>(&self, tables: &Digest) -> Digest {
+        H::of(&[
             SHARD_MAGIC,
             &number(self.digests.len()),
             &number(self.index),
@@ -36,37 +36,41 @@ impl Shard {
     }
 
     /// What the lookup challenges of all shards are drawn from.
-    fn seed(&self) -> Digest {
-        keccak(&[JOINT_MAGIC, &number(self.digests.len()), self.digests.as_flattened()])
+    fn seed<H: Hash>(&self) -> Digest {
+        H::of(&[JOINT_MAGIC, &number(self.digests.len()), self.digests.as_flattened()])
     }
 }
 
-/// `HashChallenger<u8, Keccak256Hash, 32>`, that of a shard with a detour.
+/// `HashChallenger<u8, H, 32>`, that of a shard with a detour.
 #[derive(Clone)]
-pub struct Sponge {
+pub struct Sponge<H: Hash> {
     /// The bytes that it starts from.
     pub start: Digest,
-    own: Hash,
-    stage: Stage,
+    own: Plain<H>,
+    stage: Stage<H>,
 }
 
 #[derive(Clone)]
-enum Stage {
+enum Stage<H: Hash> {
     /// Nothing but `own`: a proof by itself, or a shard whose lookup challenges are drawn.
     Own,
     /// A shard before its lookup challenges. `work`: whether a proof of work comes before them.
     Committing { shard: Arc<Shard>, work: bool },
     /// A shard at its lookup challenges, which come from `joint`; `nonce` is that of the proof of work before them.
-    Drawing { joint: Hash, seed: Digest, nonce: Vec<u8> },
+    Drawing {
+        joint: Plain<H>,
+        seed: Digest,
+        nonce: Vec<u8>,
+    },
 }
 
-impl Sponge {
+impl<H: Hash> Sponge<H> {
     /// Of the tables with this binding, in a proof by themselves or in a shard of one.
     pub fn new(tables: &Digest, shard: Option<&Arc<Shard>>, work: bool) -> Self {
         let (start, stage) = match shard {
             None => (*tables, Stage::Own),
             Some(shard) => (
-                shard.binding(tables),
+                shard.binding::<H>(tables),
                 Stage::Committing {
                     shard: shard.clone(),
                     work,
@@ -75,13 +79,13 @@ impl Sponge {
         };
         Self {
             start,
-            own: Hash::new(start.to_vec(), Keccak256Hash),
+            own: Plain::new(start.to_vec(), H::HASHER),
             stage,
         }
     }
 
     /// The challenger that draws.
-    fn drawing(&self) -> &Hash {
+    fn drawing(&self) -> &Plain<H> {
         match &self.stage {
             Stage::Drawing { joint, .. } => joint,
             _ => &self.own,
@@ -89,7 +93,7 @@ impl Sponge {
     }
 }
 
-impl CanObserve<u8> for Sponge {
+impl<H: Hash> CanObserve<u8> for Sponge<H> {
     fn observe(&mut self, value: u8) {
         self.observe_slice(&[value]);
     }
@@ -114,7 +118,7 @@ impl CanObserve<u8> for Sponge {
     }
 }
 
-impl CanSample<u8> for Sponge {
+impl<H: Hash> CanSample<u8> for Sponge<H> {
     fn sample(&mut self) -> u8 {
         if let Stage::Committing { shard, work } = &self.stage {
             // A shard that commits to something else is refused here, as by a panic all that Plonky3 asserts.
@@ -122,9 +126,9 @@ impl CanSample<u8> for Sponge {
                 self.own.clone().finalize() == shard.digests[shard.index],
                 "not what the lookup challenges were drawn from"
             );
-            let seed = shard.seed();
+            let seed = shard.seed::<H>();
             self.stage = Stage::Drawing {
-                joint: Hash::new(seed.to_vec(), Keccak256Hash),
+                joint: Plain::new(seed.to_vec(), H::HASHER),
                 seed,
                 // Without work Plonky3 absorbs no nonce and wants it to be 0.
                 nonce: if *work { Vec::new() } else { vec![0; NONCE_BYTES] },
@@ -137,7 +141,7 @@ impl CanSample<u8> for Sponge {
     }
 }
 
-impl ByteGrindingChallenger for Sponge {
+impl<H: Hash> ByteGrindingChallenger for Sponge<H> {
     fn find_witness<const W: usize, const S: usize>(
         &self,
         num_candidates: u64,

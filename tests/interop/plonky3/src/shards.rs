@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use p3_field::PrimeCharacteristicRing;
 use p3_lookup::{Kind, check_multiplicity_height_bound};
 
-use crate::profile::{Challenge, Proof};
-use crate::setup::Setup;
+use crate::profile::Challenge;
+use crate::setup::{Setup, ValidShard};
 use crate::statement::Result;
 
 /// Verifies a proof, sharded or not, given the statement and the bytes of each shard in order of index.
-pub fn verify(setups: &[&Setup], proofs: &[Vec<u8>]) -> Result<()> {
+pub fn verify(setups: &[&dyn Setup], proofs: &[Vec<u8>]) -> Result<()> {
     if let ([setup], [proof]) = (setups, proofs)
-        && setup.statement.shard.is_none()
+        && setup.statement().shard.is_none()
     {
         return setup.verify(proof);
     }
@@ -30,10 +30,10 @@ pub fn verify(setups: &[&Setup], proofs: &[Vec<u8>]) -> Result<()> {
 }
 
 /// Checks that these are all shards of one proof, in order.
-fn check_statements(setups: &[&Setup]) -> Result<()> {
+fn check_statements(setups: &[&dyn Setup]) -> Result<()> {
     let mut digests = None;
     for (index, setup) in setups.iter().enumerate() {
-        let statement = &setup.statement;
+        let statement = setup.statement();
         let shard = statement.shard.as_ref().ok_or("a statement that is no shard")?;
         if shard.digests.len() != setups.len() {
             return Err(format!("{} shards of {}", setups.len(), shard.digests.len()));
@@ -44,10 +44,10 @@ fn check_statements(setups: &[&Setup]) -> Result<()> {
         if *digests.get_or_insert(&shard.digests) != &shard.digests {
             return Err(format!("shard {index} is of another proof than shard 0"));
         }
-        if statement.parameters != setups[0].statement.parameters {
+        if statement.parameters != setups[0].statement().parameters {
             return Err(format!("shard {index} has other parameters than shard 0"));
         }
-        if statement.label != setups[0].statement.label {
+        if statement.label != setups[0].statement().label {
             return Err(format!("shard {index} has another label than shard 0"));
         }
     }
@@ -68,20 +68,20 @@ enum Owner<'a> {
 /// tuple of the batch (p3-batch-stark-0.8.0/src/transcript.rs:454). With different numbers, messages of one bus would
 /// not cancel in the sum of all terminals; with equal numbers, messages of different buses could. The first table of a
 /// shard may name any bus, because it sends nothing and only assigns numbers.
-fn check_numbers(setups: &[&Setup]) -> Result<()> {
+fn check_numbers(setups: &[&dyn Setup]) -> Result<()> {
     let mut owners = HashMap::new();
     let mut buses = HashMap::new();
     let mut widths = Vec::new();
     for (index, setup) in setups.iter().enumerate() {
         let fail = |message: &str| Err(format!("shard {index}: {message}"));
-        let tables = &setup.statement.tables;
+        let tables = &setup.statement().tables;
         if !tables.first().is_some_and(|head| head.description.sends_nothing()) {
             return fail("its first table sends something");
         }
         let mut own = HashMap::new();
         let mut next = 0;
         let mut widest = 1;
-        for (table, lookups) in setup.data.common.lookups.iter().enumerate() {
+        for (table, lookups) in setup.lookups().iter().enumerate() {
             for lookup in lookups.iter() {
                 widest = lookup.elements.iter().map(Vec::len).fold(widest, usize::max);
                 let mut fresh = || {
@@ -114,11 +114,8 @@ fn check_numbers(setups: &[&Setup]) -> Result<()> {
 }
 
 /// Checks all valid shards together: counts cannot wrap, the challenges are shared, and all terminals balance.
-fn check_proofs(setups: &[&Setup], shards: &[Proof]) -> Result<()> {
-    let lookups: Vec<_> = setups
-        .iter()
-        .flat_map(|setup| setup.data.common.lookups.clone())
-        .collect();
+fn check_proofs(setups: &[&dyn Setup], shards: &[ValidShard]) -> Result<()> {
+    let lookups: Vec<_> = setups.iter().flat_map(|setup| setup.lookups().to_vec()).collect();
     let heights: Vec<_> = shards
         .iter()
         .flat_map(|shard| shard.degree_bits.iter().map(|&bits| 1 << bits))
@@ -130,8 +127,8 @@ fn check_proofs(setups: &[&Setup], shards: &[Proof]) -> Result<()> {
     {
         return Err("the shards have different nonces before the lookup challenges".into());
     }
-    let terminals = shards.iter().flat_map(|shard| shard.lookup_terminals.iter().flatten());
-    if terminals.map(|terminal| terminal.0).sum::<Challenge>() != Challenge::ZERO {
+    let terminals = shards.iter().flat_map(|shard| &shard.terminals);
+    if terminals.copied().sum::<Challenge>() != Challenge::ZERO {
         return Err("the lookup terminals of all shards do not add up to zero".into());
     }
     Ok(())

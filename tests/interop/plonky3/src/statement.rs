@@ -9,8 +9,8 @@ use p3_matrix::dense::RowMajorMatrix;
 use serde::Deserialize;
 
 use crate::air::Table;
-use crate::binding::Digest;
 use crate::description::Description;
+use crate::hash::{Digest, HashName};
 use crate::profile::Val;
 use crate::shard::Shard;
 
@@ -19,6 +19,7 @@ pub type Result<T> = std::result::Result<T, String>;
 #[derive(Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
+    pub hash: HashName,
     pub log_blowup: u16,
     pub num_queries: u16,
     pub log_final_poly_len: u16,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use p3_challenger::{ByteGrindingChallenger, CanObserve, CanSample};
 
+use crate::hash::Hash;
 use crate::shard::Sponge;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,26 +56,22 @@ enum Recorder {
 }
 
 /// A sponge with an optional log.
-pub struct ByteChallenger {
-    inner: Sponge,
+pub struct ByteChallenger<H: Hash> {
+    inner: Sponge<H>,
     recorder: Recorder,
 }
 
-impl ByteChallenger {
-    pub fn new(inner: Sponge) -> Self {
-        Self {
-            inner,
-            recorder: Recorder::Silent,
-        }
-    }
-
-    /// As [`Self::new`]; the log fills while a proof is made or checked.
-    pub fn recording(inner: Sponge, log: Arc<Mutex<Log>>) -> Self {
-        log.lock().unwrap().push(Direction::Start, &inner.start);
-        Self {
-            recorder: Recorder::Template(log),
-            ..Self::new(inner)
-        }
+impl<H: Hash> ByteChallenger<H> {
+    /// The log, if any, fills while a proof is made or checked.
+    pub fn new(inner: Sponge<H>, log: Option<Arc<Mutex<Log>>>) -> Self {
+        let recorder = match log {
+            None => Recorder::Silent,
+            Some(log) => {
+                log.lock().unwrap().push(Direction::Start, &inner.start);
+                Recorder::Template(log)
+            }
+        };
+        Self { inner, recorder }
     }
 
     fn record(&self, direction: Direction, bytes: &[u8]) {
@@ -84,7 +81,7 @@ impl ByteChallenger {
     }
 }
 
-impl Clone for ByteChallenger {
+impl<H: Hash> Clone for ByteChallenger<H> {
     fn clone(&self) -> Self {
         Self {
             inner: self.inner.clone(),
@@ -96,7 +93,7 @@ impl Clone for ByteChallenger {
     }
 }
 
-impl CanObserve<u8> for ByteChallenger {
+impl<H: Hash> CanObserve<u8> for ByteChallenger<H> {
     fn observe(&mut self, value: u8) {
         self.record(Direction::Absorb, &[value]);
         self.inner.observe(value);
@@ -108,7 +105,7 @@ impl CanObserve<u8> for ByteChallenger {
     }
 }
 
-impl CanSample<u8> for ByteChallenger {
+impl<H: Hash> CanSample<u8> for ByteChallenger<H> {
     fn sample(&mut self) -> u8 {
         let value = self.inner.sample();
         self.record(Direction::Squeeze, &[value]);
@@ -116,7 +113,7 @@ impl CanSample<u8> for ByteChallenger {
     }
 }
 
-impl ByteGrindingChallenger for ByteChallenger {
+impl<H: Hash> ByteGrindingChallenger for ByteChallenger<H> {
     fn find_witness<const W: usize, const S: usize>(
         &self,
         num_candidates: u64,
