@@ -380,6 +380,9 @@ class Job:
         guest without a record, which takes a small part of the time of a proof.
         """
         program, shard_size = self.prover.program, self.prover.shard_size
+        several = shard_size is not None or (self.prover.shards or 1) > 1
+        if self.prover.small is not None and several and program.has_runs:
+            raise ValueError("workers that share a proof would choose different rates: give a rate instead of small")
         with ThreadPoolExecutor(2) as meanwhile:
             committed, claim = meanwhile.submit(self.prover._commit), meanwhile.submit(self.claim)
             count = self.count(claim.result() if shard_size is not None else None) or 1

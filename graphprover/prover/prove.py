@@ -193,7 +193,7 @@ class _Statement:
         def by(prepared: Prepared | PreparedShards, device: Device) -> MadeShards:
             plan = memory_plan(prepared, device)
             check_fits(device, plan.bytes, str(plan.peak))
-            with told(progress) as tell:
+            with told(progress, prepared.shards[0].layout.parameters.query_pow_bits) as tell:
                 return prove_shards(prepared, device, executor, plan.shards, tell)
 
         made = on_device(self.prepared, device, by)
