@@ -129,7 +129,9 @@ def smallest(
     planned = Planned(On.of(device), assumed(device.kind, device.threads).roofline, largest(device))
 
     def expected(found: Candidate) -> float:
-        return expected_seconds(_pace(device.threads), found.seconds) if device.kind == CPU else found.seconds
+        if device.kind != CPU:
+            return found.seconds
+        return expected_seconds(_pace(device.threads, level.hash), found.seconds)
 
     possible: list[Candidate] = []
     for at_rate in candidates(prepare, level, policy, planned):
@@ -147,9 +149,9 @@ def smallest(
     return best.prepared
 
 
-@cache  # by threads: other work of this process would disturb a later measurement
-def _pace(threads: int) -> float:
-    return measured_pace(CpuDevice(threads))
+@cache  # other work of this process would disturb a later measurement
+def _pace(threads: int, hash: str) -> float:
+    return measured_pace(CpuDevice(threads), hash)
 
 
 def _bytes(count: int) -> str:

@@ -1,7 +1,7 @@
 // Leaves of a Merkle tree: the digest of every row of several matrices, column by column, a row a thread.
 //
-// Two floors of n rows of w words: 8 w n bytes read and 32 n written; n ceil(w / 8) compressions, and one for every
-// further chunk. On an H200 compressions take longer, except for rows of one to three words.
+// Two floors of n rows of w words: 8 w n bytes read and 32 n written; n ceil(w / 8) compressions, and n for every chunk
+// after the first. On an H200 the compressions take longer, whatever w.
 #include "blake3.cuh"
 
 constexpr int THREADS = 128;
@@ -16,10 +16,10 @@ __device__ __forceinline__ void read(
     u64 (&words)[blake3::BLOCK], const Addresses& columns, u64 first, u64 count, u32 place) {
     if (first + blake3::BLOCK <= count) {
 #pragma unroll
-        for (int i = 0; i < blake3::BLOCK; i++) words[i] = columns[first + i][place];
+        for (int i = 0; i < blake3::BLOCK; i++) words[i] = __ldg(columns[first + i] + place);
     } else {
 #pragma unroll
-        for (int i = 0; i < blake3::BLOCK; i++) words[i] = first + i < count ? columns[first + i][place] : 0;
+        for (int i = 0; i < blake3::BLOCK; i++) words[i] = first + i < count ? __ldg(columns[first + i] + place) : 0;
     }
 }
 

@@ -1,8 +1,8 @@
 // Layers of a Merkle tree.
 //
 // Two floors of a tree over n leaves: 32 n bytes read and as many written; n - 1 compressions or permutations, which
-// take longer on an H200. A launch reads the nodes between its layers from shared memory. The layers of fewer nodes
-// than a device has lanes take as long as one compression each, whatever their size.
+// take longer on an H200. A launch reads the nodes between its layers from shared memory. Of the layers with fewer nodes
+// than a device has lanes, each takes as long as the hash of one node.
 #include "hash.cuh"
 
 constexpr int THREADS = 128;
@@ -38,15 +38,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) compress_layers(
 #pragma unroll 1
         for (u32 i = threadIdx.x; i < width; i += THREADS) {
             Pair pair = next;
-            if (k) {
+            if (!k) {
+                // While this pair is hashed. The last one is of no use, but a condition would make the thread wait.
+                next = load_pair(layer, first + min(i + THREADS, width - 1));
+            } else {
 #pragma unroll
                 for (int word = 0; word < DIGEST; word++) {
                     ulonglong2 both = ((const ulonglong2*)below)[word * width + i];
                     pair.left.word[word] = both.x;
                     pair.right.word[word] = both.y;
                 }
-            } else if (i + THREADS < width) {
-                next = load_pair(layer, first + i + THREADS);
             }
             Digest digest = hash::hash_pair(pair.left, pair.right);
             if (joins) digest = hash::hash_pair(digest, load_digest(joins + DIGEST * (first + i)));
