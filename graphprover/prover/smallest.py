@@ -103,10 +103,9 @@ def _with_more_work(found: Candidate, level: Level, planned: Planned) -> Iterato
         return planned.roofline.modelled(hashing(level.hash, calls)).seconds
 
     for pow_bits in range(found.pow_bits + 1, MOST_POW_BITS + 1):
-        with suppress(ValueError):
-            prepared = at_level(found.prepared, replace(level, rate=found.rate, pow_bits=pow_bits))
-            seconds = found.seconds + work(prepared) - work(found.prepared)
-            yield replace(found, prepared=prepared, pow_bits=pow_bits, bytes=_size(prepared), seconds=seconds)
+        prepared = at_level(found.prepared, replace(level, rate=found.rate, pow_bits=pow_bits))
+        seconds = found.seconds + work(prepared) - work(found.prepared)
+        yield replace(found, prepared=prepared, pow_bits=pow_bits, bytes=_size(prepared), seconds=seconds)
 
 
 def smallest(
