@@ -366,11 +366,11 @@ __device__ __forceinline__ void strided(
 }
 
 // The first LEVELS levels, up and down again: from the first 2^log_size words of a column, which are chunk
-// rev(row / columns), to all 2^log_cosets times as many.
+// rev(row / columns), to 2^log_cosets cosets from `first_coset` on.
 template <int LEVELS>
 __device__ __forceinline__ void turn(
-    u64* data, u64 stride, u64 columns, u64 log_size, u64 log_chunks, u64 log_cosets, u64 shift, u64 scale,
-    const u64* roots) {
+    u64* data, u64 stride, u64 columns, u64 log_size, u64 log_chunks, u64 first_coset, u64 log_cosets, u64 shift,
+    u64 scale, const u64* roots) {
     constexpr u32 WORDS = StridedTables<LEVELS>::WORDS;
     u64 log_stride = log_size - LEVELS;
     u64 *buffer = shared, *kept = buffer + TILE, *rises = kept + TILE;
@@ -382,8 +382,10 @@ __device__ __forceinline__ void turn(
     fill_rises(rises + 32, base, 1);
     fill_rises(rises + 48, field::squared(base, 4), 1);
     __syncthreads();
-    for (u32 coset = 0; coset < 1u << log_cosets; coset++)
-        StridedTables<LEVELS>(down_words + coset * WORDS, log_stride).template make<false>(roots, rises + 32, coset);
+    for (u32 coset = 0; coset < 1u << log_cosets; coset++) {
+        StridedTables<LEVELS> down_tables(down_words + coset * WORDS, log_stride);
+        down_tables.template make<false>(roots, rises + 32, first_coset + coset);
+    }
     u64 tiles = 1ull << (log_size - LOG_TILE);
     u32 t = threadIdx.x;
     for (Units unit(tiles << log_chunks, columns); unit.left; unit.next()) {
@@ -408,7 +410,7 @@ __device__ __forceinline__ void turn(
             if (coset) __syncthreads();
             StridedTables<LEVELS>(down_words + coset * WORDS, log_stride).down_levels(x, buffer);
 #pragma unroll
-            for (int i = 0; i < 16; i++) words[((u64)coset << log_size) + at.lower(i)] = x[i];
+            for (int i = 0; i < 16; i++) words[((first_coset + coset) << log_size) + at.lower(i)] = x[i];
         }
     }
 }
@@ -515,8 +517,8 @@ KERNEL(up, KERNEL_UP)(
 
 #ifdef KERNEL_TURN
 KERNEL(turn, KERNEL_TURN)(
-    u64* data, u64 stride, u64 columns, u64 log_size, u64 log_chunks, u64 log_cosets, u64 shift, u64 scale,
-    const u64* roots) {
-    turn<KERNEL_TURN>(data, stride, columns, log_size, log_chunks, log_cosets, shift, scale, roots);
+    u64* data, u64 stride, u64 columns, u64 log_size, u64 log_chunks, u64 first_coset, u64 log_cosets, u64 shift,
+    u64 scale, const u64* roots) {
+    turn<KERNEL_TURN>(data, stride, columns, log_size, log_chunks, first_coset, log_cosets, shift, scale, roots);
 }
 #endif

@@ -22,7 +22,8 @@ from graphprover.kernels.cuda.sources import ntt as text_of
 LOG_TILE = 12  # a transform of one tile has a kernel of its own
 _LOG_SHORT = 8  # up to here a column keeps few threads busy
 MAX_LOG_SIZE = 28
-MAX_LOG_COSETS = 3
+MAX_LOG_COSETS = 6
+_LOG_TURNED = 3  # cosets that one launch turns into at most: shared memory has tables for each of them
 MAX_LOG_CHUNKS = 4
 THREADS = 256
 MAX_THREADS = 1024  # of a block that transforms a column by itself
@@ -209,7 +210,7 @@ def coset_ldes(
     A source (columns, n c) holds for each column c = 2^log_chunks runs of n evaluations in bit-reversed order, run z
     on the coset h w^rev(z) H with w of order n c; or, without chunks, one of n in natural order on h H. The result,
     (columns c, n 2^log_cosets), has in row columns rev(z) + column that column's run z on the coset shift h K in
-    bit-reversed order. Raises ValueError for other shapes, and above 2^28 rows, 8 cosets or
+    bit-reversed order. Raises ValueError for other shapes, and above 2^28 rows, 64 cosets or
     16 chunks.
     """
     log_sizes = [_log_rows(source) - log for source, log in zip(sources, log_chunks, strict=True)]
@@ -269,12 +270,15 @@ def _stacked(extensions: Sequence[_Extension]) -> cupy.ndarray:
 def _turn(
     target: cupy.ndarray, log_size: int, log_chunks: int, log_cosets: int, shift: int, middle: Sequence[Pass], top: Pass
 ) -> None:
-    """Run the other passes up, and the one that turns into all cosets, in place."""
+    """Run the other passes up, and those that turn into all cosets, in place."""
     rows, stride = target.shape
     columns = rows >> log_chunks
     units = columns << (log_size + log_chunks - LOG_TILE)
     common = (target, stride, columns, log_size)
     for step in reversed(middle):
         _launch(f"up_{step.levels}", units, _SHARED_STRIDED, *common, step.log_stride, log_chunks)
-    last = log_chunks, log_cosets, shift, _scale(log_size)
-    _launch(f"turn_{top.levels}", units, _shared_turn(log_cosets), *common, *last)
+    log_turned = min(log_cosets, _LOG_TURNED)
+    # The first coset is last, because it takes the place of the coefficients.
+    for first in reversed(range(0, 1 << log_cosets, 1 << log_turned)):
+        last = log_chunks, first, log_turned, shift, _scale(log_size)
+        _launch(f"turn_{top.levels}", units, _shared_turn(log_turned), *common, *last)
