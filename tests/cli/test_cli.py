@@ -481,7 +481,7 @@ def test_a_plan_compares_the_rates(folder: Path, capsys: pytest.CaptureFixture[s
     on_gpu = json.loads(capsys.readouterr().out)  # no expected time, because the host was not measured
     assert on_gpu["pace"] is None and {at["expected_seconds"] for at in on_gpu["rates"]} == {None}
     for rate, size in sizes.items():
-        assert abs(rates[rate]["bytes"] - size) < 0.04 * size
+        assert abs(rates[rate]["bytes"] - size) < 0.06 * size
     with pytest.raises(SystemExit):
         main(["plan", "examples/memory", "--small", "--rate", "4"])
 

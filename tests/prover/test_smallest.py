@@ -13,7 +13,7 @@ from graphprover.graphs.planner.pace import expected_seconds
 from graphprover.graphs.planner.roofline import assumed
 from graphprover.graphs.planner.shard_memory import On
 from graphprover.protocol.level import MOST_POW_BITS, Level
-from graphprover.protocol.parameters import FAST, RATES
+from graphprover.protocol.parameters import FAST, KECCAK, RATES
 from graphprover.prover.peak_memory import memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.smallest import Candidate, Planned, candidates, smallest
@@ -22,7 +22,7 @@ from tests.graphs.test_proof_graph import example
 from tests.prover.test_autoshard import DATA, FIB, in_memory
 
 PACE = 2.0
-FEW = Level(security=80)
+FEW = Level(security=80, hash=KECCAK)
 
 
 @pytest.fixture(autouse=True)
