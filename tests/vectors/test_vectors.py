@@ -1,5 +1,6 @@
 """The test vectors: their values follow from the documents, and the package gives the same values and verdicts."""
 
+import json
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,10 @@ from graphprover.statement.statement import binding_digest, description_digest
 from graphprover.verifier import layouts_of_proof, statements_of
 from graphprover.vm.statement.guest import Guest
 from graphprover.vm.statement.key import MalformedKey
+from tests.protocol import vectors as plonky3
+from tests.protocol.section_7 import challenges
+from tests.protocol.section_12 import Reader, payload
+from tests.protocol.security_page import level
 from tests.vectors import FOLDER, annotated, contents, guest, independent, judge, statement_of
 
 PROOFS = contents("vectors.json")["proofs"]
@@ -63,6 +68,17 @@ def test_the_package_accepts_the_proofs_with_these_values(entry: dict[str, Any])
         assert found.queries.tolist() == values["queries"]
     _same_security(entry["security"], verdict.security)
     assert security_of(*layouts) == verdict.security
+
+
+@pytest.mark.parametrize("name", plonky3.NAMES)
+def test_challenges_and_level_of_plonky3s_proofs_follow_from_the_documents(name: str) -> None:
+    vector = plonky3.load(name)
+    stated = json.loads((plonky3.FOLDER / name / "statement.json").read_text())
+    found = _replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
+    own = challenges(stated, payload(Reader(vector.payload), stated), vector.binding, b"".join(vector.cap or ()))
+    assert (list(found.alpha), list(found.zeta), list(found.gamma)) == (own["alpha"], own["zeta"], own["gamma"])
+    assert [list(beta) for beta in found.betas] == own["betas"] and found.queries.tolist() == own["queries"]
+    _same_security(level([stated]), security_of(vector.layout))
 
 
 def _same_security(stated: dict[str, dict[str, float]], found: Any) -> None:
