@@ -2,8 +2,9 @@
 
     python scripts/bench_kernels_cuda.py [--device 0] [--columns 32] [--committed 20] [--only commitment] [--json]
 
-The roofline: copying memory, multiplying in the field, butterflies (a, b) -> (a + w b, a - w b) and Keccak-f[1600],
-each by a kernel that does nothing else, in registers. Times are medians over repetitions, by the device's own clock.
+The roofline: copying memory, multiplying in the field, butterflies (a, b) -> (a + w b, a - w b), Keccak-f[1600] and
+compressions of BLAKE3, each by a kernel that does nothing else, in registers. Times are medians over repetitions, by
+the device's own clock.
 """
 # ruff: noqa: E402 (--help works without CuPy)
 
@@ -27,8 +28,9 @@ import numpy as np
 import checkout  # noqa: F401 (finds the package)
 from graphprover.device.cuda import CudaDevice
 from graphprover.field import P
-from graphprover.kernels.cuda import grind, keccak, merkle, ntt
-from graphprover.protocol.keccak import RATE_WORDS
+from graphprover.kernels.cuda import grind, merkle, ntt
+from graphprover.kernels.cuda.hashes import KERNELS
+from graphprover.protocol.hashing import HASHES
 from roofline_cuda import roofline, seconds, words
 
 
@@ -51,28 +53,32 @@ def transforms(ceiling: dict[str, float], columns: int) -> None:
         report(name, time, count / time, "butterflies", ceiling["butterfly"])
 
 
-def hashes(ceiling: dict[str, float]) -> None:
-    for log_rows, width in ((10, 15), (16, 15), (20, 100), (22, 20)):
+def hashes(ceiling: dict[str, float], hash: str) -> None:
+    most, unit = ceiling[hash], HASHES[hash].call
+    for log_rows, width in ((10, 15), (16, 15), (20, 100), (22, 20), (17, 2633)):
         rows = 1 << log_rows
-        matrix = words(width, rows)
-        layers = merkle.allocate(rows, 0)
-        count = rows * (width // RATE_WORDS + 1)
-        time = seconds(partial(keccak.hash_rows, [matrix], layers[0]))
-        report(f"rows of {width} x 2^{log_rows}", time, count / time, "permutations", ceiling["permute"])
-        time = seconds(partial(merkle.build, layers, {}))
-        report(f"tree over 2^{log_rows} leaves", time, (rows - 1) / time, "permutations", ceiling["permute"])
+        matrix, digests = words(width, rows), cupy.empty((rows, 4), dtype=np.uint64)
+        time = seconds(partial(KERNELS[hash].hash_rows, [matrix], digests))
+        report(f"{hash} rows of {width} x 2^{log_rows}", time, rows * HASHES[hash].calls(width) / time, unit, most)
+    for log_leaves in (16, 20, 22):
+        layers = merkle.allocate(1 << log_leaves, 0)
+        layers[0][...] = words(*layers[0].shape)
+        time = seconds(partial(merkle.build, layers, {}, hash))
+        report(f"{hash} tree over 2^{log_leaves} leaves", time, len(layers[0]) / time, unit, most)
     seed = np.arange(4, dtype=np.uint64).tobytes()
-    nonce = grind.grind(seed, 24)
-    time = seconds(lambda: grind.grind(seed, 24), 5)
-    report("grinding", time, (nonce + 1) / time, "permutations", ceiling["permute"])
+    for bits in (24, 28):
+        nonce = grind.grind(seed, bits, hash)
+        time = seconds(lambda: grind.grind(seed, bits, hash), 5)  # noqa: B023
+        report(f"{hash} grinding of {bits} bits, {nonce / 1e6:.3g} M nonces", time, (nonce + 1) / time, unit, most)
 
 
 def commitment(device: CudaDevice, columns: int) -> None:
-    """Measure the extension of 20 columns of 2^20 to 2^22 and its tree; the target is 7 ms."""
+    """Measure the extension of 20 columns of 2^20 to 2^22 and its tree; the target with Keccak-256 is 7 ms."""
     data = words(columns, 1 << 20)
     for name, work in (
         ("extension 2^20 -> 2^22", lambda: device.extend([data], 2)),
-        ("extension and tree 2^20 -> 2^22", lambda: device.merkle_tree(device.extend([data], 2), 0)),
+        ("extension and keccak tree 2^20 -> 2^22", lambda: device.merkle_tree(device.extend([data], 2), 0, "keccak")),
+        ("extension and blake3 tree 2^20 -> 2^22", lambda: device.merkle_tree(device.extend([data], 2), 0, "blake3")),
     ):
         time = seconds(work)
         OUT.text(f"{name} of {columns} columns: {time * 1e3:.3f} ms")
@@ -97,7 +103,8 @@ def main() -> None:
         if OPTIONS.only in (None, "transforms"):
             transforms(ceiling, OPTIONS.columns)
         if OPTIONS.only in (None, "hashes"):
-            hashes(ceiling)
+            for hash in HASHES:
+                hashes(ceiling, hash)
         if OPTIONS.only in (None, "commitment"):
             commitment(device, OPTIONS.committed)
 

@@ -33,6 +33,7 @@ from graphprover.device.host_processor import available_threads
 from graphprover.field import P, array_add, array_mul
 from graphprover.jobs.programs import load_packaged
 from graphprover.proof.plonky3 import PAYLOAD, STATEMENT, export
+from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES
 from graphprover.prover.prove import prove
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import verify
@@ -112,20 +113,20 @@ class Run:
     peak_bytes: int  # of the whole process
 
 
-def run_ours(name: str, threads: int) -> Run:
+def run_ours(name: str, threads: int, hash: str) -> Run:
     """Run graphprover in a process of its own."""
-    command = [sys.executable, __file__, name, "--threads", str(threads), "--child"]
+    command = [sys.executable, __file__, name, "--threads", str(threads), "--hash", hash, "--child"]
     return Run(**json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
 
 
-def child(name: str, threads: int) -> Run:
+def child(name: str, threads: int, hash: str) -> Run:
     """Run a turn of graphprover in this process."""
     statement = WORKLOADS[name]()
     device = CpuDevice(threads)
     seconds = []
     for _ in range(PROOFS):
         start = time.perf_counter()
-        prove(statement, device=device)
+        prove(statement, device=device, hash=hash)
         seconds.append(time.perf_counter() - start)
     return Run(statistics.median(seconds[1:]), most_resident())
 
@@ -169,10 +170,10 @@ def write_traces(path: Path, statement: Statement) -> None:
             np.ascontiguousarray(table.main, dtype="<u8").tofile(file)
 
 
-def compare(out: Figures, name: str, threads: int, pairs: int, folder: Path) -> None:
+def compare(out: Figures, name: str, threads: int, hash: str, pairs: int, folder: Path) -> None:
     """Print a row of the table; raises if one side rejects the other's proof."""
     statement = WORKLOADS[name]()
-    proof = prove(statement, device=CpuDevice(threads))
+    proof = prove(statement, device=CpuDevice(threads), hash=hash)
     for file, data in export(proof, statement).items():
         (folder / file).write_bytes(data)
     run_crate(folder, "verify", (STATEMENT, PAYLOAD))
@@ -182,7 +183,7 @@ def compare(out: Figures, name: str, threads: int, pairs: int, folder: Path) -> 
     for pair in range(pairs):
         for turn in range(2):
             if turn == pair % 2:
-                ours.append(run_ours(name, threads))
+                ours.append(run_ours(name, threads, hash))
             else:
                 theirs.append(run_plonky3(folder, threads))
     verify(replace(proof, payload=(folder / PROOF).read_bytes()), statement)
@@ -194,9 +195,9 @@ def compare(out: Figures, name: str, threads: int, pairs: int, folder: Path) -> 
     memory = (f"{value / 2**20:.0f}" for value in peaks.values())
     out.text(" | ".join([name, str(threads), *times, f"{ratio:.2f}", *memory]))
     for prover in provers:
-        out(f"{name} by {prover}", seconds[prover], "s", threads=threads)
-        out(f"{name} by {prover}: peak", peaks[prover], "bytes", threads=threads)
-    out(f"{name}: of Plonky3's time", ratio, "", threads=threads)
+        out(f"{name} by {prover}", seconds[prover], "s", threads=threads, hash=hash)
+        out(f"{name} by {prover}: peak", peaks[prover], "bytes", threads=threads, hash=hash)
+    out(f"{name}: of Plonky3's time", ratio, "", threads=threads, hash=hash)
 
 
 def main() -> None:
@@ -204,6 +205,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(WORKLOADS)}; default all")
     parser.add_argument("--threads", type=int, default=available_threads(), help="cores of each; default all")
+    parser.add_argument("--hash", choices=HASH_NAMES, default=DEFAULT_HASH, help=f"default {DEFAULT_HASH}")
     parser.add_argument("--pairs", type=int, default=5, help="runs of each; default 5")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     add_option(parser)
@@ -212,14 +214,14 @@ def main() -> None:
     if unknown := set(options.workloads) - WORKLOADS.keys():
         parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(WORKLOADS)}")
     if options.child:
-        print(json.dumps(asdict(child(options.workloads[0], options.threads))))
+        print(json.dumps(asdict(child(options.workloads[0], options.threads, options.hash))))
         return
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
     out.text("workload | threads | graphprover s | Plonky3 s | ratio | graphprover MiB | Plonky3 MiB")
     out.text("---|---:|---:|---:|---:|---:|---:")
     for name in options.workloads or WORKLOADS:
         with tempfile.TemporaryDirectory() as folder:
-            compare(out, name, options.threads, options.pairs, Path(folder))
+            compare(out, name, options.threads, options.hash, options.pairs, Path(folder))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
 """The roofline of one NVIDIA GPU, and the timing of work on it.
 
-Measures copying memory, multiplying in the field, butterflies (a, b) -> (a + w b, a - w b) and Keccak-f[1600], by
-kernels that do nothing else.
+Measures copying memory, multiplying in the field, butterflies (a, b) -> (a + w b, a - w b), Keccak-f[1600] and
+compressions of BLAKE3, by kernels that do nothing else.
+
+    python scripts/roofline_cuda.py
 """
 
 import statistics
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import cupy
 import numpy as np
@@ -17,44 +20,22 @@ from graphprover.kernels.cuda import launch
 from graphprover.kernels.cuda.sources import source
 
 ROUNDS = 256
-KERNELS = """
-extern "C" __global__ void multiply(const u64* x, u64* z, u64 rounds) {
-    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x, y[4], w = x[i];
-    for (int k = 0; k < 4; k++) y[k] = w + k;
-    for (u64 r = 0; r < rounds; r++)
-        for (int k = 0; k < 4; k++) y[k] = field::mul_word(y[k], w);
-    z[i] = y[0] ^ y[1] ^ y[2] ^ y[3];
-}
-extern "C" __global__ void butterfly(const u64* x, u64* z, u64 rounds) {
-    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x, a[4], b[4], w = x[i];
-    for (int k = 0; k < 4; k++) {
-        a[k] = w + k;
-        b[k] = w - k;
-    }
-    for (u64 r = 0; r < rounds; r++)
-        for (int k = 0; k < 4; k++) {
-            u64 product = field::mul(b[k], w), sum = field::add(a[k], product);
-            b[k] = field::sub(a[k], product);
-            a[k] = sum;
-        }
-    z[i] = a[0] ^ a[1] ^ a[2] ^ a[3] ^ b[0] ^ b[1] ^ b[2] ^ b[3];
-}
-extern "C" __global__ void permute(const u64* x, u64* z, u64 rounds) {
-    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x, state[25];
-    for (int k = 0; k < 25; k++) state[k] = x[i] + k;
-    for (u64 r = 0; r < rounds; r++) keccak::permute(state);
-    z[i] = state[0] ^ state[24];
-}
-"""
+_KERNELS = Path(__file__).with_suffix(".cu")
+_BUSY = 1 << 20  # cycles, 0.5 ms: more than the host needs to enqueue a tree
 
 
 def seconds(work: Callable[[], object], repetitions: int = 15) -> float:
-    """Return the median time of ``work`` on the device."""
+    """Return the median time of ``work`` on the device.
+
+    The device waits until ``work`` is enqueued, unless that takes the host longer than `_BUSY`.
+    """
+    kernels = launch.compiled(source(_KERNELS))
     for _ in range(2):
         work()
     times = []
     for _ in range(repetitions):
         start, end = cupy.cuda.Event(), cupy.cuda.Event()
+        launch.launch(kernels, "wait", 1, 1, _BUSY)
         start.record()
         work()
         end.record()
@@ -72,14 +53,28 @@ def words(*shape: int) -> cupy.ndarray:
 def roofline() -> dict[str, float]:
     """Return operations (or bytes) for each second."""
     threads, blocks = 256, 132 * 64
-    compiled = launch.compiled(source("ext.cuh") + source("keccak.cuh").replace(source("field.cuh"), "") + KERNELS)
+    compiled = launch.compiled(source(_KERNELS))
     x = words(threads * blocks)
     z = cupy.empty_like(x)
     result = {}
-    for name, operations, rounds in (("multiply", 4, ROUNDS), ("butterfly", 4, ROUNDS), ("permute", 1, ROUNDS // 16)):
-        time = seconds(partial(launch.launch, compiled, name, blocks, threads, x, z, rounds))
+    for name, kernel, operations, rounds in (
+        ("multiply", "multiply", 4, ROUNDS),
+        ("butterfly", "butterfly", 4, ROUNDS),
+        ("keccak", "permute", 1, ROUNDS // 16),
+        ("blake3", "compress", 1, ROUNDS // 4),
+    ):
+        time = seconds(partial(launch.launch, compiled, kernel, blocks, threads, x, z, rounds))
         result[name] = threads * blocks * operations * rounds / time
     big = cupy.empty(1 << 28, dtype=np.uint64)
     copy = cupy.empty_like(big)
     result["copy"] = 2 * big.nbytes / seconds(lambda: copy.data.copy_from_device_async(big.data, big.nbytes))
     return result
+
+
+def main() -> None:
+    for operation, rate in roofline().items():
+        print(f"{operation:10} {rate / 1e9:9.2f} {'GB/s' if operation == 'copy' else 'G/s'}")
+
+
+if __name__ == "__main__":
+    main()

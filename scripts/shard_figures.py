@@ -24,6 +24,7 @@ from graphprover.cluster.tasks import EVENTS
 from graphprover.device.choose import device_for
 from graphprover.device.host_memory import most_resident
 from graphprover.proof.sharded import ShardedProof
+from graphprover.protocol.level import Level
 from graphprover.prover.autoshard import fitting
 from graphprover.prover.local import Made, make
 from graphprover.prover.peak_memory import shards_plan
@@ -172,7 +173,7 @@ class Recorded:
     device: Any
 
     def cut(self, shards: int) -> Prepared | PreparedShards:
-        return ready(self.guest.statement_about(self.execution, shards=shards, device=self.device))
+        return ready(self.guest.statement_about(self.execution, shards=shards, device=self.device), Level())
 
     def proved(self, shards: int | None) -> "Proved":
         """Prove in this number of shards, or in the fewest that fit: from the record to the unverified bytes."""

@@ -59,7 +59,7 @@ LAYERS = (
 )
 
 UPWARD = {  # upward imports inside functions, with the reason
-    ("protocol.hashing", "kernels.cpu.keccak"): "so much hashing that loading the kernels pays",
+    ("protocol.hashing", "kernels.cpu.hashes"): "so much hashing that loading the kernels pays",
     ("protocol.arrays", "kernels.cpu.products"): "if the kernels are loaded",
     ("protocol.preprocessed", "device.cpu"): "so much hashing that loading the kernels pays",
     ("cluster.dispatcher", "jobs.programs"): "a program's own error is not retried",

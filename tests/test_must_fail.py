@@ -3,7 +3,7 @@
 import random
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,7 +18,7 @@ from graphprover.protocol import backend
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout, make_layout
-from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.parameters import HASH_NAMES, Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode, exts_to_words, words_to_exts
 from graphprover.protocol.security import analyse, shape_of
 from graphprover.prover.prove import prove
@@ -362,13 +362,14 @@ def test_a_statement_absent_from_the_transcript() -> None:
 
 def test_a_proof_for_other_parameters() -> None:
     statement, proof = honest()
-    for field in fields(Parameters):
-        for step in (-1, 1):
-            try:
-                parameters = replace(PARAMETERS, **{field.name: getattr(PARAMETERS, field.name) + step})
-            except ValueError:
-                continue
-            refused(replace(proof, parameters=parameters), statement)
+    others = [{"hash": other} for other in HASH_NAMES if other != PARAMETERS.hash]
+    others += [{name: getattr(PARAMETERS, name) + step} for name in Parameters.RANGES for step in (-1, 1)]
+    for changed in others:
+        try:
+            parameters = replace(PARAMETERS, **changed)
+        except ValueError:
+            continue
+        refused(replace(proof, parameters=parameters), statement)
 
 
 def test_parameters_are_bound_where_no_byte_shows_them() -> None:

@@ -3,13 +3,15 @@
 import pytest
 
 from graphprover.protocol import backend
+from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES
 from tests.mutate_proofs import Case, cases, mutate, sharded_cases
 
 
+@pytest.mark.parametrize("hash", HASH_NAMES)
 @pytest.mark.parametrize("count", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
-def test_damaged_proofs(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_proofs(count: int, hash: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
-    found = mutate(count, 1, cases())
+    found = mutate(count, 1, cases(hash))
     assert found.tried == count
     assert not found.accepted and not found.other
     assert sum(found.reasons.values()) == count
@@ -28,10 +30,11 @@ def test_damaged_proofs(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
         assert any(part in reason for reason in found.reasons), part
 
 
+@pytest.mark.parametrize("hash", HASH_NAMES)
 @pytest.mark.parametrize("count", [800, pytest.param(4_000, marks=pytest.mark.slow)])
-def test_damaged_sharded_proofs(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_sharded_proofs(count: int, hash: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
-    found = mutate(count, 1, sharded_cases())
+    found = mutate(count, 1, sharded_cases(hash))
     assert not found.accepted and not found.other
     assert sum(found.reasons.values()) == count
     for part in (
@@ -51,7 +54,7 @@ def test_damaged_sharded_proofs(count: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_is_accepted_or_fails_otherwise_is_found() -> None:
     """With a verifier that accepts everything, and one that divides by zero."""
-    honest = cases()[0]
+    honest = cases(DEFAULT_HASH)[0]
 
     class Gullible(Case):
         def judge(self, data: bytes) -> None:

@@ -337,7 +337,7 @@ def test_each_shard_goes_on_with_seed_and_nonce(unbound: str, monkeypatch: pytes
     """A prover that omits one is refused: if it could change later, α would not depend on it."""
 
     def resume(state: Challenger, joint: Joint, nonce: int) -> Challenger:
-        return state.absorb(joint.seed) if unbound == "nonce" else state.absorb_words(nonce)
+        return state.absorb(joint.seed(state.hash)) if unbound == "nonce" else state.absorb_words(nonce)
 
     monkeypatch.setattr(protocol, "resume", resume)
     statement = two_statements()

@@ -37,21 +37,7 @@ def admitted(device: Device, needed: int, where: str = "", instead: Kept | None 
     """
     if getattr(_inside, "admitted", False):
         raise RuntimeError("this thread has been admitted already: a proof inside of another could wait for ever")
-    memory, setting = device.memory, _setting(device)
-    budget = bytes_of(setting, memory.total)
-    what = f"{where or 'the proof'} needs {needed:,} bytes"
-    if needed > budget:
-        owner = "this GPU" if memory.keeps else "this host"
-        option = "pool" if memory.keeps else "memory-limit"
-        raise TooLarge(
-            f"{what}, and proofs may hold {budget:,} of the {memory.total:,} that {owner} has: take a device with more "
-            f"memory, or allow more (--{option}, DASK_{setting.replace('.', '__').replace('-', '_').upper()})"
-        )
-    if not memory.keeps and _process_limit is not None and needed + resident() > _process_limit:
-        raise TooLarge(
-            f"{what}, and this process has {resident():,} of the {_process_limit:,} that it may have: give workers "
-            "more memory (--memory-limit), or start fewer of them"
-        )
+    budget = check_fits(device, needed, where)
     ledger = ledger_of(device)
     _inside.admitted = True
     try:
@@ -59,6 +45,32 @@ def admitted(device: Device, needed: int, where: str = "", instead: Kept | None 
             yield
     finally:
         _inside.admitted = False
+
+
+def check_fits(device: Device, needed: int, where: str = "") -> int:
+    """Return the bytes of a device's memory that proofs may hold; arguments are those of `admitted`.
+
+    Raises:
+        TooLarge: A proof could never be admitted.
+    """
+    memory, setting = device.memory, _setting(device)
+    budget = bytes_of(setting, memory.total)
+    what = f"{where or 'the proof'} needs {needed:,} bytes"
+    if needed > budget:
+        owner = "this GPU" if memory.keeps else "this host"
+        option = "pool" if memory.keeps else "memory-limit"
+        raise TooLarge(
+            f"{what}, and proofs may hold {budget:,} of the {memory.total:,} that {owner} has: take a higher rate "
+            "(1/2 is the highest), more shards or a device with more memory, or allow more "
+            f"(--{option}, DASK_{setting.replace('.', '__').replace('-', '_').upper()})"
+        )
+    if not memory.keeps and _process_limit is not None and needed + resident() > _process_limit:
+        raise TooLarge(
+            f"{what}, and this process has {resident():,} of the {_process_limit:,} that it may have: take a higher "
+            "rate (1/2 is the highest) or more shards, give workers more memory (--memory-limit), or start fewer of "
+            "them"
+        )
+    return budget
 
 
 def keep(device: Device, bytes_: int, drop: Callable[[], object]) -> Kept:

@@ -11,10 +11,13 @@ from typing import NoReturn
 
 from graphprover.cli.paths import path_argument
 from graphprover.jobs.programs import line_of
-from graphprover.protocol.parameters import FAST, RATES, SMALL
-from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES
+from graphprover.protocol.level import MOST_POW_BITS, RATES_TEXT, Level
+from graphprover.protocol.parameters import DEFAULT_HASH, FAST, HASH_NAMES, RATES, SMALL
+from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES, QUERY_POW_BITS
 from graphprover.runtime.files import STREAM, resolved
 from graphprover.vm.statement.guest import Limits, limits_of
+
+SMALL_SECONDS = 60.0  # of --small without a number
 
 OK, FAILED, USAGE = 0, 1, 2  # exit codes; `graphprover.__main__` defines two more for signals
 
@@ -110,6 +113,28 @@ def count(text: str) -> int:
 count.__name__ = "positive integer"
 
 
+def seconds(text: str) -> float:
+    """Return a positive number of seconds."""
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise ValueError
+    return number
+
+
+seconds.__name__ = "number of seconds"
+
+
+def pow_bits(text: str) -> int:
+    """Return the bits of a proof of work."""
+    number = int(text)
+    if not 0 <= number <= MOST_POW_BITS:
+        raise ValueError
+    return number
+
+
+pow_bits.__name__ = f"number from 0 to {MOST_POW_BITS}"
+
+
 def report(text: str) -> Path:
     """Return the path of a report; its suffix selects the format."""
     path = path_argument(text)
@@ -168,24 +193,53 @@ def add_shards(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def add_level(parser: argparse.ArgumentParser) -> None:
-    """Add ``--security``, ``--proximity``, ``--rate``, ``--fast`` and ``--small``."""
+    """Add the options of a proof's level: security, proximity, hash, rate and proof of work."""
     parser.add_argument(
         "--security", type=bits, default=128, metavar="BITS", help="Provable security in bits. Default: 128."
     )
     add_proximity(parser)
+    parser.add_argument(
+        "--hash",
+        choices=HASH_NAMES,
+        default=DEFAULT_HASH,
+        help=f"Hash of Merkle trees, transcript and proof of work. Default: {DEFAULT_HASH}.",
+    )
     rate = parser.add_mutually_exclusive_group()
     rate.add_argument(
         "--rate",
         type=int,
         choices=tuple(RATES),
-        help="Reed-Solomon rate 1/2, 1/4 or 1/8. Lower rates give smaller proofs and cost more time and memory; "
-        "`graphprover plan` compares them. Default: 8 for small statements (at most 2^19 committed cells), otherwise "
-        "2. With --rate 8 a guest's run also uses fewer, wider tables.",
+        help=f"Reed-Solomon rate {RATES_TEXT}. A lower rate gives a smaller proof; half the rate about doubles time "
+        f"and memory; `graphprover plan` compares them. Default: {SMALL} for small statements (at most 2^19 committed "
+        f"cells), otherwise {FAST}. From --rate {SMALL} on a guest's run also uses fewer, wider tables.",
     )
-    for name, number, goal in (("--fast", FAST, "Least work"), ("--small", SMALL, "Smallest proof")):
-        rate.add_argument(
-            name, dest="rate", action="store_const", const=number, help=f"{goal}: same as --rate {number}."
-        )
+    rate.add_argument(
+        "--fast", dest="rate", action="store_const", const=FAST, help=f"Least work: same as --rate {FAST}."
+    )
+    rate.add_argument(
+        "--small",
+        type=seconds,
+        nargs="?",
+        const=SMALL_SECONDS,
+        metavar="SECONDS",
+        help="Smallest proof: the rate and the proof of work with the fewest expected bytes, if the plan expects at "
+        "most SECONDS on this machine and the memory suffices. Without SECONDS: "
+        f"{SMALL_SECONDS:g}. Prints the choice on stderr.",
+    )
+    parser.add_argument(
+        "--pow-bits",
+        type=pow_bits,
+        default=QUERY_POW_BITS,
+        metavar="N",
+        help="Proof of work before the queries: 2^N hashes on average; one in twenty takes three times the mean. Each "
+        "bit doubles it, and saves two queries at rate 1/2, one at 1/4, fewer below. `graphprover plan` shows its "
+        f"time. From 0 to {MOST_POW_BITS}. Default: {QUERY_POW_BITS}. With --small this is the least N.",
+    )
+
+
+def level_given(options: argparse.Namespace) -> Level:
+    """Return the level that the options of `add_level` ask for."""
+    return Level(options.security, options.rate, options.proximity, options.hash, options.pow_bits)
 
 
 def add_proximity(parser: argparse.ArgumentParser) -> None:

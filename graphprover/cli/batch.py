@@ -59,7 +59,8 @@ def add(command: Command) -> None:
         "Each proof is verified by the process that made it, and written as soon as it is done. A failed job does not "
         "stop the others. Paths are relative to the TOML file. Keys of a [[job]], or of [defaults] for all jobs: "
         "program and output (required); input (a file, or a pattern that gives one job per file); name; security, "
-        "proximity, rate and shards; for guests also shard_size, exit_code, commit_input, max_cycles and max_memory. "
+        "proximity, hash, rate, small (seconds), pow_bits and shards; for guests also shard_size, exit_code, "
+        "commit_input, max_cycles and max_memory. "
         "They mean the same as the options of `graphprover prove`. Placeholders in output and name: {input} is the "
         "input's file name without suffix, {program} the program's, {number} or {number:04} a counter; in output also "
         "{name}. The whole file is checked before the first job runs.",
@@ -196,10 +197,10 @@ def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
     provers: dict[tuple[Any, ...], Prover] = {}
     jobs = {}
     for entry in entries:
-        options = {name: getattr(entry, name) for name in ("security", "rate", "proximity", "shards", "shard_size")}
-        key = entry.program.name, *options.values()
+        options = {name: getattr(entry, name) for name in ("small", "shards", "shard_size")}
+        key = entry.program.name, entry.level, *options.values()
         if key not in provers:
-            provers[key] = Prover(entry.program, **options)
+            provers[key] = Prover(entry.program, **vars(entry.level), **options)
         job = Job(
             provers[key],
             entry.input,

@@ -5,7 +5,7 @@ import os
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,11 @@ from graphprover.cli.batch_keys import takes, unknown, wrong_value
 from graphprover.cli.files import length_error
 from graphprover.cli.patterns import PatternError, fill
 from graphprover.jobs.programs import Program, ProgramError, is_packaged, open_program
-from graphprover.protocol.security import JOHNSON_PROXIMITY
+from graphprover.protocol.level import Level
 from graphprover.runtime.files import STREAM, FileError, check_writable, make_folder, read_input
 from graphprover.vm.statement.guest import Limits, limits_of
 
-_DEFAULTS: dict[str, Any] = {"security": 128, "proximity": JOHNSON_PROXIMITY}
+_LEVEL = tuple(field.name for field in fields(Level))  # keys with the level of a proof
 _OF_GUESTS = ("shard_size", "exit_code", "commit_input", "max_cycles", "max_memory")
 _MOST_SHOWN = 200  # characters of the TOML parser's message
 
@@ -32,9 +32,8 @@ class Entry:
     program: Program
     input: Path | None
     output: Path
-    security: float
-    rate: int | None  # None: chosen by the size of the statement
-    proximity: str
+    level: Level
+    small: float | None  # seconds: the smallest proof within this time, instead of a rate
     shards: int | None  # None: one, or for a guest as many as needed to fit the device's memory
     shard_size: int | None  # cycles per shard of a guest
     exit_code: int | str
@@ -101,7 +100,7 @@ class _Reader:
 
     def add(self, job: dict[str, Any], place: str) -> None:
         """Add the proofs of one job."""
-        options = _DEFAULTS | self._defaults | job
+        options = self._defaults | job
         if missing := [key for key in ("program", "output") if key not in options]:
             return self.wrong(place, missing[0], f"missing; give {takes(missing[0])}")
         program = self._program(options["program"], place)
@@ -114,6 +113,8 @@ class _Reader:
             options = {key: value for key, value in options.items() if key not in _OF_GUESTS}
         if "shards" in options and "shard_size" in options:
             return self.wrong(place, "shard_size", "excludes shards: give only one of the two")
+        if "small" in options and "rate" in options:
+            return self.wrong(place, "small", "chooses the rate: give only one of small and rate")
         inputs: Sequence[Path | None] = self._inputs(options["input"]) if "input" in options else [None]
         if not inputs:
             self.wrong(place, "input", f"{self._folder / options['input']}: no such file")
@@ -195,9 +196,8 @@ def _entry(name: str, program: Program, data: Path | None, output: Path, options
         program,
         data,
         output,
-        security=options["security"],
-        rate=options.get("rate"),
-        proximity=options["proximity"],
+        level=Level(**{key: options[key] for key in _LEVEL if key in options}),
+        small=options.get("small"),
         shards=options.get("shards"),
         shard_size=options.get("shard_size"),
         exit_code=options.get("exit_code", 0),

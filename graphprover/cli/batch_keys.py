@@ -1,6 +1,7 @@
 """Keys of a job in a batch file: their valid values, and error messages for invalid ones."""
 
 import difflib
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,8 @@ from typing import Any
 from graphprover.cli.files import control_error, path_error, url_error
 from graphprover.cli.patterns import PatternError, check_pattern
 from graphprover.protocol.joint import MOST_SHARDS
-from graphprover.protocol.parameters import RATES
+from graphprover.protocol.level import MOST_POW_BITS
+from graphprover.protocol.parameters import HASH_NAMES, RATES
 from graphprover.protocol.security import HASH_BITS, PROXIMITIES
 from graphprover.vm.statement.guest import ANY
 from graphprover.vm.tables.clock import MAX_CYCLES
@@ -41,6 +43,10 @@ def _bits(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= HASH_BITS
 
 
+def _seconds(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+
+
 def _input_error(text: str) -> str | None:
     if text.split("/").count("**") > MOST_DEEP:
         return f"** occurs more than {MOST_DEEP} times: name some of the folders"
@@ -68,7 +74,12 @@ _KEYS: Mapping[str, _Values] = {
     "output": _Values(_text, "a file, such as proofs/{input}.bin", _output_error),
     "name": _Values(_text, "text", _pattern_error),
     "security": _Values(_bits, f"a number of bits, at most {HASH_BITS:.0f}"),
-    "rate": _Values(lambda value: _number()(value) and value in RATES, " or ".join(map(str, RATES))),
+    "rate": _Values(
+        lambda value: _number()(value) and value in RATES, f"{', '.join(map(str, [*RATES][:-1]))} or {[*RATES][-1]}"
+    ),
+    "hash": _Values(lambda value: value in HASH_NAMES, " or ".join(HASH_NAMES)),
+    "pow_bits": _Values(_number(0, MOST_POW_BITS), f"a number of bits from 0 to {MOST_POW_BITS}"),
+    "small": _Values(_seconds, "a number of seconds"),
     "proximity": _Values(lambda value: value in PROXIMITIES, " or ".join(PROXIMITIES)),
     "shards": _Values(_number(1, MOST_SHARDS), f"a number of shards, at most {MOST_SHARDS:,}"),
     "shard_size": _Values(_CYCLES, "a number of cycles below 2^32"),

@@ -13,6 +13,7 @@ from graphprover.cli.program_args import (
     prepared_for,
     program_and_statement,
     program_of,
+    resolve_small,
 )
 from graphprover.jobs.programs import is_guest, is_packaged, open_program, packaged_names
 from graphprover.proof.proof import MAGIC, Proof
@@ -67,6 +68,7 @@ def run(options: argparse.Namespace) -> int:
                 f"{options.subject}: not a proof or a key, so it takes no second argument ({options.program})"
             )
         options.program = options.subject
+        resolve_small(options)
         program, statement = program_and_statement(options)
         layout = prepared_for(program, statement, options).shards[0].layout
         security = security_of(layout)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from graphprover.jobs.programs import Program, line_of, words_of
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
-from graphprover.proof.sizes import bits_by, expected_sizes
+from graphprover.proof.sizes import bits_by
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.transcript import RELEASE
 from graphprover.telemetry.observation import Observation
@@ -24,10 +24,10 @@ from graphprover.vm.statement.version import MACHINE_VERSION, SHAPES_VERSION
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
     from graphprover.graphs.planner.plan import Plan
-    from graphprover.graphs.planner.roofline import Roofline
     from graphprover.graphs.planner.shard_memory import ShardsPlan
     from graphprover.graphs.proof_graph import Keep
     from graphprover.jobs.jobs import Result
+    from graphprover.prover.smallest import Candidate
 
 Facts = dict[str, Any]
 
@@ -69,6 +69,7 @@ def key(found: Key) -> Facts:
         "entry": found.entry,
         "program_rows": 1 << found.log_program_rows,
         "data_rows": rows,
+        "proofs": [{"hash": proof.hash, "rate": 1 << proof.log_blowup} for proof in found.proofs],
         "program": None,
     }
 
@@ -103,32 +104,22 @@ def plan(made: Plan, profile: Profile) -> Facts:
     return {"tasks": tasks, "total": asdict(made.total), **_device(profile), "peak_bytes": peak}
 
 
-def rate(
-    number: int,
-    layout: Layout,
-    made: Plan,
-    profile: Profile,
-    roofline: Roofline,
-    expected: Callable[[float], float] | None,
-) -> Facts:
+def rate(found: Candidate, fits: bool | None, expected: Callable[[float], float] | None) -> Facts:
     """Return the expected cost of a proof at one rate.
 
     Args:
-        number: N of the rate 1/N.
-        layout: Shape of the proof at this rate.
-        made: Plan of the proof.
-        profile: Device of the plan.
-        roofline: Rates of the device, which give ``seconds``, a lower bound.
+        found: The proof with its cost; ``seconds`` is a lower bound.
+        fits: Whether it fits the memory of the device, or None if unknown.
         expected: Function from the lower bound to the expected seconds on this host, or None if unknown.
     """
-    floor = sum(roofline.modelled(task.cost).seconds for task in made.tasks.values())
     return {
-        "rate": number,
-        "queries": layout.parameters.num_queries,
-        "bytes": sum(expected_sizes(layout).values()),
-        "seconds": floor,
-        "expected_seconds": expected(floor) if expected else None,
-        "peak_bytes": made.peak_bytes(profile.threads),
+        "rate": found.rate,
+        "queries": found.prepared.shards[0].layout.parameters.num_queries,
+        "bytes": found.bytes,
+        "seconds": found.seconds,
+        "expected_seconds": expected(found.seconds) if expected else None,
+        "peak_bytes": found.peak_bytes,
+        "fits": fits,
     }
 
 

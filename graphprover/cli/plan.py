@@ -1,22 +1,35 @@
 """``graphprover plan``: show the cost of a proof before making it."""
 
 import argparse
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from graphprover.cli import json_output, text_output
-from graphprover.cli.args import DEVICE_HELP, OK, Command, UsageError, add_device, add_json, add_level, add_shards
+from graphprover.cli.args import (
+    DEVICE_HELP,
+    OK,
+    Command,
+    UsageError,
+    add_device,
+    add_json,
+    add_level,
+    add_shards,
+    level_given,
+)
 from graphprover.cli.paths import path_argument
-from graphprover.cli.program_args import add_program, prepared_for, program_and_statement
+from graphprover.cli.program_args import add_program, prepared_for, program_and_statement, resolve_small
+from graphprover.device.choose import CPU
 from graphprover.jobs.programs import Program
-from graphprover.protocol.parameters import RATES
+from graphprover.protocol.level import Level
+from graphprover.protocol.parameters import FAST, SMALL
 from graphprover.runtime.files import check_writable, write
 from graphprover.statement.cells import committed_cells
 
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
-    from graphprover.graphs.planner.roofline import Roofline
+    from graphprover.prover.smallest import Planned
 
 
 def add(command: Command) -> None:
@@ -54,34 +67,29 @@ def run(options: argparse.Namespace) -> int:
     for path in filter(None, (options.svg, options.html)):
         check_writable(path)
     from graphprover.device.choose import profile_of
-    from graphprover.graphs.planner.pace import pace_text
     from graphprover.graphs.planner.plan import make_plan
     from graphprover.graphs.planner.roofline import assumed
-    from graphprover.prover.prepare import LITTLE, rate_for
     from graphprover.reports.plan_html import plan_html
     from graphprover.reports.plan_svg import plan_svg
-    from graphprover.reports.plan_text import peak_text, plan_rows, rates_rows
+    from graphprover.reports.plan_text import peak_text, plan_rows
 
-    try:
+    with _usage("--device"):
         profile = profile_of(options.device)
-    except ValueError as error:
-        raise UsageError(f"--device: {error}") from error
+    with _usage("--small"):
+        resolve_small(options, options.device)
     program, statement = program_and_statement(options)
     prepared = prepared_for(program, statement, options)
     by_table, cycles = committed_cells(statement), program.cycles(statement)
     cells = None if cycles is None else by_table
     tail = [] if cycles is None else text_output.cells_report(by_table, cycles)
+    costs, shown = _costs(program, prepared, sum(by_table.values()), profile, options)
     if len(prepared.shards) > 1:
-        return _plan_in_shards(program.name, prepared, cells, tail, profile, options)
-    plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces)
-    found = {"program": program.name, **json_output.plan(plan, profile), "committed_cells": cells}
-
+        return _plan_in_shards(
+            program.name, prepared, {"committed_cells": cells} | costs, shown + tail, profile, options
+        )
+    plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces, profile.kind != CPU)
+    found = {"program": program.name, **json_output.plan(plan, profile), "committed_cells": cells, **costs}
     times = assumed(profile.kind, profile.threads)
-    pace = _pace(profile)
-    rates = _rates(program, prepared, profile, times.roofline, pace, options)
-    all_cells = sum(by_table.values())
-    found |= {"pace": pace, "rates": rates, "default_rate": rate_for(all_cells)}
-    default = f"default rate: 1/{found['default_rate']} ({all_cells:,} committed cells; 1/8 up to {LITTLE:,}, else 1/2)"
 
     def describe() -> list[text_output.Block]:
         peak = peak_text(plan, profile.threads)
@@ -89,9 +97,7 @@ def run(options: argparse.Namespace) -> int:
             text_output.Section(plan_rows(plan)),
             f"on {profile}",
             peak,
-            text_output.Section(rates_rows(rates)),
-            *([] if pace is None else [pace_text(pace)]),
-            default,
+            *shown,
             *tail,
         ]
 
@@ -102,10 +108,67 @@ def run(options: argparse.Namespace) -> int:
     return OK
 
 
+def _costs(
+    program: Program, prepared: Any, cells: int, profile: "Profile", options: argparse.Namespace
+) -> tuple[json_output.Facts, list[text_output.Block]]:
+    """Return the expected cost of a proof at each rate that reaches the level, and its text."""
+    from graphprover.graphs.planner.costs import hashing
+    from graphprover.graphs.planner.pace import expected_seconds, pace_text
+    from graphprover.prover.prepare import LITTLE, rate_for
+    from graphprover.prover.smallest import candidates
+    from graphprover.reports.plan_text import memory_text, rates_rows, work_text
+
+    planned, pace, level = _planned(profile, options.device), _pace(profile), level_given(options)
+    expected = None if pace is None else partial(expected_seconds, pace)
+    policy = program.layout_policy(options.rate)
+
+    def prepare(at: Level) -> Any:
+        if program.layout_policy(at.rate) == policy:
+            return prepared
+        there = argparse.Namespace(**vars(options) | {"rate": at.rate})  # the guest runs once per layout policy
+        return prepared_for(program, program_and_statement(there)[1], there)
+
+    found = candidates(prepare, level, program.layout_policy, planned)
+    rates = [json_output.rate(at, planned.fits(at), expected) for at in found]
+    floor = planned.roofline.modelled(hashing(level.hash, 1 << level.pow_bits)).seconds
+    mean = floor if expected is None else expected(floor)
+    default = (
+        f"default rate: 1/{rate_for(cells)} ({cells:,} committed cells; 1/{SMALL} up to {LITTLE:,}, else 1/{FAST})"
+    )
+    facts: json_output.Facts = {
+        "rates": rates,
+        "memory_bytes": planned.memory,
+        "pace": pace,
+        "proof_of_work": {"hash": level.hash, "bits": level.pow_bits, "mean_seconds": mean},
+        "default_rate": rate_for(cells),
+    }
+    shown: list[text_output.Block] = [
+        text_output.Section(rates_rows(rates)),
+        *([] if planned.memory is None else [memory_text(planned.memory)]),
+        *([] if pace is None else [pace_text(pace)]),
+        work_text(level.pow_bits, mean),
+        default,
+    ]
+    return facts, shown
+
+
+def _planned(profile: "Profile", name: str) -> "Planned":
+    """Return the device to plan for; the memory of a GPU that is not in this machine is unknown."""
+    from graphprover.admission.admission import largest
+    from graphprover.device.choose import device_for
+    from graphprover.graphs.planner.roofline import assumed
+    from graphprover.graphs.planner.shard_memory import On
+    from graphprover.prover.smallest import Planned
+
+    memory = None
+    with suppress(ValueError):
+        memory = largest(device_for(name))
+    on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
+    return Planned(on, assumed(profile.kind, profile.threads).roofline, memory)
+
+
 def _pace(profile: "Profile") -> float | None:
     """Return measured / modelled time of this host's CPU, or None for a GPU, whose model omits the host."""
-    from graphprover.device.choose import CPU
-
     if profile.kind != CPU:
         return None
     from graphprover.device.cpu import CpuDevice
@@ -114,44 +177,23 @@ def _pace(profile: "Profile") -> float | None:
     return measured_pace(CpuDevice(profile.threads))
 
 
-def _rates(
-    program: Program,
-    prepared: Any,
-    profile: "Profile",
-    roofline: "Roofline",
-    pace: float | None,
-    options: argparse.Namespace,
-) -> list[json_output.Facts]:
-    """Return the expected cost of a proof at each rate that reaches the level, with the tables of that rate."""
-    from graphprover.graphs.planner.pace import expected_seconds
-    from graphprover.graphs.planner.plan import make_plan
-    from graphprover.prover.prepare import at_rate
-
-    expected = None if pace is None else partial(expected_seconds, pace)
-    found = []
-    known = {program.layout_policy(options.rate): prepared}  # the guest runs once per layout policy
-    for rate in RATES:
-        with suppress(ValueError):
-            policy = program.layout_policy(rate)
-            if policy not in known:
-                there = argparse.Namespace(**vars(options) | {"rate": rate})
-                known[policy] = prepared_for(program, program_and_statement(there)[1], there)
-            asked = known[policy]
-            layout = at_rate(asked, options.security, rate, options.proximity).layout
-            plan = make_plan(layout, profile.log_batch_rows, asked.traces)
-            found.append(json_output.rate(rate, layout, plan, profile, roofline, expected))
-    return found
+@contextmanager
+def _usage(option: str) -> Iterator[None]:
+    """Turn a ValueError into a UsageError about an option."""
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from error
 
 
 def _plan_in_shards(
     name: str,
     prepared: Any,
-    cells: dict[str, int] | None,
+    facts: json_output.Facts,
     tail: list[text_output.Block],
     profile: "Profile",
     options: argparse.Namespace,
 ) -> int:
-    from graphprover.device.choose import CPU
     from graphprover.graphs.planner.plan import make_plan
     from graphprover.graphs.planner.roofline import assumed
     from graphprover.graphs.planner.shard_memory import On, plan_keeping
@@ -162,7 +204,7 @@ def _plan_in_shards(
 
     on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
     plans = {keep: plan_keeping(prepared.shapes, on, keep) for keep in Keep}
-    found = {"program": name, **json_output.plan_in_shards(plans, profile), "committed_cells": cells}
+    found = {"program": name, **json_output.plan_in_shards(plans, profile), **facts}
 
     times = assumed(profile.kind, profile.threads)
     seconds = [times.roofline.modelled(shard.cost).seconds for shard in plans[Keep.ALL].shards]

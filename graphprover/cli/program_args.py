@@ -3,11 +3,13 @@
 import argparse
 from typing import Any
 
-from graphprover.cli.args import UsageError, add_limits, limits_given, refuse
+from graphprover.cli.args import UsageError, add_limits, level_given, limits_given, refuse
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.jobs.programs import Program, ProgramError, load_packaged, open_program, packaged_names
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
+from graphprover.protocol.level import Level
+from graphprover.protocol.parameters import FAST
 from graphprover.runtime.files import read_input
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
@@ -71,9 +73,29 @@ def prepared_for(program: Program, statement: Statement | ShardedStatement, opti
     from graphprover.prover.prepare import ready
 
     try:
-        return ready(statement, options.security, options.rate, proximity=options.proximity)
+        return ready(statement, level_given(options))
     except ValueError as error:
         refuse(error, program.name)
+
+
+def resolve_small(options: argparse.Namespace, device: str = "auto") -> None:
+    """Replace ``--small`` by the rate and the proof of work that a proof by this device would have."""
+    if options.small is None:
+        return
+    from graphprover.device.choose import device_for
+    from graphprover.prover.smallest import smallest
+
+    program, _, _ = program_given(options)
+
+    def prepare(level: Level) -> Any:
+        there = argparse.Namespace(**vars(options) | vars(level))
+        return prepared_for(program, program_and_statement(there)[1], there)
+
+    found = smallest(prepare, level_given(options), options.small, device_for(device), program.layout_policy)
+    options.rate = FAST
+    if found:
+        parameters = found.shards[0].layout.parameters
+        options.rate, options.pow_bits = 1 << parameters.log_blowup, parameters.query_pow_bits
 
 
 def machine_of(name: str, but: str) -> Machine:

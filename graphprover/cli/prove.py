@@ -18,6 +18,7 @@ from graphprover.cli.args import (
     add_shards,
     asks,
     drawn,
+    level_given,
     refuse,
     report_files,
 )
@@ -94,8 +95,8 @@ def run(options: argparse.Namespace) -> int:
         check_device(options)
         from graphprover.jobs.jobs import Job, Prover
         from graphprover.prover.executor import executor_of
-    level = {"security": options.security, "rate": options.rate, "proximity": options.proximity}
-    prover = Prover(program, **level, shards=options.shards, shard_size=options.shard_size)
+    level, cut = vars(level_given(options)), {"shards": options.shards, "shard_size": options.shard_size}
+    prover = Prover(program, **level, small=options.small, **cut)
     job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits, output=options.output)
     try:
         by = executor_of(options.executor, options.device)

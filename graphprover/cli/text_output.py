@@ -58,6 +58,9 @@ def header_report(header: Facts) -> list[Block]:
 
 def key_report(key: Facts) -> list[Block]:
     """Return the report of a verifying key, with the hash to compare."""
+    rates: dict[str, list[str]] = {}
+    for proof in key["proofs"]:
+        rates.setdefault(proof["hash"], []).append(f"1/{proof['rate']}")
     return [
         {
             "key hash": key["key_hash"],
@@ -65,12 +68,13 @@ def key_report(key: Facts) -> list[Block]:
             "machine": f"version {key['machine']}, with version {key['shapes']} of the rules for shapes",
             "entry": f"{key['entry']:#x}",
             "rows": f"{key['program_rows']:,} for the program, {key['data_rows'] or 0:,} for its data",
+            "proofs": "; ".join(f"{name} at {', '.join(own)}" for name, own in rates.items()),
         }
     ]
 
 
-def parameters_section(parameters: dict[str, int]) -> Section:
-    """Return the table of the ten proof parameters."""
+def parameters_section(parameters: dict[str, int | str]) -> Section:
+    """Return the table of the proof's parameters."""
     return Section(list(parameters.items()), "parameters", headed=False)
 
 

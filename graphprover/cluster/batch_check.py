@@ -36,16 +36,16 @@ class ResultChecker:
     def check(self, job: Job, result: Any) -> Made:
         """Return a worker's result for a job, with the type of every field checked.
 
-        The header of the proof is verified: security and proximity, the rate and the number of shards if the job sets
-        them, the program, and for a guest output, exit code and cycles. The payload is not verified: its checksum is
-        compared with the one that the worker computed after verification.
+        The header of the proof is verified: security, proximity and hash, the rate and the number of shards if the job
+        sets them, the program, and for a guest output, exit code and cycles. The payload is not verified: its checksum
+        is compared with the one that the worker computed after verification.
 
         Raises:
             VerificationError: If a check fails.
             Exception: Any exception of `Job.own_claim`.
         """
         made, proof, prover = expect_type(result, Made), proof_in(result), job.prover
-        verify_header(proof, prover.program.statement_of(proof), prover.security, prover.proximity)
+        verify_header(proof, prover.program.statement_of(proof), prover.level.security, prover.level.proximity)
         kept = made.kept is True and job.existing is not None
         if made.checksum != checksum_of(proof):
             raise VerificationError(

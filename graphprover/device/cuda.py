@@ -262,12 +262,12 @@ class CudaDevice:
         return ntt.coset_ldes(quotients, log_chunks, log_blowup, 1, bit_reversed_source=True)
 
     @_operation
-    def merkle_tree(self, matrices: Sequence[cupy.ndarray], cap_height: int) -> Tree:
-        return Tree(merkle.tree(matrices, cap_height))
+    def merkle_tree(self, matrices: Sequence[cupy.ndarray], cap_height: int, hash: str) -> Tree:
+        return Tree(merkle.tree(matrices, cap_height, hash))
 
     @_operation
-    def fold_tree(self, codeword: cupy.ndarray, log_arity: int, cap_height: int) -> Tree:
-        return Tree(merkle.fold_tree(codeword, log_arity, cap_height))
+    def fold_tree(self, codeword: cupy.ndarray, log_arity: int, cap_height: int, hash: str) -> Tree:
+        return Tree(merkle.fold_tree(codeword, log_arity, cap_height, hash))
 
     @_operation
     def cap(self, tree: Tree) -> tuple[bytes, ...]:
@@ -324,8 +324,8 @@ class CudaDevice:
         return fri.final_polynomial(codeword, log_length)
 
     @_operation
-    def grind(self, seed: bytes, bits: int) -> int:
-        return grind.grind(seed, bits)
+    def grind(self, seed: bytes, bits: int, hash: str) -> int:
+        return grind.grind(seed, bits, hash)
 
 
 @lru_cache

@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,13 +22,15 @@ from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof, proof_from_bytes
 from graphprover.proof.sizes import expected_sizes
 from graphprover.protocol.errors import VerificationError, shard_error
+from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import DEFAULT_HASH, FAST, RATES
-from graphprover.protocol.security import JOHNSON_PROXIMITY
+from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
 from graphprover.prover.autoshard import fitting
 from graphprover.prover.executor import Expect, executor_of
 from graphprover.prover.local import Made, checksum_of, make
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.prove import check_headers
+from graphprover.prover.smallest import smallest
 from graphprover.reports.notebook import html, quoted, short
 from graphprover.runtime.files import FileError, check_room, read_input, read_proof
 from graphprover.statement.check import warn
@@ -39,7 +41,7 @@ from graphprover.vm.executor.execute import Execution
 from graphprover.vm.executor.faults import OtherExitCode
 from graphprover.vm.statement.claim import Claim
 from graphprover.vm.statement.guest import ANY, Limits, other_exit_code
-from graphprover.vm.statement.key import Key
+from graphprover.vm.statement.key import KEY_RATES, Key
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.possible import possible_tables, shared_tables
 
@@ -63,6 +65,11 @@ class Prover:
         security: Provable bits, as in `graphprover.prove`.
         rate: The rate is 1/``rate``, as in `graphprover.prove`.
         proximity: The soundness analysis, as in `graphprover.prove`.
+        hash: The hash of the proofs, as in `graphprover.prove`.
+        pow_bits: The proof of work before the queries, as in `graphprover.prove`.
+        small: Seconds. Instead of ``rate``: each proof gets the rate, and the proof of work of ``pow_bits`` or more,
+            with the fewest expected bytes whose time is expected to be at most ``small`` and whose memory suffices
+            (`graphprover.prover.smallest`).
         executor: The threads of this process or a cluster, as in `graphprover.prove`.
         device: The device of the proofs, as in `graphprover.prove`.
         shards: The number of shards. A guest's shards are cycle ranges of its run. By default a proof has one shard; a
@@ -71,6 +78,7 @@ class Prover:
 
     Raises:
         ProgramError: if there is no such program.
+        ValueError: for an option that is not offered.
     """
 
     def __init__(
@@ -79,19 +87,24 @@ class Prover:
         *,
         security: float = 128,
         rate: int | None = None,
-        hash: str = DEFAULT_HASH,
         proximity: str = JOHNSON_PROXIMITY,
+        hash: str = DEFAULT_HASH,
+        pow_bits: int = QUERY_POW_BITS,
+        small: float | None = None,
         executor: Any = THREADS,
         device: Device | str = "auto",
         shards: int | None = None,
         shard_size: int | None = None,
     ) -> None:
         self.program = open_program(os.fspath(program)) if isinstance(program, str | os.PathLike) else program
-        self.security, self.rate, self.proximity, self.hash = security, rate, proximity, hash
+        self.level = Level(security, rate, proximity, hash, pow_bits)
+        self.small = small
         self.executor, self.device = executor, device
         self.shards, self.shard_size = shards, shard_size
         if shard_size is not None and not self.program.has_runs:
             raise ProgramError(f"{self.program.name}: no guest, so it has no cycle range")
+        if small is not None and rate is not None:
+            raise ValueError("small chooses the rate: give only one of the two")
         if statement := self.program.statement():
             warn(statement)
 
@@ -99,16 +112,20 @@ class Prover:
         return f"<{self._title}>"
 
     def _repr_html_(self) -> str:
-        rate = f"1/{self.rate}" if self.rate else "chosen for each statement"
+        level = self.level
+        rate = f"1/{level.rate}" if level.rate else "chosen for each statement"
+        if self.small is not None:
+            rate = f"of the smallest proof within {self.small:g} s"
         shards: object = self.shards or "1; of a guest more if the device needs it"
         if self.shard_size:
             shards = f"one for each {self.shard_size:,} cycles"
-        facts = {"security bits": self.security, "proximity": self.proximity, "rate": rate, "shards": shards}
+        facts = {"security bits": level.security, "proximity": level.proximity, "rate": rate, "hash": level.hash}
+        facts |= {"bits of proof of work": level.pow_bits, "shards": shards}
         return html(self._title, facts | {"executor": short(self.executor), "device": short(self.device)})
 
     @property
     def _title(self) -> str:
-        return f"Prover of {quoted(self._name)} with {self.security} bits of security"
+        return f"Prover of {quoted(self._name)} with {self.level.security} bits of security"
 
     @property
     def _name(self) -> str:
@@ -126,7 +143,7 @@ class Prover:
         return pack(self.program)
 
     def __getstate__(self) -> dict[str, Any]:
-        options = {name: getattr(self, name) for name in ("security", "rate", "proximity", "shards", "shard_size")}
+        options = {name: getattr(self, name) for name in ("level", "small", "shards", "shard_size")}
         return options | {"_packed": self._packed, "executor": THREADS, "device": "auto"}
 
     def execute(self, data: bytes = b"", **limits: Unpack[Limits]) -> Execution:
@@ -196,22 +213,25 @@ class Prover:
         return self._verify(proof_from_bytes(proof) if isinstance(proof, bytes) else proof)
 
     def _verify(self, proof: Proof | ShardedProof, caps: Any = None) -> Verdict:
-        check_level(proof, self.security)  # before the statement, which may be expensive to make
+        check_level(proof, self.level.security)  # before the statement, which may be expensive to make
         statement = self.program.statement_of(proof)
-        return verify_shards(proof, statement, self.security, self.proximity, preprocessed=caps)
+        return verify_shards(proof, statement, self.level.security, self.level.proximity, preprocessed=caps)
 
     def _expect(self, headers: Proof | ShardedProof) -> Expected:
-        check_level(headers, self.security)  # as above
+        check_level(headers, self.level.security)  # as above
         statement = self.program.statement_of(headers, coming=True)
-        return expect(headers, statement, self.security, self.proximity)
+        return expect(headers, statement, self.level.security, self.level.proximity)
 
-    def key(self) -> Key:
-        """Return the verifying key of a guest; raises ValueError for tables, which have none."""
-        return self.program.key()
+    def key(self, hashes: Collection[str] = (DEFAULT_HASH,), rates: Collection[int] = KEY_RATES) -> Key:
+        """Return the verifying key of a guest; arguments and errors are those of `Program.key`."""
+        return self.program.key(hashes, rates)
 
     def _commit(self) -> None:
-        """Make the commitment that takes most of the time of the first verification of a guest's proof."""
-        self.program.commit(self.hash, RATES[self.rate or FAST])
+        """Make the commitment that takes most of the time of the first verification of a guest's proof.
+
+        Without a rate it is that of most long runs. If the proof has another one, its verification commits itself.
+        """
+        self.program.commit(self.level.hash, RATES[self.level.rate or FAST])
 
     def job(self, data: bytes | Path | None = None, name: str = "", **options: Any) -> "Job":
         """Return a job for `graphprover.prove_many`; the other options are the fields of `Job`."""
@@ -240,7 +260,7 @@ class Job:
 
     def _repr_html_(self) -> str:
         facts = {
-            "security bits": self.prover.security,
+            "security bits": self.prover.level.security,
             "exit code": self.exit_code,
             "limits": short(", ".join(f"{name} {most:,}" for name, most in self.limits.items()) or "none"),
             "states its input": "yes" if self.state_input else "no",
@@ -287,19 +307,27 @@ class Job:
         if program.has_runs:
             self._check_exit_code(run.exit_code)
 
-        def cut(shards: int) -> Prepared | PreparedShards:
+        def cut(shards: int, level: Level = prover.level) -> Prepared | PreparedShards:
             statement = program.statement_about(
                 run,
                 state_input=self.state_input,
                 shards=shards,
                 shard_size=prover.shard_size,
-                rate=prover.rate,
+                rate=level.rate,
                 device=by,
             )
-            return ready(statement, prover.security, prover.rate, proximity=prover.proximity)
+            return ready(statement, level)
 
+        shards = 1 if prover.shards is None else prover.shards
+        if prover.small is not None:
+            on = by or device_for("auto")
+            found = smallest(partial(cut, shards), prover.level, prover.small, on, program.layout_policy)
+            if found:
+                return found
+            # No rate fits time and memory: the cheapest one is left, in more shards if necessary.
+            cut = partial(cut, level=replace(prover.level, rate=FAST))
         if by is None or not program.has_runs or prover.shards is not None or prover.shard_size is not None:
-            return cut(1 if prover.shards is None else prover.shards)
+            return cut(shards)
         return fitting(cut, run.cycles, by)
 
     def make(
@@ -352,6 +380,9 @@ class Job:
         guest without a record, which takes a small part of the time of a proof.
         """
         program, shard_size = self.prover.program, self.prover.shard_size
+        several = shard_size is not None or (self.prover.shards or 1) > 1
+        if self.prover.small is not None and several and program.has_runs:
+            raise ValueError("workers that share a proof would choose different rates: give a rate instead of small")
         with ThreadPoolExecutor(2) as meanwhile:
             committed, claim = meanwhile.submit(self.prover._commit), meanwhile.submit(self.claim)
             count = self.count(claim.result() if shard_size is not None else None) or 1
@@ -414,13 +445,18 @@ class Job:
 
         Args:
             claim: Of the guest's run in this process, with which the proof must agree; None for a program of tables.
-            kept: The proof was there before, possibly at another rate and in other shards.
+            kept: The proof was there before, possibly by another hash, at another rate and in other shards.
         """
         self.check_claim(proof)
-        rate, count, found = self.prover.rate, self.count(claim), len(proof.proofs)
-        if not kept and rate is not None and proof.parameters.log_blowup != RATES[rate]:
+        level, count, found = self.prover.level, self.count(claim), len(proof.proofs)
+        if not kept and level.rate is not None and proof.parameters.log_blowup != RATES[level.rate]:
             raise VerificationError(
-                "asked.rate", f"{self.label}: the proof is not at the rate 1/{rate}, which was asked for"
+                "asked.rate", f"{self.label}: the proof is not at the rate 1/{level.rate}, which was asked for"
+            )
+        if not kept and proof.parameters.hash != level.hash:
+            raise VerificationError(
+                "asked.hash",
+                f"{self.label}: the proof is by {proof.parameters.hash}, not by {level.hash}, which was asked for",
             )
         if not kept and count is not None and count != found:
             raise VerificationError(

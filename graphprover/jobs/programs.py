@@ -18,7 +18,7 @@ import re
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -29,13 +29,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, Unpack
 from graphprover import examples
 from graphprover.proof.proof import MAX_LABEL_BYTES, Proof
 from graphprover.proof.sharded import ShardedProof
+from graphprover.protocol.parameters import DEFAULT_HASH
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table
 from graphprover.vm.program.elf import MAGIC, ElfError
 from graphprover.vm.statement.claim import Claim
 from graphprover.vm.statement.guest import HASH_CHARACTERS, Guest, Limits, load_guest
+from graphprover.vm.statement.key import KEY_RATES, Key, MalformedKey
 from graphprover.vm.statement.key import PREFIX as KEY_PREFIX
-from graphprover.vm.statement.key import Key, MalformedKey
 from graphprover.vm.statement.statement import Machine
 
 if TYPE_CHECKING:
@@ -115,8 +116,16 @@ class Program(Protocol):
     def execute(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":
         """Run a guest without a record; raises ValueError for tables."""
 
-    def key(self) -> Key:
-        """Return the verifying key of a guest; raises ValueError for tables."""
+    def key(self, hashes: Collection[str] = (DEFAULT_HASH,), rates: Collection[int] = KEY_RATES) -> Key:
+        """Return the verifying key of a guest.
+
+        Args:
+            hashes: The hashes of the proofs that the key verifies.
+            rates: Their rates: N stands for 1/N.
+
+        Raises:
+            ValueError: for tables, which have no key.
+        """
 
     def commit(self, hash: str, log_blowup: int) -> None:
         """Commit to the program's own columns ahead of the first verification, if the commitment is shared."""
@@ -249,7 +258,7 @@ class TableProgram:
         """Raise ValueError: tables have no runs."""
         raise ValueError(f"{self.name}: no guest, so it has neither runs nor a verifying key")
 
-    def key(self) -> NoReturn:
+    def key(self, hashes: Collection[str] = (), rates: Collection[int] = ()) -> NoReturn:
         """Raise ValueError: tables have no verifying keys."""
         self.execute()
 

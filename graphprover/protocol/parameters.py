@@ -72,7 +72,7 @@ class Parameters:
 
 
 RATES = {2: 1, 4: 2, 8: 3, 16: 4, 32: 5, 64: 6}  # offered rates: n of the rate 1/n, to log_blowup
-FAST, SMALL = 2, 8  # the rate with the least work and the rate with the smallest proof
+FAST, SMALL = 2, 8  # the default rates of large and of small statements
 
 _LAYOUT = f"<{len(fields(Parameters))}H"
 

@@ -154,11 +154,12 @@ def _path(digests: bytes) -> bytes:
 
 def _round_queries(queries: RoundQueries) -> list[bytes | memoryview]:
     """Return the encoding as a list of parts. Raises ValueError if the bytes are not a whole number of rows."""
-    count, rest = divmod(len(queries.rows), WORD_BYTES * sum(queries.widths))
-    if rest:
+    row_bytes = WORD_BYTES * sum(queries.widths)
+    if not row_bytes or len(queries.rows) % row_bytes:
         raise ValueError(f"{len(queries.rows)} bytes are not a whole number of rows of {queries.widths} words")
     # All queries at once: a length is a column of equal bytes, a matrix a block of columns.
-    words = _bytes(queries.rows).reshape(count, -1)  # (queries, bytes)
+    words = _bytes(queries.rows).reshape(-1, row_bytes)  # (queries, bytes)
+    count = len(words)
     lengths = {value: np.tile(_bytes(_varint(value)), (count, 1)) for value in {len(queries.widths), *queries.widths}}
     blocks, first = [lengths[len(queries.widths)]], 0
     for width in queries.widths:

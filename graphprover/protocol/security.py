@@ -432,7 +432,8 @@ def choose(
         log_blowup: log2 of the inverse rate.
         proximity: proximity results to use, one of `PROXIMITIES`.
         hash: `Parameters.hash`.
-        pow_bits: grinding before the queries; each bit doubles its work and saves at most one query.
+        pow_bits: grinding before the queries; each bit doubles its work, and saves two queries at rate 1/2, one at
+            1/4, fewer below.
 
     Raises:
         ValueError: the hash, the field or 1000 queries limit the level below the target; the message names the limit.

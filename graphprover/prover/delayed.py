@@ -9,8 +9,8 @@ from dask.delayed import Delayed
 from graphprover.device import Device
 from graphprover.device.choose import device_for
 from graphprover.graphs.task_keys import key_of
-from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.security import JOHNSON_PROXIMITY
+from graphprover.protocol.parameters import DEFAULT_HASH, Parameters
+from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
 from graphprover.prover.prepare import prepare, wrapped
 from graphprover.prover.sharded import proof_task
 from graphprover.statement.check import warn
@@ -24,6 +24,8 @@ def graph(
     parameters: Parameters | None = None,
     device: Device | str = "auto",
     proximity: str = JOHNSON_PROXIMITY,
+    hash: str = DEFAULT_HASH,
+    pow_bits: int = QUERY_POW_BITS,
 ) -> Delayed:
     """Return the proof of ``statement`` as a Dask collection, whose value is the `Proof` that `prove` returns.
 
@@ -36,15 +38,18 @@ def graph(
         statement: The statement, with traces.
         security: Provable bits, as in `graphprover.prove`.
         rate: The rate is 1/``rate``, as in `graphprover.prove`.
-        parameters: All parameters of the proof, instead of ``security`` and ``rate``.
+        parameters: All parameters of the proof, instead of its level.
         device: The device of the tasks, as in `graphprover.prove`.
         proximity: The soundness analysis, as in `graphprover.prove`.
+        hash: The hash of the proof, as in `graphprover.prove`.
+        pow_bits: The proof of work, as in `graphprover.prove`.
 
     Raises:
         Exception: as `graphprover.prove`.
     """
     warn(statement)
-    prepared = prepare(statement, security, rate, parameters, proximity)
+    level = {"security": security, "rate": rate, "proximity": proximity, "hash": hash, "pow_bits": pow_bits}
+    prepared = prepare(statement, parameters, **level)
     token = uuid.uuid4().hex[:8]
     task = proof_task(prepared, device_for(device) if isinstance(device, str) else device, token)
     # Bound before, because Dask looks for tasks in all arguments.

@@ -14,13 +14,15 @@ from graphprover.device import Device
 from graphprover.device.choose import device_for
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
-from graphprover.graphs.task_keys import ShardNumber
+from graphprover.graphs.rounds.transcript import QUERIES, TRANSCRIPT
+from graphprover.graphs.task_keys import Place, ShardNumber
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import BatchProof, Cap, decode
+from graphprover.protocol.security import QUERY_POW_BITS
 from graphprover.prover.peak_memory import memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.prover.sharded import prove_shards
@@ -104,7 +106,7 @@ def make(
         times = [time.perf_counter()]
         with admitted(device, plan.bytes, str(plan.peak)):
             times.append(time.perf_counter())
-            with told(progress) as tell:
+            with told(progress, layouts[0].parameters.query_pow_bits) as tell:
                 one_by_one = check_one if verified and not check else None
                 made = prove_shards(prepared, device, executor, plan.shards, tell, one_by_one)
             times.append(time.perf_counter())
@@ -171,10 +173,30 @@ def on_device(
     return by(prepared.on_host(), cpu)
 
 
-def told(progress: bool | Tell) -> AbstractContextManager[Tell | None]:
-    """Return a context with the function that is called with a proof's progress, or None."""
+@contextmanager
+def told(progress: bool | Tell, pow_bits: int = 0) -> Iterator[Tell | None]:
+    """Yield the function that is called with a proof's progress, or None.
+
+    Args:
+        progress: As in `graphprover.prove`.
+        pow_bits: The proof of work before the queries. If it is more than the default, so that it may take long, the
+            name of its task says so.
+    """
+    if not progress:
+        yield None
+        return
     if progress is True:
         from graphprover.reports.terminal import bar  # here, because nothing else needs it
 
-        return bar()
-    return nullcontext(progress or None)
+        shown: AbstractContextManager[Tell] = bar()
+    else:
+        shown = nullcontext(progress)
+    grinding = str(Place(TRANSCRIPT, QUERIES))
+    with shown as tell:
+
+        def tell_work(ended: int, total: int, task: str) -> None:
+            if pow_bits > QUERY_POW_BITS and task.endswith(grinding):
+                task = f"{task}: proof of work, 2^{pow_bits} hashes on average"
+            tell(ended, total, task)
+
+        yield tell_work

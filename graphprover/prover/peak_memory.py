@@ -37,5 +37,10 @@ def shards_plan(prepared: Prepared | PreparedShards, device: Device) -> ShardsPl
 
 def given_bytes(device: Device, *shards: Prepared) -> int:
     """Return the bytes of the arrays that a CPU proves; 0 for a GPU, which gets copies."""
+    return array_bytes(*shards) if device.kind == CPU else 0
+
+
+def array_bytes(*shards: Prepared) -> int:
+    """Return the bytes of all traces and preprocessed columns that are arrays of the host."""
     arrays = [array for shard in shards for array in (*shard.traces, *shard.preprocessed.values())]
-    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray)) if device.kind == CPU else 0
+    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))

@@ -11,9 +11,10 @@ from graphprover.device import Array
 from graphprover.graphs.rounds.query import Proven
 from graphprover.proof.proof import Proof
 from graphprover.protocol.layout import Layout, make_layout
-from graphprover.protocol.parameters import FAST, RATES, SMALL, Parameters
+from graphprover.protocol.level import Level
+from graphprover.protocol.parameters import FAST, SMALL, Parameters
 from graphprover.protocol.proof import encode
-from graphprover.protocol.security import JOHNSON_PROXIMITY, choose, shape_of
+from graphprover.protocol.security import shape_of
 from graphprover.statement.cells import committed_cells
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table, as_columns
@@ -80,50 +81,42 @@ def wrapped(proven: Proven, header: Proof) -> Proof:
     return replace(header, payload=encode(proven.proof))
 
 
-def prepare(
-    statement: Statement,
-    security: float = 128,
-    rate: int | None = None,
-    parameters: Parameters | None = None,
-    proximity: str = JOHNSON_PROXIMITY,
-) -> Prepared:
-    """Check the traces of a statement of one shard and choose the shape of its proof, as `ready`."""
-    (prepared,) = _prepared(statement, security, rate, parameters, proximity)
+def prepare(statement: Statement, parameters: Parameters | None = None, **level: Any) -> Prepared:
+    """Check the traces of a statement of one shard and choose the shape of its proof, as `ready`.
+
+    Args:
+        statement: The statement, with traces.
+        parameters: The parameters of the proof, instead of a level.
+        level: The fields of the `Level`.
+    """
+    (prepared,) = _prepared(statement, Level(**level), parameters)
     return prepared
 
 
-def prepare_shards(
-    statement: ShardedStatement,
-    security: float = 128,
-    rate: int | None = None,
-    parameters: Parameters | None = None,
-    proximity: str = JOHNSON_PROXIMITY,
-) -> PreparedShards:
-    """Check the traces of a sharded statement and choose the shape of its proof, as `ready`."""
-    return PreparedShards(_prepared(statement, security, rate, parameters, proximity))
+def prepare_shards(statement: ShardedStatement, parameters: Parameters | None = None, **level: Any) -> PreparedShards:
+    """Check the traces of a sharded statement and choose the shape of its proof, as `prepare`."""
+    return PreparedShards(_prepared(statement, Level(**level), parameters))
 
 
 def ready(
-    statement: Statement | ShardedStatement,
-    security: float = 128,
-    rate: int | None = None,
-    parameters: Parameters | None = None,
-    proximity: str = JOHNSON_PROXIMITY,
+    statement: Statement | ShardedStatement, level: Level, parameters: Parameters | None = None
 ) -> Prepared | PreparedShards:
     """Check the traces of a statement and choose the shape of its proof.
 
-    Arguments and errors are those of `graphprover.prove`.
+    Args:
+        statement: The statement, with traces.
+        level: What is asked of the proof.
+        parameters: The parameters of the proof, instead of those that follow from ``level``.
+
+    Raises:
+        ValueError: for a malformed trace, or a level that cannot be reached.
     """
-    shards = _prepared(statement, security, rate, parameters, proximity)
+    shards = _prepared(statement, level, parameters)
     return PreparedShards(shards) if statement.heads else shards[0]
 
 
 def _prepared(
-    statement: Statement | ShardedStatement,
-    security: float,
-    rate: int | None,
-    parameters: Parameters | None,
-    proximity: str,
+    statement: Statement | ShardedStatement, level: Level, parameters: Parameters | None
 ) -> tuple[Prepared, ...]:
     statements = statement.statements
     # 1. Traces: check every one against its table.
@@ -131,12 +124,9 @@ def _prepared(
     # 2. Layout: heights and parameters give the shape of the proof.
     log_heights = [[trace.shape[1].bit_length() - 1 for trace in of_shard] for of_shard in traces]
     if parameters is None:
-        if rate not in (None, *RATES):
-            raise ValueError(f"rate 1/{rate}: choose 1/2, 1/4 or 1/8")
-        rate = rate or rate_for(sum(committed_cells(statement).values()))
         sized = zip(statements, log_heights, strict=True)
         shapes = [shape_of(own.descriptions, heights) for own, heights in sized]
-        parameters = choose(shapes, security, RATES[rate], proximity)
+        parameters = level.parameters(shapes, rate_for(sum(committed_cells(statement).values())))
     prepared = []
     for own, main, heights in zip(statements, traces, log_heights, strict=True):
         layout = make_layout(own.descriptions, heights, parameters)
@@ -156,11 +146,20 @@ def rate_for(cells: int) -> int:
     return SMALL if cells <= LITTLE else FAST
 
 
-def at_rate(prepared: Prepared, security: float, rate: int, proximity: str = JOHNSON_PROXIMITY) -> Prepared:
-    """Return the same tables at another rate; raises ValueError if no parameters reach the level there."""
-    tables, log_heights = prepared.layout.tables, prepared.layout.log_heights
-    parameters = choose([shape_of(tables, log_heights)], security, RATES[rate], proximity)
-    return replace(prepared, layout=make_layout(tables, log_heights, parameters))
+def at_level(prepared: Prepared | PreparedShards, level: Level) -> Prepared | PreparedShards:
+    """Return the same tables at another level, which names a rate.
+
+    Raises:
+        ValueError: if no parameters reach the level at its rate.
+    """
+    assert level.rate
+    layouts = [shard.layout for shard in prepared.shards]
+    parameters = level.parameters([shape_of(own.tables, own.log_heights) for own in layouts], level.rate)
+    shards = [
+        replace(shard, layout=make_layout(own.tables, own.log_heights, parameters))
+        for shard, own in zip(prepared.shards, layouts, strict=True)
+    ]
+    return PreparedShards(tuple(shards)) if isinstance(prepared, PreparedShards) else shards[0]
 
 
 def checked_traces(statement: Statement) -> tuple[Array | TraceTask, ...]:

@@ -6,18 +6,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, overload
 
+from graphprover.admission.admission import check_fits
 from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError, shard_error
-from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.security import JOHNSON_PROXIMITY
+from graphprover.protocol.level import Level
+from graphprover.protocol.parameters import DEFAULT_HASH, Parameters
+from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
 from graphprover.prover.assign import deal
 from graphprover.prover.executor import Expect, executor_of
 from graphprover.prover.local import Caps, Made, on_device, told
-from graphprover.prover.peak_memory import shards_plan
+from graphprover.prover.peak_memory import memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.sharded import MadeShards, prove_shards
 from graphprover.statement.check import warn
@@ -39,6 +41,9 @@ def prove(
     device: Device | str = ...,
     proximity: str = ...,
     progress: bool | Tell = ...,
+    *,
+    hash: str = ...,
+    pow_bits: int = ...,
 ) -> Proof: ...
 @overload
 def prove(
@@ -51,6 +56,9 @@ def prove(
     proximity: str = ...,
     progress: bool | Tell = ...,
     shards: int | Sequence[Sequence[int]] = ...,
+    *,
+    hash: str = ...,
+    pow_bits: int = ...,
 ) -> Proof | ShardedProof: ...
 def prove(
     statement: Statement | ShardedStatement,
@@ -62,6 +70,9 @@ def prove(
     proximity: str = JOHNSON_PROXIMITY,
     progress: bool | Tell = False,
     shards: int | Sequence[Sequence[int]] = 1,
+    *,
+    hash: str = DEFAULT_HASH,
+    pow_bits: int = QUERY_POW_BITS,
 ) -> Proof | ShardedProof:
     """Prove ``statement``, whose tables all have traces.
 
@@ -75,8 +86,9 @@ def prove(
         executor: ``"threads"`` (default) or ``"sync"`` in this process; a ``distributed.Client``, or a scheduler's
             address or file; ``"cuda"`` or ``"processes"`` for a cluster on this host for the time of the call.
         security: The provable bits, from which the parameters are chosen.
-        rate: The rate is 1/``rate``, with 2, 4 or 8; by default 2, and 8 for few committed cells.
-        parameters: The parameters, instead of ``security`` and ``rate``.
+        rate: The rate is 1/``rate``, with a power of two from 2 to 64; by default 2, and 8 for few committed cells. A
+            lower rate gives a smaller proof; halving it about doubles time and memory.
+        parameters: The parameters, instead of ``security``, ``rate``, ``proximity``, ``hash`` and ``pow_bits``.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU if there is one. If
             ``"auto"`` has chosen a GPU with too little memory, the CPU makes the proof, and a warning says why.
         proximity: ``"unique"`` counts unique decoding alone.
@@ -84,13 +96,17 @@ def prove(
             that have ended, the number of all tasks, and the name of the task that begins.
         shards: The number of shards, or the indices of the tables of each, rising (docs/architecture.md#shards); a
             sharded statement has its own.
+        hash: ``"keccak"`` or ``"blake3"``: the hash of Merkle trees, transcript and proof of work.
+        pow_bits: The proof of work before the queries takes 2^``pow_bits`` hashes on average, and in one of twenty
+            proofs more than three times as many; at most 28. More bits save queries, and so bytes.
 
     Returns:
         The proof.
 
     Raises:
-        ValueError: for a malformed trace, or a level that cannot be reached.
-        MemoryError: if memory ends; it names round and table.
+        ValueError: for a malformed trace, an option that is not offered, or a level that cannot be reached.
+        MemoryError: before anything runs, if the plan exceeds the memory that proofs may have; or if memory ends. It
+            names round and table.
         graphprover.device.DeviceLost: if a GPU fails, which this process must not use again.
         RuntimeError: by threads in a process that was forked from one that had used them.
     """
@@ -99,7 +115,7 @@ def prove(
     if not statement.heads:
         statement = in_shards(statement.statements[0], shards)
     with stage("prepare"):
-        prepared = ready(statement, security, rate, parameters, proximity)
+        prepared = ready(statement, Level(security, rate, proximity, hash, pow_bits), parameters)
     level = 0 if parameters else security  # with its own parameters, the caller has chosen the level
 
     def expected(headers: Proof | ShardedProof) -> Expected:
@@ -172,11 +188,13 @@ class _Statement:
         return self.prepared.label
 
     def make(self, executor: str, device: Device | str, progress: bool | Tell, verified: bool) -> Made:
-        """Prove it by a device of this process, whose memory the caller has."""
+        """Prove it by a device of this process, without waiting for other proofs."""
 
         def by(prepared: Prepared | PreparedShards, device: Device) -> MadeShards:
-            with told(progress) as tell:
-                return prove_shards(prepared, device, executor, shards_plan(prepared, device), tell)
+            plan = memory_plan(prepared, device)
+            check_fits(device, plan.bytes, str(plan.peak))
+            with told(progress, prepared.shards[0].layout.parameters.query_pow_bits) as tell:
+                return prove_shards(prepared, device, executor, plan.shards, tell)
 
         made = on_device(self.prepared, device, by)
         if made.observe:

@@ -32,8 +32,22 @@ def rates_rows(rates: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     for found in rates:
         size, peak = bytes_text(found["bytes"]), bytes_text(found["peak_bytes"])
         least, here = time_text(found["seconds"]), time_text(found["expected_seconds"] or 0.0)
-        rows.append((f"1/{found['rate']}", str(found["queries"]), size, least, here, peak))
+        mark = " (does not fit)" if found["fits"] is False else ""
+        rows.append((f"1/{found['rate']}", str(found["queries"]), size, least, here, peak + mark))
     return rows
+
+
+def memory_text(memory: int) -> str:
+    """Return the memory that proofs may hold on the device."""
+    return f"memory for proofs: {bytes_text(memory)}"
+
+
+def work_text(bits: int, mean: float) -> str:
+    """Return the time of the proof of work before the queries, and its spread.
+
+    The number of hashes has a geometric distribution: more than three times the mean has the probability e^-3 = 5 %.
+    """
+    return f"proof of work: 2^{bits} hashes, {time_text(mean)} on average; one in twenty takes three times the mean"
 
 
 def shards_rows(plans: Mapping[Keep, ShardsPlan]) -> list[tuple[str, ...]]:

@@ -63,6 +63,27 @@ def butterflies(columns: int, log_size: int) -> int:
     return columns * log_size << max(log_size - 1, 0) if log_size else 0
 
 
+def pow_bits(layout: Layout) -> dict[str, int]:
+    """Return the bits of the proof of work of each step of the transcript."""
+    parameters = layout.parameters
+    bits = {
+        transcript.BEGIN: 0,
+        transcript.DIGEST: 0,
+        transcript.LOOKUP: parameters.lookup_pow_bits if layout.lookup_tables else 0,
+        transcript.CONSTRAINT: 0,
+        transcript.ZETA: parameters.ood_pow_bits,
+        transcript.BATCHING: parameters.batch_pow_bits,
+        transcript.QUERIES: parameters.query_pow_bits,
+    }
+    folds = range(len(layout.fold_log_arities))
+    return bits | {transcript.fold_step(number): parameters.commit_pow_bits for number in folds}
+
+
+def proof_of_work(layout: Layout) -> int:
+    """Return the average hash calls of all proofs of work of a proof."""
+    return sum(1 << bits for bits in pow_bits(layout).values() if bits)
+
+
 def kept_by_size(*layouts: Layout) -> int:
     """Return the bytes that a device caches by size for all shards: twiddles, points, fold factors, selectors."""
     sizes, rows, folded = set[tuple[int, int]](), set[int](), set[tuple[int, int]]()
@@ -140,19 +161,8 @@ class Costs:
 
     def transcript(self, name: str) -> Cost:
         """Return the average cost of the proof of work before a challenge."""
-        parameters = self.layout.parameters
-        bits = {
-            transcript.BEGIN: 0,
-            transcript.DIGEST: 0,
-            transcript.LOOKUP: parameters.lookup_pow_bits if self.layout.lookup_tables else 0,
-            transcript.CONSTRAINT: 0,
-            transcript.ZETA: parameters.ood_pow_bits,
-            transcript.BATCHING: parameters.batch_pow_bits,
-            transcript.QUERIES: parameters.query_pow_bits,
-        }
-        folds = range(len(self.layout.fold_log_arities))
-        bits |= {transcript.fold_step(number): parameters.commit_pow_bits for number in folds}
-        return hashing(self.hash, 1 << bits[name] if bits[name] else 0)
+        bits = pow_bits(self.layout)[name]
+        return hashing(self.hash, 1 << bits if bits else 0)
 
     def air(self, table: int) -> AirDescription:
         return self.layout.tables[table]

@@ -36,24 +36,38 @@ from graphprover.runtime.numba_cache import njit
 _WIDTH = simd.WIDTH
 # Places in the memory of a kernel: the initial value, a block, then chaining values of subtrees from left to right.
 _INITIAL, _BLOCK, _STACK = 0, STATE_ROOM, STATE_ROOM + BLOCK_ROOM
-_AHEAD = BLOCK_WORDS  # columns between a prefetch and its load: more would not fit the ways of a cache
+_GROUPS = 8  # of sixteen rows, whose blocks are compressed in turn: a prefetch is as many compressions ahead
 _ONLY = CHUNK_START | CHUNK_END | ROOT  # flags of the compression of a message of one block
 
 
-@njit(nogil=True, cache=True)
-def _memory(values):
-    """Return memory with room for ``values`` chaining values, aligned to the lines of a cache."""
+def _memory(values: int) -> np.ndarray:
+    """Return memory for a kernel, aligned to a cache's lines, with room for this number of chaining values.
+
+    Kernels take addresses of arrays: counting references to arrays, atomically, would wait for all stores before it.
+    """
     words = _STACK + STATE_ROOM * values
     memory = np.empty(words + _WIDTH, dtype=np.uint64)
-    start = -(memory.ctypes.data >> 3) % _WIDTH
-    memory = memory[start : start + words]
-    simd.store_rows(memory, _INITIAL, _WIDTH, initial_value())
-    return memory
+    start = -(memory.ctypes.data // 8) % _WIDTH
+    return memory[start : start + words]
+
+
+@njit(nogil=True, cache=True)
+def _compress_int64(memory, target, state, block, counter, length, flags):
+    compress(memory, target, state, block, counter, length, flags)
 
 
 @njit(nogil=True, cache=True)
 def _compress(memory, target, state, block, counter, length, flags):
-    compress(memory, target, state, block, counter, length, flags)
+    # One compiled function for literals and variables: two would not fit the processor's cache of decoded instructions.
+    _compress_int64(
+        memory,
+        np.int64(target),
+        np.int64(state),
+        np.int64(block),
+        np.int64(counter),
+        np.int64(length),
+        np.int64(flags),
+    )
 
 
 @njit(nogil=True, cache=True)
@@ -65,7 +79,8 @@ def _store_word(memory, word, low_rows, high_rows):
 @njit(nogil=True, cache=True)
 def _clear_from(memory, word):
     """Clear the words of the block from a 64-bit word on."""
-    memory[_BLOCK + 2 * _WIDTH * word : _BLOCK + BLOCK_ROOM] = 0
+    for place in range(_BLOCK + 2 * _WIDTH * word, _BLOCK + BLOCK_ROOM, _WIDTH):
+        simd.store(memory, place, 0)
 
 
 @njit(nogil=True, cache=True)
@@ -82,57 +97,93 @@ def _store_digests(memory, place, target, first, last):
 
 
 @njit(nogil=True, cache=True)
-def _hash_rows(columns, stride, target, first, last):
-    words = len(columns)
-    chunks = max(1, -(-words // CHUNK_WORDS))
+def _load_rows(memory, source, index, stride):
+    """Load a block of eight adjacent words of sixteen rows, which lie ``stride`` words apart."""
+    x = simd.transpose(simd.load_rows(source, index, stride, _WIDTH))
+    y = simd.transpose(simd.load_rows(source, index + _WIDTH * stride, stride, _WIDTH))
+    for i in range(BLOCK_WORDS):
+        _store_word(memory, i, x[i], y[i])
+
+
+@njit(nogil=True, cache=True)
+def _depth(words):
+    """Return the most subtrees of a message without their parent, and the chunk after them."""
     depth = 1
-    while 1 << depth - 1 < chunks:
+    while CHUNK_WORDS << depth - 1 < words:
         depth += 1
-    memory = _memory(depth)
-    for row in range(first, last, LANES):
-        whole = stride == 1 and row + LANES <= last
+    return depth
+
+
+@njit(nogil=True, cache=True)
+def _load_words(memory, columns, count, stride, row, last):
+    """Load a block of at most eight words of the sixteen rows from ``row`` below ``last``; its rest is zero."""
+    whole = row + LANES <= last
+    if whole and stride == 1:
+        for i in range(count):
+            column = simd.load_word(columns, i)
+            _store_word(memory, i, simd.load(column, row), simd.load(column, row + _WIDTH))
+    elif whole and count == BLOCK_WORDS and simd.load_word(columns, 7) - simd.load_word(columns, 0) == 7 * 8:
+        _load_rows(memory, simd.load_word(columns, 0), stride * row, stride)
+    else:
         low_places = simd.wrapping_mul(clamped_rows(row, last), stride)
         high_places = simd.wrapping_mul(clamped_rows(row + _WIDTH, last), stride)
+        for i in range(count):
+            column = simd.load_word(columns, i)
+            _store_word(memory, i, simd.gather(column, low_places), simd.gather(column, high_places))
+    if count < BLOCK_WORDS:
+        _clear_from(memory, count)
+
+
+@njit(nogil=True, cache=True)
+def _prefetch_words(columns, count, row):
+    for i in range(count):
+        column = simd.load_word(columns, i)
+        simd.prefetch(column, row)
+        simd.prefetch(column, row + _WIDTH)
+
+
+@njit(nogil=True, cache=True)
+def _hash_rows(memory, columns, words, stride, target, first, last):
+    chunks = max(1, -(-words // CHUNK_WORDS))
+    room = STATE_ROOM * _depth(words)
+    simd.store_rows(memory, _INITIAL, _WIDTH, initial_value())
+    for row in range(first, last, _GROUPS * LANES):
+        groups = min(_GROUPS, -(-(last - row) // LANES))
         top = _STACK
         for chunk in range(chunks):
             end = min(words, (chunk + 1) * CHUNK_WORDS)
-            word, state, flags = chunk * CHUNK_WORDS, _INITIAL, CHUNK_START
+            word, flags = chunk * CHUNK_WORDS, CHUNK_START
             while True:
-                count = min(BLOCK_WORDS, end - word)
-                for i in range(word, word + count):
-                    # Columns lie a power of two of bytes apart and, when many, are no streams that a processor would
-                    # foresee.
-                    ahead, place = i + _AHEAD, row * stride
-                    if ahead >= words:
-                        ahead, place = ahead - words, (row + LANES) * stride
-                    if ahead < words:
-                        simd.prefetch(columns[ahead], place)
-                        simd.prefetch(columns[ahead], place + _WIDTH * stride)
-                    if whole:
-                        _store_word(memory, i - word, simd.load(columns[i], row), simd.load(columns[i], row + _WIDTH))
-                    else:
-                        low = simd.gather(columns[i], low_places)
-                        _store_word(memory, i - word, low, simd.gather(columns[i], high_places))
-                _clear_from(memory, count)
-                word += count
-                if word == end:
-                    flags |= CHUNK_END
-                    if chunks == 1:
-                        flags |= ROOT
-                _compress(memory, top, state, _BLOCK, chunk, 8 * count, flags)
-                if word == end:
+                following = min(word + BLOCK_WORDS, end)
+                starts = flags == CHUNK_START
+                if following == end:
+                    flags |= CHUNK_END | ROOT if chunks == 1 else CHUNK_END
+                # Columns lie a power of two of bytes apart and, when many, are no streams that a processor would
+                # foresee. Their lines of more than two blocks would not fit the ways of its first cache.
+                ahead, rows_ahead = (following, 0) if following < words else (0, _GROUPS * LANES)
+                foreseen = min(words - ahead, BLOCK_WORDS) if stride == 1 else 0
+                for group in range(groups):
+                    rows, place = row + LANES * group, top + room * group
+                    _load_words(memory, columns + 8 * word, following - word, stride, rows, last)
+                    _prefetch_words(columns + 8 * ahead, foreseen, rows + rows_ahead)
+                    state = _INITIAL if starts else place
+                    _compress(memory, place, state, _BLOCK, chunk, 8 * (following - word), flags)
+                if following == end:
                     break
-                state, flags = top, 0
+                word, flags = following, 0
             top += STATE_ROOM
             # As many subtrees are complete as the number of chunks is divisible by 2; the last chunk completes all.
             subtrees = chunk + 1
             while top > _STACK + STATE_ROOM and (end == words or subtrees & 1 == 0):
                 top -= 2 * STATE_ROOM
                 flags = PARENT | ROOT if end == words and top == _STACK else PARENT
-                _compress(memory, top, _INITIAL, top, 0, BLOCK_BYTES, flags)
+                for group in range(groups):
+                    place = top + room * group
+                    _compress(memory, place, _INITIAL, place, 0, BLOCK_BYTES, flags)
                 top += STATE_ROOM
                 subtrees >>= 1
-        _store_digests(memory, _STACK, target, row, last)
+        for group in range(groups):
+            _store_digests(memory, _STACK + room * group, target, row + LANES * group, last)
 
 
 def hash_rows(matrices: Sequence[np.ndarray], target: np.ndarray, first: int, last: int) -> None:
@@ -141,20 +192,22 @@ def hash_rows(matrices: Sequence[np.ndarray], target: np.ndarray, first: int, la
     ``matrices`` are C-contiguous uint64 arrays of shape (columns, n), n the same for all, of canonical words; columns
     may be none. ``target`` is uint64 (n, 4), of which the rows [first, last) are written. Raises ValueError otherwise.
     """
-    columns = row_columns(matrices, target, first, last)
-    _hash_rows(columns, 1, target.ctypes.data, first, last)
+    _hash_columns(row_columns(matrices, target, first, last), 1, target, first, last)
+
+
+def _hash_columns(columns: np.ndarray, stride: int, target: np.ndarray, first: int, last: int) -> None:
+    memory = _memory(_GROUPS * _depth(len(columns)))
+    _hash_rows(memory.ctypes.data, columns.ctypes.data, len(columns), stride, target.ctypes.data, first, last)
 
 
 @njit(nogil=True, cache=True)
-def _hash_messages(groups, most, target):
-    columns = np.empty(most, dtype=np.int64)
-    done = 0
+def _hash_messages(memory, groups, columns, target):
     for group in range(len(groups)):
         address, count, words = groups[group, 0], groups[group, 1], groups[group, 2]
         for i in range(words):
             columns[i] = address + 8 * i
-        _hash_rows(columns[:words], words, target + 8 * DIGEST_WORDS * done, 0, count)
-        done += count
+        _hash_rows(memory, columns.ctypes.data, words, words, target, 0, count)
+        target += 8 * DIGEST_WORDS * count
 
 
 def hash_messages(groups: Sequence[np.ndarray], target: np.ndarray) -> None:
@@ -163,7 +216,9 @@ def hash_messages(groups: Sequence[np.ndarray], target: np.ndarray) -> None:
     All are C-contiguous. Raises ValueError otherwise.
     """
     given, address = message_groups(groups, target)
-    _hash_messages(given, max((messages.shape[1] for messages in groups), default=0), address)
+    most = max((messages.shape[1] for messages in groups), default=0)
+    memory = _memory(_GROUPS * _depth(most))
+    _hash_messages(memory.ctypes.data, given, np.empty(most, dtype=np.int64), address)
 
 
 def hash_groups(codeword: np.ndarray, size: int, target: np.ndarray, first: int, last: int) -> None:
@@ -172,19 +227,15 @@ def hash_groups(codeword: np.ndarray, size: int, target: np.ndarray, first: int,
     ``codeword`` is C-contiguous uint64 (3, n), hashed element by element, the three coordinates of each together;
     ``target`` is uint64 (n / size, 4), of which the rows [first, last) are written. Raises ValueError otherwise.
     """
-    columns = group_columns(codeword, size, target, first, last)
-    _hash_rows(columns, size, target.ctypes.data, first, last)
+    _hash_columns(group_columns(codeword, size, target, first, last), size, target, first, last)
 
 
 @njit(nogil=True, cache=True)
-def _hash_pairs(layer, joining, target, first, last):
-    memory = _memory(1)
+def _hash_pairs(memory, layer, joining, target, first, last):
+    simd.store_rows(memory, _INITIAL, _WIDTH, initial_value())
     for row in range(first, last, LANES):
         if row + LANES <= last:
-            x = simd.transpose(simd.load_rows(layer, PAIR * row, PAIR, _WIDTH))
-            y = simd.transpose(simd.load_rows(layer, PAIR * (row + _WIDTH), PAIR, _WIDTH))
-            for i in range(PAIR):
-                _store_word(memory, i, x[i], y[i])
+            _load_rows(memory, layer, PAIR * row, PAIR)
         else:
             low_places = simd.wrapping_mul(clamped_rows(row, last), PAIR)
             high_places = simd.wrapping_mul(clamped_rows(row + _WIDTH, last), PAIR)
@@ -210,14 +261,15 @@ def hash_pairs(layer: np.ndarray, joining: np.ndarray | None, target: np.ndarray
     target[i] = H(layer[2 i] || layer[2 i + 1]), or H of that digest || joining[i]. ``layer`` is uint64 (2 n, 4),
     ``joining`` (n, 4) or None, ``target`` (n, 4), all C-contiguous. Raises ValueError otherwise.
     """
-    _hash_pairs(*pair_addresses(layer, joining, target, first, last), first, last)
+    memory = _memory(1)
+    _hash_pairs(memory.ctypes.data, *pair_addresses(layer, joining, target, first, last), first, last)
 
 
 @njit(nogil=True, cache=True)
-def _smallest_nonce(seed, mask, start, stop):
+def _smallest_nonce(memory, seed, mask, start, stop):
     # The digest's last word is in memory order, the bits to test are counted from its last byte.
     mask = swap_bytes(mask)
-    memory = _memory(1)
+    simd.store_rows(memory, _INITIAL, _WIDTH, initial_value())
     _clear_from(memory, DIGEST_WORDS + 1)
     for i in range(DIGEST_WORDS):
         _store_word(memory, i, simd.splat(seed[i]), simd.splat(seed[i]))
@@ -244,4 +296,5 @@ def smallest_nonce(seed: np.ndarray, bits: int, first: int, last: int) -> int:
     last < 2^63. Raises ValueError otherwise.
     """
     mask = nonce_mask(seed, bits, first, last)
-    return int(_smallest_nonce(np.ascontiguousarray(seed), mask, first, last))
+    memory = _memory(1)
+    return int(_smallest_nonce(memory.ctypes.data, np.ascontiguousarray(seed), mask, first, last))

@@ -89,6 +89,9 @@ def compress(_context, memory, target, state, block, counter, length, flags):
     """
 
     def codegen(context, b, signature, arguments):
+        # Spills that cross a cache's line would halve the speed; inlined, the function would lose its alignment.
+        b.function.attributes.alignstack = _VECTOR_BYTES
+        b.function.attributes.add("noinline")
         pointer = b.ptrtoint(simd.pointer_to(context, b, arguments[0], signature.args[0]), _I64)
         numbers = [
             context.cast(b, value, kind, types.int64)

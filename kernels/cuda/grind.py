@@ -3,19 +3,22 @@
 import cupy
 import numpy as np
 
-from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, multiprocessors, to_host
+from graphprover.kernels.cuda.launch import blocks_for, hashing_kernels, launch, multiprocessors, to_host
 from graphprover.protocol.digests import DIGEST_WORDS
 
 THREADS = 128
-_BLOCKS_PER_MULTIPROCESSOR = 5  # blocks that run at once
+KECCAK_RESIDENT, BLAKE3_RESIDENT = 5, 8
+_RESIDENT = {"keccak": KECCAK_RESIDENT, "blake3": BLAKE3_RESIDENT}  # blocks that a multiprocessor runs at once
 _EXPECTED = 8  # times the expected number of nonces in one launch: a second is needed once in e^8
+_TAKES = 8  # in which all warps together have as many nonces as are expected, if they are many
+_MOST = 16  # nonces of a lane in one take: enough that the counter is no bottleneck
 
 
-def grind(seed: bytes, bits: int) -> int:
+def grind(seed: bytes, bits: int, hash: str) -> int:
     """Return the smallest nonce that the challenger accepts after ``seed``, a digest; 0 for no bits. Waits for it.
 
-    Accepted is what gives Keccak-256(seed || nonce as 8 little-endian bytes) a last word that, read big-endian, has
-    its lowest ``bits`` bits zero. Raises ValueError unless 0 <= bits < 60, and for another seed.
+    Accepted is what gives H(seed || nonce as 8 little-endian bytes) a last word that, read big-endian, has its lowest
+    ``bits`` bits zero. ``hash`` is the name of H. Raises ValueError unless 0 <= bits < 60, and for another seed.
     """
     words = np.frombuffer(seed, dtype="<u8").tolist()
     if len(words) != DIGEST_WORDS:
@@ -25,13 +28,15 @@ def grind(seed: bytes, bits: int) -> int:
     if bits == 0:
         return 0
     mask = int.from_bytes(((1 << bits) - 1).to_bytes(8, "big"), "little")
-    resident = multiprocessors(cupy.cuda.runtime.getDevice()) * _BLOCKS_PER_MULTIPROCESSOR
+    resident = multiprocessors(cupy.cuda.runtime.getDevice()) * _RESIDENT[hash]
     start, count = 0, max(_EXPECTED << bits, THREADS)
+    blocks = min(blocks_for(count, THREADS), resident)
+    take = min(max((1 << bits) // (_TAKES * blocks * THREADS), 1), _MOST)
     while True:
         found = cupy.asarray(np.array([2**64 - 1, 0], dtype=np.uint64))
-        blocks = min(blocks_for(count, THREADS), resident)
-        launch(kernels_of("grind.cu"), "grind", blocks, THREADS, *words, mask, start, start + count, found)
+        stop = start + count
+        launch(hashing_kernels("grind.cu", hash), "grind", blocks, THREADS, *words, mask, start, stop, take, found)
         nonce = int(to_host(found)[0])
-        if nonce < start + count:
+        if nonce < stop:
             return nonce
-        start += count
+        start = stop

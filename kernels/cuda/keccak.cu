@@ -10,7 +10,7 @@ struct Columns {
 };
 
 // digests[row] = Keccak-256 of word `row` stride of each of the `count` columns: `many`, or `few` if that is null.
-extern "C" __global__ void __launch_bounds__(THREADS, 5) hash_rows(
+extern "C" __global__ void __launch_bounds__(THREADS, keccak::RESIDENT) hash_rows(
     const __grid_constant__ Columns few, const u64* const* many, u64 count, u64 stride, u64* digests, u64 rows) {
     const u64* const* columns = many ? many : few.address;
     for (u64 row = (u64)blockIdx.x * THREADS + threadIdx.x; row < rows; row += (u64)gridDim.x * THREADS) {
@@ -27,6 +27,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5) hash_rows(
         for (int i = 0; i < keccak::RATE - 1; i++)
             if (i < left) state[i] ^= next[i][place];
         keccak::finish(state, left);
-        keccak::store_digest(state, digests + keccak::DIGEST * row);
+        store_digest(keccak::digest(state), digests + DIGEST * row);
     }
 }

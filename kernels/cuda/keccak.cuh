@@ -1,11 +1,11 @@
 // Keccak-256 (the original padding 0x01, as in Ethereum and Plonky3) of one message in the registers of one thread.
 #pragma once
-#include "field.cuh"
+#include "digest.cuh"
 
 namespace keccak {
 
 constexpr int RATE = 17;    // words absorbed between permutations
-constexpr int DIGEST = 4;   // words of a digest
+constexpr int RESIDENT = 5;  // blocks of 128 threads that a multiprocessor runs at once, by their registers
 
 // Iota: bit 2^j - 1 of word i is output j + 7 i of the shift register x^8 + x^6 + x^5 + x^4 + 1.
 __constant__ u64 ROUND_CONSTANTS[24] = {
@@ -89,21 +89,30 @@ __device__ __forceinline__ void clear(u64 (&state)[25]) {
     for (int i = 0; i < 25; i++) state[i] = 0;
 }
 
-__device__ __forceinline__ void store_digest(const u64 (&state)[25], u64* target) {
-    ulonglong2* pairs = reinterpret_cast<ulonglong2*>(target);
-    pairs[0] = make_ulonglong2(state[0], state[1]);
-    pairs[1] = make_ulonglong2(state[2], state[3]);
+__device__ __forceinline__ Digest digest(const u64 (&state)[25]) { return {state[0], state[1], state[2], state[3]}; }
+
+// Keccak-256(left || right).
+__device__ __forceinline__ Digest hash_pair(const Digest& left, const Digest& right) {
+    u64 state[25];
+    clear(state);
+#pragma unroll
+    for (int i = 0; i < DIGEST; i++) {
+        state[i] = left.word[i];
+        state[DIGEST + i] = right.word[i];
+    }
+    finish(state, 2 * DIGEST);
+    return digest(state);
 }
 
-// The words of a digest to state[first ... first + 3].
-template <int FIRST>
-__device__ __forceinline__ void load_digest(u64 (&state)[25], const u64* source) {
-    const ulonglong2* pairs = reinterpret_cast<const ulonglong2*>(source);
-    ulonglong2 low = pairs[0], high = pairs[1];
-    state[FIRST] = low.x;
-    state[FIRST + 1] = low.y;
-    state[FIRST + 2] = high.x;
-    state[FIRST + 3] = high.y;
+// The last word of Keccak-256(seed || nonce).
+__device__ __forceinline__ u64 hash_nonce(const Digest& seed, u64 nonce) {
+    u64 state[25];
+    clear(state);
+#pragma unroll
+    for (int i = 0; i < DIGEST; i++) state[i] = seed.word[i];
+    state[DIGEST] = nonce;
+    finish(state, DIGEST + 1);
+    return state[DIGEST - 1];
 }
 
 }  // namespace keccak

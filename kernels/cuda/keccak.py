@@ -5,27 +5,21 @@ from collections.abc import Sequence
 import cupy
 import numpy as np
 
+from graphprover.kernels.cuda import columns
 from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch
 
 THREADS = 128
 FEW = 128  # columns whose addresses are a parameter, as in keccak.cu
 
 
-def _check(matrix: cupy.ndarray) -> None:
-    if matrix.dtype != np.uint64 or matrix.ndim != 2 or not matrix.flags.c_contiguous:
-        raise ValueError(
-            f"columns are hashed from C-contiguous uint64 (columns, rows), not {matrix.dtype} {matrix.shape}"
-        )
-
-
 def _hash(addresses: np.ndarray, stride: int, target: cupy.ndarray) -> None:
     rows = len(target)
-    _check(target)
+    columns.check(target)
     few, many = np.zeros(FEW, dtype=np.uint64), None
     if len(addresses) <= FEW:
         few[: len(addresses)] = addresses
     else:
-        many = cupy.asarray(addresses.astype(np.uint64))
+        many = cupy.asarray(addresses)
     launch(
         kernels_of("keccak.cu"),
         "hash_rows",
@@ -46,14 +40,7 @@ def hash_rows(matrices: Sequence[cupy.ndarray], target: cupy.ndarray) -> None:
     ``matrices`` are uint64 (columns, n), n the same for all, of canonical words; ``target`` is uint64 (n, 4). Raises
     ValueError otherwise.
     """
-    rows = len(target)
-    for matrix in matrices:
-        _check(matrix)
-        if matrix.shape[1] != rows:
-            raise ValueError(f"a matrix of shape {matrix.shape} has not {rows} rows")
-    starts = ((matrix.data.ptr, matrix.nbytes) for matrix in matrices)
-    columns = [place for start, size in starts for place in range(start, start + size, 8 * rows)]
-    _hash(np.array(columns, dtype=np.uint64), 1, target)
+    _hash(columns.of_rows(matrices, len(target)), 1, target)
 
 
 def hash_groups(codeword: cupy.ndarray, size: int, target: cupy.ndarray) -> None:
@@ -63,9 +50,4 @@ def hash_groups(codeword: cupy.ndarray, size: int, target: cupy.ndarray) -> None
     ``codeword`` is uint64 (3, n), hashed element by element, the three coordinates of each together; ``target`` is
     uint64 (n / size, 4). Raises ValueError otherwise.
     """
-    _check(codeword)
-    length = len(target) * size
-    if codeword.shape != (3, length):
-        raise ValueError(f"a codeword of shape {codeword.shape} is not {len(target)} groups of {size}")
-    elements = np.arange(size)[:, None] + length * np.arange(3)[None, :]
-    _hash(codeword.data.ptr + 8 * elements.reshape(-1), size, target)
+    _hash(columns.of_groups(codeword, size, len(target)), size, target)

@@ -7,7 +7,7 @@ device's architecture and on the compiler's version; it writes whole files, so t
 
     from graphprover.kernels.cuda.launch import kernels_of, launch
 
-    launch(kernels_of("merkle.cu"), "compress", blocks, THREADS, layer, target, nodes)
+    launch(kernels_of("inverse.cu"), "inverse", blocks, THREADS, source, target, count, first_zero)
 """
 
 import threading
@@ -23,7 +23,7 @@ import cupy
 import numpy as np
 
 from graphprover.kernels.cuda import faults
-from graphprover.kernels.cuda.sources import STANDARD, source
+from graphprover.kernels.cuda.sources import HASHES, STANDARD, source
 from graphprover.runtime.files import alone
 
 _MAX_BLOCKS = (2**31 - 1, 65535, 65535)
@@ -105,6 +105,16 @@ def _file(file: str) -> str:
 def kernels_of(file: str) -> Kernels:
     """Return the kernels of a ``.cu`` file of this folder on the current device."""
     return compiled(_file(file), file)
+
+
+@cache
+def _hashing(file: str, hash: str) -> str:
+    return source(file, HASHES[hash])
+
+
+def hashing_kernels(file: str, hash: str) -> Kernels:
+    """Return the kernels of a ``.cu`` file that includes ``hash.cuh``, for the hash of that name."""
+    return compiled(_hashing(file, hash), f"{file}, {hash}")
 
 
 def compiled(text: str, name: str = "") -> Kernels:

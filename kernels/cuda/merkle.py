@@ -1,6 +1,6 @@
 """Layers of a Merkle tree; the twin of ``graphprover.kernels.cpu.merkle``.
 
-All layers of a tree lie one after the other in one buffer. The small ones at the top take two launches together.
+All layers of a tree lie one after the other in one buffer. A launch makes several of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,16 +8,19 @@ from collections.abc import Mapping, Sequence
 import cupy
 import numpy as np
 
-from graphprover.kernels.cuda.keccak import hash_groups, hash_rows
-from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch
+from graphprover.kernels.cuda.hashes import KERNELS
+from graphprover.kernels.cuda.launch import hashing_kernels, launch
 from graphprover.protocol.digests import DIGEST_WORDS
 
-BROAD = 1 << 14  # nodes up to which a layer leaves so much of a device idle that it shares a launch with others
 THREADS = 128
 LAYERS = 16  # at most, that one launch makes, as in merkle.cu
+_WIDE = 1024  # nodes of the first layer of a launch that a thread block makes, if there are many
+_BLOCKS = 128  # about one for each multiprocessor
+_SHARED = 48  # bytes of a block's shared memory for each of its nodes of the first layer
+_WARP = 32
 
 
-def tree(matrices: Sequence[cupy.ndarray], cap_height: int) -> tuple[cupy.ndarray, ...]:
+def tree(matrices: Sequence[cupy.ndarray], cap_height: int, hash: str) -> tuple[cupy.ndarray, ...]:
     """Return the layers of the tree over rows of matrices (columns, n) of different heights, in commitment order."""
     groups: dict[int, list[cupy.ndarray]] = {}
     for matrix in matrices:
@@ -26,17 +29,17 @@ def tree(matrices: Sequence[cupy.ndarray], cap_height: int) -> tuple[cupy.ndarra
     joining = {}
     for size, group in groups.items():
         digests = layers[0] if size == len(layers[0]) else cupy.empty((size, DIGEST_WORDS), dtype=np.uint64)
-        hash_rows(group, digests)
+        KERNELS[hash].hash_rows(group, digests)
         joining[size] = digests
-    build(layers, joining)
+    build(layers, joining, hash)
     return layers
 
 
-def fold_tree(codeword: cupy.ndarray, log_arity: int, cap_height: int) -> tuple[cupy.ndarray, ...]:
+def fold_tree(codeword: cupy.ndarray, log_arity: int, cap_height: int, hash: str) -> tuple[cupy.ndarray, ...]:
     """Return the layers of the tree whose leaves hash the groups of 2^log_arity neighbours of a codeword (3, n)."""
     layers = allocate(codeword.shape[1] >> log_arity, cap_height)
-    hash_groups(codeword, 1 << log_arity, layers[0])
-    build(layers, {})
+    KERNELS[hash].hash_groups(codeword, 1 << log_arity, layers[0])
+    build(layers, {}, hash)
     return layers
 
 
@@ -52,48 +55,44 @@ def allocate(leaves: int, cap_height: int) -> tuple[cupy.ndarray, ...]:
     return tuple(layers)
 
 
-def build(layers: Sequence[cupy.ndarray], joining: Mapping[int, cupy.ndarray]) -> None:
+def build(layers: Sequence[cupy.ndarray], joining: Mapping[int, cupy.ndarray], hash: str) -> None:
     """Write all layers but the first, which lie in memory as `allocate` gives them.
 
     ``joining`` holds the row digests (n, 4) that join the layer of n nodes (Plonky3's mixed-height MerkleTreeMmcs).
     """
-    broad = [number for number in range(1, len(layers)) if len(layers[number]) > BROAD]
-    for number in broad:
-        nodes = len(layers[number])
+    kernels, first = hashing_kernels("merkle.cu", hash), 1
+    while first < len(layers):
+        nodes = len(layers[first])
+        blocks, narrowest = _share(nodes)
+        width = nodes // blocks
+        last = min(first + (width // narrowest).bit_length(), len(layers))
+        addresses = np.zeros(LAYERS, dtype=np.uint64)
+        for place, layer in enumerate(layers[first:last]):
+            if len(layer) in joining:
+                addresses[place] = joining[len(layer)].data.ptr
         launch(
-            kernels_of("merkle.cu"),
-            "compress",
-            blocks_for(nodes, THREADS),
+            kernels,
+            "compress_layers",
+            blocks,
             THREADS,
-            layers[number - 1],
-            joining.get(nodes, 0),
-            layers[number],
-            nodes,
+            layers[first - 1],
+            addresses,
+            layers[first],
+            width,
+            last - first,
+            shared=_SHARED * width,
         )
-    first = len(broad) + 1
-    narrow = next((number for number in range(first, len(layers)) if len(layers[number]) <= THREADS), len(layers))
-    _build_layers(layers, first, narrow, joining)
-    _build_layers(layers, narrow, len(layers), joining)
+        first = last
 
 
-def _build_layers(layers: Sequence[cupy.ndarray], first: int, last: int, joining: Mapping[int, cupy.ndarray]) -> None:
-    """Write the layers [first, last) in one launch: every thread block a subtree."""
-    if first == last:
-        return
-    nodes, root = len(layers[first]), len(layers[last - 1])
-    blocks = 1 if nodes <= THREADS else min(root, blocks_for(nodes, 32))
-    addresses = np.zeros(LAYERS, dtype=np.uint64)
-    for place, layer in enumerate(layers[first:last]):
-        if len(layer) in joining:
-            addresses[place] = joining[len(layer)].data.ptr
-    launch(
-        kernels_of("merkle.cu"),
-        "compress_layers",
-        blocks,
-        THREADS,
-        layers[first - 1],
-        addresses,
-        layers[first],
-        nodes,
-        last - first,
-    )
+def _share(nodes: int) -> tuple[int, int]:
+    """Return the thread blocks that share a layer and the layers above it, and their nodes of the last of these.
+
+    If there are many nodes, a launch ends before threads become idle. If there are few, every layer takes as long as
+    the hash of one node, and launches take longer than idle threads.
+    """
+    if nodes > _BLOCKS * _WIDE:
+        return nodes // _WIDE, THREADS
+    if nodes > THREADS:
+        return min(nodes // _WARP, _BLOCKS), 1
+    return 1, 1

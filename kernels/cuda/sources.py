@@ -18,6 +18,10 @@ def source(file: str | Path, defines: Mapping[str, int] = MappingProxyType({})) 
     return "".join(f"#define {name} {value}\n" for name, value in defines.items()) + _with_includes(file)
 
 
+HASHES: Mapping[str, Mapping[str, int]] = MappingProxyType({"keccak": {}, "blake3": {"BLAKE3": 1}})  # to hash.cuh
+HASHING = ("grind.cu", "merkle.cu")  # files that include hash.cuh
+
+
 @cache
 def _with_includes(file: str | Path) -> str:
     included: set[str | Path] = set()
@@ -49,5 +53,7 @@ def ntt(kernel: str) -> str:
 
 def texts() -> dict[str, str]:
     """Return the texts of all files of this folder, by name."""
-    files = {file.name: source(file.name) for file in sorted(FOLDER.glob("*.cu")) if file.name != "ntt.cu"}
-    return files | {f"ntt.cu, {kernel}": ntt(kernel) for kernel in NTT}
+    names = sorted({file.name for file in FOLDER.glob("*.cu")} - {"ntt.cu", *HASHING})
+    files = {name: source(name) for name in names}
+    hashing = {f"{name}, {hash}": source(name, HASHES[hash]) for name in HASHING for hash in HASHES}
+    return files | hashing | {f"ntt.cu, {kernel}": ntt(kernel) for kernel in NTT}

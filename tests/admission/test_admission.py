@@ -407,7 +407,8 @@ def test_what_can_never_fit_is_refused_before_anything_runs() -> None:
         pytest.fail("it ran")
     assert str(caught.value) == (
         "tree of main needs 1,073,741,824 bytes, and proofs may hold 536,870,912 of the 1,073,741,824 that this GPU "
-        "has: take a device with more memory, or allow more (--pool, DASK_GRAPHPROVER__POOL)"
+        "has: take a higher rate (1/2 is the highest), more shards or a device with more memory, or allow more "
+        "(--pool, DASK_GRAPHPROVER__POOL)"
     )
     with pytest.raises(MemoryError, match=r"this host has: .*--memory-limit, DASK_GRAPHPROVER__MEMORY_LIMIT\)$"):
         take(device(100), 101)

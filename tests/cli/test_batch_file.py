@@ -7,6 +7,7 @@ import pytest
 
 from graphprover.cli.args import UsageError
 from graphprover.cli.batch_file import read_batch
+from graphprover.protocol.level import Level
 from tests.cli.fuzz_batch import fuzz
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
@@ -61,16 +62,19 @@ def test_a_pattern_gives_a_job_for_each_file() -> None:
 
 def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
     Path("here/jobs.toml").write_text(
-        '[defaults]\nexit_code = 3\nmax_memory = 2\nrate = 4\noutput = "{program}{number}"\n'
+        '[defaults]\nexit_code = 3\nmax_memory = 2\npow_bits = 4\noutput = "{program}{number}"\n'
         '[[job]]\nprogram = "guest.elf"\nrate = 8\nexit_code = "any"\ncommit_input = true\nmax_cycles = 9\n'
-        '[[job]]\nprogram = "guest.elf"\nsecurity = 99.5\nproximity = "unique"\n'
-        '[[job]]\nprogram = "examples/memory"\n'
+        '[[job]]\nprogram = "guest.elf"\nsecurity = 99.5\nproximity = "unique"\nrate = 4\n'
+        'hash = "blake3"\npow_bits = 24\n'
+        '[[job]]\nprogram = "examples/memory"\nsmall = 9.5\n'
     )
     first, second, tables = read_batch(Path("here/jobs.toml"))
-    assert (first.rate, first.exit_code, first.commit_input) == (8, "any", True)
+    assert (first.level.rate, first.exit_code, first.commit_input) == (8, "any", True)
     assert first.limits == {"max_cycles": 9, "max_memory": 2 << 20}
-    assert (second.rate, second.exit_code, second.commit_input) == (4, 3, False)
-    assert (second.security, second.proximity, first.security, first.proximity) == (99.5, "unique", 128, "johnson")
+    assert (second.level.rate, second.exit_code, second.commit_input) == (4, 3, False)
+    assert second.level == Level(99.5, 4, "unique", "blake3", 24) and second.small is None
+    assert first.level == Level(rate=8, pow_bits=4)
+    assert tables.level == Level(pow_bits=4) and tables.small == 9.5
     assert first.program is second.program
     assert (tables.exit_code, tables.limits) == (0, {}), "defaults for guests concern guests"
 
@@ -85,8 +89,12 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
         ("[default]\n" + FIRST, "default: unknown key; did you mean defaults\\?"),
         ("[defaults]\nsecurty = 1\n" + FIRST, "defaults: securty: unknown key; did you mean security\\?"),
         (FIRST + 'outptu = "b"', "job 1: outptu: unknown key; did you mean output\\?"),
-        (FIRST + "[[job]]\nrate = 3", "job 2: rate: 3 is not 2 or 4 or 8"),
-        (FIRST + "rate = true", "job 1: rate: True is not 2 or 4 or 8"),
+        (FIRST + "[[job]]\nrate = 3", "job 2: rate: 3 is not 2, 4, 8, 16, 32 or 64"),
+        (FIRST + "rate = true", "job 1: rate: True is not 2, 4, 8, 16, 32 or 64"),
+        (FIRST + "hash = 'md5'", "job 1: hash: 'md5' is not keccak or blake3"),
+        (FIRST + "pow_bits = 29", "job 1: pow_bits: 29 is not a number of bits from 0 to 28"),
+        (FIRST + "small = 0", "job 1: small: 0 is not a number of seconds"),
+        (FIRST + "small = 9\nrate = 8", "job 1: small: chooses the rate: give only one of small and rate"),
         (FIRST + "security = 0", "job 1: security: 0 is not a number of bits, at most 128"),
         (FIRST + "security = nan", "job 1: security: nan is not a number of bits, at most 128"),
         (FIRST + "security = '99'", "job 1: security: '99' is not a number of bits, at most 128"),

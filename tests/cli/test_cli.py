@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import dask
 import pytest
 
 from graphprover import Proof
@@ -24,7 +25,9 @@ from graphprover.cli.main import main
 from graphprover.graphs.planner.pace import PROOF_BESIDE_PACE
 from graphprover.jobs import jobs
 from graphprover.jobs.programs import open_program
+from graphprover.protocol.parameters import HASH_NAMES, RATES
 from graphprover.runtime import files
+from graphprover.runtime.settings import MEMORY_LIMIT
 
 PROGRAM = """
 import numpy as np
@@ -319,6 +322,11 @@ def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys
         (["--rates", "prove", "p"], "unrecognized arguments: --rates"),
         (["prove", "p", "--max-cycles", "0"], "--max-cycles: invalid positive integer value: '0'"),
         (["prove", "p", "--max-memory", "-3"], "--max-memory: invalid positive integer value: '-3'"),
+        (["prove", "p", "--hash", "md5"], "argument --hash: invalid choice: 'md5'"),
+        (["prove", "p", "--pow-bits", "29"], "--pow-bits: invalid number from 0 to 28 value: '29'"),
+        (["prove", "--small", "p"], "argument --small: invalid number of seconds value: 'p'"),
+        (["prove", "p", "--small", "0"], "argument --small: invalid number of seconds value: '0'"),
+        (["prove", "p", "--small", "--fast"], "argument --fast: not allowed with argument --small"),
         (["prove", "p", "--rate", "8", "--rate", "8"], "argument --rate: given twice"),
         (["prove", "p", "-o", "a", "--output", "b"], "argument -o/--output: given twice"),
         (["prove", "p", "--dashboard", "--dashboard"], "argument --dashboard: given twice"),
@@ -454,18 +462,18 @@ def test_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (folder / "plan.html").read_text().startswith("<!doctype html>")
 
 
-def test_presets_are_rates_that_a_plan_compares(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_compares_the_rates(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sizes = {}
-    for preset, rate in (("--fast", 2), ("--small", 8)):
-        assert main(["prove", "examples/memory", preset, "-o", "proof.bin"]) == OK
-        assert main(["prove", "examples/memory", "--rate", str(rate), "-o", "same.bin"]) == OK
-        assert (folder / "proof.bin").read_bytes() == (folder / "same.bin").read_bytes()
-        sizes[rate] = (folder / "proof.bin").stat().st_size
+    for rate in RATES:
+        assert main(["prove", "examples/memory", "--rate", str(rate), "-o", f"{rate}.bin"]) == OK
+        sizes[rate] = (folder / f"{rate}.bin").stat().st_size
+    assert main(["prove", "examples/memory", "--fast", "-o", "proof.bin"]) == OK
+    assert (folder / "proof.bin").read_bytes() == (folder / "2.bin").read_bytes()
     capsys.readouterr()
     assert main(["plan", "examples/memory", "--json"]) == OK
     found = json.loads(capsys.readouterr().out)
     rates = {at["rate"]: at for at in found["rates"]}
-    assert [*rates] == [2, 4, 8] and all(at["seconds"] > 0 for at in rates.values())
+    assert [*rates] == [*RATES] and all(at["seconds"] > 0 and at["fits"] is True for at in rates.values())
     for at in rates.values():
         assert at["expected_seconds"] == pytest.approx(at["seconds"] * found["pace"] * PROOF_BESIDE_PACE)
     assert found["default_rate"] == 8
@@ -476,6 +484,61 @@ def test_presets_are_rates_that_a_plan_compares(folder: Path, capsys: pytest.Cap
         assert abs(rates[rate]["bytes"] - size) < 0.04 * size
     with pytest.raises(SystemExit):
         main(["plan", "examples/memory", "--small", "--rate", "4"])
+
+
+def test_a_plan_marks_what_does_not_fit_the_memory(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "examples/memory", "--device", "cpu", "--json"]) == OK
+    peaks = {at["rate"]: at["peak_bytes"] for at in json.loads(capsys.readouterr().out)["rates"]}
+    with dask.config.set({MEMORY_LIMIT: (peaks[16] + peaks[32]) // 2}):
+        assert main(["plan", "examples/memory", "--device", "cpu", "--json"]) == OK
+        found = json.loads(capsys.readouterr().out)
+        assert {at["rate"]: at["fits"] for at in found["rates"]} == {rate: rate <= 16 for rate in RATES}
+        assert found["memory_bytes"] == (peaks[16] + peaks[32]) // 2
+        assert main(["plan", "examples/memory", "--device", "cpu"]) == OK
+        shown = capsys.readouterr().out
+        assert [line.split()[0] for line in shown.splitlines() if "(does not fit)" in line] == ["1/32", "1/64"]
+        fails(["prove", "examples/memory", "--rate", "64", "--device", "cpu"], FAILED, capsys, "take a higher rate")
+        assert not (folder / "proof.bin").exists()
+
+
+def test_a_plan_tells_the_time_of_the_work(capsys: pytest.CaptureFixture[str]) -> None:
+    means = []
+    for options in ([], ["--pow-bits", "24"]):
+        assert main(["plan", "examples/memory", "--device", "cuda", *options]) == OK
+        assert re.search(r"proof of work: 2\^2[04] hashes, .* on average; one in twenty", capsys.readouterr().out)
+        assert main(["plan", "examples/memory", "--device", "cuda", *options, "--json"]) == OK
+        means.append(json.loads(capsys.readouterr().out)["proof_of_work"])
+    assert [work["bits"] for work in means] == [20, 24]
+    assert means[1]["mean_seconds"] == pytest.approx(16 * means[0]["mean_seconds"])
+
+
+@pytest.mark.parametrize("hash", HASH_NAMES)
+def test_hash_and_work_are_of_the_proof(folder: Path, hash: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--hash", hash, "--pow-bits", "7", "--rate", "16"]
+    assert main(["prove", "examples/memory", *options]) == main(["verify", "proof.bin"]) == OK
+    capsys.readouterr()
+    for subject in (["proof.bin"], ["examples/memory", *options]):
+        assert main(["inspect", *subject, "--json"]) == OK
+        found = json.loads(capsys.readouterr().out)["parameters"]
+        assert (found["hash"], found["query_pow_bits"], found["log_blowup"]) == (hash, 7, 4)
+    assert main(["inspect", "proof.bin"]) == OK
+    assert re.search(rf"^ *hash +{hash}$", capsys.readouterr().out, re.M)
+
+
+def test_the_smallest_proof_within_a_time(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "examples/memory", "--fast", "-o", "fast.bin"]) == OK
+    assert main(["prove", "examples/memory", "--small", "9", "--device", "cpu", "-o", "small.bin"]) == OK
+    assert main(["verify", "small.bin"]) == OK
+    capsys.readouterr()
+    assert main(["inspect", "small.bin", "--json"]) == OK
+    found = json.loads(capsys.readouterr().out)["parameters"]
+    assert found["log_blowup"] > 3 and found["query_pow_bits"] > 20
+    assert (folder / "small.bin").stat().st_size < 0.7 * (folder / "fast.bin").stat().st_size
+    for command in ("inspect", "plan"):
+        assert main([command, "examples/memory", "--small", "0.000001", "--json"]) == OK
+        found = json.loads(capsys.readouterr().out)
+    assert found["proof_of_work"]["bits"] == 20
+    fails(["plan", "examples/memory", "--small", "1", "--device", "cuda:77"], USAGE, capsys, "--small: device cuda:77")
 
 
 def test_plan_checks_traces_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

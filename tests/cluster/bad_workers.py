@@ -162,7 +162,7 @@ def at_level(security: float) -> None:
     """Let this process prove at another security level, in bits."""
 
     def change(job: Job) -> Job:
-        job.prover.security = security
+        job.prover.level = replace(job.prover.level, security=security)
         return job
 
     _before(change)
@@ -172,7 +172,17 @@ def at_rate(rate: int) -> None:
     """Let this process prove at another rate."""
 
     def change(job: Job) -> Job:
-        job.prover.rate = rate
+        job.prover.level = replace(job.prover.level, rate=rate)
+        return job
+
+    _before(change)
+
+
+def by_hash(name: str) -> None:
+    """Let this process prove by another hash."""
+
+    def change(job: Job) -> Job:
+        job.prover.level = replace(job.prover.level, hash=name)
         return job
 
     _before(change)

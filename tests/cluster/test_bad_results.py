@@ -14,6 +14,7 @@ from graphprover.cluster import ClusterError
 from graphprover.cluster.client import joined
 from graphprover.cluster.tasks import BEGUN
 from graphprover.examples import memory, synthetic
+from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES
 from graphprover.runtime import settings
 from tests.cluster import bad_workers
 from tests.cluster.processes import pids, soon, workers
@@ -135,10 +136,12 @@ def test_a_proof_at_another_rate_is_refused(pair: Client) -> None:
         Prover(GUEST, security=20, rate=4, executor=pair).prove(INPUT)
 
 
+OTHER_HASH = next(name for name in HASH_NAMES if name != DEFAULT_HASH)
 BATCH: dict[str, tuple[Callable[..., None], tuple[Any, ...], str]] = {
     "nothing": (bad_workers.returns, (None,), "returned NoneType, not Made"),
     "another input": (bad_workers.on_input, (OTHER,), "of another run than the program's on this input"),
     "another rate": (bad_workers.at_rate, (2,), "not at the rate 1/4"),
+    "another hash": (bad_workers.by_hash, (OTHER_HASH,), f"by {OTHER_HASH}, not by {DEFAULT_HASH}"),
     "another level": (bad_workers.at_level, (5,), "60 were asked for"),
     "wrong types": (bad_workers.without_parameters, (), "returned a malformed proof"),
     "another payload": (bad_workers.flips_a_bit, (), "not the one that the worker has verified"),

@@ -11,12 +11,15 @@ import pytest
 from graphprover.air.bytecode import Op, Selector
 from graphprover.field import P
 from graphprover.kernels.cuda.sources import FOLDER
+from graphprover.protocol import blake3
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.keccak import RATE_WORDS, ROUND_CONSTANTS
 
 # C++ constants by file, with their counterparts: a module of kernels/cuda and a name in it.
 HOST = {
     "batch.cuh": {"ITEMS": ("multi_table", "ITEMS")},
+    "blake3.cu": {"THREADS": ("blake3", "THREADS")},
+    "blake3.cuh": {"RESIDENT": ("grind", "BLAKE3_RESIDENT")},
     "block.cuh": {"WARP": ("generate", "WARP")},
     "deep.cu": {"THREADS": ("deep", "THREADS"), "VECTORS": ("deep", "VECTORS")},
     "denominators.cuh": {"THREADS": ("denominators", "THREADS"), "ELEMENTS": ("denominators", "ELEMENTS")},
@@ -26,6 +29,7 @@ HOST = {
     "grind.cu": {"THREADS": ("grind", "THREADS")},
     "inverse.cu": {"THREADS": ("inverse", "THREADS"), "WORDS": ("inverse", "WORDS")},
     "keccak.cu": {"THREADS": ("keccak", "THREADS"), "FEW": ("keccak", "FEW")},
+    "keccak.cuh": {"RESIDENT": ("grind", "KECCAK_RESIDENT")},
     "logup.cu": {"THREADS": ("generate", "THREADS"), "SCAN": ("logup", "SCAN")},
     "merkle.cu": {"THREADS": ("merkle", "THREADS"), "LAYERS": ("merkle", "LAYERS")},
     "ntt.cu": {
@@ -34,7 +38,19 @@ HOST = {
     "opening.cu": {name: ("opening", name) for name in ("THREADS", "WARPS", "TILE", "COLUMNS")},
 }
 # ... and the constants of the protocol.
-PROTOCOL = {"field.cuh": {"P": P, "EPSILON": 2**64 % P}, "keccak.cuh": {"RATE": RATE_WORDS, "DIGEST": DIGEST_WORDS}}
+PROTOCOL = {
+    "blake3.cuh": {
+        "BLOCK": blake3.BLOCK_WORDS,
+        "CHUNK": blake3.CHUNK_WORDS,
+        "START": blake3.CHUNK_START,
+        "END": blake3.CHUNK_END,
+        "PARENT": blake3.PARENT,
+        "ROOT": blake3.ROOT,
+    },
+    "digest.cuh": {"DIGEST": DIGEST_WORDS},
+    "field.cuh": {"P": P, "EPSILON": 2**64 % P},
+    "keccak.cuh": {"RATE": RATE_WORDS},
+}
 ALONE = {
     "block.cuh": {"ALL": "the mask of a warp's lanes"},
     "deep.cu": {"AHEAD": "how far a thread reads ahead", "WORDS_OF_PART": "the size of a structure"},
@@ -108,6 +124,14 @@ def test_every_constant_is_compared_or_the_kernel_s_alone(file: str) -> None:
 def test_round_constants_of_keccak() -> None:
     (body,) = re.findall(r"ROUND_CONSTANTS\[24\] = \{(.*?)\}", (FOLDER / "keccak.cuh").read_text(), flags=re.S)
     assert [int(word, 16) for word in re.findall("0x[0-9a-f]+", body)] == ROUND_CONSTANTS.tolist()
+
+
+def test_constants_of_blake3() -> None:
+    text = (FOLDER / "blake3.cuh").read_text()
+    (key,) = re.findall(r"IV\[8\] = \{(.*?)\}", text, flags=re.S)
+    (places,) = re.findall(r"PLACES\[16\] = \{(.*?)\}", text, flags=re.S)
+    assert tuple(int(word, 16) for word in re.findall("0x[0-9a-f]+", key)) == blake3.IV
+    assert tuple(map(int, places.split(", "))) == blake3.MESSAGE_PERMUTATION
 
 
 def test_instructions_and_selectors() -> None:

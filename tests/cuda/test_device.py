@@ -24,7 +24,7 @@ def test_commitment_equals_the_cpus(device) -> None:  # type: ignore[no-untyped-
     cpu = CpuDevice(1)
     traces = [random_words(i, width, 1 << log) for i, (width, log) in enumerate([(5, 12), (3, 4), (20, 13), (1, 12)])]
     ours, theirs = device.extend([device.load(trace) for trace in traces], 1), cpu.extend(traces, 1)
-    tree, expected = device.merkle_tree(ours, 2), cpu.merkle_tree(theirs, 2)
+    tree, expected = device.merkle_tree(ours, 2, "blake3"), cpu.merkle_tree(theirs, 2, "blake3")
     assert device.cap(tree) == cpu.cap(expected)
     numbers, indices = np.arange(4, 2 << 14), np.array([3, 1])
     (rows,), (nodes,) = device.gather([[(ours[2], indices), (ours[0], indices)]], [(tree, numbers)])
@@ -35,7 +35,8 @@ def test_commitment_equals_the_cpus(device) -> None:  # type: ignore[no-untyped-
     np.testing.assert_array_equal(nodes, expected_nodes)
     assert device.usage["gather"].launches == 1
     codeword = random_words(9, 3, 1 << 12)
-    assert device.cap(device.fold_tree(device.load(codeword), 3, 1)) == cpu.cap(cpu.fold_tree(codeword, 3, 1))
+    folded, expected = device.fold_tree(device.load(codeword), 3, 1, "blake3"), cpu.fold_tree(codeword, 3, 1, "blake3")
+    assert device.cap(folded) == cpu.cap(expected)
 
 
 def test_counts_operations_and_launches(device) -> None:  # type: ignore[no-untyped-def]
@@ -75,8 +76,8 @@ def test_threads_share_one_stream(device) -> None:  # type: ignore[no-untyped-de
 
     def commit(trace: np.ndarray) -> tuple[bytes, ...]:
         with device.task():
-            return device.cap(device.merkle_tree(device.extend([device.load(trace)], 1), 0))
+            return device.cap(device.merkle_tree(device.extend([device.load(trace)], 1), 0, "keccak"))
 
     with ThreadPoolExecutor(6) as pool:
         caps = list(pool.map(commit, traces))
-    assert caps == [cpu.cap(cpu.merkle_tree(cpu.extend([trace], 1), 0)) for trace in traces]
+    assert caps == [cpu.cap(cpu.merkle_tree(cpu.extend([trace], 1), 0, "keccak")) for trace in traces]

@@ -232,7 +232,8 @@ def operations(device: Any, seed: int, max_log_height: int = 10) -> list[tuple[s
         matrices += device.extend_chunks(quotients, log_chunks, log_blowup)
         for matrix in matrices:
             note("extension", matrix)
-        tree = device.merkle_tree(matrices, rng.randint(0, log_heights[-1] + log_blowup))
+        hash = rng.choice(("keccak", "blake3"))
+        tree = device.merkle_tree(matrices, rng.randint(0, log_heights[-1] + log_blowup), hash)
         leaves = 1 << log_heights[0] + log_blowup
         note("cap", list(b"".join(device.cap(tree))))
         indices = np.array([rng.randrange(leaves) for _ in range(rng.randint(1, 20))])
@@ -252,13 +253,13 @@ def operations(device: Any, seed: int, max_log_height: int = 10) -> list[tuple[s
         note("codeword", codeword)
 
         log_arity = rng.randint(1, min(4, log_height + log_blowup - 1))
-        groups = device.fold_tree(codeword, log_arity, rng.randint(0, log_height + log_blowup - log_arity))
+        groups = device.fold_tree(codeword, log_arity, rng.randint(0, log_height + log_blowup - log_arity), hash)
         note("cap of groups", list(b"".join(device.cap(groups))))
         joining = words(3, leaves >> log_arity) if rng.random() < 0.5 else None
         note("fold", device.fold(codeword, log_arity, element(), joining))
         short = words(3, 1 << rng.randint(log_blowup, log_blowup + max_log_height // 2))
         note("final polynomial", device.final_polynomial(short, short.shape[1].bit_length() - 1 - log_blowup))
-        note("nonce", device.grind(rng.randbytes(32), rng.randint(0, 12)))
+        note("nonce", device.grind(rng.randbytes(32), rng.randint(0, 12), hash))
     return found
 
 

@@ -33,6 +33,15 @@ def test_every_task_is_told(executor: str) -> None:
     assert {"extend_main of 0.fibonacci", "transcript of fold0", "query_proof of assemble"} <= set(begun)
 
 
+@pytest.mark.parametrize(("pow_bits", "work"), [(20, ""), (21, ": proof of work, 2^21 hashes on average")])
+def test_long_work_is_told_as_such(pow_bits: int, work: str) -> None:
+    """Name the proof of work before the queries if it has more bits than by default."""
+    told: Told = []
+    prove(STATEMENTS[0], "sync", pow_bits=pow_bits, device="cpu", progress=lambda *what: told.append(what))
+    (name,) = (task for _, _, task in told if task.startswith("transcript of queries"))
+    assert name == f"transcript of queries{work}"
+
+
 def test_a_proof_hears_of_itself_alone() -> None:
     alone = [len(told_of("threads", number)) for number in (0, 1)]
     with ThreadPoolExecutor(2) as pool:

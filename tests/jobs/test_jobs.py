@@ -21,6 +21,8 @@ from graphprover.examples import memory
 from graphprover.graphs.planner.plan import make_plan
 from graphprover.jobs.jobs import made
 from graphprover.jobs.programs import Packed, ProgramError, TableProgram, pack, unpack
+from graphprover.protocol.level import Level
+from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES
 from graphprover.prover import local as making
 from graphprover.prover import prove
 from graphprover.prover.local import make
@@ -94,7 +96,8 @@ def test_bytes_are_those_of_the_command_line(
     Path("input").write_bytes(TURNS)
     assert main(["prove", str(FIBONACCI), "--input", "input"]) == 0
     assert Path("proof.bin").read_bytes() == proof.to_bytes()
-    assert hashlib.sha256(proof.to_bytes()).hexdigest().startswith("6520645090ec4195")
+    digest = {"keccak": "75b6697e9e755fe4", "blake3": "2fbdf3bb2bc8c03c"}[DEFAULT_HASH]
+    assert hashlib.sha256(proof.to_bytes()).hexdigest().startswith(digest)
 
 
 def test_a_guest_by_its_prover(fibonacci: Prover, proof: Proof) -> None:
@@ -237,6 +240,8 @@ def test_a_good_proof_is_kept(fibonacci: Prover, proof: Proof, tmp_path: Path, m
     assert result.kept and result.proof == proof and set(result.seconds) == {"verify"}
     assert kept(pickle.loads(pickle.dumps(job)), monkeypatch)
     assert kept(Job(Prover(FIBONACCI, rate=4), TURNS, existing=path), monkeypatch)
+    for hash in HASH_NAMES:
+        assert kept(Job(Prover(FIBONACCI, hash=hash, pow_bits=8), TURNS, existing=path), monkeypatch)
 
     with pytest.raises(VerificationError, match="exit code 0, not 3"):
         made(replace(job, exit_code=3))
@@ -315,7 +320,7 @@ def test_what_is_verified_elsewhere_is_not_verified_here(
     found = made(fibonacci.job(TURNS), verified=False)
     assert found.proof == proof and set(found.seconds) == {"prepare", "wait", "prove"}
     for shards in (1, 2):
-        prepared = ready(in_shards(example(memory), shards), 0, parameters=FEW)
+        prepared = ready(in_shards(example(memory), shards), Level(), FEW)
         assert set(made(prepared, "sync", "cpu", verified=False).seconds) == {"wait", "prove"}
 
 

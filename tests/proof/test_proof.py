@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 from graphprover.field import P
 from graphprover.proof.proof import MAGIC, Proof
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.parameters import ENCODED_BYTES, Parameters
+from graphprover.protocol.parameters import ENCODED_BYTES, HASH_NAMES, Parameters
 from graphprover.protocol.proof import least_bytes
 from graphprover.protocol.transcript import RELEASE
 
 PARAMETERS = Parameters("keccak", *(least for least, _ in Parameters.RANGES.values()))
 words = st.one_of(st.sampled_from([0, 1, P - 1]), st.integers(0, P - 1))
 tables = st.lists(st.tuples(st.integers(0, 255), st.lists(words, max_size=5).map(tuple)), max_size=6)
-parameters = st.builds(Parameters, *(st.integers(least, most) for least, most in Parameters.RANGES.values()))
+parameters = st.builds(
+    Parameters, st.sampled_from(HASH_NAMES), *(st.integers(least, most) for least, most in Parameters.RANGES.values())
+)
 
 
 @st.composite
@@ -85,13 +87,13 @@ def test_arbitrary_bytes(data: bytes, magic: bool) -> None:
 def test_the_bytes() -> None:
     """Field by field, as docs/protocol.md has them."""
     payload = b"payload" * 5000
-    proof = Proof("né", Parameters("keccak", 1, 300, 2, 3, 4, 5, 6, 7, 8, 9), (3, 20), ((), (5, P - 1)), payload)
+    proof = Proof("né", Parameters("blake3", 1, 300, 2, 3, 4, 5, 6, 7, 8, 9), (3, 20), ((), (5, P - 1)), payload)
     assert proof.to_bytes() == b"".join(
         [
             b"graphprover proof\x02",
             b"\x050.8.0",
             b"\x03n\xc3\xa9",
-            struct.pack("<10H", 1, 300, 2, 3, 4, 5, 6, 7, 8, 9),
+            struct.pack("<11H", 1, 1, 300, 2, 3, 4, 5, 6, 7, 8, 9),
             b"\x02\x00",
             b"\x03" + bytes(4),
             b"\x14\x02\x00\x00\x00" + struct.pack("<2Q", 5, P - 1),
@@ -110,7 +112,8 @@ def test_reasons() -> None:
     assert "format version" in refused(data[: len(MAGIC) - 1] + b"\3" + data[len(MAGIC) :])
     assert "another release" in refused(data[:release] + b"0.9.0" + data[release + 5 :])
     assert "malformed header" in refused(data[:label] + b"\xff" + data[label + 1 :])
-    assert "log_blowup must be" in refused(data[:numbers] + bytes(2) + data[numbers + 2 :])
+    assert "hash 2 is unknown" in refused(data[:numbers] + b"\2\0" + data[numbers + 2 :])
+    assert "log_blowup must be" in refused(data[: numbers + 2] + bytes(2) + data[numbers + 4 :])
     header = numbers + ENCODED_BYTES
     assert "the proof ends inside 65,535 tables" in refused(data[:header] + b"\xff\xff" + data[header + 2 :])
     values = header + 2 + 5

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphprover.device import CpuDevice
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.hashing import hash_rows
@@ -32,17 +33,26 @@ def test_there_are_answers_of_both_hashes() -> None:
 
 @pytest.mark.parametrize("answer", COMMITMENTS, ids=name)
 def test_commits_as_plonky3_does(answer: dict[str, Any]) -> None:
-    assert cap(answer["hash"], answer["shapes"], answer["cap_height"]) == answer["cap"]
+    matrices = [matrix(*shape) for shape in answer["shapes"]]
+    assert cap(answer["hash"], matrices, answer["cap_height"]) == answer["cap"]
+    device = CpuDevice(1)
+    tree = device.merkle_tree([np.ascontiguousarray(m.T) for m in matrices], answer["cap_height"], answer["hash"])
+    assert [digest.hex() for digest in device.cap(tree)] == answer["cap"]
 
 
-def cap(hash: str, shapes: Sequence[tuple[int, int]], cap_height: int) -> list[str]:
-    """Return the digests of the cap over matrices with the powers of 7 in their rows."""
+def matrix(rows: int, columns: int) -> np.ndarray:
+    """Return the powers of 7 row by row."""
+    return powers(7, rows * columns).reshape(rows, columns)
+
+
+def cap(hash: str, matrices: Sequence[np.ndarray], cap_height: int) -> list[str]:
+    """Return the digests of the cap over matrices (rows, columns), by the verifier's hash of rows."""
 
     def rows(height: int) -> np.ndarray | None:
-        group = [powers(7, n * width).reshape(n, width) for n, width in shapes if n == height]
+        group = [matrix for matrix in matrices if len(matrix) == height]
         return hash_rows(hash, np.concatenate(group, axis=1)) if group else None
 
-    layer = rows(max(n for n, _ in shapes))
+    layer = rows(max(map(len, matrices)))
     assert layer is not None
     while len(layer) > 1 << cap_height:
         layer = hash_rows(hash, layer.reshape(-1, 2 * DIGEST_WORDS))

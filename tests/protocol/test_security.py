@@ -13,7 +13,7 @@ from graphprover.jobs.programs import load_packaged
 from graphprover.protocol import security
 from graphprover.protocol.joint import MOST_SHARDS
 from graphprover.protocol.layout import make_layout
-from graphprover.protocol.parameters import HASH_NAMES, Parameters
+from graphprover.protocol.parameters import HASH_NAMES, RATES, Parameters
 from graphprover.protocol.security import (
     FIELD_BITS,
     PROXIMITIES,
@@ -85,8 +85,35 @@ def test_published_query_counts(regime, target, published):
 
 def test_chosen_query_counts():
     """Ten bits of grinding on the batching save up to three queries of the published numbers."""
-    assert [choose(PUBLISHED, 128, r).num_queries for r in (1, 2, 3)] == [218, 109, 73]
+    assert [choose(PUBLISHED, 128, r).num_queries for r in RATES.values()] == [218, 109, 73, 55, 44, 37]
     assert [choose(PUBLISHED, 100, r).num_queries for r in (1, 2, 3)] == [161, 81, 54]
+
+
+@pytest.mark.parametrize(
+    ("bits", "queries"),
+    [
+        (0, [258, 129, 86, 65, 52, 43]),
+        (20, [218, 109, 73, 55, 44, 37]),
+        (24, [210, 105, 70, 53, 42, 35]),
+        (28, [201, 101, 67, 51, 41, 34]),
+    ],
+)
+def test_work_before_the_queries_replaces_queries(bits: int, queries: list[int]) -> None:
+    """Each bit of work replaces two queries at rate 1/2, one at 1/4 and fewer below."""
+    chosen = [choose(PUBLISHED, 128, r, pow_bits=bits) for r in RATES.values()]
+    assert [one.num_queries for one in chosen] == queries
+    for one in chosen:
+        assert one.query_pow_bits == bits and analyse(PUBLISHED, one).bits == 128
+
+
+def test_one_set_of_queries_for_all_shapes_within_bounds() -> None:
+    """All heights from 2^9 to 2^26, each with 32,768 openings: no smaller shape needs more queries."""
+    bounds = Shape(tuple(TableShape(h, 100, 2, 32_768, 0) for h in range(9, 27)), 0)
+    for log_blowup, queries in zip(RATES.values(), (221, 110, 74, 55, 45, 37), strict=True):
+        fixed = replace(PLAIN, log_blowup=log_blowup, num_queries=queries, log_final_poly_len=8, batch_pow_bits=10)
+        assert analyse(bounds, fixed).bits == 128
+        assert analyse(bounds, replace(fixed, num_queries=queries - 1)).bits < 128
+        assert analyse(PUBLISHED, fixed).bits == 128
 
 
 # ``fib_iterative`` over 1,000,002 cycles; tables of equal height are merged, which changes no round.
@@ -164,7 +191,7 @@ def test_bits_by_other_results(
     assert johnson(MOST_MULTIPLICITY=2 ** min(heights) // 2 - 1) == below_shortest
 
 
-@pytest.mark.parametrize(("log_blowup", "unique"), [(1, 110.1), (2, 93.9), (3, 80.6)])
+@pytest.mark.parametrize(("log_blowup", "unique"), [(1, 110.1), (2, 93.9), (3, 80.6), (4, 70.2), (5, 62.0), (6, 56.2)])
 def test_bits_of_128_by_unique_decoding_alone(log_blowup: int, unique: float) -> None:
     chosen = choose(MILLION, 128, log_blowup)
     assert round(analyse(MILLION, chosen).by("unique").bits, 1) == unique
@@ -177,6 +204,9 @@ def test_bits_of_128_by_unique_decoding_alone(log_blowup: int, unique: float) ->
         (1, (217, 219, 221, 233, 270, 275, 280)),
         (2, (109, 110, 111, 115, 166, 169, 172)),
         (3, (73, 73, 74, 77, 135, 138, 140)),
+        (4, (55, 55, 56, 58, 123, 125, 128)),
+        (5, (44, 44, 45, 47, 118, 120, 122)),
+        (6, (37, 37, 37, 39, 115, 117, 119)),
     ],
 )
 def test_queries_of_shards(log_blowup: int, published: tuple[int, ...]) -> None:
@@ -225,7 +255,7 @@ def test_another_shard_never_raises_the_level(shapes: list[Shape], params: Param
     assert analyse(shapes, params).bits <= analyse(shapes[1:] or shapes, params).bits
 
 
-@given(shards, st.integers(40, 110), st.integers(1, 3))
+@given(shards, st.integers(40, 110), st.integers(1, 6))
 def test_parameters_for_shards_reach_the_level(shapes: list[Shape], target: int, log_blowup: int) -> None:
     try:
         chosen = choose(shapes, target, log_blowup)
@@ -265,7 +295,7 @@ def test_formulas_at_known_points():
     assert 192 - 1e-8 < FIELD_BITS < 192
 
 
-@given(st.integers(1, 31), st.integers(1, 4), st.integers(3, 1 << 16))
+@given(st.integers(1, 31), st.integers(1, 6), st.integers(3, 1 << 16))
 def test_exceptional_covers_the_independent_johnson_bound(log_dimension, log_blowup, m):
     """8 N (m+1/2)^3 / (3 (k-1)/N) of eprint 2026/2056, Theorem 5.12, at the same radius, is below our count."""
     points, dimension = 2.0 ** (log_dimension + log_blowup), 2.0**log_dimension
@@ -273,7 +303,7 @@ def test_exceptional_covers_the_independent_johnson_bound(log_dimension, log_blo
     assert other <= exceptional(log_dimension, log_blowup, m)
 
 
-@given(st.integers(1, 4), st.integers(3, 1 << 16))
+@given(st.integers(1, 6), st.integers(3, 1 << 16))
 def test_list_size_covers_the_johnson_bound(log_blowup, multiplicity):
     rate, kappa = 2.0**-log_blowup, agreement(log_blowup, multiplicity)
     assert (kappa - rate) / (kappa**2 - rate) <= list_size(log_blowup, multiplicity)
@@ -294,7 +324,7 @@ def test_exceptional_constants_by_brute_force():
         assert len(bad) <= exceptional(0, 2, 3)
 
 
-@pytest.mark.parametrize("log_blowup", [1, 2, 3, 4])
+@pytest.mark.parametrize("log_blowup", RATES.values())
 def test_best_multiplicity_beats_all_others(log_blowup):
     params = replace(PLAIN, log_blowup=log_blowup, num_queries=250 // log_blowup)
     best = analyse(PUBLISHED, params).johnson.bits
@@ -333,7 +363,7 @@ def test_a_larger_statement_never_raises_the_level(shape, params, data):
     assert analyse(more, params).bits <= analyse(shape, params).bits
 
 
-@pytest.mark.parametrize("log_blowup", [1, 2, 3])
+@pytest.mark.parametrize("log_blowup", RATES.values())
 @pytest.mark.parametrize("params", [PLAIN, replace(PLAIN, num_queries=300), replace(PLAIN, max_log_arity=1)])
 def test_a_taller_table_never_raises_the_level(params, log_blowup):
     levels = [
@@ -344,7 +374,7 @@ def test_a_taller_table_never_raises_the_level(params, log_blowup):
 
 
 @settings(max_examples=200)
-@given(shapes, st.sampled_from([1, 30, 64, 80, 100, 120, 127.5, 128]), st.integers(1, 4))
+@given(shapes, st.sampled_from([1, 30, 64, 80, 100, 120, 127.5, 128]), st.integers(1, 6))
 def test_choice_reaches_the_target_with_the_fewest_queries(shape, target, log_blowup):
     chosen = choose(shape, target, log_blowup)
     assert chosen.log_blowup == log_blowup
@@ -363,7 +393,7 @@ def test_choice_reaches_the_target_with_the_fewest_queries(shape, target, log_bl
     assert chosen.log_final_poly_len == 0 or chosen.log_final_poly_len < shortest
 
 
-@given(shapes, st.sampled_from([30, 80, 100, 128]), st.integers(1, 4))
+@given(shapes, st.sampled_from([30, 80, 100, 128]), st.integers(1, 6))
 def test_choice_by_unique_decoding_alone(shape: Shape, target: int, log_blowup: int) -> None:
     chosen = choose(shape, target, log_blowup, "unique")
     assert analyse(shape, chosen).unique.bits >= target
@@ -374,7 +404,8 @@ def test_choice_by_unique_decoding_alone(shape: Shape, target: int, log_blowup: 
 
 def test_queries_by_unique_decoding_alone() -> None:
     for shape in (PUBLISHED, MILLION):
-        assert [choose(shape, 128, r, "unique").num_queries for r in (1, 2, 3)] == [261, 160, 131]
+        unique = [choose(shape, 128, r, "unique").num_queries for r in RATES.values()]
+        assert unique == [261, 160, 131, 119, 114, 111]
 
 
 def test_other_proximities_are_refused() -> None:

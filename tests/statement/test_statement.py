@@ -88,7 +88,7 @@ class Malformed(Air):
 
 def test_preprocessed_columns_are_checked() -> None:
     with pytest.raises(ValueError, match="preprocessed columns of table malformed: 3 rows"):
-        Statement([Table(Malformed())]).preprocessed_cap(1, 0)
+        Statement([Table(Malformed())]).commit(1, 0, "keccak")
 
 
 def test_preprocessed_columns_cannot_change_under_their_commitment() -> None:
@@ -141,27 +141,28 @@ def test_columns_of_a_table_that_says_so_are_asked_for_once() -> None:
     air = Settable()
     air.immutable = True
     for _ in range(3):
-        Statement([Table(air)]).preprocessed_cap(1, 0)
+        Statement([Table(air)]).commit(1, 0, "keccak")
     assert air.asked == 1
 
 
 def test_commitments_are_kept_with_their_statement_and_not_longer() -> None:
     statement = Statement([counter(8)])
-    cap = statement.preprocessed_cap(1, 0)
-    assert cap is not None and statement.preprocessed_cap(1, 0) is cap
-    assert statement.preprocessed_cap(2, 0) != cap != statement.preprocessed_cap(1, 1)
-    assert Statement([fibonacci(8)]).preprocessed_cap(1, 0) is None
+    cap = statement.commit(1, 0, "keccak")
+    assert cap is not None and statement.commit(1, 0, "keccak") is cap
+    assert statement.commit(1, 0, "blake3") != cap
+    assert statement.commit(2, 0, "keccak") != cap != statement.commit(1, 1, "keccak")
+    assert Statement([fibonacci(8)]).commit(1, 0, "keccak") is None
     gone = weakref.ref(statement)
     del statement
     gc.collect()
     assert gone() is None
 
 
-def binding(tables: list[Table], label: str = "", **changed: int) -> bytes:
+def binding(tables: list[Table], label: str = "", **changed: Any) -> bytes:
     statement = Statement(tables)
     log_heights = [log_height(table) for table in tables]
     layout = make_layout(statement.descriptions, log_heights, replace(PLAIN, **changed))
-    return binding_digest(layout, label, statement.preprocessed_cap(layout.parameters.log_blowup, 0))
+    return binding_digest(layout, label, statement.preprocessed_cap(layout.parameters))
 
 
 def test_the_binding_is_of_label_parameters_tables_and_preprocessed_columns() -> None:
@@ -179,7 +180,8 @@ def test_the_binding_is_of_label_parameters_tables_and_preprocessed_columns() ->
         binding([*squares(8, 8)]),
         binding([*squares(8, 8)][::-1]),
         binding([*limbs(4)]),
-        *(binding([table], **{field: getattr(PLAIN, field) + 1}) for field in vars(PLAIN)),
+        *(binding([table], **{field: getattr(PLAIN, field) + 1}) for field in PLAIN.RANGES),
+        binding([table], hash="blake3"),
     ]
     assert len(set(others)) == len(others)
 

@@ -1,20 +1,21 @@
 """A guest: a program of the RV64IM machine, behind the interface `graphprover.jobs.programs.Program`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack, overload
 
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.parameters import DEFAULT_HASH
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.statement import claim
 from graphprover.vm.statement.header import header_of
+from graphprover.vm.statement.key import KEY_RATES, Key, proof_kinds
 from graphprover.vm.statement.key import PREFIX as KEY_PREFIX
-from graphprover.vm.statement.key import Key
 from graphprover.vm.statement.shape import LayoutPolicy, policy_at
 from graphprover.vm.statement.statement import Machine, ProgramStatements
 
@@ -103,11 +104,14 @@ class Guest:
             raise ValueError("a verifying key, which runs nothing: give the ELF file")
         return self.elf
 
-    def key(self) -> Key:
-        """Return the verifying key of the program."""
+    def key(self, hashes: Collection[str] = (DEFAULT_HASH,), rates: Collection[int] = KEY_RATES) -> Key:
+        """Return the verifying key of the program for proofs with these hashes and rates.
+
+        A guest that was opened from a key has that key, whatever its hashes and rates.
+        """
         from graphprover.vm.statement.setup import make_key
 
-        return self.only_key or make_key(self.compiled())
+        return self.only_key or make_key(self.compiled(), proof_kinds(hashes, rates))
 
     def files(self) -> tuple[tuple[str, bytes], ...] | None:
         """Return the ELF file or key, as `graphprover.jobs.programs.Packed` has it; None if there is no file."""

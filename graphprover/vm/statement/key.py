@@ -8,7 +8,7 @@ claims.
 """
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from graphprover.air import Air
 from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.hashing import keccak256
+from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, RATES, Parameters
 from graphprover.protocol.security import CAP_HEIGHT
 from graphprover.statement.statement import Statement, Table
@@ -60,8 +61,20 @@ def proof_kind(parameters: Parameters) -> ProofKind:
     return ProofKind(HASH_NAMES.index(parameters.hash), parameters.log_blowup)
 
 
-# The kinds of a key by default: the rates that a proof has by default or with --fast, --small.
-DEFAULT_PROOFS = tuple(ProofKind(HASH_NAMES.index(DEFAULT_HASH), RATES[rate]) for rate in (2, 4, 8))
+def proof_kinds(hashes: Collection[str], rates: Collection[int]) -> tuple[ProofKind, ...]:
+    """Return the kinds of proofs with one of these hashes and one of these rates, where N stands for 1/N.
+
+    Raises:
+        ValueError: for a hash or a rate that is not offered, or none.
+    """
+    if not hashes or not rates:
+        raise ValueError("a verifying key needs at least one hash and one rate")
+    levels = [Level(rate=rate, hash=hash) for hash in hashes for rate in rates]
+    return tuple(sorted({ProofKind(HASH_NAMES.index(of.hash), RATES[of.rate]) for of in levels if of.rate}))
+
+
+KEY_RATES = (2, 4, 8)  # of a key by default: proofs have one of them unless another one was asked for
+DEFAULT_PROOFS = proof_kinds((DEFAULT_HASH,), KEY_RATES)
 
 
 @dataclass(frozen=True)

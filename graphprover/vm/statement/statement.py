@@ -24,7 +24,6 @@ from graphprover.field import EXTENSION_DEGREE
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import RuleError, VerificationError
-from graphprover.protocol.parameters import RATES
 from graphprover.protocol.proof import least_bytes
 from graphprover.protocol.security import CAP_HEIGHT
 from graphprover.statement.cells import cells_per_row
@@ -55,9 +54,6 @@ from graphprover.vm.tables.state import (
     RegisterFile,
     ZeroMemory,
 )
-
-LOG_BLOWUPS = tuple(RATES.values())  # log2 of the blowups at which programs are proved
-
 
 _AIRS: dict[int, Callable[[], Air]] = {
     TableNumber.REGISTERS: RegisterFile,

@@ -23,10 +23,10 @@ from graphprover.vm.program.elf import load_elf
 from graphprover.vm.program.io import EXIT, INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
 from graphprover.vm.statement.claim import MAX_STATED_INPUT, claim_of, shown
-from graphprover.vm.statement.key import Key, MalformedKey
+from graphprover.vm.statement.key import DEFAULT_PROOFS, Key, MalformedKey
 from graphprover.vm.statement.setup import make_key
 from graphprover.vm.statement.shape import Kind
-from graphprover.vm.statement.statement import LOG_BLOWUPS, Machine
+from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber
 from tests.call_counts import count_calls
 from tests.slow import slow_after
@@ -208,20 +208,21 @@ def test_setup_writes_the_same_key_again(folder: Path, tmp_path: Path) -> None:
     assert main(["setup", SHA256, "-o", str(tmp_path / "vk")]) == OK
     data = (tmp_path / "vk").read_bytes()
     assert data == (folder / "sha256.vk").read_bytes()
-    assert Key.from_bytes(data).to_bytes() == data and len(data) == 386
+    assert Key.from_bytes(data).to_bytes() == data and len(data) == 392
     assert main(["setup", "examples/keccak", "-o", str(tmp_path / "vk")]) == USAGE
 
 
-@pytest.mark.parametrize("log_blowup", slow_after(1, LOG_BLOWUPS))
+@pytest.mark.parametrize("number", slow_after(1, range(len(DEFAULT_PROOFS))))
 def test_a_key_has_the_commitments_that_verifiers_compute(
-    folder: Path, log_blowup: int, monkeypatch: pytest.MonkeyPatch
+    folder: Path, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compare the kernels' commitments with plain NumPy's."""
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
     key, machine = Key.from_bytes((folder / "sha256.vk").read_bytes()), Machine(load_elf(Path(SHA256).read_bytes()))
+    proof = DEFAULT_PROOFS[number]
     for kind in Kind:
         statement = Statement([Table(machine.air(number, 0, 0)) for number in machine.preprocessed(kind)])
-        assert statement.preprocessed_cap(log_blowup, 0) == (key.caps[kind][log_blowup],)
+        assert statement.commit(proof.log_blowup, 0, proof.hash) == (key.caps[kind][proof],)
 
 
 def test_keys_are_read_strictly(folder: Path) -> None:
@@ -234,7 +235,7 @@ def test_keys_are_read_strictly(folder: Path) -> None:
 def test_a_damaged_key_verifies_nothing(folder: Path) -> None:
     data = (folder / "sha256.vk").read_bytes()
     proof = Proof.from_bytes((folder / "proof").read_bytes())
-    for position in (48, 56, 194):  # entry, end of the data, commitment at rate 1/2 of a short run
+    for position in (48, 56, 132):  # entry, end of the data, commitment at rate 1/2 of a short run
         key = Key.from_bytes(data[:position] + bytes([data[position] ^ 8]) + data[position + 1 :])
         with pytest.raises(VerificationError):
             verify(proof, key.statement_of(proof))
@@ -273,14 +274,14 @@ def test_plan_counts_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_the_smallest_proof_of_a_run_has_fewer_tables(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Verify small proofs, whole or in shards, by any key; a plan of either preset gives the same sizes."""
+    """Verify small proofs, whole or in shards, by any key; a plan at any rate gives the same sizes."""
     (tmp_path / "text").write_bytes(bytes(200))
     given = [SHA256, "--input", str(tmp_path / "text")]
     found = {}
     for name, options in (
         ("rate 4", ["--rate", "4"]),
-        ("small", ["--small"]),
-        ("shards", ["--small", "--shards", "2"]),
+        ("small", ["--rate", "8"]),
+        ("shards", ["--rate", "8", "--shards", "2"]),
     ):
         proof = str(tmp_path / name)
         assert main(["prove", *given, *options, "--security", "60", "-o", proof]) == OK
@@ -291,7 +292,7 @@ def test_the_smallest_proof_of_a_run_has_fewer_tables(
     assert len(small.log_heights) < len(whole.log_heights) - 5
     capsys.readouterr()
     rates = []
-    for options in ([], ["--small"]):
+    for options in ([], ["--rate", "8"]):
         assert main(["plan", *given, *options, "--security", "60", "--json"]) == OK
         rates.append({at["rate"]: at["bytes"] for at in json.loads(capsys.readouterr().out)["rates"]})
     assert rates[0] == rates[1]

@@ -13,14 +13,15 @@ import pytest
 from graphprover import VerificationError, prove, verify
 from graphprover.cli.args import FAILED, OK, USAGE
 from graphprover.cli.main import main
+from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.isa import A0, Instruction, Op
 from graphprover.vm.statement import statement as program_statement
-from graphprover.vm.statement.key import Key, MalformedKey
+from graphprover.vm.statement.key import DEFAULT_PROOFS, Key, MalformedKey, ProofKind, proof_kinds
 from graphprover.vm.statement.machine import machine_digest
-from graphprover.vm.statement.setup import make_key
+from graphprover.vm.statement.setup import check_key, make_key
 from graphprover.vm.statement.shape import Kind
-from graphprover.vm.statement.statement import LOG_BLOWUPS, Machine
+from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.version import CHIP_NUMBERS, MACHINE_DIGEST, MACHINE_VERSION
 from graphprover.vm.tables import chips
 from graphprover.vm.tables.chips import CHIPS
@@ -36,6 +37,7 @@ DIGESTS = {
     5: "3c842235e0db551fab49e33c49e78aeebe83c3b7c5d84bc42702cb3f62c8f8c5",
     6: "817dfe4cab90364ed4944c5bbc276b27c1ff687e029de99310f3a2fbcc18e89d",
 }
+OTHER_HASH = next(name for name in HASH_NAMES if name != DEFAULT_HASH)
 PROGRAM = image([*li(A0, 7), Instruction(Op.ADDI, A0, A0, imm=1), *leave()])
 
 
@@ -71,14 +73,72 @@ def test_a_keys_hash_covers_all_of_it() -> None:
     """Give another key hash for commitments that are not the program's, even under the program's hash."""
     key = make_key(Machine(PROGRAM))
     assert key.program_hash == Machine(PROGRAM).program_hash and key.hash == make_key(Machine(PROGRAM)).hash
-    for kind, log_blowup in product(Kind, LOG_BLOWUPS):
-        other = replace(key, caps=with_cap(key, kind, log_blowup))
+    for kind, proof in product(Kind, key.proofs):
+        other = replace(key, caps=with_cap(key, kind, proof))
         assert other.program_hash == key.program_hash and other.hash != key.hash
 
 
-def with_cap(key: Key, kind: Kind, log_blowup: int) -> dict[Kind, Mapping[int, bytes]]:
+def with_cap(key: Key, kind: Kind, proof: ProofKind) -> dict[Kind, Mapping[ProofKind, bytes]]:
     """Return the key's commitments with one of them zeros."""
-    return {**key.caps, kind: {**key.caps[kind], log_blowup: bytes(32)}}
+    return {**key.caps, kind: {**key.caps[kind], proof: bytes(32)}}
+
+
+def test_a_key_has_commitments_for_the_proofs_that_were_asked_for() -> None:
+    """Take hashes and rates in any order, and equal ones once; commitments do not depend on the others."""
+    machine = Machine(PROGRAM)
+    default = make_key(machine)
+    assert default.proofs == proof_kinds([DEFAULT_HASH], [8, 4, 2, 4]) == DEFAULT_PROOFS
+    key = make_key(machine, proof_kinds(HASH_NAMES, [2, 64]))
+    assert Key.from_bytes(key.to_bytes()) == key
+    assert [(proof.hash, proof.log_blowup) for proof in key.proofs] == [*product(HASH_NAMES, (1, 6))]
+    common = set(key.proofs) & set(default.proofs)
+    assert common and all(key.caps[kind][proof] == default.caps[kind][proof] for kind in Kind for proof in common)
+    check_key(key, machine)
+    other = replace(key, caps=with_cap(key, Kind.FIRST, key.proofs[-1]))
+    with pytest.raises(VerificationError, match="commits to another program"):
+        check_key(other, machine)
+    for hashes, rates, message in (
+        ([DEFAULT_HASH], [3], "rate 1/3: choose 1/2, .* or 1/64"),
+        (["md5"], [2], "hash 'md5': choose keccak or blake3"),
+        ([], [2], "at least one hash"),
+        ([DEFAULT_HASH], [], "at least one hash and one rate"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            proof_kinds(hashes, rates)
+
+
+def test_entries_of_a_key_are_in_order() -> None:
+    """Refuse entries twice, in another order, and of unknown hashes and rates."""
+    data = make_key(Machine(PROGRAM), proof_kinds(HASH_NAMES, [2])).to_bytes()
+    head, first, second = data[:-196], data[-196:-98], data[-98:]
+    assert Key.from_bytes(head + first + second).to_bytes() == data
+    for entries in (second + first, first + first, b"\2" + first[1:], first[:1] + b"\0" + first[2:]):
+        with pytest.raises(MalformedKey, match="not in order"):
+            Key.from_bytes(head + entries)
+    for damaged in (head, data[:-1], data + b"\0"):
+        with pytest.raises(MalformedKey, match="recreate it"):
+            Key.from_bytes(damaged)
+
+
+def test_setup_takes_hashes_and_rates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Verify a proof by the key that has its commitment; another key's error says how to make that key."""
+    guest, proof, key = (str(tmp_path / name) for name in ("guest.elf", "proof.bin", "guest.vk"))
+    Path(guest).write_bytes(elf([Segment(CODE, words(leave(0)), X)]))
+    options = ["--hash", OTHER_HASH, "--rate", "32"]
+    assert main(["prove", guest, *options, "--security", "40", "-o", proof]) == OK
+    assert main(["setup", guest, "-o", key]) == OK
+    capsys.readouterr()
+    assert main(["verify", proof, key, "--security", "40"]) == FAILED
+    error = capsys.readouterr().err
+    assert f"no commitment for a proof with {OTHER_HASH} at rate 1/32, but for {DEFAULT_HASH} at rate 1/2, " in error
+    assert f"recreate it with `graphprover setup --hash {OTHER_HASH} --rate 32`" in error
+    assert main(["setup", guest, *options, "--rate", "4", "-o", key]) == OK
+    assert f"proofs        {OTHER_HASH} at 1/4, 1/32" in capsys.readouterr().out
+    assert main(["verify", proof, key, "--security", "40"]) == main(["inspect", key, guest]) == OK
+    capsys.readouterr()
+    assert main(["inspect", key, "--json"]) == OK
+    said = json.loads(capsys.readouterr().out)
+    assert said["proofs"] == [{"hash": OTHER_HASH, "rate": 4}, {"hash": OTHER_HASH, "rate": 32}]
 
 
 def test_inspect_says_what_a_key_is_for_and_whether_it_is_a_programs(
@@ -99,15 +159,15 @@ def test_inspect_says_what_a_key_is_for_and_whether_it_is_a_programs(
     assert main(["inspect", key, other]) == FAILED
     assert "not the key of" in capsys.readouterr().err
     for forged, cause in (
-        (replace(made, caps=with_cap(made, Kind.FIRST, 3)), "commits to another program"),
-        (replace(made, caps=with_cap(made, Kind.SHORT, 2)), "commits to another program"),
-        (replace(made, caps=with_cap(made, Kind.OTHER, 1)), "commits to another program"),
+        (replace(made, caps=with_cap(made, Kind.FIRST, DEFAULT_PROOFS[2])), "commits to another program"),
+        (replace(made, caps=with_cap(made, Kind.SHORT, DEFAULT_PROOFS[1])), "commits to another program"),
+        (replace(made, caps=with_cap(made, Kind.OTHER, DEFAULT_PROOFS[0])), "commits to another program"),
         (replace(made, entry=made.entry + 4), "another entry"),
     ):
         Path(key).write_bytes(forged.to_bytes())
         assert main(["inspect", key, guest]) == FAILED
         assert cause in capsys.readouterr().err
-    for version, size in ((1, 162), (2, 194), (3, 290), (5, 386)):
+    for version, size in ((1, 162), (2, 194), (3, 290), (4, 386), (5, 98)):
         Path(key).write_bytes((b"graphprover key" + bytes([version])).ljust(size, b"\0"))
         assert main(["inspect", key]) == USAGE
         assert "recreate it" in capsys.readouterr().err
@@ -123,7 +183,7 @@ def test_a_damaged_key_is_told_from_a_damaged_proof(tmp_path: Path, capsys: pyte
     assert main(verify_it) == OK
     capsys.readouterr()
     codes = Counter[int]()
-    for at in (*range(0, 98, 3), 64, 65, *range(98, len(whole), 32)):
+    for at in (*range(0, 98, 3), 64, 65, *(98 + 98 * entry + at for entry in range(3) for at in (1, 2, 34, 66))):
         Path(key).write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         code = main(verify_it)
         error = capsys.readouterr().err

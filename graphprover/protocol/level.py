@@ -1,0 +1,46 @@
+"""What a user asks of a proof, from which its parameters follow."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, RATES, Parameters
+from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS, Shape, choose
+
+MOST_POW_BITS = 28  # of the proof of work before the queries: each bit doubles its time
+RATE_NAMES = [f"1/{rate}" for rate in RATES]
+RATES_TEXT = f"{', '.join(RATE_NAMES[:-1])} or {RATE_NAMES[-1]}"
+
+
+@dataclass(frozen=True)
+class Level:
+    """The security of a proof, and how its size is traded against its cost.
+
+    Raises ValueError for a rate, hash or proof of work that is not offered.
+    """
+
+    security: float = 128  # provable bits
+    rate: int | None = None  # the rate is 1/rate; None: chosen by the size of the statement
+    proximity: str = JOHNSON_PROXIMITY  # of `security.PROXIMITIES`
+    hash: str = DEFAULT_HASH  # of `HASH_NAMES`
+    pow_bits: int = QUERY_POW_BITS  # of the proof of work before the queries
+
+    def __post_init__(self) -> None:
+        if self.rate not in (None, *RATES):
+            raise ValueError(f"rate 1/{self.rate}: choose {RATES_TEXT}")
+        if self.hash not in HASH_NAMES:
+            raise ValueError(f"hash {self.hash!r}: choose {' or '.join(HASH_NAMES)}")
+        if type(self.pow_bits) is not int or not 0 <= self.pow_bits <= MOST_POW_BITS:
+            raise ValueError(f"{self.pow_bits!r} bits of proof of work: choose a number from 0 to {MOST_POW_BITS}")
+
+    def parameters(self, shapes: Sequence[Shape], default_rate: int) -> Parameters:
+        """Return the parameters of a proof with shards of these shapes.
+
+        Args:
+            shapes: The shape of each shard.
+            default_rate: N of the rate 1/N if the level leaves it open.
+
+        Raises:
+            ValueError: No parameters reach the level.
+        """
+        log_blowup = RATES[self.rate or default_rate]
+        return choose(shapes, self.security, log_blowup, self.proximity, self.hash, self.pow_bits)
