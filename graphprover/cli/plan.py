@@ -118,7 +118,7 @@ def _costs(
     from graphprover.prover.smallest import candidates
     from graphprover.reports.plan_text import memory_text, rates_rows, work_text
 
-    planned, pace, level = _planned(profile, options.device), _pace(profile), level_given(options)
+    planned, pace, level = _planned(profile, options.device), _pace(profile, options.hash), level_given(options)
     expected = None if pace is None else partial(expected_seconds, pace)
     policy = program.layout_policy(options.rate)
 
@@ -167,14 +167,14 @@ def _planned(profile: "Profile", name: str) -> "Planned":
     return Planned(on, assumed(profile.kind, profile.threads).roofline, memory)
 
 
-def _pace(profile: "Profile") -> float | None:
+def _pace(profile: "Profile", hash: str) -> float | None:
     """Return measured / modelled time of this host's CPU, or None for a GPU, whose model omits the host."""
     if profile.kind != CPU:
         return None
     from graphprover.device.cpu import CpuDevice
     from graphprover.graphs.planner.pace import measured_pace
 
-    return measured_pace(CpuDevice(profile.threads))
+    return measured_pace(CpuDevice(profile.threads), hash)
 
 
 @contextmanager

@@ -65,8 +65,9 @@ class Proof:
             for number, (log_height, values) in enumerate(zip(self.log_heights, self.public_values, strict=True)):
                 yield number, f"2^{log_height}", len(values)
 
-        rate, queries = f"1/{1 << self.parameters.log_blowup}", self.parameters.num_queries
-        return html(self._title, {"Plonky3": RELEASE, "rate": rate, "queries": queries}, tables())
+        hash, rate = self.parameters.hash, f"1/{1 << self.parameters.log_blowup}"
+        facts = {"Plonky3": RELEASE, "hash": hash, "rate": rate, "queries": self.parameters.num_queries}
+        return html(self._title, facts, tables())
 
     @property
     def _title(self) -> str:

@@ -4,6 +4,7 @@
 - executor.py: chooses the threads of this process or the workers of a cluster.
 - local.py: a proof by a device of this process, admitted to its memory and verified.
 - sharded.py: the graphs of a proof, one for a single shard, two for each of several.
+- smallest.py: the expected cost at each rate, and the choice of the smallest proof within a time.
 - assign.py: assigns tables to shards; autoshard.py: finds the number of shards that fit a device.
 - observe.py: assembles the observation of a proof; delayed.py: the proof's graph as a Dask ``Delayed``.
 """

@@ -103,10 +103,9 @@ def _with_more_work(found: Candidate, level: Level, planned: Planned) -> Iterato
         return planned.roofline.modelled(hashing(level.hash, calls)).seconds
 
     for pow_bits in range(found.pow_bits + 1, MOST_POW_BITS + 1):
-        with suppress(ValueError):
-            prepared = at_level(found.prepared, replace(level, rate=found.rate, pow_bits=pow_bits))
-            seconds = found.seconds + work(prepared) - work(found.prepared)
-            yield replace(found, prepared=prepared, pow_bits=pow_bits, bytes=_size(prepared), seconds=seconds)
+        prepared = at_level(found.prepared, replace(level, rate=found.rate, pow_bits=pow_bits))
+        seconds = found.seconds + work(prepared) - work(found.prepared)
+        yield replace(found, prepared=prepared, pow_bits=pow_bits, bytes=_size(prepared), seconds=seconds)
 
 
 def smallest(
@@ -129,7 +128,9 @@ def smallest(
     planned = Planned(On.of(device), assumed(device.kind, device.threads).roofline, largest(device))
 
     def expected(found: Candidate) -> float:
-        return expected_seconds(_pace(device.threads), found.seconds) if device.kind == CPU else found.seconds
+        if device.kind != CPU:
+            return found.seconds
+        return expected_seconds(_pace(device.threads, level.hash), found.seconds)
 
     possible: list[Candidate] = []
     for at_rate in candidates(prepare, level, policy, planned):
@@ -147,9 +148,9 @@ def smallest(
     return best.prepared
 
 
-@cache  # by threads: other work of this process would disturb a later measurement
-def _pace(threads: int) -> float:
-    return measured_pace(CpuDevice(threads))
+@cache  # other work of this process would disturb a later measurement
+def _pace(threads: int, hash: str) -> float:
+    return measured_pace(CpuDevice(threads), hash)
 
 
 def _bytes(count: int) -> str:

@@ -9,7 +9,6 @@ from graphprover.graphs.planner.costs import WORD_BYTES, Cost, butterflies, hash
 from graphprover.graphs.planner.roofline import assumed
 from graphprover.kernels.operands import Array
 from graphprover.protocol.hashing import HASHES
-from graphprover.protocol.parameters import DEFAULT_HASH
 
 # Ratio of a whole proof's pace to the pace measured here: Python, traces and queries have no lower bound, and other
 # kernels are farther from theirs. Fitted to proofs of three sizes in docs/performance.md.
@@ -29,26 +28,27 @@ def pace_text(pace: float) -> str:
     return f"expected: this host if idle, {factor} (kernels took {pace:.1f} times)"
 
 
-def measured_pace(device: CpuDevice) -> float:
+def measured_pace(device: CpuDevice, hash: str) -> float:
     """Return the time of a low-degree extension and its Merkle tree over their lower bound: the least of a few runs.
 
     Counts processor seconds, so other processes affect it through caches and memory only.
     """
     columns = np.arange(COLUMNS << LOG_ROWS, dtype=np.uint64).reshape(COLUMNS, -1)
-    least = min(_processor_seconds(device, columns) for _ in range(1 + REPEATS))  # the first one loads the kernels
-    return least / device.threads / assumed(device.kind, device.threads).roofline.modelled(_cost()).seconds
+    # The first run loads the kernels.
+    least = min(_processor_seconds(device, columns, hash) for _ in range(1 + REPEATS))
+    return least / device.threads / assumed(device.kind, device.threads).roofline.modelled(_cost(hash)).seconds
 
 
-def _processor_seconds(device: CpuDevice, columns: Array) -> float:
+def _processor_seconds(device: CpuDevice, columns: Array, hash: str) -> float:
     started = time.process_time()
-    device.merkle_tree(device.extend([columns], LOG_BLOWUP), 0, DEFAULT_HASH)
+    device.merkle_tree(device.extend([columns], LOG_BLOWUP), 0, hash)
     return time.process_time() - started
 
 
-def _cost() -> Cost:
+def _cost(hash: str) -> Cost:
     """Return the cost of one run."""
     rows, blowup = 1 << (LOG_ROWS + LOG_BLOWUP), 1 << LOG_BLOWUP
-    return hashing(DEFAULT_HASH, (HASHES[DEFAULT_HASH].calls(COLUMNS) + 1) * rows) + Cost(
+    return hashing(hash, (HASHES[hash].calls(COLUMNS) + 1) * rows) + Cost(
         multiplications=COLUMNS << LOG_ROWS,
         butterflies=butterflies(COLUMNS, LOG_ROWS) * (1 + blowup),
         moved=COLUMNS * WORD_BYTES * (2 + blowup) << LOG_ROWS,

@@ -6,6 +6,7 @@ from graphprover import observed, prove
 from graphprover.device import CpuDevice
 from graphprover.examples import synthetic
 from graphprover.graphs.planner.pace import PROOF_BESIDE_PACE, expected_seconds, measured_pace, pace_text
+from graphprover.protocol.parameters import DEFAULT_HASH
 from graphprover.statement.statement import Statement
 from tests.trace_tasks import as_trace_tasks
 
@@ -18,7 +19,7 @@ def test_a_proof_takes_about_what_is_expected() -> None:
     with observed() as seen:
         prove(statement, "sync", device=device)
     (one,) = seen
-    expected = expected_seconds(measured_pace(device), sum(found.floor for found in one.rounds))
+    expected = expected_seconds(measured_pace(device, DEFAULT_HASH), sum(found.floor for found in one.rounds))
     print(f"expected {expected:.3f} s, took {one.processor.used:.3f} s of processor")
     assert expected / 20 < one.processor.used < 20 * expected
 
