@@ -28,7 +28,7 @@ from graphprover.protocol.blake3 import calls
 from graphprover.protocol.hashing import permutations as permutations_of
 
 REPEATS = 5
-# The name, the calls for a message of so many words, the unit, and the name of the ceiling.
+# The name, the calls for a message of a number of words, the unit, and the name of the ceiling.
 HASHES = (("keccak", permutations_of, "Keccak-f", "permute"), ("blake3", calls, "compressions", "compress"))
 ROWS = ((8, 18), (20, 17), (40, 16), (100, 15), (400, 13), (1000, 12))  # columns and log2 of rows
 LOG_SIZES_AND_COLUMNS = ((8, 4096), (12, 512), (16, 64), (18, 32), (20, 8), (22, 4), (24, 1))
@@ -81,7 +81,7 @@ def line(out: Figures, name: str, figure: float, unit: str, ceiling: float | Non
 def roofline() -> dict[str, float]:
     """Return the operations (or bytes) of one core for each second."""
     x, y, state = words(2048), words(2048), words(keccak.STATE)
-    large, message = words(1 << 24), bytes(1 << 24)
+    large, message = words(1 << 24), words(1 << 21).tobytes()  # zeros would be one page, in the cache
     other = np.empty_like(large)
     return {
         "multiply": 2048 * 1000 / best(lambda: multiply(x, y, 1000)),
