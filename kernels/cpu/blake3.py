@@ -63,6 +63,7 @@ def _memory(values: int) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _compress_int64(memory, target, state, block, counter, length, flags):
+    simd.align_stack()
     compress(memory, target, state, block, counter, length, flags)
 
 

@@ -8,7 +8,7 @@ As with ``simd``, delete ``kernels/cpu/__pycache__`` after editing this file.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -50,12 +50,12 @@ def _emit_rotate_right(b: Builder, x: Value, amount: int) -> Value:
 
 
 def _emit_quarter_rounds(
-    b: Builder, v: list[Value], places: Sequence[tuple[int, int, int, int]], words: Sequence[Value]
+    b: Builder, v: list[Value], places: Sequence[tuple[int, int, int, int]], words: Sequence[Callable[[], Value]]
 ) -> None:
     """Apply four independent quarter-rounds G in step to a state, each to four places and with two message words."""
     for half, (first, second) in enumerate(((16, 12), (8, 7))):
         for (x, y, _, _), word in zip(places, words[half::2], strict=True):
-            v[x] = b.add(b.add(v[x], word), v[y])
+            v[x] = b.add(b.add(v[x], word()), v[y])
         for x, _, _, w in places:
             v[w] = _emit_rotate_right(b, b.xor(v[w], v[x]), first)
         for _, _, z, w in places:
@@ -64,7 +64,7 @@ def _emit_quarter_rounds(
             v[y] = _emit_rotate_right(b, b.xor(v[y], v[z]), second)
 
 
-def _emit_round(b: Builder, v: list[Value], words: Sequence[Value]) -> None:
+def _emit_round(b: Builder, v: list[Value], words: Sequence[Callable[[], Value]]) -> None:
     _emit_quarter_rounds(b, v, COLUMNS, words[:8])
     _emit_quarter_rounds(b, v, DIAGONALS, words[8:])
 
@@ -73,7 +73,7 @@ def _emit_rounds(b: Builder, v: list[Value], load: Callable[[Value], Value]) -> 
     """Return the state after all rounds; ``load`` gives the message word at a number of bytes of the block."""
     if v[0].type.count == LANES:  # all message words stay in registers
         for order in SCHEDULE:
-            _emit_round(b, v, [load(_I64(_VECTOR_BYTES * word)) for word in order])
+            _emit_round(b, v, [partial(load, _I64(_VECTOR_BYTES * word)) for word in order])
         return v
     # The instructions of all rounds would fill the processor's cache of decoded ones, so that all others missed it.
     table, before = _schedule(b), b.block
@@ -83,7 +83,7 @@ def _emit_rounds(b: Builder, v: list[Value], load: Callable[[Value], Value]) -> 
     first, state = b.phi(_I64), [b.phi(x.type) for x in v]
     after = list(state)
     places = [b.load(b.gep(table, [_I32(0), b.add(first, _I64(i))])) for i in range(16)]
-    _emit_round(b, after, [load(place) for place in places])
+    _emit_round(b, after, [partial(load, place) for place in places])
     following = b.add(first, _I64(16))
     for phi, start, value in zip([first, *state], [_I64(0), *v], [following, *after], strict=True):
         phi.add_incoming(start, before)
@@ -128,9 +128,6 @@ def compress(_context, memory, target, state, block, counter, length, flags):
     """
 
     def codegen(context, b, signature, arguments):
-        # Spills that cross a cache's line would halve the speed; inlined, the function would lose its alignment.
-        b.function.attributes.alignstack = _VECTOR_BYTES
-        b.function.attributes.add("noinline")
         memory, *numbers = _numbers(context, b, arguments, signature.args)
         target, state, block = (b.add(memory, b.shl(number, _I64(3))) for number in numbers[:3])
         counter, length, flags = (b.trunc(number, _I32) for number in numbers[3:])
