@@ -78,7 +78,7 @@ def line(out: Figures, name: str, figure: float, unit: str, ceiling: float | Non
 def roofline() -> dict[str, float]:
     """Return the operations (or bytes) of one core for each second."""
     x, y, state = words(2048), words(2048), words(keccak.STATE)
-    large, message = words(1 << 24), bytes(1 << 24)
+    large, message = words(1 << 24), words(1 << 21).tobytes()  # zeros would be one page, in the cache
     other = np.empty_like(large)
     compressions = HASHES["blake3"].calls(len(message) // 8)
     return {

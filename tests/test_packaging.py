@@ -126,7 +126,7 @@ def proofs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=lambda value: " ".join(map(os.path.basename, value)) if isinstance(value, list) else None,
 )
 def test_the_verifier_alone(proofs: Path, command: list[str], code: int, said: str) -> None:
-    """Only NumPy and pycryptodome can be imported."""
+    """Only NumPy, pycryptodome and blake3 can be imported."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", BLOCKED, *command], cwd=proofs, env=environment, capture_output=True, text=True

@@ -9,7 +9,7 @@ from typing import ClassVar
 from graphprover.protocol.errors import RuleError
 
 KECCAK, BLAKE3 = HASH_NAMES = ("keccak", "blake3")  # in order of their codes in an encoding
-DEFAULT_HASH = KECCAK
+DEFAULT_HASH = BLAKE3
 
 
 @dataclass(frozen=True)

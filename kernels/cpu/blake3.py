@@ -9,7 +9,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphprover.kernels.cpu import simd
-from graphprover.kernels.cpu.compression import BLOCK_ROOM, LANES, STATE_ROOM, compress, initial_value, join, split
+from graphprover.kernels.cpu.compression import (
+    BLOCK_ROOM,
+    LANES,
+    STATE_ROOM,
+    compress,
+    initial_value,
+    join,
+    load_block,
+    split,
+    store_values,
+)
 from graphprover.kernels.cpu.field import swap_bytes
 from graphprover.kernels.cpu.messages import (
     PAIR,
@@ -53,12 +63,13 @@ def _memory(values: int) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _compress_int64(memory, target, state, block, counter, length, flags):
+    simd.align_stack()
     compress(memory, target, state, block, counter, length, flags)
 
 
 @njit(nogil=True, cache=True)
 def _compress(memory, target, state, block, counter, length, flags):
-    # One compiled function for literals and variables: two would not fit the processor's cache of decoded instructions.
+    # One compiled function for literals and variables is compiled once, and stays in the caches of instructions.
     _compress_int64(
         memory,
         np.int64(target),
@@ -87,6 +98,9 @@ def _clear_from(memory, word):
 def _store_digests(memory, place, target, first, last):
     """Write the digests of sixteen messages to the rows from ``first`` of ``target`` below ``last``."""
     halves = simd.load_rows(memory, place, _WIDTH, 8)
+    if first + LANES <= last:
+        store_values(target + 8 * DIGEST_WORDS * first, halves)
+        return
     x0, y0 = join(halves[0], halves[1])
     x1, y1 = join(halves[2], halves[3])
     x2, y2 = join(halves[4], halves[5])
@@ -99,10 +113,7 @@ def _store_digests(memory, place, target, first, last):
 @njit(nogil=True, cache=True)
 def _load_rows(memory, source, index, stride):
     """Load a block of eight adjacent words of sixteen rows, which lie ``stride`` words apart."""
-    x = simd.transpose(simd.load_rows(source, index, stride, _WIDTH))
-    y = simd.transpose(simd.load_rows(source, index + _WIDTH * stride, stride, _WIDTH))
-    for i in range(BLOCK_WORDS):
-        _store_word(memory, i, x[i], y[i])
+    simd.store_rows(memory, _BLOCK, _WIDTH, load_block(source + 8 * index, 8 * stride))
 
 
 @njit(nogil=True, cache=True)

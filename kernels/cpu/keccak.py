@@ -66,6 +66,7 @@ def _round(b, a, constant):
 @njit(nogil=True, cache=True)
 def permute(state):
     """Keccak-f[1600] of the eight states at the address or in the array ``state``."""
+    simd.align_stack()
     words = simd.load_rows(state, 0, _WIDTH, 25)
     for i in range(24):
         words = _round(words, ROUND_CONSTANTS[i])

@@ -216,6 +216,21 @@ def operation(results: int | None = None) -> Callable[[Callable], Any]:
     return decorate
 
 
+@intrinsic
+def align_stack(_context):
+    """Align what the calling function spills to the lines of a cache; spills across lines can halve its speed.
+
+    Inlined, a function would lose its alignment, so the caller stays a function of its own.
+    """
+
+    def codegen(context, b, _signature, _arguments):
+        b.function.attributes.alignstack = 8 * WIDTH
+        b.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
 def _check_memory(kind: types.Type, writable: bool = False) -> None:
     words = isinstance(kind, types.Array) and kind.dtype == types.uint64 and kind.layout == "C"
     if words and writable and not kind.mutable:

@@ -197,6 +197,21 @@ def test_lanes_and_memory():
     assert less == sum(1 << i for i in range(8) if x[i] < 2**63)
 
 
+def test_a_function_with_an_aligned_stack_is_not_inlined():
+    @njit
+    def double(x):
+        simd.align_stack()
+        return 2 * x
+
+    @njit
+    def caller(x):
+        return double(x) + 1
+
+    assert caller(3) == 7
+    (llvm,) = caller.inspect_llvm().values()
+    assert "alignstack(64)" in llvm or "alignstack=64" in llvm
+
+
 def test_memory_of_another_type_is_refused():
     @njit
     def kernel(x):

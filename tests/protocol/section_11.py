@@ -17,10 +17,17 @@ PARAMETERS = (
 
 def binding(stated: dict[str, Any]) -> bytes:
     """Return the binding of a file statement.json (section 11)."""
-    parameters, tables, label = stated["parameters"], stated["tables"], stated["label"].encode()
+    parameters, tables = stated["parameters"], stated["tables"]
     preprocessed = [table["preprocessed"] for table in tables if table["preprocessed"]]
     hash = parameters["hash"]
     committed = cap(hash, preprocessed, parameters["log_blowup"], parameters["cap_height"]) if preprocessed else b""
+    return binding_over(stated, committed)
+
+
+def binding_over(stated: dict[str, Any], committed: bytes) -> bytes:
+    """Return the binding with these digests of the preprocessed cap."""
+    parameters, tables, label = stated["parameters"], stated["tables"], stated["label"].encode()
+    hash = parameters["hash"]
     hashed = b"graphprover statement 2" + b"0.8.0" + bytes([len(label)]) + label
     hashed += struct.pack("<11H", BOTH.index(hash), *(parameters[field] for field in PARAMETERS))
     hashed += struct.pack("<I", len(tables))

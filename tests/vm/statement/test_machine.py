@@ -15,7 +15,7 @@ from tests.protocol.section_11 import canonical
 from tests.vm.statement import spec_tables as spec
 from tests.vm.statement.spec_shape import lanes_of_words
 
-FILE = Path(__file__).parents[3] / "docs" / "machine.json.gz"  # made by scripts/make_vectors.py
+FILE = Path(__file__).parents[3] / "docs" / "machine.json.gz"  # written by tests/vectors/make.py
 
 
 def test_the_file_is_current_and_hashes_to_the_digest_in_keys() -> None:

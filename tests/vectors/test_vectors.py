@@ -1,0 +1,117 @@
+"""The test vectors: their values follow from the documents, and the package gives the same values and verdicts."""
+
+import json
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphprover import VerificationError
+from graphprover.field import ext_add, ext_pow
+from graphprover.proof.sharded import proof_from_bytes
+from graphprover.proof.sizes import security_of
+from graphprover.protocol.joint import shard_binding
+from graphprover.protocol.lookup import max_tuple_width
+from graphprover.protocol.proof import decode
+from graphprover.protocol.verification import _replay
+from graphprover.statement.statement import binding_digest, description_digest
+from graphprover.verifier import layouts_of_proof, statements_of
+from graphprover.vm.statement.guest import Guest
+from graphprover.vm.statement.key import MalformedKey
+from tests.protocol import vectors as plonky3
+from tests.protocol.section_7 import challenges
+from tests.protocol.section_12 import Reader, payload
+from tests.protocol.security_page import level
+from tests.vectors import FOLDER, annotated, contents, guest, independent, judge, statement_of
+
+PROOFS = contents("vectors.json")["proofs"]
+REFUSED = contents("refused.json")["refused"]
+PAGE = Path(__file__).parents[2] / "docs" / "annotated_proof.md"
+
+
+def names(entries: list[dict[str, Any]]) -> list[str]:
+    return [Path(entry["file"]).stem for entry in entries]
+
+
+@pytest.mark.parametrize("entry", PROOFS, ids=names(PROOFS))
+def test_values_follow_from_the_documents(entry: dict[str, Any]) -> None:
+    found = independent.values(entry)
+    assert found == {name: entry[name] for name in found}
+
+
+@pytest.mark.parametrize("entry", PROOFS, ids=names(PROOFS))
+def test_the_package_accepts_the_proofs_with_these_values(entry: dict[str, Any]) -> None:
+    verdict = judge(entry)
+    proof = proof_from_bytes((FOLDER / entry["file"]).read_bytes())
+    statement = statement_of(entry, proof)
+    layouts = layouts_of_proof(proof, statement)
+    hash = proof.parameters.hash
+    if proof.joint:
+        assert proof.joint.seed(hash).hex() == entry["joint_seed"]
+    both = zip(proof.proofs, layouts, statements_of(proof, statement), entry["shards"], strict=True)
+    for index, (own, layout, of_shard, values) in enumerate(both):
+        cap = of_shard.preprocessed_cap(own.parameters)
+        binding = binding_digest(layout, own.label, cap)
+        start = shard_binding(hash, binding, len(proof.proofs), index) if proof.joint else binding
+        shard = (proof.joint, index) if proof.joint else None
+        found = _replay(layout, decode(own.payload, layout), own.public_values, cap, start, shard)
+        assert [description_digest(air, hash).hex() for air in layout.tables] == values["descriptions"]
+        assert (b"".join(cap or ()).hex(), binding.hex()) == (values["preprocessed_cap"], values["binding"])
+        assert start.hex() == values["start"]
+        sigma, tau = tuple(values["sigma"]), tuple(values["tau"])
+        prefix = next(prefixes[0] for prefixes in found.prefixes if prefixes)  # of the first lookup: number 0
+        assert prefix == ext_add(sigma, ext_pow(tau, max_tuple_width(layout.tables)))
+        assert (found.tau, found.alpha) == (tau, tuple(values["alpha"]))
+        assert (found.zeta, found.gamma) == (tuple(values["zeta"]), tuple(values["gamma"]))
+        assert found.betas == [tuple(beta) for beta in values["betas"]]
+        assert found.queries.tolist() == values["queries"]
+    _same_security(entry["security"], verdict.security)
+    assert security_of(*layouts) == verdict.security
+
+
+@pytest.mark.parametrize("name", plonky3.NAMES)
+def test_challenges_and_level_of_plonky3s_proofs_follow_from_the_documents(name: str) -> None:
+    vector = plonky3.load(name)
+    stated = json.loads((plonky3.FOLDER / name / "statement.json").read_text())
+    found = _replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
+    own = challenges(stated, payload(Reader(vector.payload), stated), vector.binding, b"".join(vector.cap or ()))
+    assert (list(found.alpha), list(found.zeta), list(found.gamma)) == (own["alpha"], own["zeta"], own["gamma"])
+    assert [list(beta) for beta in found.betas] == own["betas"] and found.queries.tolist() == own["queries"]
+    _same_security(level([stated]), security_of(vector.layout))
+
+
+def _same_security(stated: dict[str, dict[str, float]], found: Any) -> None:
+    assert stated["johnson"]["m"] == found.johnson.multiplicity
+    for radius, regime in (("unique", found.unique), ("johnson", found.johnson)):
+        rounds = {one.name: one.bits for one in regime.rounds}
+        assert {*rounds} == {*stated[radius]} - {"m"}
+        assert all(isclose(bits, stated[radius][name], abs_tol=1e-5) for name, bits in rounds.items())
+
+
+@pytest.mark.parametrize("entry", REFUSED, ids=names(REFUSED))
+def test_the_package_refuses_by_the_stated_rule(entry: dict[str, Any]) -> None:
+    with pytest.raises((VerificationError, MalformedKey)) as raised:
+        judge(entry)
+    assert raised.value.rule == entry["rule"], str(raised.value)
+
+
+def test_every_file_is_listed_and_all_are_small() -> None:
+    listed = {
+        entry[name] for entry in PROOFS + REFUSED for name in ("file", "key", "program", "statement") if name in entry
+    }
+    listed |= {annotated.FILE, annotated.STATEMENT, "vectors.json", "refused.json"}
+    files = {path.relative_to(FOLDER).as_posix(): path.stat().st_size for path in FOLDER.rglob("*") if path.is_file()}
+    assert {name for name in files if not name.endswith((".py", ".pyc"))} == listed
+    assert sum(files[name] for name in listed) < 1_000_000
+
+
+def test_the_annotated_proof_is_current() -> None:
+    assert PAGE.read_text() == annotated.page()
+
+
+def test_the_guest_is_the_program_of_its_key() -> None:
+    (entry, *_) = (one for one in PROOFS if "program" in one)
+    program: Guest = guest(entry["program"])
+    assert program.program_hash == entry["guest"]["program_hash"]
+    assert guest(entry["key"]).key().hash.hex() == entry["guest"]["key_hash"]
