@@ -124,6 +124,14 @@ def seconds(text: str) -> float:
 seconds.__name__ = "number of seconds"
 
 
+def small_seconds(text: str) -> float:
+    """Return the time of `--small`, whose value argparse takes from the next argument, also if that is a program."""
+    try:
+        return seconds(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds: put PROGRAM first") from None
+
+
 def pow_bits(text: str) -> int:
     """Return the bits of a proof of work."""
     number = int(text)
@@ -218,7 +226,7 @@ def add_level(parser: argparse.ArgumentParser) -> None:
     )
     rate.add_argument(
         "--small",
-        type=seconds,
+        type=small_seconds,
         nargs="?",
         const=SMALL_SECONDS,
         metavar="SECONDS",
