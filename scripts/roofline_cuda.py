@@ -69,12 +69,3 @@ def roofline() -> dict[str, float]:
     copy = cupy.empty_like(big)
     result["copy"] = 2 * big.nbytes / seconds(lambda: copy.data.copy_from_device_async(big.data, big.nbytes))
     return result
-
-
-def main() -> None:
-    for operation, rate in roofline().items():
-        print(f"{operation:10} {rate / 1e9:9.2f} {'GB/s' if operation == 'copy' else 'G/s'}")
-
-
-if __name__ == "__main__":
-    main()

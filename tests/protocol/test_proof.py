@@ -226,9 +226,11 @@ def test_arbitrary_bytes_inside_of_a_proof(at: int, data: bytes) -> None:
 
 @pytest.mark.parametrize("name", vectors.NAMES)
 def test_a_proof_of_one_statement_is_none_of_another(name: str) -> None:
+    layouts = {other: load(other).layout for other in vectors.NAMES}
+    statements = {other: replace(layout, parameters=layouts[name].parameters) for other, layout in layouts.items()}
     for other in vectors.NAMES:
-        if other != name:
-            refused(load(name).payload, load(other).layout)
+        if statements[other] != layouts[name]:  # it may be the same with another hash
+            refused(load(name).payload, layouts[other])
 
 
 @pytest.mark.parametrize("name", vectors.NAMES)

@@ -23,6 +23,7 @@ from graphprover.vm.program.isa import Instruction, Op
 from graphprover.vm.statement.claim import Claim, claim_of
 from graphprover.vm.statement.guest import claim_in
 from graphprover.vm.statement.key import Key
+from graphprover.vm.statement.key import proof_kind
 from graphprover.vm.statement.setup import make_key
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber
@@ -72,7 +73,7 @@ def test_runs_in_shards_are_proved(name: str, data: bytes, shards: int, stated: 
         Claim(run.output, run.exit_code, run.cycles, data if stated else None),
     )
     assert claim_in(read) == claim
-    for program in (machine, Key.from_bytes(make_key(machine).to_bytes())):
+    for program in (machine, Key.from_bytes(make_key(machine, [proof_kind(PARAMETERS)]).to_bytes())):
         verdict = verify(read, program.statement_of(read), security=0)
         assert verdict.shards == shards and claim_of(verdict.public_values) == claim
 
@@ -116,7 +117,7 @@ def with_tables(tables: Sequence[Sequence[Table]], shares: Sequence[Sequence[int
 
 def refused(proof: ShardedProof, cause: str) -> None:
     machine = honest()[0]
-    for program in (machine, make_key(machine)):
+    for program in (machine, make_key(machine, [proof_kind(PARAMETERS)])):
         with pytest.raises(VerificationError, match=cause):
             verify(proof, program.statement_of(proof), security=0)
 
