@@ -25,6 +25,7 @@ MODULES = (
     "tests.cli.fuzz_batch",
     "tests.cluster.stress_faults",
     "tests.test_counts",
+    "tests.vectors.make",
 )  # run with python -m
 
 

@@ -325,7 +325,10 @@ def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys
         (["prove", "p", "--hash", "md5"], "argument --hash: invalid choice: 'md5'"),
         (["prove", "p", "--pow-bits", "29"], "--pow-bits: invalid number from 0 to 28 value: '29'"),
         (["prove", "--small", "p"], "argument --small: 'p' is not a positive number of seconds: put PROGRAM first"),
-        (["prove", "p", "--small", "0"], "argument --small: '0' is not a positive number of seconds: put PROGRAM first"),
+        (
+            ["prove", "p", "--small", "0"],
+            "argument --small: '0' is not a positive number of seconds: put PROGRAM first",
+        ),
         (["prove", "p", "--small", "--fast"], "argument --fast: not allowed with argument --small"),
         (["prove", "p", "--rate", "8", "--rate", "8"], "argument --rate: given twice"),
         (["prove", "p", "-o", "a", "--output", "b"], "argument -o/--output: given twice"),

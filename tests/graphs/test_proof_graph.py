@@ -20,14 +20,14 @@ from graphprover.graphs import proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.builder import Graph
 from graphprover.graphs.task_keys import place_of
-from graphprover.protocol.parameters import Parameters
+from graphprover.protocol.parameters import DEFAULT_HASH, Parameters
 from graphprover.prover.prepare import checked_traces, prepare
 from tests.naive_device import NaiveDevice
 from tests.random_statements import random_statement
 from tests.trace_tasks import as_trace_tasks
 
 FEW = Parameters(
-    hash="keccak",
+    hash=DEFAULT_HASH,
     log_blowup=1,
     num_queries=5,
     log_final_poly_len=1,

@@ -508,7 +508,6 @@ def test_malformed_statements() -> None:
     rejected(replace(proof, public_values=(), log_heights=()), "first table")
     rejected(replace(proof, public_values=((1, 2), *proof.public_values[1:])), "first table")
     rejected(replace(proof, log_heights=(7, *proof.log_heights[1:])), "the boundary has 128 rows")
-    rejected(replace(proof, parameters=replace(proof.parameters, log_blowup=4)), "rate 1/16")
     rejected(replace(proof, log_heights=proof.log_heights[:-1], public_values=proof.public_values[:-1]), "first table")
 
 

@@ -22,8 +22,7 @@ from graphprover.vm.program.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.program.isa import Instruction, Op
 from graphprover.vm.statement.claim import Claim, claim_of
 from graphprover.vm.statement.guest import claim_in
-from graphprover.vm.statement.key import Key
-from graphprover.vm.statement.key import proof_kind
+from graphprover.vm.statement.key import Key, proof_kind
 from graphprover.vm.statement.setup import make_key
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber
