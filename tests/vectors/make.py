@@ -3,6 +3,7 @@
 The package makes the proofs, `independent` the intermediate values; test_vectors.py compares them with the package's.
 """
 
+import argparse
 import gzip
 import json
 import shutil
@@ -118,4 +119,5 @@ def write_json(name: str, value: Any) -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()
