@@ -12,6 +12,7 @@ namespace blake3 {
 constexpr int BLOCK = 8;     // words of a compression
 constexpr int CHUNK = 128;   // words with one chaining value
 constexpr int RESIDENT = 8;  // blocks of 128 threads that a multiprocessor runs at once, by their registers
+constexpr int LATER = 6;     // rounds after the first
 constexpr u32 START = 1, END = 2, PARENT = 4, ROOT = 8;  // flags: first and last block of a chunk, two chunks, the last
 
 __constant__ u32 ONE = 1;  // the compiler must not know it: it would add on the ALU
@@ -45,7 +46,26 @@ __device__ __forceinline__ void mix(u32& a, u32& b, u32& c, u32& d, u32 first, u
     b = __funnelshift_r(b ^ c, b ^ c, 7);
 }
 
-// The chaining value after a block of `bytes` bytes, which is zero beyond them.
+// A round, on the words of the message in its order.
+__device__ __forceinline__ void apply_round(u32 (&v)[16], const u32 (&m)[16]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) mix(v[i], v[4 + i], v[8 + i], v[12 + i], m[2 * i], m[2 * i + 1]);
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        mix(v[i], v[4 + (i + 1) % 4], v[8 + (i + 2) % 4], v[12 + (i + 3) % 4], m[8 + 2 * i], m[9 + 2 * i]);
+}
+
+__device__ __forceinline__ void permute(u32 (&m)[16]) {
+    u32 next[16];
+#pragma unroll
+    for (int i = 0; i < 16; i++) next[i] = m[permuted(i)];
+#pragma unroll
+    for (int i = 0; i < 16; i++) m[i] = next[i];
+}
+
+// The chaining value after a block of `bytes` bytes, which is zero beyond them. The code holds the first round and
+// `unrolled` of the later ones, a divisor of their number.
+template <int unrolled = LATER>
 __device__ __forceinline__ void compress(u32 (&chain)[8], const u32 (&block)[16], u64 counter, u32 bytes, u32 flags) {
     u32 v[16], m[16];
 #pragma unroll
@@ -58,18 +78,14 @@ __device__ __forceinline__ void compress(u32 (&chain)[8], const u32 (&block)[16]
     v[15] = flags;
 #pragma unroll
     for (int i = 0; i < 16; i++) m[i] = block[i];
+    apply_round(v, m);
+#pragma unroll 1
+    for (int round = 0; round < LATER; round += unrolled) {
 #pragma unroll
-    for (int round = 0; round < 7; round++) {
-        u32 next[16];
-#pragma unroll
-        for (int i = 0; i < 4; i++) mix(v[i], v[4 + i], v[8 + i], v[12 + i], m[2 * i], m[2 * i + 1]);
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            mix(v[i], v[4 + (i + 1) % 4], v[8 + (i + 2) % 4], v[12 + (i + 3) % 4], m[8 + 2 * i], m[9 + 2 * i]);
-#pragma unroll
-        for (int i = 0; i < 16; i++) next[i] = m[permuted(i)];
-#pragma unroll
-        for (int i = 0; i < 16; i++) m[i] = next[i];
+        for (int i = 0; i < unrolled; i++) {
+            permute(m);
+            apply_round(v, m);
+        }
     }
 #pragma unroll
     for (int i = 0; i < 8; i++) chain[i] = v[i] ^ v[8 + i];

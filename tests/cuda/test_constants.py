@@ -52,6 +52,8 @@ PROTOCOL = {
     "keccak.cuh": {"RATE": RATE_WORDS},
 }
 ALONE = {
+    "blake3.cu": {"UNROLLED": "how many rounds the code holds"},
+    "blake3.cuh": {"LATER": "the rounds of BLAKE3 but one"},
     "block.cuh": {"ALL": "the mask of a warp's lanes"},
     "deep.cu": {"AHEAD": "how far a thread reads ahead", "WORDS_OF_PART": "the size of a structure"},
     "ext.cuh": {"ZERO": "an element", "ONE": "an element"},
