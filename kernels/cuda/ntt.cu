@@ -437,7 +437,8 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS) whole_columns(
     const Whole& m = batch::item_at(matrices.of, count, blockIdx.x);
     u32 log_size = (u32)m.log_size, size = 1u << log_size;
     u64 *x = shared, *shifts = shared + size;
-    const u64* coarse = roots + 0x10000;  // these levels are so few that no fine root is needed
+    const u64* coarse = roots + 0x10000;
+    bool fine = log_size + log_cosets > 16;  // some roots are no powers of the coarse one
     u64 unit = blockIdx.x - m.first, column = unit % m.columns;
     u32 coset = (u32)(unit / m.columns) & ((1u << log_cosets) - 1), chunk = (u32)(unit / m.columns >> log_cosets);
     const u64* from = m.source + column * m.source_stride + ((u64)chunk << log_size);
@@ -461,7 +462,8 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS) whole_columns(
         for (u32 pair = threadIdx.x; pair < size / 2; pair += blockDim.x) {
             u32 block = pair >> log_half, i = pair + (block << log_half), j = i + (1u << log_half);
             u32 exponent = block_exponent<1>(((u64)coset << (log_size - 1 - log_half)) + block);
-            u64 c = field::mul_word(coarse[exponent >> 16], shifts[log_half]);
+            u64 power = fine ? root_power(roots, exponent) : coarse[exponent >> 16];
+            u64 c = field::mul_word(power, shifts[log_half]);
             u64 a = x[i], b = field::mul(x[j], c);
             x[i] = field::add(a, b);
             x[j] = field::sub(a, b);
