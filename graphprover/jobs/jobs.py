@@ -222,9 +222,18 @@ class Prover:
         statement = self.program.statement_of(headers, coming=True)
         return expect(headers, statement, self.level.security, self.level.proximity)
 
-    def key(self, hashes: Collection[str] = (DEFAULT_HASH,), rates: Collection[int] = KEY_RATES) -> Key:
-        """Return the verifying key of a guest; arguments and errors are those of `Program.key`."""
-        return self.program.key(hashes, rates)
+    def key(self, hashes: Collection[str] | None = None, rates: Collection[int] | None = None) -> Key:
+        """Return the verifying key of a guest.
+
+        Args:
+            hashes: The hashes of the proofs to verify; by default this prover's.
+            rates: N of their rates 1/N; by default `KEY_RATES` and this prover's.
+
+        Raises:
+            ValueError: for tables, which have no key.
+        """
+        own = {*KEY_RATES, self.level.rate or FAST}
+        return self.program.key(hashes or (self.level.hash,), rates or own)
 
     def _commit(self) -> None:
         """Make the commitment that takes most of the time of the first verification of a guest's proof.

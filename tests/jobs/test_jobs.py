@@ -112,6 +112,11 @@ def test_a_guest_by_its_prover(fibonacci: Prover, proof: Proof) -> None:
         Prover(FIBONACCI, security=200).verify(proof)
 
 
+def test_a_key_is_for_the_hash_and_the_rate_of_its_prover(fibonacci: Prover) -> None:
+    proofs = Prover(fibonacci.program, hash="keccak", rate=32).key().proofs
+    assert [str(kind) for kind in proofs] == [f"keccak at rate 1/{rate}" for rate in (2, 4, 8, 32)]
+
+
 def test_tables_have_no_runs() -> None:
     tables = Prover("examples/fibonacci", **FEW_BITS)
     assert tables.verify(tables.prove()).public_values[0][0] == 1023
