@@ -2,8 +2,6 @@
 
 Measures copying memory, multiplying in the field, butterflies (a, b) -> (a + w b, a - w b), Keccak-f[1600] and
 compressions of BLAKE3, by kernels that do nothing else.
-
-    python scripts/roofline_cuda.py
 """
 
 import statistics

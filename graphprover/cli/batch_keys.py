@@ -10,7 +10,7 @@ from typing import Any
 from graphprover.cli.files import control_error, path_error, url_error
 from graphprover.cli.patterns import PatternError, check_pattern
 from graphprover.protocol.joint import MOST_SHARDS
-from graphprover.protocol.level import MOST_POW_BITS
+from graphprover.protocol.level import MOST_POW_BITS, one_of
 from graphprover.protocol.parameters import HASH_NAMES, RATES
 from graphprover.protocol.security import HASH_BITS, PROXIMITIES
 from graphprover.vm.statement.guest import ANY
@@ -39,12 +39,11 @@ def _number(least: int = 1, most: int = (1 << 64) - 1) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
-def _bits(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= HASH_BITS
+def _positive(most: float = math.inf) -> Callable[[Any], bool]:
+    def fit(value: Any) -> bool:
+        return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= most and value < math.inf
 
-
-def _seconds(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+    return fit
 
 
 def _input_error(text: str) -> str | None:
@@ -73,14 +72,12 @@ _KEYS: Mapping[str, _Values] = {
     "input": _Values(_text, "a file, or a pattern of files such as inputs/*.bin", _input_error),
     "output": _Values(_text, "a file, such as proofs/{input}.bin", _output_error),
     "name": _Values(_text, "text", _pattern_error),
-    "security": _Values(_bits, f"a number of bits, at most {HASH_BITS:.0f}"),
-    "rate": _Values(
-        lambda value: _number()(value) and value in RATES, f"{', '.join(map(str, [*RATES][:-1]))} or {[*RATES][-1]}"
-    ),
-    "hash": _Values(lambda value: value in HASH_NAMES, " or ".join(HASH_NAMES)),
+    "security": _Values(_positive(HASH_BITS), f"a number of bits, at most {HASH_BITS:.0f}"),
+    "rate": _Values(lambda value: _number()(value) and value in RATES, one_of(RATES)),
+    "hash": _Values(lambda value: value in HASH_NAMES, one_of(HASH_NAMES)),
     "pow_bits": _Values(_number(0, MOST_POW_BITS), f"a number of bits from 0 to {MOST_POW_BITS}"),
-    "small": _Values(_seconds, "a number of seconds"),
-    "proximity": _Values(lambda value: value in PROXIMITIES, " or ".join(PROXIMITIES)),
+    "small": _Values(_positive(), "a number of seconds"),
+    "proximity": _Values(lambda value: value in PROXIMITIES, one_of(PROXIMITIES)),
     "shards": _Values(_number(1, MOST_SHARDS), f"a number of shards, at most {MOST_SHARDS:,}"),
     "shard_size": _Values(_CYCLES, "a number of cycles below 2^32"),
     "exit_code": _Values(lambda value: value == ANY or _number(0)(value), f'a number below 2^64, or "{ANY}"'),

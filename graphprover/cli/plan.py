@@ -19,7 +19,7 @@ from graphprover.cli.args import (
     level_given,
 )
 from graphprover.cli.paths import path_argument
-from graphprover.cli.program_args import add_program, prepared_for, program_and_statement, resolve_small
+from graphprover.cli.program_args import add_program, prepared_at, prepared_for, program_and_statement, resolve_small
 from graphprover.device.choose import CPU
 from graphprover.jobs.programs import Program
 from graphprover.protocol.level import Level
@@ -123,10 +123,8 @@ def _costs(
     policy = program.layout_policy(options.rate)
 
     def prepare(at: Level) -> Any:
-        if program.layout_policy(at.rate) == policy:
-            return prepared
-        there = argparse.Namespace(**vars(options) | {"rate": at.rate})  # the guest runs once per layout policy
-        return prepared_for(program, program_and_statement(there)[1], there)
+        # The guest runs once per layout policy.
+        return prepared if program.layout_policy(at.rate) == policy else prepared_at(program, at, options)
 
     found = candidates(prepare, level, program.layout_policy, planned)
     rates = [json_output.rate(at, planned.fits(at), expected) for at in found]

@@ -1,6 +1,7 @@
 """The PROGRAM argument, its input, and the statement to prove."""
 
 import argparse
+from functools import partial
 from typing import Any
 
 from graphprover.cli.args import UsageError, add_limits, level_given, limits_given, refuse
@@ -78,6 +79,12 @@ def prepared_for(program: Program, statement: Statement | ShardedStatement, opti
         refuse(error, program.name)
 
 
+def prepared_at(program: Program, level: Level, options: argparse.Namespace) -> Any:
+    """Return the program's statement, prepared as `prepared_for`, for another level than the command line asks for."""
+    there = argparse.Namespace(**vars(options) | vars(level))
+    return prepared_for(program, program_and_statement(there)[1], there)
+
+
 def resolve_small(options: argparse.Namespace, device: str = "auto") -> None:
     """Replace ``--small`` by the rate and the proof of work that a proof by this device would have."""
     if options.small is None:
@@ -86,11 +93,7 @@ def resolve_small(options: argparse.Namespace, device: str = "auto") -> None:
     from graphprover.prover.smallest import smallest
 
     program, _, _ = program_given(options)
-
-    def prepare(level: Level) -> Any:
-        there = argparse.Namespace(**vars(options) | vars(level))
-        return prepared_for(program, program_and_statement(there)[1], there)
-
+    prepare = partial(prepared_at, program, options=options)
     found = smallest(prepare, level_given(options), options.small, device_for(device), program.layout_policy)
     options.rate = FAST
     if found:

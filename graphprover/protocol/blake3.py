@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import blake3
 import numpy as np
 
-from graphprover.protocol.digests import DIGEST_WORDS
+from graphprover.protocol.digests import DIGEST_WORDS, one_by_one
 
 # The first 32 bits of the fractional parts of the square roots of the first eight primes, as SHA-256's.
 IV = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19)
@@ -69,16 +69,9 @@ def hash_groups(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
         rows = np.concatenate([groups[i] for i in members]).astype("<u8", copy=False)
         blocks = max(1, -(-words // BLOCK_WORDS))
         together = blocks * (_TOGETHER + _STATE * len(rows)) < len(rows) * (_MESSAGE + _BLOCK * blocks)
-        found = _batched(rows) if together and words <= CHUNK_WORDS else _one_by_one(rows)
+        found = _batched(rows) if together and words <= CHUNK_WORDS else one_by_one(digest, rows)
         digests.update(zip(members, np.split(found, ends[:-1]), strict=True))
     return [digests[i] for i in range(len(groups))]
-
-
-def _one_by_one(rows: np.ndarray) -> np.ndarray:
-    """Return the digests of messages of any length, hashed separately."""
-    data, size = rows.tobytes(), 8 * rows.shape[1]
-    digests = [digest(data[size * i : size * (i + 1)]) for i in range(len(rows))]
-    return np.frombuffer(b"".join(digests), dtype="<u8").reshape(-1, DIGEST_WORDS)
 
 
 def _batched(rows: np.ndarray) -> np.ndarray:

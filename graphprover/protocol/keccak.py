@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from Crypto.Hash import keccak
 
-from graphprover.protocol.digests import DIGEST_WORDS
+from graphprover.protocol.digests import DIGEST_WORDS, one_by_one
 
 RATE_WORDS = 17
 _WORDS = 25  # words of a state
@@ -42,20 +42,10 @@ def hash_groups(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
     for blocks, members in by_blocks.items():
         count = sum(len(groups[i]) for i in members)
         together = blocks * (_TOGETHER + _STATE * count) < count * (_MESSAGE + _PERMUTATION * blocks)
-        hash_ = _batched if together else _one_by_one
-        for i, rows in zip(members, hash_([groups[i] for i in members], blocks), strict=True):
-            digests[i] = rows
+        own = [groups[i] for i in members]
+        hashed = _batched(own, blocks) if together else [one_by_one(digest, rows) for rows in own]
+        digests.update(zip(members, hashed, strict=True))
     return [digests[i] for i in range(len(groups))]
-
-
-def _one_by_one(groups: Sequence[np.ndarray], _: int) -> list[np.ndarray]:
-    """Return the digests of messages of any length, hashed separately."""
-    found = []
-    for rows in groups:
-        messages = np.ascontiguousarray(rows, dtype="<u8")
-        digests = b"".join([digest(message.data) for message in messages])
-        found.append(np.frombuffer(digests, dtype="<u8").reshape(-1, DIGEST_WORDS))
-    return found
 
 
 def _batched(groups: Sequence[np.ndarray], blocks: int) -> list[np.ndarray]:

@@ -1,14 +1,21 @@
-"""What a user asks of a proof, from which its parameters follow."""
+"""The requested level of a proof, from which its parameters follow."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, RATES, Parameters
 from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS, Shape, choose
 
 MOST_POW_BITS = 28  # of the proof of work before the queries: each bit doubles its time
-RATE_NAMES = [f"1/{rate}" for rate in RATES]
-RATES_TEXT = f"{', '.join(RATE_NAMES[:-1])} or {RATE_NAMES[-1]}"
+
+
+def one_of(values: Iterable[object]) -> str:
+    """Return two or more values as text: "a, b or c"."""
+    *others, last = map(str, values)
+    return f"{', '.join(others)} or {last}"
+
+
+RATES_TEXT = one_of(f"1/{rate}" for rate in RATES)
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,7 @@ class Level:
         if self.rate not in (None, *RATES):
             raise ValueError(f"rate 1/{self.rate}: choose {RATES_TEXT}")
         if self.hash not in HASH_NAMES:
-            raise ValueError(f"hash {self.hash!r}: choose {' or '.join(HASH_NAMES)}")
+            raise ValueError(f"hash {self.hash!r}: choose {one_of(HASH_NAMES)}")
         if type(self.pow_bits) is not int or not 0 <= self.pow_bits <= MOST_POW_BITS:
             raise ValueError(f"{self.pow_bits!r} bits of proof of work: choose a number from 0 to {MOST_POW_BITS}")
 
