@@ -48,7 +48,7 @@ def admitted(device: Device, needed: int, where: str = "", instead: Kept | None 
 
 
 def check_fits(device: Device, needed: int, where: str = "") -> int:
-    """Return the bytes of a device's memory that proofs may hold; arguments are those of `admitted`.
+    """Return the bytes of a device's memory that proofs may hold; `admitted` describes the arguments.
 
     Raises:
         TooLarge: A proof could never be admitted.

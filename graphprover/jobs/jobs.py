@@ -238,7 +238,8 @@ class Prover:
     def _commit(self) -> None:
         """Make the commitment that takes most of the time of the first verification of a guest's proof.
 
-        Without a rate it is that of most long runs. If the proof has another one, its verification commits itself.
+        Without a rate it is the commitment at 1/2, the rate of most long runs. For a proof at another rate the
+        verification computes its own commitment.
         """
         self.program.commit(self.level.hash, RATES[self.level.rate or FAST])
 

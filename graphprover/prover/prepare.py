@@ -105,8 +105,8 @@ def ready(
 
     Args:
         statement: The statement, with traces.
-        level: What is asked of the proof.
-        parameters: The parameters of the proof, instead of those that follow from ``level``.
+        level: The requested level of the proof.
+        parameters: The parameters of the proof; None derives them from ``level``.
 
     Raises:
         ValueError: for a malformed trace, or a level that cannot be reached.

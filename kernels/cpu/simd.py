@@ -218,7 +218,7 @@ def operation(results: int | None = None) -> Callable[[Callable], Any]:
 
 @intrinsic
 def align_stack(_context):
-    """Align what the calling function spills to the lines of a cache; spills across lines can halve its speed.
+    """Align the calling function's spills to the lines of a cache; spills across lines can halve its speed.
 
     Inlined, a function would lose its alignment, so the caller stays a function of its own.
     """
