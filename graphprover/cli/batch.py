@@ -235,7 +235,7 @@ def _why_again(entry: Entry, job: "Job") -> str | None:
     if job.existing is None:
         return None
     try:
-        job.prover.verify(read_proof(entry.output))
+        job.prover.verify(read_proof(entry.output), exit_code=job.exit_code)
     except (FileError, VerificationError) as error:
         return str(error)
     return "it proves another run"

@@ -39,8 +39,8 @@ from graphprover.verifier import Expected, Verdict, check_level, expect, verify_
 from graphprover.vm import kernels
 from graphprover.vm.executor.execute import Execution
 from graphprover.vm.executor.faults import OtherExitCode
-from graphprover.vm.statement.claim import Claim
-from graphprover.vm.statement.guest import ANY, Limits, other_exit_code
+from graphprover.vm.statement.claim import ANY, Claim, other_exit_code
+from graphprover.vm.statement.guest import Limits
 from graphprover.vm.statement.key import KEY_RATES, Key
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.possible import possible_tables, shared_tables
@@ -198,21 +198,26 @@ class Prover:
         job = Job(self, data, "", state_input, exit_code, limits)
         return executor_of(self.executor, self.device).prove(job)[0].proof
 
-    def verify(self, proof: Proof | ShardedProof | bytes) -> Verdict:
-        """Check that a proof is of this program and has the security of this prover, as `graphprover.verify`.
+    def verify(self, proof: Proof | ShardedProof | bytes, *, exit_code: int | str = 0) -> Verdict:
+        """Check that a proof is of this program and has the security of this prover.
 
         Args:
             proof: The proof, or its bytes.
+            exit_code: The exit code that a guest must have ended with, or ``"any"``. By default the proof of a run that
+                failed is refused.
 
         Returns:
-            The verdict. ``program.describe`` turns its public values into words.
+            The verdict. Of a guest its ``claim`` has the output, the exit code, the cycles and the stated input; of
+            tables ``program.describe`` turns its public values into words.
 
         Raises:
-            VerificationError: if the proof does not convince.
+            VerificationError: if the proof does not convince; for another exit code by the rule ``asked.exit_code``.
+            ProgramError: for an exit code of tables.
         """
-        return self._verify(proof_from_bytes(proof) if isinstance(proof, bytes) else proof)
+        proof = proof_from_bytes(proof) if isinstance(proof, bytes) else proof
+        return self.program.verify(proof, self.level.security, self.level.proximity, exit_code=exit_code)
 
-    def _verify(self, proof: Proof | ShardedProof, caps: Any = None) -> Verdict:
+    def _verify(self, proof: Proof | ShardedProof, caps: Any) -> Verdict:
         check_level(proof, self.level.security)  # before the statement, which may be expensive to make
         statement = self.program.statement_of(proof)
         return verify_shards(proof, statement, self.level.security, self.level.proximity, preprocessed=caps)
@@ -364,8 +369,7 @@ class Job:
         started = time.perf_counter()
 
         def kept(proof: Proof | ShardedProof) -> Made:
-            seconds = {"verify": time.perf_counter() - started}
-            return Made(proof, None, seconds, 0, kept=True, checksum=checksum_of(proof))
+            return Made(proof, None, {"verify": time.perf_counter() - started}, 0, kept=True)
 
         proof = self.valid()
         claim = self.claim() if proof else None
@@ -378,9 +382,7 @@ class Job:
         self.check_room(prepared)
         prepare_seconds = time.perf_counter() - started
         result = make(prepared, executor, device, progress, check=self.prover._verify, verified=verified)
-        checksum = checksum_of(result.proof) if verified else b""
-        result = replace(result, seconds={"prepare": prepare_seconds, **result.seconds}, checksum=checksum)
-        return _given(result, self.label)
+        return _given(replace(result, seconds={"prepare": prepare_seconds, **result.seconds}), self.label)
 
     @contextmanager
     def for_workers(self) -> Iterator[tuple[Sequence["Job | Prepared"], Expect]]:
@@ -433,7 +435,7 @@ class Job:
             return None
         try:
             proof = proof_from_bytes(data)
-            self.prover.verify(proof)
+            self.prover.verify(proof, exit_code=self.exit_code)
         except VerificationError as error:
             _log.info("%s: the proof that is there is not good enough, so it is made again: %s", self.label, error)
             return None
@@ -585,10 +587,11 @@ def made(
 ) -> Made:
     """Prove a job, or a prepared statement, by a device of this process, for a worker's task.
 
-    Args and errors are those of `Job.make`.
+    Args and errors are those of `Job.make`. A job's verified proof gets its checksum, which the client compares.
     """
     if isinstance(subject, Job):
-        return subject.make(executor, device, verified=verified)
+        result = subject.make(executor, device, verified=verified)
+        return replace(result, checksum=checksum_of(result.proof)) if verified else result
     return _given(make(subject, executor, device, verified=verified))
 
 

@@ -32,12 +32,13 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import DEFAULT_HASH
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table
+from graphprover.verifier import Verdict, check_level, verify
 from graphprover.vm.program.elf import MAGIC, ElfError
-from graphprover.vm.statement.claim import Claim
-from graphprover.vm.statement.guest import HASH_CHARACTERS, Guest, Limits, load_guest
+from graphprover.vm.statement.claim import ANY, Claim
+from graphprover.vm.statement.guest import Guest, Limits, load_guest
 from graphprover.vm.statement.key import KEY_RATES, Key, MalformedKey
 from graphprover.vm.statement.key import PREFIX as KEY_PREFIX
-from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.statement import HASH_CHARACTERS, Machine
 
 if TYPE_CHECKING:
     from graphprover.device import Device
@@ -86,6 +87,11 @@ class Program(Protocol):
 
     def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement:
         """Return the statement that a proof claims to prove; ``coming``: it is a header without payloads."""
+
+    def verify(
+        self, proof: Proof | ShardedProof, security: float, proximity: str, *, exit_code: int | str = 0
+    ) -> Verdict:
+        """Check that a proof is of this program, with this security and, of a guest, with this exit code."""
 
     def record(self, data: bytes | None = None, **limits: Unpack[Limits]) -> Any:
         """Run the program on ``data``, and return what `statement_about` takes."""
@@ -142,9 +148,6 @@ class Program(Protocol):
     def says(self, proof: Proof | ShardedProof) -> dict[str, Any]:
         """Return the claim of a valid proof, for programs."""
 
-    def claim_of(self, public_values: Sequence[Sequence[int]]) -> Claim | None:
-        """Return the claim about a run of a proof with these public values; None for tables."""
-
     def claim_in(self, proof: Proof | ShardedProof) -> Claim | None:
         """Return the claim about a run in the header of a proof; None for tables."""
 
@@ -183,6 +186,15 @@ class TableProgram:
     def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement:
         """Return the tables without traces, the same for every proof."""
         return self.statement()
+
+    def verify(
+        self, proof: Proof | ShardedProof, security: float, proximity: str, *, exit_code: int | str = 0
+    ) -> Verdict:
+        """Check that a proof is of these tables; raises ProgramError for an exit code, which tables do not have."""
+        if exit_code not in (0, ANY):
+            raise ProgramError(f"{self.name}: no guest, so it has no exit code")
+        check_level(proof, security)  # before the statement, which may be expensive to make
+        return verify(proof, self.statement_of(proof), security, proximity)
 
     def record(self, data: bytes | None = None, **limits: Unpack[Limits]) -> Statement:
         """Make the traces from ``data``; raises ProgramError if the program refuses it."""
@@ -264,9 +276,6 @@ class TableProgram:
 
     def commit(self, hash: str, log_blowup: int) -> None:
         """Do nothing: a statement of tables caches its commitments."""
-
-    def claim_of(self, public_values: Sequence[Sequence[int]]) -> None:
-        """Return None: the proof is about no run."""
 
     def claim_in(self, proof: Proof | ShardedProof) -> None:
         """Return None: the proof is about no run."""
