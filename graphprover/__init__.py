@@ -18,14 +18,18 @@ if TYPE_CHECKING:
     from graphprover.telemetry.observation import Observation
     from graphprover.telemetry.subscribe import observed
     from graphprover.verifier import Verdict, verify
+    from graphprover.vm.statement.claim import Claim
+    from graphprover.vm.statement.key import Key
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Air",
     "Bus",
+    "Claim",
     "FileError",
     "Job",
+    "Key",
     "Observation",
     "Proof",
     "Prover",
@@ -48,8 +52,10 @@ __all__ = [
 _HOMES = {
     "Air": "air",
     "Bus": "air",
+    "Claim": "vm.statement.claim",
     "FileError": "runtime.files",
     "Job": "jobs.jobs",
+    "Key": "vm.statement.key",
     "Observation": "telemetry.observation",
     "Proof": "proof.proof",
     "ShardedProof": "proof.sharded",
