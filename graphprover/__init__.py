@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from graphprover.runtime.extras import INSTALL, needs_prover
+
 if TYPE_CHECKING:
     from graphprover.air import Air, Bus
     from graphprover.jobs.batch import prove_many
@@ -79,4 +81,9 @@ def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that verifying needs no compiler and the command starts quickly."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    try:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if not needs_prover(error):
+            raise
+        raise ImportError(f"{__name__}.{name} needs the prover: {INSTALL}", name=error.name) from error
