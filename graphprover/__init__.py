@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from graphprover.air import Air, Bus
     from graphprover.jobs.batch import prove_many
     from graphprover.jobs.jobs import Job, Prover, Result
+    from graphprover.jobs.programs import ProgramError
     from graphprover.proof.proof import Proof
     from graphprover.proof.sharded import ShardedProof, load_proof
     from graphprover.protocol.errors import VerificationError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from graphprover.telemetry.observation import Observation
     from graphprover.telemetry.subscribe import observed
     from graphprover.verifier import Verdict, verify
+    from graphprover.vm.executor.faults import GuestFault
     from graphprover.vm.statement.claim import Claim
     from graphprover.vm.statement.key import Key
 
@@ -30,9 +32,11 @@ __all__ = [
     "Bus",
     "Claim",
     "FileError",
+    "GuestFault",
     "Job",
     "Key",
     "Observation",
+    "ProgramError",
     "Proof",
     "Prover",
     "Result",
@@ -56,9 +60,11 @@ _HOMES = {
     "Bus": "air",
     "Claim": "vm.statement.claim",
     "FileError": "runtime.files",
+    "GuestFault": "vm.executor.faults",
     "Job": "jobs.jobs",
     "Key": "vm.statement.key",
     "Observation": "telemetry.observation",
+    "ProgramError": "jobs.programs",
     "Proof": "proof.proof",
     "ShardedProof": "proof.sharded",
     "Prover": "jobs.jobs",
