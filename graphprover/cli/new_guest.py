@@ -9,6 +9,9 @@ from graphprover.cli.args import OK, Command
 from graphprover.cli.paths import path_argument
 from graphprover.runtime.files import FileError, write_folder
 
+# The sources of a build for this computer, at the same places as in examples/guests.
+HOST = {f"sdk/host/{name}": f"sdk/host/{name}" for name in ("host.mk", "keccak.c", "linux_riscv64.c", "native.c")}
+
 # For each language: the files of a new folder, and their sources in examples/guests.
 KITS = {
     "c": {
@@ -21,6 +24,7 @@ KITS = {
         "sdk/libzkvm.a": "sdk/libzkvm.a",
         "sdk/libzkvm.json": "sdk/libzkvm.json",
         "sdk/zkvm.ld": "sdk/zkvm.ld",
+        **HOST,
     },
     "rust": {
         "README.md": "templates/rust/README.md",
