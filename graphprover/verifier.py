@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from graphprover.air.description import check_multiplicity_bound
 from graphprover.field import ZERO, ext_sum
@@ -20,6 +21,9 @@ from graphprover.reports.notebook import html
 from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.statement.statement import Statement, binding_digest
 
+if TYPE_CHECKING:
+    from graphprover.vm.statement.claim import Claim
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -29,6 +33,7 @@ class Verdict:
     public_values: tuple[tuple[int, ...], ...]  # of each table
     log_heights: tuple[int, ...]  # log2 of each table's rows
     shards: int = 1  # that the proof is in
+    claim: "Claim | None" = None  # of a guest's proof, as values; None for tables, whose claim is their public values
 
     @property
     def bits(self) -> float:
@@ -41,7 +46,8 @@ class Verdict:
     def _repr_html_(self) -> str:
         tables = zip(self.log_heights, self.public_values, strict=True)
         rows = [(i, f"2^{log_height}", *_shown(values)) for i, (log_height, values) in enumerate(tables)]
-        return html(self._title, {}, [("table", "rows", "public values", "the first of them"), *rows])
+        claim = self.claim.describe() if self.claim else {}
+        return html(self._title, claim, [("table", "rows", "public values", "the first of them"), *rows])
 
     @property
     def _title(self) -> str:
@@ -62,6 +68,9 @@ def verify(
     preprocessed: Cap | None = None,
 ) -> Verdict:
     """Check that a proof of one shard or several proves ``statement`` with at least ``security`` provable bits.
+
+    A statement about a guest accepts every exit code, which the verdict's claim has: `Prover.verify` and `Key.verify`
+    compare it.
 
     Args:
         proof: The proof, or its bytes.
@@ -180,7 +189,8 @@ class Expected:
             numbers = chain.from_iterable(own.public_values[0] for own in proofs)
             order = [place for _, place in sorted((table, place) for place, table in enumerate(numbers))]
             values, log_heights = [values[i] for i in order], [log_heights[i] for i in order]
-        return Verdict(self.security, tuple(values), tuple(log_heights), len(proofs))
+        claim = self.statements[0].claim_of(values)
+        return Verdict(self.security, tuple(values), tuple(log_heights), len(proofs), claim)
 
 
 def expect(

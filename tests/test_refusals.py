@@ -112,7 +112,7 @@ MADE: dict[str, Callable[[], object]] = {
     "shards.number": lambda: statements_of(single(), shards_of(numbers(), [[0], [1]])),
     "shards.header": other_header,
     "layout.tables": lambda: make_layout([], [], PARAMETERS),
-    "guest.output": lambda: claim_of([(1, 0, 0, 6), (2**20 + 1, 0, *[0] * (2**18 + 2))]),
+    "guest.output": lambda: claim_of([(1, 0, 0, 6), (2**20 + 1, 0, *[0] * (2**18 + 2))], b""),
     "constraints.domain": in_a_trace_domain,
     "codeword.point": at_a_query,
     "key.program": lambda: program_of_another_key(program_hash=bytes(32)),

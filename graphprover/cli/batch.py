@@ -193,6 +193,7 @@ class _Progress:
 def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
     """Return the jobs and their entries; jobs with equal program and options share a `Prover`."""
     from graphprover.jobs.jobs import Job, Prover
+    from graphprover.vm.executor.debug import by_lines, to_stderr
 
     provers: dict[tuple[Any, ...], Prover] = {}
     jobs = {}
@@ -210,6 +211,7 @@ def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
             limits=entry.limits,
             existing=entry.output if resume and entry.output.is_file() else None,
             output=entry.output,
+            debug=by_lines(entry.name, to_stderr),
         )
         jobs[job] = entry
     return jobs
@@ -235,7 +237,7 @@ def _why_again(entry: Entry, job: "Job") -> str | None:
     if job.existing is None:
         return None
     try:
-        job.prover.verify(read_proof(entry.output))
+        job.prover.verify(read_proof(entry.output), exit_code=job.exit_code)
     except (FileError, VerificationError) as error:
         return str(error)
     return "it proves another run"

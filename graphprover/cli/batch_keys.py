@@ -13,7 +13,7 @@ from graphprover.protocol.joint import MOST_SHARDS
 from graphprover.protocol.level import MOST_POW_BITS, one_of
 from graphprover.protocol.parameters import HASH_NAMES, RATES
 from graphprover.protocol.security import HASH_BITS, PROXIMITIES
-from graphprover.vm.statement.guest import ANY
+from graphprover.vm.statement.claim import ANY
 from graphprover.vm.tables.clock import MAX_CYCLES
 
 MOST_DEEP = 2  # parts ** of a pattern: each multiplies the number of folders to search by their depth

@@ -72,6 +72,7 @@ def _profile_file(text: str) -> Path:
 
 def run(options: argparse.Namespace) -> int:
     """Run ``graphprover execute``; return FAILED for a guest's exit code other than 0, or raise GuestFault."""
+    from graphprover.vm.executor.debug import to_stderr
     from graphprover.vm.executor.execute import execute, prepare  # loads compiled code, only for this command
     from graphprover.vm.executor.faults import GuestFault
 
@@ -89,10 +90,10 @@ def run(options: argparse.Namespace) -> int:
         if options.profile:
             from graphprover.vm.profile.measure import profile
 
-            profiled = profile(image, data, **limits_given(options))
+            profiled = profile(image, data, **limits_given(options), debug=to_stderr)
             execution = profiled.execution
         else:
-            execution = execute(image, data, **limits_given(options))
+            execution = execute(image, data, **limits_given(options), debug=to_stderr)
     except GuestFault as fault:
         if options.output:
             write(options.output, fault.output)

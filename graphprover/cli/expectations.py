@@ -1,15 +1,14 @@
 """Expectations of `graphprover verify` beyond a valid proof: exit code, output, input and public values."""
 
 import argparse
-from collections.abc import Sequence
 
 from graphprover.cli.args import UsageError
 from graphprover.cli.paths import path_argument
 from graphprover.jobs.programs import Program
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.files import read_input
-from graphprover.vm.statement.claim import Claim, shown
-from graphprover.vm.statement.guest import ANY, other_exit_code
+from graphprover.verifier import Verdict
+from graphprover.vm.statement.claim import ANY, Claim, other_exit_code, shown
 
 OF_GUESTS = ("input", "exit_code", "expect_output", "expect_output_hex", "output")  # options for guests only
 IN_BYTES = {"output": "--expect-output FILE or --expect-output-hex HEX", "input": "--input FILE"}
@@ -65,14 +64,14 @@ def refuse(program: Program, options: argparse.Namespace) -> None:
             raise UsageError(f"--{name.replace('_', '-')}: only for guests, and {program.name} is no guest")
 
 
-def check_expectations(program: Program, public_values: Sequence[Sequence[int]], options: argparse.Namespace) -> None:
-    """Raise VerificationError unless a proof with these public values meets all expectations."""
-    if claim := program.claim_of(public_values):
+def check_expectations(program: Program, verdict: Verdict, options: argparse.Namespace) -> None:
+    """Raise VerificationError unless a valid proof meets all expectations."""
+    if claim := verdict.claim:
         _check_exit_code(claim, options)
         _check_output(claim, options)
         if options.input:
             _check_input(claim, options)
-    described = program.describe(public_values)
+    described = program.describe(verdict.public_values)
     for key, value in options.expect:
         if key not in described:
             raise UsageError(

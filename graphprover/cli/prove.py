@@ -31,7 +31,7 @@ from graphprover.runtime.files import FileError, check_writable, write
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock, observed
-from graphprover.verifier import verify_shards
+from graphprover.verifier import Verdict, verify_shards
 from graphprover.vm.executor.faults import OtherExitCode
 
 _log = logging.getLogger(__name__)
@@ -133,10 +133,16 @@ def run(options: argparse.Namespace) -> int:
     def describe() -> list[text_output.Block]:
         size = {"proof": f"{text_output.place(options.output)}, {len(encoded):,} bytes"}
         times = text_output.times_report(found["report"]) if "report" in found else []
-        return [program.describe(verdict.public_values) | text_output.worth(verdict) | size, *times]
+        return [program.describe(verdict.public_values) | text_output.worth(verdict) | size, *_failure(verdict), *times]
 
     text_output.say(found, describe, options)
     return OK
+
+
+def _failure(verdict: Verdict) -> list[text_output.Block]:
+    """Return a line about a guest that failed, which the verifier must ask for."""
+    code = verdict.claim.exit_code if verdict.claim else 0
+    return [f"proved: the guest failed with exit code {code}; verify the proof with --exit-code {code}"] if code else []
 
 
 def _write(path: Path, proof: bytes) -> None:

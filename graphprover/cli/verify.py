@@ -10,8 +10,8 @@ from graphprover.jobs.programs import Program
 from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.files import check_writable, read_proof, write
-from graphprover.verifier import check_level, verify
-from graphprover.vm.statement.claim import claim_of
+from graphprover.verifier import check_level
+from graphprover.vm.statement.claim import ANY
 
 
 def add(command: Command) -> None:
@@ -64,14 +64,14 @@ def run(options: argparse.Namespace) -> int:
         program = program_of(proof, options)
         expectations.refuse(program, options)
         try:
-            verdict = verify(proof, program.statement_of(proof), options.security, options.proximity)
+            verdict = program.verify(proof, options.security, options.proximity, exit_code=ANY)
         except VerificationError as error:
             raise error.refusal(f"{error}{_or_the_key(program)}") from error
     except VerificationError as error:
         raise error.refusal(f"{options.proof}: not valid: {error}") from error
-    expectations.check_expectations(program, verdict.public_values, options)
-    if options.output:
-        write(options.output, claim_of(verdict.public_values).output)
+    expectations.check_expectations(program, verdict, options)
+    if options.output and verdict.claim:
+        write(options.output, verdict.claim.output)
 
     def describe() -> list[text_output.Block]:
         described = program.describe(verdict.public_values)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from threading import Timer
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from graphprover.device import Device
 from graphprover.device.choose import device_for
@@ -26,6 +26,7 @@ from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import DEFAULT_HASH, FAST, RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
 from graphprover.prover.autoshard import fitting
+from graphprover.prover.delayed import graph_of
 from graphprover.prover.executor import Expect, executor_of
 from graphprover.prover.local import Made, checksum_of, make
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
@@ -37,13 +38,17 @@ from graphprover.statement.check import warn
 from graphprover.telemetry.subscribe import publish, stage
 from graphprover.verifier import Expected, Verdict, check_level, expect, verify_shards
 from graphprover.vm import kernels
+from graphprover.vm.executor.debug import Debug, to_stderr
 from graphprover.vm.executor.execute import Execution
 from graphprover.vm.executor.faults import OtherExitCode
-from graphprover.vm.statement.claim import Claim
-from graphprover.vm.statement.guest import ANY, Limits, other_exit_code
+from graphprover.vm.statement.claim import ANY, Claim, other_exit_code
+from graphprover.vm.statement.guest import Limits, RunOptions
 from graphprover.vm.statement.key import KEY_RATES, Key
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.possible import possible_tables, shared_tables
+
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +62,8 @@ class Prover:
         proof = sha256.prove(b"an input")
         sha256.verify(proof)
 
-    It travels to workers as bytes: the ELF file, or the sources of a ``.py`` program, without executor and device.
+    It travels to workers as bytes: the ELF file, or the sources of a ``.py`` program, without executor, device and
+    receiver of debug text.
     Columns that no constraint reads are reported in warnings.
 
     Args:
@@ -75,6 +81,8 @@ class Prover:
         shards: The number of shards. A guest's shards are cycle ranges of its run. By default a proof has one shard; a
             guest's has more if it does not fit the device otherwise.
         shard_size: The cycles of each shard of a guest, instead of ``shards``.
+        debug: Called with the text that a guest shows on its debug channel, as it shows it: once for each call of a
+            method, also if workers run the guest too. By default it is written to standard error; None drops it.
 
     Raises:
         ProgramError: if there is no such program.
@@ -95,12 +103,14 @@ class Prover:
         device: Device | str = "auto",
         shards: int | None = None,
         shard_size: int | None = None,
+        debug: Debug | None = to_stderr,
     ) -> None:
         self.program = open_program(os.fspath(program)) if isinstance(program, str | os.PathLike) else program
         self.level = Level(security, rate, proximity, hash, pow_bits)
         self.small = small
         self.executor, self.device = executor, device
         self.shards, self.shard_size = shards, shard_size
+        self.debug = debug
         if shard_size is not None and not self.program.has_runs:
             raise ProgramError(f"{self.program.name}: no guest, so it has no cycle range")
         if small is not None and rate is not None:
@@ -144,7 +154,7 @@ class Prover:
 
     def __getstate__(self) -> dict[str, Any]:
         options = {name: getattr(self, name) for name in ("level", "small", "shards", "shard_size")}
-        return options | {"_packed": self._packed, "executor": THREADS, "device": "auto"}
+        return options | {"_packed": self._packed, "executor": THREADS, "device": "auto", "debug": None}
 
     def execute(self, data: bytes = b"", **limits: Unpack[Limits]) -> Execution:
         """Run a guest without a proof.
@@ -157,7 +167,7 @@ class Prover:
             GuestFault: if the run cannot go on.
             ValueError: if the program is no ELF file.
         """
-        return self.program.execute(data, **limits)
+        return self.program.execute(data, debug=self.debug, **limits)
 
     def prepare(
         self,
@@ -198,21 +208,63 @@ class Prover:
         job = Job(self, data, "", state_input, exit_code, limits)
         return executor_of(self.executor, self.device).prove(job)[0].proof
 
-    def verify(self, proof: Proof | ShardedProof | bytes) -> Verdict:
-        """Check that a proof is of this program and has the security of this prover, as `graphprover.verify`.
+    def graph(
+        self,
+        data: bytes | None = None,
+        *,
+        state_input: bool = False,
+        exit_code: int | str = 0,
+        **limits: Unpack[Limits],
+    ) -> "Delayed":
+        """Run the program on ``data``, and return the proof of the run as a Dask collection of tasks.
+
+            graph = Prover("examples/guests/sha256.elf").graph(b"an input")
+            graph.visualize("proof.svg")  # draws the tasks; needs graphviz
+            proof = graph.compute(scheduler="threads")
+            proof = Client("tcp://10.0.0.1:8786").compute(graph).result()  # on any Dask cluster
+
+        The value is the `Proof` that `prove` returns, in the same bytes, but not verified (`graphprover.graph`). The
+        device is the prover's. On a cluster each task runs on its worker's device of the same name, and arrays travel
+        between workers; `prove` with a cluster as executor gives a proof to one worker.
+
+        Args:
+            data: The input.
+            state_input: As in `prove`.
+            exit_code: As in `prove`.
+            limits: As in `execute`.
+
+        Raises:
+            ValueError: if the proof is in several shards, which are drawn together between two graphs of each.
+            Exception: every exception of `prove` before the proof.
+        """
+        prepared = Job(self, data, "", state_input, exit_code, limits).prepared(self.device)
+        if isinstance(prepared, PreparedShards):
+            raise ValueError(
+                f"{self._name}: the proof is in {len(prepared.shards)} shards, which are no single graph: "
+                "use prove, or a Prover with shards=1"
+            )
+        return graph_of(prepared, self.device)
+
+    def verify(self, proof: Proof | ShardedProof | bytes, *, exit_code: int | str = 0) -> Verdict:
+        """Check that a proof is of this program and has the security of this prover.
 
         Args:
             proof: The proof, or its bytes.
+            exit_code: The exit code that a guest must have ended with, or ``"any"``. By default the proof of a run that
+                failed is refused.
 
         Returns:
-            The verdict. ``program.describe`` turns its public values into words.
+            The verdict. Of a guest its ``claim`` has the output, the exit code, the cycles and the stated input; of
+            tables ``program.describe`` turns its public values into words.
 
         Raises:
-            VerificationError: if the proof does not convince.
+            VerificationError: if the proof does not convince; for another exit code by the rule ``asked.exit_code``.
+            ProgramError: for an exit code of tables.
         """
-        return self._verify(proof_from_bytes(proof) if isinstance(proof, bytes) else proof)
+        proof = proof_from_bytes(proof) if isinstance(proof, bytes) else proof
+        return self.program.verify(proof, self.level.security, self.level.proximity, exit_code=exit_code)
 
-    def _verify(self, proof: Proof | ShardedProof, caps: Any = None) -> Verdict:
+    def _verify(self, proof: Proof | ShardedProof, caps: Any) -> Verdict:
         check_level(proof, self.level.security)  # before the statement, which may be expensive to make
         statement = self.program.statement_of(proof)
         return verify_shards(proof, statement, self.level.security, self.level.proximity, preprocessed=caps)
@@ -261,9 +313,11 @@ class Job:
     # A proof, or its file: if `Prover.verify` accepts it and its claim is the new proof's, no new proof is made.
     existing: bytes | Path | None = None
     output: Path | None = None  # the file for the proof: too little space there is an error before this process proves
+    debug: Debug | None = None  # called with the guest's debug text, instead of the prover's function
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"data": self._input(), "existing": self._existing(), "output": None}
+        own = {"data": self._input(), "existing": self._existing(), "output": None, "debug": None}
+        return self.__dict__ | own
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -308,14 +362,23 @@ class Job:
         Raises:
             Exception: every exception of `Prover.prove` before the proof.
         """
-        prover, program = self.prover, self.prover.program
+        by = device_for(device) if isinstance(device, str) else device
+        return self._prepared(self._recorded(by), by)
+
+    def _recorded(self, by: Device | None, *, silent: bool = False) -> Any:
+        """Return the run that is to be proved, with its record; ``silent``: its debug text was shown before."""
+        program = self.prover.program
         if not program.has_runs and (self.state_input or self.limits or self.exit_code not in (0, ANY)):
             raise ProgramError(f"{program.name}: no guest, so it has no input to state, no exit code and no limits")
-        by = device_for(device) if isinstance(device, str) else device
         with _compiling(by, program.elf):
-            run = program.record(self._input(), **self.limits)
+            run = program.record(self._input(), **self._run_options(silent=silent))
         if program.has_runs:
             self._check_exit_code(run.exit_code)
+        return run
+
+    def _prepared(self, run: Any, by: Device | None) -> Prepared | PreparedShards:
+        """Return the statement about a recorded run, for a proof by this device."""
+        prover, program = self.prover, self.prover.program
 
         def cut(shards: int, level: Level = prover.level) -> Prepared | PreparedShards:
             statement = program.statement_about(
@@ -364,23 +427,22 @@ class Job:
         started = time.perf_counter()
 
         def kept(proof: Proof | ShardedProof) -> Made:
-            seconds = {"verify": time.perf_counter() - started}
-            return Made(proof, None, seconds, 0, kept=True, checksum=checksum_of(proof))
+            return Made(proof, None, {"verify": time.perf_counter() - started}, 0, kept=True)
 
         proof = self.valid()
-        claim = self.claim() if proof else None
+        rehearsed = self.rehearse() if proof else None
+        claim = self.claim_about(rehearsed)
         if proof and claim and self.prover.program.claim_in(proof) == claim:
             return kept(proof)
         with stage("prepare"):
-            prepared = self.prepared(device)
+            by = device_for(device) if isinstance(device, str) else device
+            prepared = self._prepared(self._recorded(by, silent=rehearsed is not None), by)
         if proof and not claim and _says(proof) == _to_say(prepared):
             return kept(proof)
         self.check_room(prepared)
         prepare_seconds = time.perf_counter() - started
         result = make(prepared, executor, device, progress, check=self.prover._verify, verified=verified)
-        checksum = checksum_of(result.proof) if verified else b""
-        result = replace(result, seconds={"prepare": prepare_seconds, **result.seconds}, checksum=checksum)
-        return _given(result, self.label)
+        return _given(replace(result, seconds={"prepare": prepare_seconds, **result.seconds}), self.label)
 
     @contextmanager
     def for_workers(self) -> Iterator[tuple[Sequence["Job | Prepared"], Expect]]:
@@ -394,8 +456,8 @@ class Job:
         if self.prover.small is not None and several and program.has_runs:
             raise ValueError("workers that share a proof would choose different rates: give a rate instead of small")
         with ThreadPoolExecutor(2) as meanwhile:
-            committed, claim = meanwhile.submit(self.prover._commit), meanwhile.submit(self.claim)
-            count = self.count(claim.result() if shard_size is not None else None) or 1
+            committed, run = meanwhile.submit(self.prover._commit), meanwhile.submit(self.rehearse)
+            count = self.count(self.claim_about(run.result()) if shard_size is not None else None) or 1
             prepared = self.prepared() if count > 1 and not program.has_runs else None
             if prepared:
                 self.check_room(prepared)
@@ -403,7 +465,7 @@ class Job:
             def expected(headers: Proof | ShardedProof) -> Expected:
                 committed.result()
                 against = self.prover._expect(headers)
-                self.check_returned(headers, claim.result())
+                self.check_returned(headers, self.claim_about(run.result()))
                 if prepared:
                     check_headers(headers, prepared)
                 return against
@@ -416,15 +478,22 @@ class Job:
             sizes = (sum(expected_sizes(shard.layout).values()) for shard in prepared.shards)
             check_room(self.output, sum(sizes))
 
-    def claim(self) -> Claim | None:
-        """Run a guest without a record, and return the claim of a proof of that run; None for tables.
+    def rehearse(self) -> Execution | None:
+        """Run a guest without a record, to know the claim of its proof; None for tables.
 
         The claim of tables follows from their traces, which are expensive to make.
         """
-        claim = self.prover.program.claim_for(self._input(), state_input=self.state_input, **self.limits)
-        if claim:
-            self._check_exit_code(claim.exit_code)
-        return claim
+        run = self.prover.program.rehearse(self._input(), **self._run_options())
+        if run:
+            self._check_exit_code(run.exit_code)
+        return run
+
+    def claim_about(self, run: Execution | None) -> Claim | None:
+        """Return the claim of a proof of a run by `rehearse`."""
+        return self.prover.program.claim_about(run, state_input=self.state_input) if run else None
+
+    def _run_options(self, *, silent: bool = False) -> RunOptions:
+        return RunOptions(**self.limits, debug=None if silent else self.debug or self.prover.debug)
 
     def valid(self) -> Proof | ShardedProof | None:
         """Return the existing proof if it is a valid one of this program, perhaps of another run."""
@@ -433,7 +502,7 @@ class Job:
             return None
         try:
             proof = proof_from_bytes(data)
-            self.prover.verify(proof)
+            self.prover.verify(proof, exit_code=self.exit_code)
         except VerificationError as error:
             _log.info("%s: the proof that is there is not good enough, so it is made again: %s", self.label, error)
             return None
@@ -585,10 +654,11 @@ def made(
 ) -> Made:
     """Prove a job, or a prepared statement, by a device of this process, for a worker's task.
 
-    Args and errors are those of `Job.make`.
+    Args and errors are those of `Job.make`. A job's verified proof gets its checksum, which the client compares.
     """
     if isinstance(subject, Job):
-        return subject.make(executor, device, verified=verified)
+        result = subject.make(executor, device, verified=verified)
+        return replace(result, checksum=checksum_of(result.proof)) if verified else result
     return _given(make(subject, executor, device, verified=verified))
 
 

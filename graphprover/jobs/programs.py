@@ -32,12 +32,13 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import DEFAULT_HASH
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table
+from graphprover.verifier import Verdict, check_level, verify
 from graphprover.vm.program.elf import MAGIC, ElfError
-from graphprover.vm.statement.claim import Claim
-from graphprover.vm.statement.guest import HASH_CHARACTERS, Guest, Limits, load_guest
+from graphprover.vm.statement.claim import ANY, Claim
+from graphprover.vm.statement.guest import Guest, RunOptions, load_guest
 from graphprover.vm.statement.key import KEY_RATES, Key, MalformedKey
 from graphprover.vm.statement.key import PREFIX as KEY_PREFIX
-from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.statement import HASH_CHARACTERS, Machine
 
 if TYPE_CHECKING:
     from graphprover.device import Device
@@ -87,7 +88,12 @@ class Program(Protocol):
     def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement:
         """Return the statement that a proof claims to prove; ``coming``: it is a header without payloads."""
 
-    def record(self, data: bytes | None = None, **limits: Unpack[Limits]) -> Any:
+    def verify(
+        self, proof: Proof | ShardedProof, security: float, proximity: str, *, exit_code: int | str = 0
+    ) -> Verdict:
+        """Check that a proof is of this program, with this security and, of a guest, with this exit code."""
+
+    def record(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> Any:
         """Run the program on ``data``, and return what `statement_about` takes."""
 
     def statement_about(
@@ -109,11 +115,11 @@ class Program(Protocol):
         shards: int = 1,
         shard_size: int | None = None,
         rate: int | None = None,
-        **limits: Unpack[Limits],
+        **options: Unpack[RunOptions],
     ) -> Statement | ShardedStatement:
         """Return the statement about the program's run on ``data``."""
 
-    def execute(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":
+    def execute(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> "Execution":
         """Run a guest without a record; raises ValueError for tables."""
 
     def key(self, hashes: Collection[str] = (DEFAULT_HASH,), rates: Collection[int] = KEY_RATES) -> Key:
@@ -142,14 +148,14 @@ class Program(Protocol):
     def says(self, proof: Proof | ShardedProof) -> dict[str, Any]:
         """Return the claim of a valid proof, for programs."""
 
-    def claim_of(self, public_values: Sequence[Sequence[int]]) -> Claim | None:
-        """Return the claim about a run of a proof with these public values; None for tables."""
-
     def claim_in(self, proof: Proof | ShardedProof) -> Claim | None:
         """Return the claim about a run in the header of a proof; None for tables."""
 
-    def claim_for(self, data: bytes | None, *, state_input: bool = False, **limits: Unpack[Limits]) -> Claim | None:
-        """Run a guest without a record, and return the claim of a proof of that run; None for tables."""
+    def rehearse(self, data: bytes | None, **options: Unpack[RunOptions]) -> "Execution | None":
+        """Run a guest without a record, before another process proves the run; None for tables."""
+
+    def claim_about(self, run: "Execution", *, state_input: bool = False) -> Claim | None:
+        """Return the claim of a proof of a guest's run; None for tables."""
 
     def cycles(self, statement: Statement | ShardedStatement) -> int | None:
         """Return the cycles of the run that a statement is about; None for tables."""
@@ -184,7 +190,16 @@ class TableProgram:
         """Return the tables without traces, the same for every proof."""
         return self.statement()
 
-    def record(self, data: bytes | None = None, **limits: Unpack[Limits]) -> Statement:
+    def verify(
+        self, proof: Proof | ShardedProof, security: float, proximity: str, *, exit_code: int | str = 0
+    ) -> Verdict:
+        """Check that a proof is of these tables; raises ProgramError for an exit code, which tables do not have."""
+        if exit_code not in (0, ANY):
+            raise ProgramError(f"{self.name}: no guest, so it has no exit code")
+        check_level(proof, security)  # before the statement, which may be expensive to make
+        return verify(proof, self.statement_of(proof), security, proximity)
+
+    def record(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> Statement:
         """Make the traces from ``data``; raises ProgramError if the program refuses it."""
         airs = self.module.tables()
         try:
@@ -224,7 +239,7 @@ class TableProgram:
         shards: int = 1,
         shard_size: int | None = None,
         rate: int | None = None,
-        **limits: Unpack[Limits],
+        **options: Unpack[RunOptions],
     ) -> Statement | ShardedStatement:
         """Return the statement about ``data``; raises ProgramError if the program refuses it."""
         return self.statement_about(self.record(data), shards=shards)
@@ -254,7 +269,7 @@ class TableProgram:
         except (OSError, AttributeError) as error:  # AttributeError: a module without a file
             raise ProgramError(f"{self.name}: its sources cannot be read: {error}") from error
 
-    def execute(self, data: bytes | None = None, **limits: Unpack[Limits]) -> NoReturn:
+    def execute(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> NoReturn:
         """Raise ValueError: tables have no runs."""
         raise ValueError(f"{self.name}: no guest, so it has neither runs nor a verifying key")
 
@@ -265,14 +280,14 @@ class TableProgram:
     def commit(self, hash: str, log_blowup: int) -> None:
         """Do nothing: a statement of tables caches its commitments."""
 
-    def claim_of(self, public_values: Sequence[Sequence[int]]) -> None:
-        """Return None: the proof is about no run."""
-
     def claim_in(self, proof: Proof | ShardedProof) -> None:
         """Return None: the proof is about no run."""
 
-    def claim_for(self, data: bytes | None, *, state_input: bool = False, **limits: Unpack[Limits]) -> None:
+    def rehearse(self, data: bytes | None, **options: Unpack[RunOptions]) -> None:
         """Return None: tables have no runs."""
+
+    def claim_about(self, run: "Execution", *, state_input: bool = False) -> None:
+        """Return None: the proof is about no run."""
 
     def cycles(self, statement: Statement | ShardedStatement) -> None:
         """Return None: tables have no runs."""

@@ -53,7 +53,7 @@ class Made:
     shards: tuple[Mapping[str, float], ...] = ()  # seconds of each, by stage: "commit", "prove", "verify" if one by one
     cells: int = 0  # committed cells of all tables; 0 of a proof that existed before
     observation: Observation | None = None  # if `observing`
-    checksum: bytes = b""  # `checksum_of` the proof after its verification; empty if it was not verified
+    checksum: bytes = b""  # of a worker's job: `checksum_of` the proof after its verification; otherwise empty
 
     def __sizeof__(self) -> int:
         """Return the bytes that Dask counts."""

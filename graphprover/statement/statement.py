@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from operator import index
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,6 +20,9 @@ from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.protocol.transcript import RELEASE
 from graphprover.reports.notebook import html, quoted, short
 from graphprover.statement.trace_task import TraceTask, make
+
+if TYPE_CHECKING:
+    from graphprover.vm.statement.claim import Claim
 
 BINDING_MAGIC = b"graphprover statement 2"
 
@@ -132,6 +135,10 @@ class Statement:
     def preprocessed_cap(self, parameters: Parameters) -> tuple[bytes, ...] | None:
         """Return the commitment to all preprocessed columns in a proof with these parameters, as `commit`."""
         return self.commit(parameters.log_blowup, parameters.cap_height, parameters.hash)
+
+    def claim_of(self, public_values: Sequence[Sequence[int]]) -> "Claim | None":
+        """Return the claim of a proof with these public values, if this is about a guest; None here."""
+        return None
 
     def commit(self, log_blowup: int, cap_height: int, hash: str) -> tuple[bytes, ...] | None:
         """Return the commitment to all preprocessed columns, computed once; None without any.

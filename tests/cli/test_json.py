@@ -61,7 +61,7 @@ def test_verify(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_bytes_are_hex_with_their_length() -> None:
-    found = Claim(b"\0hi", 0, 5, None).to_json()
+    found = Claim(b"\0hi", 0, 5, bytes(32), None).to_json()
     assert found == {"output": {"hex": "006869", "bytes": 3}, "exit_code": 0, "cycles": 5, "input": None}
 
 

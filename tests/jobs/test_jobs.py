@@ -14,7 +14,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphprover import FileError, Job, Proof, Prover, Statement, Table, VerificationError
+from graphprover import (
+    Claim,
+    FileError,
+    Job,
+    Key,
+    Proof,
+    Prover,
+    ShardedProof,
+    Statement,
+    Table,
+    Verdict,
+    VerificationError,
+)
 from graphprover.cli.main import main
 from graphprover.device import CpuDevice, Device
 from graphprover.examples import memory
@@ -31,7 +43,6 @@ from graphprover.prover.prove import in_shards
 from graphprover.verifier import verify
 from graphprover.vm.executor.execute import smallest
 from graphprover.vm.executor.faults import Fault, GuestFault
-from graphprover.vm.statement.claim import claim_of
 from graphprover.vm.statement.guest import Guest
 from graphprover.vm.statement.statement import Machine
 from tests.failing_device import FailingDevice
@@ -102,14 +113,59 @@ def test_bytes_are_those_of_the_command_line(
 
 def test_a_guest_by_its_prover(fibonacci: Prover, proof: Proof) -> None:
     run = fibonacci.execute(TURNS)
-    claim = claim_of(fibonacci.verify(proof.to_bytes()).public_values)
-    assert (run.output, run.exit_code, run.cycles) == (claim.output, claim.exit_code, claim.cycles)
+    claim = fibonacci.verify(proof.to_bytes()).claim
+    assert claim == Claim(run.output, 0, run.cycles, fibonacci.key().program_hash, None)
     key = Prover(Guest("key", proof.label, fibonacci.key()))
     assert key.verify(proof).bits >= 128 and key.key().hash == fibonacci.key().hash
     with pytest.raises(ValueError, match="a verifying key, which runs nothing"):
         key.execute()
     with pytest.raises(VerificationError, match="200 were asked for"):
         Prover(FIBONACCI, security=200).verify(proof)
+
+
+def test_a_key_verifies_alone(fibonacci: Prover, proof: Proof, tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    fibonacci.key().save(path)
+    key = Key.load(path)
+    assert key == fibonacci.key() == Key.from_bytes(path.read_bytes())
+    verdict = key.verify(proof.to_bytes())
+    assert verdict == fibonacci.verify(proof) and verdict.claim == key.claim_in(proof)
+    assert repr(verdict.claim) == "<Claim: exit code 0 after 1,602 cycles, output hex 102e3eb321e910f5 (8 bytes)>"
+    assert key.program_hash.hex() in verdict.claim._repr_html_() and "1602" in verdict._repr_html_()
+    with pytest.raises(VerificationError, match="200 were asked for"):
+        key.verify(proof, 200)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match=r"key: no verifying key, .* recreate it with `graphprover setup`"):
+        Key.load(path)
+    with pytest.raises(FileError, match="nothing: No such file"):
+        Key.load(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_the_proof_of_a_failure_is_refused_unless_its_exit_code_is_asked_for(shards: int) -> None:
+    """In one shard and in two, by the program and by its key."""
+    prover = Prover(GUESTS / "json.elf", shards=shards, **FEW_BITS)
+    proof = prover.prove(b"[1,", exit_code="any")
+
+    def by_key(proof: Proof | ShardedProof, **options: Any) -> Verdict:
+        return prover.key().verify(proof, 20, **options)
+
+    for verify_by in (prover.verify, by_key):
+        for wanted in ({}, {"exit_code": 0}, {"exit_code": 2}, {"exit_code": 2**32 + 1}):
+            with pytest.raises(VerificationError, match="exit code 1, not") as refused:
+                verify_by(proof, **wanted)
+            assert refused.value.rule == "asked.exit_code"
+        for exit_code in (1, "any"):
+            claim = verify_by(proof, exit_code=exit_code).claim
+            assert claim and claim.exit_code == 1 and claim.cycles == prover.execute(b"[1,").cycles
+
+
+def test_an_existing_proof_of_a_failure_is_kept_if_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    prover = Prover(GUESTS / "json.elf", **FEW_BITS)
+    proof = prover.prove(b"[1,", exit_code=1).to_bytes()
+    assert kept(prover.job(b"[1,", existing=proof, exit_code=1), monkeypatch)
+    with pytest.raises(VerificationError, match="exit code 1, not 0: not proven"):
+        made(prover.job(b"[1,", existing=proof))
 
 
 def test_a_key_is_for_the_hash_and_the_rate_of_its_prover(fibonacci: Prover) -> None:
@@ -119,10 +175,13 @@ def test_a_key_is_for_the_hash_and_the_rate_of_its_prover(fibonacci: Prover) -> 
 
 def test_tables_have_no_runs() -> None:
     tables = Prover("examples/fibonacci", **FEW_BITS)
-    assert tables.verify(tables.prove()).public_values[0][0] == 1023
+    verdict = tables.verify(tables.prove(), exit_code="any")
+    assert verdict.public_values[0][0] == 1023 and verdict.claim is None
     for ask in (tables.execute, tables.key):
         with pytest.raises(ValueError, match="no guest"):
             ask()
+    with pytest.raises(ProgramError, match="no guest, so it has no exit code"):
+        tables.verify(tables.prove(), exit_code=3)
     for options in ({"state_input": True}, {"exit_code": 3}, {"max_cycles": 9}):
         with pytest.raises(ProgramError, match="no guest"):
             tables.prove(**options)  # type: ignore[arg-type]

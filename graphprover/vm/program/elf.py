@@ -133,15 +133,14 @@ def _header(data: bytes) -> tuple[int, int, int, int]:
 
 def _segments(data: bytes, offset: int, count: int) -> list[_Segment]:
     """Return the segments that are loaded, by rising address."""
-    segments = []
+    segments: list[_Segment] = []
+    thread_local: list[tuple[int, int]] = []
     for i in range(count):
         kind, flags, at, start, _, size, memory, align = _SEGMENT.unpack_from(data, offset + i * _SEGMENT.size)
         _require(kind not in (_DYNAMIC, _INTERPRETER), "dynamically linked: link with -static")
-        _require(
-            kind != _TLS,
-            "has thread-local storage (a segment PT_TLS), which nothing sets up: compile without it, or link with the "
-            "kit's sdk/guest.ld and its start for a C library (make LIBC=picolibc)",
-        )
+        if kind == _TLS:  # a part of a loaded segment, which the guest's start sets up
+            thread_local.append((start, start + size))
+            continue
         if kind in _IGNORED or (kind == _LOAD and not memory):
             continue
         _require(kind == _LOAD, f"segment of unknown type {kind:#x}")
@@ -157,6 +156,9 @@ def _segments(data: bytes, offset: int, count: int) -> list[_Segment]:
     segments.sort(key=lambda segment: segment.start)
     for low, high in pairwise(segments):
         _require(low.end <= high.start, f"{low} and {high} overlap")
+    for start, end in thread_local:
+        held = any(segment.start <= start and end <= segment.start + len(segment.data) for segment in segments)
+        _require(start == end or held, f"thread-local data {start:#x}..{end:#x} is in no segment that is loaded")
     _require(sum(len(segment.data) for segment in segments) <= len(data), "segments share contents")
     return segments
 

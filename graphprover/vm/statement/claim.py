@@ -1,4 +1,4 @@
-"""The claim of a proof about an execution, read from its public values."""
+"""The claim of a proof about an execution, read from its public values; and the check of its exit code."""
 
 import json
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import Any
 
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
+from graphprover.reports.notebook import html
 from graphprover.vm.statement.table_numbers import TableNumber
 from graphprover.vm.tables.limbs import LIMB, LIMB_BITS
 
@@ -15,14 +16,35 @@ MAX_STATED_INPUT = 1 << 16  # bytes of a stated input: the proof contains them, 
 MAX_PROVED_OUTPUT = 1 << 20  # bytes of an output, for the same reason
 
 
+ANY = "any"  # accepts every exit code
+
+
 @dataclass(frozen=True)
 class Claim:
-    """The claim of a proof about an execution."""
+    """The claim of a guest's proof: some input makes this program end like this."""
 
-    output: bytes
+    output: bytes  # that the guest wrote
     exit_code: int  # 64 bits
-    cycles: int
-    input: bytes | None  # None unless stated
+    cycles: int  # executed instructions
+    program_hash: bytes  # of the guest: Keccak-256 of its code, its data and its entry (docs/protocol.md, section 15)
+    input: bytes | None  # if the proof states it (``state_input``), otherwise None
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        return html(self._title, {"program": self.program_hash.hex()} | self.describe())
+
+    @property
+    def _title(self) -> str:
+        return f"Claim: exit code {self.exit_code} after {self.cycles:,} cycles, output {shown(self.output)}"
+
+    def describe(self) -> dict[str, str]:
+        """Return the claim as words."""
+        stated = {}
+        if self.input is not None:
+            stated = {"input": f"Keccak-256 {keccak256(self.input).hex()} {_size(self.input)}"}
+        return stated | {"output": shown(self.output), "exit code": str(self.exit_code), "cycles": str(self.cycles)}
 
     def to_json(self) -> dict[str, Any]:
         """Return the claim as JSON, with bytes as hex."""
@@ -31,8 +53,12 @@ class Claim:
         return {"output": output, "exit_code": self.exit_code, "cycles": self.cycles, "input": stated}
 
 
-def claim_of(public_values: Sequence[Sequence[int]]) -> Claim:
-    """Return the claim of a proof with these public values; raise VerificationError if they are malformed."""
+def claim_of(public_values: Sequence[Sequence[int]], program_hash: bytes) -> Claim:
+    """Return the claim of a proof about this program with these public values.
+
+    Raises:
+        VerificationError: if the values are malformed.
+    """
     cycles, lo, hi, *numbers = public_values[0]
     if max(lo, hi) >= LIMB:
         raise VerificationError("guest.exit_code", "the public exit code is not two limbs of 32 bits")
@@ -44,7 +70,7 @@ def claim_of(public_values: Sequence[Sequence[int]]) -> Claim:
     stated = _bytes(public_values, numbers, TableNumber.STATED_INPUT, "input")
     if stated and (len(stated[0]) > MAX_STATED_INPUT or any(stated[1])):
         raise VerificationError("guest.input", "the public input is too long, or not padded with zeros")
-    return Claim(output, lo | hi << LIMB_BITS, cycles, stated and stated[0])
+    return Claim(output, lo | hi << LIMB_BITS, cycles, program_hash, stated and stated[0])
 
 
 def _bytes(
@@ -61,11 +87,18 @@ def _bytes(
     return data[: values[0]], data[values[0] :]
 
 
-def describe(public_values: Sequence[Sequence[int]]) -> dict[str, str]:
-    """Describe the claim of a proof with these public values, for people."""
-    what = claim_of(public_values)
-    stated = {} if what.input is None else {"input": f"Keccak-256 {keccak256(what.input).hex()} {_size(what.input)}"}
-    return stated | {"output": shown(what.output), "exit code": str(what.exit_code), "cycles": str(what.cycles)}
+def other_exit_code(code: int, wanted: int | str | None) -> str | None:
+    """Return an error about an exit code, or None for the code that was asked for, 0 by default."""
+    if wanted == ANY or code == (wanted or 0):
+        return None
+    return f"exit code {code}, not {wanted or 0}"
+
+
+def check_exit_code(claim: Claim, wanted: int | str) -> None:
+    """Raise VerificationError if a guest has ended with another exit code than was asked for."""
+    if wrong := other_exit_code(claim.exit_code, wanted):
+        code = claim.exit_code
+        raise VerificationError("asked.exit_code", f"{wrong} (exit_code={code} or exit_code={ANY!r} accepts it)")
 
 
 def bytes_json(data: bytes) -> dict[str, Any]:

@@ -1,19 +1,18 @@
 """A guest: a program of the RV64IM machine, behind the interface `graphprover.jobs.programs.Program`."""
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack, overload
 
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
-from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import DEFAULT_HASH
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
+from graphprover.verifier import Verdict
+from graphprover.vm.executor.debug import Debug
 from graphprover.vm.program.elf import load_elf
-from graphprover.vm.statement import claim
-from graphprover.vm.statement.header import header_of
+from graphprover.vm.statement.claim import Claim, claim_of
 from graphprover.vm.statement.key import KEY_RATES, Key, proof_kinds
 from graphprover.vm.statement.key import PREFIX as KEY_PREFIX
 from graphprover.vm.statement.shape import LayoutPolicy, policy_at
@@ -23,16 +22,18 @@ if TYPE_CHECKING:
     from graphprover.device import Device
     from graphprover.vm.executor.execute import Execution
 
-ANY = "any"  # accepts every exit code
-HASH_CHARACTERS = 64  # hexadecimal digits of a program's hash
-_HASH = re.compile(f"[0-9a-f]{{{HASH_CHARACTERS}}}")
-
 
 class Limits(TypedDict, total=False):
     """The limits of a run, as `execute.execute` takes them."""
 
     max_cycles: int
     max_memory: int  # bytes
+
+
+class RunOptions(Limits, total=False):
+    """The limits of a run and its other options, as `execute.execute` takes them."""
+
+    debug: Debug | None
 
 
 def limits_of(max_cycles: int | None, max_memory: int | None) -> Limits:
@@ -80,23 +81,14 @@ class Guest:
     def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement: ...
 
     def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement:
-        """Return the statement that a proof claims to prove about the program.
-
-        The prover chose the label of the proof. It is compared so that the error is in plain words.
-
-        Args:
-            proof: The proof, or its header.
-            coming: Whether ``proof`` is a header without payloads.
-
-        Raises:
-            VerificationError: if the label names another program, or the header fits no statement.
-        """
-        _, _, stated = proof.label.rpartition(" ")
-        if _HASH.fullmatch(stated) and stated != self.program_hash:
-            raise VerificationError(
-                "guest.label", f"this proof is of program {stated}, not of {self.name} ({self.program_hash})"
-            )
+        """Return the statement that a proof claims to prove about the program, as `ProgramStatements.statement_of`."""
         return self.machine.statement_of(proof, coming=coming)
+
+    def verify(
+        self, proof: Proof | ShardedProof, security: float, proximity: str, *, exit_code: int | str = 0
+    ) -> Verdict:
+        """Check that a proof is about a run of the program with this exit code, as `ProgramStatements.verify`."""
+        return self.machine.verify(proof, security, proximity, exit_code=exit_code)
 
     def compiled(self) -> Machine:
         """Return the machine with its program; raises ValueError for a verifying key, which has none."""
@@ -123,17 +115,17 @@ class Guest:
         if self.elf:
             self.elf.commit(hash, log_blowup)
 
-    def execute(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":
+    def execute(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> "Execution":
         """Run the program on ``data`` without a record; arguments and errors are those of `execute.execute`."""
         from graphprover.vm.executor.execute import execute  # here, because verifying needs no compiler
 
-        return execute(self.compiled().image, data or b"", **limits)
+        return execute(self.compiled().image, data or b"", **options)
 
-    def record(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":
+    def record(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> "Execution":
         """Run the program on ``data`` with the record that a proof is made of."""
         from graphprover.vm.executor.execute import execute  # as above
 
-        return execute(self.compiled().image, data or b"", **limits, record=True)
+        return execute(self.compiled().image, data or b"", **options, record=True)
 
     def statement_about(
         self,
@@ -175,67 +167,52 @@ class Guest:
         shards: int = 1,
         shard_size: int | None = None,
         rate: int | None = None,
-        **limits: Unpack[Limits],
+        **options: Unpack[RunOptions],
     ) -> Statement | ShardedStatement:
         """Return the statement about the program's run on ``data``; arguments are those of `statement_about`."""
-        run = self.record(data, **limits)
+        run = self.record(data, **options)
         return self.statement_about(run, state_input=state_input, shards=shards, shard_size=shard_size, rate=rate)
 
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
         """Return the claim of a proof with these public values, for people."""
-        return claim.describe(public_values)
+        return self.claim_of(public_values).describe()
 
     def to_json(self, public_values: Sequence[Sequence[int]]) -> dict[str, Any]:
         """Return the claim of a proof with these public values, for programs."""
         return self.claim_of(public_values).to_json()
 
-    def claim_of(self, public_values: Sequence[Sequence[int]]) -> claim.Claim:
+    def claim_of(self, public_values: Sequence[Sequence[int]]) -> Claim:
         """Return the claim of a proof with these public values; raises VerificationError if they make no sense."""
-        return claim.claim_of(public_values)
+        return claim_of(public_values, self.machine.program_hash)
 
-    def claim_in(self, proof: Proof | ShardedProof) -> claim.Claim:
+    def claim_in(self, proof: Proof | ShardedProof) -> Claim:
         """Return the claim in the header of a proof; raises VerificationError if it makes no sense."""
-        return claim_in(proof)
+        return self.machine.claim_in(proof)
 
-    def claim_for(self, data: bytes | None, *, state_input: bool = False, **limits: Unpack[Limits]) -> claim.Claim:
-        """Run the program on ``data`` without a record, and return the claim of a proof of that run.
-
-        By default the run may use as much memory as one with a record.
-        """
+    def rehearse(self, data: bytes | None, **options: Unpack[RunOptions]) -> "Execution":
+        """Run the program as `execute` does, by default with as much memory as `record` may use."""
         from graphprover.vm.executor.execute import half_of_memory  # as above
 
-        run = self.execute(data, **(Limits(max_memory=half_of_memory()) | limits))
-        return claim.Claim(run.output, run.exit_code, run.cycles, data or b"" if state_input else None)
+        return self.execute(data, **(RunOptions(max_memory=half_of_memory()) | options))
+
+    def claim_about(self, run: "Execution", *, state_input: bool = False) -> Claim:
+        """Return the claim of a proof of a run."""
+        return Claim(
+            run.output, run.exit_code, run.cycles, self.machine.program_hash, run.input if state_input else None
+        )
 
     def says(self, proof: Proof | ShardedProof) -> dict[str, Any]:
         """Return the claim of a valid proof, for programs."""
-        return claim_in(proof).to_json()
+        return self.claim_in(proof).to_json()
 
     def cycles(self, statement: Statement | ShardedStatement) -> int:
         """Return the cycles of the run that a statement is about."""
-        return claimed(statement).cycles
+        tables = statement.statements[0].tables[statement.heads :]
+        return self.claim_of([table.public_values or () for table in tables]).cycles
 
     def layout_policy(self, rate: int | None) -> LayoutPolicy:
         """Return the policy by which a run's tables are laid out for a proof at this rate."""
         return policy_at(rate)
-
-
-def claimed(statement: Statement | ShardedStatement) -> claim.Claim:
-    """Return the claim of a proof of this statement about a run."""
-    tables = statement.statements[0].tables[statement.heads :]
-    return claim.claim_of([table.public_values or () for table in tables])
-
-
-def claim_in(proof: Proof | ShardedProof) -> claim.Claim:
-    """Return the claim in the header of a proof; raises VerificationError if it makes no sense."""
-    return claim.claim_of(header_of(proof).first)
-
-
-def other_exit_code(code: int, wanted: int | str | None) -> str | None:
-    """Return an error about an exit code, or None for the code that was asked for, 0 by default."""
-    if wanted == ANY or code == (wanted or 0):
-        return None
-    return f"exit code {code}, not {wanted or 0}"
 
 
 def load_guest(name: str, label: str, data: bytes) -> Guest:

@@ -11,6 +11,8 @@ import struct
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from os import PathLike
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -22,10 +24,11 @@ from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, RATES, Parameters
 from graphprover.protocol.security import CAP_HEIGHT
-from graphprover.statement.statement import Statement, Table
+from graphprover.runtime.files import read_input, write
+from graphprover.statement.statement import Table
 from graphprover.vm.program.io import INPUT_BASE
 from graphprover.vm.statement.shape import MAX_LOG_ROWS, Kind
-from graphprover.vm.statement.statement import ProgramStatements, kind_of
+from graphprover.vm.statement.statement import GuestStatement, ProgramStatements, kind_of
 from graphprover.vm.statement.version import MACHINE_DIGEST
 from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import ImageMemory
@@ -79,7 +82,14 @@ DEFAULT_PROOFS = proof_kinds((DEFAULT_HASH,), KEY_RATES)
 
 @dataclass(frozen=True)
 class Key(ProgramStatements):
-    """A verifying key."""
+    """The verifying key of a guest: a few hundred bytes that stand for the program.
+
+        verdict = Key.load("guest.vk").verify(proof)
+        verdict.claim.output
+
+    `Prover.key` and ``graphprover setup`` make it. A verifier needs neither the ELF file nor the prover: ``pip install
+    graphprover`` suffices. Trust a key that you made, or compare its ``hash``.
+    """
 
     entry: int
     zero_base: int
@@ -102,8 +112,25 @@ class Key(ProgramStatements):
     def table(self, air: Air, rows: int) -> Table:
         return BlankTable(air, rows=rows)
 
-    def statement(self, tables: Sequence[Table], label: str) -> Statement:
-        return KeyStatement(tables, label, self.caps[kind_of(tables)])
+    def statement(self, tables: Sequence[Table], label: str) -> GuestStatement:
+        return KeyStatement(tables, label, self.program_hash, self.caps[kind_of(tables)])
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the key to a file, whole or not at all; raises `FileError`."""
+        write(Path(path), self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Key":
+        """Load the key in a file.
+
+        Raises:
+            FileError: if the file cannot be read.
+            ValueError: if it holds no key of this machine (`MalformedKey`); the message says why.
+        """
+        try:
+            return cls.from_bytes(read_input(Path(path)))
+        except MalformedKey as error:
+            raise MalformedKey(error.rule, f"{path}: {error}") from error
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the file."""
@@ -118,12 +145,12 @@ class Key(ProgramStatements):
 
     @cached_property
     def hash(self) -> bytes:
-        """Return Keccak-256 of the file: keys with equal hashes verify the same proofs."""
+        """Keccak-256 of the file: keys with equal hashes verify the same proofs."""
         return keccak256(self.to_bytes())
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Key":
-        """Parse the bytes of ``to_bytes``; raise MalformedKey."""
+        """Parse the bytes of ``to_bytes``; raises a ValueError, `MalformedKey`, for any other bytes."""
         size, entry_bytes = len(MAGIC) + _HEADER.size, _PROOF_KIND.size + len(Kind) * DIGEST_BYTES
         if not data.startswith(MAGIC) or len(data) <= size or (len(data) - size) % entry_bytes:
             raise MalformedKey(
@@ -181,11 +208,13 @@ class BlankTable(Table):
         return np.broadcast_to(np.uint64(0), (width, self.rows)) if width else None
 
 
-class KeyStatement(Statement):
+class KeyStatement(GuestStatement):
     """A statement with preprocessed columns known by their commitment only."""
 
-    def __init__(self, tables: Sequence[Table], label: str, caps: Mapping[ProofKind, bytes]) -> None:
-        super().__init__(tables, label)
+    def __init__(
+        self, tables: Sequence[Table], label: str, program_hash: bytes, caps: Mapping[ProofKind, bytes]
+    ) -> None:
+        super().__init__(tables, label, program_hash)
         object.__setattr__(self, "_key_caps", caps)
 
     def preprocessed_cap(self, parameters: Parameters) -> tuple[bytes, ...] | None:

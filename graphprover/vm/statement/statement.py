@@ -11,6 +11,7 @@ twice would give a word two histories, so only tables of chips and a few others 
 ``shape`` checks the tables and their heights, ``times`` the sum of all steps in time.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -22,17 +23,18 @@ import numpy as np
 from graphprover.air import Air
 from graphprover.field import EXTENSION_DEGREE
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ShardedProof
+from graphprover.proof.sharded import ShardedProof, proof_from_bytes
 from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.proof import least_bytes
-from graphprover.protocol.security import CAP_HEIGHT
+from graphprover.protocol.security import CAP_HEIGHT, JOHNSON_PROXIMITY
 from graphprover.statement.cells import cells_per_row
 from graphprover.statement.shards import ShardedStatement, in_shards
 from graphprover.statement.statement import Statement, Table
+from graphprover.verifier import Verdict, check_level, verify
 from graphprover.vm.program.elf import Image, program_hash
 from graphprover.vm.program.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.program.isa import Instructions, Op
-from graphprover.vm.statement.claim import claim_of
+from graphprover.vm.statement.claim import Claim, check_exit_code, claim_of
 from graphprover.vm.statement.header import header_of
 from graphprover.vm.statement.shape import MIN_ROWS, Kind, check_heights, check_numbers, preprocessed, rows_for
 from graphprover.vm.statement.table_numbers import CHIP_TABLES, SHARED, TableNumber
@@ -65,6 +67,8 @@ _AIRS: dict[int, Callable[[], Air]] = {
     TableNumber.EVEN: Even,
 }
 _OPS = tuple(Op)
+HASH_CHARACTERS = 64  # hexadecimal digits of a program's hash
+_HASH = re.compile(f"[0-9a-f]{{{HASH_CHARACTERS}}}")
 
 
 @cache
@@ -83,6 +87,20 @@ def _same_for_all(number: int) -> Air:
 def _table(make: Callable[..., Air], *numbers: int) -> Air:
     """Describe a table that depends on some numbers only, once for all statements that have it."""
     return make(*numbers)
+
+
+class GuestStatement(Statement):
+    """A statement about a run of a program, or a shard of one."""
+
+    program_hash: bytes
+
+    def __init__(self, tables: Sequence[Table], label: str, program_hash: bytes) -> None:
+        super().__init__(tables, label)
+        object.__setattr__(self, "program_hash", program_hash)
+
+    def claim_of(self, public_values: Sequence[Sequence[int]]) -> Claim:
+        """Return the claim of a proof with these public values."""
+        return claim_of(public_values, self.program_hash)
 
 
 class ProgramStatements:
@@ -209,7 +227,7 @@ class ProgramStatements:
 
     def statement(self, tables: Sequence[Table], label: str) -> Statement:
         """Return the statement, or a shard of one, with these tables."""
-        return Statement(tables, label)
+        return GuestStatement(tables, label, self.program_hash)
 
     def in_shards(
         self, tables: Sequence[Sequence[Table]], numbers: Sequence[Sequence[int]], label: str
@@ -221,6 +239,40 @@ class ProgramStatements:
         (first, *others) = numbers
         return in_shards(tables, [(0, *first), *others], MIN_ROWS, label, self.statement)
 
+    def claim_in(self, proof: Proof | ShardedProof) -> Claim:
+        """Return the claim in the header of a proof; raises VerificationError if it makes no sense."""
+        return claim_of(header_of(proof).first, self.program_hash)
+
+    def verify(
+        self,
+        proof: Proof | ShardedProof | bytes,
+        security: float = 128,
+        proximity: str = JOHNSON_PROXIMITY,
+        *,
+        exit_code: int | str = 0,
+    ) -> Verdict:
+        """Check that a proof is about a run of this program that has ended with this exit code.
+
+        Args:
+            proof: The proof, or its bytes.
+            security: The least provable security, in bits.
+            proximity: ``"unique"`` counts unique decoding alone.
+            exit_code: The exit code, or ``"any"``. By default the proof of a run that failed is refused.
+
+        Returns:
+            The verdict; its ``claim`` has the output, the exit code, the cycles and the stated input.
+
+        Raises:
+            VerificationError: if the proof does not convince; for another exit code by the rule ``asked.exit_code``.
+        """
+        if isinstance(proof, bytes):
+            proof = proof_from_bytes(proof)
+        check_level(proof, security)  # before the statement, which may be expensive to make
+        verdict = verify(proof, self.statement_of(proof), security, proximity)
+        assert verdict.claim is not None
+        check_exit_code(verdict.claim, exit_code)
+        return verdict
+
     @overload
     def statement_of(self, proof: Proof, *, coming: bool = False) -> Statement: ...
 
@@ -228,11 +280,22 @@ class ProgramStatements:
     def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement: ...
 
     def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement:
-        """Return the statement that a proof about this program claims to prove; raise VerificationError if there is
-        none.
+        """Return the statement that a proof claims to prove about this program.
 
-        ``coming``: the payloads have not arrived yet, so their lengths are not checked.
+        The prover chose the label of the proof. It is compared so that the error is in plain words.
+
+        Args:
+            proof: The proof, or its header.
+            coming: Whether ``proof`` is a header without payloads, whose lengths are not checked then.
+
+        Raises:
+            VerificationError: if the label names another program, or the header fits no statement.
         """
+        _, _, stated = proof.label.rpartition(" ")
+        if _HASH.fullmatch(stated) and stated != self.program_hash.hex():
+            raise VerificationError(
+                "guest.label", f"this proof is of program {stated}, not of {self.program_hash.hex()}"
+            )
         cap_height = proof.parameters.cap_height
         if cap_height != CAP_HEIGHT:  # keys commit to this height
             raise VerificationError(
@@ -242,7 +305,7 @@ class ProgramStatements:
         first, *_ = header.numbers
         try:
             check_numbers(header.numbers, self.data() is not None)  # before the claim, which is read from these tables
-            claim_of(header.first)
+            claim_of(header.first, self.program_hash)
             words = [
                 len(header.first[1 + first.index(number)]) // 2 if number in first else 0
                 for number in (TableNumber.OUTPUT, TableNumber.STATED_INPUT)
@@ -299,7 +362,7 @@ class Machine(ProgramStatements):
 
     def statement(self, tables: Sequence[Table], label: str) -> Statement:
         """Return a statement that shares its commitments with all others of its kind: they have the same columns."""
-        statement = Statement(tables, label)
+        statement = super().statement(tables, label)
         object.__setattr__(statement, "_caps", self._caps[kind_of(tables)])
         return statement
 

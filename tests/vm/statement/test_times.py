@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphprover import VerificationError, check, prove, verify
+from graphprover import VerificationError, check, prove
 from graphprover.air import TableBuilder
 from graphprover.field import P
 from graphprover.proof.proof import Proof
@@ -17,7 +17,6 @@ from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
 from graphprover.vm.statement import shape
 from graphprover.vm.statement import statement as program_statement
-from graphprover.vm.statement.claim import claim_of
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import EXIT, TableNumber
 from graphprover.vm.statement.times import check_times
@@ -129,8 +128,8 @@ def test_a_circle_around_p_is_refused(long_steps: None, monkeypatch: pytest.Monk
     proof = prove(false, security=80)
     with monkeypatch.context() as patch:
         patch.setattr(program_statement, "check_times", lambda tables: None)
-        verdict = verify(proof, program.statement_of(proof), security=80)
-        assert claim_of(verdict.public_values).exit_code == FALSE_CODE
+        verdict = program.verify(proof, security=80, exit_code=FALSE_CODE)
+        assert verdict.claim and verdict.claim.exit_code == FALSE_CODE
     with pytest.raises(VerificationError, match="could wrap around p"):
         program.statement_of(proof)
 

@@ -30,7 +30,7 @@ from graphprover.vm.program.elf import load_elf
 from graphprover.vm.program.io import INPUT_BASE, KECCAK_F, MAX_INPUT_BYTES, OUTPUT_BASE
 from graphprover.vm.program.isa import A0, A7, BRANCHES, Instruction, Op
 from graphprover.vm.statement import shape
-from graphprover.vm.statement.claim import claim_of, describe
+from graphprover.vm.statement.claim import Claim, claim_of
 from graphprover.vm.statement.shape import SEVERAL
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import EXIT, LANES, SHARED_TABLE, TableNumber
@@ -146,7 +146,7 @@ def test_several_sparse_range_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = [table for table in stated.tables if table.air.name == "sparse_range"]
     assert len(tables) > 1 and not check(stated)
     proof = prove(stated, security=40)
-    assert claim_of(verify(proof, machine.statement_of(proof), security=40).public_values).cycles == execution.cycles
+    assert proven(machine, proof, 40).cycles == execution.cycles
 
     first, last = tables[0], tables[-1]
     whole, part = first.air.view(first.main), last.air.view(last.main)
@@ -171,7 +171,7 @@ def test_several_tables_of_permutations_and_bumps(monkeypatch: pytest.MonkeyPatc
     assert [names(stated).count(name) for name in ("keccak_f", "bump")] == [2, 2]
     assert not check(stated)
     proof = prove(stated, security=80)
-    assert claim_of(verify(proof, machine.statement_of(proof), security=80).public_values).cycles == execution.cycles
+    assert proven(machine, proof, 80).cycles == execution.cycles
 
     def again(c: SimpleNamespace) -> None:
         c.call[:24] = c.call[24]
@@ -448,8 +448,15 @@ def proved() -> tuple[Machine, Proof]:
 def test_a_proof_says_output_exit_code_and_cycles() -> None:
     machine, proof = proved()
     verdict = verify(proof, machine.statement_of(proof))
-    assert describe(verdict.public_values) == {"output": 'text "abc" (3 bytes)', "exit code": "3", "cycles": "12"}
+    assert verdict.claim == Claim(b"abc", 3, 12, machine.program_hash, None)
+    assert verdict.claim.describe() == {"output": 'text "abc" (3 bytes)', "exit code": "3", "cycles": "12"}
     assert verdict.bits >= 128
+
+
+def proven(machine: Machine, proof: Proof, security: float) -> Claim:
+    claim = machine.verify(proof, security).claim
+    assert claim
+    return claim
 
 
 def rejected(proof: Proof, cause: str | None = None, machine: Machine | None = None) -> None:
@@ -538,7 +545,7 @@ def test_inputs_of_any_size_are_stated(size: int) -> None:
     """State zeros beyond the input's end for a program that reads there."""
     stated = on_input(INPUT[:size])
     assert "input_memory" not in names(stated) and not check(stated)
-    assert claim_of([table.public_values or () for table in stated.tables]).input == INPUT[:size]
+    assert claim_of([table.public_values or () for table in stated.tables], b"").input == INPUT[:size]
 
 
 @pytest.mark.parametrize("word", [0, 1, 2, 31, 32, 72])
@@ -598,9 +605,8 @@ def test_outputs_of_any_size_are_public(size: int) -> None:
     for words in {0, 1, -(-size // 8)}:
         stated = putting_out(size, words)
         written = b"".join((words - i).to_bytes(8, "little") for i in range(words))
-        assert claim_of([table.public_values or () for table in stated.tables]).output == written[:size].ljust(
-            size, b"\0"
-        )
+        claim = claim_of([table.public_values or () for table in stated.tables], b"")
+        assert claim.output == written[:size].ljust(size, b"\0")
         assert main_of(stated, "output_memory").shape[1] == (128 if size == 8200 else 64)
         assert not check(stated)
 
@@ -655,9 +661,7 @@ def test_public_words_are_in_the_fewest_columns() -> None:
 def test_a_proof_states_an_output_and_no_other() -> None:
     stated, machine = putting_out(570, 31), Machine(image([*writer(570, 31), *leave()]))
     proof = prove(stated, security=100)
-    assert claim_of(verify(proof, machine.statement_of(proof), security=100).public_values).output[:8] == bytes(
-        [31, *[0] * 7]
-    )
+    assert proven(machine, proof, 100).output[:8] == bytes([31, *[0] * 7])
     place = names(stated).index("output_memory")
     for index in (2, 2 * 31, 2 * 71):  # the first and the last word that was written, and one that never was
         changed = with_values(proof, place, index, proof.public_values[place][index] ^ 1)
@@ -670,8 +674,7 @@ def test_a_proof_states_an_output_and_no_other() -> None:
 def test_a_proof_states_an_input_and_no_other() -> None:
     stated = on_input()
     machine, proof = Machine(image([*READER, *leave()])), prove(stated, security=100)
-    verdict = verify(proof, machine.statement_of(proof), security=100)
-    assert claim_of(verdict.public_values).input == INPUT
+    assert proven(machine, proof, 100).input == INPUT
     place = names(stated).index("stated_input")
     for index in (2, 2 * 72):  # the first word, and the last, which is never read
         changed = with_values(proof, place, index, proof.public_values[place][index] ^ 1)

@@ -20,8 +20,7 @@ from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.program.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.program.isa import Instruction, Op
-from graphprover.vm.statement.claim import Claim, claim_of
-from graphprover.vm.statement.guest import claim_in
+from graphprover.vm.statement.claim import Claim
 from graphprover.vm.statement.key import Key, proof_kind
 from graphprover.vm.statement.setup import make_key
 from graphprover.vm.statement.statement import Machine
@@ -67,14 +66,12 @@ def test_runs_in_shards_are_proved(name: str, data: bytes, shards: int, stated: 
     machine = guest(name)
     run = execute(machine.image, data, record=True)
     proof = proved(shards_of_run(machine, run, cycle_ranges_of(run.cycles, shards), name, state_input=stated))
-    read, claim = (
-        proof_from_bytes(proof.to_bytes()),
-        Claim(run.output, run.exit_code, run.cycles, data if stated else None),
-    )
-    assert claim_in(read) == claim
+    read = proof_from_bytes(proof.to_bytes())
+    claim = Claim(run.output, run.exit_code, run.cycles, machine.program_hash, data if stated else None)
+    assert machine.claim_in(read) == claim
     for program in (machine, Key.from_bytes(make_key(machine, [proof_kind(PARAMETERS)]).to_bytes())):
-        verdict = verify(read, program.statement_of(read), security=0)
-        assert verdict.shards == shards and claim_of(verdict.public_values) == claim
+        verdict = program.verify(read, security=0)
+        assert verdict.shards == shards and verdict.claim == claim
 
 
 # A run that copies a word of its input to its output, and what may be wrong with its proof.
@@ -124,7 +121,7 @@ def refused(proof: ShardedProof, cause: str) -> None:
 def test_an_honest_proof_is_accepted() -> None:
     machine, _, proof = honest()
     verdict = verify(proof, machine.statement_of(proof), security=0)
-    assert claim_of(verdict.public_values).output == b"8 bytes."
+    assert verdict.claim and verdict.claim.output == b"8 bytes."
 
 
 @cache

@@ -1,0 +1,72 @@
+/* All that a guest may use: input and output, accelerators, and what only this machine has. */
+#ifndef ZKVM_H
+#define ZKVM_H
+
+#include "zkvm_accelerators.h"
+#include "zkvm_io.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The C library's headers where there is one. Without one, the functions that libzkvm.a has itself. */
+#ifdef __has_include
+#if __has_include(<stdlib.h>) && __has_include(<string.h>)
+#define ZKVM_HAS_C_LIBRARY
+#endif
+#endif
+
+#ifdef ZKVM_HAS_C_LIBRARY
+#include <stdlib.h>
+#include <string.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#define ZKVM_NORETURN [[noreturn]]
+#define ZKVM_RESTRICT
+#else
+#define ZKVM_NORETURN _Noreturn
+#define ZKVM_RESTRICT restrict
+#endif
+
+#ifndef ZKVM_HAS_C_LIBRARY
+void *memcpy(void *ZKVM_RESTRICT to, const void *ZKVM_RESTRICT from, size_t size);
+void *memmove(void *to, const void *from, size_t size);
+void *memset(void *to, int byte, size_t size);
+int memcmp(const void *left, const void *right, size_t size);
+size_t strlen(const char *text);
+
+/* End here; 0 means success. Returning from main does the same. Both run what atexit() was given, and destructors. */
+ZKVM_NORETURN void exit(int code);
+/* End here with ZKVM_ABORTED, and run nothing else. */
+ZKVM_NORETURN void abort(void);
+int atexit(void (*function)(void));
+#endif
+
+/* Exit codes of the kit. */
+#define ZKVM_ABORTED 134       /* abort(), a failed assert() */
+#define ZKVM_OUT_OF_MEMORY 254 /* allocate() */
+
+/* `size` bytes of the heap that nobody else has, aligned to 16; never given back. Exits with ZKVM_OUT_OF_MEMORY at the
+   end of the heap. */
+void *allocate(size_t size);
+
+/* Write to the standard error of the machine that runs the guest. It is no part of the output, and of no proof. */
+void zkvm_print(const uint8_t *text, size_t size);
+
+/* A random number. Whoever proves chooses it, as the private input: a proof says nothing about it. With a stated input
+   (graphprover prove --commit-input) every run has the same ones. */
+uint64_t zkvm_random_u64(void);
+
+/* Keccak-f[1600] in place, by the machine. */
+void keccak_f(uint64_t state[25]);
+
+/* Words anywhere in memory: the machine takes misaligned ones. */
+typedef uint64_t __attribute__((aligned(1), may_alias)) word64;
+typedef uint32_t __attribute__((aligned(1), may_alias)) word32;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
