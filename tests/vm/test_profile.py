@@ -20,7 +20,6 @@ from graphprover.vm.profile.formats import FORMATS, leaves, text
 from graphprover.vm.profile.lines import Lines, lines_of
 from graphprover.vm.profile.measure import Profile, profile
 from graphprover.vm.profile.tree import Frame, by_function, tree
-from graphprover.vm.program.demangle import demangled
 from graphprover.vm.program.elf import Image, load_elf
 from graphprover.vm.program.isa import A0, Instruction, Op
 from graphprover.vm.program.symbols import functions
@@ -232,24 +231,6 @@ def test_code_between_functions_is_named_by_its_address() -> None:
     assert [(part.start - CODE, part.name) for part in found] == [
         (0, "_start"), (8, f"{CODE + 8:#x}"), (12, f"{CODE + 12:#x}"), (16, "label"),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("mangled", "name"),
-    [
-        ("main", "main"),
-        ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"),
-        ("_ZN32_$LT$T$u20$as$u20$a..b..Into$GT$4into17h0123456789abcdefE", "<T as a::b::Into>::into"),
-        ("_ZN3foo3barEv", "foo::bar"),
-        ("_ZNK3foo3barEv", "foo::bar"),
-        ("_ZN3fooIiE3barEv", "_ZN3fooIiE3barEv"),
-        ("_ZN", "_ZN"),
-        ("_ZN9999999999999999999E", "_ZN9999999999999999999E"),
-        ("_ZN4main", "_ZN4main"),
-    ],
-)
-def test_names_as_the_source_has_them(mangled: str, name: str) -> None:
-    assert demangled(mangled) == name
 
 
 HOSTILE = "]]><script>alert(1)</script>&amp;\"'`;x</title>"
