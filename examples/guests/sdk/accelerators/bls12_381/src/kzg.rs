@@ -3,7 +3,7 @@ use ark_bls12_381::{Bls12_381, Fq, Fr, G1Affine, G2Affine};
 use ark_ec::pairing::Pairing;
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::MontFp;
-use zkvm_curves::decode_field;
+use zkvm_curves::{decode_field, sum_of_products_glv};
 
 use crate::Fq2;
 
@@ -48,7 +48,8 @@ fn decompress(bytes: &[u8; 48]) -> Option<G1Affine> {
 pub fn verify(commitment: &[u8; 48], z: &[u8; 32], y: &[u8; 32], proof: &[u8; 48]) -> Option<bool> {
     let (commitment, proof) = (decompress(commitment)?, decompress(proof)?);
     let (z, y): (Fr, Fr) = (decode_field(z)?, decode_field(y)?);
-    let left = (proof * z - G1Affine::generator() * y + commitment).into_affine();
+    let left = sum_of_products_glv(&[(proof, z), (G1Affine::generator(), -y)]) + commitment;
+    let left = left.into_affine();
     let product = Bls12_381::multi_pairing([left, proof], [-G2Affine::generator(), TAU]);
     Some(product.0 == ark_ff::One::one())
 }
