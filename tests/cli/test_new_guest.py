@@ -15,12 +15,10 @@ from graphprover.cli.main import main
 from graphprover.cli.new_guest import GUESTS, KITS
 from graphprover.protocol.hashing import keccak256
 from graphprover.vm.executor.execute import Execution, execute
-from graphprover.vm.executor.faults import Fault, GuestFault
 from graphprover.vm.program.elf import load_elf
 
 SOURCES = Path(__file__).parents[2] / "examples/guests"
 COMPILER = shutil.which("riscv64-unknown-elf-gcc")
-RUSTC = shutil.which("rustc")
 
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="no riscv64-unknown-elf-gcc")
 
@@ -32,16 +30,7 @@ def has_picolibc() -> bool:
     return Path(found.stdout.strip()).is_absolute()
 
 
-def has_rust_sources() -> bool:
-    """Return whether Rust's compiler has the sources of the target's core library."""
-    if not RUSTC:
-        return False
-    root = subprocess.run([RUSTC, "--print", "sysroot"], capture_output=True, text=True, check=True).stdout.strip()
-    return (Path(root) / "lib/rustlib/src/rust/library/Cargo.lock").is_file()
-
-
 needs_picolibc = pytest.mark.skipif(not has_picolibc(), reason="no picolibc-riscv64-unknown-elf")
-needs_rust = pytest.mark.skipif(not has_rust_sources(), reason="no rustc with rust-src")
 
 
 def make(folder: Path, *arguments: str, fails: bool = False) -> str:
@@ -350,43 +339,3 @@ def test_ways_to_end(body: str, code: int, said: bytes, tmp_path: Path) -> None:
     make(new(tmp_path, source), "LIBC=picolibc")
     execution = run(tmp_path)
     assert (execution.exit_code, execution.output) == (code, said)
-
-
-PANIC = """
-#![no_std]
-#![no_main]
-extern crate alloc;
-#[path = "../sdk/zkvm.rs"]
-mod zkvm;
-use alloc::{format, vec::Vec};
-use core::fmt::Write;
-
-#[no_mangle]
-extern "C" fn main() -> i32 {
-    let input = zkvm::read_input();
-    let mut numbers: Vec<u64> = input.iter().map(|&byte| byte as u64 + 1).collect();
-    let copies: Vec<Vec<u64>> = (0..20).map(|_| numbers.clone()).collect();
-    numbers.push(copies.len() as u64);
-    writeln!(zkvm::Output, "{}", format!("{numbers:?} {:.3}", numbers[0] as f64 / 3.0)).unwrap();
-    if input.len() == 2 {
-        zkvm::exit(7);
-    }
-    (numbers[input[0] as usize] as i32) << 1
-}
-"""
-
-
-@needs_rust
-def test_rust(tmp_path: Path) -> None:
-    make(new(tmp_path, language="rust"))
-    lines = [b"pear", b"apple", b"", b"fig"] * 50
-    assert run(tmp_path, b"\n".join(lines), "rust").output == keccak256(b"\n".join(sorted(lines)))
-    (tmp_path / "src/main.rs").write_text(PANIC)
-    make(tmp_path)
-    execution = run(tmp_path, b"\0", "rust")
-    assert (execution.output, execution.exit_code) == (b"[1, 20] 0.333\n", 2)
-    assert run(tmp_path, b"\0\1", "rust").exit_code == 7
-    with pytest.raises(GuestFault) as caught:
-        run(tmp_path, b"\x09", "rust")
-    assert caught.value.fault is Fault.BREAKPOINT
-    assert b"src/main.rs" in caught.value.output and b"the len is 2 but the index is 9" in caught.value.output
