@@ -6,7 +6,17 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphprover.cli.args import FAILED, GUEST_HELP, OK, Command, add_json, add_limits, limits_given, refuse
+from graphprover.cli.args import (
+    FAILED,
+    GUEST_HELP,
+    OK,
+    Command,
+    add_json,
+    add_limits,
+    add_random_seed,
+    limits_given,
+    refuse,
+)
 from graphprover.cli.json_output import Facts, file
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import INPUT_HELP
@@ -60,6 +70,7 @@ def add(command: Command) -> None:
         help="Unit of the widths in the profile. Default: cells.",
     )
     add_limits(parser, "1024, or half of this host's memory with --cells, which needs a record")
+    add_random_seed(parser)
     add_json(parser)
 
 
@@ -83,6 +94,7 @@ def run(options: argparse.Namespace) -> int:
     data = read_input(options.input) if options.input else b""
     if options.profile:
         check_writable(options.profile)
+    limits, seed = limits_given(options), options.random_seed
     prepare()
     profiled = None
     started = time.perf_counter()
@@ -90,10 +102,10 @@ def run(options: argparse.Namespace) -> int:
         if options.profile:
             from graphprover.vm.profile.measure import profile
 
-            profiled = profile(image, data, **limits_given(options), debug=to_stderr)
+            profiled = profile(image, data, **limits, random_seed=seed, debug=to_stderr)
             execution = profiled.execution
         else:
-            execution = execute(image, data, **limits_given(options), debug=to_stderr)
+            execution = execute(image, data, **limits, random_seed=seed, debug=to_stderr)
     except GuestFault as fault:
         if options.output:
             write(options.output, fault.output)
@@ -111,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
         from graphprover.vm.statement.statement import Machine
         from graphprover.vm.traces.run_statement import statement_of_run
 
-        recorded = execute(image, data, **limits_given(options), record=True)
+        recorded = execute(image, data, **limits, random_seed=seed, record=True)
         found["committed_cells"] = committed_cells(statement_of_run(Machine(image), recorded))
 
     def report() -> list[Block]:
@@ -164,7 +176,8 @@ def execution_facts(execution: "Execution", seconds: float) -> Facts:
         "instructions": {op.name.lower(): count for op, count in execution.mix().items()},
         "cycles": execution.cycles,
         "cycles_in_blocks": execution.in_blocks,
-        "misaligned": execution.misaligned,
+        "misaligned_accesses": execution.misaligned,
+        "random_seed": execution.random_seed,
         "memory_bytes": execution.memory_bytes,
         "seconds": seconds,
         "output": bytes_json(execution.output),
@@ -179,9 +192,10 @@ def execution_report(found: Facts, output: bytes) -> list[Block]:
     lines = {
         "cycles": f"{total:,}",
         "compiled": f"{found['cycles_in_blocks'] / total:.0%} of cycles",
-        "misaligned": f"{found['misaligned']:,} loads and stores",
+        "misaligned": f"{found['misaligned_accesses']:,} loads and stores",
         "memory": f"{found['memory_bytes'] / 1024:,.0f} KiB",
         "speed": f"{total / found['seconds'] / 1e6:,.1f} M instructions/s",
+        **({} if found["random_seed"] is None else {"random seed": str(found["random_seed"])}),
         "output": shown(output),
         "exit code": str(found["exit_code"]),
     }

@@ -97,7 +97,8 @@ def run(options: argparse.Namespace) -> int:
         from graphprover.prover.executor import executor_of
     level, cut = vars(level_given(options)), {"shards": options.shards, "shard_size": options.shard_size}
     prover = Prover(program, **level, small=options.small, **cut)
-    job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits, output=options.output)
+    more = {"random_seed": options.random_seed, "output": options.output}
+    job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits, **more)
     try:
         by = executor_of(options.executor, options.device)
         looking: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])
