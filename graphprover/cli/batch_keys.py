@@ -84,6 +84,7 @@ _KEYS: Mapping[str, _Values] = {
     "commit_input": _Values(lambda value: isinstance(value, bool), "true or false"),
     "max_cycles": _Values(_CYCLES, "a number of cycles below 2^32"),
     "max_memory": _Values(_number(), "a number of MiB"),
+    "max_cost": _Values(_number(), "a cost number"),
 }
 
 

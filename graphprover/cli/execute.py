@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphprover.cli.args import FAILED, GUEST_HELP, OK, Command, add_json, add_limits, limits_given, refuse
+from graphprover.cli.args import FAILED, GUEST_HELP, OK, Command, add_json, add_limits, add_max_cost, limits_given, refuse
+from graphprover.cli.cost import cost_facts, cost_report
 from graphprover.cli.json_output import Facts, file
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import INPUT_HELP
@@ -47,6 +48,9 @@ def add(command: Command) -> None:
     )
     parser.add_argument("--cells", action="store_true", help="Also print the cells that a proof would commit to.")
     parser.add_argument(
+        "--cost", action="store_true", help="Also print the cost number of a proof of the run, by class."
+    )
+    parser.add_argument(
         "--profile",
         type=_profile_file,
         metavar="FILE",
@@ -55,10 +59,11 @@ def add(command: Command) -> None:
     )
     parser.add_argument(
         "--profile-by",
-        choices=("cells", "cycles"),
+        choices=("cells", "cycles", "cost"),
         default="cells",
         help="Unit of the widths in the profile. Default: cells.",
     )
+    add_max_cost(parser)
     add_limits(parser, "1024, or half of this host's memory with --cells, which needs a record")
     add_json(parser)
 
@@ -86,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     profiled = None
     started = time.perf_counter()
     try:
-        if options.profile:
+        if options.profile or options.cost or options.max_cost is not None:
             from graphprover.vm.profile.measure import profile
 
             profiled = profile(image, data, **limits_given(options))
@@ -104,6 +109,9 @@ def run(options: argparse.Namespace) -> int:
         write(options.output, execution.output)
     found = execution_facts(execution, seconds)
     if profiled:
+        found["cost"] = cost_facts(profiled.cost)
+        profiled.cost.check(options.max_cost)
+    if profiled and options.profile:
         found["profile"] = write_profile(profiled, options)
     if options.cells:
         from graphprover.statement.cells import committed_cells
@@ -115,8 +123,9 @@ def run(options: argparse.Namespace) -> int:
 
     def report() -> list[Block]:
         cells = cells_report(found["committed_cells"], execution.cycles) if options.cells else []
-        functions = profile_report(found["profile"]) if profiled else []
-        return [*execution_report(found, execution.output), *functions, *cells]
+        functions = profile_report(found["profile"]) if options.profile else []
+        costs = cost_report(profiled.cost) if profiled else []
+        return [*execution_report(found, execution.output), *functions, *cells, *costs]
 
     say({"program": str(options.guest), **found}, report, options)
     return OK if execution.exit_code == 0 else FAILED
@@ -142,7 +151,7 @@ def write_profile(profiled: "Profile", options: argparse.Namespace) -> Facts:
     return {
         **file(options.profile, data),
         "cells": root.cells,
-        "functions": [vars(share) for share in by_function(root)],
+        "functions": [share.to_json() for share in by_function(root)],
     }
 
 

@@ -40,10 +40,26 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 def program_and_statement(options: argparse.Namespace) -> tuple[Program, Statement | ShardedStatement]:
     """Return the program and its statement for the input, split into shards as the options request."""
+    program, run = program_and_run(options)
+    return program, statement_about(program, run, options)
+
+
+def program_and_run(options: argparse.Namespace) -> tuple[Program, Any]:
+    """Return the program and its recorded run on the input, or for tables their traces."""
     program, data, limits = program_given(options)
+    try:
+        return program, program.record(data, **limits)
+    except ValueError as error:
+        refuse(error, program.name)
+
+
+def statement_about(
+    program: Program, run: Any, options: argparse.Namespace
+) -> Statement | ShardedStatement:
+    """Return the statement about a recorded run, split into shards as the options request."""
     cut: Any = {name: getattr(options, name, None) for name in ("shard_size", "rate")}
     try:
-        return program, program.statement_for(data, shards=getattr(options, "shards", None) or 1, **cut, **limits)
+        return program.statement_about(run, shards=getattr(options, "shards", None) or 1, **cut)
     except ValueError as error:
         refuse(error, program.name)
 
@@ -64,6 +80,8 @@ def program_given(options: argparse.Namespace) -> tuple[Program, bytes | None, L
             raise UsageError(f"--commit-input: {program.name} is no guest; its tables define the public values")
         if getattr(options, "shard_size", None) is not None:
             raise UsageError(f"--shard-size: {program.name} is no guest and has no cycles; use --shards")
+        if getattr(options, "max_cost", None) is not None:
+            raise UsageError(f"--max-cost: {program.name} is no guest and has no run to limit")
         if getattr(options, "exit_code", None) is not None:
             raise UsageError(f"--exit-code: only guests have an exit code, and {program.name} is no guest")
     return program, data, limits

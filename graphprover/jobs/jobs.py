@@ -34,6 +34,7 @@ from graphprover.prover.smallest import smallest
 from graphprover.reports.notebook import html, quoted, short
 from graphprover.runtime.files import FileError, check_room, read_input, read_proof
 from graphprover.statement.check import warn
+from graphprover.statement.cost import Cost
 from graphprover.telemetry.subscribe import publish, stage
 from graphprover.verifier import Expected, Verdict, check_level, expect, verify_shards
 from graphprover.vm import kernels
@@ -159,6 +160,22 @@ class Prover:
         """
         return self.program.execute(data, **limits)
 
+    def cost(self, data: bytes = b"", **limits: Unpack[Limits]) -> Cost:
+        """Run a guest without a proof, and return the cost number of a proof of the run.
+
+            cost = Prover("examples/guests/sha256.elf").cost(b"an input")
+            print(cost, cost.value)
+
+        Args:
+            data: The input.
+            limits: As in `execute`.
+
+        Raises:
+            GuestFault: if the run cannot go on.
+            ValueError: if the program is no ELF file.
+        """
+        return self.program.cost_for(data, **limits)
+
     def prepare(
         self,
         data: bytes | None = None,
@@ -176,6 +193,7 @@ class Prover:
         *,
         state_input: bool = False,
         exit_code: int | str = 0,
+        max_cost: int | None = None,
         **limits: Unpack[Limits],
     ) -> Proof | ShardedProof:
         """Prove a run on ``data``, and verify the proof in this process.
@@ -186,16 +204,18 @@ class Prover:
             data: The input.
             state_input: Whether the proof of a guest states its input.
             exit_code: The exit code of a guest, or ``"any"``; a run with another one is not proved.
+            max_cost: The highest `cost` of a guest's run; a run above it is not proved.
             limits: As in `execute`.
 
         Raises:
             ProgramError: for an input that the program refuses.
+            graphprover.statement.cost.CostLimit: for a run above ``max_cost``.
             GuestFault: if the run cannot go on.
             VerificationError: for another exit code (`graphprover.vm.executor.faults.OtherExitCode`), or a proof that
                 does not convince.
             Exception: every exception of `graphprover.prove`.
         """
-        job = Job(self, data, "", state_input, exit_code, limits)
+        job = Job(self, data, "", state_input, exit_code, limits, max_cost=max_cost)
         return executor_of(self.executor, self.device).prove(job)[0].proof
 
     def verify(self, proof: Proof | ShardedProof | bytes, *, exit_code: int | str = 0) -> Verdict:
@@ -266,6 +286,7 @@ class Job:
     # A proof, or its file: if `Prover.verify` accepts it and its claim is the new proof's, no new proof is made.
     existing: bytes | Path | None = None
     output: Path | None = None  # the file for the proof: too little space there is an error before this process proves
+    max_cost: int | None = None  # the highest `Prover.cost` of a guest's run; one above it is not proved
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"data": self._input(), "existing": self._existing(), "output": None}
@@ -278,6 +299,7 @@ class Job:
             "security bits": self.prover.level.security,
             "exit code": self.exit_code,
             "limits": short(", ".join(f"{name} {most:,}" for name, most in self.limits.items()) or "none"),
+            "highest cost": "any" if self.max_cost is None else self.max_cost,
             "states its input": "yes" if self.state_input else "no",
             "proof that is there": _contents(self.existing),
             "output": _contents(self.output),
@@ -314,13 +336,16 @@ class Job:
             Exception: every exception of `Prover.prove` before the proof.
         """
         prover, program = self.prover, self.prover.program
-        if not program.has_runs and (self.state_input or self.limits or self.exit_code not in (0, ANY)):
+        limited = self.limits or self.max_cost is not None
+        if not program.has_runs and (self.state_input or limited or self.exit_code not in (0, ANY)):
             raise ProgramError(f"{program.name}: no guest, so it has no input to state, no exit code and no limits")
         by = device_for(device) if isinstance(device, str) else device
         with _compiling(by, program.elf):
             run = program.record(self._input(), **self.limits)
         if program.has_runs:
             self._check_exit_code(run.exit_code)
+        if self.max_cost is not None:
+            program.cost_about(run, device=by).check(self.max_cost)
 
         def cut(shards: int, level: Level = prover.level) -> Prepared | PreparedShards:
             statement = program.statement_about(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack, overload
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import DEFAULT_HASH
+from graphprover.statement.cost import Cost, cost_of_tables
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.verifier import Verdict
@@ -165,6 +166,23 @@ class Guest:
         """Return the statement about the program's run on ``data``; arguments are those of `statement_about`."""
         run = self.record(data, **limits)
         return self.statement_about(run, state_input=state_input, shards=shards, shard_size=shard_size, rate=rate)
+
+    def cost_about(self, run: "Execution", *, device: "Device | None" = None) -> Cost:
+        """Return the cost of proving a recorded run; ``device`` replays the run, by default the CPU.
+
+        It is the cost of a proof in one shard, at the default layout policy, without a stated input.
+        """
+        from graphprover.vm.traces.run_statement import statement_of_run  # as above
+
+        statement = statement_of_run(self.compiled(), run, device=device)
+        heights = (table.main.shape[1] for table in statement.tables if table.main is not None)
+        return cost_of_tables(zip(statement.descriptions, heights, strict=True), run.cycles)
+
+    def cost_for(self, data: bytes | None, **limits: Unpack[Limits]) -> Cost:
+        """Return the cost of proving the program's run on ``data``, from a run that counts and keeps no record."""
+        from graphprover.vm.profile.measure import profile  # as above
+
+        return profile(self.compiled().image, data or b"", **limits).cost
 
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
         """Return the claim of a proof with these public values, for people."""
