@@ -96,7 +96,13 @@ def arch_tests(clone: Path, folder: Path) -> Iterator[Test]:
     suite = clone / "riscv-test-suite"
     for extension in ("I", "M"):
         for source in sorted((suite / "rv64i_m" / extension / "src").glob("*.S")):
-            options = ["-DXLEN=64", "-DFLEN=0", "-DTEST_CASE_1=True", f"-DOUTPUT={OUTPUT_BASE:#x}", f"-I{suite / 'env'}"]
+            options = [
+                "-DXLEN=64",
+                "-DFLEN=0",
+                "-DTEST_CASE_1=True",
+                f"-DOUTPUT={OUTPUT_BASE:#x}",
+                f"-I{suite / 'env'}",
+            ]
             there = compiled(source, folder, *options, "-DLINUX", name="linux")
             done = subprocess.run(["qemu-riscv64", str(there)], capture_output=True, check=True, timeout=60)
             if not done.stdout:

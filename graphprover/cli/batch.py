@@ -193,6 +193,7 @@ class _Progress:
 def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
     """Return the jobs and their entries; jobs with equal program and options share a `Prover`."""
     from graphprover.jobs.jobs import Job, Prover
+    from graphprover.vm.executor.debug import by_lines, to_stderr
 
     provers: dict[tuple[Any, ...], Prover] = {}
     jobs = {}
@@ -211,6 +212,7 @@ def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
             max_cost=entry.max_cost,
             existing=entry.output if resume and entry.output.is_file() else None,
             output=entry.output,
+            debug=by_lines(entry.name, to_stderr),
         )
         jobs[job] = entry
     return jobs

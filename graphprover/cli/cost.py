@@ -1,8 +1,9 @@
 """The cost number of a guest's run, as text and JSON."""
 
 from graphprover.cli.json_output import Facts
+from graphprover.reports.plan_text import time_text
 from graphprover.reports.section import Block, Section
-from graphprover.statement.cost import COST_NAME, Cost
+from graphprover.statement.cost import COST_NAME, REFERENCE, SECONDS_OF_UNIT, Cost
 
 
 def cost_facts(cost: Cost) -> Facts:
@@ -18,4 +19,5 @@ def cost_report(cost: Cost) -> list[Block]:
         (one.name, f"{one.count:,}", f"{one.weight:,}", f"{one.cost:,}", f"{one.cost / cost.value:.1%}")
         for one in cost.classes
     ]
-    return [Section([heads, *rows], f"cost {cost}")]
+    about = time_text(cost.value * SECONDS_OF_UNIT)
+    return [Section([heads, *rows], f"cost {cost}, about {about} on {REFERENCE}")]

@@ -6,7 +6,17 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphprover.cli.args import FAILED, GUEST_HELP, OK, Command, add_json, add_limits, add_max_cost, limits_given, refuse
+from graphprover.cli.args import (
+    FAILED,
+    GUEST_HELP,
+    OK,
+    Command,
+    add_json,
+    add_limits,
+    add_max_cost,
+    limits_given,
+    refuse,
+)
 from graphprover.cli.cost import cost_facts, cost_report
 from graphprover.cli.json_output import Facts, file
 from graphprover.cli.paths import path_argument
@@ -77,6 +87,7 @@ def _profile_file(text: str) -> Path:
 
 def run(options: argparse.Namespace) -> int:
     """Run ``graphprover execute``; return FAILED for a guest's exit code other than 0, or raise GuestFault."""
+    from graphprover.vm.executor.debug import to_stderr
     from graphprover.vm.executor.execute import execute, prepare  # loads compiled code, only for this command
     from graphprover.vm.executor.faults import GuestFault
 
@@ -94,10 +105,10 @@ def run(options: argparse.Namespace) -> int:
         if options.profile or options.cost or options.max_cost is not None:
             from graphprover.vm.profile.measure import profile
 
-            profiled = profile(image, data, **limits_given(options))
+            profiled = profile(image, data, **limits_given(options), debug=to_stderr)
             execution = profiled.execution
         else:
-            execution = execute(image, data, **limits_given(options))
+            execution = execute(image, data, **limits_given(options), debug=to_stderr)
     except GuestFault as fault:
         if options.output:
             write(options.output, fault.output)
@@ -151,16 +162,25 @@ def write_profile(profiled: "Profile", options: argparse.Namespace) -> Facts:
     return {
         **file(options.profile, data),
         "cells": root.cells,
-        "functions": [share.to_json() for share in by_function(root)],
+        "cost": root.cost,
+        "functions": [vars(share) | {"own_cost": share.own_cost, "cost": share.cost} for share in by_function(root)],
     }
 
 
 def profile_report(found: Facts) -> list[Block]:
     """Return the table of the functions with the most committed cells."""
-    total = found["cells"]
-    heads = ("function", "own cells", "share", "with callees", "share")
+    total, cost = found["cells"], found["cost"]
+    heads = ("function", "own cells", "share", "with callees", "share", "own cost", "share")
     rows = [
-        (row["name"], row["own_cells"], f"{row['own_cells'] / total:.1%}", row["cells"], f"{row['cells'] / total:.1%}")
+        (
+            row["name"],
+            row["own_cells"],
+            f"{row['own_cells'] / total:.1%}",
+            row["cells"],
+            f"{row['cells'] / total:.1%}",
+            row["own_cost"],
+            f"{row['own_cost'] / cost:.1%}",
+        )
         for row in found["functions"][:SHOWN]
     ]
     return [Section([heads, *rows], f"{total:,} committed cells by function; {found['file']} has all functions")]

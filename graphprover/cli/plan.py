@@ -26,8 +26,8 @@ from graphprover.cli.program_args import (
     prepared_at,
     prepared_for,
     program_and_run,
+    program_and_statement,
     resolve_small,
-    statement_about,
 )
 from graphprover.device.choose import CPU
 from graphprover.jobs.programs import Program
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     cost = program.cost_about(run) if program.has_runs else None
     if cost:
         cost.check(options.max_cost)
-    statement = statement_about(program, run, options)
+    _, statement = program_and_statement(options)
     prepared = prepared_for(program, statement, options)
     by_table, cycles = committed_cells(statement), program.cycles(statement)
     cells = None if cycles is None else by_table

@@ -14,6 +14,7 @@ from graphprover.protocol.parameters import FAST
 from graphprover.runtime.files import read_input
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
+from graphprover.vm.executor.debug import to_stderr
 from graphprover.vm.statement.guest import Limits
 from graphprover.vm.statement.statement import Machine
 
@@ -36,32 +37,29 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     """Add ``--input`` and the limits of a guest's run."""
     parser.add_argument("--input", type=path_argument, metavar="FILE", help=INPUT_HELP)
     add_limits(parser)
+    parser.set_defaults(ran={})  # the program and its run, once it has run
 
 
 def program_and_statement(options: argparse.Namespace) -> tuple[Program, Statement | ShardedStatement]:
     """Return the program and its statement for the input, split into shards as the options request."""
     program, run = program_and_run(options)
-    return program, statement_about(program, run, options)
+    cut: Any = {name: getattr(options, name, None) for name in ("shard_size", "rate")}
+    try:
+        return program, program.statement_about(run, shards=getattr(options, "shards", None) or 1, **cut)
+    except ValueError as error:
+        refuse(error, program.name)
 
 
 def program_and_run(options: argparse.Namespace) -> tuple[Program, Any]:
-    """Return the program and its recorded run on the input, or for tables their traces."""
-    program, data, limits = program_given(options)
-    try:
-        return program, program.record(data, **limits)
-    except ValueError as error:
-        refuse(error, program.name)
-
-
-def statement_about(
-    program: Program, run: Any, options: argparse.Namespace
-) -> Statement | ShardedStatement:
-    """Return the statement about a recorded run, split into shards as the options request."""
-    cut: Any = {name: getattr(options, name, None) for name in ("shard_size", "rate")}
-    try:
-        return program.statement_about(run, shards=getattr(options, "shards", None) or 1, **cut)
-    except ValueError as error:
-        refuse(error, program.name)
+    """Return the program and its recorded run on the input, which a command makes only once."""
+    if "run" not in options.ran:
+        program, data, limits = program_given(options)
+        try:
+            options.ran["run"] = program, program.record(data, **limits, debug=to_stderr)
+        except ValueError as error:
+            refuse(error, program.name)
+    found: tuple[Program, Any] = options.ran["run"]
+    return found
 
 
 def program_given(options: argparse.Namespace) -> tuple[Program, bytes | None, Limits]:

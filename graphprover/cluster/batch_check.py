@@ -10,7 +10,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.prover.local import Made, checksum_of
 from graphprover.telemetry.observation import Observation
 from graphprover.verifier import verify_header
-from graphprover.vm.statement.claim import Claim
+from graphprover.vm.executor.execute import Execution
 
 THREADS = 4  # for runs of guests, which do not hold Python's lock
 
@@ -20,7 +20,7 @@ class ResultChecker:
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(THREADS)
-        self._claims: dict[Job, Future[Claim | None]] = {}
+        self._runs: dict[Job, Future[Execution | None]] = {}
 
     def __enter__(self) -> "ResultChecker":
         return self
@@ -30,8 +30,8 @@ class ResultChecker:
 
     def begin(self, job: Job) -> None:
         """Start a run of the job's guest in a thread, while a worker proves it."""
-        if job not in self._claims:
-            self._claims[job] = self._pool.submit(job.claim)
+        if job not in self._runs:
+            self._runs[job] = self._pool.submit(job.rehearse)
 
     def check(self, job: Job, result: Any) -> Made:
         """Return a worker's result for a job, with the type of every field checked.
@@ -42,7 +42,7 @@ class ResultChecker:
 
         Raises:
             VerificationError: If a check fails.
-            Exception: Any exception of `Job.own_claim`.
+            Exception: Any exception of `Job.rehearse`.
         """
         made, proof, prover = expect_type(result, Made), proof_in(result), job.prover
         verify_header(proof, prover.program.statement_of(proof), prover.level.security, prover.level.proximity)
@@ -52,8 +52,8 @@ class ResultChecker:
                 "worker.proof", f"{job.label}: the proof is not the one that the worker has verified"
             )
         self.begin(job)
-        job.check_returned(proof, self._claims[job].result(), kept=kept)
-        del self._claims[job]
+        job.check_returned(proof, job.claim_about(self._runs[job].result()), kept=kept)
+        del self._runs[job]
         try:
             return replace(
                 made,
@@ -71,5 +71,5 @@ class ResultChecker:
 
     def forget(self, job: Job) -> None:
         """Cancel the run of a job that has failed, unless it has started."""
-        if claim := self._claims.pop(job, None):
-            claim.cancel()
+        if run := self._runs.pop(job, None):
+            run.cancel()

@@ -38,10 +38,11 @@ from graphprover.statement.cost import Cost
 from graphprover.telemetry.subscribe import publish, stage
 from graphprover.verifier import Expected, Verdict, check_level, expect, verify_shards
 from graphprover.vm import kernels
+from graphprover.vm.executor.debug import Debug, to_stderr
 from graphprover.vm.executor.execute import Execution
 from graphprover.vm.executor.faults import OtherExitCode
 from graphprover.vm.statement.claim import ANY, Claim, other_exit_code
-from graphprover.vm.statement.guest import Limits
+from graphprover.vm.statement.guest import Limits, RunOptions
 from graphprover.vm.statement.key import KEY_RATES, Key
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.possible import possible_tables, shared_tables
@@ -58,7 +59,8 @@ class Prover:
         proof = sha256.prove(b"an input")
         sha256.verify(proof)
 
-    It travels to workers as bytes: the ELF file, or the sources of a ``.py`` program, without executor and device.
+    It travels to workers as bytes: the ELF file, or the sources of a ``.py`` program, without executor, device and
+    receiver of debug text.
     Columns that no constraint reads are reported in warnings.
 
     Args:
@@ -76,6 +78,8 @@ class Prover:
         shards: The number of shards. A guest's shards are cycle ranges of its run. By default a proof has one shard; a
             guest's has more if it does not fit the device otherwise.
         shard_size: The cycles of each shard of a guest, instead of ``shards``.
+        debug: Called with the text that a guest shows on its debug channel, as it shows it: once for each call of a
+            method, also if workers run the guest too. By default it is written to standard error; None drops it.
 
     Raises:
         ProgramError: if there is no such program.
@@ -96,12 +100,14 @@ class Prover:
         device: Device | str = "auto",
         shards: int | None = None,
         shard_size: int | None = None,
+        debug: Debug | None = to_stderr,
     ) -> None:
         self.program = open_program(os.fspath(program)) if isinstance(program, str | os.PathLike) else program
         self.level = Level(security, rate, proximity, hash, pow_bits)
         self.small = small
         self.executor, self.device = executor, device
         self.shards, self.shard_size = shards, shard_size
+        self.debug = debug
         if shard_size is not None and not self.program.has_runs:
             raise ProgramError(f"{self.program.name}: no guest, so it has no cycle range")
         if small is not None and rate is not None:
@@ -145,7 +151,7 @@ class Prover:
 
     def __getstate__(self) -> dict[str, Any]:
         options = {name: getattr(self, name) for name in ("level", "small", "shards", "shard_size")}
-        return options | {"_packed": self._packed, "executor": THREADS, "device": "auto"}
+        return options | {"_packed": self._packed, "executor": THREADS, "device": "auto", "debug": None}
 
     def execute(self, data: bytes = b"", **limits: Unpack[Limits]) -> Execution:
         """Run a guest without a proof.
@@ -158,7 +164,7 @@ class Prover:
             GuestFault: if the run cannot go on.
             ValueError: if the program is no ELF file.
         """
-        return self.program.execute(data, **limits)
+        return self.program.execute(data, debug=self.debug, **limits)
 
     def cost(self, data: bytes = b"", **limits: Unpack[Limits]) -> Cost:
         """Run a guest without a proof, and return the cost number of a proof of the run.
@@ -174,7 +180,7 @@ class Prover:
             GuestFault: if the run cannot go on.
             ValueError: if the program is no ELF file.
         """
-        return self.program.cost_for(data, **limits)
+        return self.program.cost_for(data, debug=self.debug, **limits)
 
     def prepare(
         self,
@@ -286,10 +292,12 @@ class Job:
     # A proof, or its file: if `Prover.verify` accepts it and its claim is the new proof's, no new proof is made.
     existing: bytes | Path | None = None
     output: Path | None = None  # the file for the proof: too little space there is an error before this process proves
+    debug: Debug | None = None  # called with the guest's debug text, instead of the prover's function
     max_cost: int | None = None  # the highest `Prover.cost` of a guest's run; one above it is not proved
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"data": self._input(), "existing": self._existing(), "output": None}
+        own = {"data": self._input(), "existing": self._existing(), "output": None, "debug": None}
+        return self.__dict__ | own
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -335,15 +343,23 @@ class Job:
         Raises:
             Exception: every exception of `Prover.prove` before the proof.
         """
-        prover, program = self.prover, self.prover.program
-        limited = self.limits or self.max_cost is not None
+        by = device_for(device) if isinstance(device, str) else device
+        return self._prepared(self._recorded(by), by)
+
+    def _recorded(self, by: Device | None, *, silent: bool = False) -> Any:
+        """Return the run that is to be proved, with its record; ``silent``: its debug text was shown before."""
+        program, limited = self.prover.program, self.limits or self.max_cost is not None
         if not program.has_runs and (self.state_input or limited or self.exit_code not in (0, ANY)):
             raise ProgramError(f"{program.name}: no guest, so it has no input to state, no exit code and no limits")
-        by = device_for(device) if isinstance(device, str) else device
         with _compiling(by, program.elf):
-            run = program.record(self._input(), **self.limits)
+            run = program.record(self._input(), **self._run_options(silent=silent))
         if program.has_runs:
             self._check_exit_code(run.exit_code)
+        return run
+
+    def _prepared(self, run: Any, by: Device | None) -> Prepared | PreparedShards:
+        """Return the statement about a recorded run, for a proof by this device."""
+        prover, program = self.prover, self.prover.program
         if self.max_cost is not None:
             program.cost_about(run, device=by).check(self.max_cost)
 
@@ -397,11 +413,13 @@ class Job:
             return Made(proof, None, {"verify": time.perf_counter() - started}, 0, kept=True)
 
         proof = self.valid()
-        claim = self.claim() if proof else None
+        rehearsed = self.rehearse() if proof else None
+        claim = self.claim_about(rehearsed)
         if proof and claim and self.prover.program.claim_in(proof) == claim:
             return kept(proof)
         with stage("prepare"):
-            prepared = self.prepared(device)
+            by = device_for(device) if isinstance(device, str) else device
+            prepared = self._prepared(self._recorded(by, silent=rehearsed is not None), by)
         if proof and not claim and _says(proof) == _to_say(prepared):
             return kept(proof)
         self.check_room(prepared)
@@ -421,8 +439,8 @@ class Job:
         if self.prover.small is not None and several and program.has_runs:
             raise ValueError("workers that share a proof would choose different rates: give a rate instead of small")
         with ThreadPoolExecutor(2) as meanwhile:
-            committed, claim = meanwhile.submit(self.prover._commit), meanwhile.submit(self.claim)
-            count = self.count(claim.result() if shard_size is not None else None) or 1
+            committed, run = meanwhile.submit(self.prover._commit), meanwhile.submit(self.rehearse)
+            count = self.count(self.claim_about(run.result()) if shard_size is not None else None) or 1
             prepared = self.prepared() if count > 1 and not program.has_runs else None
             if prepared:
                 self.check_room(prepared)
@@ -430,7 +448,7 @@ class Job:
             def expected(headers: Proof | ShardedProof) -> Expected:
                 committed.result()
                 against = self.prover._expect(headers)
-                self.check_returned(headers, claim.result())
+                self.check_returned(headers, self.claim_about(run.result()))
                 if prepared:
                     check_headers(headers, prepared)
                 return against
@@ -443,15 +461,22 @@ class Job:
             sizes = (sum(expected_sizes(shard.layout).values()) for shard in prepared.shards)
             check_room(self.output, sum(sizes))
 
-    def claim(self) -> Claim | None:
-        """Run a guest without a record, and return the claim of a proof of that run; None for tables.
+    def rehearse(self) -> Execution | None:
+        """Run a guest without a record, to know the claim of its proof; None for tables.
 
         The claim of tables follows from their traces, which are expensive to make.
         """
-        claim = self.prover.program.claim_for(self._input(), state_input=self.state_input, **self.limits)
-        if claim:
-            self._check_exit_code(claim.exit_code)
-        return claim
+        run = self.prover.program.rehearse(self._input(), **self._run_options())
+        if run:
+            self._check_exit_code(run.exit_code)
+        return run
+
+    def claim_about(self, run: Execution | None) -> Claim | None:
+        """Return the claim of a proof of a run by `rehearse`."""
+        return self.prover.program.claim_about(run, state_input=self.state_input) if run else None
+
+    def _run_options(self, *, silent: bool = False) -> RunOptions:
+        return RunOptions(**self.limits, debug=None if silent else self.debug or self.prover.debug)
 
     def valid(self) -> Proof | ShardedProof | None:
         """Return the existing proof if it is a valid one of this program, perhaps of another run."""

@@ -36,7 +36,7 @@ from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import Verdict, check_level, verify
 from graphprover.vm.program.elf import MAGIC, ElfError
 from graphprover.vm.statement.claim import ANY, Claim
-from graphprover.vm.statement.guest import Guest, Limits, load_guest
+from graphprover.vm.statement.guest import Guest, RunOptions, load_guest
 from graphprover.vm.statement.key import KEY_RATES, Key, MalformedKey
 from graphprover.vm.statement.key import PREFIX as KEY_PREFIX
 from graphprover.vm.statement.statement import HASH_CHARACTERS, Machine
@@ -94,7 +94,7 @@ class Program(Protocol):
     ) -> Verdict:
         """Check that a proof is of this program, with this security and, of a guest, with this exit code."""
 
-    def record(self, data: bytes | None = None, **limits: Unpack[Limits]) -> Any:
+    def record(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> Any:
         """Run the program on ``data``, and return what `statement_about` takes."""
 
     def statement_about(
@@ -116,17 +116,17 @@ class Program(Protocol):
         shards: int = 1,
         shard_size: int | None = None,
         rate: int | None = None,
-        **limits: Unpack[Limits],
+        **options: Unpack[RunOptions],
     ) -> Statement | ShardedStatement:
         """Return the statement about the program's run on ``data``."""
 
-    def execute(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":
+    def execute(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> "Execution":
         """Run a guest without a record; raises ValueError for tables."""
 
     def cost_about(self, run: Any, *, device: "Device | None" = None) -> Cost:
         """Return the cost of proving a guest's recorded run; raises ValueError for tables."""
 
-    def cost_for(self, data: bytes | None, **limits: Unpack[Limits]) -> Cost:
+    def cost_for(self, data: bytes | None, **options: Unpack[RunOptions]) -> Cost:
         """Return the cost of proving a guest's run on ``data``, without a record; raises ValueError for tables."""
 
     def key(self, hashes: Collection[str] = (DEFAULT_HASH,), rates: Collection[int] = KEY_RATES) -> Key:
@@ -158,8 +158,11 @@ class Program(Protocol):
     def claim_in(self, proof: Proof | ShardedProof) -> Claim | None:
         """Return the claim about a run in the header of a proof; None for tables."""
 
-    def claim_for(self, data: bytes | None, *, state_input: bool = False, **limits: Unpack[Limits]) -> Claim | None:
-        """Run a guest without a record, and return the claim of a proof of that run; None for tables."""
+    def rehearse(self, data: bytes | None, **options: Unpack[RunOptions]) -> "Execution | None":
+        """Run a guest without a record, before another process proves the run; None for tables."""
+
+    def claim_about(self, run: "Execution", *, state_input: bool = False) -> Claim | None:
+        """Return the claim of a proof of a guest's run; None for tables."""
 
     def cycles(self, statement: Statement | ShardedStatement) -> int | None:
         """Return the cycles of the run that a statement is about; None for tables."""
@@ -203,7 +206,7 @@ class TableProgram:
         check_level(proof, security)  # before the statement, which may be expensive to make
         return verify(proof, self.statement_of(proof), security, proximity)
 
-    def record(self, data: bytes | None = None, **limits: Unpack[Limits]) -> Statement:
+    def record(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> Statement:
         """Make the traces from ``data``; raises ProgramError if the program refuses it."""
         airs = self.module.tables()
         try:
@@ -243,7 +246,7 @@ class TableProgram:
         shards: int = 1,
         shard_size: int | None = None,
         rate: int | None = None,
-        **limits: Unpack[Limits],
+        **options: Unpack[RunOptions],
     ) -> Statement | ShardedStatement:
         """Return the statement about ``data``; raises ProgramError if the program refuses it."""
         return self.statement_about(self.record(data), shards=shards)
@@ -273,7 +276,7 @@ class TableProgram:
         except (OSError, AttributeError) as error:  # AttributeError: a module without a file
             raise ProgramError(f"{self.name}: its sources cannot be read: {error}") from error
 
-    def execute(self, data: bytes | None = None, **limits: Unpack[Limits]) -> NoReturn:
+    def execute(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> NoReturn:
         """Raise ValueError: tables have no runs."""
         raise ValueError(f"{self.name}: no guest, so it has neither runs nor a verifying key")
 
@@ -281,7 +284,7 @@ class TableProgram:
         """Raise ValueError: tables have no runs."""
         self.execute()
 
-    def cost_for(self, data: bytes | None, **limits: Unpack[Limits]) -> NoReturn:
+    def cost_for(self, data: bytes | None, **options: Unpack[RunOptions]) -> NoReturn:
         """Raise ValueError: tables have no runs."""
         self.execute()
 
@@ -295,8 +298,11 @@ class TableProgram:
     def claim_in(self, proof: Proof | ShardedProof) -> None:
         """Return None: the proof is about no run."""
 
-    def claim_for(self, data: bytes | None, *, state_input: bool = False, **limits: Unpack[Limits]) -> None:
+    def rehearse(self, data: bytes | None, **options: Unpack[RunOptions]) -> None:
         """Return None: tables have no runs."""
+
+    def claim_about(self, run: "Execution", *, state_input: bool = False) -> None:
+        """Return None: the proof is about no run."""
 
     def cycles(self, statement: Statement | ShardedStatement) -> None:
         """Return None: tables have no runs."""

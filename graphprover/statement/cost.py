@@ -1,8 +1,8 @@
 """The cost number: one versioned number for the proving time of a run, known from the run alone.
 
 It is a weighted sum of counts. The unit is the work of one committed cell. The weights were fitted to the times of
-proofs on a GPU (`scripts/fit_cost.py`, docs/performance.md), and stay as they are within a version. The counts are those
-of a proof in one shard at the default layout policy, without a stated input, whatever a proof is made with later.
+proofs on a GPU (`scripts/fit_cost.py`, docs/performance.md). A change of weights is a new version. The counts are those
+of a proof in one shard, at the default layout policy, without a stated input, whatever the options of a real proof.
 """
 
 from collections.abc import Iterable
@@ -21,8 +21,7 @@ WEIGHTS = {
     TABLES: 6_400_000,  # different tables, each with kernels and transcript messages of its own
     PROOF: 95_000_000,  # what every proof costs
 }
-# Seconds of a unit on one NVIDIA H200; errors are in docs/performance.md.
-SECONDS_OF_UNIT = 1.13e-10
+REFERENCE, SECONDS_OF_UNIT = "one NVIDIA H200", 1.13e-10  # docs/performance.md has the errors
 
 
 class CostLimit(Exception):

@@ -8,6 +8,7 @@ import numpy as np
 
 from graphprover.device.host_memory import addresses_left, host_memory
 from graphprover.vm.executor import interpreter, native
+from graphprover.vm.executor.debug import Channel, Debug
 from graphprover.vm.executor.faults import Fault, GuestFault
 from graphprover.vm.executor.interpreter import (
     ACCESSES,
@@ -22,6 +23,7 @@ from graphprover.vm.executor.interpreter import (
     MISALIGNED,
     PAGE_BYTES,
     PAGE_WORDS,
+    PRINTED,
     Blocks,
     State,
     Store,
@@ -40,7 +42,7 @@ from graphprover.vm.program.io import (
     OUTPUT_BASE,
     region,
 )
-from graphprover.vm.program.isa import A0, A7, ILLEGAL, Instruction, Op, decode, disassemble, encode
+from graphprover.vm.program.isa import A0, A1, A7, ILLEGAL, Instruction, Op, decode, disassemble, encode
 from graphprover.vm.program.symbols import function_at
 from graphprover.vm.tables.clock import LOG_SLOTS, MAX_CYCLES, SLOT_MEMORY, time_of
 from graphprover.vm.tables.keccak_f import WORDS
@@ -97,6 +99,7 @@ def execute(
     max_cycles: int = DEFAULT_CYCLES,
     max_memory: int | None = None,
     record: bool = False,
+    debug: Debug | None = None,
 ) -> Execution:
     """Run ``image`` on the input ``data`` until it exits.
 
@@ -110,6 +113,8 @@ def execute(
             input, the output, and the record. The default is DEFAULT_MEMORY, and with ``record`` half of the computer's
             memory.
         record: Record the run for a proof.
+        debug: Called with the text that the guest shows by DEBUG_PRINT, as it shows it; without it the text is dropped.
+            An exception ends the run.
 
     Raises:
         GuestFault: For a guest's fault, or at a limit.
@@ -119,7 +124,7 @@ def execute(
     _check(data, max_cycles)
     if max_memory is None:
         max_memory = half_of_memory() if record else DEFAULT_MEMORY
-    run = _Run(image, data, max_cycles, max_memory, record=record)
+    run = _Run(image, data, max_cycles, max_memory, record=record, debug=debug)
     tape = run.tape() if record else None
     run.run(tape)
     return run.execution(None if tape is None else run.record(tape))
@@ -139,6 +144,7 @@ def execute_counting(
     *,
     max_cycles: int = DEFAULT_CYCLES,
     max_memory: int = DEFAULT_MEMORY,
+    debug: Debug | None = None,
 ) -> tuple[Execution, Memory]:
     """Run as `execute` does, and count for a profile; return also the words that were accessed.
 
@@ -146,7 +152,7 @@ def execute_counting(
     they take at most a word's memory for each word, and none for a cycle.
     """
     _check(data, max_cycles)
-    run = _Run(image, data, max_cycles, max_memory)
+    run = _Run(image, data, max_cycles, max_memory, debug=debug)
     counters = start(len(run.store.pool))
     run.run(counters=counters)
     return run.execution(None), run.memory(counters.pool[: PAGE_WORDS * (run.pages + 1)] >> LOG_SLOTS)
@@ -173,9 +179,19 @@ def prepare(*, record: bool = False) -> None:
 class _Run:
     """One run: the state that the interpreter changes in place, and the host's part."""
 
-    def __init__(self, image: Image, data: bytes, max_cycles: int, max_memory: int, *, record: bool = False) -> None:
+    def __init__(
+        self,
+        image: Image,
+        data: bytes,
+        max_cycles: int,
+        max_memory: int,
+        *,
+        record: bool = False,
+        debug: Debug | None = None,
+    ) -> None:
         self.image, self.data, self.max_cycles, self.max_memory = image, data, max_cycles, max_memory
-        self.code = interpreter.predecode(image.instructions)
+        self.channel = Channel(debug, self._bytes) if debug else None
+        self.code = interpreter.predecode(image.instructions, prints=debug is not None)
         visits = np.zeros(len(image.code) + 2, dtype=np.int64)
         self.native, self.runs = native.none(image), visits[:0]
         self.state = State(np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(IN_BLOCKS + 1, np.int64), visits)
@@ -258,12 +274,19 @@ class _Run:
 
     def run(self, tape: Tape | None = None, counters: Counters | None = None) -> None:
         """Run to the exit in slices, with signals handled in between; raise GuestFault."""
+        try:
+            self._run(tape, counters)
+        finally:
+            if self.channel:
+                self.channel.end()
+
+    def _run(self, tape: Tape | None, counters: Counters | None) -> None:
         blocks = self._blocks(self.translation.native if counters is None else self.native, tape)
         while True:
             if counters is None and self.native is not self.translation.native:
                 blocks = self._blocks(self.translation.native, tape)
             interpreted, end = self._interpreted(), min(int(self.state.position[CYCLE]) + SLICE, self.max_cycles)
-            status = interpreter.run(self.code, self.state, self.store, end, tape, counters, blocks)
+            status = self._slice(end, tape, counters, blocks)
             if tape is not None:
                 self._check_memory(after=int(status == EXITED))
             if counters is None:
@@ -272,6 +295,17 @@ class _Run:
                 return
             if FAULTS[status] is not Fault.CYCLE_LIMIT or end == self.max_cycles:
                 raise self._guest_fault(FAULTS[status])
+
+    def _slice(self, end: int, tape: Tape | None, counters: Counters | None, blocks: Blocks) -> int:
+        """Run until a cycle, and show the guest's text meanwhile; return the interpreter's status."""
+        while True:
+            status = interpreter.run(self.code, self.state, self.store, end, tape, counters, blocks)
+            if status != PRINTED:
+                return int(status)
+            assert self.channel
+            self.channel.show(int(self.state.registers[A0]), int(self.state.registers[A1]))
+            if not self.channel.open:
+                self.code = interpreter.predecode(self.image.instructions)
 
     def _blocks(self, code: native.Native, tape: Tape | None) -> Blocks:
         """Return compiled blocks for the next cycles."""
@@ -383,6 +417,27 @@ class _Run:
         """Return the words of a page."""
         base = abs(int(self.store.pages[address >> LOG_PAGE]))
         return self.store.pool[base : base + PAGE_WORDS]  # the pool's first page is zero
+
+    def _bytes(self, address: int, size: int) -> bytes | None:
+        """Return bytes of the memory, or None if some do not exist; allocate no page."""
+        end = address + size
+        if end > MEMORY_END:
+            return None
+        read = io.BytesIO()
+        for page in range(address & -PAGE_BYTES, end, PAGE_BYTES):
+            first, last = max(address, page) - page, min(end, page + PAGE_BYTES) - page
+            words = slice(first // 8, -(-last // 8))
+            if not self._there(page)[words].all():
+                return None
+            read.write(self._page(page)[words].astype("<u8").tobytes()[first % 8 :][: last - first])
+        return read.getvalue()
+
+    def _there(self, address: int) -> np.ndarray:
+        """Return which words of a page exist."""
+        base = int(self.store.pages[address >> LOG_PAGE])
+        if base < 0:
+            return self.store.there[-base : PAGE_WORDS - base]
+        return np.full(PAGE_WORDS, base > 0 or address >= self.image.zero_base)
 
     def execution(self, record: Record | None) -> Execution:
         """Return the finished run."""

@@ -29,8 +29,8 @@ from graphprover.vm.profile.counters import (
     touch,
     touch_of_call,
 )
-from graphprover.vm.program.io import EXIT, MEMORY_END
-from graphprover.vm.program.isa import ILLEGAL, Instructions, Op
+from graphprover.vm.program.io import DEBUG_PRINT, EXIT, MEMORY_END
+from graphprover.vm.program.isa import ILLEGAL, Instructions, Op, decode
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, clock_of, time_of
 from graphprover.vm.tables.limbs import LIMB_MASK
 from graphprover.vm.traces.ways import WAYS, way_of_call, way_of_place, way_of_shift, way_of_sum
@@ -39,7 +39,7 @@ PAGE_WORDS = 512
 PAGE_BYTES = 8 * PAGE_WORDS
 LOG_PAGE = 12
 
-RUNNING, EXITED, _AT_BLOCK = -1, -2, -3  # status beside the number of a fault
+RUNNING, EXITED, _AT_BLOCK, PRINTED = -1, -2, -3, -4  # status beside the number of a fault
 FAULTS = tuple(Fault)
 _ILLEGAL_INSTRUCTION = FAULTS.index(Fault.ILLEGAL_INSTRUCTION)
 _BREAKPOINT = FAULTS.index(Fault.BREAKPOINT)
@@ -114,11 +114,12 @@ class Blocks(NamedTuple):
     arguments: np.ndarray  # uint64, addresses of its data: `translate.ARGUMENTS`
 
 
-@lru_cache(maxsize=16)  # programs; each runs and is replayed several times
-def predecode(decoded: Instructions) -> np.ndarray:
+@lru_cache(maxsize=32)  # two for a program, which runs and is replayed several times
+def predecode(decoded: Instructions, *, prints: bool = False) -> np.ndarray:
     """Return one uint64 an instruction: op, d, a, b as bytes from the lowest, then the immediate; and one for the end.
 
     An instruction without register accesses and effect becomes a fence; the immediate of jumps counts instructions.
+    A fence has the immediate 0; with ``prints`` the ones of DEBUG_PRINT have 1.
     """
     used = registers_accessed(decoded)
     none = used.d == NO_REGISTER
@@ -129,8 +130,19 @@ def predecode(decoded: Instructions) -> np.ndarray:
         np.where(jumps, np.where(decoded.imm % 4, _NOWHERE, decoded.imm >> 2), decoded.imm).astype(np.uint64)
         & _LIMB_MASK
     )
+    imm[idle] = 0
+    if prints:
+        imm[_is_print(decoded)] = 1
     fields = op | used.d.astype(np.uint64) << 8 | used.a.astype(np.uint64) << 16 | used.b.astype(np.uint64) << 24
     return np.append(fields | imm << 32, np.uint64(_END | NO_REGISTER << 8 | NO_REGISTER << 16 | NO_REGISTER << 24))
+
+
+def _is_print(decoded: Instructions) -> np.ndarray:
+    """Return which instructions are DEBUG_PRINT."""
+    word = decode(DEBUG_PRINT)
+    assert word is not None
+    same = (decoded.op == word.op) & (decoded.imm == word.imm)
+    return same & (decoded.rd == word.rd) & (decoded.rs1 == word.rs1)
 
 
 @njit(nogil=True, cache=True)
@@ -251,11 +263,11 @@ def _snapshot(tape, registers, index, cycle, accesses):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def run(code, state, store, limit, tape, counters, blocks):
-    """Execute until the exit or a fault; return EXITED or the fault's index in FAULTS.
+    """Execute until the exit, a fault or a DEBUG_PRINT; return EXITED, the fault's index in FAULTS or PRINTED.
 
-    ``code`` is `predecode`'s; ``tape`` is None or a `Tape` with room until the limit; ``counters`` is None or the
-    `Counters` of a profile, which sees no cycles of ``blocks``. Numba compiles each combination separately. A faulty
-    instruction has changed neither registers nor the contents of memory.
+    ``code`` is `predecode`'s, with ``prints`` to return behind each DEBUG_PRINT; ``tape`` is None or a `Tape` with room
+    until the limit; ``counters`` is None or the `Counters` of a profile, which sees no cycles of ``blocks``. Numba
+    compiles each combination separately. A faulty instruction has changed neither registers nor the contents of memory.
     """
     x = state.registers
     position = state.position
@@ -367,7 +379,8 @@ def run(code, state, store, limit, tape, counters, blocks):
                     late += touch(words, i, cycle)
                     way = way_of_place(address, size)
             elif op == Op.FENCE:
-                pass
+                if imm != _0:
+                    status = PRINTED
             elif op == Op.ECALL:
                 if a == _U(EXIT):
                     status = EXITED

@@ -52,6 +52,8 @@ def none(image: Image) -> Native:
 def blocks_of(words: np.ndarray, counts: np.ndarray) -> tuple[Block, ...]:
     """Return the blocks of instructions that ran OFTEN, from `predecode`'s ``words`` and each instruction's count.
 
+    No block has a DEBUG_PRINT that ``words`` tells from other fences.
+
     A block begins at sources and targets of jumps, and at changes of the count, which show further targets. The most
     frequent blocks come first, up to MOST instructions.
     """
@@ -60,7 +62,8 @@ def blocks_of(words: np.ndarray, counts: np.ndarray) -> tuple[Block, ...]:
     target = np.arange(len(words)) + (words.astype(np.int64) >> 32)
     nowhere = fixed & ((target < 0) | (target >= len(words) - 1))
     counts = np.append(counts, 0)
-    compiled = (counts >= OFTEN) & ~_INTERPRETED[op] & ~nowhere
+    prints = (op == Op.FENCE) & (words >> np.uint64(32) != 0)
+    compiled = (counts >= OFTEN) & ~_INTERPRETED[op] & ~prints & ~nowhere
     begins = np.ones(len(words) + 1, dtype=bool)
     begins[1:-1] = (counts[1:] != counts[:-1]) | _JUMPS[op[:-1]] | ~compiled[1:] | ~compiled[:-1]
     begins[target[fixed & compiled]] = True
@@ -73,7 +76,7 @@ def blocks_of(words: np.ndarray, counts: np.ndarray) -> tuple[Block, ...]:
 
 def compile_blocks(image: Image, counts: np.ndarray, *, record: bool) -> Native:
     """Compile frequent instructions to machine code; ``counts`` (instructions,): executions of each."""
-    words = predecode(image.instructions)
+    words = predecode(image.instructions, prints=True)
     blocks = blocks_of(words, counts)
     entries = np.zeros(len(words) + 1, dtype=np.int32)
     entries[[block.start for block in blocks]] = range(1, len(blocks) + 1)

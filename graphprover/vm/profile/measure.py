@@ -13,7 +13,7 @@ from graphprover.vm.profile.counters import Counters, in_place_chips, start, ste
 from graphprover.vm.program.elf import Image
 from graphprover.vm.program.isa import Instructions, Op
 from graphprover.vm.program.symbols import functions
-from graphprover.vm.statement.guest import Limits
+from graphprover.vm.statement.guest import RunOptions
 from graphprover.vm.statement.shape import KECCAK_CALL, policy_at, table_for
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import name_of
@@ -57,12 +57,10 @@ class Profile:
     def cost(self) -> Cost:
         """Return the cost of a proof of the run."""
         words = sum(use.words for use in self.tables)
-        return cost_of_counts(
-            cells=self.cells, cycles=self.execution.cycles, words=words, tables=len(self.tables)
-        )
+        return cost_of_counts(cells=self.cells, cycles=self.execution.cycles, words=words, tables=len(self.tables))
 
 
-def profile(image: Image, data: bytes = b"", **limits: Unpack[Limits]) -> Profile:
+def profile(image: Image, data: bytes = b"", **options: Unpack[RunOptions]) -> Profile:
     """Run ``image`` on ``data`` and count; raise the errors of ``execute``.
 
     Runs without a proof have cells, too.
@@ -82,7 +80,7 @@ def profile(image: Image, data: bytes = b"", **limits: Unpack[Limits]) -> Profil
         made.append(start(calls, steps, in_place_chips()[chips], MAX_COUNTERS, words))
         return made[0]
 
-    execution, memory = execute_counting(image, data, begin, **limits)
+    execution, memory = execute_counting(image, data, begin, **options)
     node, entry, cycles, late = _used(machine, made[0])
     chip, instruction = chips[entry], of[entry]
 

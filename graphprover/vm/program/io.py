@@ -7,6 +7,9 @@ Input and output are memory, so that a proof only pays for the words that are to
 
 A host call is an ``ecall`` with a number in a7 and one argument in a0; it leaves all registers unchanged. EXIT ends the
 execution with the exit code a0. The others work on memory: executor/accelerators.py.
+
+The instruction DEBUG_PRINT shows a0 .. a0 + a1 to the host: executor/debug.py. It is a hint, so it has no effect on the
+machine, and a proof says nothing about it.
 """
 
 import numpy as np
@@ -18,6 +21,7 @@ MAX_INPUT_BYTES = OUTPUT_BASE - INPUT_BASE - 8
 MAX_OUTPUT_BYTES = MEMORY_END - OUTPUT_BASE - 8
 
 EXIT = 93  # Linux's number
+DEBUG_PRINT = 0x7A603013  # sltiu x0, x0, 0x7a6
 KECCAK_F = 1024  # Keccak-f[1600] in place, on the 25 words at a0
 
 

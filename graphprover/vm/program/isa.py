@@ -13,7 +13,7 @@ import numpy as np
 
 _NAMES = "zero ra sp gp tp t0 t1 t2 s0 s1 a0 a1 a2 a3 a4 a5 a6 a7 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 t3 t4 t5 t6"
 REGISTER_NAMES = tuple(_NAMES.split())
-A0, A7 = 10, 17  # the first argument of a host call, and its number
+A0, A1, A7 = 10, 11, 17  # the first arguments of a host call, and its number
 
 
 def _signed(value: Any, bits: int) -> Any:

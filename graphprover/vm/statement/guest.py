@@ -11,6 +11,7 @@ from graphprover.statement.cost import Cost, cost_of_tables
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.verifier import Verdict
+from graphprover.vm.executor.debug import Debug
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.statement.claim import Claim, claim_of
 from graphprover.vm.statement.key import KEY_RATES, Key, proof_kinds
@@ -28,6 +29,12 @@ class Limits(TypedDict, total=False):
 
     max_cycles: int
     max_memory: int  # bytes
+
+
+class RunOptions(Limits, total=False):
+    """The limits of a run and its other options, as `execute.execute` takes them."""
+
+    debug: Debug | None
 
 
 def limits_of(max_cycles: int | None, max_memory: int | None) -> Limits:
@@ -109,17 +116,17 @@ class Guest:
         if self.elf:
             self.elf.commit(hash, log_blowup)
 
-    def execute(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":
+    def execute(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> "Execution":
         """Run the program on ``data`` without a record; arguments and errors are those of `execute.execute`."""
         from graphprover.vm.executor.execute import execute  # here, because verifying needs no compiler
 
-        return execute(self.compiled().image, data or b"", **limits)
+        return execute(self.compiled().image, data or b"", **options)
 
-    def record(self, data: bytes | None = None, **limits: Unpack[Limits]) -> "Execution":
+    def record(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> "Execution":
         """Run the program on ``data`` with the record that a proof is made of."""
         from graphprover.vm.executor.execute import execute  # as above
 
-        return execute(self.compiled().image, data or b"", **limits, record=True)
+        return execute(self.compiled().image, data or b"", **options, record=True)
 
     def statement_about(
         self,
@@ -161,10 +168,10 @@ class Guest:
         shards: int = 1,
         shard_size: int | None = None,
         rate: int | None = None,
-        **limits: Unpack[Limits],
+        **options: Unpack[RunOptions],
     ) -> Statement | ShardedStatement:
         """Return the statement about the program's run on ``data``; arguments are those of `statement_about`."""
-        run = self.record(data, **limits)
+        run = self.record(data, **options)
         return self.statement_about(run, state_input=state_input, shards=shards, shard_size=shard_size, rate=rate)
 
     def cost_about(self, run: "Execution", *, device: "Device | None" = None) -> Cost:
@@ -178,11 +185,11 @@ class Guest:
         heights = (table.main.shape[1] for table in statement.tables if table.main is not None)
         return cost_of_tables(zip(statement.descriptions, heights, strict=True), run.cycles)
 
-    def cost_for(self, data: bytes | None, **limits: Unpack[Limits]) -> Cost:
+    def cost_for(self, data: bytes | None, **options: Unpack[RunOptions]) -> Cost:
         """Return the cost of proving the program's run on ``data``, from a run that counts and keeps no record."""
         from graphprover.vm.profile.measure import profile  # as above
 
-        return profile(self.compiled().image, data or b"", **limits).cost
+        return profile(self.compiled().image, data or b"", **options).cost
 
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
         """Return the claim of a proof with these public values, for people."""
@@ -200,16 +207,17 @@ class Guest:
         """Return the claim in the header of a proof; raises VerificationError if it makes no sense."""
         return self.machine.claim_in(proof)
 
-    def claim_for(self, data: bytes | None, *, state_input: bool = False, **limits: Unpack[Limits]) -> Claim:
-        """Run the program on ``data`` without a record, and return the claim of a proof of that run.
-
-        By default the run may use as much memory as one with a record.
-        """
+    def rehearse(self, data: bytes | None, **options: Unpack[RunOptions]) -> "Execution":
+        """Run the program as `execute` does, by default with as much memory as `record` may use."""
         from graphprover.vm.executor.execute import half_of_memory  # as above
 
-        run = self.execute(data, **(Limits(max_memory=half_of_memory()) | limits))
-        stated = data or b"" if state_input else None
-        return Claim(run.output, run.exit_code, run.cycles, self.machine.program_hash, stated)
+        return self.execute(data, **(RunOptions(max_memory=half_of_memory()) | options))
+
+    def claim_about(self, run: "Execution", *, state_input: bool = False) -> Claim:
+        """Return the claim of a proof of a run."""
+        return Claim(
+            run.output, run.exit_code, run.cycles, self.machine.program_hash, run.input if state_input else None
+        )
 
     def says(self, proof: Proof | ShardedProof) -> dict[str, Any]:
         """Return the claim of a valid proof, for programs."""

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprover.vm.executor.execute import execute
-from graphprover.vm.program.io import OUTPUT_BASE
-from graphprover.vm.program.isa import BRANCHES, LOADS, SHIFT, SHIFTW, STORES, I, Instruction, Op, U
+from graphprover.vm.program.io import DEBUG_PRINT, OUTPUT_BASE
+from graphprover.vm.program.isa import A0, A1, BRANCHES, LOADS, SHIFT, SHIFTW, STORES, I, Instruction, Op, U, decode
 from tests.vm.assemble import CODE, DATA, li, put_out
 
 QEMU = shutil.which("qemu-riscv64")
@@ -137,6 +137,19 @@ def test_loads_and_stores_at_every_alignment(op: Op, tmp_path: Path) -> None:
     body += keep(13, 14, 15, 16)
     data = bytes(RANDOM.randrange(256) for _ in range(2 * 4096))
     compare(body, data, 8 * (4 + 24 * (op in LOADS)), tmp_path)
+
+
+def test_showing_text_changes_no_register(tmp_path: Path) -> None:
+    registers = [1, 2, *range(5, OUT), *range(10, 32)]
+    values = [value for register in registers for value in li(register, RANDOM.getrandbits(64))]
+    show = decode(DEBUG_PRINT)
+    assert show
+    body = [*values, *li(A0, DATA), *li(A1, 6), show, *li(A0, 8), show, *keep(*registers)]
+    compare(body, OPERAND_BYTES, 8 * len(registers), tmp_path)
+    here, _ = put_out([*li(OUT, OUTPUT_BASE + 8), *body], OPERAND_BYTES, 8 * len(registers))
+    text: list[bytes] = []
+    assert execute(here, debug=text.append).output == execute(here).output
+    assert text[0] == OPERAND_BYTES[:6] and b"6 bytes at 0x8 are dropped" in text[-1]
 
 
 SCRATCH = 8  # register: the middle of 4096 bytes of memory

@@ -1,0 +1,95 @@
+"""The accelerator functions of libzkvm.a, compiled from the Rust workspace examples/guests/sdk/accelerators."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+WORKSPACE = Path(__file__).parents[1] / "examples/guests/sdk/accelerators"
+
+# Each group is one object of the archive: a guest links only the groups that it calls.
+GROUPS = {
+    "blake2f": ("zkvm_blake2f",),
+    "ecdsa": ("zkvm_secp256k1_verify", "zkvm_secp256k1_ecrecover", "zkvm_secp256r1_verify"),
+    "hashes": ("zkvm_sha256", "zkvm_ripemd160"),
+    "modexp": ("zkvm_modexp",),
+}
+TARGET = "riscv64im-unknown-none-elf"
+BINUTILS = "riscv64-unknown-elf-"
+
+# Functions of Rust's own library that libzkvm.a has as well, in a faster version.
+MEMORY_FUNCTIONS = ("memcpy", "memmove", "memset", "memcmp", "strlen")
+
+
+def accelerator_objects(folder: Path) -> list[Path]:
+    """Compile the accelerator functions into one relocatable object for each group.
+
+    An object defines the functions of its group, and no other global symbol. It needs Debian's packages rustc, cargo,
+    rust-src and binutils-riscv64-unknown-elf (GRAPHPROVER_RUST: the folder of another cargo and rustc, which must have
+    the source of Rust's library); cargo fetches the crates that Cargo.lock pins. The same compiler gives the same
+    bytes in any folder.
+
+    Args:
+        folder: where the objects are written; it exists. Set CARGO_TARGET_DIR to keep what is compiled.
+
+    Returns:
+        The objects, by name.
+
+    Raises:
+        subprocess.CalledProcessError: a compiler or linker failed; its messages are on stderr.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        target = Path(os.environ.get("CARGO_TARGET_DIR") or temporary)
+        environment = _environment(target)
+        return [_object(group, target, folder, environment) for group in sorted(GROUPS)]
+
+
+def _environment(target: Path) -> dict[str, str]:
+    """Return the environment in which cargo compiles for the machine."""
+    rust = Path(os.environ.get("GRAPHPROVER_RUST", "/usr/bin"))
+    sysroot = subprocess.run(
+        [rust / "rustc", "--print", "sysroot"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
+    flags = [
+        "-Ctarget-feature=+unaligned-scalar-mem",
+        "-Cpasses=lower-atomic",
+        "-Crelocation-model=static",
+        f"--remap-path-prefix={WORKSPACE}=/accelerators",
+        f"--remap-path-prefix={sysroot}/lib/rustlib/src/rust=/rust",
+    ]
+    flags += [f"--remap-path-prefix={source}=/crates" for source in sorted((home / "registry/src").glob("*"))]
+    return {
+        **os.environ,
+        "CARGO": str(rust / "cargo"),
+        "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
+        "CARGO_TARGET_DIR": str(target),
+        "RUSTC": str(rust / "rustc"),
+        "RUSTC_BOOTSTRAP": "1",
+    }
+
+
+def _object(group: str, target: Path, folder: Path, environment: Mapping[str, str]) -> Path:
+    """Compile one group."""
+    command = [environment["CARGO"], "rustc", "--quiet", "--locked", "--release", f"--package=zkvm-{group}"]
+    options = ["--lib", "--crate-type=staticlib", f"--target={TARGET}", "-Zbuild-std=core,alloc"]
+    subprocess.run([*command, *options], cwd=WORKSPACE, env=environment, check=True)
+    archive = target / TARGET / "release" / f"libzkvm_{group}.a"
+    result = folder / f"{group}.o"
+    with tempfile.TemporaryDirectory() as temporary:
+        members = Path(temporary)
+        _binutils("ar", "x", archive, cwd=members)
+        renamed = [f"--redefine-sym={name}=unused_{name}" for name in MEMORY_FUNCTIONS]
+        for member in members.glob("compiler_builtins-*"):
+            _binutils("objcopy", *renamed, member)
+        roots = [f"--require-defined={name}" for name in GROUPS[group]]
+        linked = members / "linked"
+        _binutils("ld", "-r", "-melf64lriscv", "--gc-sections", *roots, *sorted(members.iterdir()), "-o", linked)
+        kept = [f"--keep-global-symbol={name}" for name in GROUPS[group]]
+        _binutils("objcopy", "--strip-debug", "--discard-locals", "-R.comment", "-R.eh_frame", *kept, linked, result)
+    return result
+
+
+def _binutils(tool: str, *arguments: str | Path, cwd: Path | None = None) -> None:
+    subprocess.run([BINUTILS + tool, *map(str, arguments)], cwd=cwd, check=True)
