@@ -1,7 +1,6 @@
 """The cost number of a guest's run, as text and JSON."""
 
 from graphprover.cli.json_output import Facts
-from graphprover.reports.plan_text import time_text
 from graphprover.reports.section import Block, Section
 from graphprover.statement.cost import COST_NAME, REFERENCE, SECONDS_OF_UNIT, Cost
 
@@ -14,6 +13,8 @@ def cost_facts(cost: Cost) -> Facts:
 
 def cost_report(cost: Cost) -> list[Block]:
     """Return a cost and the share of each class."""
+    from graphprover.reports.plan_text import time_text  # here, because it loads the planner
+
     heads = ("class", "count", "weight", "cost", "share")
     rows = [
         (one.name, f"{one.count:,}", f"{one.weight:,}", f"{one.cost:,}", f"{one.cost / cost.value:.1%}")

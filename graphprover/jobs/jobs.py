@@ -41,6 +41,7 @@ from graphprover.vm import kernels
 from graphprover.vm.executor.debug import Debug, to_stderr
 from graphprover.vm.executor.execute import Execution
 from graphprover.vm.executor.faults import OtherExitCode
+from graphprover.vm.profile.measure import profile
 from graphprover.vm.statement.claim import ANY, Claim, other_exit_code
 from graphprover.vm.statement.guest import Limits, RunOptions
 from graphprover.vm.statement.key import KEY_RATES, Key
@@ -178,9 +179,11 @@ class Prover:
 
         Raises:
             GuestFault: if the run cannot go on.
-            ValueError: if the program is no ELF file.
+            ProgramError: if the program is no ELF file.
         """
-        return self.program.cost_for(data, debug=self.debug, **limits)
+        if self.program.elf is None:
+            raise ProgramError(f"{self.program.name}: no ELF file, so it has no run with a cost")
+        return profile(self.program.elf.image, data, debug=self.debug, **limits).cost
 
     def prepare(
         self,

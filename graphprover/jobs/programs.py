@@ -126,9 +126,6 @@ class Program(Protocol):
     def cost_about(self, run: Any, *, device: "Device | None" = None) -> Cost:
         """Return the cost of proving a guest's recorded run; raises ValueError for tables."""
 
-    def cost_for(self, data: bytes | None, **options: Unpack[RunOptions]) -> Cost:
-        """Return the cost of proving a guest's run on ``data``, without a record; raises ValueError for tables."""
-
     def key(self, hashes: Collection[str] = (DEFAULT_HASH,), rates: Collection[int] = KEY_RATES) -> Key:
         """Return the verifying key of a guest.
 
@@ -281,10 +278,6 @@ class TableProgram:
         raise ValueError(f"{self.name}: no guest, so it has neither runs nor a verifying key")
 
     def cost_about(self, run: Any, *, device: "Device | None" = None) -> NoReturn:
-        """Raise ValueError: tables have no runs."""
-        self.execute()
-
-    def cost_for(self, data: bytes | None, **options: Unpack[RunOptions]) -> NoReturn:
         """Raise ValueError: tables have no runs."""
         self.execute()
 

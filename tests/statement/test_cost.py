@@ -11,6 +11,7 @@ import pytest
 
 from graphprover.examples import synthetic
 from graphprover.jobs.jobs import Job, Prover
+from graphprover.jobs.programs import ProgramError
 from graphprover.statement.cells import cells_per_row, committed_cells
 from graphprover.statement.cost import (
     COST_VERSION,
@@ -107,9 +108,9 @@ def test_nothing_above_the_limit_is_proved() -> None:
 
 def test_tables_have_no_cost_to_limit() -> None:
     prover = Prover("examples/keccak")
-    with pytest.raises(ValueError, match="no guest"):
+    with pytest.raises(ProgramError, match="no ELF file, so it has no run with a cost"):
         prover.cost(b"")
     with pytest.raises(ValueError, match="no guest"):
         prover.program.cost_about(None)
-    with pytest.raises(Exception, match="no guest, so it has no input to state, no exit code and no limits"):
+    with pytest.raises(ProgramError, match="no guest, so it has no input to state, no exit code and no limits"):
         prover.prove(b"", max_cost=1)

@@ -185,12 +185,6 @@ class Guest:
         heights = (table.main.shape[1] for table in statement.tables if table.main is not None)
         return cost_of_tables(zip(statement.descriptions, heights, strict=True), run.cycles)
 
-    def cost_for(self, data: bytes | None, **options: Unpack[RunOptions]) -> Cost:
-        """Return the cost of proving the program's run on ``data``, from a run that counts and keeps no record."""
-        from graphprover.vm.profile.measure import profile  # as above
-
-        return profile(self.compiled().image, data or b"", **options).cost
-
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
         """Return the claim of a proof with these public values, for people."""
         return self.claim_of(public_values).describe()
