@@ -3,10 +3,13 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from graphprover.runtime.extras import INSTALL, needs_prover
+
 if TYPE_CHECKING:
     from graphprover.air import Air, Bus
     from graphprover.jobs.batch import prove_many
     from graphprover.jobs.jobs import Job, Prover, Result
+    from graphprover.jobs.programs import ProgramError
     from graphprover.proof.proof import Proof
     from graphprover.proof.sharded import ShardedProof, load_proof
     from graphprover.protocol.errors import VerificationError
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from graphprover.telemetry.observation import Observation
     from graphprover.telemetry.subscribe import observed
     from graphprover.verifier import Verdict, verify
+    from graphprover.vm.executor.faults import GuestFault
     from graphprover.vm.statement.claim import Claim
     from graphprover.vm.statement.key import Key
 
@@ -28,9 +32,11 @@ __all__ = [
     "Bus",
     "Claim",
     "FileError",
+    "GuestFault",
     "Job",
     "Key",
     "Observation",
+    "ProgramError",
     "Proof",
     "Prover",
     "Result",
@@ -54,9 +60,11 @@ _HOMES = {
     "Bus": "air",
     "Claim": "vm.statement.claim",
     "FileError": "runtime.files",
+    "GuestFault": "vm.executor.faults",
     "Job": "jobs.jobs",
     "Key": "vm.statement.key",
     "Observation": "telemetry.observation",
+    "ProgramError": "jobs.programs",
     "Proof": "proof.proof",
     "ShardedProof": "proof.sharded",
     "Prover": "jobs.jobs",
@@ -79,4 +87,9 @@ def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that verifying needs no compiler and the command starts quickly."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    try:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if not needs_prover(error):
+            raise
+        raise ImportError(f"{__name__}.{name} needs the prover: {INSTALL}", name=error.name) from error

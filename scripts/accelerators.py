@@ -11,6 +11,17 @@ WORKSPACE = Path(__file__).parents[1] / "examples/guests/sdk/accelerators"
 # Each group is one object of the archive: a guest links only the groups that it calls.
 GROUPS = {
     "blake2f": ("zkvm_blake2f",),
+    "bls12_381": (
+        "zkvm_bls12_g1_add",
+        "zkvm_bls12_g1_msm",
+        "zkvm_bls12_g2_add",
+        "zkvm_bls12_g2_msm",
+        "zkvm_bls12_pairing",
+        "zkvm_bls12_map_fp_to_g1",
+        "zkvm_bls12_map_fp2_to_g2",
+        "zkvm_kzg_point_eval",
+    ),
+    "bn254": ("zkvm_bn254_g1_add", "zkvm_bn254_g1_mul", "zkvm_bn254_pairing"),
     "ecdsa": ("zkvm_secp256k1_verify", "zkvm_secp256k1_ecrecover", "zkvm_secp256r1_verify"),
     "hashes": ("zkvm_sha256", "zkvm_ripemd160"),
     "modexp": ("zkvm_modexp",),

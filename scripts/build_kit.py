@@ -2,6 +2,7 @@
 
     python scripts/build_kit.py           # write both files
     python scripts/build_kit.py --check   # build elsewhere, and fail unless the bytes are those of the repository
+    python scripts/build_kit.py --compilers  # print the versions of the compilers, as libzkvm.json has them
 
 The same sources and compilers give the same bytes in any folder. The compilers are Debian's gcc-riscv64-unknown-elf,
 binutils-riscv64-unknown-elf and picolibc-riscv64-unknown-elf.
@@ -30,6 +31,7 @@ CFLAGS = (
     "-ffreestanding",
     "-fbuiltin",
     "-fno-tree-loop-distribute-patterns",
+    "-fno-tree-scev-cprop",
     "-ffunction-sections",
     "-fdata-sections",
     "-Wall",
@@ -39,14 +41,18 @@ CFLAGS = (
     "-I../include",
 )
 LIBRARY = ("--specs=picolibc.specs",)  # for the part that knows picolibc's types
-START = ("start.S", "memory.c")  # one object: whoever has _start has the memory functions
+START = ("start.S", "memory.c", "sbrk.c")  # one object: whoever has _start has these, whatever a C library has
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the script."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="Compare with the files of the repository.")
+    parser.add_argument("--compilers", action="store_true", help="Print the versions of the compilers as JSON.")
     options = parser.parse_args(arguments)
+    if options.compilers:
+        print(json.dumps(compilers()))
+        return 0
     with tempfile.TemporaryDirectory() as folder:
         archive = build(SDK, Path(folder))
     description = describe(SDK, archive)
@@ -104,14 +110,19 @@ def describe(sdk: Path, archive: bytes) -> bytes:
     described = {
         "sha256": hashlib.sha256(archive).hexdigest(),
         "bytes": len(archive),
-        "compilers": {
-            "gcc": output(f"{PREFIX}gcc", "-dumpfullversion"),
-            "binutils": output(f"{PREFIX}ld", "--version").splitlines()[0].rpartition(" ")[2],
-            "picolibc": picolibc_version(),
-        },
+        "compilers": compilers(),
         "sources": {name: hashlib.sha256((sdk / name).read_bytes()).hexdigest() for name in sources(sdk)},
     }
     return (json.dumps(described, indent=1) + "\n").encode()
+
+
+def compilers() -> dict[str, str]:
+    """Return the versions of all that has a part in the archive's bytes."""
+    return {
+        "gcc": output(f"{PREFIX}gcc", "-dumpfullversion"),
+        "binutils": output(f"{PREFIX}ld", "--version").splitlines()[0].rpartition(" ")[2],
+        "picolibc": picolibc_version(),
+    }
 
 
 def sources(sdk: Path) -> list[str]:

@@ -3,6 +3,7 @@
 The build downloads setuptools from an index, as ``pip install`` does.
 """
 
+import ast
 import os
 import re
 import shutil
@@ -123,6 +124,31 @@ def test_an_index_shows_no_link_that_leads_nowhere(built: Path) -> None:
     _, _, description = metadata.partition("\n\n")
     assert description.startswith("# graphprover") and "docs/vm.md" in description
     assert not re.findall(r"\]\((?!https?:)", description)
+
+
+ALONE = """
+from importlib.metadata import distributions
+from graphprover import Key, VerificationError, check, verify
+print(sorted(found.name for found in distributions()))
+try:
+    from graphprover import Prover
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_the_wheel_alone_is_the_verifier(built: Path, tmp_path: Path) -> None:
+    """Install it into a new environment, with the packages that it requires and no extra."""
+    (wheel,) = built.glob("*.whl")
+    assert run("venv", "new", cwd=tmp_path).returncode == 0
+    python = str(tmp_path / "new/bin/python")
+    installed = subprocess.run([python, "-m", "pip", "install", "-q", wheel], capture_output=True, text=True)
+    assert installed.returncode == 0, installed.stderr
+    done = subprocess.run([python, "-c", ALONE], cwd=tmp_path, capture_output=True, text=True)
+    names, missing = done.stdout.splitlines()
+    own = {"graphprover", "blake3", "numpy", "pycryptodome"}
+    assert own <= set(ast.literal_eval(names)) <= own | {"pip", "setuptools", "typing_extensions"}
+    assert missing == "graphprover.Prover needs the prover: pip install 'graphprover[prover]'"
 
 
 @pytest.mark.parametrize("name", slow_after(1, LINKED))

@@ -15,7 +15,7 @@ LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packa
 
 # From the lowest up; a module belongs to the longest matching name, and imports from its own layer and lower ones.
 LAYERS = (
-    ("field", "__init__"),  # arithmetic of the verifier
+    ("field", "__init__", "runtime.extras"),  # arithmetic of the verifier; the public names
     ("runtime",),  # files, settings, signals, the cache of compiled kernels
     (
         "reports.notebook",
@@ -76,6 +76,7 @@ HOMES = {  # the only modules that import large dependencies
     "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),
     "rmm": ("kernels.cuda",),
     "elftools": ("vm.profile.lines",),
+    "multi_demangle": ("vm.program.symbols",),
     "rich": ("reports.terminal",),
     "bokeh": ("reports.charts",),
     "shtab": ("cli.completion",),

@@ -15,6 +15,7 @@ from packaging.specifiers import SpecifierSet
 import graphprover
 from graphprover.cli.args import FAILED, OK, USAGE
 from graphprover.cli.main import main
+from graphprover.runtime.extras import PROVER
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("dask", "distributed", "numba", "llvmlite", "cupy", "rmm", "cuda", "rich", "shtab")
@@ -135,6 +136,54 @@ def test_the_verifier_alone(proofs: Path, command: list[str], code: int, said: s
     assert said in done.stdout + done.stderr and "Traceback" not in done.stderr
 
 
+FROM_PYTHON = f"""
+import sys
+sys.modules.update(dict.fromkeys({HEAVY!r}))
+import graphprover
+missing = []
+for name in graphprover.__all__:
+    try:
+        getattr(graphprover, name)
+    except ImportError as error:
+        assert str(error) == f"graphprover.{{name}} needs the prover: pip install 'graphprover[prover]'", error
+        missing.append(name)
+print(*missing)
+verdict = graphprover.Key.load("guest.vk").verify(graphprover.load_proof("guest"))
+print(verdict.claim.exit_code, verdict.claim.cycles, verdict.claim.input)
+"""
+
+
+def test_the_verifier_alone_in_python(proofs: Path) -> None:
+    """Names of the prover say what to install; a key verifies without the prover."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", FROM_PYTHON], cwd=proofs, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    missing, claim = done.stdout.splitlines()
+    assert missing.split() == ["Job", "Prover", "Result", "graph", "prove", "prove_many"]
+    assert claim.startswith("0 ") and claim.endswith(" None")
+
+
+def test_other_errors_of_imports_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'other'", name="other")
+
+    monkeypatch.setattr(graphprover, "import_module", missing)
+    with pytest.raises(ModuleNotFoundError, match="'other'"):
+        graphprover.Prover  # noqa: B018
+
+
+def test_the_packages_of_the_prover_are_known() -> None:
+    """Their modules have the names of the packages, except a few."""
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    modules = {"pyelftools": "elftools"}
+    lines = setup["options.extras_require"]["prover"].strip().split("\n")
+    names = {Requirement(line).name.replace("-", "_") for line in lines}
+    assert {modules.get(name, name) for name in names} | {"llvmlite"} == PROVER
+
+
 def test_types_ship() -> None:
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
@@ -166,10 +215,12 @@ def test_conda_gets_the_releases_that_pip_gets() -> None:
     pip = {required.name: required.specifier for required in map(Requirement, lines.split("\n")[1:])}
     assert pip.pop("graphprover") == SpecifierSet()  # the extra [cuda13] includes [prover]
     conda = {}
-    for line in yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]:
-        if isinstance(line, str):
-            name, _, version = line.partition(" ")
-            conda[name] = SpecifierSet(version if not version or version[0] in "<>" else f"=={version}")
+    *lines, by_pip = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    *lines_of_pip, last = by_pip["pip"]
+    assert last == "-e ."
+    for line in (*lines, *lines_of_pip):
+        name, _, version = line.partition(" ")
+        conda[name] = SpecifierSet(version if not version or version[0] in "<>" else f"=={version}")
     assert conda.pop("python") == SpecifierSet(setup["options"]["python_requires"])
     assert conda.pop("cuda-version") == SpecifierSet("==13.*")
     assert conda.pop("pip") == SpecifierSet()

@@ -30,9 +30,8 @@ from graphprover.cli.args import DEBUG, FAILED, OK, USAGE, UsageError, check_fil
 from graphprover.cli.parser import Parser
 from graphprover.jobs.programs import ProgramError
 from graphprover.protocol.errors import VerificationError
+from graphprover.runtime.extras import INSTALL, needs_prover
 from graphprover.runtime.files import FileError, drop_stdout
-
-PROVER = {"dask", "distributed", "numba", "llvmlite", "rich", "shtab"}  # packages of the extra [prover]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # errors of writes to a full disk
 
@@ -90,8 +89,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         lines = [json_output.message(error)]
         if isinstance(error, UsageError):
             lines = [json_output.one_line(line) for line in error.args]
-        elif isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in PROVER:
-            lines, code = ["this command needs the prover: pip install 'graphprover[prover]'"], USAGE
+        elif needs_prover(error):
+            lines, code = [f"this command needs the prover: {INSTALL}"], USAGE
         for line in lines:
             print(f"graphprover: {line}", file=sys.stderr)
         if getattr(options, "json", False):

@@ -9,23 +9,22 @@ from graphprover.cli.args import OK, Command
 from graphprover.cli.paths import path_argument
 from graphprover.runtime.files import FileError, write_folder
 
+# The sources of a build for this computer, at the same places as in examples/guests.
+HOST = {f"sdk/host/{name}": f"sdk/host/{name}" for name in ("host.mk", "keccak.c", "linux_riscv64.c", "native.c")}
+
 # For each language: the files of a new folder, and their sources in examples/guests.
 KITS = {
     "c": {
         "README.md": "templates/c/README.md",
         "main.c": "templates/c/main.c",
         "Makefile": "Makefile",
-        "sdk/guest.ld": "sdk/guest.ld",
         "sdk/include/zkvm.h": "sdk/include/zkvm.h",
         "sdk/include/zkvm_accelerators.h": "sdk/include/zkvm_accelerators.h",
         "sdk/include/zkvm_io.h": "sdk/include/zkvm_io.h",
         "sdk/libzkvm.a": "sdk/libzkvm.a",
         "sdk/libzkvm.json": "sdk/libzkvm.json",
         "sdk/zkvm.ld": "sdk/zkvm.ld",
-        "sdk/picolibc.c": "sdk/picolibc.c",
-        "sdk/start.S": "sdk/start.S",
-        "sdk/zkvm.c": "sdk/zkvm.c",
-        "sdk/zkvm.h": "sdk/zkvm.h",
+        **HOST,
     },
     "rust": {
         "README.md": "templates/rust/README.md",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from threading import Timer
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from graphprover.device import Device
 from graphprover.device.choose import device_for
@@ -26,6 +26,7 @@ from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import DEFAULT_HASH, FAST, RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
 from graphprover.prover.autoshard import fitting
+from graphprover.prover.delayed import graph_of
 from graphprover.prover.executor import Expect, executor_of
 from graphprover.prover.local import Made, checksum_of, make
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
@@ -47,6 +48,9 @@ from graphprover.vm.statement.guest import Limits, RunOptions
 from graphprover.vm.statement.key import KEY_RATES, Key
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.possible import possible_tables, shared_tables
+
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
 
 _log = logging.getLogger(__name__)
 
@@ -226,6 +230,43 @@ class Prover:
         """
         job = Job(self, data, "", state_input, exit_code, limits, max_cost=max_cost)
         return executor_of(self.executor, self.device).prove(job)[0].proof
+
+    def graph(
+        self,
+        data: bytes | None = None,
+        *,
+        state_input: bool = False,
+        exit_code: int | str = 0,
+        **limits: Unpack[Limits],
+    ) -> "Delayed":
+        """Run the program on ``data``, and return the proof of the run as a Dask collection of tasks.
+
+            graph = Prover("examples/guests/sha256.elf").graph(b"an input")
+            graph.visualize("proof.svg")  # draws the tasks; needs graphviz
+            proof = graph.compute(scheduler="threads")
+            proof = Client("tcp://10.0.0.1:8786").compute(graph).result()  # on any Dask cluster
+
+        The value is the `Proof` that `prove` returns, in the same bytes, but not verified (`graphprover.graph`). The
+        device is the prover's. On a cluster each task runs on its worker's device of the same name, and arrays travel
+        between workers; `prove` with a cluster as executor gives a proof to one worker.
+
+        Args:
+            data: The input.
+            state_input: As in `prove`.
+            exit_code: As in `prove`.
+            limits: As in `execute`.
+
+        Raises:
+            ValueError: if the proof is in several shards, which are drawn together between two graphs of each.
+            Exception: every exception of `prove` before the proof.
+        """
+        prepared = Job(self, data, "", state_input, exit_code, limits).prepared(self.device)
+        if isinstance(prepared, PreparedShards):
+            raise ValueError(
+                f"{self._name}: the proof is in {len(prepared.shards)} shards, which are no single graph: "
+                "use prove, or a Prover with shards=1"
+            )
+        return graph_of(prepared, self.device)
 
     def verify(self, proof: Proof | ShardedProof | bytes, *, exit_code: int | str = 0) -> Verdict:
         """Check that a proof is of this program and has the security of this prover.

@@ -11,7 +11,7 @@ from graphprover.device.choose import device_for
 from graphprover.graphs.task_keys import key_of
 from graphprover.protocol.parameters import DEFAULT_HASH, Parameters
 from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
-from graphprover.prover.prepare import prepare, wrapped
+from graphprover.prover.prepare import Prepared, prepare, wrapped
 from graphprover.prover.sharded import proof_task
 from graphprover.statement.check import warn
 from graphprover.statement.statement import Statement
@@ -49,7 +49,16 @@ def graph(
     """
     warn(statement)
     level = {"security": security, "rate": rate, "proximity": proximity, "hash": hash, "pow_bits": pow_bits}
-    prepared = prepare(statement, parameters, **level)
+    return graph_of(prepare(statement, parameters, **level), device)
+
+
+def graph_of(prepared: Prepared, device: Device | str) -> Delayed:
+    """Return the proof of a prepared statement as a Dask collection.
+
+    Args:
+        prepared: The prepared statement.
+        device: The device of the tasks.
+    """
     token = uuid.uuid4().hex[:8]
     task = proof_task(prepared, device_for(device) if isinstance(device, str) else device, token)
     # Bound before, because Dask looks for tasks in all arguments.

@@ -10,7 +10,7 @@ there is one history and it is the program's.
 Read the folders in this order; docs/vm.md explains each step.
 
 - program/: elf.py reads the file into an ``Image``, isa.py decodes it, compressed.py detects unsupported code, io.py
-  defines input, output and host calls; symbols.py and demangle.py name a guest's functions.
+  defines input, output and host calls; symbols.py names a guest's functions.
 - executor/: execute.py runs an image in interpreter.py's compiled loop, with frequent code as machine code (native.py,
   translate.py) and host calls from accelerators.py. A run ends in an ``Execution`` or in one of the faults of
   faults.py, and leaves a ``Record`` (record.py).

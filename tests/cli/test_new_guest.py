@@ -116,7 +116,7 @@ def test_a_folder_is_written_whole_or_not_at_all(
         folder.mkdir()
 
     def write(path: Path, data: bytes) -> int:
-        if path.name == "zkvm.c":
+        if path.name == "zkvm.ld":
             write_bytes(path, data[:10])
             raise reason
         return write_bytes(path, data)
@@ -146,7 +146,7 @@ from pathlib import Path
 write_bytes = Path.write_bytes
 def write(path, data):
     write_bytes(path, data)
-    if path.name == "zkvm.c":
+    if path.name == "zkvm.ld":
         signal.raise_signal(signal.SIGINT)
 Path.write_bytes = write
 from graphprover.__main__ import main
@@ -161,7 +161,7 @@ sys.exit(main())
 def test_a_package_without_the_kit_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(KITS["c"], "sdk/zkvm.h", "sdk/lost.h")
+    monkeypatch.setitem(KITS["c"], "sdk/zkvm.ld", "sdk/lost.ld")
     assert main(["new-guest", str(tmp_path / "guest")]) == USAGE
     assert "installed without its guest kit" in capsys.readouterr().err
     assert not (tmp_path / "guest").exists()
@@ -235,19 +235,12 @@ int main(void)
 
 
 @needs_compiler
-@pytest.mark.parametrize(
-    ("source", "reason"), [(CONSTRUCTOR, "has constructors"), (THREAD_LOCAL, "has thread-local storage")]
-)
-def test_what_the_plain_start_does_not_set_up_does_not_link(source: str, reason: str, tmp_path: Path) -> None:
-    said = make(new(tmp_path, source), fails=True)
-    assert reason in said and "make LIBC=picolibc" in said
-    assert not (tmp_path / "main.elf").exists()
-
-
-@needs_picolibc
+@pytest.mark.parametrize("library", ["", "picolibc"])
 @pytest.mark.parametrize("source", [CONSTRUCTOR, THREAD_LOCAL])
-def test_the_start_for_a_library_sets_it_up(source: str, tmp_path: Path) -> None:
-    make(new(tmp_path, source), "LIBC=picolibc")
+def test_the_start_sets_up_what_a_guest_has(source: str, library: str, tmp_path: Path) -> None:
+    if library and not has_picolibc():
+        pytest.skip("no picolibc-riscv64-unknown-elf")
+    make(new(tmp_path, source), f"LIBC={library}")
     assert run(tmp_path).exit_code == 42
 
 
@@ -298,7 +291,7 @@ int main(void)
 def test_a_c_library(tmp_path: Path) -> None:
     make(new(tmp_path, LIBRARY), "LIBC=picolibc")
     execution = run(tmp_path, b" 5 -3 17\n4\t1000000 2")
-    expected = "-3 2 4 5 17 1000000 \nroot of the sum 1000.012500\nerrno is ERANGE: 1\ncopy\nbye\n"
+    expected = "-3 2 4 5 17 1000000 \nroot of the sum 1000.012500\ncopy\nbye\n"  # stderr is no output
     assert (execution.output.decode(), execution.exit_code) == (expected, 0)
     assert run(tmp_path).exit_code == 1  # no numbers
 
@@ -345,10 +338,10 @@ def test_blocks_that_grow_keep_apart(own: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "code", "said"),
     [
-        ("assert(!argc_of_nobody);", 134, b'assertion "!argc_of_nobody" failed'),
+        ("assert(!argc_of_nobody);", 134, b""),
         ("abort();", 134, b""),
         ('printf("before"); exit(3);', 3, b"before"),
-        ("return malloc(1ul << 31) ? 1 : 2;", 254, b""),
+        ("return malloc(1ul << 31) ? 1 : 2;", 2, b""),
     ],
 )
 def test_ways_to_end(body: str, code: int, said: bytes, tmp_path: Path) -> None:
@@ -356,7 +349,7 @@ def test_ways_to_end(body: str, code: int, said: bytes, tmp_path: Path) -> None:
     source = f"{includes}static volatile int argc_of_nobody = 1;\nint main(void) {{ (void)argc_of_nobody; {body} }}\n"
     make(new(tmp_path, source), "LIBC=picolibc")
     execution = run(tmp_path)
-    assert execution.exit_code == code and said in execution.output
+    assert (execution.exit_code, execution.output) == (code, said)
 
 
 PANIC = """

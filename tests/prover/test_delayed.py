@@ -1,5 +1,6 @@
 """A proof's graph as a Dask collection."""
 
+import hashlib
 import importlib.util
 from pathlib import Path
 
@@ -7,11 +8,13 @@ import dask
 import pytest
 from distributed import Client
 
-from graphprover import Proof, graph, prove, verify
+from graphprover import Proof, Prover, VerificationError, graph, prove, verify
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
 from tests.graphs.test_proof_graph import FEW, example
 from tests.trace_tasks import as_trace_tasks
+
+GUESTS = Path(__file__).parents[2] / "examples/guests"
 
 
 @pytest.mark.parametrize("scheduler", ["sync", "threads"])
@@ -37,6 +40,36 @@ def test_a_scheduler_of_a_cluster_groups_its_tasks_by_rounds() -> None:
         groups = client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.task_prefixes))
     rounds = {"trace", "extend", "tree", "transcript", "lookup", "quotient", "opening", "deep", "fri", "query"}
     assert rounds == groups == {dask.utils.key_split(key) for key in proof.__dask_graph__()}
+
+
+@pytest.mark.parametrize("scheduler", ["sync", "threads"])
+def test_the_graph_of_a_guest_gives_the_bytes_of_its_proof(scheduler: str) -> None:
+    prover = Prover(GUESTS / "sha256.elf", security=20, device="cpu")
+    proof = prover.graph(b"abc", state_input=True).compute(scheduler=scheduler)
+    assert proof.to_bytes() == prover.prove(b"abc", state_input=True).to_bytes()
+    claim = prover.verify(proof).claim
+    assert claim and claim.output == hashlib.sha256(b"abc").digest() and claim.input == b"abc"
+
+
+def test_workers_of_a_cluster_compute_the_graph_of_a_guest() -> None:
+    prover = Prover(GUESTS / "fib_iterative.elf", security=20, device="cpu")
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+        proof = client.compute(prover.graph(bytes([9, *bytes(7)]))).result()
+    assert proof.to_bytes() == prover.prove(bytes([9, *bytes(7)])).to_bytes()
+
+
+def test_the_graph_of_a_program_of_tables() -> None:
+    prover = Prover("examples/fibonacci", security=20, device="cpu")
+    assert prover.graph().compute(scheduler="sync") == prover.prove()
+
+
+def test_what_has_no_graph() -> None:
+    with pytest.raises(
+        ValueError, match="in 2 shards, which are no single graph: use prove, or a Prover with shards=1"
+    ):
+        Prover(GUESTS / "sha256.elf", shards=2).graph(b"abc")
+    with pytest.raises(VerificationError, match="exit code 1, not 0: not proven"):
+        Prover(GUESTS / "json.elf").graph(b"[1,")
 
 
 def test_arguments_are_those_of_prove() -> None:

@@ -21,7 +21,6 @@ from graphprover.vm.profile.formats import FORMATS, leaves, text
 from graphprover.vm.profile.lines import Lines, lines_of
 from graphprover.vm.profile.measure import Profile, profile
 from graphprover.vm.profile.tree import Frame, by_function, tree
-from graphprover.vm.program.demangle import demangled
 from graphprover.vm.program.elf import Image, load_elf
 from graphprover.vm.program.isa import A0, Instruction, Op
 from graphprover.vm.program.symbols import functions
@@ -33,6 +32,7 @@ from tests.vm.programs import everything
 
 GUESTS = Path(__file__).parents[2] / "examples/guests"
 RA, SP, T0, T1 = 1, 2, 5, 6
+STARTS = ("_start", "exit", "_exit")  # one continues in the other
 RUNS = {
     "fib_iterative": struct.pack("<Q", 5000),
     "sha256": bytes(300),
@@ -88,7 +88,7 @@ def check_sums(program: Image, data: bytes) -> Profile:
 def test_the_sum_is_the_cost_of_the_proof(name: str) -> None:
     found = check_sums(image_of(name), RUNS[name])
     shares = {share.name: share for share in by_function(frames(found))}
-    assert shares["_start"].cycles + shares["exit"].cycles == found.execution.cycles
+    assert sum(shares[name].cycles for name in STARTS) == found.execution.cycles
     assert sum(share.own_cells for share in shares.values()) == sum(use.drawn for use in found.tables)
 
 
@@ -224,7 +224,7 @@ def test_a_stripped_file_has_the_functions_that_are_called() -> None:
     with_names, without = (stacks(profile(image, b"abc")) for image in (named, load_elf(file)))
     assert all(part.startswith("0x") for name in without for part in name.split(";"))
     assert sum(with_names.values()) == sum(without.values()) and len(without) > 3
-    assert without[f"{named.entry:#x}"] == with_names["_start"] + with_names["exit"]  # which nothing calls
+    assert without[f"{named.entry:#x}"] == sum(with_names[name] for name in STARTS)  # which nothing calls
 
 
 def test_code_between_functions_is_named_by_its_address() -> None:
@@ -239,24 +239,6 @@ def test_code_between_functions_is_named_by_its_address() -> None:
     assert [(part.start - CODE, part.name) for part in found] == [
         (0, "_start"), (8, f"{CODE + 8:#x}"), (12, f"{CODE + 12:#x}"), (16, "label"),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("mangled", "name"),
-    [
-        ("main", "main"),
-        ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"),
-        ("_ZN32_$LT$T$u20$as$u20$a..b..Into$GT$4into17h0123456789abcdefE", "<T as a::b::Into>::into"),
-        ("_ZN3foo3barEv", "foo::bar"),
-        ("_ZNK3foo3barEv", "foo::bar"),
-        ("_ZN3fooIiE3barEv", "_ZN3fooIiE3barEv"),
-        ("_ZN", "_ZN"),
-        ("_ZN9999999999999999999E", "_ZN9999999999999999999E"),
-        ("_ZN4main", "_ZN4main"),
-    ],
-)
-def test_names_as_the_source_has_them(mangled: str, name: str) -> None:
-    assert demangled(mangled) == name
 
 
 HOSTILE = "]]><script>alert(1)</script>&amp;\"'`;x</title>"
@@ -288,11 +270,11 @@ COMPILER = shutil.which("riscv64-unknown-elf-gcc")
 def test_source_lines_where_the_file_tells_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("elftools")
     copy = shutil.copytree(GUESTS, tmp_path / "guests")
-    flags = "LDFLAGS=-g -static -nostdlib -T sdk/guest.ld -Wl,--gc-sections,--build-id=none,-z,max-page-size=16"
+    flags = "LDFLAGS=-g -static -Lsdk -T sdk/zkvm.ld -Wl,--gc-sections,--build-id=none,-z,max-page-size=16"
     subprocess.run(["make", "-s", "-B", "-C", copy, "sha256.elf", flags], check=True)
     program = load_elf((copy / "sha256.elf").read_bytes())
     found, lines = profile(program, b"abc"), lines_of(program)
-    assert {name.partition(":")[0] for name in lines.names} >= {"sha256.c", "zkvm.c"}
+    assert {name.partition(":")[0] for name in lines.names} >= {"sha256.c"}
     last = len((copy / "sha256.c").read_text().splitlines())
     root = tree(found, lines)
     shown = {frame.name for path, _ in leaves(root) for frame in path if frame.kind == "line"}

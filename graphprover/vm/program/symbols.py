@@ -4,8 +4,7 @@ import struct
 from dataclasses import dataclass
 
 import numpy as np
-
-from graphprover.vm.program.demangle import demangled
+from multi_demangle import DemangleOptions, demangle_symbol
 
 MAX_NAME = 200  # characters of a function's name that are shown
 
@@ -17,6 +16,8 @@ _SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
 )
 _SYMBOL_TABLE = 2
+_MANGLED = ("_Z", "_R")  # C++ and Rust's older names, Rust's v0 names
+_NAMES = DemangleOptions.name_only()  # without parameters and types of results
 _NO_TYPE, _FUNCTION = 0, 2  # kinds of symbols: labels in assembler have none
 _NO_SECTION, _FIRST_RESERVED = 0, 0xFF00  # undefined symbols; constants and other reserved sections
 
@@ -25,7 +26,7 @@ def function_at(file: bytes, address: int) -> str | None:
     """Return ``main+0x14`` for the function at ``address`` in an ELF file; None without a symbol there.
 
     The file may contain anything: invalid parts are skipped, nothing is raised, and the cost is bounded by the file's
-    size. Names are cut at MAX_NAME, with question marks for characters that are not printable ASCII.
+    size. Names are source names (`demangled`), and cut at MAX_NAME.
     """
     found = _of_code(file)
     if found is None:
@@ -39,7 +40,7 @@ def function_at(file: bytes, address: int) -> str | None:
     offset = address - int(symbol["value"])
     if 0 < int(symbol["size"]) <= offset:
         return None
-    return _text(names, symbol)[:MAX_NAME] + (f"+{offset:#x}" if offset else "")
+    return demangled(_text(names, symbol))[:MAX_NAME] + (f"+{offset:#x}" if offset else "")
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,17 @@ def functions(file: bytes, start: int, end: int, called: np.ndarray) -> list[Fun
     return [Function(at, demangled(name)[:MAX_NAME] if name else f"{at:#x}") for at, name in sorted(names.items())]
 
 
+def demangled(name: str) -> str:
+    """Return the name of a function in its source, with question marks for characters that are not printable ASCII.
+
+    ``core::fmt::write`` for ``_ZN4core3fmt5write17h0123456789abcdefE``, without the hashes of Rust and the parameters
+    of C++. Names that are not mangled, or not well, stay.
+    """
+    if name.startswith(_MANGLED):
+        name = demangle_symbol(name, _NAMES)
+    return "".join(letter if " " <= letter <= "~" else "?" for letter in name)
+
+
 def _of_code(file: bytes) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the symbols that may be functions, and their names; None if there are none."""
     found = _symbols(file)
@@ -97,7 +109,7 @@ def _of_code(file: bytes) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def _text(names: np.ndarray, symbol: np.void) -> str:
-    """Return a symbol's name, with question marks for characters that are not printable ASCII."""
+    """Return a symbol's name as it is in the file; "?" stands for a space, which no name has, and for control codes."""
     start = int(symbol["name"])
     name = names[start : start + _MAX_MANGLED].tobytes().partition(b"\0")[0]
     return "".join(chr(code) if 32 < code < 127 else "?" for code in name)

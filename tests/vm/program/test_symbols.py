@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprover.vm.program.elf import load_elf, program_hash
-from graphprover.vm.program.symbols import MAX_NAME, function_at
+from graphprover.vm.program.symbols import MAX_NAME, demangled, function_at
 from tests.vm.assemble import ABSOLUTE, CODE, FUNCTION, LABEL, OBJECT, TEXT, Segment, X, elf, leave, with_symbols, words
 
 GUESTS = Path(__file__).parents[3] / "examples/guests"
+PARTS = ["N", "I", "E", "S_", "S0_", "B_", "B0_", "T", "1a", "C1a", "17h0123456789abcdef", "$LT$", "u3abc", "P", "F"]
 SYMBOLS = [
     (b"_start", CODE, 0, LABEL, TEXT),
     (b"$x", CODE + 8, 0, LABEL, TEXT),
@@ -57,6 +58,58 @@ def test_the_examples_have_symbols_that_are_no_part_of_the_program(name: str) ->
     stripped = file[:40] + bytes(8) + file[48:58] + bytes(6) + file[64:]  # no table of sections
     assert function_at(stripped, image.entry) is None
     assert program_hash(load_elf(stripped)) == program_hash(image)
+
+
+@pytest.mark.parametrize(
+    ("mangled", "name"),
+    [
+        ("main", "main"),
+        ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"),
+        ("_ZN32_$LT$T$u20$as$u20$a..b..Into$GT$4into17h0123456789abcdefE", "<T as a::b::Into>::into"),
+        ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
+        ("_RINvNtC3std3mem8align_ofjEC3foo", "std::mem::align_of::<usize>"),
+        ("_RNCNvC4main4main0B3_", "main::main::{closure#0}"),
+        ("_RNvC1au7caf_dma", "a::caf?"),
+        ("_ZN3foo3barEv", "foo::bar"),
+        ("_ZNK3foo3barEv", "foo::bar"),
+        ("_ZN3fooIiE3barEv", "foo<int>::bar"),
+        ("_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back"),
+        ("_ZN3foo3barEi.constprop.0", "foo::bar"),
+        ("_ZN", "_ZN"),
+        ("_R", "_R"),
+        ("_Read", "_Read"),
+        ("?foo@@", "?foo@@"),
+        ("$sfoo", "$sfoo"),
+        ("_ZN9999999999999999999E", "_ZN9999999999999999999E"),
+        ("_ZN4main", "_ZN4main"),
+    ],
+)
+def test_names_as_the_source_has_them(mangled: str, name: str) -> None:
+    assert demangled(mangled) == name
+
+
+@given(st.sampled_from(["_R", "_ZN", "_Z1f"]), st.lists(st.sampled_from(PARTS), max_size=400))
+@settings(max_examples=500, deadline=None)
+def test_no_name_makes_trouble(start: str, parts: list[str]) -> None:
+    """Also names that stand for gigabytes of text: each part of some names is twice the part before."""
+    found = demangled((start + "".join(parts))[:2000])
+    assert found.isascii() and found.isprintable() and len(found) < 2 << 20
+
+
+def test_a_name_that_stands_for_gigabytes_of_text_stays() -> None:
+    """Each argument of this C++ name is twice the argument before."""
+
+    def arguments(number: int) -> str:
+        return "_ZN1CI1AIiiE1BIS1_S1_E" + "".join(f"S2_IS{last:X}_S{last:X}_E" for last in range(3, number)) + "E1fEv"
+
+    a, b = "A<int, int>", "B<A<int, int>, A<int, int> >"
+    assert demangled(arguments(4)) == f"C<{a}, {b}, B<{b}, {b} > >::f"
+    assert demangled(arguments(16)) == arguments(16)
+
+
+def test_faults_have_names_of_the_source() -> None:
+    file = with_symbols([(b"_RNvC5guest4main", CODE, 0, LABEL, TEXT)], words(leave()))
+    assert function_at(file, CODE + 8) == "guest::main+0x8"
 
 
 FILE = with_symbols(SYMBOLS, words(leave()))
