@@ -304,6 +304,17 @@ def add_random_seed(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_max_cost(parser: argparse.ArgumentParser) -> None:
+    """Add ``--max-cost``."""
+    parser.add_argument(
+        "--max-cost",
+        type=count,
+        metavar="N",
+        help="Guests only: fail, before anything is proved, if the cost number of the run exceeds N. `graphprover "
+        "execute --cost` prints the number.",
+    )
+
+
 def limits_given(options: argparse.Namespace) -> Limits:
     """Return the limits of a guest's run that the user gave."""
     return limits_of(options.max_cycles, options.max_memory)

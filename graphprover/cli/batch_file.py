@@ -20,7 +20,7 @@ from graphprover.runtime.files import STREAM, FileError, check_writable, make_fo
 from graphprover.vm.statement.guest import Limits, limits_of
 
 _LEVEL = tuple(field.name for field in fields(Level))  # keys with the level of a proof
-_OF_GUESTS = ("shard_size", "exit_code", "commit_input", "random_seed", "max_cycles", "max_memory")
+_OF_GUESTS = ("shard_size", "exit_code", "commit_input", "random_seed", "max_cycles", "max_memory", "max_cost")
 _MOST_SHOWN = 200  # characters of the TOML parser's message
 
 
@@ -40,6 +40,7 @@ class Entry:
     commit_input: bool
     random_seed: int | None  # None: derived from the input
     limits: Limits  # limits of a guest's run
+    max_cost: int | None  # the highest cost number of a guest's run
 
 
 def read_batch(path: Path) -> list[Entry]:
@@ -207,6 +208,7 @@ def _entry(name: str, program: Program, data: Path | None, output: Path, options
         commit_input=options.get("commit_input", False),
         random_seed=options.get("random_seed"),
         limits=limits_of(options.get("max_cycles"), options.get("max_memory")),
+        max_cost=options.get("max_cost"),
     )
 
 

@@ -85,6 +85,7 @@ _KEYS: Mapping[str, _Values] = {
     "random_seed": _Values(_number(0), "a number below 2^64"),
     "max_cycles": _Values(_CYCLES, "a number of cycles below 2^32"),
     "max_memory": _Values(_number(), "a number of MiB"),
+    "max_cost": _Values(_number(), "a cost number"),
 }
 
 

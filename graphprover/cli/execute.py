@@ -13,10 +13,12 @@ from graphprover.cli.args import (
     Command,
     add_json,
     add_limits,
+    add_max_cost,
     add_random_seed,
     limits_given,
     refuse,
 )
+from graphprover.cli.cost import cost_facts, cost_report
 from graphprover.cli.json_output import Facts, file
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import INPUT_HELP
@@ -57,6 +59,9 @@ def add(command: Command) -> None:
     )
     parser.add_argument("--cells", action="store_true", help="Also print the cells that a proof would commit to.")
     parser.add_argument(
+        "--cost", action="store_true", help="Also print the cost number of a proof of the run, by class."
+    )
+    parser.add_argument(
         "--profile",
         type=_profile_file,
         metavar="FILE",
@@ -65,10 +70,11 @@ def add(command: Command) -> None:
     )
     parser.add_argument(
         "--profile-by",
-        choices=("cells", "cycles"),
+        choices=("cells", "cycles", "cost"),
         default="cells",
         help="Unit of the widths in the profile. Default: cells.",
     )
+    add_max_cost(parser)
     add_limits(parser, "1024, or half of this host's memory with --cells, which needs a record")
     add_random_seed(parser)
     add_json(parser)
@@ -99,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
     profiled = None
     started = time.perf_counter()
     try:
-        if options.profile:
+        if options.profile or options.cost or options.max_cost is not None:
             from graphprover.vm.profile.measure import profile
 
             profiled = profile(image, data, **limits, random_seed=seed, debug=to_stderr)
@@ -117,6 +123,9 @@ def run(options: argparse.Namespace) -> int:
         write(options.output, execution.output)
     found = execution_facts(execution, seconds)
     if profiled:
+        found["cost"] = cost_facts(profiled.cost)
+        profiled.cost.check(options.max_cost)
+    if profiled and options.profile:
         found["profile"] = write_profile(profiled, options)
     if options.cells:
         from graphprover.statement.cells import committed_cells
@@ -128,8 +137,9 @@ def run(options: argparse.Namespace) -> int:
 
     def report() -> list[Block]:
         cells = cells_report(found["committed_cells"], execution.cycles) if options.cells else []
-        functions = profile_report(found["profile"]) if profiled else []
-        return [*execution_report(found, execution.output), *functions, *cells]
+        functions = profile_report(found["profile"]) if options.profile else []
+        costs = cost_report(profiled.cost) if profiled else []
+        return [*execution_report(found, execution.output), *functions, *cells, *costs]
 
     say({"program": str(options.guest), **found}, report, options)
     return OK if execution.exit_code == 0 else FAILED
@@ -155,16 +165,25 @@ def write_profile(profiled: "Profile", options: argparse.Namespace) -> Facts:
     return {
         **file(options.profile, data),
         "cells": root.cells,
-        "functions": [vars(share) for share in by_function(root)],
+        "cost": root.cost,
+        "functions": [vars(share) | {"own_cost": share.own_cost, "cost": share.cost} for share in by_function(root)],
     }
 
 
 def profile_report(found: Facts) -> list[Block]:
     """Return the table of the functions with the most committed cells."""
-    total = found["cells"]
-    heads = ("function", "own cells", "share", "with callees", "share")
+    total, cost = found["cells"], found["cost"]
+    heads = ("function", "own cells", "share", "with callees", "share", "own cost", "share")
     rows = [
-        (row["name"], row["own_cells"], f"{row['own_cells'] / total:.1%}", row["cells"], f"{row['cells'] / total:.1%}")
+        (
+            row["name"],
+            row["own_cells"],
+            f"{row['own_cells'] / total:.1%}",
+            row["cells"],
+            f"{row['cells'] / total:.1%}",
+            row["own_cost"],
+            f"{row['own_cost'] / cost:.1%}",
+        )
         for row in found["functions"][:SHOWN]
     ]
     return [Section([heads, *rows], f"{total:,} committed cells by function; {found['file']} has all functions")]

@@ -43,7 +43,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 def program_and_statement(options: argparse.Namespace) -> tuple[Program, Statement | ShardedStatement]:
     """Return the program and its statement for the input, split into shards as the options request."""
-    program, run = _program_and_run(options)
+    program, run = program_and_run(options)
     cut: Any = {name: getattr(options, name, None) for name in ("shard_size", "rate")}
     try:
         return program, program.statement_about(run, shards=getattr(options, "shards", None) or 1, **cut)
@@ -51,7 +51,7 @@ def program_and_statement(options: argparse.Namespace) -> tuple[Program, Stateme
         refuse(error, program.name)
 
 
-def _program_and_run(options: argparse.Namespace) -> tuple[Program, Any]:
+def program_and_run(options: argparse.Namespace) -> tuple[Program, Any]:
     """Return the program and its recorded run on the input, which a command makes only once."""
     if "run" not in options.ran:
         program, data, limits = program_given(options)
@@ -82,6 +82,8 @@ def program_given(options: argparse.Namespace) -> tuple[Program, bytes | None, L
             raise UsageError(f"--commit-input: {program.name} is no guest; its tables define the public values")
         if getattr(options, "shard_size", None) is not None:
             raise UsageError(f"--shard-size: {program.name} is no guest and has no cycles; use --shards")
+        if getattr(options, "max_cost", None) is not None:
+            raise UsageError(f"--max-cost: {program.name} is no guest and has no run to limit")
         if getattr(options, "exit_code", None) is not None:
             raise UsageError(f"--exit-code: only guests have an exit code, and {program.name} is no guest")
         if options.random_seed is not None:

@@ -64,21 +64,21 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
     Path("here/jobs.toml").write_text(
         '[defaults]\nexit_code = 3\nmax_memory = 2\npow_bits = 4\noutput = "{program}{number}"\n'
         '[[job]]\nprogram = "guest.elf"\nrate = 8\nexit_code = "any"\ncommit_input = true\nmax_cycles = 9\n'
-        'random_seed = 0\n'
+        "random_seed = 0\nmax_cost = 5\n"
         '[[job]]\nprogram = "guest.elf"\nsecurity = 99.5\nproximity = "unique"\nrate = 4\n'
         'hash = "blake3"\npow_bits = 24\nrandom_seed = 18446744073709551615\n'
         '[[job]]\nprogram = "examples/memory"\nsmall = 9.5\n'
     )
     first, second, tables = read_batch(Path("here/jobs.toml"))
     assert (first.level.rate, first.exit_code, first.commit_input) == (8, "any", True)
-    assert first.limits == {"max_cycles": 9, "max_memory": 2 << 20}
+    assert first.limits == {"max_cycles": 9, "max_memory": 2 << 20} and first.max_cost == 5
     assert (first.random_seed, second.random_seed, tables.random_seed) == (0, 2**64 - 1, None)
     assert (second.level.rate, second.exit_code, second.commit_input) == (4, 3, False)
     assert second.level == Level(99.5, 4, "unique", "blake3", 24) and second.small is None
     assert first.level == Level(rate=8, pow_bits=4)
     assert tables.level == Level(pow_bits=4) and tables.small == 9.5
     assert first.program is second.program
-    assert (tables.exit_code, tables.limits) == (0, {}), "defaults for guests concern guests"
+    assert (tables.exit_code, tables.limits, tables.max_cost) == (0, {}, None), "defaults for guests concern guests"
 
 
 @pytest.mark.parametrize(
