@@ -19,7 +19,6 @@ from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.program.elf import load_elf
 
 SOURCES = Path(__file__).parents[2] / "examples/guests"
-SOURCES_OF_LIBRARY = ("sdk/accelerators/", "sdk/runtime/")
 COMPILER = shutil.which("riscv64-unknown-elf-gcc")
 
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="no riscv64-unknown-elf-gcc")
