@@ -186,8 +186,8 @@ int main()
     volatile std::size_t index = size;
     if (size == 3)
         return three[index];
-    if (size == 4)
-        return new char[std::size_t(1) << 31] ? 1 : 2;
+    char *volatile block = new char[size == 4 ? std::size_t(1) << 31 : 1];
+    delete[] block;
     return 7;
 }
 """
