@@ -14,6 +14,7 @@ from graphprover.cli.args import (
     add_json,
     add_limits,
     add_max_cost,
+    add_random_seed,
     limits_given,
     refuse,
 )
@@ -75,6 +76,7 @@ def add(command: Command) -> None:
     )
     add_max_cost(parser)
     add_limits(parser, "1024, or half of this host's memory with --cells, which needs a record")
+    add_random_seed(parser)
     add_json(parser)
 
 
@@ -98,6 +100,7 @@ def run(options: argparse.Namespace) -> int:
     data = read_input(options.input) if options.input else b""
     if options.profile:
         check_writable(options.profile)
+    limits, seed = limits_given(options), options.random_seed
     prepare()
     profiled = None
     started = time.perf_counter()
@@ -105,10 +108,10 @@ def run(options: argparse.Namespace) -> int:
         if options.profile or options.cost or options.max_cost is not None:
             from graphprover.vm.profile.measure import profile
 
-            profiled = profile(image, data, **limits_given(options), debug=to_stderr)
+            profiled = profile(image, data, **limits, random_seed=seed, debug=to_stderr)
             execution = profiled.execution
         else:
-            execution = execute(image, data, **limits_given(options), debug=to_stderr)
+            execution = execute(image, data, **limits, random_seed=seed, debug=to_stderr)
     except GuestFault as fault:
         if options.output:
             write(options.output, fault.output)
@@ -129,7 +132,7 @@ def run(options: argparse.Namespace) -> int:
         from graphprover.vm.statement.statement import Machine
         from graphprover.vm.traces.run_statement import statement_of_run
 
-        recorded = execute(image, data, **limits_given(options), record=True)
+        recorded = execute(image, data, **limits, random_seed=seed, record=True)
         found["committed_cells"] = committed_cells(statement_of_run(Machine(image), recorded))
 
     def report() -> list[Block]:
@@ -192,7 +195,8 @@ def execution_facts(execution: "Execution", seconds: float) -> Facts:
         "instructions": {op.name.lower(): count for op, count in execution.mix().items()},
         "cycles": execution.cycles,
         "cycles_in_blocks": execution.in_blocks,
-        "misaligned": execution.misaligned,
+        "misaligned_accesses": execution.misaligned,
+        "random_seed": execution.random_seed,
         "memory_bytes": execution.memory_bytes,
         "seconds": seconds,
         "output": bytes_json(execution.output),
@@ -207,9 +211,10 @@ def execution_report(found: Facts, output: bytes) -> list[Block]:
     lines = {
         "cycles": f"{total:,}",
         "compiled": f"{found['cycles_in_blocks'] / total:.0%} of cycles",
-        "misaligned": f"{found['misaligned']:,} loads and stores",
+        "misaligned": f"{found['misaligned_accesses']:,} loads and stores",
         "memory": f"{found['memory_bytes'] / 1024:,.0f} KiB",
         "speed": f"{total / found['seconds'] / 1e6:,.1f} M instructions/s",
+        **({} if found["random_seed"] is None else {"random seed": str(found["random_seed"])}),
         "output": shown(output),
         "exit code": str(found["exit_code"]),
     }

@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
         from graphprover.prover.executor import executor_of
     level, cut = vars(level_given(options)), {"shards": options.shards, "shard_size": options.shard_size}
     prover = Prover(program, **level, small=options.small, **cut)
-    expected = {"exit_code": options.exit_code or 0, "max_cost": options.max_cost}
+    expected = {"exit_code": options.exit_code or 0, "max_cost": options.max_cost, "random_seed": options.random_seed}
     job = Job(prover, data, program.name, options.commit_input, limits=limits, output=options.output, **expected)
     try:
         by = executor_of(options.executor, options.device)

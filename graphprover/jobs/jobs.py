@@ -44,7 +44,7 @@ from graphprover.vm.executor.execute import Execution
 from graphprover.vm.executor.faults import OtherExitCode
 from graphprover.vm.profile.measure import profile
 from graphprover.vm.statement.claim import ANY, Claim, other_exit_code
-from graphprover.vm.statement.guest import Limits, RunOptions
+from graphprover.vm.statement.guest import Limits, RunOptions, seed_for
 from graphprover.vm.statement.key import KEY_RATES, Key
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.possible import possible_tables, shared_tables
@@ -158,20 +158,21 @@ class Prover:
         options = {name: getattr(self, name) for name in ("level", "small", "shards", "shard_size")}
         return options | {"_packed": self._packed, "executor": THREADS, "device": "auto", "debug": None}
 
-    def execute(self, data: bytes = b"", **limits: Unpack[Limits]) -> Execution:
+    def execute(self, data: bytes = b"", *, random_seed: int | None = None, **limits: Unpack[Limits]) -> Execution:
         """Run a guest without a proof.
 
         Args:
             data: The input.
+            random_seed: The seed of the guest's random numbers, 64 bits. By default it depends on the input.
             limits: The limits of the run, ``max_cycles`` and ``max_memory`` in bytes.
 
         Raises:
             GuestFault: if the run cannot go on.
             ValueError: if the program is no ELF file.
         """
-        return self.program.execute(data, debug=self.debug, **limits)
+        return self.program.execute(data, debug=self.debug, random_seed=random_seed, **limits)
 
-    def cost(self, data: bytes = b"", **limits: Unpack[Limits]) -> Cost:
+    def cost(self, data: bytes = b"", *, random_seed: int | None = None, **limits: Unpack[Limits]) -> Cost:
         """Run a guest without a proof, and return the cost number of a proof of the run.
 
             cost = Prover("examples/guests/sha256.elf").cost(b"an input")
@@ -179,6 +180,7 @@ class Prover:
 
         Args:
             data: The input.
+            random_seed: As in `execute`.
             limits: As in `execute`.
 
         Raises:
@@ -187,7 +189,7 @@ class Prover:
         """
         if self.program.elf is None:
             raise ProgramError(f"{self.program.name}: no ELF file, so it has no run with a cost")
-        return profile(self.program.elf.image, data, debug=self.debug, **limits).cost
+        return profile(self.program.elf.image, data, debug=self.debug, random_seed=random_seed, **limits).cost
 
     def prepare(
         self,
@@ -195,10 +197,11 @@ class Prover:
         *,
         state_input: bool = False,
         exit_code: int | str = 0,
+        random_seed: int | None = None,
         **limits: Unpack[Limits],
     ) -> Prepared | PreparedShards:
         """Return the statement about a run on ``data``, with its traces and the shape of its proof."""
-        return Job(self, data, "", state_input, exit_code, limits).prepared()
+        return Job(self, data, "", state_input, exit_code, limits, random_seed=random_seed).prepared()
 
     def prove(
         self,
@@ -206,6 +209,7 @@ class Prover:
         *,
         state_input: bool = False,
         exit_code: int | str = 0,
+        random_seed: int | None = None,
         max_cost: int | None = None,
         **limits: Unpack[Limits],
     ) -> Proof | ShardedProof:
@@ -217,6 +221,7 @@ class Prover:
             data: The input.
             state_input: Whether the proof of a guest states its input.
             exit_code: The exit code of a guest, or ``"any"``; a run with another one is not proved.
+            random_seed: As in `execute`; it is 0 with ``state_input``.
             max_cost: The highest `cost` of a guest's run; a run above it is not proved.
             limits: As in `execute`.
 
@@ -228,7 +233,7 @@ class Prover:
                 does not convince.
             Exception: every exception of `graphprover.prove`.
         """
-        job = Job(self, data, "", state_input, exit_code, limits, max_cost=max_cost)
+        job = Job(self, data, "", state_input, exit_code, limits, random_seed=random_seed, max_cost=max_cost)
         return executor_of(self.executor, self.device).prove(job)[0].proof
 
     def graph(
@@ -336,6 +341,7 @@ class Job:
     # A proof, or its file: if `Prover.verify` accepts it and its claim is the new proof's, no new proof is made.
     existing: bytes | Path | None = None
     output: Path | None = None  # the file for the proof: too little space there is an error before this process proves
+    random_seed: int | None = None  # of a guest's random numbers; by default it depends on the input
     debug: Debug | None = None  # called with the guest's debug text, instead of the prover's function
     max_cost: int | None = None  # the highest `Prover.cost` of a guest's run; one above it is not proved
 
@@ -351,6 +357,7 @@ class Job:
             "security bits": self.prover.level.security,
             "exit code": self.exit_code,
             "limits": short(", ".join(f"{name} {most:,}" for name, most in self.limits.items()) or "none"),
+            "random seed": "by the input" if self.random_seed is None else self.random_seed,
             "highest cost": "any" if self.max_cost is None else self.max_cost,
             "states its input": "yes" if self.state_input else "no",
             "proof that is there": _contents(self.existing),
@@ -393,8 +400,11 @@ class Job:
     def _recorded(self, by: Device | None, *, silent: bool = False) -> Any:
         """Return the run that is to be proved, with its record; ``silent``: its debug text was shown before."""
         program, limited = self.prover.program, self.limits or self.max_cost is not None
-        if not program.has_runs and (self.state_input or limited or self.exit_code not in (0, ANY)):
-            raise ProgramError(f"{program.name}: no guest, so it has no input to state, no exit code and no limits")
+        asked = self.state_input or limited or self.random_seed is not None or self.exit_code not in (0, ANY)
+        if asked and not program.has_runs:
+            raise ProgramError(
+                f"{program.name}: no guest, so it has no input to state, no exit code, no random numbers and no limits"
+            )
         with _compiling(by, program.elf):
             run = program.record(self._input(), **self._run_options(silent=silent))
         if program.has_runs:
@@ -520,7 +530,9 @@ class Job:
         return self.prover.program.claim_about(run, state_input=self.state_input) if run else None
 
     def _run_options(self, *, silent: bool = False) -> RunOptions:
-        return RunOptions(**self.limits, debug=None if silent else self.debug or self.prover.debug)
+        seed = seed_for(self.random_seed, state_input=self.state_input)
+        debug = None if silent else self.debug or self.prover.debug
+        return RunOptions(**self.limits, random_seed=seed, debug=debug)
 
     def valid(self) -> Proof | ShardedProof | None:
         """Return the existing proof if it is a valid one of this program, perhaps of another run."""

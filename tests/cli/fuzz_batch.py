@@ -97,7 +97,7 @@ STRANGE = (
     *("-1", "-0.5", "nan", "-nan", "inf", "-inf", "1e400", "-1e-400", "0x" + "f" * 5000, "-" + "9" * 4000, "0"),
     *("18446744073709551616", "340282366920938463463374607431768211456", "1" + "0" * 400, "''", '""', '"""\n"""'),
 )
-NUMBERS = ("shards", "shard_size", "max_cycles", "max_memory", "max_cost")
+NUMBERS = ("shards", "shard_size", "random_seed", "max_cycles", "max_memory", "max_cost")
 KEYS = ("program", "input", "output", "name", "security", "rate", "proximity", "exit_code", "commit_input", *NUMBERS)
 CONTROLS = ("\\u0000", "\\n", "\\r", "\\u001b[31m", "\\u007f", "\\u0085", "\\U0000009f", "\\b")
 BAD_PATTERNS = (

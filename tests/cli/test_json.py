@@ -152,7 +152,8 @@ def test_execute(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "instructions": {"addi": 2, "ecall": 1},
         "cycles": 3,
         "cycles_in_blocks": 0,
-        "misaligned": 0,
+        "misaligned_accesses": 0,
+        "random_seed": None,
         "output": {"hex": "", "bytes": 0},
         "exit_code": 3,
     }

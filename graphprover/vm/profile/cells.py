@@ -135,7 +135,8 @@ def _sparse_range(machine: Machine, execution: Execution) -> list[tuple[int, int
     if not may_have_sparse_range(execution.cycles, shards=1):
         return found
     with suppress(Unprovable):
-        statement = statement_of_run(machine, execute(machine.image, execution.input, record=True))
+        recorded = execute(machine.image, execution.input, record=True, random_seed=execution.random_seed)
+        statement = statement_of_run(machine, recorded)
         for table in statement.tables:
             if isinstance(table.air, SparseRange):
                 assert isinstance(table.main, TraceTask)

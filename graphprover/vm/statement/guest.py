@@ -35,6 +35,20 @@ class RunOptions(Limits, total=False):
     """The limits of a run and its other options, as `execute.execute` takes them."""
 
     debug: Debug | None
+    random_seed: int | None
+
+
+def seed_for(random_seed: int | None, *, state_input: bool) -> int | None:
+    """Return the random seed of a run, as `execute.execute` takes it, for a proof with or without its input stated.
+
+    Raises:
+        ValueError: for a seed beside a stated input, behind which memory is zero.
+    """
+    if not state_input:
+        return random_seed
+    if random_seed:
+        raise ValueError("a proof that states its input has the random seed 0: give no other one")
+    return 0
 
 
 def limits_of(max_cycles: int | None, max_memory: int | None) -> Limits:
@@ -171,6 +185,7 @@ class Guest:
         **options: Unpack[RunOptions],
     ) -> Statement | ShardedStatement:
         """Return the statement about the program's run on ``data``; arguments are those of `statement_about`."""
+        options["random_seed"] = seed_for(options.get("random_seed"), state_input=state_input)
         run = self.record(data, **options)
         return self.statement_about(run, state_input=state_input, shards=shards, shard_size=shard_size, rate=rate)
 
