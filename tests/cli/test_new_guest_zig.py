@@ -1,4 +1,4 @@
-"""``graphprover new-guest --lang zig``: the guest is built by the compiler of the wheel `ziglang`, if that is installed."""
+"""``graphprover new-guest --lang zig``: the guest is built by the compiler of the wheel `ziglang`, if installed."""
 
 import importlib.util
 import shutil
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from graphprover.cli.new_guest import make_folder
 from graphprover.vm.executor.execute import execute
@@ -50,7 +51,8 @@ def test_the_small_program(folder: Path) -> None:
     with file.open("rb") as opened:
         elf = ELFFile(opened)
         assert elf["e_flags"] == 0  # no compressed instructions, floating point without registers
-        assert elf.get_section_by_name(".symtab").get_symbol_by_name("main")
+        symbols = elf.get_section_by_name(".symtab")
+        assert isinstance(symbols, SymbolTableSection) and symbols.get_symbol_by_name("main")
 
 
 @needs_zig
