@@ -30,6 +30,13 @@ TARGET = "riscv64im-unknown-none-elf"
 RUST = Path(os.environ.get("GRAPHPROVER_RUST", "/usr/bin"))  # has a cargo and a rustc with the library's sources
 BINUTILS = "riscv64-unknown-elf-"
 
+# For libsecp256k1. Its package has 1 MiB of multiples of the generator, or 512 bytes. A program's data are rows of a table
+# in each of its proofs, and this window takes 8 KiB.
+C_FLAGS = (
+    "--target=riscv64-unknown-elf -march=rv64im -mabi=lp64 -mcmodel=medany -mno-strict-align -ffreestanding -fbuiltin"
+    " -UECMULT_WINDOW_SIZE -DECMULT_WINDOW_SIZE=8"
+)
+
 # Functions of Rust's own library that libzkvm.a has as well, in a faster version.
 MEMORY_FUNCTIONS = ("memcpy", "memmove", "memset", "memcmp", "strlen")
 
@@ -73,6 +80,8 @@ def rust_environment(target: Path) -> dict[str, str]:
     flags += [f"--remap-path-prefix={source}=/crates" for source in sorted((home / "registry/src").glob("*"))]
     return {
         **os.environ,
+        "CC_riscv64im_unknown_none_elf": "clang-19",
+        "CFLAGS_riscv64im_unknown_none_elf": C_FLAGS,
         "CARGO": str(RUST / "cargo"),
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
         "CARGO_TARGET_DIR": str(target),

@@ -47,7 +47,7 @@ def new(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder whose guests share one build of the core library."""
+    """Create a folder whose guests share one build of the core library."""
     return new(tmp_path_factory.mktemp("rust") / "guest")
 
 
