@@ -30,8 +30,8 @@ TARGET = "riscv64im-unknown-none-elf"
 RUST = Path(os.environ.get("GRAPHPROVER_RUST", "/usr/bin"))  # has a cargo and a rustc with the library's sources
 BINUTILS = "riscv64-unknown-elf-"
 
-# For libsecp256k1. Its package has 1 MiB of multiples of the generator, or 512 bytes. A program's data are rows of a table
-# in each of its proofs, and this window takes 8 KiB.
+# For libsecp256k1. Its package has 1 MiB of multiples of the generator, or 512 bytes. A program's data are rows of a
+# table in each of its proofs, and this window takes 8 KiB.
 C_FLAGS = (
     "--target=riscv64-unknown-elf -march=rv64im -mabi=lp64 -mcmodel=medany -mno-strict-align -ffreestanding -fbuiltin"
     " -UECMULT_WINDOW_SIZE -DECMULT_WINDOW_SIZE=8"
