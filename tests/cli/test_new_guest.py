@@ -12,13 +12,13 @@ import pytest
 from graphprover.__main__ import INTERRUPTED
 from graphprover.cli.args import OK, USAGE
 from graphprover.cli.main import main
-from graphprover.cli.new_guest import GUESTS, KITS
+from graphprover.cli import new_guest
+from graphprover.cli.new_guest import KITS, sources
 from graphprover.protocol.hashing import keccak256
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.program.elf import load_elf
 
 SOURCES = Path(__file__).parents[2] / "examples/guests"
-SOURCES_OF_LIBRARY = ("sdk/accelerators/", "sdk/runtime/")
 COMPILER = shutil.which("riscv64-unknown-elf-gcc")
 
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="no riscv64-unknown-elf-gcc")
@@ -43,37 +43,38 @@ def make(folder: Path, *arguments: str, fails: bool = False) -> str:
 
 def new(folder: Path, source: str = "", language: str = "c") -> Path:
     """Create a new guest folder with another program."""
-    assert main(["new-guest", str(folder), "--language", language]) == OK
+    assert main(["new-guest", str(folder), "--lang", language]) == OK
     if source:
         (folder / ("main.c" if language == "c" else "src/main.rs")).write_text(source)
     return folder
 
 
 def run(folder: Path, data: bytes = b"", language: str = "c") -> Execution:
-    return execute(load_elf((folder / GUESTS[language]).read_bytes()), data)
+    return execute(load_elf((folder / KITS[language].guest).read_bytes()), data)
 
 
 @pytest.mark.parametrize("language", KITS)
 def test_a_new_folder(language: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "new one" / "guest"
-    assert main(["new-guest", str(folder), "--language", language]) == OK
+    assert main(["new-guest", str(folder), "--lang", language]) == OK
     files = {str(file.relative_to(folder)): file for file in folder.rglob("*") if file.is_file()}
-    assert files.keys() == KITS[language].keys()
-    for name, source in KITS[language].items():
-        assert files[name].read_bytes() == (SOURCES / source).read_bytes()
+    expected = sources(language)
+    assert files.keys() == expected.keys()
+    for name, source in expected.items():
+        assert files[name].read_bytes() == source.read_bytes()
     said, readme = capsys.readouterr().out, files["README.md"].read_text()
     commands = [line.strip() for line in said.splitlines() if line.startswith("  ")]
-    assert commands[0] == f"cd '{folder}'" and len(commands) == 5
+    assert commands[0] == f"cd '{folder}'" and len(commands) == 6
     assert all(f"    {command}\n" in readme for command in commands[1:])
 
 
 def test_the_kit_is_complete() -> None:
-    kit = {str(file.relative_to(SOURCES)) for file in (SOURCES / "sdk").rglob("*") if file.is_file()}
-    kit = {name for name in kit if not name.startswith(SOURCES_OF_LIBRARY)}
-    assert kit == {name for files in KITS.values() for name in files if name.startswith("sdk/")}
-    templates = {str(file.relative_to(SOURCES)) for file in (SOURCES / "templates").rglob("*") if file.is_file()}
-    used = {source for files in KITS.values() for source in files.values()}
-    assert templates == {source for source in used if source.startswith("templates/")}
+    """Some language has each file, but the sources of libzkvm.a."""
+    parts = {file.name for file in (SOURCES / "sdk").iterdir()}
+    assert parts == {part for kit in KITS.values() for part in kit.sdk} | {"accelerators", "runtime"}
+    assert {file.name for file in (SOURCES / "templates").iterdir()} == KITS.keys()
+    assert {"sdk/include/zkvm.h", "sdk/libzkvm.a", "sdk/rust/src/lib.rs", ".cargo/config.toml"} <= sources("rust").keys()
+    assert {"Makefile", "main.c", "host/prove.py"} <= sources("c").keys()
 
 
 def test_an_empty_folder_will_do(tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ sys.exit(main())
 def test_a_package_without_the_kit_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(KITS["c"], "sdk/zkvm.ld", "sdk/lost.ld")
+    monkeypatch.setitem(KITS, "c", new_guest.Kit("C", "main.elf", ("lost.ld",)))
     assert main(["new-guest", str(tmp_path / "guest")]) == USAGE
     assert "installed without its guest kit" in capsys.readouterr().err
     assert not (tmp_path / "guest").exists()

@@ -1,4 +1,4 @@
-"""``graphprover new-guest --language rust``: the guests that its folder builds, if a compiler is installed."""
+"""``graphprover new-guest --lang rust``: the guests that its folder builds, if a compiler is installed."""
 
 import hashlib
 import os
@@ -41,7 +41,7 @@ def make(folder: Path) -> bytes:
 
 
 def new(folder: Path) -> Path:
-    assert main(["new-guest", str(folder), "--language", "rust"]) == OK
+    assert main(["new-guest", str(folder), "--lang", "rust"]) == OK
     return folder
 
 
