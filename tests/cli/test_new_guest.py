@@ -73,7 +73,9 @@ def test_the_kit_is_complete() -> None:
     parts = {file.name for file in (SOURCES / "sdk").iterdir()}
     assert parts == {part for kit in KITS.values() for part in kit.sdk} | {"accelerators", "runtime"}
     assert {file.name for file in (SOURCES / "templates").iterdir()} == KITS.keys()
-    assert {"sdk/include/zkvm.h", "sdk/libzkvm.a", "sdk/rust/src/lib.rs", ".cargo/config.toml"} <= sources("rust").keys()
+    assert {"sdk/include/zkvm.h", "sdk/libzkvm.a", "sdk/rust/src/lib.rs", ".cargo/config.toml"} <= sources(
+        "rust"
+    ).keys()
     assert {"Makefile", "main.c", "host/prove.py"} <= sources("c").keys()
 
 
