@@ -1,0 +1,1 @@
+//! Has no content: the package consists of tests.
