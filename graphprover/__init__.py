@@ -3,8 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from graphprover.runtime.extras import INSTALL, needs_prover
-
 if TYPE_CHECKING:
     from graphprover.air import Air, Bus
     from graphprover.jobs.batch import prove_many
@@ -90,6 +88,8 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     except ModuleNotFoundError as error:
+        from graphprover.runtime.extras import INSTALL, needs_prover  # here, because a command starts with this module
+
         if not needs_prover(error):
             raise
         raise ImportError(f"{__name__}.{name} needs the prover: {INSTALL}", name=error.name) from error

@@ -18,6 +18,9 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from accelerators import RUST
+from compiler_functions import compiler_objects
+
 SDK = Path(__file__).resolve().parents[1] / "examples/guests/sdk"
 PREFIX = "riscv64-unknown-elf-"
 TARGET = ("-march=rv64im", "-mabi=lp64", "-mcmodel=medany", "-misa-spec=2.2")
@@ -93,7 +96,10 @@ def runtime_objects(sdk: Path, folder: Path) -> list[Path]:
 
 
 # Each compiles a part of the archive: from the folder `sdk` and an empty folder to objects.
-PARTS: tuple[Callable[[Path, Path], list[Path]], ...] = (runtime_objects,)
+PARTS: tuple[Callable[[Path, Path], list[Path]], ...] = (
+    runtime_objects,
+    lambda _, folder: compiler_objects(folder),
+)
 
 
 def compiled(sources: Path, name: str, folder: Path) -> Path:
@@ -122,6 +128,7 @@ def compilers() -> dict[str, str]:
         "gcc": output(f"{PREFIX}gcc", "-dumpfullversion"),
         "binutils": output(f"{PREFIX}ld", "--version").splitlines()[0].rpartition(" ")[2],
         "picolibc": picolibc_version(),
+        "rustc": output(str(RUST / "rustc"), "--version").split()[1],
     }
 
 

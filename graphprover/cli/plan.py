@@ -189,10 +189,9 @@ def _pace(profile: "Profile", hash: str) -> float | None:
     """Return measured / modelled time of this host's CPU, or None for a GPU, whose model omits the host."""
     if profile.kind != CPU:
         return None
-    from graphprover.device.cpu import CpuDevice
-    from graphprover.graphs.planner.pace import measured_pace
+    from graphprover.prover.smallest import pace_of
 
-    return measured_pace(CpuDevice(profile.threads), hash)
+    return pace_of(profile.threads, hash)
 
 
 @contextmanager

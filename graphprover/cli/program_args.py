@@ -38,17 +38,20 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", type=path_argument, metavar="FILE", help=INPUT_HELP)
     add_limits(parser)
     add_random_seed(parser)
-    parser.set_defaults(ran={})  # the program and its run, once it has run
+    parser.set_defaults(ran={})  # the program and its run, once it has run, and the statement of each layout policy
 
 
 def program_and_statement(options: argparse.Namespace) -> tuple[Program, Statement | ShardedStatement]:
     """Return the program and its statement for the input, split into shards as the options request."""
     program, run = program_and_run(options)
     cut: Any = {name: getattr(options, name, None) for name in ("shard_size", "rate")}
-    try:
-        return program, program.statement_about(run, shards=getattr(options, "shards", None) or 1, **cut)
-    except ValueError as error:
-        refuse(error, program.name)
+    policy = program.layout_policy(cut["rate"])
+    if policy not in options.ran:
+        try:
+            options.ran[policy] = program.statement_about(run, shards=getattr(options, "shards", None) or 1, **cut)
+        except ValueError as error:
+            refuse(error, program.name)
+    return program, options.ran[policy]
 
 
 def program_and_run(options: argparse.Namespace) -> tuple[Program, Any]:

@@ -130,7 +130,7 @@ def smallest(
     def expected(found: Candidate) -> float:
         if device.kind != CPU:
             return found.seconds
-        return expected_seconds(_pace(device.threads, level.hash), found.seconds)
+        return expected_seconds(pace_of(device.threads, level.hash), found.seconds)
 
     possible: list[Candidate] = []
     for at_rate in candidates(prepare, level, policy, planned):
@@ -149,7 +149,8 @@ def smallest(
 
 
 @cache  # other work of this process would disturb a later measurement
-def _pace(threads: int, hash: str) -> float:
+def pace_of(threads: int, hash: str) -> float:
+    """Return measured / modelled time of this host's CPU with this number of threads, measured once in a process."""
     return measured_pace(CpuDevice(threads), hash)
 
 

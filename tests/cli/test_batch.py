@@ -390,7 +390,7 @@ def test_a_worker_that_proves_another_run_is_found_out(
 
     def other(_: OnCluster, job: Job, *__: Any, **___: Any) -> tuple[Made, Verdict]:
         found = made(replace(job, state_input=False))
-        return found, job.prover.verify(found.proof)
+        return found, job.prover.verify(found.proof, exit_code=3)
 
     monkeypatch.setattr(OnCluster, "prove", other)
     options = ["leaves.elf", "--exit-code", "3", "--commit-input", "--security", "30", "--executor", "processes"]

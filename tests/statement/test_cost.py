@@ -22,6 +22,10 @@ from graphprover.statement.cost import (
     cost_of_part,
     cost_of_tables,
 )
+from graphprover.vm.profile.measure import profile
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.traces.possible import possible_tables
+from tests.vm.programs import everything
 
 GUESTS = Path(__file__).parents[2] / "examples/guests"
 MEASURED = Path(__file__).with_name("measured_cost.json")  # by scripts/fit_cost.py, on two hosts with an NVIDIA H200
@@ -33,6 +37,17 @@ def test_the_weights_of_this_version() -> None:
         1,
         {"cells": 1, "cycles": 11, "words": 23_000, "tables": 6_400_000, "proof": 95_000_000},
     )
+
+
+@pytest.mark.parametrize(("pairs", "value"), [(1, 237_593_254), (60, 272_652_312)])
+def test_runs_of_every_chip_have_the_costs_of_this_version(pairs: int, value: int) -> None:
+    """Fail for changed columns or a changed default policy: then COST_VERSION rises, and these costs change with it."""
+    assert profile(everything(pairs)).cost.value == value
+
+
+def test_the_rows_of_all_tables_have_the_cells_of_this_version() -> None:
+    tables = list(possible_tables(Machine(everything(1))))
+    assert (len(tables), sum(map(cells_per_row, tables))) == (529, 67_379)
 
 
 def test_a_cost_is_the_sum_of_its_classes() -> None:
@@ -112,5 +127,5 @@ def test_tables_have_no_cost_to_limit() -> None:
         prover.cost(b"")
     with pytest.raises(ValueError, match="no guest"):
         prover.program.cost_about(None)
-    with pytest.raises(ProgramError, match="no guest, so it has no input to state, no exit code and no limits"):
+    with pytest.raises(ProgramError, match="no guest, so it has no input to state"):
         prover.prove(b"", max_cost=1)

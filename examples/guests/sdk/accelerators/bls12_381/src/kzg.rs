@@ -1,24 +1,25 @@
 //! The KZG verifier of EIP-4844: the function `verify_kzg_proof` of the consensus specification (Deneb).
-use ark_bls12_381::{Bls12_381, Fq, Fr, G1Affine, G2Affine};
+use ark_bls12_381::{Bls12_381, Config, Fq, Fq2, Fr, G1Affine};
+use ark_ec::bls12::g2::EllCoeff;
+use ark_ec::bls12::G2Prepared;
 use ark_ec::pairing::Pairing;
 use ark_ec::{AffineRepr, CurveGroup};
-use ark_ff::MontFp;
-use zkvm_curves::decode_field;
+use ark_ff::BigInt;
+use zkvm_curves::{decode_field, sum_of_products_glv};
 
-use crate::Fq2;
+/// The coefficients of the lines of a Miller loop, which depend only on the point of G2.
+type Lines = [EllCoeff<Config>; 68];
 
-/// \[tau\] of G2's generator: `g2_monomial[1]` of the trusted setup of Ethereum's KZG ceremony, which the consensus
-/// specification has as `presets/mainnet/trusted_setups/trusted_setup_4096.json`.
-const TAU: G2Affine = G2Affine::new_unchecked(
-    Fq2::new(
-        MontFp!("3749701713850085193403383609513386037494151572263731328608276629425322978272408394373143740944003571525027436289778"),
-        MontFp!("3347537128081568434923729147580015899756771550835613107520576615563260658656019591232316627827007503930666726825842"),
-    ),
-    Fq2::new(
-        MontFp!("194392958648403190675529552496435226424111592982833162118538452666741235889530674000225873281133418439621742897817"),
-        MontFp!("3447898402727835650716129438012169492682148398295533958400255525306573911008434577489634554212211450783070687991119"),
-    ),
-);
+const fn element(real: [u64; 6], imaginary: [u64; 6]) -> Fq2 {
+    Fq2::new(Fq::new_unchecked(BigInt::new(real)), Fq::new_unchecked(BigInt::new(imaginary)))
+}
+
+// `NEGATIVE_GENERATOR` and `TAU`: the lines of -H and tau H, made by build.rs.
+include!(concat!(env!("OUT_DIR"), "/lines.rs"));
+
+fn prepared(lines: &Lines) -> G2Prepared<Config> {
+    G2Prepared { ell_coeffs: lines.to_vec(), infinity: false }
+}
 
 const COMPRESSED: u8 = 0x80;
 const INFINITY: u8 = 0x40;
@@ -48,7 +49,8 @@ fn decompress(bytes: &[u8; 48]) -> Option<G1Affine> {
 pub fn verify(commitment: &[u8; 48], z: &[u8; 32], y: &[u8; 32], proof: &[u8; 48]) -> Option<bool> {
     let (commitment, proof) = (decompress(commitment)?, decompress(proof)?);
     let (z, y): (Fr, Fr) = (decode_field(z)?, decode_field(y)?);
-    let left = (proof * z - G1Affine::generator() * y + commitment).into_affine();
-    let product = Bls12_381::multi_pairing([left, proof], [-G2Affine::generator(), TAU]);
+    let left = sum_of_products_glv(&[(proof, z), (G1Affine::generator(), -y)]) + commitment;
+    let left = left.into_affine();
+    let product = Bls12_381::multi_pairing([left, proof], [prepared(&NEGATIVE_GENERATOR), prepared(&TAU)]);
     Some(product.0 == ark_ff::One::one())
 }

@@ -14,10 +14,12 @@ use ark_bls12_381::{g1, g2, Bls12_381, Fq, Fq2, Fr, G1Affine, G2Affine};
 use ark_ec::hashing::curve_maps::wb::WBMap;
 use ark_ec::hashing::map_to_curve_hasher::MapToCurve;
 use ark_ec::pairing::Pairing;
+use ark_ec::scalar_mul::glv::GLVConfig;
 use ark_ec::short_weierstrass::{Projective, SWCurveConfig};
-use ark_ec::{CurveGroup, VariableBaseMSM};
+use ark_ec::CurveGroup;
 use zkvm_curves::{
-    decode_field, decode_member, decode_point, decode_scalar, encode_field, encode_point, Encoding,
+    decode_field, decode_member, decode_point, decode_scalar, encode_field, encode_point, sum_of_products_glv,
+    Encoding,
 };
 use zkvm_support::{finish, finish_check, read, slice, with_memory, Bytes, Status};
 
@@ -81,19 +83,17 @@ fn add<C: SWCurveConfig, E: Encoding<Element = C::BaseField>, const N: usize>(
 
 fn multiply<C, E, const N: usize>(terms: &[Term<N>]) -> Option<Bytes<N>>
 where
-    C: SWCurveConfig<ScalarField = Fr>,
+    C: GLVConfig<ScalarField = Fr>,
     E: Encoding<Element = C::BaseField>,
 {
     if terms.is_empty() {
         return None;
     }
-    let mut points = Vec::with_capacity(terms.len());
-    let mut scalars = Vec::with_capacity(terms.len());
+    let mut factors = Vec::with_capacity(terms.len());
     for term in terms {
-        points.push(decode_member::<C, E>(&term.point.0)?);
-        scalars.push(decode_scalar::<Fr>(&term.scalar.0));
+        factors.push((decode_member::<C, E>(&term.point.0)?, decode_scalar::<Fr>(&term.scalar.0)));
     }
-    let sum = Projective::<C>::msm_unchecked(&points, &scalars);
+    let sum = sum_of_products_glv(&factors);
     Some(Bytes(encode_point::<C, E, N>(sum.into_affine())))
 }
 

@@ -12,7 +12,8 @@ use ark_bn254::{Bn254, Fq, Fq2, Fr, G1Affine, G2Affine};
 use ark_ec::pairing::Pairing;
 use ark_ec::CurveGroup;
 use zkvm_curves::{
-    decode_field, decode_member, decode_point, decode_scalar, encode_field, encode_point, Encoding,
+    decode_field, decode_member, decode_point, decode_scalar, encode_field, encode_point, sum_of_products_glv,
+    Encoding,
 };
 use zkvm_support::{finish, finish_check, read, slice, with_memory, Bytes, Status};
 
@@ -65,7 +66,7 @@ fn add(left: &Bytes<64>, right: &Bytes<64>) -> Option<Bytes<64>> {
 }
 
 fn multiply(point: &Bytes<64>, scalar: &Bytes<32>) -> Option<Bytes<64>> {
-    let product = g1(point)? * decode_scalar::<Fr>(&scalar.0);
+    let product = sum_of_products_glv(&[(g1(point)?, decode_scalar::<Fr>(&scalar.0))]);
     Some(Bytes(encode_point::<_, Base, 64>(product.into_affine())))
 }
 

@@ -1,9 +1,15 @@
-//! Points of short Weierstrass curves as bytes.
+//! Points of short Weierstrass curves: as bytes, and sums of their multiples.
 #![cfg_attr(target_os = "none", no_std)]
+
+extern crate alloc;
+
+mod products;
 
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 use ark_ec::AffineRepr;
 use ark_ff::PrimeField;
+
+pub use products::{sum_of_products, sum_of_products_glv};
 
 /// Returns the big-endian number of `bytes` as an element, or nothing if it is not below the modulus.
 ///
