@@ -40,7 +40,7 @@ FUNCTIONS = (  # in the order of zkvm_accelerators.h; the place is the number in
     "secp256r1_verify",
 )
 LISTED = 16  # failed cases in an output
-LEAST = {"bn254_pairing": 2 * 192, "bls12_pairing": 2 * 288, "modexp": 100}  # bytes of an input, so that a call computes
+LEAST = {"bn254_pairing": 2 * 192, "bls12_pairing": 2 * 288, "modexp": 100}  # bytes of an input
 
 
 @dataclass(frozen=True)

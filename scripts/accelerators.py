@@ -11,12 +11,31 @@ WORKSPACE = Path(__file__).parents[1] / "examples/guests/sdk/accelerators"
 # Each group is one object of the archive: a guest links only the groups that it calls.
 GROUPS = {
     "blake2f": ("zkvm_blake2f",),
+    "bls12_381": (
+        "zkvm_bls12_g1_add",
+        "zkvm_bls12_g1_msm",
+        "zkvm_bls12_g2_add",
+        "zkvm_bls12_g2_msm",
+        "zkvm_bls12_pairing",
+        "zkvm_bls12_map_fp_to_g1",
+        "zkvm_bls12_map_fp2_to_g2",
+        "zkvm_kzg_point_eval",
+    ),
+    "bn254": ("zkvm_bn254_g1_add", "zkvm_bn254_g1_mul", "zkvm_bn254_pairing"),
     "ecdsa": ("zkvm_secp256k1_verify", "zkvm_secp256k1_ecrecover", "zkvm_secp256r1_verify"),
     "hashes": ("zkvm_sha256", "zkvm_ripemd160"),
     "modexp": ("zkvm_modexp",),
 }
 TARGET = "riscv64im-unknown-none-elf"
+RUST = Path(os.environ.get("GRAPHPROVER_RUST", "/usr/bin"))  # has a cargo and a rustc with the library's sources
 BINUTILS = "riscv64-unknown-elf-"
+
+# For libsecp256k1. Its package has 1 MiB of multiples of the generator, or 512 bytes. A program's data are rows of a table
+# in each of its proofs, and this window takes 8 KiB.
+C_FLAGS = (
+    "--target=riscv64-unknown-elf -march=rv64im -mabi=lp64 -mcmodel=medany -mno-strict-align -ffreestanding -fbuiltin"
+    " -UECMULT_WINDOW_SIZE -DECMULT_WINDOW_SIZE=8"
+)
 
 # Functions of Rust's own library that libzkvm.a has as well, in a faster version.
 MEMORY_FUNCTIONS = ("memcpy", "memmove", "memset", "memcmp", "strlen")
@@ -41,15 +60,14 @@ def accelerator_objects(folder: Path) -> list[Path]:
     """
     with tempfile.TemporaryDirectory() as temporary:
         target = Path(os.environ.get("CARGO_TARGET_DIR") or temporary)
-        environment = _environment(target)
+        environment = rust_environment(target)
         return [_object(group, target, folder, environment) for group in sorted(GROUPS)]
 
 
-def _environment(target: Path) -> dict[str, str]:
+def rust_environment(target: Path) -> dict[str, str]:
     """Return the environment in which cargo compiles for the machine."""
-    rust = Path(os.environ.get("GRAPHPROVER_RUST", "/usr/bin"))
     sysroot = subprocess.run(
-        [rust / "rustc", "--print", "sysroot"], check=True, capture_output=True, text=True
+        [RUST / "rustc", "--print", "sysroot"], check=True, capture_output=True, text=True
     ).stdout.strip()
     home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
     flags = [
@@ -62,10 +80,12 @@ def _environment(target: Path) -> dict[str, str]:
     flags += [f"--remap-path-prefix={source}=/crates" for source in sorted((home / "registry/src").glob("*"))]
     return {
         **os.environ,
-        "CARGO": str(rust / "cargo"),
+        "CC_riscv64im_unknown_none_elf": "clang-19",
+        "CFLAGS_riscv64im_unknown_none_elf": C_FLAGS,
+        "CARGO": str(RUST / "cargo"),
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
         "CARGO_TARGET_DIR": str(target),
-        "RUSTC": str(rust / "rustc"),
+        "RUSTC": str(RUST / "rustc"),
         "RUSTC_BOOTSTRAP": "1",
     }
 

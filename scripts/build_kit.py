@@ -2,6 +2,7 @@
 
     python scripts/build_kit.py           # write both files
     python scripts/build_kit.py --check   # build elsewhere, and fail unless the bytes are those of the repository
+    python scripts/build_kit.py --compilers  # print the versions of the compilers, as libzkvm.json has them
 
 The same sources and compilers give the same bytes in any folder. The compilers are Debian's gcc-riscv64-unknown-elf,
 binutils-riscv64-unknown-elf and picolibc-riscv64-unknown-elf.
@@ -17,6 +18,9 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from accelerators import RUST
+from compiler_functions import compiler_objects
+
 SDK = Path(__file__).resolve().parents[1] / "examples/guests/sdk"
 PREFIX = "riscv64-unknown-elf-"
 TARGET = ("-march=rv64im", "-mabi=lp64", "-mcmodel=medany", "-misa-spec=2.2")
@@ -30,6 +34,7 @@ CFLAGS = (
     "-ffreestanding",
     "-fbuiltin",
     "-fno-tree-loop-distribute-patterns",
+    "-fno-tree-scev-cprop",
     "-ffunction-sections",
     "-fdata-sections",
     "-Wall",
@@ -39,14 +44,18 @@ CFLAGS = (
     "-I../include",
 )
 LIBRARY = ("--specs=picolibc.specs",)  # for the part that knows picolibc's types
-START = ("start.S", "memory.c")  # one object: whoever has _start has the memory functions
+START = ("start.S", "memory.c", "sbrk.c")  # one object: whoever has _start has these, whatever a C library has
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the script."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="Compare with the files of the repository.")
+    parser.add_argument("--compilers", action="store_true", help="Print the versions of the compilers as JSON.")
     options = parser.parse_args(arguments)
+    if options.compilers:
+        print(json.dumps(compilers()))
+        return 0
     with tempfile.TemporaryDirectory() as folder:
         archive = build(SDK, Path(folder))
     description = describe(SDK, archive)
@@ -87,7 +96,10 @@ def runtime_objects(sdk: Path, folder: Path) -> list[Path]:
 
 
 # Each compiles a part of the archive: from the folder `sdk` and an empty folder to objects.
-PARTS: tuple[Callable[[Path, Path], list[Path]], ...] = (runtime_objects,)
+PARTS: tuple[Callable[[Path, Path], list[Path]], ...] = (
+    runtime_objects,
+    lambda _, folder: compiler_objects(folder),
+)
 
 
 def compiled(sources: Path, name: str, folder: Path) -> Path:
@@ -104,14 +116,20 @@ def describe(sdk: Path, archive: bytes) -> bytes:
     described = {
         "sha256": hashlib.sha256(archive).hexdigest(),
         "bytes": len(archive),
-        "compilers": {
-            "gcc": output(f"{PREFIX}gcc", "-dumpfullversion"),
-            "binutils": output(f"{PREFIX}ld", "--version").splitlines()[0].rpartition(" ")[2],
-            "picolibc": picolibc_version(),
-        },
+        "compilers": compilers(),
         "sources": {name: hashlib.sha256((sdk / name).read_bytes()).hexdigest() for name in sources(sdk)},
     }
     return (json.dumps(described, indent=1) + "\n").encode()
+
+
+def compilers() -> dict[str, str]:
+    """Return the versions of all that has a part in the archive's bytes."""
+    return {
+        "gcc": output(f"{PREFIX}gcc", "-dumpfullversion"),
+        "binutils": output(f"{PREFIX}ld", "--version").splitlines()[0].rpartition(" ")[2],
+        "picolibc": picolibc_version(),
+        "rustc": output(str(RUST / "rustc"), "--version").split()[1],
+    }
 
 
 def sources(sdk: Path) -> list[str]:

@@ -62,6 +62,7 @@ MODEL_TEST = """#define RVMODEL_BOOT .globl _start; _start:
   1: ld a5, 0(a1); sd a5, 8(a4); addi a1, a1, 8; addi a4, a4, 8; bltu a1, a2, 1b; li a0, 0; li a7, 93; ecall
 #endif
 """
+ARCH_OPTIONS = ["-DXLEN=64", "-DFLEN=0", "-DTEST_CASE_1=True", f"-DOUTPUT={OUTPUT_BASE:#x}"]
 SELF_MODIFYING = {"fence_i"}
 
 
@@ -96,7 +97,7 @@ def arch_tests(clone: Path, folder: Path) -> Iterator[Test]:
     suite = clone / "riscv-test-suite"
     for extension in ("I", "M"):
         for source in sorted((suite / "rv64i_m" / extension / "src").glob("*.S")):
-            options = ["-DXLEN=64", "-DFLEN=0", "-DTEST_CASE_1=True", f"-DOUTPUT={OUTPUT_BASE:#x}", f"-I{suite / 'env'}"]
+            options = [*ARCH_OPTIONS, f"-I{suite / 'env'}"]
             there = compiled(source, folder, *options, "-DLINUX", name="linux")
             done = subprocess.run(["qemu-riscv64", str(there)], capture_output=True, check=True, timeout=60)
             if not done.stdout:
@@ -116,7 +117,9 @@ def verdict(test: Test, prove: bool) -> str:
         return f"output {run.output.hex()[:80]}, not {test.output.hex()[:80]}"
     if prove:
         prover = Prover(test.program)
-        prover.verify(prover.prove())
+        claim = prover.verify(prover.prove()).claim
+        if not claim or claim.output != test.output:
+            return f"the proof states {claim}"
     return ""
 
 

@@ -26,6 +26,7 @@ MODULES = (
     "tests.cluster.stress_faults",
     "tests.test_counts",
     "tests.vectors.make",
+    "tests.conformance.make",
 )  # run with python -m
 
 

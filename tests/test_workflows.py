@@ -49,6 +49,16 @@ def test_slow_tests_run_at_night() -> None:
         assert (ROOT / f"{module.replace('.', '/')}.py").is_file()
 
 
+def test_riscv_tests_run_at_night() -> None:
+    """Check out a fixed commit of each suite, and prove each test."""
+    job = jobs("nightly.yml")["riscv"]
+    suites = {step["with"]["repository"]: step["with"]["ref"] for step in job["steps"] if "ref" in step.get("with", {})}
+    assert set(suites) == {"riscv-software-src/riscv-tests", "riscv-non-isa/riscv-arch-test"}
+    assert all(re.fullmatch("[0-9a-f]{40}", commit) for commit in suites.values())
+    (command,) = (command for command in commands(job) if "run_riscv_tests.py" in command)
+    assert "--prove --riscv-tests riscv-tests --arch-tests riscv-arch-test" in command
+
+
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_jobs_end_and_may_only_read(name: str) -> None:
     """Limit the time of each job, and let no job write contents."""

@@ -283,6 +283,38 @@ def add_limits(parser: argparse.ArgumentParser, default_memory: str = "half of t
     )
 
 
+def random_seed(text: str) -> int:
+    """Return a seed of 64 bits."""
+    number = int(text, 0)
+    if not 0 <= number < 1 << 64:
+        raise ValueError
+    return number
+
+
+random_seed.__name__ = "number below 2^64"
+
+
+def add_random_seed(parser: argparse.ArgumentParser) -> None:
+    """Add ``--random-seed``."""
+    parser.add_argument(
+        "--random-seed",
+        type=random_seed,
+        metavar="N",
+        help="Guests only: seed of the guest's random numbers, 64 bits. Default: derived from the input.",
+    )
+
+
+def add_max_cost(parser: argparse.ArgumentParser) -> None:
+    """Add ``--max-cost``."""
+    parser.add_argument(
+        "--max-cost",
+        type=count,
+        metavar="N",
+        help="Guests only: fail, before anything is proved, if the cost number of the run exceeds N. `graphprover "
+        "execute --cost` prints the number.",
+    )
+
+
 def limits_given(options: argparse.Namespace) -> Limits:
     """Return the limits of a guest's run that the user gave."""
     return limits_of(options.max_cycles, options.max_memory)

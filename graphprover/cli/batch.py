@@ -60,7 +60,7 @@ def add(command: Command) -> None:
         "stop the others. Paths are relative to the TOML file. Keys of a [[job]], or of [defaults] for all jobs: "
         "program and output (required); input (a file, or a pattern that gives one job per file); name; security, "
         "proximity, hash, rate, small (seconds), pow_bits and shards; for guests also shard_size, exit_code, "
-        "commit_input, max_cycles and max_memory. "
+        "commit_input, random_seed, max_cycles, max_memory and max_cost. "
         "They mean the same as the options of `graphprover prove`. Placeholders in output and name: {input} is the "
         "input's file name without suffix, {program} the program's, {number} or {number:04} a counter; in output also "
         "{name}. The whole file is checked before the first job runs.",
@@ -208,7 +208,9 @@ def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
             entry.name,
             state_input=entry.commit_input,
             exit_code=entry.exit_code,
+            random_seed=entry.random_seed,
             limits=entry.limits,
+            max_cost=entry.max_cost,
             existing=entry.output if resume and entry.output.is_file() else None,
             output=entry.output,
             debug=by_lines(entry.name, to_stderr),

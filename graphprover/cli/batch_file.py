@@ -20,7 +20,7 @@ from graphprover.runtime.files import STREAM, FileError, check_writable, make_fo
 from graphprover.vm.statement.guest import Limits, limits_of
 
 _LEVEL = tuple(field.name for field in fields(Level))  # keys with the level of a proof
-_OF_GUESTS = ("shard_size", "exit_code", "commit_input", "max_cycles", "max_memory")
+_OF_GUESTS = ("shard_size", "exit_code", "commit_input", "random_seed", "max_cycles", "max_memory", "max_cost")
 _MOST_SHOWN = 200  # characters of the TOML parser's message
 
 
@@ -38,7 +38,9 @@ class Entry:
     shard_size: int | None  # cycles per shard of a guest
     exit_code: int | str
     commit_input: bool
+    random_seed: int | None  # None: derived from the input
     limits: Limits  # limits of a guest's run
+    max_cost: int | None  # the highest cost number of a guest's run
 
 
 def read_batch(path: Path) -> list[Entry]:
@@ -113,6 +115,8 @@ class _Reader:
             options = {key: value for key, value in options.items() if key not in _OF_GUESTS}
         if "shards" in options and "shard_size" in options:
             return self.wrong(place, "shard_size", "excludes shards: give only one of the two")
+        if options.get("random_seed") and options.get("commit_input"):
+            return self.wrong(place, "random_seed", "is 0 with commit_input: give only one of the two")
         if "small" in options and "rate" in options:
             return self.wrong(place, "small", "chooses the rate: give only one of small and rate")
         inputs: Sequence[Path | None] = self._inputs(options["input"]) if "input" in options else [None]
@@ -202,7 +206,9 @@ def _entry(name: str, program: Program, data: Path | None, output: Path, options
         shard_size=options.get("shard_size"),
         exit_code=options.get("exit_code", 0),
         commit_input=options.get("commit_input", False),
+        random_seed=options.get("random_seed"),
         limits=limits_of(options.get("max_cycles"), options.get("max_memory")),
+        max_cost=options.get("max_cost"),
     )
 
 

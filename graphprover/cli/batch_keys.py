@@ -82,8 +82,10 @@ _KEYS: Mapping[str, _Values] = {
     "shard_size": _Values(_CYCLES, "a number of cycles below 2^32"),
     "exit_code": _Values(lambda value: value == ANY or _number(0)(value), f'a number below 2^64, or "{ANY}"'),
     "commit_input": _Values(lambda value: isinstance(value, bool), "true or false"),
+    "random_seed": _Values(_number(0), "a number below 2^64"),
     "max_cycles": _Values(_CYCLES, "a number of cycles below 2^32"),
     "max_memory": _Values(_number(), "a number of MiB"),
+    "max_cost": _Values(_number(), "a cost number"),
 }
 
 

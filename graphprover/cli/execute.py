@@ -6,7 +6,19 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphprover.cli.args import FAILED, GUEST_HELP, OK, Command, add_json, add_limits, limits_given, refuse
+from graphprover.cli.args import (
+    FAILED,
+    GUEST_HELP,
+    OK,
+    Command,
+    add_json,
+    add_limits,
+    add_max_cost,
+    add_random_seed,
+    limits_given,
+    refuse,
+)
+from graphprover.cli.cost import cost_facts, cost_report
 from graphprover.cli.json_output import Facts, file
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import INPUT_HELP
@@ -47,6 +59,9 @@ def add(command: Command) -> None:
     )
     parser.add_argument("--cells", action="store_true", help="Also print the cells that a proof would commit to.")
     parser.add_argument(
+        "--cost", action="store_true", help="Also print the cost number of a proof of the run, by class."
+    )
+    parser.add_argument(
         "--profile",
         type=_profile_file,
         metavar="FILE",
@@ -55,11 +70,13 @@ def add(command: Command) -> None:
     )
     parser.add_argument(
         "--profile-by",
-        choices=("cells", "cycles"),
+        choices=("cells", "cycles", "cost"),
         default="cells",
         help="Unit of the widths in the profile. Default: cells.",
     )
+    add_max_cost(parser)
     add_limits(parser, "1024, or half of this host's memory with --cells, which needs a record")
+    add_random_seed(parser)
     add_json(parser)
 
 
@@ -83,17 +100,18 @@ def run(options: argparse.Namespace) -> int:
     data = read_input(options.input) if options.input else b""
     if options.profile:
         check_writable(options.profile)
+    limits, seed = limits_given(options), options.random_seed
     prepare()
     profiled = None
     started = time.perf_counter()
     try:
-        if options.profile:
+        if options.profile or options.cost or options.max_cost is not None:
             from graphprover.vm.profile.measure import profile
 
-            profiled = profile(image, data, **limits_given(options), debug=to_stderr)
+            profiled = profile(image, data, **limits, random_seed=seed, debug=to_stderr)
             execution = profiled.execution
         else:
-            execution = execute(image, data, **limits_given(options), debug=to_stderr)
+            execution = execute(image, data, **limits, random_seed=seed, debug=to_stderr)
     except GuestFault as fault:
         if options.output:
             write(options.output, fault.output)
@@ -105,19 +123,23 @@ def run(options: argparse.Namespace) -> int:
         write(options.output, execution.output)
     found = execution_facts(execution, seconds)
     if profiled:
+        found["cost"] = cost_facts(profiled.cost)
+        profiled.cost.check(options.max_cost)
+    if profiled and options.profile:
         found["profile"] = write_profile(profiled, options)
     if options.cells:
         from graphprover.statement.cells import committed_cells
         from graphprover.vm.statement.statement import Machine
         from graphprover.vm.traces.run_statement import statement_of_run
 
-        recorded = execute(image, data, **limits_given(options), record=True)
+        recorded = execute(image, data, **limits, random_seed=seed, record=True)
         found["committed_cells"] = committed_cells(statement_of_run(Machine(image), recorded))
 
     def report() -> list[Block]:
         cells = cells_report(found["committed_cells"], execution.cycles) if options.cells else []
-        functions = profile_report(found["profile"]) if profiled else []
-        return [*execution_report(found, execution.output), *functions, *cells]
+        functions = profile_report(found["profile"]) if options.profile else []
+        costs = cost_report(profiled.cost) if profiled else []
+        return [*execution_report(found, execution.output), *functions, *cells, *costs]
 
     say({"program": str(options.guest), **found}, report, options)
     return OK if execution.exit_code == 0 else FAILED
@@ -143,16 +165,25 @@ def write_profile(profiled: "Profile", options: argparse.Namespace) -> Facts:
     return {
         **file(options.profile, data),
         "cells": root.cells,
-        "functions": [vars(share) for share in by_function(root)],
+        "cost": root.cost,
+        "functions": [vars(share) | {"own_cost": share.own_cost, "cost": share.cost} for share in by_function(root)],
     }
 
 
 def profile_report(found: Facts) -> list[Block]:
     """Return the table of the functions with the most committed cells."""
-    total = found["cells"]
-    heads = ("function", "own cells", "share", "with callees", "share")
+    total, cost = found["cells"], found["cost"]
+    heads = ("function", "own cells", "share", "with callees", "share", "own cost", "share")
     rows = [
-        (row["name"], row["own_cells"], f"{row['own_cells'] / total:.1%}", row["cells"], f"{row['cells'] / total:.1%}")
+        (
+            row["name"],
+            row["own_cells"],
+            f"{row['own_cells'] / total:.1%}",
+            row["cells"],
+            f"{row['cells'] / total:.1%}",
+            row["own_cost"],
+            f"{row['own_cost'] / cost:.1%}",
+        )
         for row in found["functions"][:SHOWN]
     ]
     return [Section([heads, *rows], f"{total:,} committed cells by function; {found['file']} has all functions")]
@@ -164,7 +195,8 @@ def execution_facts(execution: "Execution", seconds: float) -> Facts:
         "instructions": {op.name.lower(): count for op, count in execution.mix().items()},
         "cycles": execution.cycles,
         "cycles_in_blocks": execution.in_blocks,
-        "misaligned": execution.misaligned,
+        "misaligned_accesses": execution.misaligned,
+        "random_seed": execution.random_seed,
         "memory_bytes": execution.memory_bytes,
         "seconds": seconds,
         "output": bytes_json(execution.output),
@@ -179,9 +211,10 @@ def execution_report(found: Facts, output: bytes) -> list[Block]:
     lines = {
         "cycles": f"{total:,}",
         "compiled": f"{found['cycles_in_blocks'] / total:.0%} of cycles",
-        "misaligned": f"{found['misaligned']:,} loads and stores",
+        "misaligned": f"{found['misaligned_accesses']:,} loads and stores",
         "memory": f"{found['memory_bytes'] / 1024:,.0f} KiB",
         "speed": f"{total / found['seconds'] / 1e6:,.1f} M instructions/s",
+        **({} if found["random_seed"] is None else {"random seed": str(found["random_seed"])}),
         "output": shown(output),
         "exit code": str(found["exit_code"]),
     }

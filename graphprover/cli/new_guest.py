@@ -2,41 +2,36 @@
 
 import argparse
 import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from graphprover.cli.args import OK, Command
 from graphprover.cli.paths import path_argument
 from graphprover.runtime.files import FileError, write_folder
 
-# For each language: the files of a new folder, and their sources in examples/guests.
+LIBRARY = ("include", "libzkvm.a", "libzkvm.json", "zkvm.ld")  # of every kit
+BUILT = {"target", "__pycache__"}  # folders that compilers leave in a checkout
+RENAMED = {"cargo.toml": ".cargo/config.toml"}
+
+
+@dataclass(frozen=True)
+class Kit:
+    """What a new folder of a language has: the files of its template, and these of examples/guests."""
+
+    name: str  # of the language
+    guest: str  # the file that `make` builds from the small program
+    sdk: tuple[str, ...] = LIBRARY  # files and folders of examples/guests/sdk
+    others: tuple[str, ...] = ()  # files of examples/guests
+
+
 KITS = {
-    "c": {
-        "README.md": "templates/c/README.md",
-        "main.c": "templates/c/main.c",
-        "Makefile": "Makefile",
-        "sdk/guest.ld": "sdk/guest.ld",
-        "sdk/include/zkvm.h": "sdk/include/zkvm.h",
-        "sdk/include/zkvm_accelerators.h": "sdk/include/zkvm_accelerators.h",
-        "sdk/include/zkvm_io.h": "sdk/include/zkvm_io.h",
-        "sdk/libzkvm.a": "sdk/libzkvm.a",
-        "sdk/libzkvm.json": "sdk/libzkvm.json",
-        "sdk/zkvm.ld": "sdk/zkvm.ld",
-        "sdk/picolibc.c": "sdk/picolibc.c",
-        "sdk/start.S": "sdk/start.S",
-        "sdk/zkvm.c": "sdk/zkvm.c",
-        "sdk/zkvm.h": "sdk/zkvm.h",
-    },
-    "rust": {
-        "README.md": "templates/rust/README.md",
-        "src/main.rs": "templates/rust/src/main.rs",
-        "Cargo.toml": "templates/rust/Cargo.toml",
-        "Makefile": "templates/rust/Makefile",
-        "sdk/guest.ld": "sdk/guest.ld",
-        "sdk/zkvm.rs": "sdk/zkvm.rs",
-    },
+    "c": Kit("C", "main.elf", (*LIBRARY, "host"), ("Makefile",)),
+    "cpp": Kit("C++", "main.elf", (*LIBRARY, "host")),
+    "rust": Kit("Rust", "guest.elf", (*LIBRARY, "riscv64im-graphprover.json", "rust")),
 }
-GUESTS = {"c": "main.elf", "rust": "guest.elf"}  # file that `make` builds from the small program
 
 
 def add(command: Command) -> None:
@@ -45,26 +40,27 @@ def add(command: Command) -> None:
         "new-guest",
         run,
         "Create a folder for a new guest program.",
-        "The folder receives the kit, a Makefile, a small program and a README. Guests are written in C, with or "
-        "without a C library, or in Rust. The README lists the Debian packages of the compilers for RV64IM.",
-        ["sums", "sums --language rust"],
+        "The folder receives the kit, a Makefile, a small program, a host program and a README, which lists the "
+        "packages of the compilers.",
+        ["sums", "sums --lang rust"],
     )
     parser.add_argument("folder", type=path_argument, metavar="FOLDER", help="A new folder, or an empty one.")
-    parser.add_argument("--language", choices=sorted(KITS), default="c", help="Language of the guest. Default: c.")
+    parser.add_argument("--lang", choices=sorted(KITS), default="c", help="Language of the guest. Default: c.")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run ``graphprover new-guest``; raise FileError if the folder is not empty or cannot be written."""
-    make_folder(options.folder, options.language)
-    guest = GUESTS[options.language]
+    make_folder(options.folder, options.lang)
+    kit = KITS[options.lang]
     print(
-        f"{options.folder}: a guest in {options.language.capitalize()}; its README lists the packages to compile it\n"
+        f"{options.folder}: a guest in {kit.name}; its README lists the packages to compile it\n"
         "next:\n"
         f"  cd {shlex.quote(str(options.folder))}\n"
         "  make\n"
-        f"  graphprover execute {guest} --input README.md\n"
-        f"  graphprover prove {guest} --input README.md -o proof.bin\n"
-        f"  graphprover verify proof.bin {guest}"
+        f"  graphprover execute {kit.guest} --input README.md\n"
+        f"  graphprover prove {kit.guest} --input README.md -o proof.bin\n"
+        f"  graphprover verify proof.bin {kit.guest}\n"
+        "  python host/prove.py"
     )
     return OK
 
@@ -79,11 +75,37 @@ def make_folder(folder: Path, language: str) -> None:
     Raises:
         FileError: The folder is a file, is not empty or cannot be written, or the installed package lacks the kit.
     """
-    guests = resources.files("graphprover") / "examples" / "guests"
     try:
-        contents = {file: (guests / source).read_bytes() for file, source in KITS[language].items()}
+        contents = {name: source.read_bytes() for name, source in sources(language).items()}
     except OSError as error:
         raise FileError(
             f"{error.filename}: {error.strerror}: graphprover was installed without its guest kit"
         ) from error
     write_folder(folder, contents)
+
+
+def sources(language: str) -> dict[str, Traversable]:
+    """Return the files of a new folder by name, and where each is copied from.
+
+    Args:
+        language: A key of KITS.
+
+    Raises:
+        OSError: The installed package lacks the kit.
+    """
+    guests, kit = resources.files("graphprover") / "examples" / "guests", KITS[language]
+    template = {RENAMED.get(name, name): file for name, file in _files(guests / "templates" / language)}
+    sdk = {
+        f"sdk/{part}{'/' if name else ''}{name}": file for part in kit.sdk for name, file in _files(guests / "sdk" / part)
+    }
+    return {**template, **sdk, **{name: guests / name for name in kit.others}}
+
+
+def _files(place: Traversable, name: str = "") -> Iterator[tuple[str, Traversable]]:
+    """Yield the files below a folder, by their names there; a file is its only one, without a name."""
+    if not place.is_dir():
+        yield name, place
+        return
+    for entry in sorted(place.iterdir(), key=lambda entry: entry.name):
+        if entry.name not in BUILT:
+            yield from _files(entry, f"{name}/{entry.name}" if name else entry.name)

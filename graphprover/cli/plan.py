@@ -15,11 +15,20 @@ from graphprover.cli.args import (
     add_device,
     add_json,
     add_level,
+    add_max_cost,
     add_shards,
     level_given,
 )
+from graphprover.cli.cost import cost_facts, cost_report
 from graphprover.cli.paths import path_argument
-from graphprover.cli.program_args import add_program, prepared_at, prepared_for, program_and_statement, resolve_small
+from graphprover.cli.program_args import (
+    add_program,
+    prepared_at,
+    prepared_for,
+    program_and_run,
+    program_and_statement,
+    resolve_small,
+)
 from graphprover.device.choose import CPU
 from graphprover.jobs.programs import Program
 from graphprover.protocol.level import Level
@@ -44,6 +53,7 @@ def add(command: Command) -> None:
         ["examples/keccak --input README.md", "guest.elf --device cuda", "examples/keccak --html plan.html"],
     )
     add_program(parser)
+    add_max_cost(parser)
     add_level(parser)
     add_shards(parser, "1")
     add_device(parser, f"Device to plan for: {DEVICE_HELP}. The GPU need not exist on this host.")
@@ -77,12 +87,18 @@ def run(options: argparse.Namespace) -> int:
         profile = profile_of(options.device)
     with _usage("--small"):
         resolve_small(options, options.device)
-    program, statement = program_and_statement(options)
+    program, run = program_and_run(options)
+    cost = program.cost_about(run) if program.has_runs else None
+    if cost:
+        cost.check(options.max_cost)
+    _, statement = program_and_statement(options)
     prepared = prepared_for(program, statement, options)
     by_table, cycles = committed_cells(statement), program.cycles(statement)
     cells = None if cycles is None else by_table
     tail = [] if cycles is None else text_output.cells_report(by_table, cycles)
+    tail += [] if cost is None else cost_report(cost)
     costs, shown = _costs(program, prepared, sum(by_table.values()), profile, options)
+    costs["cost"] = None if cost is None else cost_facts(cost)
     if len(prepared.shards) > 1:
         return _plan_in_shards(
             program.name, prepared, {"committed_cells": cells} | costs, shown + tail, profile, options

@@ -4,7 +4,7 @@ import argparse
 from functools import partial
 from typing import Any
 
-from graphprover.cli.args import UsageError, add_limits, level_given, limits_given, refuse
+from graphprover.cli.args import UsageError, add_limits, add_random_seed, level_given, limits_given, refuse
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.jobs.programs import Program, ProgramError, load_packaged, open_program, packaged_names
 from graphprover.proof.proof import Proof
@@ -28,21 +28,22 @@ INPUT_HELP = "Input of the program. Default: no input."
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
-    """Add PROGRAM, ``--input`` and the limits of a guest's run."""
+    """Add PROGRAM, ``--input``, and the limits and the seed of a guest's run."""
     parser.add_argument("program", type=program_argument, metavar="PROGRAM", help=f"Program to run: {PROGRAM_HELP}.")
     add_input(parser)
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
-    """Add ``--input`` and the limits of a guest's run."""
+    """Add ``--input``, and the limits and the seed of a guest's run."""
     parser.add_argument("--input", type=path_argument, metavar="FILE", help=INPUT_HELP)
     add_limits(parser)
+    add_random_seed(parser)
     parser.set_defaults(ran={})  # the program and its run, once it has run, and the statement of each layout policy
 
 
 def program_and_statement(options: argparse.Namespace) -> tuple[Program, Statement | ShardedStatement]:
     """Return the program and its statement for the input, split into shards as the options request."""
-    program, run = _program_and_run(options)
+    program, run = program_and_run(options)
     cut: Any = {name: getattr(options, name, None) for name in ("shard_size", "rate")}
     policy = program.layout_policy(cut["rate"])
     if policy not in options.ran:
@@ -53,12 +54,15 @@ def program_and_statement(options: argparse.Namespace) -> tuple[Program, Stateme
     return program, options.ran[policy]
 
 
-def _program_and_run(options: argparse.Namespace) -> tuple[Program, Any]:
+def program_and_run(options: argparse.Namespace) -> tuple[Program, Any]:
     """Return the program and its recorded run on the input, which a command makes only once."""
     if "run" not in options.ran:
         program, data, limits = program_given(options)
         try:
-            options.ran["run"] = program, program.record(data, **limits, debug=to_stderr)
+            options.ran["run"] = (
+                program,
+                program.record(data, **limits, random_seed=options.random_seed, debug=to_stderr),
+            )
         except ValueError as error:
             refuse(error, program.name)
     found: tuple[Program, Any] = options.ran["run"]
@@ -69,7 +73,7 @@ def program_given(options: argparse.Namespace) -> tuple[Program, bytes | None, L
     """Return the program, its input, and the limits of a guest's run.
 
     Raises:
-        UsageError: An option for guests is given for a program of tables.
+        UsageError: An option for guests is given for a program of tables, or two that exclude each other.
     """
     program = open_program(options.program)
     data = None if options.input is None else read_input(options.input)
@@ -81,8 +85,16 @@ def program_given(options: argparse.Namespace) -> tuple[Program, bytes | None, L
             raise UsageError(f"--commit-input: {program.name} is no guest; its tables define the public values")
         if getattr(options, "shard_size", None) is not None:
             raise UsageError(f"--shard-size: {program.name} is no guest and has no cycles; use --shards")
+        if getattr(options, "max_cost", None) is not None:
+            raise UsageError(f"--max-cost: {program.name} is no guest and has no run to limit")
         if getattr(options, "exit_code", None) is not None:
             raise UsageError(f"--exit-code: only guests have an exit code, and {program.name} is no guest")
+        if options.random_seed is not None:
+            raise UsageError(f"--random-seed: {program.name} is no guest and has no random numbers")
+    if options.random_seed and getattr(options, "commit_input", False):
+        raise UsageError(
+            "--random-seed: with --commit-input the proof states what the program is given, and the seed is 0"
+        )
     return program, data, limits
 
 

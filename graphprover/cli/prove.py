@@ -14,6 +14,7 @@ from graphprover.cli.args import (
     Command,
     add_json,
     add_level,
+    add_max_cost,
     add_report,
     add_shards,
     asks,
@@ -63,6 +64,7 @@ def add(command: Command) -> None:
     expectations.add_exit_code(
         parser, "fail unless the run ends with exit code N, or `any` to prove every exit code. Default: 0."
     )
+    add_max_cost(parser)
     add_shards(parser, "1, or for a guest as many as its run needs to fit in device memory")
     parser.add_argument(
         "-o",
@@ -97,7 +99,8 @@ def run(options: argparse.Namespace) -> int:
         from graphprover.prover.executor import executor_of
     level, cut = vars(level_given(options)), {"shards": options.shards, "shard_size": options.shard_size}
     prover = Prover(program, **level, small=options.small, **cut)
-    job = Job(prover, data, program.name, options.commit_input, options.exit_code or 0, limits, output=options.output)
+    expected = {"exit_code": options.exit_code or 0, "max_cost": options.max_cost, "random_seed": options.random_seed}
+    job = Job(prover, data, program.name, options.commit_input, limits=limits, output=options.output, **expected)
     try:
         by = executor_of(options.executor, options.device)
         looking: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])

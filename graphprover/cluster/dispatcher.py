@@ -25,6 +25,7 @@ from graphprover.cluster.workers import ANSWER_SECONDS, GPU, POLL_SECONDS, SLOT,
 from graphprover.device import Device
 from graphprover.graphs.rounds.transcript import OtherShard
 from graphprover.runtime.settings import SILENCE, setting
+from graphprover.statement.cost import CostLimit
 from graphprover.vm.executor.faults import GuestFault, OtherExitCode
 
 GRAPH_BYTES = 16 << 20  # of messages in one graph; client and scheduler hold several copies
@@ -476,6 +477,6 @@ def _is_own_fault(error: Exception) -> bool:
     """Return whether a task would fail with this error on any worker."""
     from graphprover.jobs.programs import ProgramError
 
-    own = ValueError | ProgramError | GuestFault | OtherExitCode | ModuleNotFoundError | TooLarge
+    own = ValueError | ProgramError | GuestFault | OtherExitCode | CostLimit | ModuleNotFoundError | TooLarge
     # After OtherShard, the client finds the worker at fault.
     return isinstance(error, own | OtherShard)

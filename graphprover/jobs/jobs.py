@@ -35,14 +35,16 @@ from graphprover.prover.smallest import smallest
 from graphprover.reports.notebook import html, quoted, short
 from graphprover.runtime.files import FileError, check_room, read_input, read_proof
 from graphprover.statement.check import warn
+from graphprover.statement.cost import Cost
 from graphprover.telemetry.subscribe import publish, stage
 from graphprover.verifier import Expected, Verdict, check_level, expect, verify_shards
 from graphprover.vm import kernels
 from graphprover.vm.executor.debug import Debug, to_stderr
 from graphprover.vm.executor.execute import Execution
 from graphprover.vm.executor.faults import OtherExitCode
+from graphprover.vm.profile.measure import profile
 from graphprover.vm.statement.claim import ANY, Claim, other_exit_code
-from graphprover.vm.statement.guest import Limits, RunOptions
+from graphprover.vm.statement.guest import Limits, RunOptions, seed_for
 from graphprover.vm.statement.key import KEY_RATES, Key
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.possible import possible_tables, shared_tables
@@ -156,18 +158,38 @@ class Prover:
         options = {name: getattr(self, name) for name in ("level", "small", "shards", "shard_size")}
         return options | {"_packed": self._packed, "executor": THREADS, "device": "auto", "debug": None}
 
-    def execute(self, data: bytes = b"", **limits: Unpack[Limits]) -> Execution:
+    def execute(self, data: bytes = b"", *, random_seed: int | None = None, **limits: Unpack[Limits]) -> Execution:
         """Run a guest without a proof.
 
         Args:
             data: The input.
+            random_seed: The seed of the guest's random numbers, 64 bits. By default it depends on the input.
             limits: The limits of the run, ``max_cycles`` and ``max_memory`` in bytes.
 
         Raises:
             GuestFault: if the run cannot go on.
             ValueError: if the program is no ELF file.
         """
-        return self.program.execute(data, debug=self.debug, **limits)
+        return self.program.execute(data, debug=self.debug, random_seed=random_seed, **limits)
+
+    def cost(self, data: bytes = b"", *, random_seed: int | None = None, **limits: Unpack[Limits]) -> Cost:
+        """Run a guest without a proof, and return the cost number of a proof of the run.
+
+            cost = Prover("examples/guests/sha256.elf").cost(b"an input")
+            print(cost, cost.value)
+
+        Args:
+            data: The input.
+            random_seed: As in `execute`.
+            limits: As in `execute`.
+
+        Raises:
+            GuestFault: if the run cannot go on.
+            ProgramError: if the program is no ELF file.
+        """
+        if self.program.elf is None:
+            raise ProgramError(f"{self.program.name}: no ELF file, so it has no run with a cost")
+        return profile(self.program.elf.image, data, debug=self.debug, random_seed=random_seed, **limits).cost
 
     def prepare(
         self,
@@ -175,10 +197,11 @@ class Prover:
         *,
         state_input: bool = False,
         exit_code: int | str = 0,
+        random_seed: int | None = None,
         **limits: Unpack[Limits],
     ) -> Prepared | PreparedShards:
         """Return the statement about a run on ``data``, with its traces and the shape of its proof."""
-        return Job(self, data, "", state_input, exit_code, limits).prepared()
+        return Job(self, data, "", state_input, exit_code, limits, random_seed=random_seed).prepared()
 
     def prove(
         self,
@@ -186,6 +209,8 @@ class Prover:
         *,
         state_input: bool = False,
         exit_code: int | str = 0,
+        random_seed: int | None = None,
+        max_cost: int | None = None,
         **limits: Unpack[Limits],
     ) -> Proof | ShardedProof:
         """Prove a run on ``data``, and verify the proof in this process.
@@ -196,16 +221,19 @@ class Prover:
             data: The input.
             state_input: Whether the proof of a guest states its input.
             exit_code: The exit code of a guest, or ``"any"``; a run with another one is not proved.
+            random_seed: As in `execute`; it is 0 with ``state_input``.
+            max_cost: The highest `cost` of a guest's run; a run above it is not proved.
             limits: As in `execute`.
 
         Raises:
             ProgramError: for an input that the program refuses.
+            graphprover.statement.cost.CostLimit: for a run above ``max_cost``.
             GuestFault: if the run cannot go on.
             VerificationError: for another exit code (`graphprover.vm.executor.faults.OtherExitCode`), or a proof that
                 does not convince.
             Exception: every exception of `graphprover.prove`.
         """
-        job = Job(self, data, "", state_input, exit_code, limits)
+        job = Job(self, data, "", state_input, exit_code, limits, random_seed=random_seed, max_cost=max_cost)
         return executor_of(self.executor, self.device).prove(job)[0].proof
 
     def graph(
@@ -313,7 +341,9 @@ class Job:
     # A proof, or its file: if `Prover.verify` accepts it and its claim is the new proof's, no new proof is made.
     existing: bytes | Path | None = None
     output: Path | None = None  # the file for the proof: too little space there is an error before this process proves
+    random_seed: int | None = None  # of a guest's random numbers; by default it depends on the input
     debug: Debug | None = None  # called with the guest's debug text, instead of the prover's function
+    max_cost: int | None = None  # the highest `Prover.cost` of a guest's run; one above it is not proved
 
     def __getstate__(self) -> dict[str, Any]:
         own = {"data": self._input(), "existing": self._existing(), "output": None, "debug": None}
@@ -327,6 +357,8 @@ class Job:
             "security bits": self.prover.level.security,
             "exit code": self.exit_code,
             "limits": short(", ".join(f"{name} {most:,}" for name, most in self.limits.items()) or "none"),
+            "random seed": "by the input" if self.random_seed is None else self.random_seed,
+            "highest cost": "any" if self.max_cost is None else self.max_cost,
             "states its input": "yes" if self.state_input else "no",
             "proof that is there": _contents(self.existing),
             "output": _contents(self.output),
@@ -367,9 +399,12 @@ class Job:
 
     def _recorded(self, by: Device | None, *, silent: bool = False) -> Any:
         """Return the run that is to be proved, with its record; ``silent``: its debug text was shown before."""
-        program = self.prover.program
-        if not program.has_runs and (self.state_input or self.limits or self.exit_code not in (0, ANY)):
-            raise ProgramError(f"{program.name}: no guest, so it has no input to state, no exit code and no limits")
+        program, limited = self.prover.program, self.limits or self.max_cost is not None
+        asked = self.state_input or limited or self.random_seed is not None or self.exit_code not in (0, ANY)
+        if asked and not program.has_runs:
+            raise ProgramError(
+                f"{program.name}: no guest, so it has no input to state, no exit code, no random numbers and no limits"
+            )
         with _compiling(by, program.elf):
             run = program.record(self._input(), **self._run_options(silent=silent))
         if program.has_runs:
@@ -379,6 +414,8 @@ class Job:
     def _prepared(self, run: Any, by: Device | None) -> Prepared | PreparedShards:
         """Return the statement about a recorded run, for a proof by this device."""
         prover, program = self.prover, self.prover.program
+        if self.max_cost is not None:
+            program.cost_about(run, device=by).check(self.max_cost)
 
         def cut(shards: int, level: Level = prover.level) -> Prepared | PreparedShards:
             statement = program.statement_about(
@@ -493,7 +530,9 @@ class Job:
         return self.prover.program.claim_about(run, state_input=self.state_input) if run else None
 
     def _run_options(self, *, silent: bool = False) -> RunOptions:
-        return RunOptions(**self.limits, debug=None if silent else self.debug or self.prover.debug)
+        seed = seed_for(self.random_seed, state_input=self.state_input)
+        debug = None if silent else self.debug or self.prover.debug
+        return RunOptions(**self.limits, random_seed=seed, debug=debug)
 
     def valid(self) -> Proof | ShardedProof | None:
         """Return the existing proof if it is a valid one of this program, perhaps of another run."""

@@ -30,6 +30,7 @@ from graphprover import examples
 from graphprover.proof.proof import MAX_LABEL_BYTES, Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import DEFAULT_HASH
+from graphprover.statement.cost import Cost
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import Verdict, check_level, verify
@@ -121,6 +122,9 @@ class Program(Protocol):
 
     def execute(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> "Execution":
         """Run a guest without a record; raises ValueError for tables."""
+
+    def cost_about(self, run: Any, *, device: "Device | None" = None) -> Cost:
+        """Return the cost of proving a guest's recorded run; raises ValueError for tables."""
 
     def key(self, hashes: Collection[str] = (DEFAULT_HASH,), rates: Collection[int] = KEY_RATES) -> Key:
         """Return the verifying key of a guest.
@@ -272,6 +276,10 @@ class TableProgram:
     def execute(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> NoReturn:
         """Raise ValueError: tables have no runs."""
         raise ValueError(f"{self.name}: no guest, so it has neither runs nor a verifying key")
+
+    def cost_about(self, run: Any, *, device: "Device | None" = None) -> NoReturn:
+        """Raise ValueError: tables have no runs."""
+        self.execute()
 
     def key(self, hashes: Collection[str] = (), rates: Collection[int] = ()) -> NoReturn:
         """Raise ValueError: tables have no verifying keys."""

@@ -82,7 +82,9 @@ def good(rng: random.Random) -> Document:
         if rng.random() < 0.3:
             job["name"] = text(rng.choice(["first", "{number}", "{{x}}", "é"]))
         if guest and rng.random() < 0.5:
-            job[rng.choice(["shard_size", "max_cycles", "max_memory", "exit_code"])] = str(rng.randint(1, 1000))
+            job[rng.choice(["shard_size", "max_cycles", "max_memory", "max_cost", "exit_code"])] = str(
+                rng.randint(1, 1000)
+            )
         if rng.random() < 0.5:
             job["security"] = rng.choice(["100", "99.5", "1_0", "0x40"])
         jobs.append(job)
@@ -95,7 +97,7 @@ STRANGE = (
     *("-1", "-0.5", "nan", "-nan", "inf", "-inf", "1e400", "-1e-400", "0x" + "f" * 5000, "-" + "9" * 4000, "0"),
     *("18446744073709551616", "340282366920938463463374607431768211456", "1" + "0" * 400, "''", '""', '"""\n"""'),
 )
-NUMBERS = ("shards", "shard_size", "max_cycles", "max_memory")
+NUMBERS = ("shards", "shard_size", "random_seed", "max_cycles", "max_memory", "max_cost")
 KEYS = ("program", "input", "output", "name", "security", "rate", "proximity", "exit_code", "commit_input", *NUMBERS)
 CONTROLS = ("\\u0000", "\\n", "\\r", "\\u001b[31m", "\\u007f", "\\u0085", "\\U0000009f", "\\b")
 BAD_PATTERNS = (
@@ -240,8 +242,8 @@ def one_output_for_all(rng: random.Random, document: Document) -> None:
 
 def conflict(rng: random.Random, document: Document) -> None:
     job = rng.choice(document.jobs)
-    key = rng.choice(["shard_size", "exit_code", "max_cycles", "max_memory"])
-    for other in ("shard_size", "exit_code", "max_cycles", "max_memory"):
+    key = rng.choice(["shard_size", "exit_code", "max_cycles", "max_memory", "max_cost"])
+    for other in ("shard_size", "exit_code", "max_cycles", "max_memory", "max_cost"):
         job.pop(other, None)
     if rng.random() < 0.5:
         job |= {"program": text("examples/memory"), key: "7"}

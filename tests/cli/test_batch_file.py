@@ -64,19 +64,21 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
     Path("here/jobs.toml").write_text(
         '[defaults]\nexit_code = 3\nmax_memory = 2\npow_bits = 4\noutput = "{program}{number}"\n'
         '[[job]]\nprogram = "guest.elf"\nrate = 8\nexit_code = "any"\ncommit_input = true\nmax_cycles = 9\n'
+        "random_seed = 0\nmax_cost = 5\n"
         '[[job]]\nprogram = "guest.elf"\nsecurity = 99.5\nproximity = "unique"\nrate = 4\n'
-        'hash = "blake3"\npow_bits = 24\n'
+        'hash = "blake3"\npow_bits = 24\nrandom_seed = 18446744073709551615\n'
         '[[job]]\nprogram = "examples/memory"\nsmall = 9.5\n'
     )
     first, second, tables = read_batch(Path("here/jobs.toml"))
     assert (first.level.rate, first.exit_code, first.commit_input) == (8, "any", True)
-    assert first.limits == {"max_cycles": 9, "max_memory": 2 << 20}
+    assert first.limits == {"max_cycles": 9, "max_memory": 2 << 20} and first.max_cost == 5
+    assert (first.random_seed, second.random_seed, tables.random_seed) == (0, 2**64 - 1, None)
     assert (second.level.rate, second.exit_code, second.commit_input) == (4, 3, False)
     assert second.level == Level(99.5, 4, "unique", "blake3", 24) and second.small is None
     assert first.level == Level(rate=8, pow_bits=4)
     assert tables.level == Level(pow_bits=4) and tables.small == 9.5
     assert first.program is second.program
-    assert (tables.exit_code, tables.limits) == (0, {}), "defaults for guests concern guests"
+    assert (tables.exit_code, tables.limits, tables.max_cost) == (0, {}, None), "defaults for guests concern guests"
 
 
 @pytest.mark.parametrize(
@@ -103,6 +105,12 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
         (GUEST + "exit_code = -1", 'job 1: exit_code: -1 is not a number below 2\\^64, or "any"'),
         (GUEST + "exit_code = 'all'", "job 1: exit_code: 'all' is not a number .*"),
         (GUEST + "commit_input = 1", "job 1: commit_input: 1 is not true or false"),
+        (GUEST + "random_seed = -1", "job 1: random_seed: -1 is not a number below 2\\^64"),
+        (
+            GUEST + "random_seed = 1\ncommit_input = true",
+            "job 1: random_seed: is 0 with commit_input: give only one of the two",
+        ),
+        (FIRST + "random_seed = 9", "job 1: random_seed: only for guests, and examples/memory is no guest"),
         (GUEST + "max_cycles = 0", "job 1: max_cycles: 0 is not a number of cycles below 2\\^32"),
         (GUEST + "shards = 2\nshard_size = 9", "job 1: shard_size: excludes shards: give only one of the two"),
         (FIRST + "max_cycles = 9", "job 1: max_cycles: only for guests, and examples/memory is no guest"),

@@ -1,8 +1,10 @@
 """``graphprover execute``: output, files, limits and interruption."""
 
 import hashlib
+import json
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from graphprover.__main__ import INTERRUPTED
 from graphprover.cli.args import FAILED, OK, USAGE
 from graphprover.cli.main import main
-from graphprover.vm.program.io import KECCAK_F, OUTPUT_BASE
+from graphprover.vm.program.io import KECCAK_F, OUTPUT_BASE, RANDOM_SEED
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
 from tests.vm.assemble import CODE, DATA, Segment, X, elf, leave, li, words
 
@@ -92,6 +94,47 @@ def test_limits_of_what_is_recorded(command: list[str], tmp_path: Path, capsys: 
     assert "and its record take " in captured.err and "; allow more with --max-memory) at pc 0x" in captured.err
     assert main(["execute", guest, "--input", str(data), "--max-memory", "1"]) == OK
     assert not (tmp_path / "proof").exists()
+
+
+SEED = 2**64 - 2
+
+
+@pytest.mark.parametrize("given", [str(SEED), hex(SEED)])
+def test_a_random_seed_reaches_the_guest(given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Execute and prove a guest that outputs its seed, also by workers, and see the seed that a run has read."""
+    guest, proof = tmp_path / "guest.elf", tmp_path / "proof"
+    move = [*li(5, RANDOM_SEED), Instruction(Op.LD, 6, 5), *li(7, OUTPUT_BASE), Instruction(Op.SD, rs1=7, rs2=6, imm=8)]
+    guest.write_bytes(elf([Segment(CODE, words([*move, *li(6, 8), Instruction(Op.SD, rs1=7, rs2=6), *leave()]), X)]))
+    expected = SEED.to_bytes(8, "little").hex()
+    assert main(["execute", str(guest), "--random-seed", given, "--json", "--cells"]) == OK
+    found = json.loads(capsys.readouterr().out)
+    assert (found["random_seed"], found["output"]["hex"]) == (SEED, expected)
+    assert main(["execute", str(guest), "--random-seed", given]) == OK
+    assert f"random seed  {SEED}\n" in capsys.readouterr().out
+    for command in (["check"], ["plan", "--small"]):
+        assert main([command[0], str(guest), *command[1:], "--random-seed", given]) == OK
+    for by in (["threads"], ["processes", "--workers", "1"]):
+        options = ["--random-seed", given, "--security", "30", "--executor", *by, "-o", str(proof)]
+        assert main(["prove", str(guest), *options]) == OK
+        verify = ["verify", str(proof), str(guest), "--security", "30"]
+        assert main([*verify, "--expect-output-hex", expected]) == OK
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ([str(GUESTS / "json.elf"), "--random-seed", "-1"], "--random-seed: invalid number below 2^64 value: '-1'"),
+        ([str(GUESTS / "json.elf"), "--random-seed", str(2**64)], "--random-seed: invalid number below 2^64"),
+        ([str(GUESTS / "json.elf"), "--random-seed", "1", "--commit-input"], "--random-seed: with --commit-input"),
+        (["examples/memory", "--random-seed", "1"], "--random-seed: examples/memory is no guest"),
+    ],
+)
+def test_a_random_seed_that_cannot_be(
+    options: list[str], error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with suppress(SystemExit):
+        assert main(["prove", *options, "-o", str(tmp_path / "proof")]) == USAGE
+    assert error in capsys.readouterr().err and not (tmp_path / "proof").exists()
 
 
 def test_tables_have_no_cycles_to_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -131,8 +131,10 @@ def test_plan(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (gpu["device"], gpu["threads"], gpu["batch_rows"]) == ("cuda", 1, 1 << 18)
     cpu = said(["plan", "examples/keccak", "--device", "cpu"], capsys)
     assert (cpu["device"], cpu["batch_rows"]) == ("cpu", 1 << 8) and len(cpu["tasks"]) > len(gpu["tasks"])
-    cells = said(["plan", "guest.elf"], capsys)["committed_cells"]
+    guest = said(["plan", "guest.elf"], capsys)
+    cells = guest["committed_cells"]
     assert cells["common"] > 0 and sum(cells.values()) > 1 << 13
+    assert guest["cost"] == said(["plan", "guest.elf", "--rate", "8"], capsys)["cost"] and found["cost"] is None
 
 
 def test_setup(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,11 +152,16 @@ def test_execute(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "instructions": {"addi": 2, "ecall": 1},
         "cycles": 3,
         "cycles_in_blocks": 0,
-        "misaligned": 0,
+        "misaligned_accesses": 0,
+        "random_seed": None,
         "output": {"hex": "", "bytes": 0},
         "exit_code": 3,
     }
     assert said(["execute", "guest.elf", "--cells"], capsys, FAILED)["committed_cells"]["common"] > 0
+    cost = said(["execute", "guest.elf", "--cost"], capsys, FAILED)["cost"]
+    assert (cost["name"], cost["version"]) == ("graphprover cost", 1)
+    assert cost["value"] == sum(one["count"] * one["weight"] for one in cost["classes"])
+    assert [one["name"] for one in cost["classes"]] == ["cells", "cycles", "words", "tables", "proof"]
     assert "cycle limit" in said(["execute", "guest.elf", "--max-cycles", "1"], capsys, FAILED)["error"]
 
 

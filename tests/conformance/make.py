@@ -316,7 +316,13 @@ def own_keys(rng: random.Random) -> Iterator[tuple[str, bytes, str]]:
     prime = {"secp256k1": reference.K1_P, "secp256r1": P256_P}
     for curve, (x, y) in g.items():
         p = prime[curve]
-        wrong = {"infinity": (0, 0), "no point": (x, y + 1), "x is p": (p, y), "y and p": (x, 2**256 - 1), "-G": (x, p - y)}
+        wrong = {
+            "infinity": (0, 0),
+            "no point": (x, y + 1),
+            "x is p": (p, y),
+            "y > p": (x, 2**256 - 1),
+            "-G": (x, p - y),
+        }
         for name, (u, v) in wrong.items():
             yield f"{curve}_verify", numbers + u.to_bytes(32) + v.to_bytes(32), f"key: {name}"
 
@@ -347,7 +353,8 @@ def own_bn(rng: random.Random) -> Iterator[tuple[str, bytes, str]]:
         "1, 2+p": coordinate["1"] + (p + 2).to_bytes(32),
         "0, 1": bytes(32) + coordinate["1"],
     }
-    for name, (a, b) in {"G+0": (g, zero), "0+G": (zero, g), "0+0": (zero, zero), "G-G": (g, minus), "G+G": (g, g)}.items():
+    sums = {"G+0": (g, zero), "0+G": (zero, g), "0+0": (zero, zero), "G-G": (g, minus), "G+G": (g, g)}
+    for name, (a, b) in sums.items():
         yield "bn254_g1_add", a + b, name
     for name, point in wrong.items():
         yield "bn254_g1_add", g + point, f"G + ({name})"

@@ -13,7 +13,8 @@ import pytest
 from graphprover.cli.args import OK, USAGE
 from graphprover.cli.main import main
 from graphprover.statement.cells import committed_cells
-from graphprover.vm.executor.execute import execute
+from graphprover.statement.cost import Cost
+from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.executor.faults import GuestFault
 from graphprover.vm.profile import calls
 from graphprover.vm.profile.formats import FORMATS, leaves, text
@@ -23,6 +24,7 @@ from graphprover.vm.profile.tree import Frame, by_function, tree
 from graphprover.vm.program.elf import Image, load_elf
 from graphprover.vm.program.isa import A0, Instruction, Op
 from graphprover.vm.program.symbols import functions
+from graphprover.vm.statement.guest import Guest
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.run_statement import statement_of_run
 from tests.vm.assemble import CODE, DATA, FUNCTION, LABEL, TEXT, image, leave, li, with_symbols, words
@@ -30,6 +32,7 @@ from tests.vm.programs import everything
 
 GUESTS = Path(__file__).parents[2] / "examples/guests"
 RA, SP, T0, T1 = 1, 2, 5, 6
+STARTS = ("_start", "exit", "_exit")  # one continues in the other
 RUNS = {
     "fib_iterative": struct.pack("<Q", 5000),
     "sha256": bytes(300),
@@ -59,6 +62,11 @@ def stacks(found: Profile, by: str = "cycles") -> dict[str, int]:
     return {name: count for name, count in totals.items() if count}
 
 
+def cost_about(program: Image, run: Execution) -> Cost:
+    """Return the cost of a run from its record."""
+    return Guest("guest", "guest", Machine(program)).cost_about(run)
+
+
 def check_sums(program: Image, data: bytes) -> Profile:
     """Check that a profile has every cell and cycle of a run."""
     found, run = profile(program, data), execute(program, data, record=True)
@@ -70,7 +78,8 @@ def check_sums(program: Image, data: bytes) -> Profile:
     assert (executed == run.counts).all()
     root = frames(found)
     assert (root.cells, root.cycles) == (sum(expected.values()), run.cycles) == (found.cells, run.cycles)
-    for by in ("cells", "cycles"):
+    assert found.cost == cost_about(program, run) and root.cost == found.cost.value
+    for by in ("cells", "cycles", "cost"):
         assert sum(int(line.rpartition(" ")[2]) for line in text(root, "", by).splitlines()) == getattr(root, by)
     return found
 
@@ -79,7 +88,7 @@ def check_sums(program: Image, data: bytes) -> Profile:
 def test_the_sum_is_the_cost_of_the_proof(name: str) -> None:
     found = check_sums(image_of(name), RUNS[name])
     shares = {share.name: share for share in by_function(frames(found))}
-    assert shares["_start"].cycles + shares["exit"].cycles == found.execution.cycles
+    assert sum(shares[name].cycles for name in STARTS) == found.execution.cycles
     assert sum(share.own_cells for share in shares.values()) == sum(use.drawn for use in found.tables)
 
 
@@ -215,7 +224,7 @@ def test_a_stripped_file_has_the_functions_that_are_called() -> None:
     with_names, without = (stacks(profile(image, b"abc")) for image in (named, load_elf(file)))
     assert all(part.startswith("0x") for name in without for part in name.split(";"))
     assert sum(with_names.values()) == sum(without.values()) and len(without) > 3
-    assert without[f"{named.entry:#x}"] == with_names["_start"] + with_names["exit"]  # which nothing calls
+    assert without[f"{named.entry:#x}"] == sum(with_names[name] for name in STARTS)  # which nothing calls
 
 
 def test_code_between_functions_is_named_by_its_address() -> None:
@@ -242,7 +251,7 @@ def hostile() -> Profile:
 
 def test_stacks_and_speedscope_have_the_same() -> None:
     root = frames(profile(image_of("sha256"), b"abc"))
-    for by in ("cells", "cycles"):
+    for by in ("cells", "cycles", "cost"):
         lines = [line.rpartition(" ") for line in text(root, "", by).splitlines()]
         file = json.loads(FORMATS[".json"](root, "sha256", by))
         names = [frame["name"] for frame in file["shared"]["frames"]]
@@ -261,11 +270,11 @@ COMPILER = shutil.which("riscv64-unknown-elf-gcc")
 def test_source_lines_where_the_file_tells_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("elftools")
     copy = shutil.copytree(GUESTS, tmp_path / "guests")
-    flags = "LDFLAGS=-g -static -nostdlib -T sdk/guest.ld -Wl,--gc-sections,--build-id=none,-z,max-page-size=16"
+    flags = "LDFLAGS=-g -static -Lsdk -T sdk/zkvm.ld -Wl,--gc-sections,--build-id=none,-z,max-page-size=16"
     subprocess.run(["make", "-s", "-B", "-C", copy, "sha256.elf", flags], check=True)
     program = load_elf((copy / "sha256.elf").read_bytes())
     found, lines = profile(program, b"abc"), lines_of(program)
-    assert {name.partition(":")[0] for name in lines.names} >= {"sha256.c", "zkvm.c"}
+    assert {name.partition(":")[0] for name in lines.names} >= {"sha256.c"}
     last = len((copy / "sha256.c").read_text().splitlines())
     root = tree(found, lines)
     shown = {frame.name for path, _ in leaves(root) for frame in path if frame.kind == "line"}
@@ -292,7 +301,10 @@ def test_the_command(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
     said = json.loads(capsys.readouterr().out)
     assert said["profile"]["bytes"] == file.stat().st_size > 1000
     assert said["profile"]["cells"] == sum(said["committed_cells"].values())
-    assert {"_start", "main", "zkvm_keccak256"} <= {row["name"] for row in said["profile"]["functions"]}
+    rows = {row["name"]: row for row in said["profile"]["functions"]}
+    assert {"_start", "main", "zkvm_keccak256"} <= set(rows)
+    assert rows["main"]["own_cost"] == rows["main"]["own_cells"] + 11 * rows["main"]["own_cycles"]
+    assert rows["main"]["cost"] < said["profile"]["cost"] == said["cost"]["value"]
     assert main([*arguments, "--profile-by", "cycles"]) == OK
     out = capsys.readouterr().out
     assert "zkvm_keccak256" in out and "with callees" in out and str(file) in out
@@ -310,4 +322,4 @@ def test_help_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["execute", "--help"])
     said = capsys.readouterr().out
-    assert all(part in said for part in ("--profile FILE", "--profile-by {cells,cycles}", *FORMATS))
+    assert all(part in said for part in ("--profile FILE", "--profile-by {cells,cycles,cost}", *FORMATS))

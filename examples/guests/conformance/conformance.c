@@ -1,14 +1,13 @@
 /* Calls the accelerator functions with the cases of the input, and writes the number of cases of each function, the first
    cases with another outcome than expected, and a digest of all outcomes. docs/conformance.md has the formats.
-   Exit code 1: a case failed. Exit code 2: the input is no batch of cases. */
+   Exit code 1: a case failed. An input that is no batch of cases is a fault. Only the standards' headers are used. */
 #include "zkvm_accelerators.h"
 #include "zkvm_io.h"
 
-#include <string.h>
+enum { FUNCTIONS = 19, LISTED = 16, LARGEST = 4096 };
 
-enum { FUNCTIONS = 19, LISTED = 16, LARGEST = 4096, BAD_BATCH = 2 };
-
-_Noreturn void exit(int code);
+void *memcpy(void *restrict to, const void *restrict from, size_t size);
+int memcmp(const void *left, const void *right, size_t size);
 
 typedef struct {
     uint32_t function, status, input_size, expected_size;
@@ -29,7 +28,7 @@ static uint32_t word32(const uint8_t *bytes)
 static void require(bool held)
 {
     if (!held)
-        exit(BAD_BATCH);
+        __builtin_trap();
 }
 
 /* Structures in the input are aligned to 8 bytes, and so is `out`. */
@@ -124,7 +123,11 @@ static zkvm_status call(uint32_t function, const uint8_t *in, size_t size, uint8
 
 static void print(const char *text)
 {
-    write_output((const uint8_t *)text, strlen(text));
+    size_t size = 0;
+
+    while (text[size])
+        size++;
+    write_output((const uint8_t *)text, size);
 }
 
 static void print_number(const char *name, uint32_t number)

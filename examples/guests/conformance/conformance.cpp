@@ -1,11 +1,10 @@
 // The guest of conformance.c in C++: the calls are templates over the functions' own types.
-// Exit code 1: a case failed. Exit code 2: the input is no batch of cases.
+// Exit code 1: a case failed. An input that is no batch of cases is a fault. Only the standards' headers are used.
 #include "zkvm_accelerators.h"
 #include "zkvm_io.h"
 
-#include <string.h>
-
-extern "C" [[noreturn]] void exit(int code);
+extern "C" void *memcpy(void *to, const void *from, size_t size);
+extern "C" int memcmp(const void *left, const void *right, size_t size);
 
 namespace {
 
@@ -14,7 +13,7 @@ constexpr size_t LISTED = 16, LARGEST = 4096;
 void require(bool held)
 {
     if (!held)
-        exit(2);
+        __builtin_trap();
 }
 
 // The arguments of a call, which it takes from the front, and the room for its result.
@@ -144,7 +143,11 @@ constexpr size_t FUNCTION_COUNT = sizeof FUNCTIONS / sizeof *FUNCTIONS;
 
 void print(const char *text)
 {
-    write_output(reinterpret_cast<const uint8_t *>(text), strlen(text));
+    size_t size = 0;
+
+    while (text[size])
+        size++;
+    write_output(reinterpret_cast<const uint8_t *>(text), size);
 }
 
 void print(const char *name, uint32_t number)

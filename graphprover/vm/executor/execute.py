@@ -3,10 +3,12 @@
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from graphprover.device.host_memory import addresses_left, host_memory
+from graphprover.protocol.hashing import keccak256
 from graphprover.vm.executor import interpreter, native
 from graphprover.vm.executor.debug import Channel, Debug
 from graphprover.vm.executor.faults import Fault, GuestFault
@@ -21,9 +23,12 @@ from graphprover.vm.executor.interpreter import (
     INSTRUCTION,
     LOG_PAGE,
     MISALIGNED,
+    NEEDS_SEED,
     PAGE_BYTES,
     PAGE_WORDS,
     PRINTED,
+    SEED_PAGE,
+    SP,
     Blocks,
     State,
     Store,
@@ -40,6 +45,7 @@ from graphprover.vm.program.io import (
     MAX_OUTPUT_BYTES,
     MEMORY_END,
     OUTPUT_BASE,
+    RANDOM_SEED,
     region,
 )
 from graphprover.vm.program.isa import A0, A1, A7, ILLEGAL, Instruction, Op, decode, disassemble, encode
@@ -62,6 +68,7 @@ _SLICE_BYTES = _SLICE_ACCESSES * _ACCESS_BYTES + _SLICE_SNAPSHOTS * _SNAPSHOT_BY
 # together use at most the limit.
 _MAPPED_HALVES = 7
 _LEAST = 16 << 20  # bytes for a run by default, even with few addresses left
+_NULL_PAGE = 4096  # bytes from address 0 on
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +84,7 @@ class Execution:
     misaligned: int  # loads and stores at addresses that are not multiples of their size
     in_blocks: int  # cycles that compiled blocks ran, not the interpreter
     memory_bytes: int  # bytes of touched pages, pages with program or input, and the output
+    random_seed: int | None  # the word at RANDOM_SEED at the start; None if its page was not touched
     record: Record | None  # None without a record
 
     def __repr__(self) -> str:
@@ -100,6 +108,7 @@ def execute(
     max_memory: int | None = None,
     record: bool = False,
     debug: Debug | None = None,
+    random_seed: int | None = None,
 ) -> Execution:
     """Run ``image`` on the input ``data`` until it exits.
 
@@ -115,26 +124,34 @@ def execute(
         record: Record the run for a proof.
         debug: Called with the text that the guest shows by DEBUG_PRINT, as it shows it; without it the text is dropped.
             An exception ends the run.
+        random_seed: The word at RANDOM_SEED at the start. The default depends on the input: `seed_of`.
 
     Raises:
         GuestFault: For a guest's fault, or at a limit.
-        ValueError: For an impossible input or limit.
+        ValueError: For an impossible input, limit or seed.
         MemoryError: If ``ulimit -v`` leaves too few addresses for ``max_memory``.
     """
-    _check(data, max_cycles)
+    _check(data, max_cycles, random_seed)
     if max_memory is None:
         max_memory = half_of_memory() if record else DEFAULT_MEMORY
-    run = _Run(image, data, max_cycles, max_memory, record=record, debug=debug)
+    run = _Run(image, data, max_cycles, max_memory, record=record, debug=debug, random_seed=random_seed)
     tape = run.tape() if record else None
     run.run(tape)
     return run.execution(None if tape is None else run.record(tape))
 
 
-def _check(data: bytes, max_cycles: int) -> None:
+def _check(data: bytes, max_cycles: int, random_seed: int | None) -> None:
     if len(data) > MAX_INPUT_BYTES:
         raise ValueError(f"an input of {len(data):,} bytes; at most {MAX_INPUT_BYTES:,} fit")
     if not 0 < max_cycles < MAX_CYCLES:
         raise ValueError(f"a limit of {max_cycles:,} cycles is not in 1 .. 2^32 - 1")
+    if random_seed is not None and not 0 <= random_seed < 1 << 64:
+        raise ValueError(f"a random seed of {random_seed:,} is not in 0 .. 2^64 - 1")
+
+
+def seed_of(data: bytes) -> int:
+    """Return the random seed of a run on the input ``data`` by default: the first 8 bytes of its Keccak-256."""
+    return int.from_bytes(keccak256(data)[:8], "little")
 
 
 def execute_counting(
@@ -145,14 +162,15 @@ def execute_counting(
     max_cycles: int = DEFAULT_CYCLES,
     max_memory: int = DEFAULT_MEMORY,
     debug: Debug | None = None,
+    random_seed: int | None = None,
 ) -> tuple[Execution, Memory]:
     """Run as `execute` does, and count for a profile; return also the words that were accessed.
 
     ``start`` makes the counters for a pool of a given number of words. ``max_memory`` does not include counters, but
     they take at most a word's memory for each word, and none for a cycle.
     """
-    _check(data, max_cycles)
-    run = _Run(image, data, max_cycles, max_memory, debug=debug)
+    _check(data, max_cycles, random_seed)
+    run = _Run(image, data, max_cycles, max_memory, debug=debug, random_seed=random_seed)
     counters = start(len(run.store.pool))
     run.run(counters=counters)
     return run.execution(None), run.memory(counters.pool[: PAGE_WORDS * (run.pages + 1)] >> LOG_SLOTS)
@@ -188,8 +206,10 @@ class _Run:
         *,
         record: bool = False,
         debug: Debug | None = None,
+        random_seed: int | None = None,
     ) -> None:
         self.image, self.data, self.max_cycles, self.max_memory = image, data, max_cycles, max_memory
+        self.given_seed = random_seed
         self.channel = Channel(debug, self._bytes) if debug else None
         self.code = interpreter.predecode(image.instructions, prints=debug is not None)
         visits = np.zeros(len(image.code) + 2, dtype=np.int64)
@@ -248,6 +268,8 @@ class _Run:
         store.owners[1 : len(owners) + 1] = owners
         store.pool[places] = image.values
         self.inputs = region(self.data)
+        if last_input == SEED_PAGE:
+            store.pool[bases[-1] + PAGE_WORDS - 1] = self.random_seed
         start = bases[np.searchsorted(owners, first_input)]  # its pages are contiguous here too
         store.pool[start : start + len(self.inputs)] = self.inputs
         # The interpreter checks each access to pages with code or with missing words.
@@ -297,15 +319,38 @@ class _Run:
                 raise self._guest_fault(FAULTS[status])
 
     def _slice(self, end: int, tape: Tape | None, counters: Counters | None, blocks: Blocks) -> int:
-        """Run until a cycle, and show the guest's text meanwhile; return the interpreter's status."""
+        """Run until a cycle, and do the host's part meanwhile; return the interpreter's status."""
         while True:
             status = interpreter.run(self.code, self.state, self.store, end, tape, counters, blocks)
-            if status != PRINTED:
+            if status == PRINTED:
+                self._show()
+            elif status == NEEDS_SEED:
+                self._put_seed()
+            else:
                 return int(status)
-            assert self.channel
-            self.channel.show(int(self.state.registers[A0]), int(self.state.registers[A1]))
-            if not self.channel.open:
-                self.code = interpreter.predecode(self.image.instructions)
+
+    def _show(self) -> None:
+        """Show the text of a DEBUG_PRINT."""
+        assert self.channel
+        self.channel.show(int(self.state.registers[A0]), int(self.state.registers[A1]))
+        if not self.channel.open:
+            self.code = interpreter.predecode(self.image.instructions)
+
+    def _put_seed(self) -> None:
+        """Allocate the page of the random seed; raise GuestFault at the memory limit."""
+        free = int(self.state.position[FREE])
+        base = PAGE_WORDS * free
+        if base + PAGE_WORDS > len(self.store.pool):
+            raise self._guest_fault(Fault.MEMORY_LIMIT)
+        self.state.position[FREE] = free + 1
+        self.store.owners[free] = SEED_PAGE
+        self.store.pool[base : base + PAGE_WORDS] = self._page(RANDOM_SEED)
+        self.store.pages[SEED_PAGE] = base
+
+    @cached_property
+    def random_seed(self) -> int:
+        """Return the word at RANDOM_SEED at the start."""
+        return seed_of(self.data) if self.given_seed is None else self.given_seed
 
     def _blocks(self, code: native.Native, tape: Tape | None) -> Blocks:
         """Return compiled blocks for the next cycles."""
@@ -348,17 +393,30 @@ class _Run:
             return self._fault(fault, f"to {target:#x}", output=output)
         if fault == Fault.ILLEGAL_INSTRUCTION and is_compressed(int(self.image.code[index])):
             return self._fault(Fault.COMPRESSED_INSTRUCTION, REMEDY, output=output)
-        address = f"{int(self.state.position[ADDRESS]) % 2**64:#x}"
+        place = int(self.state.position[ADDRESS]) % 2**64
+        address = f"{place:#x}"
+        if fault == Fault.UNMAPPED_ADDRESS:
+            fault = self._name_unmapped(place)
         details = {
             Fault.STORE_INTO_CODE: address,
             Fault.ADDRESS_TOO_LARGE: address,
             Fault.UNMAPPED_ADDRESS: address,
+            Fault.NULL_POINTER: f"address {address}",
+            Fault.STACK_OVERFLOW: f"address {address}",
             Fault.MISALIGNED_HOST_CALL: address,
             Fault.UNKNOWN_HOST_CALL: str(int(self.state.registers[A7])),
             Fault.CYCLE_LIMIT: f"{self.max_cycles:,}",
             Fault.MEMORY_LIMIT: f"{self.max_memory:,} bytes",
         }
         return self._fault(fault, details.get(fault, ""), output=output)
+
+    def _name_unmapped(self, address: int) -> Fault:
+        """Return the fault of an access to an address that does not exist."""
+        if address < _NULL_PAGE:
+            return Fault.NULL_POINTER
+        if address in self.image.stack_guard and 0 < int(self.state.registers[SP]) < self.image.zero_base:
+            return Fault.STACK_OVERFLOW
+        return Fault.UNMAPPED_ADDRESS
 
     def _fault(self, fault: Fault, detail: str, after: int = 0, output: bytes = b"") -> GuestFault:
         """Return a fault of the next instruction, or of the one ``after`` = 1 before."""
@@ -416,6 +474,10 @@ class _Run:
     def _page(self, address: int) -> np.ndarray:
         """Return the words of a page."""
         base = abs(int(self.store.pages[address >> LOG_PAGE]))
+        if base == 0 and address >> LOG_PAGE == SEED_PAGE:
+            words = np.zeros(PAGE_WORDS, dtype=np.uint64)
+            words[-1] = self.random_seed
+            return words
         return self.store.pool[base : base + PAGE_WORDS]  # the pool's first page is zero
 
     def _bytes(self, address: int, size: int) -> bytes | None:
@@ -453,6 +515,7 @@ class _Run:
             int(position[MISALIGNED]),
             int(position[IN_BLOCKS]),
             PAGE_BYTES * self.pages + len(output),
+            self.random_seed if self.store.pages[SEED_PAGE] else None,
             record,
         )
 
@@ -497,6 +560,9 @@ class _Run:
         words = np.zeros(len(addresses), dtype=np.uint64)
         below = addresses < self.image.zero_base
         words[below] = self.image.values[np.searchsorted(self.image.addresses, addresses[below])]
+        seeds = addresses == RANDOM_SEED
+        if seeds.any():
+            words[seeds] = self.random_seed
         inputs = (addresses >= INPUT_BASE) & (addresses < INPUT_BASE + 8 * len(self.inputs))
         words[inputs] = self.inputs[(addresses[inputs] - INPUT_BASE) >> 3]
         return words

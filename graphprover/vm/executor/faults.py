@@ -25,6 +25,8 @@ class Fault(StrEnum):
     MISALIGNED_HOST_CALL = "misaligned argument of a host call"
     OUTPUT_LENGTH = "impossible output length"
     COMPRESSED_INSTRUCTION = "compressed instruction"
+    NULL_POINTER = "null pointer"
+    STACK_OVERFLOW = "stack overflow"
 
 
 class OtherExitCode(VerificationError):

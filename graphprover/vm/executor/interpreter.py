@@ -29,7 +29,7 @@ from graphprover.vm.profile.counters import (
     touch,
     touch_of_call,
 )
-from graphprover.vm.program.io import DEBUG_PRINT, EXIT, MEMORY_END
+from graphprover.vm.program.io import DEBUG_PRINT, EXIT, MEMORY_END, RANDOM_SEED
 from graphprover.vm.program.isa import ILLEGAL, Instructions, Op, decode
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, clock_of, time_of
 from graphprover.vm.tables.limbs import LIMB_MASK
@@ -38,8 +38,9 @@ from graphprover.vm.traces.ways import WAYS, way_of_call, way_of_place, way_of_s
 PAGE_WORDS = 512
 PAGE_BYTES = 8 * PAGE_WORDS
 LOG_PAGE = 12
+SEED_PAGE = RANDOM_SEED >> LOG_PAGE
 
-RUNNING, EXITED, _AT_BLOCK, PRINTED = -1, -2, -3, -4  # status beside the number of a fault
+RUNNING, EXITED, _AT_BLOCK, PRINTED, NEEDS_SEED = -1, -2, -3, -4, -5  # status beside the number of a fault
 FAULTS = tuple(Fault)
 _ILLEGAL_INSTRUCTION = FAULTS.index(Fault.ILLEGAL_INSTRUCTION)
 _BREAKPOINT = FAULTS.index(Fault.BREAKPOINT)
@@ -55,7 +56,7 @@ _MISALIGNED_HOST_CALL = FAULTS.index(Fault.MISALIGNED_HOST_CALL)
 _END = ILLEGAL + 1  # marks the end of the code
 _NOWHERE = 1 << 30  # the distance of a jump to no instruction
 
-_SP = 2  # the stack pointer
+SP = 2  # the stack pointer
 _NEAR = 32  # instructions
 _NEVER = 1 << 62
 
@@ -147,7 +148,10 @@ def _is_print(decoded: Instructions) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _take(store, state, word):
-    """Return (status, place in the pool) of the aligned word at an address; a new page is allocated."""
+    """Return (status, place in the pool) of the aligned word at an address; a new page is allocated.
+
+    The page of the random seed is the caller's of `run` to allocate.
+    """
     page = word >> _U(LOG_PAGE)
     base = store.pages[page]
     offset = _I(word >> _3) % PAGE_WORDS
@@ -155,6 +159,8 @@ def _take(store, state, word):
         if base == 0 or (base < 0 and not store.there[offset - base]):
             return _UNMAPPED_ADDRESS, 0
     elif base == 0:
+        if page == _U(SEED_PAGE):
+            return NEEDS_SEED, 0
         free = state.position[FREE]
         if PAGE_WORDS * (free + 1) > len(store.pool):
             return _MEMORY_LIMIT, 0
@@ -263,7 +269,10 @@ def _snapshot(tape, registers, index, cycle, accesses):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def run(code, state, store, limit, tape, counters, blocks):
-    """Execute until the exit, a fault or a DEBUG_PRINT; return EXITED, the fault's index in FAULTS or PRINTED.
+    """Execute until something is up to the caller; return the status.
+
+    It is EXITED; the index in FAULTS of a fault; PRINTED, behind a DEBUG_PRINT; or NEEDS_SEED, before the first access
+    to SEED_PAGE, which is to be allocated.
 
     ``code`` is `predecode`'s, with ``prints`` to return behind each DEBUG_PRINT; ``tape`` is None or a `Tape` with room
     until the limit; ``counters`` is None or the `Counters` of a profile, which sees no cycles of ``blocks``. Numba
@@ -424,7 +433,7 @@ def run(code, state, store, limit, tape, counters, blocks):
                     lates[at] += late
                 jump = step & JUMP != 0
                 if jump or _U(following - first) >= size_here:
-                    start, first, size_here = move(calls, jump, _I(rd), index, following, _I(x[_SP]), room)
+                    start, first, size_here = move(calls, jump, _I(rd), index, following, _I(x[SP]), room)
             cycle += 1
             index = following
         if status == _AT_BLOCK:

@@ -42,6 +42,7 @@ class Use:
 
     name: str
     cells: int  # committed
+    words: int  # the committed cells of one row of each table
     drawn: int  # of these, cells that instructions use
     own: int  # in rows that belong to no instruction, but are not idle
     draws: int = 0  # instructions, bumps or permutations that use it
@@ -80,8 +81,9 @@ def tables_of(
     for number, height, rows in (*_others(machine, memory, words, calls, cycles), *_looked_up(machine, execution)):
         air = machine.air(number, 2, words).describe()
         cells = cells_per_row(air)
-        before = tables.get(air.name, Use(air.name, 0, 0, 0))
-        tables[air.name] = Use(air.name, before.cells + height * cells, 0, before.own + rows * cells)
+        before = tables.get(air.name, Use(air.name, 0, 0, 0, 0))
+        own = before.own + rows * cells
+        tables[air.name] = Use(air.name, before.cells + height * cells, before.words + cells, 0, own)
     return list(tables.values())
 
 
@@ -89,8 +91,9 @@ def _drawn(machine: Machine, number: int, name: str, draws: int, cycles: int) ->
     """Return the tables that this number of instructions, bumps or permutations use in a run of ``cycles`` cycles."""
     cells = cells_per_row(machine.air(number, 2, 0).describe())
     packed = packing(number, cells, cycles, policy_at(None))
-    of_draws = cells * packed.rows, packed.uses
-    return Use(name, cells * sum(packed.heights(draws)), draws * of_draws[0] // of_draws[1], 0, draws, of_draws)
+    heights, of_draws = packed.heights(draws), (cells * packed.rows, packed.uses)
+    drawn = draws * of_draws[0] // of_draws[1]
+    return Use(name, cells * sum(heights), cells * len(heights), drawn, 0, draws, of_draws)
 
 
 def _others(machine: Machine, memory: Memory, words: int, calls: int, cycles: int) -> Iterator[tuple[int, int, int]]:
@@ -132,7 +135,8 @@ def _sparse_range(machine: Machine, execution: Execution) -> list[tuple[int, int
     if not may_have_sparse_range(execution.cycles, shards=1):
         return found
     with suppress(Unprovable):
-        statement = statement_of_run(machine, execute(machine.image, execution.input, record=True))
+        recorded = execute(machine.image, execution.input, record=True, random_seed=execution.random_seed)
+        statement = statement_of_run(machine, recorded)
         for table in statement.tables:
             if isinstance(table.air, SparseRange):
                 assert isinstance(table.main, TraceTask)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from graphprover.vm.profile.tree import Frame
 
-CELLS, CYCLES = "cells", "cycles"  # the measures of frames' widths
+MEASURES = ("cells", "cycles", "cost")  # of frames' widths
 
 
 def text(root: Frame, title: str, by: str) -> str:
@@ -15,10 +15,10 @@ def text(root: Frame, title: str, by: str) -> str:
 
 
 def speedscope(root: Frame, title: str, by: str) -> str:
-    """Return the format of speedscope.app, with both measures, ``by`` first."""
+    """Return the format of speedscope.app, with all measures, ``by`` first."""
     numbers: dict[str, int] = {}
     profiles = []
-    for measure in sorted((CELLS, CYCLES), key=lambda measure: measure != by):
+    for measure in sorted(MEASURES, key=lambda measure: measure != by):
         samples, weights = [], []
         for path, frame in leaves(root):
             if getattr(frame, measure):

@@ -5,6 +5,7 @@ from typing import Unpack
 
 import numpy as np
 
+from graphprover.statement.cost import Cost, cost_of_counts
 from graphprover.vm.executor.execute import Execution, execute_counting
 from graphprover.vm.profile.calls import LINKS, follow, given, paths
 from graphprover.vm.profile.cells import BUMP, KECCAK_F, Use, tables_of
@@ -51,6 +52,12 @@ class Profile:
     def cells(self) -> int:
         """Return the committed cells of a proof of the run."""
         return sum(use.cells for use in self.tables)
+
+    @property
+    def cost(self) -> Cost:
+        """Return the cost of a proof of the run."""
+        words = sum(use.words for use in self.tables)
+        return cost_of_counts(cells=self.cells, cycles=self.execution.cycles, words=words, tables=len(self.tables))
 
 
 def profile(image: Image, data: bytes = b"", **options: Unpack[RunOptions]) -> Profile:

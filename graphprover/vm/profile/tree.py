@@ -4,11 +4,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from graphprover.statement.cost import CELLS, CYCLES, cost_of_part
 from graphprover.vm.profile.lines import Lines
 from graphprover.vm.profile.measure import Profile
 
 FUNCTION, LINE, CHIP, TABLE = "function", "line", "chip", "table"  # kinds of frames
-ALL, NO_FUNCTION, PADDING = "all", "[no function]", "padding"
+ALL, NO_FUNCTION, PADDING, SHAPE = "all", "[no function]", "padding", "shape of the proof"
 ELSEWHERE_NAME = "[further call paths]"
 
 
@@ -20,16 +21,23 @@ class Frame:
     kind: str
     cycles: int = 0
     cells: int = 0
+    shared_cost: int = 0  # that neither cells nor cycles have
     children: dict[tuple[str, str], "Frame"] = field(default_factory=dict)  # by kind and name
 
     def child(self, kind: str, name: str) -> "Frame":
         """Return the child of this name, created if it is missing."""
         return self.children.setdefault((kind, name), Frame(name, kind))
 
-    def add(self, cycles: int, cells: int) -> None:
+    @property
+    def cost(self) -> int:
+        """The cost of this frame; the root's is the run's cost number."""
+        return cost_of_part(self.cells, self.cycles) + self.shared_cost
+
+    def add(self, cycles: int, cells: int, shared_cost: int = 0) -> None:
         """Add counts to this frame."""
         self.cycles += cycles
         self.cells += cells
+        self.shared_cost += shared_cost
 
 
 def tree(profile: Profile, lines: Lines) -> Frame:
@@ -69,6 +77,9 @@ def tree(profile: Profile, lines: Lines) -> Frame:
             others.child(TABLE, use.name).add(0, use.own)
         if use.idle:
             others.child(TABLE, PADDING).child(TABLE, use.name).add(0, use.idle)
+    for one in profile.cost.classes:
+        if one.name not in (CELLS, CYCLES):
+            others.child(TABLE, SHAPE).child(TABLE, one.name).add(0, 0, one.cost)
     _sum(root)
     return root
 
@@ -81,7 +92,7 @@ def _sum(root: Frame) -> None:
         waiting += found[-1].children.values()
     for frame in reversed(found):
         for child in frame.children.values():
-            frame.add(child.cycles, child.cells)
+            frame.add(child.cycles, child.cells, child.shared_cost)
         frame.children = dict(sorted(frame.children.items(), key=lambda item: (-item[1].cells, item[0])))
 
 
@@ -94,6 +105,16 @@ class Share:
     own_cells: int = 0
     cycles: int = 0  # with its callees; counted once for recursive calls
     cells: int = 0
+
+    @property
+    def own_cost(self) -> int:
+        """The function's own share of the cost number."""
+        return cost_of_part(self.own_cells, self.own_cycles)
+
+    @property
+    def cost(self) -> int:
+        """The share of the function with its callees."""
+        return cost_of_part(self.cells, self.cycles)
 
 
 def by_function(root: Frame) -> list[Share]:

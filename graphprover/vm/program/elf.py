@@ -20,6 +20,7 @@ MAGIC = b"\x7fELF"
 MAX_IMAGE_BYTES = 256 << 20  # bytes of memory with initial values
 MAX_ZERO_BYTES = 4 << 20  # bytes of these beyond the file's own
 MAX_SEGMENTS = 64
+LEAST_GUARD = 4096  # bytes of a gap below the stack
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
@@ -58,6 +59,18 @@ class Image:
     def code_end(self) -> int:
         """Return the first address behind the code."""
         return self.code_base + 4 * len(self.code)
+
+    @property
+    def stack_guard(self) -> range:
+        """Return the addresses below the stack that do not exist; none if the program has no such gap.
+
+        The kit's linker script puts the stack at ``zero_base``, right above a single word with a gap below it.
+        """
+        floor = self.zero_base - 8
+        last = self.addresses[-2:].tolist()
+        start = max(self.code_end, last[0] + 8) if len(last) == 2 else self.code_end
+        guards = last[-1:] == [floor] and floor - start >= LEAST_GUARD
+        return range(start, floor) if guards else range(0)
 
 
 @dataclass(frozen=True)

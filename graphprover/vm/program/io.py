@@ -3,6 +3,7 @@
 Input and output are memory, so that a proof only pays for the words that are touched:
 
 - the input lies at INPUT_BASE from the start: its length in bytes as one word, then the bytes;
+- a seed of random numbers is the last word of the input's region, a choice of the host like the input;
 - the output lies at OUTPUT_BASE at the end: its length in bytes as one word, then the bytes.
 
 A host call is an ``ecall`` with a number in a7 and one argument in a0; it leaves all registers unchanged. EXIT ends the
@@ -16,6 +17,7 @@ import numpy as np
 
 INPUT_BASE = 0x8000_0000  # the program's own memory ends below; the stack may grow down from here
 OUTPUT_BASE = 0xC000_0000
+RANDOM_SEED = OUTPUT_BASE - 8  # the address of a word that the host chooses
 MEMORY_END = 1 << 32
 MAX_INPUT_BYTES = OUTPUT_BASE - INPUT_BASE - 8
 MAX_OUTPUT_BYTES = MEMORY_END - OUTPUT_BASE - 8

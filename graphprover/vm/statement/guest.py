@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack, overload
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import DEFAULT_HASH
+from graphprover.statement.cost import Cost, cost_of_tables
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.verifier import Verdict
@@ -34,6 +35,20 @@ class RunOptions(Limits, total=False):
     """The limits of a run and its other options, as `execute.execute` takes them."""
 
     debug: Debug | None
+    random_seed: int | None
+
+
+def seed_for(random_seed: int | None, *, state_input: bool) -> int | None:
+    """Return the random seed of a run, as `execute.execute` takes it, for a proof with or without its input stated.
+
+    Raises:
+        ValueError: for a seed beside a stated input, behind which memory is zero.
+    """
+    if not state_input:
+        return random_seed
+    if random_seed:
+        raise ValueError("a proof that states its input has the random seed 0: give no other one")
+    return 0
 
 
 def limits_of(max_cycles: int | None, max_memory: int | None) -> Limits:
@@ -170,8 +185,20 @@ class Guest:
         **options: Unpack[RunOptions],
     ) -> Statement | ShardedStatement:
         """Return the statement about the program's run on ``data``; arguments are those of `statement_about`."""
+        options["random_seed"] = seed_for(options.get("random_seed"), state_input=state_input)
         run = self.record(data, **options)
         return self.statement_about(run, state_input=state_input, shards=shards, shard_size=shard_size, rate=rate)
+
+    def cost_about(self, run: "Execution", *, device: "Device | None" = None) -> Cost:
+        """Return the cost of proving a recorded run; ``device`` replays the run, by default the CPU.
+
+        It is the cost of a proof in one shard, at the default layout policy, without a stated input.
+        """
+        from graphprover.vm.traces.run_statement import statement_of_run  # as above
+
+        statement = statement_of_run(self.compiled(), run, device=device)
+        heights = (table.main.shape[1] for table in statement.tables if table.main is not None)
+        return cost_of_tables(zip(statement.descriptions, heights, strict=True), run.cycles)
 
     def describe(self, public_values: Sequence[Sequence[int]]) -> dict[str, str]:
         """Return the claim of a proof with these public values, for people."""

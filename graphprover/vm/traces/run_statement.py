@@ -74,7 +74,7 @@ def statement_of_run(
         rate: The user's rate 1/``rate``, if any; it selects the layout policy (`shape.policy_at`).
 
     Raises:
-        ValueError: For an execution without a record.
+        ValueError: For an execution without a record; with ``state_input`` for one with a random seed.
         Unprovable: For an execution that has no proof.
     """
     (tables,), _ = _tables(machine, execution, [range(execution.cycles)], state_input, device, rate)
@@ -120,6 +120,8 @@ def _tables(
     record = execution.record
     if record is None:
         raise ValueError("an execution without a record cannot be proved")
+    if state_input and execution.random_seed:
+        raise ValueError("a proof that states its input is of a run with the random seed 0")
     if state_input and len(execution.input) > MAX_STATED_INPUT:
         raise Unprovable(f"an input of {len(execution.input):,} bytes: a proof states at most {MAX_STATED_INPUT:,}")
     if len(execution.output) > MAX_PROVED_OUTPUT:

@@ -85,8 +85,11 @@ FAULTS: list[tuple[str, Sequence[Instruction | int], Fault, str, str]] = [
     ("store", store(CODE), Fault.STORE_INTO_CODE, "0x10000", "sd t1, 0(t0)"),
     ("store over the border", store(CODE - 1), Fault.STORE_INTO_CODE, "0xffff", "sd t1, 0(t0)"),
     ("load code", load(CODE), Fault.UNMAPPED_ADDRESS, "0x10000", "ld t1, 0(t0)"),
-    ("null", load(0), Fault.UNMAPPED_ADDRESS, "0x0", "ld t1, 0(t0)"),
-    ("null byte", store(8, Op.SB), Fault.UNMAPPED_ADDRESS, "0x8", "sb t1, 0(t0)"),
+    ("null", load(0), Fault.NULL_POINTER, "address 0x0", "ld t1, 0(t0)"),
+    ("null byte", store(8, Op.SB), Fault.NULL_POINTER, "address 0x8", "sb t1, 0(t0)"),
+    ("end of the null page", load(4095), Fault.NULL_POINTER, "address 0xfff", "ld t1, 0(t0)"),
+    ("behind the null page", load(4096), Fault.UNMAPPED_ADDRESS, "0x1000", "ld t1, 0(t0)"),
+    ("call at null", call(KECCAK_F, 0), Fault.NULL_POINTER, "address 0x0", "ecall"),
     ("below data", load(DATA - 4), Fault.UNMAPPED_ADDRESS, "0x3ffffc", "ld t1, 0(t0)"),
     ("2^32", load(MEMORY_END), Fault.ADDRESS_TOO_LARGE, "0x100000000", "ld t1, 0(t0)"),
     ("over 2^32", load(MEMORY_END - 7), Fault.ADDRESS_TOO_LARGE, "0xfffffff9", "ld t1, 0(t0)"),
@@ -114,6 +117,39 @@ def test_faults_have_a_name_a_place_and_a_line(
     assert str(found).startswith(f"{fault} ") and f"at pc {CODE + 4 * at:#x}: {line} (after {at:,} cycles)" in str(
         found
     )
+
+
+SP = 2
+FLOOR = DATA + 4 * PAGE  # of a stack
+
+
+def guarded(sp: int, address: int, contents: bytes = bytes(8), data: bytes = bytes(20)) -> GuestFault:
+    """Return the fault of an access to a program with data, a gap, and ``contents`` below the stack."""
+    code = words([*li(SP, sp), *load(address), *leave()])
+    parts = [Segment(CODE, code, X), Segment(DATA, data), Segment(FLOOR, contents, zeros=PAGE)]
+    with pytest.raises(GuestFault) as caught:
+        execute(load_elf(elf([part for part in parts if part.data])))
+    return caught.value
+
+
+@pytest.mark.parametrize("address", [DATA + 24, FLOOR - 8, FLOOR - 1])
+def test_a_stack_overflow_is_named(address: int) -> None:
+    fault = guarded(FLOOR - 16, address)
+    assert (fault.fault, fault.detail) == (Fault.STACK_OVERFLOW, f"address {address:#x}")
+    assert str(fault).startswith(f"stack overflow (address {address:#x}) at pc")
+    assert guarded(1, address).fault == guarded(FLOOR + 7, address).fault == Fault.STACK_OVERFLOW
+
+
+def test_other_unmapped_memory_is_not_named_so() -> None:
+    """Name no access while the stack is in place, none elsewhere, and none of a program without a guard."""
+    healthy, below = FLOOR + PAGE, FLOOR - 16
+    assert guarded(healthy, FLOOR - 8).fault == guarded(0, FLOOR - 8).fault == Fault.UNMAPPED_ADDRESS
+    assert guarded(below, DATA - 8).fault == Fault.UNMAPPED_ADDRESS
+    assert guarded(below, 0).fault == Fault.NULL_POINTER
+    assert guarded(below, FLOOR - 8, contents=bytes(16)).fault == Fault.UNMAPPED_ADDRESS
+    assert guarded(below, FLOOR - 8, data=bytes(3 * PAGE + 8)).fault == Fault.UNMAPPED_ADDRESS
+    assert guarded(below, FLOOR - 8, data=bytes(3 * PAGE)).fault == Fault.STACK_OVERFLOW
+    assert guarded(below, FLOOR - 8, data=b"").fault == Fault.STACK_OVERFLOW
 
 
 def test_a_run_has_a_short_form() -> None:

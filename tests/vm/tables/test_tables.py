@@ -25,6 +25,7 @@ from graphprover.statement.statement import Statement, Table, with_traces
 from graphprover.verifier import verify
 from graphprover.vm.executor import execute as executor
 from graphprover.vm.executor.execute import execute
+from graphprover.vm.executor.faults import GuestFault
 from graphprover.vm.executor.record import NO_REGISTER
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.program.io import INPUT_BASE, KECCAK_F, MAX_INPUT_BYTES, OUTPUT_BASE
@@ -41,7 +42,8 @@ from graphprover.vm.tables.step import Step
 from graphprover.vm.traces import state as state_traces
 from graphprover.vm.traces.partition import Unprovable
 from graphprover.vm.traces.run_statement import statement_of_run
-from tests.vm.assemble import CODE, DATA, image, leave, li
+from tests.vm import assemble
+from tests.vm.assemble import CODE, DATA, Segment, elf, image, leave, li
 from tests.vm.mutation import chips, forge, notice
 from tests.vm.programs import X, Y, cells_of_chip, everything, set_policy, sharing_rows
 
@@ -405,6 +407,34 @@ def test_no_table_has_a_word_of_code_that_cannot_be_read() -> None:
     tables[i] = replace(tables[i], air=ImageMemory(elsewhere, values, memory.rows))
     (finding,) = check(Statement(tables))
     assert isinstance(finding, UnbalancedBus) and any(DATA + 8 in message.fields for message in finding.messages)
+
+
+@pytest.mark.parametrize("op", [Op.LD, Op.SD])
+@pytest.mark.parametrize("address", [8, CODE - 8, DATA + 8, DATA + 0x1000 - 8])
+def test_an_access_where_nothing_exists_cannot_be_proved(address: int, op: Op) -> None:
+    """Refuse a run of a machine that has the word: in the null page, before and behind data, and below the stack."""
+    code = [*li(X, address), Instruction(op, rs1=X, rs2=X) if op == Op.SD else Instruction(op, Y, X), *leave()]
+    parts = [Segment(CODE, assemble.words(code), assemble.X), Segment(DATA, bytes(8)), Segment(DATA + 0x1000, bytes(8))]
+    honest = load_elf(elf(parts))
+    with pytest.raises(GuestFault):
+        execute(honest)
+    place = int(np.searchsorted(honest.addresses, address))
+    more = {"addresses": np.insert(honest.addresses, place, address), "values": np.insert(honest.values, place, 0)}
+    other = replace(honest, **more)
+    stated = with_traces(statement_of_run(Machine(other), execute(other, record=True)))
+    assert not check(stated)
+    proof = prove(stated, security=30)
+    verify(proof, Machine(other).statement_of(proof), security=30)
+    with pytest.raises(VerificationError):
+        verify(proof, Machine(honest).statement_of(proof), security=30)
+
+    tables, i = list(stated.tables), names(stated).index("image_memory")
+    memory, main = tables[i].air, tables[i].main
+    assert isinstance(memory, ImageMemory) and isinstance(main, np.ndarray)
+    without = np.append(np.delete(main, place, axis=1), np.zeros((3, 1), dtype=np.uint64), axis=1)
+    tables[i] = replace(tables[i], air=ImageMemory(honest.addresses, honest.values, memory.rows), main=without)
+    (finding,) = check(Statement(tables))
+    assert isinstance(finding, UnbalancedBus) and any(address in message.fields for message in finding.messages)
 
 
 def test_a_jump_below_address_0_has_no_outcome() -> None:

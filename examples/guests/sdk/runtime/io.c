@@ -19,8 +19,10 @@ void write_output(const uint8_t *output, size_t size)
 {
     uint64_t *length = (uint64_t *)OUTPUT_BASE;
 
-    if (size > MEMORY_END - OUTPUT_BASE - 8 - *length)
+    size_t before = *length;
+
+    if (size > MEMORY_END - OUTPUT_BASE - 8 - before)
         __builtin_trap();
-    memcpy((uint8_t *)(OUTPUT_BASE + 8) + *length, output, size);
-    *length += size;
+    *length = before + size;
+    memcpy((uint8_t *)(OUTPUT_BASE + 8) + before, output, size);
 }

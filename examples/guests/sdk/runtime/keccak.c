@@ -21,8 +21,11 @@ zkvm_status zkvm_keccak256(const uint8_t *data, size_t len, zkvm_keccak256_hash 
             state[i] ^= ((const word64 *)data)[i];
         keccak_f(state);
     }
+    size_t i = 0;
     uint8_t *bytes = (uint8_t *)state;
-    for (size_t i = 0; i < len; i++)
+    for (; i + 8 <= len; i += 8)
+        state[i / 8] ^= *(const word64 *)(data + i);
+    for (; i < len; i++)
         bytes[i] ^= data[i];
     bytes[len] ^= 0x01;
     bytes[RATE - 1] ^= 0x80;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 extern uint8_t _heap_start[], _heap_end[];
+extern uint8_t *__zkvm_heap_next; /* the end of what is in use of the heap, a multiple of 16 */
 extern uint8_t __zkvm_scratch_start[], __zkvm_scratch_end[];
 
 /* Memory of the current call of an accelerator, aligned to `align`, a power of two. It fails at its end. */

@@ -37,15 +37,19 @@ exit:
 2:  mv      a0, s2
     .size exit, . - exit
 
-    .globl _exit, _Exit # exit continues here
+    .globl _exit # exit continues here
     .type _exit, @function
-    .type _Exit, @function
 _exit:
-_Exit:
     li      a7, 93
     ecall
     .size _exit, . - _exit
-    .size _Exit, . - _Exit
+
+    .globl abort
+    .type abort, @function
+abort:
+    li      a0, 134
+    j       _exit
+    .size abort, . - abort
 
     .weak __zkvm_run_at_exit # at_exit.c has another, for guests that use it
     .type __zkvm_run_at_exit, @function

@@ -4,15 +4,15 @@
 
 extern crate alloc;
 
-#[path = "../sdk/zkvm.rs"]
-mod zkvm;
-
 use alloc::vec::Vec;
 
-#[no_mangle]
-extern "C" fn main() -> i32 {
-    let mut lines: Vec<&[u8]> = zkvm::read_input().split(|&byte| byte == b'\n').collect();
+use graphprover_guest::{accelerators::keccak256, entry, println, read_input, write_output};
+
+entry!(main);
+
+fn main() {
+    let mut lines: Vec<&[u8]> = read_input().split(|&byte| byte == b'\n').collect();
     lines.sort();
-    zkvm::write_output(&zkvm::keccak256(&lines.join(&b'\n')));
-    0
+    println!("{} lines", lines.len());
+    write_output(&keccak256(&lines.join(&b'\n')));
 }

@@ -4,36 +4,16 @@
 //! nothing, which is what EIP-7951 says of the precompile. The message's hash is reduced modulo the group's order.
 #![cfg_attr(target_os = "none", no_std)]
 
-use k256::ecdsa::RecoveryId;
-use p256::ecdsa::signature::hazmat::PrehashVerifier;
-use zkvm_support::{finish, read, write, Bytes, Status, EOK};
+mod secp256k1;
+mod secp256r1;
+
+use zkvm_support::{finish, read, with_memory, write, Bytes, Status, EOK};
 
 /// Returns the SEC1 encoding of an uncompressed point.
 fn sec1(point: &Bytes<64>) -> [u8; 65] {
     let mut bytes = [4; 65];
     bytes[1..].copy_from_slice(&point.0);
     bytes
-}
-
-fn verify_secp256k1(message: &[u8], signature: &[u8], key: &[u8]) -> Option<()> {
-    // The crate refuses a high s, as EIP-2 does for transactions. Of (r, s) and (r, n - s) both are valid or none.
-    let signature = k256::ecdsa::Signature::from_slice(signature).ok()?.normalize_s();
-    let key = k256::ecdsa::VerifyingKey::from_sec1_bytes(key).ok()?;
-    key.verify_prehash(message, &signature).ok()
-}
-
-fn verify_secp256r1(message: &[u8], signature: &[u8], key: &[u8]) -> Option<()> {
-    let signature = p256::ecdsa::Signature::from_slice(signature).ok()?;
-    let key = p256::ecdsa::VerifyingKey::from_sec1_bytes(key).ok()?;
-    key.verify_prehash(message, &signature).ok()
-}
-
-fn recover(message: &[u8], signature: &[u8], recid: u8) -> Option<Bytes<64>> {
-    let signature = k256::ecdsa::Signature::from_slice(signature).ok()?;
-    let id = RecoveryId::from_byte(recid)?;
-    let key = k256::ecdsa::VerifyingKey::recover_from_prehash(message, &signature, id).ok()?;
-    let point = key.to_sec1_point(false);
-    Some(Bytes(point.as_bytes()[1..].try_into().ok()?))
 }
 
 /// Verifies an ECDSA signature on secp256k1. Never fails: see the module.
@@ -50,7 +30,7 @@ pub unsafe extern "C" fn zkvm_secp256k1_verify(
     verified: *mut bool,
 ) -> Status {
     let (message, signature, key) = unsafe { (read(msg), read(sig), read(pubkey)) };
-    let result = verify_secp256k1(&message.0, &signature.0, &sec1(&key)).is_some();
+    let result = secp256k1::verify(&message.0, &signature.0, &sec1(&key));
     unsafe { write(verified, result) };
     EOK
 }
@@ -72,7 +52,8 @@ pub unsafe extern "C" fn zkvm_secp256k1_ecrecover(
     output: *mut Bytes<64>,
 ) -> Status {
     let (message, signature) = unsafe { (read(msg), read(sig)) };
-    let key = recover(&message.0, &signature.0, recid);
+    let point = secp256k1::recover(&message.0, &signature.0, recid);
+    let key = point.and_then(|point| Some(Bytes(point[1..].try_into().ok()?)));
     unsafe { finish(key, output) }
 }
 
@@ -88,7 +69,7 @@ pub unsafe extern "C" fn zkvm_secp256r1_verify(
     verified: *mut bool,
 ) -> Status {
     let (message, signature, key) = unsafe { (read(msg), read(sig), read(pubkey)) };
-    let result = verify_secp256r1(&message.0, &signature.0, &sec1(&key)).is_some();
+    let result = with_memory(|| secp256r1::verify(&message.0, &signature.0, &key.0));
     unsafe { write(verified, result) };
     EOK
 }

@@ -92,6 +92,19 @@ pub unsafe fn finish<T>(value: Option<T>, result: *mut T) -> Status {
     }
 }
 
+/// Writes the verdict and returns [`EOK`], or writes false and returns [`EFAIL`].
+///
+/// # Safety
+/// As [`write`].
+pub unsafe fn finish_check(verdict: Option<bool>, verified: *mut bool) -> Status {
+    unsafe { write(verified, verdict.unwrap_or(false)) };
+    if verdict.is_some() {
+        EOK
+    } else {
+        EFAIL
+    }
+}
+
 /// Runs `work` and then frees all memory that it allocated. Its result must not refer to any.
 pub fn with_memory<T>(work: impl FnOnce() -> T) -> T {
     #[cfg(target_os = "none")]

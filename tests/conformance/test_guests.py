@@ -1,0 +1,157 @@
+"""The conformance guests on all vectors: their output must be the reference's, here, under QEMU and in a proof."""
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from graphprover import Prover
+from graphprover.examples.conformance import FOLDER, FUNCTIONS, LISTED, Case, batch, chosen, digest_of, load, output
+from graphprover.vm.executor.execute import Execution, execute
+from graphprover.vm.executor.faults import GuestFault
+from graphprover.vm.program.elf import Image, load_elf
+from tests.slow import slow_after
+
+SDK = FOLDER.parent / "sdk"
+RELEASE = "12.2.0"  # of the compiler that built the file
+CROSS, QEMU = "riscv64-unknown-elf-", "qemu-riscv64"
+needs_compiler = pytest.mark.skipif(not shutil.which(f"{CROSS}g++"), reason=f"no {CROSS}g++")
+GUESTS = ["conformance_c", pytest.param("conformance_cpp", marks=needs_compiler)]
+MOST_CYCLES = 2**32 - 1
+PART = 40  # cases of a run: all vectors of a function can have more cycles than a run may
+# Functions whose vectors take more than 10^8 cycles come last, as slow tests.
+LONG = [
+    "bn254_g1_mul",
+    "bls12_map_fp_to_g1",
+    "secp256k1_verify",
+    "bn254_pairing",
+    "bls12_map_fp2_to_g2",
+    "secp256r1_verify",
+    "bls12_g1_msm",
+    "kzg_point_eval",
+    "bls12_g2_msm",
+    "bls12_pairing",
+]
+SHORT = [function for function in FUNCTIONS if function not in LONG]
+MACHINE = ["-march=rv64im", "-mabi=lp64", "-mcmodel=medany", "-ffreestanding", "-O2", f"-I{SDK / 'include'}"]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the guests that the Makefile builds."""
+    copy = tmp_path_factory.mktemp("guests")
+    shutil.copytree(SDK, copy / "sdk", ignore=shutil.ignore_patterns("target"))
+    shutil.copytree(FOLDER, copy / "conformance", ignore=shutil.ignore_patterns("vectors", "*.elf"))
+    subprocess.run(["make", "-s", "-C", copy / "conformance"], check=True)
+    return copy / "conformance"
+
+
+@pytest.fixture(params=GUESTS)
+def guest(request: pytest.FixtureRequest) -> Image:
+    """Return a guest: the repository has the one in C, the one in C++ is built."""
+    name: str = request.param
+    folder = FOLDER if name == GUESTS[0] else request.getfixturevalue("built")
+    return load_elf((folder / f"{name}.elf").read_bytes())
+
+
+def run(guest: Image, cases: Sequence[Case]) -> Execution:
+    return execute(guest, batch(cases), max_cycles=MOST_CYCLES)
+
+
+def test_a_few_cases_of_each_function(guest: Image) -> None:
+    cases = list(chosen(FUNCTIONS, few=True))
+    done = run(guest, cases)
+    assert done.output == output(cases)
+    assert done.exit_code == 0
+
+
+@needs_compiler
+def test_the_guest_in_c_is_built_from_its_source(built: Path) -> None:
+    version = subprocess.run([f"{CROSS}gcc", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout
+    if version.strip() != RELEASE:
+        pytest.skip(f"gcc {version.strip()}, and the file was built by {RELEASE}")
+    assert (built / "conformance_c.elf").read_bytes() == (FOLDER / "conformance_c.elf").read_bytes()
+
+
+@pytest.mark.parametrize("function", slow_after(len(SHORT), SHORT + LONG))
+def test_all_cases(function: str) -> None:
+    cases = load(function)
+    guest = load_elf((FOLDER / "conformance_c.elf").read_bytes())
+    for start in range(0, len(cases), PART):
+        part = cases[start : start + PART]
+        assert run(guest, part).output == output(part)
+
+
+def test_a_wrong_outcome_is_reported(guest: Image) -> None:
+    """Change the expected result, its size, the verdict and the status: each is a failure, and the digest stays."""
+    bytes_, verdict, refused = load("bn254_g1_add")[0], load("secp256k1_verify")[0], load("bn254_g1_add")[-1]
+    assert bytes_.expect and verdict.expect and refused.expect is None
+    right = [bytes_, verdict, refused, load("modexp")[40]]
+    flipped = bytes([bytes_.expect[0], *bytes_.expect[1:-1], bytes_.expect[-1] ^ 1])
+    wrong = [
+        replace(bytes_, expect=flipped),
+        replace(bytes_, expect=bytes_.expect[:-8]),
+        replace(bytes_, expect=None),
+        replace(verdict, expect=bytes([1 - verdict.expect[0]])),
+        replace(verdict, expect=None),
+        replace(refused, expect=b""),
+        replace(refused, expect=bytes(64)),
+    ]
+    true = [*right, *([bytes_] * 3), *([verdict] * 2), *([refused] * 2)]
+    places = range(len(right), len(right) + len(wrong))
+    done = run(guest, [*right, *wrong])
+    assert done.output == output(true, failed=places, digest=digest_of(true))
+    assert done.exit_code == 1
+
+
+def test_the_first_failures_are_listed(guest: Image) -> None:
+    case = load("sha256")[3]
+    cases = [replace(case, expect=bytes(32))] * (LISTED + 4)
+    done = run(guest, cases)
+    assert done.output == output(cases, failed=range(LISTED + 4), digest=digest_of([case] * (LISTED + 4)))
+    assert done.output.count(b"failed ") == LISTED
+
+
+def test_an_input_that_is_no_batch_is_a_fault(guest: Image) -> None:
+    data = batch([load("bn254_g1_mul")[0]])
+    for bad in (data[:-8], data[:12], b"\x13" + data[1:], data[:8] + b"\x58" + data[9:]):
+        with pytest.raises(GuestFault):
+            execute(guest, bad)
+
+
+@pytest.mark.skipif(not (shutil.which(f"{CROSS}gcc") and shutil.which(QEMU)), reason=f"no {CROSS}gcc or {QEMU}")
+@pytest.mark.parametrize("source", ["conformance.c", "conformance.cpp"])
+def test_all_cases_under_qemu(source: str, tmp_path: Path) -> None:
+    """Link the guest's object with the kit for Linux: Keccak is software there, the other functions are the same."""
+    cases = list(chosen(FUNCTIONS, few=False))
+    objects = []
+    for file in (FOLDER / source, SDK / "host/linux_riscv64.c", SDK / "host/keccak.c"):
+        language = (
+            ["g++", "-std=c++17", "-fno-exceptions", "-fno-rtti"] if file.suffix == ".cpp" else ["gcc", "-std=c11"]
+        )
+        objects.append(tmp_path / f"{file.name}.o")
+        subprocess.run([CROSS + language[0], *language[1:], *MACHINE, "-c", file, "-o", objects[-1]], check=True)
+    program = tmp_path / "program"
+    link = [
+        "-static",
+        "-nostdlib",
+        "-T",
+        SDK / "zkvm.ld",
+        "-Wl,-e,__zkvm_linux_start,-z,max-page-size=4096",
+        f"-L{SDK}",
+    ]
+    subprocess.run([f"{CROSS}gcc", *MACHINE, *link, *objects, "-lzkvm", "-o", program], check=True)
+    done = subprocess.run([QEMU, program], input=batch(cases), capture_output=True, timeout=600, check=True)
+    assert done.stdout == output(cases)
+
+
+@pytest.mark.slow
+def test_a_few_cases_of_each_function_are_proved() -> None:
+    """Prove 186 million cycles in shards."""
+    cases = list(chosen(FUNCTIONS, few=True))
+    prover = Prover(FOLDER / "conformance_c.elf", device="cpu", shard_size=1 << 22)
+    claim = prover.verify(prover.prove(batch(cases))).claim
+    assert claim and claim.output == output(cases)
