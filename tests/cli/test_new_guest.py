@@ -1,6 +1,7 @@
 """``graphprover new-guest``: the contents of the folder and, if compilers are installed, the built guests."""
 
 import errno
+import os
 import shutil
 import struct
 import subprocess
@@ -160,9 +161,13 @@ def test_a_package_without_the_kit_says_so(
 
 
 @needs_compiler
-def test_the_small_program(tmp_path: Path) -> None:
+def test_the_small_program_and_its_host_program(tmp_path: Path) -> None:
     make(new(tmp_path))
     assert run(tmp_path, b"abc").output == keccak256(b"abc")
+    environment = {**os.environ, "PYTHONPATH": str(SOURCES.parents[1])}
+    command = [sys.executable, "host/prove.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("proved: "), done.stderr
 
 
 ARITHMETIC = """
