@@ -31,6 +31,7 @@ KITS = {
     "c": Kit("C", "main.elf", (*LIBRARY, "host"), ("Makefile",)),
     "cpp": Kit("C++", "main.elf", (*LIBRARY, "host")),
     "rust": Kit("Rust", "guest.elf", (*LIBRARY, "riscv64im-graphprover.json", "rust")),
+    "zig": Kit("Zig", "main.elf", (*LIBRARY, "host", "zig")),
 }
 
 

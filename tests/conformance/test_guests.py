@@ -1,5 +1,6 @@
 """The conformance guests on all vectors: their output must be the reference's, here, under QEMU and in a proof."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -13,12 +14,17 @@ from graphprover.examples.conformance import FOLDER, FUNCTIONS, LISTED, Case, ba
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.executor.faults import GuestFault
 from graphprover.vm.program.elf import Image, load_elf
+from tests.cli.test_new_guest_rust import has_rust_sources
 from tests.slow import slow_after
 
 SDK = FOLDER.parent / "sdk"
 RELEASE = "12.2.0"  # of the compiler that built the file
+FOR_LINUX = ["--entry=__zkvm_linux_start", "-zmax-page-size=4096"]
 CROSS, QEMU = "riscv64-unknown-elf-", "qemu-riscv64"
 needs_compiler = pytest.mark.skipif(not shutil.which(f"{CROSS}g++"), reason=f"no {CROSS}g++")
+needs_qemu = pytest.mark.skipif(
+    not (shutil.which(f"{CROSS}g++") and shutil.which(QEMU)), reason=f"no {CROSS}g++ or {QEMU}"
+)
 GUESTS = ["conformance_c", pytest.param("conformance_cpp", marks=needs_compiler)]
 MOST_CYCLES = 2**32 - 1
 PART = 40  # cases of a run: all vectors of a function can have more cycles than a run may
@@ -36,17 +42,31 @@ LONG = [
     "bls12_pairing",
 ]
 SHORT = [function for function in FUNCTIONS if function not in LONG]
+PROVED = [
+    ["keccak256", "sha256", "ripemd160", "blake2f", "modexp", "bn254_g1_add", "bls12_g1_add", "bls12_g2_add"],
+    ["secp256k1_verify", "secp256k1_ecrecover", "secp256r1_verify", "bn254_g1_mul", "bls12_map_fp_to_g1"],
+    ["bls12_g1_msm", "bls12_g2_msm", "bls12_map_fp2_to_g2"],
+    ["bn254_pairing"],
+    ["bls12_pairing"],
+    ["kzg_point_eval"],
+]
 MACHINE = ["-march=rv64im", "-mabi=lp64", "-mcmodel=medany", "-ffreestanding", "-O2", f"-I{SDK / 'include'}"]
+
+
+def copied(folder: Path) -> Path:
+    """Copy the sources of the guests and the kit."""
+    ignore = shutil.ignore_patterns("target", "vectors", "*.elf")
+    for name in ("conformance", "sdk", "templates"):
+        shutil.copytree(FOLDER.parent / name, folder / name, ignore=ignore)
+    return folder / "conformance"
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the guests that the Makefile builds."""
-    copy = tmp_path_factory.mktemp("guests")
-    shutil.copytree(SDK, copy / "sdk", ignore=shutil.ignore_patterns("target"))
-    shutil.copytree(FOLDER, copy / "conformance", ignore=shutil.ignore_patterns("vectors", "*.elf"))
-    subprocess.run(["make", "-s", "-C", copy / "conformance"], check=True)
-    return copy / "conformance"
+    folder = copied(tmp_path_factory.mktemp("guests"))
+    subprocess.run(["make", "-s", "-C", folder], check=True)
+    return folder
 
 
 @pytest.fixture(params=GUESTS)
@@ -122,36 +142,53 @@ def test_an_input_that_is_no_batch_is_a_fault(guest: Image) -> None:
             execute(guest, bad)
 
 
-@pytest.mark.skipif(not (shutil.which(f"{CROSS}gcc") and shutil.which(QEMU)), reason=f"no {CROSS}gcc or {QEMU}")
-@pytest.mark.parametrize("source", ["conformance.c", "conformance.cpp"])
-def test_all_cases_under_qemu(source: str, tmp_path: Path) -> None:
-    """Link the guest's object with the kit for Linux: Keccak is software there, the other functions are the same."""
+@pytest.fixture(scope="module")
+def linux(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return the objects of the kit for Linux, in which Keccak is software."""
+    folder = tmp_path_factory.mktemp("linux")
+    objects = [folder / "linux_riscv64.o", folder / "keccak.o"]
+    for file in objects:
+        subprocess.run([f"{CROSS}gcc", *MACHINE, "-c", SDK / f"host/{file.stem}.c", "-o", file], check=True)
+    return objects
+
+
+def under_qemu(program: Path) -> None:
     cases = list(chosen(FUNCTIONS, few=False))
-    objects = []
-    for file in (FOLDER / source, SDK / "host/linux_riscv64.c", SDK / "host/keccak.c"):
-        language = (
-            ["g++", "-std=c++17", "-fno-exceptions", "-fno-rtti"] if file.suffix == ".cpp" else ["gcc", "-std=c11"]
-        )
-        objects.append(tmp_path / f"{file.name}.o")
-        subprocess.run([CROSS + language[0], *language[1:], *MACHINE, "-c", file, "-o", objects[-1]], check=True)
-    program = tmp_path / "program"
-    link = [
-        "-static",
-        "-nostdlib",
-        "-T",
-        SDK / "zkvm.ld",
-        "-Wl,-e,__zkvm_linux_start,-z,max-page-size=4096",
-        f"-L{SDK}",
-    ]
-    subprocess.run([f"{CROSS}gcc", *MACHINE, *link, *objects, "-lzkvm", "-o", program], check=True)
     done = subprocess.run([QEMU, program], input=batch(cases), capture_output=True, timeout=600, check=True)
     assert done.stdout == output(cases)
 
 
+@needs_qemu
+@pytest.mark.parametrize("source", ["conformance.c", "conformance.cpp"])
+def test_all_cases_under_qemu(source: str, linux: list[Path], tmp_path: Path) -> None:
+    language = ["g++", "-std=c++17", "-fno-exceptions", "-fno-rtti"] if source.endswith("pp") else ["gcc", "-std=c11"]
+    guest, program = tmp_path / "guest.o", tmp_path / "program"
+    subprocess.run([CROSS + language[0], *language[1:], *MACHINE, "-c", FOLDER / source, "-o", guest], check=True)
+    link = ["-static", "-nostdlib", "-T", SDK / "zkvm.ld", f"-L{SDK}", f"-Wl,{','.join(FOR_LINUX)}"]
+    subprocess.run([f"{CROSS}gcc", *MACHINE, *link, guest, *linux, "-lzkvm", "-o", program], check=True)
+    under_qemu(program)
+
+
 @pytest.mark.slow
-def test_a_few_cases_of_each_function_are_proved() -> None:
-    """Prove 186 million cycles in shards."""
+@pytest.mark.skipif(not has_rust_sources(), reason="no rustc with rust-src")
+def test_the_guest_in_rust(linux: list[Path], tmp_path: Path) -> None:
+    """Build it for the machine and for Linux, there by a linker that adds the kit's objects."""
+    environment = os.environ | {"TARGET_DIR": str(tmp_path / "target")}
+    make = ["make", "-s", "-C", copied(tmp_path), "conformance_rust.elf"]
+    subprocess.run(make, env=environment, check=True)
     cases = list(chosen(FUNCTIONS, few=True))
+    done = run(load_elf((tmp_path / "conformance/conformance_rust.elf").read_bytes()), cases)
+    assert done.output == output(cases)
+    linker = tmp_path / "linker"
+    linker.write_text(f'#!/bin/sh\nexec {CROSS}ld {linux[0]} {linux[1]} "$@" {" ".join(FOR_LINUX)}\n')
+    linker.chmod(0o755)
+    subprocess.run([*make, f"LINKER={linker}"], env=environment, check=True)
+    under_qemu(tmp_path / "conformance/conformance_rust.elf")
+
+
+@pytest.mark.parametrize("functions", slow_after(1, PROVED))
+def test_a_few_cases_are_proved(functions: Sequence[str]) -> None:
+    cases = list(chosen(functions, few=True))
     prover = Prover(FOLDER / "conformance_c.elf", device="cpu", shard_size=1 << 22)
     claim = prover.verify(prover.prove(batch(cases))).claim
     assert claim and claim.output == output(cases)
