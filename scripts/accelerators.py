@@ -29,9 +29,10 @@ GROUPS = {
 TARGET = "riscv64im-unknown-none-elf"
 RUST = Path(os.environ.get("GRAPHPROVER_RUST", "/usr/bin"))  # has a cargo and a rustc with the library's sources
 BINUTILS = "riscv64-unknown-elf-"
+CLANG = "clang-19"
 
-# For libsecp256k1. Its package has 1 MiB of multiples of the generator, or 512 bytes. A program's data are rows of a table
-# in each of its proofs, and this window takes 8 KiB.
+# For libsecp256k1. Its package has 1 MiB of multiples of the generator, or 512 bytes. A program's data are rows of a
+# table in each of its proofs, and this window takes 8 KiB.
 C_FLAGS = (
     "--target=riscv64-unknown-elf -march=rv64im -mabi=lp64 -mcmodel=medany -mno-strict-align -ffreestanding -fbuiltin"
     " -UECMULT_WINDOW_SIZE -DECMULT_WINDOW_SIZE=8"
@@ -80,7 +81,7 @@ def rust_environment(target: Path) -> dict[str, str]:
     flags += [f"--remap-path-prefix={source}=/crates" for source in sorted((home / "registry/src").glob("*"))]
     return {
         **os.environ,
-        "CC_riscv64im_unknown_none_elf": "clang-19",
+        "CC_riscv64im_unknown_none_elf": CLANG,
         "CFLAGS_riscv64im_unknown_none_elf": C_FLAGS,
         "CARGO": str(RUST / "cargo"),
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
@@ -107,7 +108,7 @@ def _object(group: str, target: Path, folder: Path, environment: Mapping[str, st
         linked = members / "linked"
         _binutils("ld", "-r", "-melf64lriscv", "--gc-sections", *roots, *sorted(members.iterdir()), "-o", linked)
         kept = [f"--keep-global-symbol={name}" for name in GROUPS[group]]
-        _binutils("objcopy", "--strip-debug", "--discard-locals", "-R.comment", "-R.eh_frame", *kept, linked, result)
+        _binutils("objcopy", "--strip-debug", "--discard-locals", "-R.comment", "-R.eh_frame", "-R.llvm*", *kept, linked, result)
     return result
 
 

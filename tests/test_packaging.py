@@ -204,6 +204,8 @@ def test_linked_folders_are_packages_through_and_through(name: str) -> None:
     link = ROOT / "graphprover" / name
     assert link.is_symlink() and os.readlink(link) == f"../{name}"
     for file in (ROOT / name).rglob("*.py"):
+        if "templates" in file.parts:
+            continue  # files of a guest's folder, which package data lists
         assert (file.parent / "__init__.py").is_file()
 
 

@@ -96,9 +96,8 @@ def sources(language: str) -> dict[str, Traversable]:
     """
     guests, kit = resources.files("graphprover") / "examples" / "guests", KITS[language]
     template = {RENAMED.get(name, name): file for name, file in _files(guests / "templates" / language)}
-    sdk = {
-        f"sdk/{part}{'/' if name else ''}{name}": file for part in kit.sdk for name, file in _files(guests / "sdk" / part)
-    }
+    parts = {part: _files(guests / "sdk" / part) for part in kit.sdk}
+    sdk = {f"sdk/{part}{'/' if name else ''}{name}": file for part, files in parts.items() for name, file in files}
     return {**template, **sdk, **{name: guests / name for name in kit.others}}
 
 

@@ -1,6 +1,7 @@
 """``graphprover new-guest``: the contents of the folder and, if compilers are installed, the built guests."""
 
 import errno
+import os
 import shutil
 import struct
 import subprocess
@@ -10,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from graphprover.__main__ import INTERRUPTED
+from graphprover.cli import new_guest
 from graphprover.cli.args import OK, USAGE
 from graphprover.cli.main import main
-from graphprover.cli import new_guest
 from graphprover.cli.new_guest import KITS, sources
 from graphprover.protocol.hashing import keccak256
 from graphprover.vm.executor.execute import Execution, execute
@@ -73,9 +74,8 @@ def test_the_kit_is_complete() -> None:
     parts = {file.name for file in (SOURCES / "sdk").iterdir()}
     assert parts == {part for kit in KITS.values() for part in kit.sdk} | {"accelerators", "runtime"}
     assert {file.name for file in (SOURCES / "templates").iterdir()} == KITS.keys()
-    assert {"sdk/include/zkvm.h", "sdk/libzkvm.a", "sdk/rust/src/lib.rs", ".cargo/config.toml"} <= sources(
-        "rust"
-    ).keys()
+    some = {"sdk/include/zkvm.h", "sdk/libzkvm.a", "sdk/rust/src/lib.rs", ".cargo/config.toml"}
+    assert some <= sources("rust").keys()
     assert {"Makefile", "main.c", "host/prove.py"} <= sources("c").keys()
 
 
@@ -161,9 +161,13 @@ def test_a_package_without_the_kit_says_so(
 
 
 @needs_compiler
-def test_the_small_program(tmp_path: Path) -> None:
+def test_the_small_program_and_its_host_program(tmp_path: Path) -> None:
     make(new(tmp_path))
     assert run(tmp_path, b"abc").output == keccak256(b"abc")
+    environment = {**os.environ, "PYTHONPATH": str(SOURCES.parents[1])}
+    command = [sys.executable, "host/prove.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("proved: "), done.stderr
 
 
 ARITHMETIC = """
