@@ -164,6 +164,7 @@ def write_profile(profiled: "Profile", options: argparse.Namespace) -> Facts:
     write(options.profile, data)
     return {
         **file(options.profile, data),
+        "cycles": root.cycles,
         "cells": root.cells,
         "cost": root.cost,
         "functions": [vars(share) | {"own_cost": share.own_cost, "cost": share.cost} for share in by_function(root)],
@@ -173,10 +174,13 @@ def write_profile(profiled: "Profile", options: argparse.Namespace) -> Facts:
 def profile_report(found: Facts) -> list[Block]:
     """Return the table of the functions with the most committed cells."""
     total, cost = found["cells"], found["cost"]
-    heads = ("function", "own cells", "share", "with callees", "share", "own cost", "share")
+    cycles = found["cycles"]
+    heads = ("function", "own cycles", "share", "own cells", "share", "with callees", "share", "own cost", "share")
     rows = [
         (
             row["name"],
+            row["own_cycles"],
+            f"{row['own_cycles'] / cycles:.1%}",
             row["own_cells"],
             f"{row['own_cells'] / total:.1%}",
             row["cells"],
@@ -186,7 +190,8 @@ def profile_report(found: Facts) -> list[Block]:
         )
         for row in found["functions"][:SHOWN]
     ]
-    return [Section([heads, *rows], f"{total:,} committed cells by function; {found['file']} has all functions")]
+    sums = f"{cycles:,} cycles and {total:,} committed cells"
+    return [Section([heads, *rows], f"{sums} by function; {found['file']} has all functions")]
 
 
 def execution_facts(execution: "Execution", seconds: float) -> Facts:
@@ -194,6 +199,7 @@ def execution_facts(execution: "Execution", seconds: float) -> Facts:
     return {
         "instructions": {op.name.lower(): count for op, count in execution.mix().items()},
         "cycles": execution.cycles,
+        "cycles_per_second": execution.cycles / seconds,
         "cycles_in_blocks": execution.in_blocks,
         "misaligned_accesses": execution.misaligned,
         "random_seed": execution.random_seed,
@@ -207,15 +213,14 @@ def execution_facts(execution: "Execution", seconds: float) -> Facts:
 def execution_report(found: Facts, output: bytes) -> list[Block]:
     """Return the results and the cost of a run as a text report."""
     total = found["cycles"]
+    first = {"cycles": f"{total:,}", "speed": f"{total / found['seconds']:,.0f} cycles/s"}
     mix = [(name, count, f"{count / total:.1%}") for name, count in found["instructions"].items()]
     lines = {
-        "cycles": f"{total:,}",
         "compiled": f"{found['cycles_in_blocks'] / total:.0%} of cycles",
         "misaligned": f"{found['misaligned_accesses']:,} loads and stores",
         "memory": f"{found['memory_bytes'] / 1024:,.0f} KiB",
-        "speed": f"{total / found['seconds'] / 1e6:,.1f} M instructions/s",
         **({} if found["random_seed"] is None else {"random seed": str(found["random_seed"])}),
         "output": shown(output),
         "exit code": str(found["exit_code"]),
     }
-    return [Section(mix, headed=False), lines]
+    return [first, Section(mix, headed=False), lines]

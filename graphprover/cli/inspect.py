@@ -11,6 +11,7 @@ from graphprover.cli.program_args import (
     add_input,
     machine_of,
     prepared_for,
+    program_and_run,
     program_and_statement,
     program_of,
     resolve_small,
@@ -69,13 +70,18 @@ def run(options: argparse.Namespace) -> int:
             )
         options.program = options.subject
         resolve_small(options)
-        program, statement = program_and_statement(options)
+        program, run = program_and_run(options)
+        _, statement = program_and_statement(options)
         layout = prepared_for(program, statement, options).shards[0].layout
         security = security_of(layout)
-        made = {"program": program.name, **json_output.statement(layout), "security": security_facts(security)}
-        text_output.say(
-            made, lambda: [*text_output.statement_report(made), *text_output.security_report(security)], options
-        )
+        ran = json_output.run_of(program, run)
+        made = {"program": program.name, **ran, **json_output.statement(layout), "security": security_facts(security)}
+
+        def describe() -> list[text_output.Block]:
+            tables = text_output.statement_report(made)
+            return [*text_output.run_report(ran), *tables, *text_output.security_report(security)]
+
+        text_output.say(made, describe, options)
         return OK
     data = read_proof(path)
     if data and not data.startswith(BEGINNINGS):

@@ -16,6 +16,7 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import bits_by
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.transcript import RELEASE
+from graphprover.telemetry.model import GuestRun
 from graphprover.telemetry.observation import Observation
 from graphprover.verifier import Verdict
 from graphprover.vm.statement.key import Key
@@ -44,6 +45,22 @@ def verdict(program: Program, found: Verdict) -> Facts:
         "says": says,
         "shards": found.shards,
         **security,
+    }
+
+
+def run_of(program: Program, run: Any) -> Facts:
+    """Return the figures of a program's recorded run; null for tables."""
+    cycles, misaligned = (run.cycles, run.misaligned) if program.has_runs else (None, None)
+    return {"cycles": cycles, "misaligned_accesses": misaligned}
+
+
+def guest_run(run: GuestRun | None, seconds: float) -> Facts:
+    """Return the figures of a guest's run that took this time to prove; null for tables."""
+    return {
+        "seconds": seconds,
+        "cycles": run.cycles if run else None,
+        "cycles_per_second": run.cycles / seconds if run else None,
+        "misaligned_accesses": run.misaligned_accesses if run else None,
     }
 
 
@@ -168,6 +185,7 @@ def job(
         "proof": proof,
         "says": says,
         "rows": rows,
+        "misaligned_accesses": result.made.run.misaligned_accesses if result.made and result.made.run else None,
         "seconds": dict(result.seconds),
         "peak_bytes": result.made.peak_bytes if result.made else None,
         "worker": result.worker or None,

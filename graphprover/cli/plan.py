@@ -95,13 +95,16 @@ def run(options: argparse.Namespace) -> int:
     prepared = prepared_for(program, statement, options)
     by_table, cycles = committed_cells(statement), program.cycles(statement)
     cells = None if cycles is None else by_table
+    ran = json_output.run_of(program, run)
     tail = [] if cycles is None else text_output.cells_report(by_table, cycles)
+    head = text_output.run_report(ran)
     tail += [] if cost is None else cost_report(cost)
     costs, shown = _costs(program, prepared, sum(by_table.values()), profile, options)
+    costs |= ran
     costs["cost"] = None if cost is None else cost_facts(cost)
     if len(prepared.shards) > 1:
         return _plan_in_shards(
-            program.name, prepared, {"committed_cells": cells} | costs, shown + tail, profile, options
+            program.name, prepared, {"committed_cells": cells} | costs, head, shown + tail, profile, options
         )
     plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces, profile.kind != CPU)
     found = {"program": program.name, **json_output.plan(plan, profile), "committed_cells": cells, **costs}
@@ -110,6 +113,7 @@ def run(options: argparse.Namespace) -> int:
     def describe() -> list[text_output.Block]:
         peak = peak_text(plan, profile.threads)
         return [
+            *head,
             text_output.Section(plan_rows(plan)),
             f"on {profile}",
             peak,
@@ -203,6 +207,7 @@ def _plan_in_shards(
     name: str,
     prepared: Any,
     facts: json_output.Facts,
+    head: list[text_output.Block],
     tail: list[text_output.Block],
     profile: "Profile",
     options: argparse.Namespace,
@@ -225,7 +230,8 @@ def _plan_in_shards(
 
     def describe() -> list[text_output.Block]:
         drawn = [f"drawn: shard {largest}, the largest"] if options.svg or options.html else []
-        return [text_output.Section(shards_rows(plans)), f"on {profile}", shards_peak_text(plans), *drawn, *tail]
+        rows = text_output.Section(shards_rows(plans))
+        return [*head, rows, f"on {profile}", shards_peak_text(plans), *drawn, *tail]
 
     for path, draw in ((options.svg, plan_svg), (options.html, plan_html)):
         if path:

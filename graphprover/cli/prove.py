@@ -105,7 +105,9 @@ def run(options: argparse.Namespace) -> int:
         by = executor_of(options.executor, options.device)
         looking: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])
         with configured(options), looking as observations, stage("cluster") if by.remote else nullcontext():
+            started = clock()
             made, verdict = by.prove(job, drawn(), verified=False)
+            seconds = made.seconds["prepare"] + made.seconds["prove"] if made.seconds else clock() - started
         proof = made.proof
         if verdict is None:
             with stage("verify"):
@@ -126,9 +128,10 @@ def run(options: argparse.Namespace) -> int:
     encoded = proof.to_bytes()
     with stage("write"):
         _write(options.output, encoded)
-    found = json_output.verdict(program, verdict) | {"proof": json_output.file(options.output, encoded)}
+    run = json_output.guest_run(made.run, seconds)
+    found = json_output.verdict(program, verdict) | run | {"proof": json_output.file(options.output, encoded)}
     if observations:
-        seen = observations[0].named(job.label).with_stages(stages)
+        seen = observations[0].named(job.label).of_run(made.run).with_stages(stages)
         save_proof(seen, options)
         if None in (options.report or ()):
             found["report"] = json_output.times(seen)
@@ -136,7 +139,8 @@ def run(options: argparse.Namespace) -> int:
     def describe() -> list[text_output.Block]:
         size = {"proof": f"{text_output.place(options.output)}, {len(encoded):,} bytes"}
         times = text_output.times_report(found["report"]) if "report" in found else []
-        return [program.describe(verdict.public_values) | text_output.worth(verdict) | size, *_failure(verdict), *times]
+        says = text_output.run_lines(found) | program.describe(verdict.public_values) | text_output.worth(verdict)
+        return [says | size, *_failure(verdict), *times]
 
     text_output.say(found, describe, options)
     return OK

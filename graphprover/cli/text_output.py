@@ -162,6 +162,24 @@ def place(path: Path) -> str:
     return "standard output" if path == STREAM else str(path)
 
 
+def run_lines(run: Facts) -> dict[str, str]:
+    """Return the figures of a guest's run, as `json_output.guest_run` collects them, by name; none for tables."""
+    if run["cycles"] is None:
+        return {}
+    return {
+        "cycles": str(run["cycles"]),
+        "speed": f"{run['cycles_per_second']:,.0f} cycles/s",
+        "misaligned": f"{run['misaligned_accesses']:,} loads and stores",
+    }
+
+
+def run_report(run: Facts) -> list[Block]:
+    """Return the figures of a guest's run, as `json_output.run_of` collects them; nothing for tables."""
+    if run["cycles"] is None:
+        return []
+    return [f"{run['cycles']:,} cycles, {run['misaligned_accesses']:,} misaligned loads and stores"]
+
+
 def worth(verdict: Verdict) -> dict[str, str]:
     """Return the number of shards (if several) and the security of a valid proof, by name."""
     return ({"shards": str(verdict.shards)} if verdict.shards > 1 else {}) | {"security": verdict.security.summary}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphprover.cluster.results import expect_type, proof_in
-from graphprover.jobs.jobs import Job
+from graphprover.jobs.jobs import Job, guest_run
 from graphprover.protocol.errors import VerificationError
 from graphprover.prover.local import Made, checksum_of
 from graphprover.telemetry.observation import Observation
@@ -52,7 +52,8 @@ class ResultChecker:
                 "worker.proof", f"{job.label}: the proof is not the one that the worker has verified"
             )
         self.begin(job)
-        job.check_returned(proof, job.claim_about(self._runs[job].result()), kept=kept)
+        run = self._runs[job].result()
+        job.check_returned(proof, job.claim_about(run), kept=kept)
         del self._runs[job]
         try:
             return replace(
@@ -64,6 +65,7 @@ class ResultChecker:
                 kept=kept,
                 shards=tuple({str(name): float(seconds) for name, seconds in one.items()} for one in made.shards),
                 cells=int(made.cells),
+                run=guest_run(run),
                 observation=made.observation if isinstance(made.observation, Observation) else None,
             )
         except (AttributeError, TypeError, ValueError) as error:

@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ from graphprover.protocol.parameters import DEFAULT_HASH, FAST, RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
 from graphprover.prover.autoshard import fitting
 from graphprover.prover.delayed import graph_of
-from graphprover.prover.executor import Expect, executor_of
+from graphprover.prover.executor import Parts, executor_of
 from graphprover.prover.local import Made, checksum_of, make
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.prove import check_headers
@@ -36,6 +36,7 @@ from graphprover.reports.notebook import html, quoted, short
 from graphprover.runtime.files import FileError, check_room, read_input, read_proof
 from graphprover.statement.check import warn
 from graphprover.statement.cost import Cost
+from graphprover.telemetry.model import GuestRun
 from graphprover.telemetry.subscribe import publish, stage
 from graphprover.verifier import Expected, Verdict, check_level, expect, verify_shards
 from graphprover.vm import kernels
@@ -464,7 +465,8 @@ class Job:
         started = time.perf_counter()
 
         def kept(proof: Proof | ShardedProof) -> Made:
-            return Made(proof, None, {"verify": time.perf_counter() - started}, 0, kept=True)
+            seconds = {"verify": time.perf_counter() - started}
+            return Made(proof, None, seconds, 0, kept=True, run=guest_run(rehearsed))
 
         proof = self.valid()
         rehearsed = self.rehearse() if proof else None
@@ -473,16 +475,18 @@ class Job:
             return kept(proof)
         with stage("prepare"):
             by = device_for(device) if isinstance(device, str) else device
-            prepared = self._prepared(self._recorded(by, silent=rehearsed is not None), by)
+            run = self._recorded(by, silent=rehearsed is not None)
+            prepared = self._prepared(run, by)
         if proof and not claim and _says(proof) == _to_say(prepared):
             return kept(proof)
         self.check_room(prepared)
         prepare_seconds = time.perf_counter() - started
         result = make(prepared, executor, device, progress, check=self.prover._verify, verified=verified)
-        return _given(replace(result, seconds={"prepare": prepare_seconds, **result.seconds}), self.label)
+        ran = guest_run(run) if self.prover.program.has_runs else None
+        return _given(replace(result, seconds={"prepare": prepare_seconds, **result.seconds}, run=ran), self.label)
 
     @contextmanager
-    def for_workers(self) -> Iterator[tuple[Sequence["Job | Prepared"], Expect]]:
+    def for_workers(self) -> Iterator[Parts]:
         """Return the parts of the proof that workers make, and how their proof is verified.
 
         The workers run a guest themselves. Tables in several shards are prepared here. Meanwhile this process runs the
@@ -507,7 +511,8 @@ class Job:
                     check_headers(headers, prepared)
                 return against
 
-            yield prepared.on_host().shards if prepared else [self] * count, expected
+            subjects = prepared.on_host().shards if prepared else [self] * count
+            yield Parts(subjects, expected, lambda: guest_run(run.result()))
 
     def check_room(self, prepared: Prepared | PreparedShards) -> None:
         """Raise FileError if the file for the proof has too little space for it, as far as its size is foreseen."""
@@ -701,11 +706,17 @@ def made(
     return _given(make(subject, executor, device, verified=verified))
 
 
+def guest_run(run: Execution | None) -> GuestRun | None:
+    """Return the figures of a guest's run for reports."""
+    return GuestRun(run.cycles, run.misaligned) if run else None
+
+
 def _given(made: Made, name: str = "") -> Made:
     """Give the observation of a proof to its observers, under the name of the job, and return the proof."""
     if not made.observation:
         return made
-    return replace(made, observation=publish(made.observation.named(name) if name else made.observation))
+    seen = made.observation.of_run(made.run)
+    return replace(made, observation=publish(seen.named(name) if name else seen))
 
 
 Says = list[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]  # of each shard, as in a `Verdict`

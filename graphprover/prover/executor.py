@@ -13,6 +13,7 @@ from graphprover.graphs.progress import Tell
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.local import Made, told
+from graphprover.telemetry.model import GuestRun
 from graphprover.telemetry.subscribe import publish
 from graphprover.verifier import Expected, Verdict
 
@@ -26,6 +27,15 @@ Ended = tuple[
 ]  # a job; its proof or an error; the worker; the number of attempts
 
 
+@dataclass(frozen=True)
+class Parts:
+    """What workers prove for a subject."""
+
+    subjects: Sequence[Any]  # one a shard
+    expect: Expect
+    run: Callable[[], GuestRun | None] = lambda: None  # of a guest in this process, once it has ended
+
+
 class Subject(Protocol):
     """What an executor proves: a prepared statement, or a job."""
 
@@ -36,8 +46,8 @@ class Subject(Protocol):
     def make(self, executor: str, device: Device | str, progress: bool | Tell, verified: bool) -> Made:
         """Prove it by a device of this process."""
 
-    def for_workers(self) -> AbstractContextManager[tuple[Sequence[Any], Expect]]:
-        """Return the parts that workers prove, one a shard, and how their proof is verified."""
+    def for_workers(self) -> AbstractContextManager[Parts]:
+        """Return the parts that workers prove, and how their proof is verified."""
 
 
 class Executor(Protocol):
@@ -114,12 +124,12 @@ class OnCluster:
         from graphprover.cluster.sharded import prove_parts
 
         with (
-            subject.for_workers() as (parts, expect),
+            subject.for_workers() as parts,
             told(progress) as tell,
-            joined(self.executor, len(parts)) as cluster,
+            joined(self.executor, len(parts.subjects)) as cluster,
         ):
-            proof, verdict = prove_parts(cluster, subject.label, parts, self.device, expect, tell)
-        return Made(proof, None, {}, 0), verdict
+            proof, verdict = prove_parts(cluster, subject.label, parts.subjects, self.device, parts.expect, tell)
+            return Made(proof, None, {}, 0, run=parts.run()), verdict
 
     def prove_many(self, weighed: Sequence[tuple[int, Any]], begun: Begun) -> Iterator[Ended]:
         """Prove jobs as tasks of workers."""

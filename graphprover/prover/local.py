@@ -27,7 +27,7 @@ from graphprover.prover.peak_memory import memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.prover.sharded import prove_shards
 from graphprover.statement.cells import cells_per_row
-from graphprover.telemetry.model import Stage
+from graphprover.telemetry.model import GuestRun, Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import on_clock
 from graphprover.verifier import check_in_common, check_made_shard
@@ -53,6 +53,7 @@ class Made:
     shards: tuple[Mapping[str, float], ...] = ()  # seconds of each, by stage: "commit", "prove", "verify" if one by one
     cells: int = 0  # committed cells of all tables; 0 of a proof that existed before
     observation: Observation | None = None  # if `observing`
+    run: GuestRun | None = None  # of a guest's job
     checksum: bytes = b""  # of a worker's job: `checksum_of` the proof after its verification; otherwise empty
 
     def __sizeof__(self) -> int:

@@ -17,7 +17,7 @@ from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import DEFAULT_HASH, Parameters
 from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
 from graphprover.prover.assign import deal
-from graphprover.prover.executor import Expect, executor_of
+from graphprover.prover.executor import Expect, Parts, executor_of
 from graphprover.prover.local import Caps, Made, on_device, told
 from graphprover.prover.peak_memory import memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
@@ -202,7 +202,7 @@ class _Statement:
         return Made(made.proof, made.preprocessed_caps, {}, 0)
 
     @contextmanager
-    def for_workers(self) -> Iterator[tuple[Sequence[Prepared], Expect]]:
+    def for_workers(self) -> Iterator[Parts]:
         """Return its shards, and how the workers' proof is verified."""
         assert self.expected
-        yield self.prepared.on_host().shards, self.expected
+        yield Parts(self.prepared.on_host().shards, self.expected)

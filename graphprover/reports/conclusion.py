@@ -31,11 +31,12 @@ def findings(observation: Observation) -> list[Finding]:
     """Return all conclusions, the most important first."""
     proving, worst = observation.proving, slowest(observation)
     found = [
+        *_run(observation),
         Finding(
             "whole time",
             time_text(observation.end),
             f"{time_text(observation.seconds('prove'))} of it in {_graph(observation)}",
-        )
+        ),
     ]
     if worst:
         share = f"{time_text(worst.seconds)}, {share_text(worst.seconds, proving)} of {_whole(observation)}"
@@ -68,6 +69,14 @@ def findings(observation: Observation) -> list[Finding]:
         total, part = sum(observation.sizes.values()), max(observation.sizes, key=observation.sizes.__getitem__)
         found.append(Finding("proof", bytes_text(total), f"{share_text(observation.sizes[part], total)} of it {part}"))
     return found
+
+
+def _run(observation: Observation) -> list[Finding]:
+    """Return the cycles of a guest's run; nothing for tables."""
+    run, rate = observation.run, observation.cycles_per_second
+    if not run or not rate:
+        return []
+    return [Finding("cycles", f"{run.cycles:,}", f"{rate:,.0f}/s; {run.misaligned_accesses:,} misaligned accesses")]
 
 
 def sentence(observation: Observation) -> str:

@@ -26,6 +26,14 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class GuestRun:
+    """The run of a guest that was proved."""
+
+    cycles: int
+    misaligned_accesses: int  # loads and stores at addresses that are not multiples of their size
+
+
+@dataclass(frozen=True)
 class Machine:
     """The machine of a proof."""
 

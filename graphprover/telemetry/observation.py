@@ -15,6 +15,7 @@ from graphprover.protocol.security import Security
 from graphprover.reports.notebook import html, short
 from graphprover.runtime.files import write
 from graphprover.telemetry.model import (
+    GuestRun,
     Machine,
     Memory,
     ObservedShard,
@@ -53,6 +54,7 @@ class Observation:
     sums: Sums | None = None  # sums that replace omitted tasks
     shards: tuple[ObservedShard, ...] = ()  # empty for an unsharded proof
     workers: tuple[ObservedWorker, ...] = ()  # empty if one process proved it
+    run: GuestRun | None = None  # None for tables, and if the prover does not know the run
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -171,6 +173,16 @@ class Observation:
         """Return the observation with the name of a job."""
         return replace(self, name=name)
 
+    def of_run(self, run: GuestRun | None) -> Observation:
+        """Return the observation with the run of a guest."""
+        return replace(self, run=run)
+
+    @property
+    def cycles_per_second(self) -> float | None:
+        """Return the cycles of the run for each second of preparing and proving; None without a run."""
+        seconds = self.seconds("prepare") + self.seconds("prove")
+        return self.run.cycles / seconds if self.run and seconds else None
+
     def of_worker(self, worker: str) -> Observation:
         """Return the observation with the address of the cluster worker that measured it."""
         return replace(self, worker=worker, stages=tuple(replace(stage, by_worker=True) for stage in self.stages))
@@ -192,6 +204,7 @@ class Observation:
             {
                 "name": self.name,
                 "label": self.label,
+                "run": asdict(self.run) | {"cycles_per_second": self.cycles_per_second} if self.run else None,
                 "began": self.began,
                 "seconds": self.end,
                 "executor": self.executor,

@@ -1,6 +1,7 @@
 """``--json``: one object on stdout with the contents of the text report."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from graphprover.cli.main import main
 from graphprover.proof.proof import Proof
 from graphprover.protocol.parameters import DEFAULT_HASH
 from graphprover.vm.program.elf import load_elf, program_hash
+from graphprover.vm.program.io import OUTPUT_BASE
+from graphprover.vm.program.isa import Instruction, Op
 from graphprover.vm.statement.claim import Claim
-from tests.vm.assemble import CODE, Segment, X, elf, leave, words
+from tests.vm.assemble import CODE, Segment, X, elf, leave, li, words
 
 SECURITY = ["--security", "60"]
 
@@ -86,6 +89,8 @@ def test_prove(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert proof == (here / "tables.bin").read_bytes()
     assert found["proof"] == {"file": "again.bin", "bytes": len(proof)}
     verified = said(["verify", "again.bin", *SECURITY], capsys)
+    assert found.pop("seconds") > 0
+    assert [found.pop(key) for key in ("cycles", "cycles_per_second", "misaligned_accesses")] == [None] * 3
     assert verified == {"valid": True} | {key: found[key] for key in found if key not in ("proof", "report")}
     report = found["report"]
     assert {"imports", "prepare", "prove", "verify", "write"} <= report["stages"].keys()
@@ -132,6 +137,8 @@ def test_plan(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cpu = said(["plan", "examples/keccak", "--device", "cpu"], capsys)
     assert (cpu["device"], cpu["batch_rows"]) == ("cpu", 1 << 8) and len(cpu["tasks"]) > len(gpu["tasks"])
     guest = said(["plan", "guest.elf"], capsys)
+    assert (guest["cycles"], guest["misaligned_accesses"]) == (3, 0)
+    assert found["cycles"] is found["misaligned_accesses"] is None
     cells = guest["committed_cells"]
     assert cells["common"] > 0 and sum(cells.values()) > 1 << 13
     assert guest["cost"] == said(["plan", "guest.elf", "--rate", "8"], capsys)["cost"] and found["cost"] is None
@@ -146,7 +153,8 @@ def test_setup(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_execute(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = said(["execute", "guest.elf"], capsys, FAILED)
-    assert found.pop("seconds") > 0 and found.pop("memory_bytes") % 4096 == 0
+    assert found.pop("memory_bytes") % 4096 == 0
+    assert found.pop("cycles_per_second") == pytest.approx(3 / found.pop("seconds"))
     assert found == {
         "program": "guest.elf",
         "instructions": {"addi": 2, "ecall": 1},
@@ -175,3 +183,43 @@ def test_a_proof_in_shards(here: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert found["security"]["bits"] == 128
     assert main(["inspect", "shards.bin"]) == OK
     assert "shard  table  rows" in capsys.readouterr().out
+
+
+MISALIGNED = 3  # loads of a guest
+
+
+@pytest.fixture
+def misaligned(here: Path) -> str:
+    loads = [*li(5, OUTPUT_BASE - 4096), *(Instruction(Op.LD, 6, 5, imm=imm) for imm in (0, 1, 4, 2047, 8))]
+    (here / "misaligned.elf").write_bytes(elf([Segment(CODE, words([*loads, *leave()]), X)]))
+    return "misaligned.elf"
+
+
+def test_misaligned_accesses_are_counted(misaligned: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Count them in each command that runs a guest, in JSON and in text, and in the files of a report."""
+    cycles = said(["execute", misaligned], capsys)["cycles"]
+    for command in (["execute"], ["inspect"], ["plan"], ["plan", "--shards", "2"], ["prove", *SECURITY]):
+        found = said([command[0], misaligned, *command[1:]], capsys)
+        assert (found["misaligned_accesses"], found["cycles"]) == (MISALIGNED, cycles)
+        assert main([command[0], misaligned, *command[1:]]) == OK
+        text = capsys.readouterr().out
+        if command[0] in ("execute", "prove"):
+            lines = text.splitlines()
+            assert lines[0].split() == ["cycles", str(cycles)]
+            assert re.fullmatch(r"speed +[\d,]+ cycles/s", lines[1])
+            assert re.search(r"^misaligned +3 loads and stores$", text, re.MULTILINE)
+        else:
+            assert text.startswith(f"{cycles} cycles, 3 misaligned loads and stores\n")
+    found = said(["prove", misaligned, *SECURITY, "--report", "report.json"], capsys)
+    assert found["cycles_per_second"] == pytest.approx(cycles / found["seconds"])
+    run = json.loads(Path("report.json").read_text())["run"]
+    assert (run["cycles"], run["misaligned_accesses"]) == (cycles, MISALIGNED) and run["cycles_per_second"] > 0
+    workers = ["--executor", "processes", "--workers", "1"]
+    assert main(["prove", misaligned, *SECURITY, *workers, "--json"]) == OK
+    found = json.loads(capsys.readouterr().out)
+    assert found["misaligned_accesses"] == MISALIGNED and found["cycles_per_second"] > 0
+    Path("jobs.toml").write_text(f'[[job]]\nprogram = "{misaligned}"\nsecurity = 60\noutput = "{{name}}.bin"\n')
+    for options in ([], ["--resume"], workers):
+        assert main(["batch", "jobs.toml", *options, "--json"]) == OK
+        (job,) = json.loads(capsys.readouterr().out)["results"]
+        assert job["misaligned_accesses"] == MISALIGNED

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from graphprover.cli.new_guest import make_folder
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.elf import load_elf
 from tests.naive import keccak256
@@ -122,6 +123,31 @@ def test_the_objects_of_a_guest_are_linked_again(tmp_path: Path) -> None:
         code[program] = [line.split()[0] for line in main[: main.index("")] if line.strip()]
     assert code[elf] == code[qemu]
 
+
+@needs_host
+@needs_qemu
+def test_the_makefile_of_a_new_folder_builds_both(tmp_path: Path) -> None:
+    make_folder(tmp_path, "c")
+    (tmp_path / "main.c").write_text(GUEST)
+    subprocess.run(["make", "-s", "main.elf", "main.host", "main.qemu"], cwd=tmp_path, check=True)
+    output = execute(load_elf((tmp_path / "main.elf").read_bytes()), b"abc").output
+    for command in ((tmp_path / "main.host",), (QEMU, tmp_path / "main.qemu")):
+        assert run(*command, data=b"abc").stdout == output
+    (tmp_path / "main.c").write_text(LACKS)
+    done = subprocess.run(["make", "-s", "main.host"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode and "zkvm_sha256" in done.stderr
+
+
+LACKS = """
+#include "zkvm.h"
+
+int main(void)
+{
+    zkvm_sha256_hash hash;
+
+    return zkvm_sha256(hash.data, sizeof hash.data, &hash);
+}
+"""
 
 RANDOM = """
 #include "zkvm.h"

@@ -70,7 +70,7 @@ def test_runs_in_shards_are_proved(name: str, data: bytes, shards: int, stated: 
     claim = Claim(run.output, run.exit_code, run.cycles, machine.program_hash, data if stated else None)
     assert machine.claim_in(read) == claim
     for program in (machine, Key.from_bytes(make_key(machine, [proof_kind(PARAMETERS)]).to_bytes())):
-        verdict = program.verify(read, security=0)
+        verdict = program.verify(read, security=0, exit_code=run.exit_code)
         assert verdict.shards == shards and verdict.claim == claim
 
 
