@@ -108,7 +108,9 @@ def _object(group: str, target: Path, folder: Path, environment: Mapping[str, st
         linked = members / "linked"
         _binutils("ld", "-r", "-melf64lriscv", "--gc-sections", *roots, *sorted(members.iterdir()), "-o", linked)
         kept = [f"--keep-global-symbol={name}" for name in GROUPS[group]]
-        _binutils("objcopy", "--strip-debug", "--discard-locals", "-R.comment", "-R.eh_frame", *kept, linked, result)
+        # LLVM's bitcode, of a newer LLVM than that of the linker's plugin, would hide an object's symbols from `ar`.
+        removed = [f"--remove-section={name}" for name in (".comment", ".eh_frame", ".llvmbc", ".llvmcmd")]
+        _binutils("objcopy", "--strip-debug", "--discard-locals", *removed, *kept, linked, result)
     return result
 
 

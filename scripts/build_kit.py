@@ -5,7 +5,8 @@
     python scripts/build_kit.py --compilers  # print the versions of the compilers, as libzkvm.json has them
 
 The same sources and compilers give the same bytes in any folder. The compilers are Debian's gcc-riscv64-unknown-elf,
-binutils-riscv64-unknown-elf and picolibc-riscv64-unknown-elf.
+binutils-riscv64-unknown-elf, picolibc-riscv64-unknown-elf, clang-19, rustc-web, cargo-web and rust-web-src; cargo
+fetches the crates that accelerators/Cargo.lock pins.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from accelerators import RUST
+from accelerators import CLANG, RUST, accelerator_objects
 from compiler_functions import compiler_objects
 
 SDK = Path(__file__).resolve().parents[1] / "examples/guests/sdk"
@@ -98,6 +99,7 @@ def runtime_objects(sdk: Path, folder: Path) -> list[Path]:
 # Each compiles a part of the archive: from the folder `sdk` and an empty folder to objects.
 PARTS: tuple[Callable[[Path, Path], list[Path]], ...] = (
     runtime_objects,
+    lambda _, folder: accelerator_objects(folder),
     lambda _, folder: compiler_objects(folder),
 )
 
@@ -128,6 +130,7 @@ def compilers() -> dict[str, str]:
         "gcc": output(f"{PREFIX}gcc", "-dumpfullversion"),
         "binutils": output(f"{PREFIX}ld", "--version").splitlines()[0].rpartition(" ")[2],
         "picolibc": picolibc_version(),
+        "clang": output(CLANG, "--version").splitlines()[0].rpartition("version ")[2].partition(" ")[0],
         "rustc": output(str(RUST / "rustc"), "--version").split()[1],
     }
 
