@@ -243,6 +243,7 @@ class Prover:
         *,
         state_input: bool = False,
         exit_code: int | str = 0,
+        random_seed: int | None = None,
         **limits: Unpack[Limits],
     ) -> "Delayed":
         """Run the program on ``data``, and return the proof of the run as a Dask collection of tasks.
@@ -260,13 +261,15 @@ class Prover:
             data: The input.
             state_input: As in `prove`.
             exit_code: As in `prove`.
+            random_seed: As in `prove`.
             limits: As in `execute`.
 
         Raises:
             ValueError: if the proof is in several shards, which are drawn together between two graphs of each.
             Exception: every exception of `prove` before the proof.
         """
-        prepared = Job(self, data, "", state_input, exit_code, limits).prepared(self.device)
+        job = Job(self, data, "", state_input, exit_code, limits, random_seed=random_seed)
+        prepared = job.prepared(self.device)
         if isinstance(prepared, PreparedShards):
             raise ValueError(
                 f"{self._name}: the proof is in {len(prepared.shards)} shards, which are no single graph: "

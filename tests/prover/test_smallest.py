@@ -27,7 +27,7 @@ FEW = Level(security=80, hash=KECCAK)
 
 @pytest.fixture(autouse=True)
 def _pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choosing, "_pace", lambda threads, hash: PACE)
+    monkeypatch.setattr(choosing, "pace_of", lambda threads, hash: PACE)
 
 
 def prepare(level: Level) -> Prepared | PreparedShards:
