@@ -12,7 +12,7 @@ from graphprover.cli.args import OK, Command
 from graphprover.cli.paths import path_argument
 from graphprover.runtime.files import FileError, write_folder
 
-LIBRARY = ("include", "libzkvm.a", "libzkvm.json", "zkvm.ld")  # of every kit
+LIBRARY = ("NOTICE.md", "include", "libzkvm.a", "libzkvm.json", "zkvm.ld")  # of every kit
 BUILT = {"target", "__pycache__"}  # folders that compilers leave in a checkout
 RENAMED = {"cargo.toml": ".cargo/config.toml"}
 
