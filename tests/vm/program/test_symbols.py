@@ -69,7 +69,7 @@ def test_the_examples_have_symbols_that_are_no_part_of_the_program(name: str) ->
         ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
         ("_RINvNtC3std3mem8align_ofjEC3foo", "std::mem::align_of::<usize>"),
         ("_RNCNvC4main4main0B3_", "main::main::{closure#0}"),
-        ("_RNvC1au7caf_dma", "a::caf?"),
+        ("_RNvC1au7caf_dma", "a::caf?"),  # codespell:ignore caf
         ("_ZN3foo3barEv", "foo::bar"),
         ("_ZNK3foo3barEv", "foo::bar"),
         ("_ZN3fooIiE3barEv", "foo<int>::bar"),
