@@ -30,9 +30,7 @@ MOST_CYCLES = 2**32 - 1
 PART = 40  # cases of a run: all vectors of a function can have more cycles than a run may
 # Functions whose vectors take more than 10^8 cycles come last, as slow tests.
 LONG = [
-    "bn254_g1_mul",
     "bls12_map_fp_to_g1",
-    "secp256k1_verify",
     "bn254_pairing",
     "bls12_map_fp2_to_g2",
     "secp256r1_verify",
