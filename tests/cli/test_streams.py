@@ -54,7 +54,7 @@ def run(data: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
 def test_a_pipe_from_prove_to_verify(proof: bytes) -> None:
     proved = run(TURNS, "prove", GUEST, "--input", "-", "--commit-input", *WEAK, "-o", "-")
     assert proved.returncode == OK and proved.stdout == proof
-    assert f"proof      standard output, {len(proof):,} bytes" in proved.stderr.decode()
+    assert f"proof       standard output, {len(proof):,} bytes" in proved.stderr.decode()
     verified = run(proved.stdout, "verify", "-", GUEST, *WEAK, "--output", "-")
     assert verified.returncode == OK and verified.stdout == (34).to_bytes(8, "little")
     assert verified.stderr.decode().endswith("valid\n")

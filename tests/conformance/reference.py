@@ -4,6 +4,7 @@ Each takes the input of a case and returns the result, or None for ZKVM_EFAIL. d
 """
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from py_ecc import optimized_bn128 as bn
 from py_ecc.bls.hash_to_curve import clear_cofactor_G1, clear_cofactor_G2, map_to_curve_G1, map_to_curve_G2
 from py_ecc.bls.point_compression import decompress_G1, decompress_G2
 from py_ecc.bls.typing import G1Compressed, G2Compressed
+
+sys.setrecursionlimit(1000)  # Python's default, which py_ecc raises for the whole process, and other tests with it
 
 Result = bytes | None
 TRUE, FALSE = b"\1", b"\0"

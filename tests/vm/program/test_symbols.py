@@ -48,7 +48,7 @@ def test_a_file_without_symbols() -> None:
         assert function_at(file, CODE) is None
 
 
-@pytest.mark.parametrize("name", sorted(file.stem for file in GUESTS.glob("*.elf")))
+@pytest.mark.parametrize("name", sorted(file.stem for file in GUESTS.glob("*.c")))
 def test_the_examples_have_symbols_that_are_no_part_of_the_program(name: str) -> None:
     file = (GUESTS / f"{name}.elf").read_bytes()
     image = load_elf(file)
