@@ -125,6 +125,7 @@ def test_a_job_that_fails_ends_no_other(capsys: pytest.CaptureFixture[str]) -> N
         "proof": None,
         "says": None,
         "rows": None,
+        "misaligned_accesses": None,
         "seconds": 0,
         "peak_bytes": None,
         "worker": None,
