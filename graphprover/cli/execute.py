@@ -22,7 +22,7 @@ from graphprover.cli.cost import cost_facts, cost_report
 from graphprover.cli.json_output import Facts, file
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import INPUT_HELP
-from graphprover.cli.text_output import cells_report, say
+from graphprover.cli.text_output import cells_report, run_lines, say
 from graphprover.reports.section import Block, Section
 from graphprover.runtime.files import FileError, check_writable, read_input, write
 from graphprover.vm.program.elf import ElfError, load_elf
@@ -212,12 +212,12 @@ def execution_facts(execution: "Execution", seconds: float) -> Facts:
 
 def execution_report(found: Facts, output: bytes) -> list[Block]:
     """Return the results and the cost of a run as a text report."""
-    total = found["cycles"]
-    first = {"cycles": f"{total:,}", "speed": f"{total / found['seconds']:,.0f} cycles/s"}
+    total, run = found["cycles"], run_lines(found)
+    first = {"cycles": f"{total:,}", "speed": run["speed"]}
     mix = [(name, count, f"{count / total:.1%}") for name, count in found["instructions"].items()]
     lines = {
         "compiled": f"{found['cycles_in_blocks'] / total:.0%} of cycles",
-        "misaligned": f"{found['misaligned_accesses']:,} loads and stores",
+        "misaligned": run["misaligned"],
         "memory": f"{found['memory_bytes'] / 1024:,.0f} KiB",
         **({} if found["random_seed"] is None else {"random seed": str(found["random_seed"])}),
         "output": shown(output),

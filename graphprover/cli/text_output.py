@@ -163,7 +163,7 @@ def place(path: Path) -> str:
 
 
 def run_lines(run: Facts) -> dict[str, str]:
-    """Return the figures of a guest's run, as `json_output.guest_run` collects them, by name; none for tables."""
+    """Return the figures of a guest's run by name, from the fields of `json_output.guest_run`; none for tables."""
     if run["cycles"] is None:
         return {}
     return {
