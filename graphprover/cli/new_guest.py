@@ -19,7 +19,7 @@ RENAMED = {"cargo.toml": ".cargo/config.toml"}
 
 @dataclass(frozen=True)
 class Kit:
-    """What a new folder of a language has: the files of its template, and these of examples/guests."""
+    """The contents of a new folder of a language: the files of its template, and these files of examples/guests."""
 
     name: str  # of the language
     guest: str  # the file that `make` builds from the small program

@@ -701,7 +701,7 @@ def made(
 ) -> Made:
     """Prove a job, or a prepared statement, by a device of this process, for a worker's task.
 
-    Args and errors are those of `Job.make`. A job's verified proof gets its checksum, which the client compares.
+    `Job.make` describes arguments and errors. A job's verified proof gets its checksum, which the client compares.
     """
     if isinstance(subject, Job):
         result = subject.make(executor, device, verified=verified)

@@ -90,7 +90,7 @@ def to_stderr(text: bytes) -> None:
     """Write text to the standard error of this process at once; a stream that is closed takes nothing."""
     stream = sys.stderr
     with suppress(OSError, ValueError):
-        # Bytes pass unchanged, except through streams for text only: a progress bar's, and those of notebooks.
+        # Bytes pass unchanged, except through streams for text only: the streams of progress bars and notebooks.
         if isinstance(stream, io.TextIOWrapper):
             stream.flush()
             stream.buffer.write(text)
