@@ -51,7 +51,7 @@ def accelerator_objects(folder: Path) -> list[Path]:
     bytes in any folder.
 
     Args:
-        folder: where the objects are written; it exists. Set CARGO_TARGET_DIR to keep what is compiled.
+        folder: The existing folder for the objects. Set CARGO_TARGET_DIR to cache the compiled crates.
 
     Returns:
         The objects, by name.
@@ -100,19 +100,20 @@ def _object(group: str, target: Path, folder: Path, environment: Mapping[str, st
     result = folder / f"{group}.o"
     with tempfile.TemporaryDirectory() as temporary:
         members = Path(temporary)
-        _binutils("ar", "x", archive, cwd=members)
+        binutils("ar", "x", archive, cwd=members)
         renamed = [f"--redefine-sym={name}=unused_{name}" for name in MEMORY_FUNCTIONS]
         for member in members.glob("compiler_builtins-*"):
-            _binutils("objcopy", *renamed, member)
+            binutils("objcopy", *renamed, member)
         roots = [f"--require-defined={name}" for name in GROUPS[group]]
         linked = members / "linked"
-        _binutils("ld", "-r", "-melf64lriscv", "--gc-sections", *roots, *sorted(members.iterdir()), "-o", linked)
+        binutils("ld", "-r", "-melf64lriscv", "--gc-sections", *roots, *sorted(members.iterdir()), "-o", linked)
         kept = [f"--keep-global-symbol={name}" for name in GROUPS[group]]
-        # LLVM's bitcode, of a newer LLVM than that of the linker's plugin, would hide an object's symbols from `ar`.
+        # The linker's plugin, of an older LLVM, cannot read the bitcode: `ar` would list no symbols of the object.
         removed = [f"--remove-section={name}" for name in (".comment", ".eh_frame", ".llvmbc", ".llvmcmd")]
-        _binutils("objcopy", "--strip-debug", "--discard-locals", *removed, *kept, linked, result)
+        binutils("objcopy", "--strip-debug", "--discard-locals", *removed, *kept, linked, result)
     return result
 
 
-def _binutils(tool: str, *arguments: str | Path, cwd: Path | None = None) -> None:
+def binutils(tool: str, *arguments: str | Path, cwd: Path | None = None) -> None:
+    """Run a tool of the machine's binutils, with its messages shown."""
     subprocess.run([BINUTILS + tool, *map(str, arguments)], cwd=cwd, check=True)

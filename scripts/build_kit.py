@@ -1,7 +1,7 @@
 """Build the guests' library, examples/guests/sdk/libzkvm.a, and describe it in libzkvm.json.
 
     python scripts/build_kit.py           # write both files
-    python scripts/build_kit.py --check   # build elsewhere, and fail unless the bytes are those of the repository
+    python scripts/build_kit.py --check   # build elsewhere, and fail unless the bytes equal the committed files
     python scripts/build_kit.py --compilers  # print the versions of the compilers, as libzkvm.json has them
 
 The same sources and compilers give the same bytes in any folder. The compilers are Debian's gcc-riscv64-unknown-elf,
@@ -16,14 +16,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from accelerators import CLANG, RUST, accelerator_objects
+from accelerators import BINUTILS, CLANG, RUST, accelerator_objects, binutils
 from compiler_functions import compiler_objects
 
 SDK = Path(__file__).resolve().parents[1] / "examples/guests/sdk"
-PREFIX = "riscv64-unknown-elf-"
 TARGET = ("-march=rv64im", "-mabi=lp64", "-mcmodel=medany", "-misa-spec=2.2")
 # What costs a proof is the number of instructions, and the machine takes misaligned words: hence the tuning.
 CFLAGS = (
@@ -45,7 +44,11 @@ CFLAGS = (
     "-I../include",
 )
 LIBRARY = ("--specs=picolibc.specs",)  # for the part that knows picolibc's types
-START = ("start.S", "memory.c", "sbrk.c")  # one object: whoever has _start has these, whatever a C library has
+START = (
+    "start.S",
+    "memory.c",
+    "sbrk.c",
+)  # one object: a guest with _start has all three, before a C library's versions
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,35 +84,27 @@ def build(sdk: Path, folder: Path) -> bytes:
     Raises:
         subprocess.CalledProcessError: A compiler refused a source.
     """
-    objects = [file for part in PARTS for file in part(sdk, folder)]
+    objects = [*runtime_objects(sdk, folder), *accelerator_objects(folder), *compiler_objects(folder)]
     archive = folder / "libzkvm.a"
-    run(f"{PREFIX}ar", "rcD", archive, *objects)
+    binutils("ar", "rcD", archive, *objects)
     return archive.read_bytes()
 
 
 def runtime_objects(sdk: Path, folder: Path) -> list[Path]:
-    """Compile the sources in C, and return one object for each; those of START share the first."""
+    """Compile the sources in C, and return one object for each; the sources in START share the first object."""
     sources = sorted(file.name for file in (sdk / "runtime").glob("*.c") if file.name not in START)
     start = [compiled(sdk / "runtime", name, folder) for name in START]
     joined = folder / "start_memory.o"
-    run(f"{PREFIX}ld", "-r", *start, "-o", joined)
+    binutils("ld", "-r", *start, "-o", joined)
     return [joined, *(compiled(sdk / "runtime", name, folder) for name in sources)]
-
-
-# Each compiles a part of the archive: from the folder `sdk` and an empty folder to objects.
-PARTS: tuple[Callable[[Path, Path], list[Path]], ...] = (
-    runtime_objects,
-    lambda _, folder: accelerator_objects(folder),
-    lambda _, folder: compiler_objects(folder),
-)
 
 
 def compiled(sources: Path, name: str, folder: Path) -> Path:
     """Compile a file of C or assembly, by its relative name: an object states no path of this machine."""
     target = folder / f"{Path(name).stem}.o"
     flags = (*(LIBRARY if name == "picolibc.c" else ()), *CFLAGS)
-    run(f"{PREFIX}gcc", *flags, "-c", name, "-o", target, cwd=sources)
-    run(f"{PREFIX}objcopy", "--remove-section=.comment", target)
+    subprocess.run([f"{BINUTILS}gcc", *flags, "-c", name, "-o", target], check=True, cwd=sources)
+    binutils("objcopy", "--remove-section=.comment", target)
     return target
 
 
@@ -127,8 +122,8 @@ def describe(sdk: Path, archive: bytes) -> bytes:
 def compilers() -> dict[str, str]:
     """Return the versions of all that has a part in the archive's bytes."""
     return {
-        "gcc": output(f"{PREFIX}gcc", "-dumpfullversion"),
-        "binutils": output(f"{PREFIX}ld", "--version").splitlines()[0].rpartition(" ")[2],
+        "gcc": output(f"{BINUTILS}gcc", "-dumpfullversion"),
+        "binutils": output(f"{BINUTILS}ld", "--version").splitlines()[0].rpartition(" ")[2],
         "picolibc": picolibc_version(),
         "clang": output(CLANG, "--version").splitlines()[0].rpartition("version ")[2].partition(" ")[0],
         "rustc": output(str(RUST / "rustc"), "--version").split()[1],
@@ -146,22 +141,17 @@ def sources(sdk: Path) -> list[str]:
 def picolibc_version() -> str:
     """Return the release of picolibc's headers."""
     source = "#include <picolibc.h>\n__PICOLIBC_VERSION__\n"
-    command = (f"{PREFIX}gcc", *LIBRARY, "-E", "-P", "-")
+    command = (f"{BINUTILS}gcc", *LIBRARY, "-E", "-P", "-")
     text = subprocess.run(command, input=source, capture_output=True, text=True, check=True).stdout
     return text.strip().strip('"')
 
 
-def run(*command: str | Path, cwd: Path | None = None) -> None:
-    """Run a program of the toolchain, with its messages shown."""
-    subprocess.run(command, check=True, cwd=cwd)
-
-
 def output(*command: str) -> str:
-    """Return what a program of the toolchain prints."""
+    """Return the standard output of a program of the toolchain."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 if __name__ == "__main__":
-    if not shutil.which(f"{PREFIX}gcc"):
-        sys.exit(f"no {PREFIX}gcc: apt-get install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf")
+    if not shutil.which(f"{BINUTILS}gcc"):
+        sys.exit(f"no {BINUTILS}gcc: apt-get install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf")
     sys.exit(main())

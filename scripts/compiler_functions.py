@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from accelerators import BINUTILS, TARGET, rust_environment
+from accelerators import BINUTILS, TARGET, binutils, rust_environment
 
 # Names as in GCC's manual: of integers of 32 to 128 bits, float, double and long double.
 WANTED = re.compile(r"__(?!rust|gnu)[a-z]+[0-9]?")
@@ -29,7 +29,7 @@ def compiler_objects(folder: Path) -> list[Path]:
     """Compile the functions into one object for each, with its parts in further objects.
 
     Args:
-        folder: where the objects are written; it exists.
+        folder: The existing folder for the objects.
 
     Returns:
         The objects, by name. Their functions are weak, and call no others than `memcpy` and `memset`.
@@ -49,17 +49,17 @@ def compiler_objects(folder: Path) -> list[Path]:
         (library,) = crate.glob(f"target/{TARGET}/release/deps/libcompiler_builtins-*.rlib")
         members = crate / "members"
         members.mkdir()
-        subprocess.run([f"{BINUTILS}ar", "x", library], cwd=members, check=True)
+        binutils("ar", "x", library, cwd=members)
         results = []
         for number, member in enumerate(_needed(sorted(members.glob("*.o")))):
             results.append(folder / f"compiler_{number:03}.o")
             remove = ("--strip-debug", "--discard-locals", "-R.comment", "-R.eh_frame", "-R.note.GNU-stack")
-            subprocess.run([f"{BINUTILS}objcopy", *remove, member, results[-1]], check=True)
+            binutils("objcopy", *remove, member, results[-1])
         return results
 
 
 def _needed(members: list[Path]) -> list[Path]:
-    """Return the objects that define wanted functions, and those that they refer to."""
+    """Return the objects that define wanted functions, and the objects that define their callees."""
     defined: dict[str, Path] = {}
     undefined: dict[Path, list[str]] = {}
     for member in members:
