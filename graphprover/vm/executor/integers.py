@@ -153,10 +153,7 @@ def modular(a, b, c, m, q, r):
 @njit(nogil=True, cache=True)
 def is_zero(x):
     """Return whether x is 0."""
-    for i in range(len(x)):
-        if x[i] != _0:
-            return False
-    return True
+    return not x.any()
 
 
 @njit(nogil=True, cache=True)

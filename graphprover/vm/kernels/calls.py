@@ -1,7 +1,8 @@
-"""The host calls of a table as the kernels of their traces take them: formats of cpu/{modular,point}.py and their twins.
+"""The host calls of a table as the kernels of their traces take them: formats of cpu/modular.py, cpu/point.py and
+cuda/calls.cu.
 
-The i-th call is the cycle ``order[i]`` of a cycle range. Its columns are in ``rows`` (tape.py), its accesses in ``old``,
-``time`` and ``new``, its instruction's address in ``pc`` by its entry of the program table.
+The i-th call is the cycle ``order[i]`` of a cycle range. Its columns are in ``rows`` (tape.py), its accesses in
+``old``, ``time`` and ``new``, its instruction's address in ``pc`` by its entry of the program table.
 """
 
 from dataclasses import dataclass

@@ -197,11 +197,13 @@ def least_bytes(tables: int, columns: int, queries: int) -> int:
 
 # The rules for shapes: the pseudocode of docs/shapes.md
 
-VERSION = 1
+VERSION = 2
 
 ONCE, SEVERAL = {1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 14, 15}, {8, 10, 12, 4096, 4097}
 FIRST_SHARD_ONLY = {2, 3, 4, 5, 6, 7, 14, 15}
-CHIPS, HALT, KECCAK_CALL, NARROW, FIRST_IN_PLACE = 202, 46, 47, {9, 11}, 115
+CHIPS, HALT, KECCAK_CALL, NARROW, FIRST_IN_PLACE = 204, 46, 47, {9, 11}, 115
+ROWS_OF_CALL = {203: 2, 204: 3}  # rows of a call in the table of a chip that needs several
+CALLS = {KECCAK_CALL, *ROWS_OF_CALL}  # chips with tables of their own only
 COMMON = {*range(1, 9), 10, *range(12, 26), 35, 36, 37, 41, 42, 43, 45, 46, 49, 50, 52, 55, 56, 57, *range(59, 76, 2)}
 RARE = set(range(1, FIRST_IN_PLACE)) - COMMON - NARROW - {KECCAK_CALL}
 MOST_ROWS = 2**26
@@ -235,7 +237,8 @@ def require(holds: bool, rule: str) -> None:
 def chip_of(number: int) -> tuple[int, int] | None:
     """Return the chip and the lanes of a chip's table, or None for another table."""
     chip, lanes = divmod(number, 16)
-    return (chip, lanes) if 1 <= chip <= CHIPS and chip != HALT and lanes in (1, 2, 4) else None
+    known = (1,) if chip in ROWS_OF_CALL else (1, 2, 4)
+    return (chip, lanes) if 1 <= chip <= CHIPS and chip != HALT and lanes in known else None
 
 
 def check_numbers(own: Sequence[int], index: int, shards: int, program: Program) -> None:
@@ -383,12 +386,13 @@ def rule_of(number: int, cells: int, cycles: int, bounds: Bounds) -> Rule:
     if number == 12:
         return Rule(1, 24, idle, low)
     pair = chip_of(number)
-    return Rule(pair[1] if pair else 1, 1, idle, low)
+    chip, lanes = pair or (0, 1)
+    return Rule(lanes, ROWS_OF_CALL.get(chip, 1), idle, low)
 
 
 def own_tables_from(chip: int, cycles: int, bounds: Bounds) -> int:
     """Return the number of uses from which a chip has tables of its own."""
-    if chip == KECCAK_CALL:
+    if chip in CALLS:
         return 1
     if chip >= FIRST_IN_PLACE:
         return bounds.a
@@ -415,6 +419,7 @@ def uses_of(
         elif pair:
             chip, lanes = pair
             from_, to = {1: (1, bounds.c - 1), 2: (bounds.c, bounds.d - 1), 4: (bounds.d, 2**62)}[lanes]
+            to = 2**62 if chip in ROWS_OF_CALL else to
             found[number] = common(found[number], max(from_, own_tables_from(chip, cycles, bounds)), to)
     for number in [n for n in found if (pair := chip_of(n)) and pair[0] == KECCAK_CALL]:
         found[number] = common(found[number], found[12].start, found[12].stop - 1)

@@ -23,7 +23,7 @@ from graphprover.vm.statement import shape
 from graphprover.vm.statement.header import header_of
 from graphprover.vm.statement.shape import SEVERAL, LayoutPolicy, Packing, packing, table_for
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.table_numbers import CHIP_TABLES, PER_CHIP, SHARED, TableNumber
+from graphprover.vm.statement.table_numbers import CALL_CHIPS, CHIP_TABLES, PER_CHIP, SHARED, TableNumber
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 from tests.vm.assemble import image, leave, li
@@ -321,7 +321,7 @@ def has_table(chip: str, count: int, cycles: int, policy: LayoutPolicy) -> int |
     """Return the chip's own table for ``count`` instructions, if it has one."""
     if chip.endswith("_in_place") and count < policy.in_place:
         return None
-    if count < fewest(cycles, policy) and chip != "keccak_call":
+    if count < fewest(cycles, policy) and chip not in CALL_CHIPS:
         return None
     return table_for(chip, count, cycles, policy)
 

@@ -6,17 +6,20 @@ from pathlib import Path
 import numpy as np
 
 from graphprover.kernels.cuda.sources import source
+from graphprover.vm.executor.integers import ALL_CURVES, LIMBS, PRIMES
 from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS
-from graphprover.vm.kernels import bumps, keys, lanes, tape
+from graphprover.vm.kernels import bumps, calls, keys, lanes, tape
 from graphprover.vm.kernels.lanes import Op as LaneOp
 from graphprover.vm.program import host_calls
-from graphprover.vm.program.io import EXIT
+from graphprover.vm.program.io import EXIT, MODULAR_QUOTIENT, POINT
 from graphprover.vm.program.isa import A1, Op
 from graphprover.vm.tables import clock
 from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.buses import REGISTER_BASE
 from graphprover.vm.tables.clock import FAR
 from graphprover.vm.tables.keccak_f import EVENS, FIRST_COLUMNS, IOTA_BITS, ROUNDS
+from graphprover.vm.tables.modular import CARRY_CELLS, OFFSET
+from graphprover.vm.tables.point import SIGN
 from graphprover.vm.traces.ways import FAR_BASE, WAYS
 
 _FOLDER = Path(__file__).parent
@@ -67,16 +70,33 @@ _BUMPS = {
     **{name: getattr(bumps, name) for name in ("AT", "TIME", "LOW", "HIGH", "STEP_LOW", "STEP_HIGH")},
     **{name: getattr(tape, name) for name in ("A", "A_IN_PLACE", "B", "D", "M2", "FURTHER", "WORD")},
     **{name: getattr(clock, name) for name in ("FAR", "SLOTS")},
-    "MOST_FURTHER": host_calls.MOST_FURTHER,
     "REGISTER_BASE": REGISTER_BASE,
-    "A1": A1,
+    **_CALLS,
     **{f"ROW_{name.upper()}": i for i, name in enumerate(tape.WIDE)},
     **{f"HALF_{name.upper()}": tape.FIRST_NARROW + i for i, name in enumerate(tape.NARROW)},
     "ROW_WORDS": tape.ROW_WORDS,
     "BLOCK_CYCLES": BUMPS_CYCLES,
 }
+_CALL_TRACES = {
+    **{f"MODULAR_{name.upper()}": column for name, column in calls.MODULAR.items()},
+    **{f"POINT_{name.upper()}": column for name, column in calls.POINT.items()},
+    **{name: getattr(clock, name) for name in ("FAR", "SLOTS", "SLOT_A", "SLOT_B", "SLOT_MEMORY", "SLOT_D")},
+    **{name: getattr(host_calls, name) for name in ("CURVES", "MOST_FURTHER", "NUMBER_WORDS", "POINT_WORDS")},
+    **{f"ROW_{name.upper()}": tape.WIDE.index(name) for name in ("a", "b", "t_a", "t_b")},
+    "ROW_WORDS": tape.ROW_WORDS,
+    "MODULAR_QUOTIENT": MODULAR_QUOTIENT,
+    "POINT": POINT,
+    "LIMBS": LIMBS,
+    "CARRY_CELLS": CARRY_CELLS,
+    "OFFSET": OFFSET,
+    "SIGN": SIGN,
+    "LIST_PRIMES": _list(PRIMES),
+    "LIST_INVERSES": _list(np.array([pow(curve.p, -1, 1 << 32) for curve in ALL_CURVES])),
+    "LIST_COEFFICIENTS": _list(np.array([curve.a for curve in ALL_CURVES])),
+}
 _DEFINES: dict[str, dict[str, int | str]] = {
     "bumps.cu": _BUMPS,
+    "calls.cu": _CALL_TRACES,
     "lanes.cu": _LANES,
     "counting.cu": {
         **{name: getattr(keys, name) for name in _KEYS},
