@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from graphprover.air.description import AirDescription
 from graphprover.vm.statement.shape import KECCAK_CALL, Kind
 from graphprover.vm.statement.statement import Machine
@@ -13,7 +11,7 @@ from graphprover.vm.statement.version import CHIP_NUMBERS
 
 def chips_of(machine: Machine) -> set[str]:
     """Return the chips that can prove the program's instructions."""
-    own = set(np.unique(machine.chip_of_entry).tolist())
+    own = {number for form in machine.program_entries.forms for number in form.chips}
     return {name for name, number in CHIP_NUMBERS.items() if number in own}
 
 
