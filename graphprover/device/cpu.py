@@ -126,6 +126,18 @@ class CpuDevice:
         return Tree(merkle.tree(self._threads, matrices, cap_height, hash))
 
     @_operation
+    def row_digests(self, matrices: Sequence[np.ndarray], hash: str) -> np.ndarray:
+        """Return the digests, uint64 (n, 4), of the rows of matrices (columns, n) side by side."""
+        return merkle.row_digests(self._threads, matrices, hash)
+
+    @_operation
+    def parents(self, layer: np.ndarray, joining: np.ndarray | None, hash: str) -> np.ndarray:
+        """Return the layer above one of a tree, (n, 4), of which each node is hashed once more with its digest of
+        ``joining``.
+        """
+        return merkle.parents(self._threads, layer, joining, hash)
+
+    @_operation
     def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int, hash: str) -> Tree:
         return Tree(merkle.fold_tree(self._threads, codeword, log_arity, cap_height, hash))
 
