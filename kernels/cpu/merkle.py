@@ -6,6 +6,7 @@ is hashed once more with the digest of its row (Plonky3's mixed-height MerkleTre
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,41 +20,37 @@ def tree(threads: Threads, matrices: Sequence[np.ndarray], cap_height: int, hash
     groups: dict[int, list[np.ndarray]] = {}
     for matrix in matrices:
         groups.setdefault(matrix.shape[1], []).append(matrix)
-    joining = {size: row_digests(threads, group, hash) for size, group in groups.items()}
-    return _layers(threads, joining[max(groups)], joining, cap_height, hash)
+    layers = allocate(max(groups), cap_height)
+    joining = {}
+    for size, group in groups.items():
+        digests = layers[0] if size == len(layers[0]) else np.empty((size, DIGEST_WORDS), dtype=np.uint64)
+        split_rows(threads, partial(KERNELS[hash].hash_rows, group, digests), size)
+        joining[size] = digests
+    build(threads, layers, joining, hash)
+    return layers
 
 
 def fold_tree(
     threads: Threads, codeword: np.ndarray, log_arity: int, cap_height: int, hash: str
 ) -> tuple[np.ndarray, ...]:
     """Return the layers of the tree whose leaves hash the groups of 2^log_arity neighbours of a codeword (3, n)."""
-    leaves = np.empty((codeword.shape[1] >> log_arity, DIGEST_WORDS), dtype=np.uint64)
-    split_rows(threads, partial(KERNELS[hash].hash_groups, codeword, 1 << log_arity, leaves), len(leaves))
-    return _layers(threads, leaves, {}, cap_height, hash)
+    layers = allocate(codeword.shape[1] >> log_arity, cap_height)
+    split_rows(threads, partial(KERNELS[hash].hash_groups, codeword, 1 << log_arity, layers[0]), len(layers[0]))
+    build(threads, layers, {}, hash)
+    return layers
 
 
-def row_digests(threads: Threads, matrices: Sequence[np.ndarray], hash: str) -> np.ndarray:
-    """Return the digests, uint64 (n, 4), of the rows of matrices (columns, n) side by side."""
-    digests = np.empty((matrices[0].shape[1], DIGEST_WORDS), dtype=np.uint64)
-    split_rows(threads, partial(KERNELS[hash].hash_rows, matrices, digests), len(digests))
-    return digests
+def allocate(leaves: int, cap_height: int) -> tuple[np.ndarray, ...]:
+    """Return unwritten layers, uint64 (n, 4) each, from 2^k leaves to a cap of at most 2^cap_height nodes."""
+    cap = min(leaves, 1 << cap_height)
+    sizes = [leaves >> level for level in range((leaves // cap).bit_length())]
+    return tuple(np.empty((nodes, DIGEST_WORDS), dtype=np.uint64) for nodes in sizes)
 
 
-def parents(threads: Threads, layer: np.ndarray, joining: np.ndarray | None, hash: str) -> np.ndarray:
-    """Return the layer above one, uint64 (n, 4), which the row digests (n, 4) of shorter matrices may join."""
-    above = np.empty((len(layer) // 2, DIGEST_WORDS), dtype=np.uint64)
-    split_rows(threads, partial(KERNELS[hash].hash_pairs, layer, joining, above), len(above))
-    return above
+def build(threads: Threads, layers: Sequence[np.ndarray], joining: Mapping[int, np.ndarray], hash: str) -> None:
+    """Write all layers but the first.
 
-
-def _layers(
-    threads: Threads, leaves: np.ndarray, joining: Mapping[int, np.ndarray], cap_height: int, hash: str
-) -> tuple[np.ndarray, ...]:
-    """Return all layers, up to a cap of at most 2^cap_height nodes.
-
-    ``joining`` has the row digests (n, 4) that join the layer of n nodes.
+    ``joining`` holds the row digests (n, 4) that join the layer of n nodes (Plonky3's mixed-height MerkleTreeMmcs).
     """
-    layers = [leaves]
-    while len(layers[-1]) > 1 << cap_height:
-        layers.append(parents(threads, layers[-1], joining.get(len(layers[-1]) // 2), hash))
-    return tuple(layers)
+    for below, layer in pairwise(layers):
+        split_rows(threads, partial(KERNELS[hash].hash_pairs, below, joining.get(len(layer)), layer), len(layer))
