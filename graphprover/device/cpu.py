@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from graphprover.device.interface import CPU_BATCH, Reading, Tree
 from graphprover.device.threads import Threads
 from graphprover.field import GENERATOR, Ext
 from graphprover.kernels.cpu import deep, fri, gather, grind, inverse, logup, merkle, ntt, opening, parallel, quotient
+from graphprover.kernels.cpu.hashes import KERNELS
 from graphprover.kernels.operands import Height, Operands
+from graphprover.protocol.digests import DIGEST_WORDS
 
 
 def _operation(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -124,6 +126,22 @@ class CpuDevice:
     @_operation
     def merkle_tree(self, matrices: Sequence[np.ndarray], cap_height: int, hash: str) -> Tree:
         return Tree(merkle.tree(self._threads, matrices, cap_height, hash))
+
+    @_operation
+    def row_digests(self, matrices: Sequence[np.ndarray], hash: str) -> np.ndarray:
+        """Return the digests, uint64 (n, 4), of the rows of matrices (columns, n) side by side."""
+        digests = np.empty((matrices[0].shape[1], DIGEST_WORDS), dtype=np.uint64)
+        parallel.split_rows(self._threads, partial(KERNELS[hash].hash_rows, matrices, digests), len(digests))
+        return digests
+
+    @_operation
+    def parents(self, layer: np.ndarray, joining: np.ndarray | None, hash: str) -> np.ndarray:
+        """Return the layer above one of a tree, (n, 4), of which each node is hashed once more with its digest of
+        ``joining``.
+        """
+        above = np.empty((len(layer) // 2, DIGEST_WORDS), dtype=np.uint64)
+        merkle.build(self._threads, (layer, above), {} if joining is None else {len(above): joining}, hash)
+        return above
 
     @_operation
     def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int, hash: str) -> Tree:

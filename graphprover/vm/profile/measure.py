@@ -67,7 +67,7 @@ def profile(image: Image, data: bytes = b"", **options: Unpack[RunOptions]) -> P
     """
     machine = Machine(image)
     code = machine.instructions
-    chips, of, first = machine.chip_of_entry, machine.instruction_of_entry, machine.first_entry
+    chips, of, first = machine.chip_of_entry, machine.program_entries.instruction, machine.program_entries.first
     steps = steps_of(code, first, chips)
 
     parts = functions(image.file, image.code_base, image.code_end, _called(image, code))
@@ -129,7 +129,7 @@ def _used(machine: Machine, counters: Counters) -> tuple[np.ndarray, np.ndarray,
     node = np.searchsorted(starts, at, side="right") - 1
     entry = at - counters.calls.node_base[node]
     cycles, late = counters.counts[at], counters.late[at]
-    totals = np.bincount(groups.of[entry], weights=cycles, minlength=len(groups.chip)).astype(np.int64)
+    totals = np.bincount(groups.of(entry), weights=cycles, minlength=len(groups.chip)).astype(np.int64)
     dropped = np.isin(chips, list(dropped_chips(groups, totals, int(totals.sum()), policy_at(None))))
     late_at_d = (cycles == 0) & (entry > 0) & in_place[chips[entry - 1]]
     entry = np.where(late_at_d, entry - 1, entry)

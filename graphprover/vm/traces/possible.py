@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from graphprover.air.description import AirDescription
 from graphprover.vm.program.host_calls import HOST_CALLS
 from graphprover.vm.program.isa import Op
@@ -18,7 +16,7 @@ def chips_of(machine: Machine) -> set[str]:
 
     Any ecall may be any host call. The program makes the calls whose numbers it loads as constants.
     """
-    own = set(np.unique(machine.chip_of_entry).tolist())
+    own = {number for form in machine.program_entries.forms for number in form.chips}
     code = machine.instructions
     constants = set(code.imm[(code.op == Op.ADDI) & (code.rs1 == 0)].tolist())
     called = {call.chip for call in HOST_CALLS if call.number in constants}

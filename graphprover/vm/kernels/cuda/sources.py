@@ -1,5 +1,6 @@
 """The text of the machine's CUDA kernels, with the constants shared with the rest of the machine as defines."""
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -65,7 +66,7 @@ _REPLAY = {
     "REACH": REACH,
     "ROW_WORDS": tape.ROW_WORDS,
 }
-_BUMPS = {
+_BUMPS: dict[str, int | str] = {
     **{name: getattr(bumps, name) for name in ("FIRST", "LAST", "ACCESS", "SLOT", "POINTER", "OFFSET", "SOUGHT_WORDS")},
     **{name: getattr(bumps, name) for name in ("AT", "TIME", "LOW", "HIGH", "STEP_LOW", "STEP_HIGH")},
     **{name: getattr(tape, name) for name in ("A", "A_IN_PLACE", "B", "D", "M2", "FURTHER", "WORD")},
@@ -94,7 +95,7 @@ _CALL_TRACES = {
     "LIST_INVERSES": _list(np.array([pow(curve.p, -1, 1 << 32) for curve in ALL_CURVES])),
     "LIST_COEFFICIENTS": _list(np.array([curve.a for curve in ALL_CURVES])),
 }
-_DEFINES: dict[str, dict[str, int | str]] = {
+_DEFINES: dict[str, Mapping[str, int | str]] = {
     "bumps.cu": _BUMPS,
     "calls.cu": _CALL_TRACES,
     "lanes.cu": _LANES,
