@@ -27,12 +27,13 @@ class TableNumber(IntEnum):
     NUMBERS = 9
     SPARSE_RANGE = 10  # short runs have it in place of NUMBERS
     POWERS = 11
-    KECCAK_F = 12
-    EVEN = 13
+    KECCAK_ROUNDS = 12
+    KECCAK_DIGITS = 13
     STATED_INPUT = 14  # in place of INPUT
     ZERO_BETWEEN = 15  # from the end of a stated input to the output
     COMMON = 1 << 12  # shared by chips that most programs use
     RARE = COMMON + 1  # shared by the other chips
+    KECCAK_PLANES = RARE + 1
 
 
 LANES = (1, 2, 4)  # instructions in a row of a chip's table

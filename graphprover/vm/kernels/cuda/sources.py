@@ -9,10 +9,11 @@ from graphprover.vm.kernels import bumps, keys, lanes, tape
 from graphprover.vm.kernels.lanes import Op as LaneOp
 from graphprover.vm.program.io import EXIT
 from graphprover.vm.program.isa import Op
-from graphprover.vm.tables import clock
+from graphprover.vm.tables import clock, keccak_planes, keccak_rounds
 from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.clock import FAR
-from graphprover.vm.tables.keccak_f import EVENS, FIRST_COLUMNS, IOTA_BITS, ROUNDS, WORDS
+from graphprover.vm.tables.keccak_digits import FACTORS, NUMBERS, Lookup
+from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.traces.ways import FAR_BASE, WAYS
 
 _FOLDER = Path(__file__).parent
@@ -28,7 +29,20 @@ _KEYS = ("TERMS_END", "CONSTANT", "FLAG", "FIRST", "NUMBERS", "KEY_WORDS", "COLU
 COUNT_PIECE, COUNT_KEYS = 1 << 14, 1 << 13  # entries and rows of a block
 COUNT_SLOTS, COUNT_EACH = 1 << 11, 4  # numbers that it counts in its own memory; rows of a thread at a time
 BUMPS_CYCLES = 1 << 12  # cycles of a block that looks for bumps
-_KECCAK_F = {"EVENS": EVENS, "IOTA_BITS": len(IOTA_BITS), "ROUNDS": ROUNDS}
+COUNT_DIGITS_PARTS = 2  # of a tag's numbers; a block counts one of them in its own memory
+_PLANES = {name.upper(): column for name, column in keccak_planes.FIRST_COLUMNS.items()}
+_KECCAK_F = {
+    **{name.upper(): column for name, column in keccak_rounds.FIRST_COLUMNS.items()},
+    **{name: column for name, column in _PLANES.items() if name != "CALL"},
+    **{lookup.name: int(lookup) for lookup in Lookup},
+    **{f"FACTOR_{by}": factor for by, factor in enumerate(FACTORS)},
+    "PLANE_CALL": _PLANES["CALL"],
+    "ROUND_ROWS": keccak_rounds.ROWS,
+    "PLANE_ROWS": keccak_planes.ROWS,
+    "NUMBERS": NUMBERS,
+    "PARTS": COUNT_DIGITS_PARTS,
+    "COUNTED": -(-NUMBERS // COUNT_DIGITS_PARTS),
+}
 _REPLAY = {
     **{name: getattr(clock, name) for name in ("FAR", "SLOTS", "SLOT_A", "SLOT_B", "SLOT_MEMORY", "SLOT_D")},
     **{name: getattr(tape, name) for name in ("NO_STEP", "ACCESSES", "UNPROVED", "UNREACHED")},
@@ -64,7 +78,7 @@ _DEFINES: dict[str, dict[str, int]] = {
         "COUNT_SLOTS": COUNT_SLOTS,
         "COUNT_EACH": COUNT_EACH,
     },
-    "keccak_f.cu": {**_KECCAK_F, **{name.upper(): column for name, column in FIRST_COLUMNS.items()}},
+    "keccak_f.cu": _KECCAK_F,
     "places.cu": {},
     "tape.cu": _REPLAY,
 }
