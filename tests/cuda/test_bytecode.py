@@ -14,7 +14,7 @@ cupy = pytest.importorskip("cupy")
 from graphprover.kernels.cuda import bytecode as cuda  # noqa: E402
 from graphprover.kernels.cuda import generate, source_cache  # noqa: E402
 from graphprover.kernels.cuda.launch import launches  # noqa: E402
-from graphprover.vm.tables.keccak_f import KeccakF  # noqa: E402
+from graphprover.vm.tables.keccak_rounds import KeccakRounds  # noqa: E402
 from tests.cuda.test_inverse import random_words  # noqa: E402
 from tests.random_statements import random_statement  # noqa: E402
 
@@ -88,7 +88,7 @@ def quotients(air, log_rows, interpreted=False):
 
 @pytest.mark.parametrize("interpreted", [False, True])
 def test_a_large_table_is_compiled_as_loops(interpreted):
-    air = KeccakF().describe()
+    air = KeccakRounds().describe()
     before = launches["quotient"], launches["interpret"]
     np.testing.assert_array_equal(*quotients(air, 8, interpreted))
     kernels = len(program_of(air).texts)

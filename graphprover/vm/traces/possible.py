@@ -32,7 +32,7 @@ def possible_tables(machine: Machine, chips: set[str] | None = None) -> Iterator
     others = {*TableNumber} - {TableNumber.OUTPUT, TableNumber.STATED_INPUT}
     others -= {TableNumber.IMAGE} - set(machine.preprocessed(Kind.FIRST))
     if KECCAK_CALL not in chips:
-        others -= {TableNumber.KECCAK_F, TableNumber.EVEN}
+        others -= {TableNumber.KECCAK_ROUNDS, TableNumber.KECCAK_PLANES, TableNumber.KECCAK_DIGITS}
     others -= {number for number, sharing in SHARED.items() if chips.isdisjoint(sharing)}
     tables = sorted((table.lanes, table.chip, n) for n, table in CHIP_TABLES.items() if table.chip in chips)
     for number in (0, *sorted(others), *(number for *_, number in tables)):

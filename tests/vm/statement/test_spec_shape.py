@@ -210,7 +210,7 @@ def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
         shared = Counter({4096: int(index == shards - 1)})
         for chip, count in of_chips.items():
             if count >= own_from[chip]:
-                lanes = 1 if chip in spec.ROWS_OF_CALL else 1 + (count >= bounds.c) + 2 * (count >= bounds.d)
+                lanes = 1 if chip in spec.ROWS_OF_CHIP else 1 + (count >= bounds.c) + 2 * (count >= bounds.d)
                 add(tables, 16 * chip + lanes, count)
                 if chip == spec.KECCAK_CALL:
                     add(tables, 12, count)
@@ -453,7 +453,7 @@ def test_chips_have_the_numbers_of_the_page() -> None:
     assert sorted(names) == list(range(1, spec.CHIPS + 1))
     assert (names[spec.HALT], names[spec.KECCAK_CALL]) == ("halt", "keccak_call")
     assert {n for n, name in names.items() if name.endswith("_in_place")} == {
-        *range(spec.FIRST_IN_PLACE, min(spec.ROWS_OF_CALL))
+        *range(spec.FIRST_IN_PLACE, min(spec.ROWS_OF_CHIP))
     }
     assert {n for n, name in names.items() if name.endswith("_narrow")} == {*spec.NARROW}
     assert len(spec.COMMON) == 46 and len(spec.RARE) == 65
