@@ -15,6 +15,7 @@ import numpy as np
 from graphprover.device import Array, Device
 from graphprover.vm.kernels import places
 from graphprover.vm.kernels.bumps import Accessed
+from graphprover.vm.kernels.calls import MODULAR_ROWS, MODULAR_WIDTH, POINT_ROWS, POINT_WIDTH, Calls
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Code, Lanes
 from graphprover.vm.kernels.tape import Cycles, Tape
@@ -115,6 +116,21 @@ def place_columns(device: Device, sources: Sequence[Array], moves: np.ndarray, m
     """
     places.require(sources, moves, main)
     _twin(device).place_columns(device, sources, moves, main)
+
+
+def fill_modular(device: Device, calls: Calls, main: Array) -> None:
+    """Write the rows of calls of the modular operation to the first rows of ``main``, uint64 (columns, rows).
+
+    Raises ValueError for calls that do not fit it, and for other arrays than the formats say.
+    """
+    calls.require(main, MODULAR_WIDTH, MODULAR_ROWS)
+    _twin(device).fill_modular(device, calls, main)
+
+
+def fill_points(device: Device, calls: Calls, main: Array) -> None:
+    """Write the rows of sums and doubles of points; see `fill_modular`."""
+    calls.require(main, POINT_WIDTH, POINT_ROWS)
+    _twin(device).fill_points(device, calls, main)
 
 
 def permuted(device: Device, states: Array) -> Array:

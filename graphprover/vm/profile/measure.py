@@ -14,9 +14,9 @@ from graphprover.vm.program.elf import Image
 from graphprover.vm.program.isa import Instructions, Op
 from graphprover.vm.program.symbols import functions
 from graphprover.vm.statement.guest import RunOptions
-from graphprover.vm.statement.shape import KECCAK_CALL, policy_at, table_for
+from graphprover.vm.statement.shape import policy_at, table_for
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.table_numbers import name_of
+from graphprover.vm.statement.table_numbers import KECCAK_CALL, name_of
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.traces.partition import dropped_chips, groups_of
 

@@ -16,14 +16,18 @@ from graphprover.protocol.errors import RuleError
 from graphprover.protocol.parameters import SMALL
 from graphprover.vm.statement.table_numbers import (
     BOUNDARY,
+    CALL_CHIPS,
     CHIP_TABLES,
     EXIT,
     IN_PLACE,
+    KECCAK_CALL,
     LANES,
+    ROWS_OF_CALL,
     SHARED,
     SHARED_TABLE,
     ChipTable,
     TableNumber,
+    lanes_of,
     name_of,
 )
 from graphprover.vm.tables.bump import BUMP_LANES
@@ -120,7 +124,6 @@ _PREPROCESSED = {
     Kind.OTHER: (TableNumber.PROGRAM, TableNumber.NUMBERS, TableNumber.POWERS),
 }
 _TABLE_NUMBERS = frozenset(map(int, TableNumber))
-KECCAK_CALL = "keccak_call"  # the chip that needs the permutation
 _CALLS = frozenset(ChipTable(KECCAK_CALL, lanes).number for lanes in LANES)
 
 
@@ -145,7 +148,7 @@ def policy_at(rate: int | None) -> LayoutPolicy:
 
 def least_for(chip: str, cycles: int, policy: LayoutPolicy) -> int:
     """Return the fewest instructions with which a chip has its own table, in a run of ``cycles`` cycles."""
-    if chip == KECCAK_CALL:
+    if chip in CALL_CHIPS:
         return 1
     if chip == EXIT:
         return 2  # never: it proves one
@@ -161,7 +164,8 @@ def table_for(chip: str, count: int, cycles: int, policy: LayoutPolicy) -> int:
     """
     if count < least_for(chip, cycles, policy):
         return SHARED_TABLE[chip]
-    return ChipTable(chip, max(lanes for lanes, least in policy.lanes_from.items() if count >= least)).number
+    lanes = [lanes for lanes in lanes_of(chip) if count >= policy.lanes_from[lanes]]
+    return ChipTable(chip, max(lanes)).number
 
 
 def rows_for(count: int) -> int:
@@ -266,7 +270,10 @@ def packing(number: int, cells: int, cycles: int, policy: LayoutPolicy) -> Packi
         return Packing(1, ROUNDS, spare, low_heights)
     if number in SHARED:
         return Packing(1, 1, spare, low_heights)
-    return Packing(BUMP_LANES if number == TableNumber.BUMP else CHIP_TABLES[number].lanes, 1, spare, low_heights)
+    if number == TableNumber.BUMP:
+        return Packing(BUMP_LANES, 1, spare, low_heights)
+    table = CHIP_TABLES[number]
+    return Packing(table.lanes, ROWS_OF_CALL.get(table.chip, 1), spare, low_heights)
 
 
 def check_numbers(shards: Sequence[Sequence[int]], data: bool) -> None:
@@ -444,7 +451,7 @@ def _instructions(number: int, cycles: int, policy: LayoutPolicy) -> range:
         return range(1, min(cycles, most) + 1)
     table = CHIP_TABLES[number]
     least = max(policy.lanes_from[table.lanes], least_for(table.chip, cycles, policy))
-    more_lanes = [least for lanes, least in policy.lanes_from.items() if lanes > table.lanes]
+    more_lanes = [policy.lanes_from[lanes] for lanes in lanes_of(table.chip) if lanes > table.lanes]
     return range(least, min([cycles + 1, *more_lanes]))
 
 

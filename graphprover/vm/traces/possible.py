@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from graphprover.air.description import AirDescription
-from graphprover.vm.statement.shape import KECCAK_CALL, Kind
+from graphprover.vm.statement.shape import Kind
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.table_numbers import CHIP_TABLES, SHARED, TableNumber
+from graphprover.vm.statement.table_numbers import CHIP_TABLES, KECCAK_CALL, SHARED, TableNumber
 from graphprover.vm.statement.version import CHIP_NUMBERS
 
 

@@ -92,6 +92,6 @@ def test_refuses_what_is_not_there(sought: Sequence[int]) -> None:
     machine, tape, parted = case(PROGRAMS["far"], 0)
     run = load_run(CpuDevice(1), tape, machine=machine, partition=parted)
     program = {name: run.program[name] for name in ("a_at", "b_at", "d_at", "offset")}
-    accessed = Accessed(run.cycles, run.old, run.clock, **program, first_clock=clock_of(run.start))
+    accessed = Accessed(run.cycles, run.old, run.time, **program, first_clock=clock_of(run.start))
     with pytest.raises(ValueError, match=r"sought access"):
         fill_bumps(CpuDevice(1), accessed, np.array([sought], dtype=np.uint64), np.zeros((6, 1), dtype=np.uint64))

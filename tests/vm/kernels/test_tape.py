@@ -72,7 +72,7 @@ def case(
     starts = np.maximum(taped.start + INTERVAL * np.arange(len(taped.index)), taped.first) - taped.first
     replay_cycles(CpuDevice(1), taped, steps & np.uint64(2**32 - 1), starts[None].astype(np.uint32), cycles)
     assert (cycles.order == np.arange(len(cycles.order))).all()
-    run = Run(taped.first, cycles, taped.old, taped.clock, program_columns(CpuDevice(1), machine))
+    run = Run(taped.first, cycles, taped.old, taped.time, program_columns(CpuDevice(1), machine))
     instruction = machine.instruction_of_entry[cycles.entry]
     groups = groups_of(machine)
     group = groups.of[_entries(machine, run, instruction, dropped)]
@@ -128,7 +128,7 @@ def _late(
     address = cycles.a + machine.instructions.imm.view(np.uint64)[instruction]
     for access, length in ACCESS_BYTES.items():
         size[op == access] = 1 + (address[op == access] % 8 + length > 8)
-    padded = np.append(run.clock, np.zeros(WORDS, dtype=np.uint32)).astype(np.int64)
+    padded = np.append(run.time, np.zeros(WORDS, dtype=np.uint32)).astype(np.int64)
     for k in range(WORDS):
         clock = padded[cycles.at + k]
         before = np.where(clock > 0, time_of(clock, SLOT_MEMORY), 0)

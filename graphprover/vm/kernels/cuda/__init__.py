@@ -7,6 +7,7 @@ from typing import Any
 _MODULES = {
     "fill_bumps": "bumps", "fill_lanes": "lanes", "count_keys": "counting", "count_entries": "counting",
     "permuted": "keccak_f", "fill_keccak_f": "keccak_f", "count_evens": "keccak_f",
+    "fill_modular": "modular", "fill_points": "point",
     "place_columns": "places", "census": "tape", "replay": "tape", "expect": "warm",
 }  # fmt: skip
 

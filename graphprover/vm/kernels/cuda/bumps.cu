@@ -6,8 +6,8 @@ constexpr u32 WARP = 32, WARPS = 8, THREADS = WARP * WARPS, ALL = 0xffffffffu;  
 
 struct Accessed {
     const u32* order;
-    const u64 *rows, *old;  // rows of ROW_WORDS each
-    const u32* clock;
+    const u64 *rows, *old, *fresh;  // rows of ROW_WORDS each
+    const u64* time;
     const u64 *a_at, *b_at, *d_at, *offset;
     u64 first_clock;
 
@@ -18,7 +18,7 @@ struct Accessed {
 
 // The access that a block checks: of a register, up to D, or of a word of memory.
 struct Part {
-    u64 first, last, access, slot, word;
+    u64 first, last, access, slot, word, pointer, offset;
     u32 value, time;  // columns of rows, of a register's access
     const u64* registers_at;
 
@@ -37,15 +37,19 @@ struct Part {
         access = __ldg(words + ACCESS);
         slot = __ldg(words + SLOT);
         word = access >= WORD ? access - WORD : access == M2;
+        pointer = __ldg(words + POINTER);
+        offset = __ldg(words + OFFSET);
         value = access == B ? ROW_B : access == D ? ROW_D : ROW_A;
         time = access == B ? ROW_T_B : access == D ? ROW_T_D : ROW_T_A;
         registers_at = access == B ? run.b_at : access == D ? run.d_at : run.a_at;
     }
 
+    __device__ bool further() const { return access >= FURTHER && access < WORD; }
+
     __device__ u64 before(const Accessed& run, u64 cycle) const {
         if (access <= D) return run.row(cycle)[time];
-        u64 clock = run.clock[run.half(cycle, HALF_AT) + word];
-        return clock ? SLOTS * clock + SLOT_MEMORY : 0;
+        if (further()) return run.fresh[run.half(cycle, HALF_AT) + MOST_FURTHER + access - FURTHER];
+        return run.time[run.half(cycle, HALF_AT) + word];
     }
 
     __device__ u64 now(const Accessed& run, u64 cycle) const { return SLOTS * (cycle + run.first_clock) + slot; }
@@ -98,10 +102,17 @@ extern "C" __global__ void fill_bumps(const __grid_constant__ Accessed run, cons
         if (part.access <= D) {
             at = part.registers_at[entry];
             value = row[part.value];
+        } else if (part.further()) {
+            at = REGISTER_BASE + A1 + part.access - FURTHER;
+            value = run.fresh[run.half(cycle, HALF_AT) + part.access - FURTHER];
         } else {
-            u64 base = part.access >= WORD ? row[ROW_B] : (row[ROW_A] + run.offset[entry]) & ~7ull;
-            at = base + 8 * part.word;
-            value = run.old[run.half(cycle, HALF_AT) + part.word];
+            u64 access = run.half(cycle, HALF_AT);
+            if (part.access >= WORD) {
+                at = (part.pointer ? run.fresh[access + part.pointer - 1] : row[ROW_B]) + 8 * part.offset;
+            } else {
+                at = ((row[ROW_A] + run.offset[entry]) & ~7ull) + 8 * part.word;
+            }
+            value = run.old[access + part.word];
         }
         u64 step = part.now(run, cycle) - 2 - before;
         bumps[AT * count + own] = at;

@@ -3,19 +3,30 @@
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from graphprover.kernels.cuda.sources import source
 from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS
 from graphprover.vm.kernels import bumps, keys, lanes, tape
 from graphprover.vm.kernels.lanes import Op as LaneOp
+from graphprover.vm.program import host_calls
 from graphprover.vm.program.io import EXIT
-from graphprover.vm.program.isa import Op
+from graphprover.vm.program.isa import A1, Op
 from graphprover.vm.tables import clock
 from graphprover.vm.tables.bump import REACH
+from graphprover.vm.tables.buses import REGISTER_BASE
 from graphprover.vm.tables.clock import FAR
-from graphprover.vm.tables.keccak_f import EVENS, FIRST_COLUMNS, IOTA_BITS, ROUNDS, WORDS
+from graphprover.vm.tables.keccak_f import EVENS, FIRST_COLUMNS, IOTA_BITS, ROUNDS
 from graphprover.vm.traces.ways import FAR_BASE, WAYS
 
 _FOLDER = Path(__file__).parent
+
+
+def _list(numbers: np.ndarray) -> str:
+    """Return an array's numbers as a list of C."""
+    return str(numbers.tolist()).translate(str.maketrans("[]", "{}"))
+
+
 LANES_THREADS, LANES_EACH = 64, 4  # threads of a block, lanes of a thread
 _LANES = {
     **{f"OP_{op.name}": int(op) for op in LaneOp},
@@ -29,10 +40,17 @@ COUNT_PIECE, COUNT_KEYS = 1 << 14, 1 << 13  # entries and rows of a block
 COUNT_SLOTS, COUNT_EACH = 1 << 11, 4  # numbers that it counts in its own memory; rows of a thread at a time
 BUMPS_CYCLES = 1 << 12  # cycles of a block that looks for bumps
 _KECCAK_F = {"EVENS": EVENS, "IOTA_BITS": len(IOTA_BITS), "ROUNDS": ROUNDS}
+_CALLS = {
+    **{name: getattr(host_calls, name) for name in ("FIRST_NUMBER", "LISTED", "MOST_WORDS", "MOST_FURTHER")},
+    **{f"LIST_{name}": _list(getattr(host_calls, name)) for name in ("WORDS_OF", "FURTHER_OF", "WAY_OF")},
+    "LIST_SLOT_OF": _list(host_calls.ACCESS_OF[:, :, 2]),
+    "SLOT_FURTHER": host_calls.SLOT_FURTHER,
+    "A1": A1,
+}
 _REPLAY = {
     **{name: getattr(clock, name) for name in ("FAR", "SLOTS", "SLOT_A", "SLOT_B", "SLOT_MEMORY", "SLOT_D")},
     **{name: getattr(tape, name) for name in ("NO_STEP", "ACCESSES", "UNPROVED", "UNREACHED")},
-    **{f"LATE_{name}": getattr(tape, name) for name in ("A", "A_IN_PLACE", "B", "D", "M", "WORD")},
+    **{f"LATE_{name}": getattr(tape, name) for name in ("A", "A_IN_PLACE", "B", "D", "M", "FURTHER", "WORD")},
     **{f"OP_{op.name}": int(op) for op in Op},
     "INTERVAL": INTERVAL,
     "REGISTERS": REGISTERS,
@@ -40,21 +58,24 @@ _REPLAY = {
     "WAYS": WAYS,
     "FAR_BASE": FAR_BASE,
     "EXIT": EXIT,
-    "WORDS": WORDS,
+    **_CALLS,
     "REACH": REACH,
     "ROW_WORDS": tape.ROW_WORDS,
 }
 _BUMPS = {
-    **{name: getattr(bumps, name) for name in ("FIRST", "LAST", "ACCESS", "SLOT", "SOUGHT_WORDS")},
+    **{name: getattr(bumps, name) for name in ("FIRST", "LAST", "ACCESS", "SLOT", "POINTER", "OFFSET", "SOUGHT_WORDS")},
     **{name: getattr(bumps, name) for name in ("AT", "TIME", "LOW", "HIGH", "STEP_LOW", "STEP_HIGH")},
-    **{name: getattr(tape, name) for name in ("A", "A_IN_PLACE", "B", "D", "M2", "WORD")},
-    **{name: getattr(clock, name) for name in ("FAR", "SLOTS", "SLOT_MEMORY")},
+    **{name: getattr(tape, name) for name in ("A", "A_IN_PLACE", "B", "D", "M2", "FURTHER", "WORD")},
+    **{name: getattr(clock, name) for name in ("FAR", "SLOTS")},
+    "MOST_FURTHER": host_calls.MOST_FURTHER,
+    "REGISTER_BASE": REGISTER_BASE,
+    "A1": A1,
     **{f"ROW_{name.upper()}": i for i, name in enumerate(tape.WIDE)},
     **{f"HALF_{name.upper()}": tape.FIRST_NARROW + i for i, name in enumerate(tape.NARROW)},
     "ROW_WORDS": tape.ROW_WORDS,
     "BLOCK_CYCLES": BUMPS_CYCLES,
 }
-_DEFINES: dict[str, dict[str, int]] = {
+_DEFINES: dict[str, dict[str, int | str]] = {
     "bumps.cu": _BUMPS,
     "lanes.cu": _LANES,
     "counting.cu": {
