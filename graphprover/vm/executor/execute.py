@@ -359,7 +359,16 @@ class _Run:
         state.visits[:] = self._visits()
         self.native, self.runs = code, np.zeros(len(code.blocks), dtype=np.int64)
         recorded = (None,) * 4 if tape is None else (tape.old, tape.clock, tape.registers, tape.pool)
-        used = (state.registers, state.position, store.pages, store.pool, store.there, code.entries, code.functions, self.runs)
+        used = (
+            state.registers,
+            state.position,
+            store.pages,
+            store.pool,
+            store.there,
+            code.entries,
+            code.functions,
+            self.runs,
+        )
         addresses = [0 if array is None else array.ctypes.data for array in (*used, *recorded)]
         return Blocks(code.entries, code.address, np.array(addresses, dtype=np.uint64))
 

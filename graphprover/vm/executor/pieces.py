@@ -98,9 +98,7 @@ def target_machine() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features().flatten()
-    return llvm.Target.from_default_triple().create_target_machine(
-        llvm.get_host_cpu_name(), features, opt=1, jit=True
-    )
+    return llvm.Target.from_default_triple().create_target_machine(llvm.get_host_cpu_name(), features, opt=1, jit=True)
 
 
 def load(image: Image, *, record: bool) -> list[Piece]:

@@ -21,7 +21,8 @@ from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOTS, clock_of,
 NAME = "run_blocks"
 # The addresses that the function receives, in this order; a record's are 0 without one.
 ARGUMENTS = (
-    "registers", "position", "pages", "pool", "there", "entries", "functions", "runs", "old", "clock", "times", "clocks",
+    "registers", "position", "pages", "pool", "there", "entries", "functions", "runs", "old", "clock", "times",
+    "clocks",
 )  # fmt: skip
 
 _CONDITIONS = {Op.BEQ: "eq", Op.BNE: "ne", Op.BLT: "slt", Op.BGE: "sge", Op.BLTU: "ult", Op.BGEU: "uge"}
