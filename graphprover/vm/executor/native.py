@@ -24,7 +24,7 @@ from graphprover.vm.program.isa import ILLEGAL, Op
 # LLVM takes 1 ms for an instruction, in parallel to the run; frequent instructions are likely to be worth it.
 OFTEN = 1 << 10
 AFTER = 1 << 21  # interpreted cycles before a program is first compiled; 10 ms
-MOST = 1 << 14  # most instructions of a program that are compiled: about 15 s
+MOST = 1 << 15  # most instructions of a program that are compiled: about 30 s
 PIECE = 256  # most instructions of a piece: 0.2 s, for which the end of a process may have to wait
 LONGEST = 16  # instructions of a block: at most this number is interpreted before a snapshot
 PROGRAMS = 16  # programs with cached code
@@ -65,7 +65,10 @@ def blocks_of(words: np.ndarray, counts: np.ndarray, done: Iterable[Block] = ())
 
 
 def grouped(blocks: Iterable[Block], counts: np.ndarray) -> list[tuple[Block, ...]]:
-    """Return the blocks of each piece: neighbours, which often lead to each other. The most frequent pieces come first."""
+    """Return the blocks of each piece: neighbours, which often lead to each other.
+
+    Pieces with the most cycles come first.
+    """
     groups: list[list[Block]] = []
     room = 0
     for block in sorted(blocks, key=lambda block: block.start):
