@@ -10,6 +10,7 @@ import numpy as np
 from graphprover.device import CpuDevice
 from graphprover.vm import kernels
 from graphprover.vm.kernels.bumps import Accessed
+from graphprover.vm.kernels.calls import Calls
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Code, Lanes
 from graphprover.vm.kernels.tape import Cycles, Tape
@@ -146,6 +147,20 @@ def count_keys(device: "StrictDevice", main: StrictArray, keys: Keys, counts: St
 def permuted(device: "StrictDevice", states: StrictArray) -> StrictArray:
     assert type(states) is StrictArray
     return wrapped(kernels.permuted(device.cpu, unwrapped(states)))
+
+
+def fill_modular(device: "StrictDevice", calls: Calls, main: StrictArray) -> None:
+    kernels.fill_modular(device.cpu, _calls_here(calls), unwrapped(main))
+
+
+def fill_points(device: "StrictDevice", calls: Calls, main: StrictArray) -> None:
+    kernels.fill_points(device.cpu, _calls_here(calls), unwrapped(main))
+
+
+def _calls_here(calls: Calls) -> Calls:
+    arrays = {name: value for name, value in vars(calls).items() if name != "first_clock"}
+    assert len(arrays) == 6 and all(type(array) is StrictArray for array in arrays.values())
+    return replace(calls, **{name: unwrapped(array) for name, array in arrays.items()})
 
 
 def fill_keccak_rounds(

@@ -190,7 +190,8 @@ __device__ void shift_down(u32* x, u32 top) {
     for (int i = 0; i < LIMBS; i++) x[i] = __funnelshift_r(x[i], i + 1 < LIMBS ? x[i + 1] : top, 1);
 }
 
-// 1 / x mod p, for 0 < x < p: binary extended Euclid, as in integers.py.
+// 1 / x mod p, for 0 < x < p: binary extended Euclid (Hankerson, Menezes, Vanstone: Guide to Elliptic Curve
+// Cryptography, Algorithm 2.22).
 __device__ void invert(const u32* x, const u32* p, u32* of_v) {
     u32 u[LIMBS], v[LIMBS], of_u[LIMBS];
     for (int i = 0; i < LIMBS; i++) {
