@@ -131,7 +131,9 @@ def quotients(report: Report, air: AirDescription, log_rows: int, log_blowup: in
     matrices, target = (main, None, lookup), words(3, size)
     report(
         f"interpreted, {shape}",
-        lambda: bytecode.evaluate(source_cache.Program(code, []), filled, matrices, target, log_rows),
+        lambda: bytecode.evaluate(
+            source_cache.Program(code, []), filled, matrices, target, log_rows, air.log_quotient_chunks
+        ),
         *floor,
     )
 
