@@ -69,7 +69,11 @@ mod tests {
                 .map(|_| {
                     seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                     let byte = (seed >> 33) as u8;
-                    if byte.is_multiple_of(3) { 0x5b + byte / 3 % 40 } else { byte }
+                    if byte.is_multiple_of(3) {
+                        0x5b + byte / 3 % 40
+                    } else {
+                        byte
+                    }
                 })
                 .collect();
             let theirs = Bytecode::new_legacy(code.clone().into());

@@ -108,7 +108,10 @@ pub(crate) fn check(header: &Header, outcome: &Outcome, fork: &Fork) -> Result<(
     require(outcome.blob_gas_used == header.blob_gas_used.unwrap_or(0), "the blob gas used is another")?;
     let bloom = outcome.receipts.iter().fold(Bloom::ZERO, |bloom, receipt| bloom | receipt.bloom());
     require(bloom == header.logs_bloom, "the logs' bloom filter is another")?;
-    require(proofs::calculate_receipt_root(&outcome.receipts) == header.receipts_root, "the receipts' root is another")?;
+    require(
+        proofs::calculate_receipt_root(&outcome.receipts) == header.receipts_root,
+        "the receipts' root is another",
+    )?;
     let requests = fork.prague.then(|| outcome.requests.requests_hash());
     require(requests == header.requests_hash, "the requests' hash is another")
 }

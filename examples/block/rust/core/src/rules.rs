@@ -61,7 +61,8 @@ impl Rules {
     /// Return the rules of a chain: those that the input states, or those that are built in.
     pub fn of(chain: u64, stated: &[u8]) -> Result<Self, Refusal> {
         if stated.is_empty() {
-            Self::built_in(chain).ok_or_else(|| Refusal::unusable("the chain is unknown, and the input states no rules"))
+            Self::built_in(chain)
+                .ok_or_else(|| Refusal::unusable("the chain is unknown, and the input states no rules"))
         } else {
             Self::decode(chain, stated).ok_or_else(|| Refusal::unusable("the rules have another form"))
         }
@@ -69,16 +70,10 @@ impl Rules {
 
     fn built_in(chain: u64) -> Option<Self> {
         let (forks, deposit_contract) = match chain {
-            MAINNET => {
-                (EthereumChainHardforks::mainnet(), address!("0x00000000219ab540356cbb839cbe05303d7705fa"))
-            }
-            HOLESKY => {
-                (EthereumChainHardforks::holesky(), address!("0x4242424242424242424242424242424242424242"))
-            }
+            MAINNET => (EthereumChainHardforks::mainnet(), address!("0x00000000219ab540356cbb839cbe05303d7705fa")),
+            HOLESKY => (EthereumChainHardforks::holesky(), address!("0x4242424242424242424242424242424242424242")),
             HOODI => (EthereumChainHardforks::hoodi(), address!("0x00000000219ab540356cbb839cbe05303d7705fa")),
-            SEPOLIA => {
-                (EthereumChainHardforks::sepolia(), address!("0x7f02c3e3c98b133055b8b348b2ac625669ed295d"))
-            }
+            SEPOLIA => (EthereumChainHardforks::sepolia(), address!("0x7f02c3e3c98b133055b8b348b2ac625669ed295d")),
             _ => return None,
         };
         let schedule = [
@@ -118,7 +113,11 @@ impl Rules {
         let osaka = times[3];
         let mut blobs = Vec::with_capacity(sets.len());
         for &[time, target_blob_count, max_blob_count, update_fraction] in sets {
-            if target_blob_count > max_blob_count || max_blob_count > MOST_BLOBS || max_blob_count == 0 || update_fraction == 0 {
+            if target_blob_count > max_blob_count
+                || max_blob_count > MOST_BLOBS
+                || max_blob_count == 0
+                || update_fraction == 0
+            {
                 return None;
             }
             let with_limits = time >= osaka && osaka != NEVER;
@@ -183,7 +182,10 @@ mod tests {
         ];
         for (end, forks, most) in times {
             let fork = at(MAINNET, 16_000_000, end - 1);
-            assert_eq!(([fork.shanghai, fork.cancun, fork.prague, fork.osaka], fork.blobs.max_blob_count), (forks, most));
+            assert_eq!(
+                ([fork.shanghai, fork.cancun, fork.prague, fork.osaka], fork.blobs.max_blob_count),
+                (forks, most)
+            );
         }
         let fork = at(MAINNET, 24_000_000, 1_767_747_671);
         assert_eq!((fork.blobs.max_blob_count, fork.blobs.max_blobs_per_tx, fork.blobs.target_blob_count), (21, 6, 14));
@@ -204,7 +206,8 @@ mod tests {
 
     #[test]
     fn stated_rules_are_read() {
-        let bytes = stated(&[0, 5, 10, 20, 5, 3, 6, 3_338_477, 20, 6, 9, 5_007_716], &[&[0x42; 20][..], &[0; 4]].concat());
+        let bytes =
+            stated(&[0, 5, 10, 20, 5, 3, 6, 3_338_477, 20, 6, 9, 5_007_716], &[&[0x42; 20][..], &[0; 4]].concat());
         let rules = Rules::of(1337, &bytes).unwrap();
         let at = |timestamp| rules.at(&Header { timestamp, ..Default::default() }).unwrap();
         assert!(at(4).shanghai && !at(4).cancun && at(5).cancun && at(10).prague && !at(19).osaka && at(20).osaka);

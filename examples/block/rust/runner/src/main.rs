@@ -25,7 +25,11 @@ fn main() -> ExitCode {
             false
         }
     };
-    if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if done {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 fn check(file: &str) -> bool {

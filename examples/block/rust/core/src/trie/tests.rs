@@ -144,7 +144,8 @@ fn attempt(root: B256, keys: &[B256], nodes: &Nodes, hash: B256, changed: &[u8])
     let mut faults = keys.iter().filter(|key| read(root, key, nodes).is_err()).count();
     let Ok(mut trie) = Trie::new(root, nodes) else { return faults + 1 };
     for (index, key) in keys.iter().enumerate() {
-        let failed = if index % 2 == 0 { trie.put(key, vec![9; 9], nodes).is_err() } else { trie.cut(key, nodes).is_err() };
+        let failed =
+            if index % 2 == 0 { trie.put(key, vec![9; 9], nodes).is_err() } else { trie.cut(key, nodes).is_err() };
         faults += usize::from(failed);
     }
     trie.root(&mut ());
@@ -162,10 +163,10 @@ fn missing_nodes_are_named() {
 #[test]
 fn paths_end() {
     for node in [
-        &[0xc2, 0x00, 0xc0][..],             // an extension without digits
-        &[0xc2, 0x80, 0xc0],                 // no path
-        &[0xc3, 0x20, 0x80, 0x80],           // three items
-        &[0xc2, 0x20, 0x01],                 // a leaf that ends too early
+        &[0xc2, 0x00, 0xc0][..],   // an extension without digits
+        &[0xc2, 0x80, 0xc0],       // no path
+        &[0xc3, 0x20, 0x80, 0x80], // three items
+        &[0xc2, 0x20, 0x01],       // a leaf that ends too early
         &[0xc1, 0xc0],
         &[0xc0],
         &[0xfb, 1, 0, 0, 0],
