@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 MACHINE_VERSION = 6
 SHAPES_VERSION = 1
-MACHINE_DIGEST = bytes.fromhex("fcffedfe2ac183771df52780ea2a46b672504b2dd87784ea2bad9acabaf09fa9")
+MACHINE_DIGEST = bytes.fromhex("817dfe4cab90364ed4944c5bbc276b27c1ff687e029de99310f3a2fbcc18e89d")
 
 CHIP_NUMBERS: Mapping[str, int] = MappingProxyType({
     "goto": 1, "touch": 2, "constant": 3, "move": 4, "jal": 5, "jalr": 6, "return": 7, "addi": 8, "addi_narrow": 9,

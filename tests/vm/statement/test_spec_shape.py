@@ -214,7 +214,8 @@ def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
                 add(tables, 16 * chip + lanes, count)
                 if chip == spec.KECCAK_CALL:
                     add(tables, 12, count)
-                    tables.append([13, 12, ()])
+                    add(tables, 4098, count)
+                    tables.append([13, 14, ()])
             elif chip in spec.COMMON or chip in spec.RARE:
                 shared[4096 if chip in spec.COMMON else 4097] += count
             else:
@@ -319,8 +320,8 @@ def change(claim: Claimed, subject: Subject, rng: random.Random) -> None:
             tables[i][0] = max(tables[i][0] + rng.choice((-1, 1, 2)), 0)
         case 3:  # a table more
             chip = rng.choice(SOME)
-            unknown = (0, 16 * spec.HALT + 1, 16 * chip + 3, 16 * 203 + 1, 4098)
-            known = (*range(1, 16), 4096, 4097, *(16 * chip + lanes for lanes in (1, 2, 4)))
+            unknown = (0, 16 * spec.HALT + 1, 16 * chip + 3, 16 * 203 + 1, 4099)
+            known = (*range(1, 16), 4096, 4097, 4098, *(16 * chip + lanes for lanes in (1, 2, 4)))
             tables.append([rng.choice(unknown if rng.random() < 0.2 else known), rng.randint(5, 13), ()])
             tables.sort(key=lambda table: table[0])
         case 4:  # other cycles
@@ -458,11 +459,11 @@ def test_chips_have_the_numbers_of_the_page() -> None:
 
 
 def test_the_machines_digest_is_that_of_the_page() -> None:
-    """Put tables 4096 and 4097 before the tables of chips."""
+    """Put tables 4096 to 4098 before the tables of chips."""
     program = Key(0, 8, 6, 6, bytes(32), {})
     chips = [16 * f + lanes for f in range(1, spec.CHIPS + 1) if f != spec.HALT for lanes in (1, 2, 4)]
     hashed = b"graphprover machine" + struct.pack("<QQ", 6, spec.VERSION)
-    for number in (0, *range(1, 16), 4096, 4097, *chips):
+    for number in (0, *range(1, 16), 4096, 4097, 4098, *chips):
         described = program.air(number, 2, 32, 33).describe().canonical_bytes
         hashed += struct.pack("<QQ", number, len(described)) + described
     assert keccak256(hashed) == MACHINE_DIGEST
