@@ -45,10 +45,8 @@ def plane_limbs(tag: Tag, call: Any, plane: int, words: Iterable[Sequence[Any]])
 
 def joined(chunks: Sequence[Any]) -> list[Any]:
     """Return numbers of four sums of chunks each: one for every four classes of a word."""
-    return [
-        linear((NUMBERS**i, chunk) for i, chunk in enumerate(chunks[first : first + PLACES]))
-        for first in range(0, len(chunks), PLACES)
-    ]
+    groups = (chunks[first : first + PLACES] for first in range(0, len(chunks), PLACES))
+    return [sum(NUMBERS**i * chunk for i, chunk in enumerate(group)) for group in groups]
 
 
 class KeccakPlanes(Air):

@@ -64,28 +64,31 @@ class KeccakRounds(Air):
             constant = linear(term for term in constants if term[0])
             number = 2 * (t.parity[4][c] + constant)
             t.lookup(DIGITS, [int(Lookup.SECOND), number, t.iota[i], t.iota[i]], works, weight=1)
-        for x in range(5):
-            for c in range(CLASSES):
+        # Lookups of one form follow each other: kernels for GPUs are loops over columns of one form.
+        for c in reversed(range(CLASSES)):
+            for x in range(5):
                 total = sum((t.theta[x + y][c] for y in range(5, WORDS, 5)), t.theta[x][c])
                 number = total + t.parity[x - 1][c] + _shifted(t, x, c)
                 last = c == CLASSES - 1
                 tag, copy = (Lookup.FIRST_TURNED_1, t.parity_turned[x]) if last else (Lookup.FIRST, t.parity[x][c])
                 t.lookup(DIGITS, [int(tag), number, t.parity[x][c], copy], works, weight=1)
-        for w in range(WORDS):
-            for c in range(CLASSES):
-                with_iota = w == 0 and c in IOTA_CLASSES
-                parity = n.iota[IOTA_CLASSES.index(c)] if with_iota else n.parity[w % 5 - 1][c]
-                number = _chi(t, w, c) + 2 * (parity + _shifted(n, w % 5, c))
-                fields = [Lookup.SECOND + TURNS[w, c], number, n.theta[w][c], _turned(n, w, c)]
-                t.lookup(DIGITS, fields, goes, weight=1)
+        for w, c in sorted(TURNS, key=lambda at: not TURNS[at]):
+            with_iota = w == 0 and c in IOTA_CLASSES
+            parity = n.iota[IOTA_CLASSES.index(c)] if with_iota else n.parity[w % 5 - 1][c]
+            number = _chi(*(_moved(t, source, c) for source in _chi_words(w))) + 2 * (parity + _shifted(n, w % 5, c))
+            fields = [Lookup.SECOND + TURNS[w, c], number, n.theta[w][c], _turned(n, w, c)]
+            t.lookup(DIGITS, fields, goes, weight=1)
 
+        flips = [joined([t.parity[x - 1][c] + _shifted(t, x, c) for c in range(CLASSES)]) for x in range(5)]
+        moved = [joined([_moved(t, w, c) for c in range(CLASSES)]) for w in range(WORDS)]
+        iota = joined([2 * chunk(ROUND_CONSTANTS[-1], c) for c in range(CLASSES)])
         for plane in range(PLANES):
-            before, after = [], []
-            for x in range(5):
-                w = 5 * plane + x
-                states = [t.theta[w][c] + t.parity[x - 1][c] + _shifted(t, x, c) for c in range(CLASSES)]
-                before += joined([2 * state for state in states])
-                after += joined([_chi(t, w, c) + _last_iota(w, c) for c in range(CLASSES)])
+            before: list[Expr] = []
+            after: list[Expr] = []
+            for w in range(5 * plane, 5 * plane + 5):
+                before += (2 * (a + b) for a, b in zip(joined(t.theta[w]), flips[w % 5], strict=True))
+                chi = [_chi(*numbers) for numbers in zip(*(moved[source] for source in _chi_words(w)), strict=True)]
+                after += chi if w else (a + b for a, b in zip(chi, iota, strict=True))
             t.receive(PERMUTATION, message(int(Tag.BEFORE), t.call, plane, *before), place[1], weight=1)
             t.send(PERMUTATION, message(int(Tag.AFTER), t.call, plane, *after), place[-1], weight=1)
 
@@ -119,19 +122,20 @@ def _turned(row: Any, word: int, c: int) -> Expr:
     return copy
 
 
-def _chi(row: Any, word: int, c: int) -> Expr:
-    """Return a sum of chunks of T after rho and pi whose digits have chi of the word as their bits 1."""
-    first = word - word % 5
-    bits = []
-    for weight, x in ((2, 0), (1, 1), (3, 2)):
-        source = SOURCES[first + (word + x) % 5]
-        bits.append((weight, _turned(row, source, (c - ROTATIONS[source]) % CLASSES)))
-    return linear(bits)
+def _moved(row: Any, word: int, c: int) -> Expr:
+    """Return a chunk of T after rho and pi."""
+    source = SOURCES[word]
+    return _turned(row, source, (c - ROTATIONS[source]) % CLASSES)
 
 
-def _last_iota(word: int, c: int) -> int:
-    """Return the summand by which the last round constant changes bits 1."""
-    return 0 if word else 2 * chunk(ROUND_CONSTANTS[-1], c)
+def _chi_words(word: int) -> list[int]:
+    """Return the words that chi of a word reads."""
+    return [word - word % 5 + (word + i) % 5 for i in range(3)]
+
+
+def _chi(a: Expr, b: Expr, c: Expr) -> Expr:
+    """Return a sum of bits, or of numbers with bits as digits, whose bit 1 is chi of them."""
+    return linear([(2, a), (1, b), (3, c)])
 
 
 _COLUMNS = Columns(KeccakRounds.columns)
