@@ -17,7 +17,7 @@ from graphprover.device.threads import Threads
 from graphprover.field import GENERATOR, Ext
 from graphprover.kernels.cpu import deep, fri, gather, grind, inverse, logup, merkle, ntt, opening, parallel, quotient
 from graphprover.kernels.cpu.hashes import KERNELS
-from graphprover.kernels.operands import Height, Operands
+from graphprover.kernels.operands import Height, Operands, Unextended
 from graphprover.protocol.digests import DIGEST_WORDS
 
 
@@ -124,7 +124,7 @@ class CpuDevice:
         return ntt.coset_ldes(self._threads, quotients, log_chunks, log_blowup, 1, bit_reversed_source=True)
 
     @_operation
-    def merkle_tree(self, matrices: Sequence[np.ndarray], cap_height: int, hash: str) -> Tree:
+    def merkle_tree(self, matrices: Sequence[np.ndarray | Unextended], cap_height: int, hash: str) -> Tree:
         return Tree(merkle.tree(self._threads, matrices, cap_height, hash))
 
     @_operation
@@ -174,6 +174,10 @@ class CpuDevice:
         return opening.interpolation_weights(domains)
 
     @_operation
+    def natural_weights(self, domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
+        return opening.natural_weights(domains)
+
+    @_operation
     def evaluate(
         self, matrices: Sequence[np.ndarray], weights: Sequence[Sequence[np.ndarray]]
     ) -> list[list[np.ndarray]]:
@@ -186,6 +190,10 @@ class CpuDevice:
     @_operation
     def reduced_openings(self, heights: Sequence[Height], gamma: Ext) -> list[np.ndarray]:
         return deep.reduced_openings(self._threads, heights, gamma)
+
+    @_operation
+    def reduced_traces(self, heights: Sequence[Height], gamma: Ext, log_blowup: int) -> list[np.ndarray]:
+        return deep.reduced_traces(self._threads, heights, gamma, log_blowup)
 
     @_operation
     def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:

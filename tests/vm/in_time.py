@@ -23,7 +23,7 @@ def in_time(machine: Machine, execution: Execution, cycle_range: range | None = 
     cycles = empty_cycles(device, len(cycle_range), len(tape.old))
     places = np.maximum(tape.start + INTERVAL * np.arange(len(tape.index)), cycle_range.start) - cycle_range.start
     replay(device, tape, steps_of(machine) & ENTRY, places[None].astype(np.uint32), cycles)
-    return Run(cycle_range.start, cycles, tape.old, tape.clock, program_columns(device, machine))
+    return Run(cycle_range.start, cycles, tape.old, tape.time, program_columns(device, machine))
 
 
 def instructions(machine: Machine, run: Run) -> np.ndarray:

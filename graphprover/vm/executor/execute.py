@@ -38,35 +38,36 @@ from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS, Mem
 from graphprover.vm.profile.counters import Counters
 from graphprover.vm.program.compressed import REMEDY, is_compressed
 from graphprover.vm.program.elf import Image
+from graphprover.vm.program.host_calls import MOST_WORDS
 from graphprover.vm.program.io import (
     EXIT,
     INPUT_BASE,
     MAX_INPUT_BYTES,
     MAX_OUTPUT_BYTES,
     MEMORY_END,
+    MODULAR,
+    MODULAR_QUOTIENT,
     OUTPUT_BASE,
     RANDOM_SEED,
     region,
 )
 from graphprover.vm.program.isa import A0, A1, A7, ILLEGAL, Instruction, Op, decode, disassemble, encode
 from graphprover.vm.program.symbols import function_at
-from graphprover.vm.tables.clock import LOG_SLOTS, MAX_CYCLES, SLOT_MEMORY, time_of
-from graphprover.vm.tables.keccak_f import WORDS
+from graphprover.vm.tables.clock import MAX_CYCLES
 
 DEFAULT_CYCLES = 1 << 30
 DEFAULT_MEMORY = 1 << 30  # bytes, without a record
 SLICE = 1 << 19  # cycles between checks for signals; as host calls these are half a second
 BLOCK = 256  # pages whose words are listed at once
-_CLOCK_BYTES = 4
-_ACCESS_BYTES = 8 + _CLOCK_BYTES  # bytes of the record for an access
+_ACCESS_BYTES = 8 + 8  # bytes of the record for an access: the word and a time
 _SNAPSHOT_BYTES = 4 + 8 + 2 * 8 * REGISTERS
 # Most bytes that a slice records; limits are checked behind each slice.
-_SLICE_ACCESSES = SLICE * WORDS
+_SLICE_ACCESSES = SLICE * MOST_WORDS
 _SLICE_SNAPSHOTS = SLICE // INTERVAL + 1
 _SLICE_BYTES = _SLICE_ACCESSES * _ACCESS_BYTES + _SLICE_SNAPSHOTS * _SNAPSHOT_BYTES
-# A run with a record maps 3.5 times its limit: pages, their clocks with half the bytes, accesses and snapshots. All
-# together use at most the limit.
-_MAPPED_HALVES = 7
+# A run with a record maps 4 times its limit: pages, times of their words, accesses and snapshots. All together use at
+# most the limit.
+_MAPPED = 4
 _LEAST = 16 << 20  # bytes for a run by default, even with few addresses left
 _NULL_PAGE = 4096  # bytes from address 0 on
 
@@ -173,13 +174,20 @@ def execute_counting(
     run = _Run(image, data, max_cycles, max_memory, debug=debug, random_seed=random_seed)
     counters = start(len(run.store.pool))
     run.run(counters=counters)
-    return run.execution(None), run.memory(counters.pool[: PAGE_WORDS * (run.pages + 1)] >> LOG_SLOTS)
+    return run.execution(None), run.memory(counters.pool.view(np.uint64))
+
+
+def _without_result(number: int) -> str:
+    """Return why a host call has no result."""
+    if number in (MODULAR, MODULAR_QUOTIENT):
+        return "the quotient has more than 256 bits"
+    return "a coordinate is not below the prime, or the line through the points has no slope"
 
 
 def half_of_memory() -> int:
     """Return half of the memory that this process may have, in bytes; a run fits half of its addresses."""
     mapped = addresses_left() // 2 - _SLICE_BYTES
-    return min(host_memory() // 2, max(_LEAST, mapped * 2 // _MAPPED_HALVES))
+    return min(host_memory() // 2, max(_LEAST, mapped // _MAPPED))
 
 
 def smallest() -> Image:
@@ -225,7 +233,7 @@ class _Run:
         """Raise MemoryError if pages and record cannot be mapped."""
         pages = min(self.max_memory, MEMORY_END)
         accesses, snapshots = self._most_recorded()
-        tape = pages // 2 + accesses * _ACCESS_BYTES + snapshots * _SNAPSHOT_BYTES
+        tape = pages + accesses * _ACCESS_BYTES + snapshots * _SNAPSHOT_BYTES
         needed, left = pages + record * tape, addresses_left()
         if needed > left:
             raise MemoryError(
@@ -285,13 +293,13 @@ class _Run:
         accesses, snapshots = self._most_recorded()
         return Tape(
             np.empty(accesses, dtype=np.uint64),
-            np.empty(accesses, dtype=np.uint32),
+            np.empty(accesses, dtype=np.uint64),
             np.empty(snapshots, dtype=np.uint32),
             np.empty(snapshots, dtype=np.uint64),
             np.empty((snapshots, REGISTERS), dtype=np.uint64),
             np.empty((snapshots, REGISTERS), dtype=np.uint64),
             np.zeros(NO_REGISTER + 1, dtype=np.uint64),
-            np.zeros(len(self.store.pool), dtype=np.uint32),
+            np.zeros(len(self.store.pool), dtype=np.uint64),
         )
 
     def run(self, tape: Tape | None = None, counters: Counters | None = None) -> None:
@@ -358,17 +366,9 @@ class _Run:
         state, store = self.state, self.store
         state.visits[:] = self._visits()
         self.native, self.runs = code, np.zeros(len(code.blocks), dtype=np.int64)
-        recorded = (None,) * 4 if tape is None else (tape.old, tape.clock, tape.registers, tape.pool)
-        used = (
-            state.registers,
-            state.position,
-            store.pages,
-            store.pool,
-            store.there,
-            code.entries,
-            code.functions,
-            self.runs,
-        )
+        recorded = (None,) * 4 if tape is None else (tape.old, tape.time, tape.registers, tape.pool)
+        places = (state.registers, state.position, store.pages, store.pool, store.there)
+        used = (*places, code.entries, code.functions, self.runs)
         addresses = [0 if array is None else array.ctypes.data for array in (*used, *recorded)]
         return Blocks(code.entries, code.address, np.array(addresses, dtype=np.uint64))
 
@@ -414,6 +414,8 @@ class _Run:
             Fault.NULL_POINTER: f"address {address}",
             Fault.STACK_OVERFLOW: f"address {address}",
             Fault.MISALIGNED_HOST_CALL: address,
+            Fault.OVERLAPPING_OPERANDS: address,
+            Fault.NO_RESULT: _without_result(int(self.state.registers[A7])),
             Fault.UNKNOWN_HOST_CALL: str(int(self.state.registers[A7])),
             Fault.CYCLE_LIMIT: f"{self.max_cycles:,}",
             Fault.MEMORY_LIMIT: f"{self.max_memory:,} bytes",
@@ -458,7 +460,7 @@ class _Run:
     def _check_memory(self, after: int) -> None:
         """Count the record; raise GuestFault if it passes the limit with the pages."""
         cycles, accesses = int(self.state.position[CYCLE]), int(self.state.position[ACCESSES])
-        words = (_CLOCK_BYTES + len(Memory.__annotations__) * 8) * PAGE_WORDS * self.pages
+        words = 8 * (1 + len(Memory.__annotations__)) * PAGE_WORDS * self.pages
         self.recorded = _ACCESS_BYTES * accesses + _SNAPSHOT_BYTES * (cycles // INTERVAL + 1) + words
         if self._taken() > self.max_memory:
             detail = f"{self.max_memory:,} bytes: a run of {cycles:,} cycles and its record take {self._taken():,}"
@@ -536,7 +538,7 @@ class _Run:
         return Record(
             cycles,
             tape.old[:accesses],
-            tape.clock[:accesses],
+            tape.time[:accesses],
             tape.instruction[:snapshots],
             tape.at[:snapshots],
             tape.values[:snapshots],
@@ -545,24 +547,24 @@ class _Run:
             self.memory(tape.pool),
         )
 
-    def memory(self, clocks: np.ndarray) -> Memory:
-        """Return the accessed words, by the clocks of the last accesses of the pool's words, 0 for none.
+    def memory(self, times: np.ndarray) -> Memory:
+        """Return the accessed words, by the times of the last accesses of the pool's words, 0 for none.
 
         Pages are listed in groups of BLOCK, so that memory hardly exceeds the result.
         """
         pages = 1 + np.argsort(self.store.owners[1 : self.pages + 1])
         words = PAGE_WORDS * (self.pages + 1)
-        clocks, pool = (array[:words].reshape(-1, PAGE_WORDS) for array in (clocks, self.store.pool))
-        memory = Memory(*np.empty((4, np.count_nonzero(clocks)), dtype=np.uint64))
+        times, pool = (array[:words].reshape(-1, PAGE_WORDS) for array in (times, self.store.pool))
+        memory = Memory(*np.empty((4, np.count_nonzero(times)), dtype=np.uint64))
         last = 0
         for block in range(0, len(pages), BLOCK):
-            row, word = np.nonzero(clocks[pages[block : block + BLOCK]])
+            row, word = np.nonzero(times[pages[block : block + BLOCK]])
             page = pages[block + row]
             first, last = last, last + len(page)
             memory.address[first:last] = self.store.owners[page].astype(np.int64) * PAGE_BYTES + 8 * word
             memory.initial[first:last] = self._initial(memory.address[first:last])
             memory.final[first:last] = pool[page, word]
-            memory.t[first:last] = time_of(clocks[page, word].astype(np.uint64), SLOT_MEMORY)
+            memory.t[first:last] = times[page, word]
         return memory
 
     def _initial(self, addresses: np.ndarray) -> np.ndarray:

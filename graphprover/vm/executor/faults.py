@@ -23,6 +23,8 @@ class Fault(StrEnum):
     MEMORY_LIMIT = "memory limit"
     UNKNOWN_HOST_CALL = "unknown host call"
     MISALIGNED_HOST_CALL = "misaligned argument of a host call"
+    OVERLAPPING_OPERANDS = "overlapping operands of a host call"
+    NO_RESULT = "host call without a result"
     OUTPUT_LENGTH = "impossible output length"
     COMPRESSED_INSTRUCTION = "compressed instruction"
     NULL_POINTER = "null pointer"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from graphprover.runtime.numba_cache import call, njit
-from graphprover.vm.executor.accelerators import change, words_of
+from graphprover.vm.executor.accelerators import change
 from graphprover.vm.executor.faults import Fault
 from graphprover.vm.executor.operations import SIZES, computed, loaded, stored, stored_behind, taken
 from graphprover.vm.executor.record import INTERVAL, LOG_INTERVAL, NO_REGISTER, REGISTERS, registers_accessed
@@ -26,12 +26,22 @@ from graphprover.vm.profile.counters import (
     late_of_call,
     late_registers,
     maybe_late,
+    register_of_call,
     touch,
     touch_of_call,
 )
+from graphprover.vm.program.host_calls import (
+    ACCESS_OF,
+    FIRST_NUMBER,
+    FURTHER_OF,
+    LISTED,
+    MOST_WORDS,
+    SLOT_FURTHER,
+    WORDS_OF,
+)
 from graphprover.vm.program.io import DEBUG_PRINT, EXIT, MEMORY_END, RANDOM_SEED
-from graphprover.vm.program.isa import ILLEGAL, Instructions, Op, decode
-from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, clock_of, time_of
+from graphprover.vm.program.isa import A0, A1, ILLEGAL, Instructions, Op, decode
+from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
 from graphprover.vm.tables.limbs import LIMB_MASK
 from graphprover.vm.traces.ways import WAYS, way_of_call, way_of_place, way_of_shift, way_of_sum
 
@@ -52,6 +62,8 @@ _CYCLE_LIMIT = FAULTS.index(Fault.CYCLE_LIMIT)
 _MEMORY_LIMIT = FAULTS.index(Fault.MEMORY_LIMIT)
 _UNKNOWN_HOST_CALL = FAULTS.index(Fault.UNKNOWN_HOST_CALL)
 _MISALIGNED_HOST_CALL = FAULTS.index(Fault.MISALIGNED_HOST_CALL)
+_OVERLAPPING_OPERANDS = FAULTS.index(Fault.OVERLAPPING_OPERANDS)
+_NO_RESULT = FAULTS.index(Fault.NO_RESULT)
 
 _END = ILLEGAL + 1  # marks the end of the code
 _NOWHERE = 1 << 30  # the distance of a jump to no instruction
@@ -98,13 +110,13 @@ class Tape(NamedTuple):
     """
 
     old: np.ndarray  # uint64
-    clock: np.ndarray  # uint32
+    time: np.ndarray  # uint64
     instruction: np.ndarray  # uint32, `Record.index`
     at: np.ndarray  # uint64
     values: np.ndarray  # uint64 (snapshots, REGISTERS)
     times: np.ndarray  # uint64 (snapshots, REGISTERS)
     registers: np.ndarray  # uint64 (34,), times of the last accesses
-    pool: np.ndarray  # uint32, clocks of the last accesses of the words of the pool
+    pool: np.ndarray  # uint64, times of the last accesses of the words of the pool
 
 
 class Blocks(NamedTuple):
@@ -187,42 +199,59 @@ def locate(store, state, address, size, write):
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def _access(tape, n, place, old, cycle):
+def _access(tape, n, place, old, cycle, slot):
     """Record the n-th access, to a word of the pool."""
     tape.old[_U(n)] = old
-    tape.clock[_U(n)] = tape.pool[_U(place)]
-    tape.pool[_U(place)] = np.uint32(_clock_of(cycle))
+    tape.time[_U(n)] = tape.pool[_U(place)]
+    tape.pool[_U(place)] = _U(_time_of(_clock_of(cycle), slot))
 
 
 @njit(nogil=True, cache=True)
-def _call(store, state, tape, counters, number, address, cycle):
-    """Execute a host call other than exit; return the status."""
-    size = words_of(number)
+def _call(store, state, tape, counters, number, cycle):
+    """Execute a host call other than exit; return the status. A fault's address is in ``state``."""
+    listed = number - _U(FIRST_NUMBER)
+    size = WORDS_OF[listed] if listed < _U(LISTED) else 0
     if size == 0:
         return _UNKNOWN_HOST_CALL
-    if address & _7:
-        return _MISALIGNED_HOST_CALL
-    places = np.empty(size, dtype=np.int64)
+    x, accesses = state.registers, ACCESS_OF[listed]
     for k in range(size):
-        word = address + _8 * _U(k)
+        address = x[A0 + accesses[k, 0]]
+        state.position[ADDRESS] = _I(address)
+        if address & _7:
+            return _MISALIGNED_HOST_CALL
+        for j in range(k):
+            if accesses[j, 2] == accesses[k, 2] and address + _8 * _U(accesses[k, 1]) == (
+                x[A0 + accesses[j, 0]] + _8 * _U(accesses[j, 1])
+            ):
+                return _OVERLAPPING_OPERANDS
+    places, words = np.empty(size, dtype=np.int64), np.empty(MOST_WORDS, dtype=np.uint64)
+    for k in range(size):
+        word = x[A0 + accesses[k, 0]] + _8 * _U(accesses[k, 1])
         base = store.pages[word >> _U(LOG_PAGE)] if word < _U(MEMORY_END) else 0
         if base > 0:
             places[k] = base + _I(word >> _3) % PAGE_WORDS
         else:
-            status, places[k], _ = locate(store, state, word, _8, True)
+            status, places[k], _ = locate(store, state, word, _8, accesses[k, 0] == 0)
             if status != RUNNING:
+                state.position[ADDRESS] = _I(x[A0 + accesses[k, 0]])
                 return status
-    words = np.empty(size, dtype=np.uint64)
-    for k in range(size):
         words[k] = store.pool[places[k]]
-    change(number, words)
+    if not change(number, words):
+        state.position[ADDRESS] = _I(x[A0])
+        return _NO_RESULT
     for k in range(size):
         place = places[k]
         if tape is not None:
-            _access(tape, state.position[ACCESSES] + k, place, store.pool[place], cycle)
+            _access(tape, state.position[ACCESSES] + k, place, store.pool[place], cycle, accesses[k, 2])
         if counters is not None:
-            touch_of_call(counters, place, cycle)
-        store.pool[place] = words[k]
+            touch_of_call(counters, place, cycle, accesses[k, 2])
+        if accesses[k, 0] == 0:
+            store.pool[place] = words[k]
+    for k in range(A1, A1 + FURTHER_OF[listed]):
+        if tape is not None:
+            tape.registers[k] = _U(_time_of(_clock_of(cycle), SLOT_FURTHER))
+        if counters is not None:
+            register_of_call(counters, k, cycle)
     state.position[ACCESSES] += size
     return RUNNING
 
@@ -366,7 +395,7 @@ def run(code, state, store, limit, tape, counters, blocks):
                 misaligned += _I((address & (size - _1)) != _0)
                 old = store.pool[i]
                 if tape is not None:
-                    _access(tape, accesses, i, old, cycle)
+                    _access(tape, accesses, i, old, cycle, SLOT_MEMORY)
                     accesses += 1
                 if op < Op.SB:
                     value = old >> shift
@@ -380,7 +409,7 @@ def run(code, state, store, limit, tape, counters, blocks):
                     if op >= Op.SB:
                         store.pool[j] = stored_behind(far, b, size, shift)
                     if tape is not None:
-                        _access(tape, accesses, j, far, cycle)
+                        _access(tape, accesses, j, far, cycle, SLOT_MEMORY)
                         accesses += 1
                     if counters is not None:
                         late += touch(words, j, cycle)
@@ -395,10 +424,9 @@ def run(code, state, store, limit, tape, counters, blocks):
                     status = EXITED
                 else:
                     position[ACCESSES] = accesses
-                    status = _call(store, state, tape, counters, a, b, cycle)
+                    status = _call(store, state, tape, counters, a, cycle)
                     accesses = position[ACCESSES]
                     if status != RUNNING:
-                        position[ADDRESS] = _I(b)
                         break
                     if counters is not None:
                         late += late_of_call(counters)

@@ -81,7 +81,7 @@ class Record:
 
     cycles: int
     old: np.ndarray  # uint64 (accesses,), the word before
-    clock: np.ndarray  # uint32 (accesses,), clock of the word's previous access; 0 for none
+    time: np.ndarray  # uint64 (accesses,), of the word's previous access; 0 for none
     index: np.ndarray  # uint32 (snapshots,), the next instruction: (pc - code_base) / 4
     at: np.ndarray  # uint64 (snapshots,), accesses so far
     values: np.ndarray  # uint64 (snapshots, 33), the registers 0..32
@@ -92,4 +92,4 @@ class Record:
     @property
     def streams(self) -> tuple[np.ndarray, ...]:
         """Return the arrays that grow with the cycles."""
-        return self.old, self.clock, self.index, self.at, self.values, self.times
+        return self.old, self.time, self.index, self.at, self.values, self.times

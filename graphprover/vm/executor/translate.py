@@ -16,13 +16,13 @@ from graphprover.vm.executor.interpreter import ACCESSES, CYCLE, INSTRUCTION, LO
 from graphprover.vm.executor.record import NO_REGISTER
 from graphprover.vm.program.io import MEMORY_END
 from graphprover.vm.program.isa import ACCESS_BYTES, BRANCHES, LOADS, STORES, Op
-from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOTS, clock_of, time_of
+from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS, clock_of, time_of
 
 NAME = "run_blocks"
 # The addresses that the function receives, in this order; a record's are 0 without one.
 ARGUMENTS = (
-    "registers", "position", "pages", "pool", "there", "entries", "functions", "runs", "old", "clock", "times",
-    "clocks",
+    "registers", "position", "pages", "pool", "there", "entries", "functions", "runs", "old", "time", "times",
+    "pool_times",
 )  # fmt: skip
 
 _CONDITIONS = {Op.BEQ: "eq", Op.BNE: "ne", Op.BLT: "slt", Op.BGE: "sge", Op.BLTU: "ult", Op.BGEU: "uge"}
@@ -152,7 +152,7 @@ class _Writer:
         self._begin(f"b{self.number}")
         self.cycle = self._value("load i64, ptr %cycle")
         if self.record:
-            self.clock = self._value(f"trunc i64 {self.cycle} to i32")
+            self.start = self._value(f"mul i64 {self.cycle}, {SLOTS}")
             self.accessed = self._value("load i64, ptr %accesses")
         end = self._value(f"add i64 {self.cycle}, {block.end - block.start}")
         self._unless(self._value(f"icmp ule i64 {end}, %limit"), 0)
@@ -213,11 +213,11 @@ class _Writer:
         if self.record:
             number = self._value(f"add i64 {self.accessed}, {self.accesses}")
             self._line(f"store i64 {old}, ptr {self._at('old', number)}")
-            clock_at = self._at("clocks", place, "i32")
-            before = self._value(f"load i32, ptr {clock_at}")
-            self._line(f"store i32 {before}, ptr {self._at('clock', number, 'i32')}")
-            now = self._value(f"add i32 {self.clock}, {clock_of(done)}")
-            self._line(f"store i32 {now}, ptr {clock_at}")
+            time_at = self._at("pool_times", place)
+            before = self._value(f"load i64, ptr {time_at}")
+            self._line(f"store i64 {before}, ptr {self._at('time', number)}")
+            now = self._value(f"add i64 {self.start}, {time_of(clock_of(done), SLOT_MEMORY)}")
+            self._line(f"store i64 {now}, ptr {time_at}")
             self.accesses += 1
         bits, shift = f"i{8 * size}", "0"
         if size < 8:
@@ -334,9 +334,10 @@ class _Writer:
         if self.accesses:
             self._line(f"store i64 {self._value(f'add i64 {self.accessed}, {self.accesses}')}, ptr %accesses")
         if self.record:
-            start = self._value(f"mul i64 {self.cycle}, {SLOTS}")
             for register, time in self.times.items():
-                self._line(f"store i64 {self._value(f'add i64 {start}, {time}')}, ptr {self._at('times', register)}")
+                self._line(
+                    f"store i64 {self._value(f'add i64 {self.start}, {time}')}, ptr {self._at('times', register)}"
+                )
 
     def _keep(self) -> None:
         """Store the registers that were written."""

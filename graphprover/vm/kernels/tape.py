@@ -12,13 +12,15 @@ from dataclasses import dataclass
 
 from graphprover.device import Array, Device
 from graphprover.vm.executor.record import INTERVAL
+from graphprover.vm.program.host_calls import MOST_FURTHER, MOST_WORDS
 
 NO_STEP = 2**64 - 1
 
 # The columns of late accesses: rs1, rs1 if it is rd and accessed as such, rs2, rd, the word and the second word of a
-# load or store, and from WORD on the words of a host call.
-A, A_IN_PLACE, B, D, M, M2, WORD = range(7)
-ACCESSES = WORD + 25
+# load or store, from FURTHER on the further registers of a host call, and from WORD on the words of one.
+A, A_IN_PLACE, B, D, M, M2, FURTHER = range(7)
+WORD = FURTHER + MOST_FURTHER
+ACCESSES = WORD + MOST_WORDS
 
 # The columns of a cycle's row. Words: values of rs1 (of a7 for ecall) and rs2 (of a0), the value written to rd or SINK,
 # and the value before, each 0 for none; times of the accesses before: for rs1 = rs2 of the one at SLOT_A, for rd equal
@@ -39,7 +41,7 @@ class Tape:
     code: Array  # uint64 (instructions + 1,), `interpreter.predecode`'s
     code_base: int
     old: Array  # uint64 (accesses,), words before each access of memory, from the first snapshot on
-    clock: Array  # uint32 (accesses,), of the access before; 0 for none
+    time: Array  # uint64 (accesses,), of the access before; 0 for none
     index: Array  # uint32 (n,), the instruction about to run
     at: Array  # uint32 (n,), the accesses before
     values: Array  # uint64 (n, REGISTERS), of the registers
@@ -66,7 +68,9 @@ class Cycles:
 
     order: Array  # uint32 (cycles,), the cycles in the order of the partition
     rows: Array  # uint64 (cycles, ROW_WORDS), contiguous: a cycle's columns side by side, by WIDE and NARROW
-    new: Array  # uint64 (accesses,), words after the accesses of stores; undefined for others
+    # uint64 (accesses,), words after the accesses of stores. At the first accesses of a host call: the values of its
+    # further registers, and from MOST_FURTHER on the times of their accesses before. Undefined for others.
+    new: Array
 
     @property
     def halves(self) -> Array:
@@ -83,7 +87,7 @@ class Cycles:
 
 
 def empty_cycles(device: Device, cycles: int, accesses: int) -> Cycles:
-    """Return room for these numbers of cycles and accesses; words after accesses other than stores stay 0."""
+    """Return room for these numbers of cycles and accesses; other words after accesses stay 0."""
     arrays = device.arrays
     order, rows = arrays.empty(cycles, dtype="uint32"), arrays.empty((cycles, ROW_WORDS), dtype="uint64")
     return Cycles(order, rows, arrays.zeros(accesses, dtype="uint64"))

@@ -16,6 +16,7 @@ import numpy as np
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.executor.record import NO_REGISTER
 from graphprover.vm.profile.calls import LINKS, Calls
+from graphprover.vm.program.host_calls import SLOT_FURTHER
 from graphprover.vm.program.isa import Instructions, Op
 from graphprover.vm.statement.table_numbers import IN_PLACE
 from graphprover.vm.statement.version import CHIP_NUMBERS
@@ -94,23 +95,29 @@ def late_registers(late, in_place, at, entry, rd, rs1, rs2, t_d, t_a, t_b, cycle
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def touch(times, place, cycle):
+def touch(times, place, cycle, slot=SLOT_MEMORY):
     """Access a word of the pool; return 1 if that comes late."""
-    now = _time_of(_clock_of(cycle), SLOT_MEMORY)
+    now = _time_of(_clock_of(cycle), slot)
     late = _I(now - times[_U(place)] > FAR)
     times[_U(place)] = now
     return late
 
 
 @njit(nogil=True, cache=True)
-def touch_of_call(counters, place, cycle):
-    """Access a word of the pool that a host call is about to change."""
-    counters.of_call[0] += touch(counters.pool, place, cycle)
+def touch_of_call(counters, place, cycle, slot):
+    """Access a word of the pool in a host call."""
+    counters.of_call[0] += touch(counters.pool, place, cycle, slot)
+
+
+@njit(nogil=True, cache=True)
+def register_of_call(counters, register, cycle):
+    """Access a further register of a host call."""
+    counters.of_call[0] += touch(counters.registers, register, cycle, SLOT_FURTHER)
 
 
 @njit(nogil=True, cache=True)
 def late_of_call(counters):
-    """Return how many words of the host call came late."""
+    """Return how many words and further registers of the host call came late."""
     late = counters.of_call[0]
     counters.of_call[0] = 0
     return late

@@ -8,15 +8,15 @@ import numpy as np
 from graphprover.statement.cost import Cost, cost_of_counts
 from graphprover.vm.executor.execute import Execution, execute_counting
 from graphprover.vm.profile.calls import LINKS, follow, given, paths
-from graphprover.vm.profile.cells import BUMP, KECCAK_F, Use, tables_of
+from graphprover.vm.profile.cells import BUMP, Use, tables_of
 from graphprover.vm.profile.counters import Counters, in_place_chips, start, steps_of
 from graphprover.vm.program.elf import Image
 from graphprover.vm.program.isa import Instructions, Op
 from graphprover.vm.program.symbols import functions
 from graphprover.vm.statement.guest import RunOptions
-from graphprover.vm.statement.shape import KECCAK_CALL, policy_at, table_for
+from graphprover.vm.statement.shape import ROWS_OF_CALL, policy_at, table_for
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.table_numbers import name_of
+from graphprover.vm.statement.table_numbers import KECCAK_CALL, name_of
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.traces.partition import dropped_chips, groups_of
 
@@ -96,7 +96,7 @@ def profile(image: Image, data: bytes = b"", **options: Unpack[RunOptions]) -> P
         if use.name in proving.values():
             some = np.isin(chip, [number for number, name in proving.items() if name == use.name])
             draws = counted = cycles[some]
-        elif use.name in (BUMP, KECCAK_F):
+        elif use.name in (BUMP, *map(name_of, ROWS_OF_CALL)):
             some = late > 0 if use.name == BUMP else chip == CHIP_NUMBERS[KECCAK_CALL]
             draws = late[some] if use.name == BUMP else cycles[some]
             counted = np.zeros_like(draws)

@@ -6,8 +6,8 @@ Input and output are memory, so that a proof only pays for the words that are to
 - a seed of random numbers is the last word of the input's region, a choice of the host like the input;
 - the output lies at OUTPUT_BASE at the end: its length in bytes as one word, then the bytes.
 
-A host call is an ``ecall`` with a number in a7 and one argument in a0; it leaves all registers unchanged. EXIT ends the
-execution with the exit code a0. The others work on memory: executor/accelerators.py.
+A host call is an ``ecall`` with a number in a7; it leaves all registers unchanged. EXIT ends the execution with the
+exit code a0. The others work on memory: host_calls.py lists their operands, executor/accelerators.py computes them.
 
 The instruction DEBUG_PRINT shows a0 .. a0 + a1 to the host: executor/debug.py. It is a hint, so it has no effect on the
 machine, and a proof says nothing about it.
@@ -25,6 +25,12 @@ MAX_OUTPUT_BYTES = MEMORY_END - OUTPUT_BASE - 8
 EXIT = 93  # Linux's number
 DEBUG_PRINT = 0x7A603013  # sltiu x0, x0, 0x7a6
 KECCAK_F = 1024  # Keccak-f[1600] in place, on the 25 words at a0
+# Integers of 256 bits, at the addresses in a0 (r, q), a1 (a), a2 (b), a3 (m) and a4 (c): r = (a b + c) mod m; a modulus
+# 0 stands for 2^256.
+MODULAR = 1025  # r
+MODULAR_QUOTIENT = 1026  # r, and q behind it: a b + c = q m + r
+# Affine points of curves over a prime of 256 bits: the point at a0 becomes its sum with the point at a1, or its double.
+POINT = 1028  # + 1 for the double, + 2 for each next curve: secp256k1, P-256, bn254
 
 
 def region(data: bytes) -> np.ndarray:

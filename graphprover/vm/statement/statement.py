@@ -39,11 +39,14 @@ from graphprover.vm.statement.header import header_of
 from graphprover.vm.statement.shape import MIN_ROWS, Kind, check_heights, check_numbers, preprocessed, rows_for
 from graphprover.vm.statement.table_numbers import CHIP_TABLES, SHARED, TableNumber
 from graphprover.vm.statement.times import check_times
+from graphprover.vm.tables import keccak_digits
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.chips import chip_table
 from graphprover.vm.tables.entries import Entries, program_entries
 from graphprover.vm.tables.fixed import Numbers, Powers, SparseRange
-from graphprover.vm.tables.keccak_f import EVENS, Even, KeccakF
+from graphprover.vm.tables.keccak_digits import KeccakDigits
+from graphprover.vm.tables.keccak_planes import KeccakPlanes
+from graphprover.vm.tables.keccak_rounds import KeccakRounds
 from graphprover.vm.tables.limbs import HALF
 from graphprover.vm.tables.mixed import Mixed
 from graphprover.vm.tables.program import FIELDS, ProgramTable
@@ -63,8 +66,9 @@ _AIRS: dict[int, Callable[[], Air]] = {
     TableNumber.NUMBERS: Numbers,
     TableNumber.SPARSE_RANGE: SparseRange,
     TableNumber.POWERS: Powers,
-    TableNumber.KECCAK_F: KeccakF,
-    TableNumber.EVEN: Even,
+    TableNumber.KECCAK_ROUNDS: KeccakRounds,
+    TableNumber.KECCAK_PLANES: KeccakPlanes,
+    TableNumber.KECCAK_DIGITS: KeccakDigits,
 }
 _OPS = tuple(Op)
 HASH_CHARACTERS = 64  # hexadecimal digits of a program's hash
@@ -178,7 +182,7 @@ class ProgramStatements:
             TableNumber.PROGRAM: self.program().rows,
             TableNumber.IMAGE: 0 if data is None else data.rows,
             TableNumber.NUMBERS: HALF,
-            TableNumber.EVEN: EVENS,
+            TableNumber.KECCAK_DIGITS: keccak_digits.ROWS,
         }.get(TableNumber(number), 1)
         return range(needed, needed + 1)
 

@@ -9,8 +9,8 @@ proof (``shape``, docs/shapes.md): a key is for one machine and one set of rules
 from collections.abc import Mapping
 from types import MappingProxyType
 
-MACHINE_VERSION = 6
-SHAPES_VERSION = 1
+MACHINE_VERSION = 7
+SHAPES_VERSION = 2
 MACHINE_DIGEST = bytes.fromhex("817dfe4cab90364ed4944c5bbc276b27c1ff687e029de99310f3a2fbcc18e89d")
 
 CHIP_NUMBERS: Mapping[str, int] = MappingProxyType({
@@ -50,5 +50,5 @@ CHIP_NUMBERS: Mapping[str, int] = MappingProxyType({
     "remw_in_place": 192, "remuw_in_place": 193, "lh_unaligned_in_place": 194, "lh_crossing_in_place": 195,
     "lhu_unaligned_in_place": 196, "lhu_crossing_in_place": 197, "lw_unaligned_in_place": 198,
     "lw_crossing_in_place": 199, "lwu_unaligned_in_place": 200, "lwu_crossing_in_place": 201,
-    "ld_crossing_in_place": 202,
+    "ld_crossing_in_place": 202, "modular": 203, "point": 204,
 })  # fmt: skip

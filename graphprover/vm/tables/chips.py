@@ -8,12 +8,14 @@ from types import MappingProxyType
 from graphprover.field import P
 from graphprover.vm.executor.record import NO_REGISTER
 from graphprover.vm.program.isa import ACCESS_BYTES, BRANCHES, LOADS, STORES, Instruction, Op
-from graphprover.vm.statement.table_numbers import IN_PLACE
+from graphprover.vm.statement.table_numbers import CALL_CHIPS, IN_PLACE
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables import arithmetic, compare, host_calls, load_store, logic, moves, multiply, shifts, unaligned
 from graphprover.vm.tables.buses import REGISTER_BASE
 from graphprover.vm.tables.compare import FLIP
 from graphprover.vm.tables.limbs import LIMB_BITS, WORD_MASK, limbs
+from graphprover.vm.tables.modular import Modular
+from graphprover.vm.tables.point import Point
 from graphprover.vm.tables.step import Step
 
 SIGNED_LOADS = (Op.LB, Op.LH, Op.LW)
@@ -69,6 +71,8 @@ def _chips() -> dict[str, Callable[[int], Step]]:
         "sb": load_store.StoreByte,
         "halt": host_calls.Halt,
         "keccak_call": host_calls.KeccakCall,
+        "modular": Modular,
+        "point": Point,
     }
     for kind in logic.SUM:
         made[kind] = partial(logic.Logic, kind)
@@ -163,7 +167,7 @@ def _outcomes(i: Instruction, registers: tuple[int, int, int]) -> list[Outcome]:
     if op == Op.JALR:
         return [to("jalr" if d else "return", i.imm, following=0)]
     if op == Op.ECALL:
-        return [to("halt", following=0), to("keccak_call")]
+        return [to("halt", following=0), *map(to, CALL_CHIPS)]
     if op == Op.EBREAK:
         return []
     if op in LOADS | STORES:

@@ -222,6 +222,7 @@ class Step(Air):
     """
 
     cells: ClassVar[tuple[str, ...]] = ()  # beside BASE
+    accessed: tuple[str, ...] = ()  # cells of times before of registers and words, if they are not named like them
     chip_number: int = 0  # its number in the program table
     in_place: bool = False  # rd is rs1, with one access at SLOT_D
 

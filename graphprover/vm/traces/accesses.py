@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from graphprover.vm.kernels.tape import A_IN_PLACE, M2, WORD, A, B, D, M
+from graphprover.vm.kernels.tape import A_IN_PLACE, FURTHER, M2, WORD, A, B, D, M
+from graphprover.vm.program.host_calls import SLOT_FURTHER, calls_of
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
-from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.tables.step import Step
 
 _SLOTS = {"a_t": SLOT_A, "b_t": SLOT_B, "d_t": SLOT_D, "m_t": SLOT_MEMORY, "m2_t": SLOT_MEMORY}
@@ -19,12 +19,21 @@ class Access:
     number: int  # index among the accesses of its kind
     slot: int  # slot in the cycle
     column: int  # column that counts the late ones of these accesses (``kernels/tape.py``)
+    pointer: int = 0  # of a word of a host call: the register with its operand's address, 0 for a0
+    offset: int = 0  # of such a word there, in words
 
 
 def accesses_of(step: Step) -> list[Access]:
     """Return a lane's accesses, in order."""
-    found = [Access(cell, 0, slot, _COLUMNS[cell]) for cell, slot in _SLOTS.items() if cell in step.names]
+    cells = (*step.names, *step.accessed)
+    found = [Access(cell, 0, slot, _COLUMNS[cell]) for cell, slot in _SLOTS.items() if cell in cells]
     if step.in_place:
         found = [Access("a_t", 0, SLOT_D, A_IN_PLACE) if access.cell == "a_t" else access for access in found]
-    words = WORDS if "word_t" in step.names else 0
-    return found + [Access("word_t", i, SLOT_MEMORY, WORD + i) for i in range(words)]
+    calls = calls_of(step.name)
+    if not calls:
+        return found
+    longest = max(calls, key=lambda call: len(call.accesses))
+    further = max(call.further for call in calls)
+    found += [Access("further_t", i, SLOT_FURTHER, FURTHER + i) for i in range(further)]
+    words = enumerate(longest.accesses)
+    return found + [Access("word_t", i, slot, WORD + i, pointer, offset) for i, (pointer, offset, slot) in words]

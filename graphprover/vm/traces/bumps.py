@@ -19,8 +19,12 @@ _CELLS = ("at", "t", "lo", "hi", "step_low", "step_high")  # the words of a bump
 def bumps(device: Device, run: Run, *, late: Sequence[Late]) -> Array:
     """Return the cells of all bumps but ``on``, in order: uint64 (cells, bumps); see `_CELLS`."""
     program = {name: run.program[name] for name in ("a_at", "b_at", "d_at", "offset")}
-    accessed = Accessed(run.cycles, run.old, run.clock, **program, first_clock=clock_of(run.start))
-    sought = [(some.first, some.last, some.access.column, some.access.slot) for some in late]
+    accessed = Accessed(run.cycles, run.old, run.time, **program, first_clock=clock_of(run.start))
+    sought = [
+        (some.first, some.last, access.column, access.slot, access.pointer, access.offset)
+        for some in late
+        for access in (some.access,)
+    ]
     made = device.arrays.empty((BUMP_WORDS, sum(some.count for some in late)), dtype=np.uint64)
     fill_bumps(device, accessed, np.array(sought, dtype=np.uint64), made)
     return made

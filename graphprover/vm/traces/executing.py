@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from graphprover.vm.tables.clock import SLOT_MEMORY, time_of
+from graphprover.vm.program.host_calls import MOST_FURTHER
+from graphprover.vm.tables.clock import time_of
 from graphprover.vm.traces.accesses import Access
 
 TIMES = {"a_t": "t_a", "b_t": "t_b", "d_t": "t_d"}  # cells of the time of a register's access before, and their columns
@@ -31,7 +32,7 @@ class Executing:
         raise NotImplementedError
 
     def of_access(self, name: str, place: int) -> Any:
-        """Return ``old``, ``new`` or ``clock`` of a memory access of the cycle."""
+        """Return ``old``, ``new`` or ``time`` of a memory access of the cycle."""
         raise NotImplementedError
 
     def words(self, name: str) -> Any:
@@ -89,8 +90,9 @@ class Executing:
         """Return the time of the previous access of an accessed value."""
         if access.cell in TIMES:
             return getattr(self, TIMES[access.cell])
-        clock = self.of_access("clock", self._place(access))
-        return time_of(clock, SLOT_MEMORY) * (clock > 0)
+        if access.cell == "further_t":
+            return self.of_access("new", MOST_FURTHER + access.number)
+        return self.of_access("time", self._place(access))
 
     def recent(self, access: Access) -> Any:
         """Return the time of the access before, or if it is too long ago, of a bump right before this access."""

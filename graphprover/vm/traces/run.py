@@ -22,7 +22,7 @@ class Run:
     start: int  # the range's first cycle in the run
     cycles: Cycles
     old: Array  # uint64 (accesses,), see ``Record``
-    clock: Array  # uint32 (accesses,)
+    time: Array  # uint64 (accesses,)
     program: Mapping[str, Array]  # uint64, columns of the program table; offset: the instruction's immediate mod 2^64
 
 
@@ -35,7 +35,7 @@ def load_tape(device: Device, *, machine: Machine, record: Record, cycle_range: 
         code=device.load(predecode(machine.instructions)),
         code_base=machine.image.code_base,
         old=device.load(record.old[begin:end]),
-        clock=device.load(record.clock[begin:end]),
+        time=device.load(record.time[begin:end]),
         index=device.load(record.index[first:last]),
         at=device.load((record.at[first:last] - np.uint64(begin)).astype(np.uint32)),
         values=device.load(record.values[first:last]),
@@ -51,7 +51,7 @@ def load_run(device: Device, tape: Tape, *, machine: Machine, partition: Partiti
     counted = count(device, tape, partition.steps, partition.groups)
     cycles = empty_cycles(device, tape.last - tape.first, len(tape.old))
     replay(device, tape, counted.steps, counted.places, cycles)
-    return Run(tape.first, cycles, tape.old, tape.clock, program_columns(device, machine))
+    return Run(tape.first, cycles, tape.old, tape.time, program_columns(device, machine))
 
 
 def program_columns(device: Device, machine: Machine) -> dict[str, Array]:

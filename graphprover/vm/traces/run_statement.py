@@ -35,11 +35,13 @@ from graphprover.vm.statement.shape import (
 )
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import SHARED, TableNumber, name_of
+from graphprover.vm.tables.call import CallTable
 from graphprover.vm.tables.chips import chip_table
 from graphprover.vm.tables.limbs import limbs
 from graphprover.vm.tables.mixed import Mixed
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.bumps import bump_trace, bumps
+from graphprover.vm.traces.calls import call_trace
 from graphprover.vm.traces.chips import chip_trace
 from graphprover.vm.traces.counts import count_trace_task, fixed_trace_tasks, program_trace, sparse_range_trace_tasks
 from graphprover.vm.traces.keccak import calls_of, keccak_trace_tasks
@@ -245,7 +247,8 @@ def _chip_trace_tasks(
     air = step.describe()
     for height, first, last in packing(number, cells_per_row(air), cycles, policy).shares(end - start):
         fixed = {"step": step, "height": height, "first": start + first, "last": start + last}
-        yield TraceTask(step.name, chip_trace, fixed, (run,), (air.main_width, height))
+        make_trace = call_trace if isinstance(step, CallTable) else chip_trace
+        yield TraceTask(step.name, make_trace, fixed, (run,), (air.main_width, height))
 
 
 def _mixed_trace_tasks(

@@ -15,7 +15,7 @@ from graphprover.vm.traces.run import Run
 
 _ORDER = "order"  # the lane's cycle
 _BY_CYCLE = ("rows", "halves")  # whose columns are read
-_BY_ACCESS = ("old", "clock", "new")
+_BY_ACCESS = ("old", "time", "new")
 _BY_ENTRY = ("pc", "following", "a_at", "b_at", "d_at", "imm", "imm2", "offset")
 _NAMES = (_ORDER, *_BY_CYCLE, *_BY_ACCESS, *_BY_ENTRY)  # sources, in the order of their numbers
 _PERMUTED = len(_NAMES)  # number of the first word after a call
@@ -38,8 +38,7 @@ class Symbols(Executing):
         return self._formulas.symbol(Op.CLOCK, immediate=_NAMES.index(_ORDER))
 
     def of_access(self, name: str, place: int) -> Symbol:
-        op = Op.AT_NARROW if name == "clock" else Op.AT
-        return self._at(op, name, self._by_cycle("at"), place)
+        return self._at(Op.AT, name, self._by_cycle("at"), place)
 
     def words(self, name: str) -> list[Symbol]:
         if name == "old":
@@ -80,7 +79,7 @@ def sources(device: Device, run: Run, first: int, last: int, numbers: Iterable[i
         elif name in _BY_ENTRY:
             found[number] = run.program[name]
         else:
-            found[number] = getattr(run if name in ("old", "clock") else run.cycles, name)
+            found[number] = getattr(run if name in ("old", "time") else run.cycles, name)
     if any(number >= _PERMUTED for number in numbers):
         after = Rows(device, run, slice(first, last)).words("new")
         found |= {_PERMUTED + i: after[i] for i in range(WORDS)}

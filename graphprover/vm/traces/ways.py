@@ -11,8 +11,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from graphprover.runtime.numba_cache import njit
-from graphprover.vm.program.io import EXIT, KECCAK_F
+from graphprover.vm.program.host_calls import FIRST_NUMBER, WAY_OF, calls_of
+from graphprover.vm.program.io import EXIT
 from graphprover.vm.program.isa import ACCESS_BYTES, ILLEGAL, Op
+from graphprover.vm.statement.table_numbers import CALL_CHIPS
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables.chips import CHIPS
 
@@ -85,7 +87,7 @@ def _fits(chip: str, kind: int) -> np.ndarray:
     elif kind == SHIFT:
         b = [0, 16, 32, 48]
     elif kind == CALL:
-        a = [EXIT, *[KECCAK_F] * 3]
+        a = [EXIT, *(calls_of(chip)[0].number for chip in CALL_CHIPS)]
     elif _PLACE <= kind < _SUM:
         size = 1 << (kind - _PLACE)
         address = [0, size // 2, 8 - size // 2, 0]
@@ -117,5 +119,5 @@ def way_of_shift(b):
 
 @njit(nogil=True, cache=True, forceinline=True)
 def way_of_call(a):
-    """Return the way of a host call."""
-    return _I(a != _U(EXIT))
+    """Return the way of a host call: 0 for the exit, then by the chip."""
+    return 0 if a == _U(EXIT) else WAY_OF[a - _U(FIRST_NUMBER)]

@@ -10,12 +10,20 @@ from graphprover.runtime.numba_cache import njit
 from graphprover.vm.executor.operations import SIZES, computed, loaded, stored, stored_behind, taken
 from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS
 from graphprover.vm.kernels import tape as columns
-from graphprover.vm.kernels.tape import UNPROVED, UNREACHED, WORD, Cycles, Tape
+from graphprover.vm.kernels.tape import FURTHER, UNPROVED, UNREACHED, WORD, Cycles, Tape
+from graphprover.vm.program.host_calls import (
+    ACCESS_OF,
+    FIRST_NUMBER,
+    FURTHER_OF,
+    MOST_FURTHER,
+    SLOT_FURTHER,
+    WAY_OF,
+    WORDS_OF,
+)
 from graphprover.vm.program.io import EXIT
-from graphprover.vm.program.isa import Op
+from graphprover.vm.program.isa import A1, Op
 from graphprover.vm.tables import clock
 from graphprover.vm.tables.bump import REACH
-from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.traces.ways import FAR_BASE, WAYS, way_of_place, way_of_shift, way_of_sum
 
 _U = np.uint64
@@ -24,6 +32,7 @@ _I = np.int64
 _0, _1, _7, _8, _64 = map(np.uint64, (0, 1, 7, 8, 64))
 _A, _B, _M, _D = map(np.uint64, (clock.SLOT_A, clock.SLOT_B, clock.SLOT_MEMORY, clock.SLOT_D))
 _SLOTS, _FAR, _REACH, _LIMB_BITS = map(np.uint64, (clock.SLOTS, clock.FAR, REACH, 32))
+_FURTHER = np.uint64(SLOT_FURTHER)
 _NO_STEP, _ENTRY = np.uint64(columns.NO_STEP), np.uint64(2**32 - 1)
 _NEVER = 1 << 62  # the time of a missing access: no access comes late after it
 _LATE_A, _LATE_IN_PLACE, _LATE_B, _LATE_D, _LATE_M = (
@@ -54,7 +63,7 @@ class _Tape(NamedTuple):
 
     code: np.ndarray
     old: np.ndarray
-    clock: np.ndarray
+    time: np.ndarray
     instruction: np.ndarray
     at: np.ndarray
     values: np.ndarray
@@ -88,7 +97,7 @@ def _count_registers(late, refused, group, rd, rs1, rs2, t_a, t_b, t_d, now, cyc
 @njit(nogil=True, cache=True, error_model="numpy")
 def _replay(tape, code_base, start, first, last, steps, census, written, begin, end):
     """Replay the intervals begin to end. ``census`` and ``written``: one of them is None."""
-    code, old, clocks = tape.code, tape.old, tape.clock
+    code, old, times = tape.code, tape.old, tape.time
     x = np.zeros(NO_REGISTER + 1, dtype=np.uint64)
     t = np.zeros(NO_REGISTER + 1, dtype=np.uint64)
     if census is not None:
@@ -120,7 +129,7 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
             c = _0
             following = index + 1
             way = 0
-            accesses = 0
+            accesses = further = 0
             if op <= Op.BGEU:
                 if op == Op.LUI:
                     c = imm
@@ -158,8 +167,14 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
                         written.new[at + _1] = stored_behind(old[at + _1], b, size, shift)
             elif op == Op.ECALL:
                 if a != _U(EXIT):
-                    accesses = WORDS
-                    way = 1
+                    listed = a - _U(FIRST_NUMBER)
+                    accesses = WORDS_OF[listed]
+                    further = FURTHER_OF[listed]
+                    way = WAY_OF[listed]
+                    if cycle >= first and written is not None:
+                        for i in range(further):
+                            written.new[at + _U(i)] = x[A1 + i]
+                            written.new[at + _U(MOST_FURTHER + i)] = t[A1 + i]
             elif op != Op.FENCE:
                 c = computed(op, a, b + imm)
                 way = way_of_sum(a, b, c) if op == Op.ADDI or op == Op.ADD else way_of_shift(b)
@@ -181,11 +196,17 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
                         own[group] += np.uint32(1)
                         if _I(now + _D - min(t_a, t_b, t_d)) > _I(_FAR):
                             _count_registers(late, refused, group, rd, rs1, rs2, t_a, t_b, t_d, now, cycle)
-                        column = WORD if accesses == WORDS else _LATE_M
-                        for i in range(accesses):
-                            before = _SLOTS * _U(clocks[at + _U(i)])
-                            before += _M if before != _0 else _0
-                            _count_late(late, refused, group, _U(column + i), now + _M, before, cycle)
+                        if op == Op.ECALL:
+                            for i in range(further):
+                                column = _U(FURTHER + i)
+                                _count_late(late, refused, group, column, now + _FURTHER, t[A1 + i], cycle)
+                            for i in range(accesses):
+                                then = now + _U(ACCESS_OF[a - _U(FIRST_NUMBER), i, 2])
+                                _count_late(late, refused, group, _U(WORD + i), then, times[at + _U(i)], cycle)
+                        else:
+                            for i in range(accesses):
+                                column = _U(_LATE_M + i)
+                                _count_late(late, refused, group, column, now + _M, times[at + _U(i)], cycle)
             if written is not None:
                 t_a = t[rs1]
                 t[rs1] = now + _A
@@ -212,6 +233,8 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
                     row[_ROW_T_B] = t_b
                     row[_ROW_T_D] = t_d
                     row[_ROW_LAST] = step & _ENTRY | (at if accesses else _0) << _LIMB_BITS
+            for i in range(further):
+                t[A1 + i] = now + _FURTHER
             at += _U(accesses)
             index = following
         if census is not None:
@@ -233,7 +256,7 @@ def _split(device: Device, tape: Tape, function: Callable[[int, int], None]) -> 
 
 
 def _arguments(tape: Tape, steps: np.ndarray) -> tuple[object, ...]:
-    arrays = _Tape(tape.code, tape.old, tape.clock, tape.index, tape.at, tape.values, tape.times)
+    arrays = _Tape(tape.code, tape.old, tape.time, tape.index, tape.at, tape.values, tape.times)
     return arrays, tape.code_base, tape.start, tape.first, tape.last, steps
 
 

@@ -6,8 +6,8 @@ constexpr u32 WARP = 32, WARPS = 8, THREADS = WARP * WARPS, ALL = 0xffffffffu;  
 
 struct Accessed {
     const u32* order;
-    const u64 *rows, *old;  // rows of ROW_WORDS each
-    const u32* clock;
+    const u64 *rows, *old, *fresh;  // rows of ROW_WORDS each
+    const u64* time;
     const u64 *a_at, *b_at, *d_at, *offset;
     u64 first_clock;
 
@@ -16,9 +16,12 @@ struct Accessed {
     __device__ u64 half(u64 cycle, u32 place) const { return ((const u32*)row(cycle))[place]; }
 };
 
+// The host calls, by number: accesses and further registers.
+__constant__ unsigned char WORDS_OF[LISTED] = LIST_WORDS_OF, FURTHER_OF[LISTED] = LIST_FURTHER_OF;
+
 // The access that a block checks: of a register, up to D, or of a word of memory.
 struct Part {
-    u64 first, last, access, slot, word;
+    u64 first, last, access, slot, word, pointer, offset;
     u32 value, time;  // columns of rows, of a register's access
     const u64* registers_at;
 
@@ -37,23 +40,34 @@ struct Part {
         access = __ldg(words + ACCESS);
         slot = __ldg(words + SLOT);
         word = access >= WORD ? access - WORD : access == M2;
+        pointer = __ldg(words + POINTER);
+        offset = __ldg(words + OFFSET);
         value = access == B ? ROW_B : access == D ? ROW_D : ROW_A;
         time = access == B ? ROW_T_B : access == D ? ROW_T_D : ROW_T_A;
         registers_at = access == B ? run.b_at : access == D ? run.d_at : run.a_at;
     }
 
+    __device__ bool further() const { return access >= FURTHER && access < WORD; }
+
     __device__ u64 before(const Accessed& run, u64 cycle) const {
         if (access <= D) return run.row(cycle)[time];
-        u64 clock = run.clock[run.half(cycle, HALF_AT) + word];
-        return clock ? SLOTS * clock + SLOT_MEMORY : 0;
+        if (further()) return run.fresh[run.half(cycle, HALF_AT) + MOST_FURTHER + access - FURTHER];
+        return run.time[run.half(cycle, HALF_AT) + word];
     }
 
     __device__ u64 now(const Accessed& run, u64 cycle) const { return SLOTS * (cycle + run.first_clock) + slot; }
 
+    // Whether a host call of this number makes the access: calls of one chip may differ. Other instructions do.
+    __device__ bool has(u64 number) const {
+        if (access < FURTHER) return true;
+        u64 listed = number - FIRST_NUMBER;
+        return access < WORD ? access - FURTHER < FURTHER_OF[listed] : access - WORD < WORDS_OF[listed];
+    }
+
     __device__ bool late(const Accessed& run, u64 i) const {
         if (i >= last) return false;
         u64 cycle = run.order[i];
-        return now(run, cycle) - before(run, cycle) > FAR;
+        return has(run.row(cycle)[ROW_A]) && now(run, cycle) - before(run, cycle) > FAR;
     }
 };
 
@@ -98,10 +112,17 @@ extern "C" __global__ void fill_bumps(const __grid_constant__ Accessed run, cons
         if (part.access <= D) {
             at = part.registers_at[entry];
             value = row[part.value];
+        } else if (part.further()) {
+            at = REGISTER_BASE + A1 + part.access - FURTHER;
+            value = run.fresh[run.half(cycle, HALF_AT) + part.access - FURTHER];
         } else {
-            u64 base = part.access >= WORD ? row[ROW_B] : (row[ROW_A] + run.offset[entry]) & ~7ull;
-            at = base + 8 * part.word;
-            value = run.old[run.half(cycle, HALF_AT) + part.word];
+            u64 access = run.half(cycle, HALF_AT);
+            if (part.access >= WORD) {
+                at = (part.pointer ? run.fresh[access + part.pointer - 1] : row[ROW_B]) + 8 * part.offset;
+            } else {
+                at = ((row[ROW_A] + run.offset[entry]) & ~7ull) + 8 * part.word;
+            }
+            value = run.old[access + part.word];
         }
         u64 step = part.now(run, cycle) - 2 - before;
         bumps[AT * count + own] = at;

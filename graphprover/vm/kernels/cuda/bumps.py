@@ -20,7 +20,7 @@ def fill_bumps(device: "CudaDevice", accessed: Accessed, sought: np.ndarray, bum
     blocks = -(-(sought[:, LAST] - sought[:, FIRST]).astype(np.int64) // BUMPS_CYCLES)
     starts = (np.cumsum(blocks) - blocks).astype(np.uint64)
     words, count = device.load(np.concatenate([sought.ravel(), starts])), int(blocks.sum())
-    columns = [accessed.cycles.order, accessed.cycles.rows, accessed.old, accessed.clock]
+    columns = [accessed.cycles.order, accessed.cycles.rows, accessed.old, accessed.cycles.new, accessed.time]
     columns += [accessed.a_at, accessed.b_at, accessed.d_at, accessed.offset]
     run = np.array([*(column.data.ptr for column in columns), accessed.first_clock], dtype=np.uint64)
     looked_at = run, words, words[sought.size :], len(sought)

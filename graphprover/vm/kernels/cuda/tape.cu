@@ -16,7 +16,7 @@ struct Tape {
     const u64* code;
     u64 code_base;
     const u64* old;
-    const u32* clock;
+    const u64* time;
     const u32 *index, *at;
     const u64 *values, *times;
     u64 start, first, last, intervals;
@@ -116,7 +116,12 @@ struct Registers {
 struct Step {
     u64 cycle, now, step, a, b, c, d, at;
     u32 rd, rs1, rs2, accesses;
+    i64 call;  // the row of a host call in the lists of host calls; -1 for other cycles
 };
+
+// The host calls, by number: accesses, further registers, way; and the slot of each access.
+__constant__ unsigned char WORDS_OF[LISTED] = LIST_WORDS_OF, FURTHER_OF[LISTED] = LIST_FURTHER_OF;
+__constant__ unsigned char WAY_OF[LISTED] = LIST_WAY_OF, SLOT_OF[LISTED][MOST_WORDS] = LIST_SLOT_OF;
 
 // Calls ``each`` for every cycle of a thread's interval in the cycle range; it updates the times of registers.
 // ``write`` takes words after stores, or is null.
@@ -139,6 +144,7 @@ __device__ __forceinline__ void replayed(
         u32 op = fields & 255, rd = fields >> 8 & 255, rs1 = fields >> 16 & 255, rs2 = fields >> 24 & 255;
         u64 imm = (u64)((i64)fields >> 32), a = x[rs1], b = x[rs2], c = 0, following = index + 1;
         u32 way = 0, accesses = 0;
+        i64 call = -1;
         if (op <= OP_BGEU) {
             u64 pc = tape.code_base + 4 * index;
             if (op <= OP_AUIPC) {
@@ -172,16 +178,28 @@ __device__ __forceinline__ void replayed(
                 }
             }
         } else if (op == OP_ECALL) {
-            way = a != EXIT;
-            accesses = way ? WORDS : 0;
+            if (a != EXIT) {
+                call = a - FIRST_NUMBER;
+                way = WAY_OF[call];
+                accesses = WORDS_OF[call];
+                if (write && cycle >= tape.first) {
+                    for (u32 i = 0; i < FURTHER_OF[call]; i++) {
+                        write[at + i] = x[A1 + i];
+                        write[at + MOST_FURTHER + i] = t[A1 + i];
+                    }
+                }
+            }
         } else {
             c = computed(op, a, b + imm);
             way = op == OP_ADDI || op == OP_ADD ? ((a ^ c) >> 32 | b >> 32) != 0 : b >> 4 & 3;
         }
         u64 step = __ldg(steps + WAYS * index + way), d = x[rd];
         x[rd] = c;
-        each(Step{cycle, SLOTS * (cycle + 1), step, a, b, c, d, at, rd, rs1, rs2, accesses}, t);
+        each(Step{cycle, SLOTS * (cycle + 1), step, a, b, c, d, at, rd, rs1, rs2, accesses, call}, t);
         t[NO_REGISTER] = never;
+        if (call >= 0) {
+            for (u32 i = 0; i < FURTHER_OF[call]; i++) t[A1 + i] = SLOTS * (cycle + 1) + SLOT_FURTHER;
+        }
         at += accesses;
         index = following;
     }
@@ -213,10 +231,15 @@ extern "C" __global__ void census(Tape tape, const u64* steps, u32* counts, u64*
             if (s.rs2 != s.rs1) found.access(LATE_B, s.now + SLOT_B - t_b);
             if (s.rd != s.rs1 && s.rd != s.rs2) found.access(LATE_D, s.now + SLOT_D - t_d);
         }
-        u32 column = s.accesses == WORDS ? LATE_WORD : LATE_M;
+        bool call = s.call >= 0;
         for (u32 i = 0; i < s.accesses; i++) {
-            u64 clock = __ldg(tape.clock + s.at + i);
-            found.access(column + i, s.now + SLOT_MEMORY - (clock ? SLOTS * clock + SLOT_MEMORY : 0));
+            u64 now = s.now + (call ? SLOT_OF[s.call][i] : SLOT_MEMORY);
+            found.access((call ? LATE_WORD : LATE_M) + i, now - __ldg(tape.time + s.at + i));
+        }
+        if (call) {
+            for (u32 i = 0; i < FURTHER_OF[s.call]; i++) {
+                found.access(LATE_FURTHER + i, s.now + SLOT_FURTHER - t[A1 + i]);
+            }
         }
     });
 }

@@ -40,7 +40,7 @@ def replay(device: "CudaDevice", tape: Tape, steps: cupy.ndarray, places: cupy.n
 def _words(tape: Tape) -> np.ndarray:
     """Return the tape as a kernel's parameter."""
     columns = tape.index, tape.at, tape.values, tape.times
-    pointers = [column.data.ptr for column in (tape.old, tape.clock, *columns)]
+    pointers = [column.data.ptr for column in (tape.old, tape.time, *columns)]
     numbers = tape.start, tape.first, tape.last, len(tape.index)
     return np.array([tape.code.data.ptr, tape.code_base, *pointers, *numbers], dtype=np.uint64)
 

@@ -1,21 +1,17 @@
-//! `zkvm_bn254_g1_add`, `zkvm_bn254_g1_mul` (EIP-196) and `zkvm_bn254_pairing` (EIP-197).
+//! `zkvm_bn254_pairing` (EIP-197).
 //!
 //! Coordinates are big-endian numbers of 32 bytes, the point at infinity is all zeros, and in G2 the imaginary part
-//! comes first. All functions fail if a coordinate is not below the field's modulus or a point not on its curve. Every
+//! comes first. The function fails if a coordinate is not below the field's modulus or a point not on its curve. Every
 //! point of G1's curve is in G1; G2 has a check of the subgroup.
 #![cfg_attr(target_os = "none", no_std)]
 
 extern crate alloc;
 
 use alloc::vec::Vec;
-use ark_bn254::{Bn254, Fq, Fq2, Fr, G1Affine, G2Affine};
+use ark_bn254::{Bn254, Fq, Fq2, G1Affine, G2Affine};
 use ark_ec::pairing::Pairing;
-use ark_ec::CurveGroup;
-use zkvm_curves::{
-    decode_field, decode_member, decode_point, decode_scalar, encode_field, encode_point, sum_of_products_glv,
-    Encoding,
-};
-use zkvm_support::{finish, finish_check, read, slice, with_memory, Bytes, Status};
+use zkvm_curves::{decode_field, decode_member, decode_point, encode_field, Encoding};
+use zkvm_support::{finish_check, slice, with_memory, Bytes, Status};
 
 struct Base;
 
@@ -60,16 +56,6 @@ fn g1(bytes: &Bytes<64>) -> Option<G1Affine> {
     decode_point::<_, Base>(&bytes.0)
 }
 
-fn add(left: &Bytes<64>, right: &Bytes<64>) -> Option<Bytes<64>> {
-    let sum = g1(left)? + g1(right)?;
-    Some(Bytes(encode_point::<_, Base, 64>(sum.into_affine())))
-}
-
-fn multiply(point: &Bytes<64>, scalar: &Bytes<32>) -> Option<Bytes<64>> {
-    let product = sum_of_products_glv(&[(g1(point)?, decode_scalar::<Fr>(&scalar.0))]);
-    Some(Bytes(encode_point::<_, Base, 64>(product.into_affine())))
-}
-
 fn pairing(pairs: &[Pair]) -> Option<bool> {
     let mut left = Vec::with_capacity(pairs.len());
     let mut right: Vec<G2Affine> = Vec::with_capacity(pairs.len());
@@ -78,36 +64,6 @@ fn pairing(pairs: &[Pair]) -> Option<bool> {
         right.push(decode_member::<_, Extension>(&pair.g2.0)?);
     }
     Some(Bn254::multi_pairing(left, right).0 == ark_ff::One::one())
-}
-
-/// Adds two points of G1.
-///
-/// # Safety
-/// As in C: the pointers point to values of their types, which may overlap.
-#[no_mangle]
-pub unsafe extern "C" fn zkvm_bn254_g1_add(
-    p1: *const Bytes<64>,
-    p2: *const Bytes<64>,
-    result: *mut Bytes<64>,
-) -> Status {
-    let (left, right) = unsafe { (read(p1), read(p2)) };
-    let sum = with_memory(|| add(&left, &right));
-    unsafe { finish(sum, result) }
-}
-
-/// Multiplies a point of G1 by any number of 256 bits.
-///
-/// # Safety
-/// As [`zkvm_bn254_g1_add`].
-#[no_mangle]
-pub unsafe extern "C" fn zkvm_bn254_g1_mul(
-    point: *const Bytes<64>,
-    scalar: *const Bytes<32>,
-    result: *mut Bytes<64>,
-) -> Status {
-    let (point, scalar) = unsafe { (read(point), read(scalar)) };
-    let product = with_memory(|| multiply(&point, &scalar));
-    unsafe { finish(product, result) }
 }
 
 /// Checks that the product of the pairs' pairings is 1, which it is for no pairs.

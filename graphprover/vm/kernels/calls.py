@@ -1,0 +1,47 @@
+"""The host calls of a table as the kernels of their traces take them: formats of cpu/modular.py, cpu/point.py and
+cuda/calls.cu.
+
+The i-th call is the cycle ``order[i]`` of a cycle range. Its columns are in ``rows`` (tape.py), its accesses in
+``old``, ``time`` and ``new``, its instruction's address in ``pc`` by its entry of the program table.
+"""
+
+from dataclasses import dataclass
+
+from graphprover.air.columns import Columns
+from graphprover.device import Array
+from graphprover.vm.tables.modular import Modular
+from graphprover.vm.tables.point import Point
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """Host calls of one chip: contiguous arrays of one device."""
+
+    order: Array  # uint32 (calls,)
+    rows: Array  # uint64 (cycles, ROW_WORDS)
+    old: Array  # uint64 (accesses,), see ``tape.Tape``
+    time: Array  # uint64 (accesses,), see ``tape.Tape``
+    new: Array  # uint64 (accesses,), see ``tape.Cycles``
+    pc: Array  # uint64 (entries,)
+    first_clock: int  # of cycle 0
+
+    def require(self, main: Array, width: int, rows: int) -> None:
+        """Raise ValueError for calls of ``rows`` rows each that do not fit the trace, and for other arrays."""
+        if main.shape[0] != width or main.dtype != "uint64" or not main.flags.c_contiguous:
+            raise ValueError(f"a trace of {width} columns is contiguous uint64, not {main.dtype} {main.shape}")
+        if rows * len(self.order) > main.shape[1]:
+            raise ValueError(f"{len(self.order)} calls of {rows} rows do not fit {main.shape[1]} rows")
+        for name in ("order", "rows", "old", "time", "new", "pc"):
+            array = getattr(self, name)
+            if array.dtype != ("uint32" if name == "order" else "uint64") or not array.flags.c_contiguous:
+                raise ValueError(f"{name} is {array.dtype} {array.shape}")
+
+
+def columns_of(table: type[Modular] | type[Point]) -> dict[str, int]:
+    """Return the first column of each name of a table."""
+    return {name: family.offset for name, family in Columns(table.cells).families.items()}
+
+
+MODULAR, POINT = columns_of(Modular), columns_of(Point)
+MODULAR_WIDTH, POINT_WIDTH = Columns(Modular.cells).width, Columns(Point.cells).width
+MODULAR_ROWS, POINT_ROWS = 2, 3  # of a call

@@ -1,0 +1,74 @@
+"""What the traces of host calls share: their cycles, their times, and halves of numbers."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from graphprover.device import Device
+from graphprover.runtime.numba_cache import njit
+from graphprover.vm.kernels import calls as formats
+from graphprover.vm.kernels import tape
+from graphprover.vm.program.host_calls import MOST_FURTHER
+from graphprover.vm.tables import clock
+
+_U = np.uint64
+_FAR, _1, _16, _32 = map(np.uint64, (clock.FAR, 1, 16, 32))
+HALF_MASK, LIMB_MASK = np.uint64(2**16 - 1), np.uint64(2**32 - 1)
+A, T_A, T_B = (tape.WIDE.index(name) for name in ("a", "t_a", "t_b"))
+B = tape.WIDE.index("b")
+LAST = tape.ROW_WORDS - 1
+
+
+class Calls(NamedTuple):
+    """The arrays of `formats.Calls`, for Numba."""
+
+    order: np.ndarray
+    rows: np.ndarray
+    old: np.ndarray
+    time: np.ndarray
+    new: np.ndarray
+    pc: np.ndarray
+
+
+def arrays_of(calls: formats.Calls) -> Calls:
+    """Return the arrays of calls."""
+    return Calls(calls.order, calls.rows, calls.old, calls.time, calls.new, calls.pc)
+
+
+def by_call(device: Device, calls: formats.Calls, function: Callable[[int, int], None]) -> None:
+    """Call ``function(first, last)`` over all calls, in parallel."""
+    device.split_rows(function, len(calls.order))
+
+
+@njit(nogil=True, cache=True)
+def recent(before, now):
+    """Return the time of the access before, or if it is too long ago, of a bump right before ``now``."""
+    return now - _1 if now - before > _FAR else before
+
+
+@njit(nogil=True, cache=True)
+def further(calls, at, register):
+    """Return the value of a further register of the call with the first access ``at``, and the time before."""
+    return calls.new[at + _U(register)], calls.new[at + _U(MOST_FURTHER + register)]
+
+
+@njit(nogil=True, cache=True)
+def halve(limbs, found):
+    """Write the halves of limbs, as signed numbers."""
+    for i in range(len(limbs)):
+        found[2 * i] = np.int64(limbs[i] & HALF_MASK)
+        found[2 * i + 1] = np.int64(limbs[i] >> _16)
+
+
+@njit(nogil=True, cache=True)
+def product(u, v, limb):
+    """Return what the product of two numbers of signed halves adds to a limb, before carries; see `tables.call`."""
+    total = np.int64(0)
+    for place in (2 * limb + 1, 2 * limb):
+        total *= np.int64(1 << 16) if place == 2 * limb else np.int64(1)
+        part = np.int64(0)
+        for i in range(max(0, place - len(v) + 1), min(place + 1, len(u))):
+            part += u[i] * v[place - i]
+        total += part
+    return total

@@ -1,0 +1,194 @@
+"""The trace of sums and doubles of points, from the points."""
+
+import numpy as np
+
+from graphprover.device import Device
+from graphprover.kernels.cpu import field
+from graphprover.runtime.numba_cache import njit
+from graphprover.vm.executor.integers import ALL_CURVES, LIMBS, PRIMES, add, limbs, slope
+from graphprover.vm.kernels.calls import POINT as COLUMNS
+from graphprover.vm.kernels.calls import POINT_ROWS, POINT_WIDTH, Calls
+from graphprover.vm.kernels.cpu.calls import (
+    HALF_MASK,
+    LAST,
+    LIMB_MASK,
+    T_A,
+    T_B,
+    A,
+    B,
+    arrays_of,
+    by_call,
+    further,
+    halve,
+    product,
+    recent,
+)
+from graphprover.vm.program.host_calls import POINT_WORDS
+from graphprover.vm.program.io import POINT
+from graphprover.vm.tables import clock
+from graphprover.vm.tables.modular import CARRIES, HALVES, OFFSET
+from graphprover.vm.tables.point import SIGN
+
+_U, _I = np.uint64, np.int64
+_SLOTS, _A, _B, _M = map(np.uint64, (clock.SLOTS, clock.SLOT_A, clock.SLOT_B, clock.SLOT_MEMORY))
+_0, _1, _16, _32 = map(np.uint64, (0, 1, 16, 32))
+_ON, _ROW, _CLK, _DOUBLE, _ACCESSED, _CURVE, _POINTER, _REGISTER_T, _A7_PC, _SIGN = (
+    COLUMNS[name]
+    for name in (
+        "on", "row", "clk", "double", "accessed", "curve", "pointer", "register_t", "a7_pc", "sign",
+    )
+)  # fmt: skip
+_X, _Y, _Q, _LOW, _HIGH, _Z, _W, _FLAG, _PART, _WORD_T = (
+    COLUMNS[name] for name in ("x", "y", "q", "low", "high", "z", "w", "flag", "part", "word_t")
+)
+_PRIME_HALVES = np.array([[curve.p >> 16 * i & 0xFFFF for i in range(HALVES)] for curve in ALL_CURVES], dtype=np.int64)
+_INVERSES = np.array([pow(curve.p, -1, 1 << 32) for curve in ALL_CURVES], dtype=np.uint64)  # mod 2^32
+_A_OF = np.array([curve.a for curve in ALL_CURVES], dtype=np.int64)
+
+
+@njit(nogil=True, cache=True)
+def _divide(sums, curve, cells):
+    """Write the quotient of a multiple of the prime, and the carries; ``sums``: its limbs before carries.
+
+    A limb of the quotient follows from the limb of the multiple, as its product with the prime's lowest limb cancels it
+    mod 2^32 (Hensel's division).
+    """
+    prime, inverse = _PRIME_HALVES[curve], _INVERSES[curve]
+    q = np.zeros(HALVES, dtype=np.int64)
+    carry, sign = _I(0), _I(0)
+    for i in range(HALVES):
+        total = sums[i] + carry - product(q, prime, i)
+        if i < LIMBS:
+            digit = _U(total) * inverse & LIMB_MASK
+            low, high = _I(digit & HALF_MASK), _I(digit >> _16)
+            q[2 * i], q[2 * i + 1] = low, high
+            total -= low * prime[0] + ((low * prime[1] + high * prime[0]) << 16)
+        else:
+            if i == LIMBS:
+                digit = _U(total) * inverse & LIMB_MASK
+                sign = _I(digit) - (_I(1) << 32 if digit >> _U(31) else _I(0))
+            total -= sign * _I(PRIMES[curve, i - LIMBS])
+        carry = total >> 32
+        if i < CARRIES:
+            cells[_LOW + i] = _U(carry + OFFSET) & HALF_MASK
+            cells[_HIGH + i] = _U(carry + OFFSET) >> _16
+    for i in range(HALVES):
+        cells[_Q + i] = q[i]
+    cells[_SIGN] = sign + SIGN
+
+
+@njit(nogil=True, cache=True)
+def _below(x, curve, flags, parts):
+    """Write the check of x < p: the flag of the highest limb that differs, and what x lacks there."""
+    top = LIMBS - 1
+    while top > 0 and x[top] == PRIMES[curve, top]:
+        top -= 1
+    missing = PRIMES[curve, top] - x[top] - _1
+    flags[top] = _1
+    parts[0], parts[1] = missing & HALF_MASK, missing >> _16
+
+
+@njit(nogil=True, cache=True)
+def _limb_sums(first, second, line, result, curve, double, sums):
+    """Write the limbs, before carries, of the three multiples of the prime: for the slope, x3 and y3."""
+    halves = np.empty((5, HALVES), dtype=np.int64)
+    x1, y1, x2, x3, steep = halves[0], halves[1], halves[2], halves[3], halves[4]
+    halve(first[:LIMBS], x1)
+    halve(first[LIMBS:], y1)
+    halve(second[:LIMBS], x2)
+    halve(result[:LIMBS], x3)
+    halve(line, steep)
+    for i in range(HALVES):
+        if double:
+            sums[0, i] = 2 * product(steep, y1, i) - 3 * product(x1, x1, i)
+            if i == 0:
+                sums[0, i] -= _A_OF[curve]
+        else:
+            sums[0, i] = product(steep, x2 - x1, i)
+        sums[1, i] = product(steep, steep, i)
+        sums[2, i] = product(steep, x1 - x3, i)
+        if i < LIMBS:
+            if not double:
+                sums[0, i] += _I(first[LIMBS + i]) - _I(second[LIMBS + i])
+            other = first[i] if double else second[i]
+            sums[1, i] -= _I(first[i]) + _I(other) + _I(result[i])
+            sums[2, i] -= _I(first[LIMBS + i]) + _I(result[LIMBS + i])
+
+
+@njit(nogil=True, cache=True)
+def _write_halves(limbs_of, cells, column):
+    for i in range(LIMBS):
+        cells[column + 2 * i] = limbs_of[i] & HALF_MASK
+        cells[column + 2 * i + 1] = limbs_of[i] >> _16
+
+
+@njit(nogil=True, cache=True)
+def _points(calls, at, curve, double, cells):
+    """Write the points, the identities and the checks."""
+    first, second = np.empty(2 * LIMBS, dtype=np.uint64), np.zeros(2 * LIMBS, dtype=np.uint64)
+    limbs(calls.old, _I(at), first)
+    if not double:
+        limbs(calls.old, _I(at) + POINT_WORDS, second)
+    line, result = np.empty(LIMBS, dtype=np.uint64), np.empty(2 * LIMBS, dtype=np.uint64)
+    slope(curve, double, first, second, line)
+    add(curve, double, first, second, line, result)
+    sums = np.empty((3, HALVES), dtype=np.int64)
+    _limb_sums(first, second, line, result, curve, double, sums)
+    other = first[LIMBS:] if double else second[:LIMBS]  # in row 0
+    for r, x in ((0, other), (1, first[:LIMBS]), (2, result[:LIMBS])):
+        _write_halves(x, cells[r], _X)
+        _divide(sums[r], curve, cells[r])
+        _below(x, curve, cells[r, _FLAG : _FLAG + LIMBS], cells[r, _PART : _PART + 2])
+    _write_halves(line, cells[1], _Y)
+    _write_halves(result[LIMBS:], cells[2], _Y)
+    _below(result[LIMBS:], curve, cells[2, _Z : _Z + LIMBS], cells[2, _PART + 2 : _PART + 4])
+    differing = False
+    for i in range(LIMBS):
+        cells[0, _Z + i] = second[LIMBS + i]
+        cells[1, _Z + i] = first[LIMBS + i]
+        cells[1, _W + i] = first[i] if double else second[i]
+        apart = first[LIMBS + i] if double else field.sub(second[i], first[i])
+        if not differing and apart != _0:
+            cells[0, _W + i] = field.inverse(apart)
+            differing = True
+
+
+@njit(nogil=True, cache=True)
+def _call(calls, cycle, first_clock, cells):
+    """Write the rows of one call, (3, POINT_WIDTH)."""
+    cells[:] = _0
+    row = calls.rows[cycle]
+    clk = _U(cycle) + first_clock
+    at, entry, now = row[LAST] >> _32, row[LAST] & LIMB_MASK, _SLOTS * clk
+    kind = _I(row[A] - _U(POINT))
+    curve, double = kind // 2, kind % 2 == 1
+    _points(calls, at, curve, double, cells)
+    for r in range(3):
+        cells[r, _ON] = cells[r, _ROW + r] = cells[r, _CURVE + curve] = _1
+        cells[r, _CLK], cells[r, _DOUBLE] = clk, _U(double)
+    cells[0, _ACCESSED], cells[1, _ACCESSED] = _U(not double), _1
+    cells[1, _POINTER], cells[1, _REGISTER_T] = row[B], recent(row[T_B], now + _B)
+    cells[1, _A7_PC], cells[2, _A7_PC] = recent(row[T_A], now + _A), calls.pc[entry]
+    for i in range(POINT_WORDS):
+        cells[1, _WORD_T + i] = recent(calls.time[at + _U(i)], now + _M)
+    if not double:
+        value, before = further(calls, at, 0)
+        cells[0, _POINTER], cells[0, _REGISTER_T] = value, recent(before, now + _A)
+        for i in range(POINT_WORDS):
+            cells[0, _WORD_T + i] = recent(calls.time[at + _U(POINT_WORDS + i)], now + _M)
+
+
+@njit(nogil=True, cache=True)
+def _fill(calls, first_clock, first, last, main):
+    cells = np.empty((POINT_ROWS, POINT_WIDTH), dtype=np.uint64)
+    for i in range(first, last):
+        _call(calls, _I(calls.order[i]), first_clock, cells)
+        for column in range(POINT_WIDTH):
+            for r in range(POINT_ROWS):
+                main[column, POINT_ROWS * i + r] = cells[r, column]
+
+
+def fill_points(device: Device, calls: Calls, main: np.ndarray) -> None:
+    """Write the rows of calls; see ``graphprover.vm.kernels.fill_points``."""
+    arrays, first_clock = arrays_of(calls), np.uint64(calls.first_clock)
+    by_call(device, calls, lambda first, last: _fill(arrays, first_clock, first, last, main))

@@ -1,0 +1,89 @@
+"""The host calls that work on memory: their operands, and the slots of their accesses.
+
+A host call is an ``ecall`` with its number in a7. Each operand is some words at the address in a register: a0, or one
+of the further registers a1, a2, ... It leaves all registers unchanged. The accesses of one call are in the order of its
+operands; two accesses at one slot must not be of the same word.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from graphprover.vm.program.io import KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT
+from graphprover.vm.statement.table_numbers import CALL_CHIPS
+from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
+
+NUMBER_WORDS = 4  # of an integer below 2^256
+POINT_WORDS = 2 * NUMBER_WORDS  # of the coordinates x and y
+CURVES = 3  # secp256k1, P-256, bn254
+MOST_FURTHER = 4  # further registers of a call
+SLOT_FURTHER = SLOT_A  # at which calls read them
+
+
+@dataclass(frozen=True)
+class Operand:
+    """Some words of memory that a host call accesses."""
+
+    pointer: int  # the register with their address: 0 is a0, k is the further register a<k>
+    words: int
+    slot: int  # of the accesses in the cycle
+
+
+@dataclass(frozen=True)
+class HostCall:
+    """A host call."""
+
+    number: int  # in a7
+    chip: str  # proves it
+    operands: tuple[Operand, ...]
+
+    @property
+    def further(self) -> int:
+        """Return how many further registers the call reads."""
+        return max(operand.pointer for operand in self.operands)
+
+    @cached_property
+    def accesses(self) -> list[tuple[int, int, int]]:
+        """Return the pointer, the offset in words and the slot of each access, in order."""
+        return [(operand.pointer, i, operand.slot) for operand in self.operands for i in range(operand.words)]
+
+
+def _modular(number: int, result_words: int) -> HostCall:
+    a, b = Operand(1, NUMBER_WORDS, SLOT_A), Operand(2, NUMBER_WORDS, SLOT_B)
+    m, c = (Operand(pointer, NUMBER_WORDS, SLOT_MEMORY) for pointer in (3, 4))
+    return HostCall(number, "modular", (a, b, m, c, Operand(0, result_words, SLOT_D)))
+
+
+def _points() -> list[HostCall]:
+    first, second = (Operand(pointer, POINT_WORDS, SLOT_MEMORY) for pointer in (0, 1))
+    operands = (first, second), (first,)
+    return [HostCall(POINT + i, "point", operands[i % 2]) for i in range(2 * CURVES)]
+
+
+HOST_CALLS = (
+    HostCall(KECCAK_F, "keccak_call", (Operand(0, 25, SLOT_MEMORY),)),
+    _modular(MODULAR, NUMBER_WORDS),
+    _modular(MODULAR_QUOTIENT, 2 * NUMBER_WORDS),
+    *_points(),
+)
+MOST_WORDS = max(len(call.accesses) for call in HOST_CALLS)
+
+
+def calls_of(chip: str) -> list[HostCall]:
+    """Return the host calls that a chip proves."""
+    return [call for call in HOST_CALLS if call.chip == chip]
+
+
+# The calls for compiled code: arrays by number - FIRST_NUMBER, of LISTED numbers.
+FIRST_NUMBER = min(call.number for call in HOST_CALLS)
+LISTED = max(call.number for call in HOST_CALLS) - FIRST_NUMBER + 1
+WORDS_OF = np.zeros(LISTED, dtype=np.int64)  # accesses of memory; 0 for an unknown number
+FURTHER_OF = np.zeros(LISTED, dtype=np.int64)  # further registers
+WAY_OF = np.zeros(LISTED, dtype=np.int64)  # ``traces.ways``: 0 is the exit's
+ACCESS_OF = np.zeros((LISTED, MOST_WORDS, 3), dtype=np.int64)  # pointer, offset and slot of each access
+for _call in HOST_CALLS:
+    _row = _call.number - FIRST_NUMBER
+    WORDS_OF[_row], FURTHER_OF[_row] = len(_call.accesses), _call.further
+    WAY_OF[_row] = 1 + CALL_CHIPS.index(_call.chip)
+    ACCESS_OF[_row, : len(_call.accesses)] = _call.accesses

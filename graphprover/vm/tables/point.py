@@ -1,0 +1,167 @@
+"""The sum of two points of a curve y^2 = x^3 + a x + b mod p, or the double of one, in affine coordinates.
+
+A call takes three rows: ``row[0]`` holds the second point (of a double: y1 again, in halves), ``row[1]`` the first
+point and the slope of the line through both, ``row[2]`` the result (x3, y3). p and a are constants of the curve, which
+``curve`` selects. With integers, limb by limb of 32 bits with a signed carry between neighbours:
+
+- rows 0, 1: slope (x2 - x1) - (y2 - y1) = q p; of a double 2 slope y1 - 3 x1^2 - a = q p;
+- rows 1, 2: slope^2 - x1 - x2 - x3 = q p, and slope (x1 - x3) - y1 - y3 = q p.
+
+The quotients q are signed: 256 bits and ``sign`` - SIGN above. The sum of a limb is below 2^55 and 2^32 times a carry
+below 2^57, so no equation wraps around p of the field.
+
+The slope is the only one: x1 and x2 are below p and differ in a limb, so x2 - x1 has an inverse mod p; of a double the
+same holds of y1 and 0. x3 and y3 are below p, so they are the only result. Nothing else is assumed of the coordinates.
+A sum has no proof if x1 = x2, and a double if y1 = 0: the program must treat these cases.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphprover.air import Expr, TableBuilder
+from graphprover.vm.executor.integers import ALL_CURVES
+from graphprover.vm.program.host_calls import CURVES, POINT_WORDS
+from graphprover.vm.program.io import POINT
+from graphprover.vm.program.isa import A0, A7
+from graphprover.vm.tables.call import CallBuilder, CallTable, check_below, limbs_of, product
+from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_MEMORY
+from graphprover.vm.tables.limbs import HALF, LIMB
+from graphprover.vm.tables.modular import CARRIES, HALVES, LIMBS, OFFSET
+
+SIGN = 1 << 4  # quotients are from -SIGN 2^256 on
+
+_PRIMES = [[curve.p >> 16 * i & HALF - 1 for i in range(HALVES)] for curve in ALL_CURVES]
+
+
+class Point(CallTable):
+    """Calls of sums and doubles of points, three rows each."""
+
+    name = "point"
+    cells = (
+        "on",
+        "row[3]",
+        "clk",
+        "double",
+        "accessed",  # the row accesses a point: row 0 of a sum, and row 1
+        f"curve[{CURVES}]",
+        "pointer",  # the address of the row's point
+        "register_t",  # the time before of a1 or a0
+        "a7_pc",  # in row 1 the time before of a7, in row 2 the instruction's address
+        "sign",  # 8 bits
+        f"x[{HALVES}]",  # x2 (of a double y1), x1, x3
+        f"y[{HALVES}]",  # -, the slope, y3
+        f"q[{HALVES}]",  # the quotient for the slope, for x3, for y3
+        f"low[{CARRIES}]",  # of the carries for the slope, for x3, for y3: 16 bits each
+        f"high[{CARRIES}]",  # 8 bits each
+        f"z[{LIMBS}]",  # y2, y1, flags of y3 < p
+        f"w[{LIMBS}]",  # inverses of a difference, x2 (of a double x1), -
+        f"flag[{LIMBS}]",  # of x < p
+        "part[4]",  # differences for x < p and y3 < p, 16 bits each
+        f"word_t[{POINT_WORDS}]",  # times before of the point's words
+    )
+
+    def calls(self, t: CallBuilder) -> None:
+        self._rows(t.t)
+        self._slope(t.t)
+        self._result(t.t)
+        self._messages(t)
+
+    @staticmethod
+    def _rows(t: TableBuilder) -> None:
+        n = t.next
+        t.every_row(sum(t.row[1:], t.row[0]) - t.on, "a row of a call is one of its three")
+        for flag in t.row:
+            t.boolean(flag)
+        for flag, following in ((t.row[0], n.row[1]), (t.row[1], n.row[2])):
+            t.every_row(following - flag, "rows follow each other")
+        ongoing = t.row[0] + t.row[1]
+        t.boolean(t.double)
+        for flag in t.curve:
+            t.boolean(flag)
+        for now, following in ((t.clk, n.clk), (t.double, n.double), *zip(t.curve, n.curve, strict=True)):
+            t.every_row(ongoing * (following - now), "the rows of a call are of one cycle, kind and curve")
+        t.every_row(sum(t.curve[1:], t.curve[0]) - t.on, "one curve")
+        t.every_row(t.accessed - t.row[0] * (1 - t.double) - t.row[1], "rows that access a point")
+        prime = limbs_of(_prime(t))
+        check_below(t, t.on, t.on, limbs_of(t.x), prime, t.flag, t.part[0] + HALF * t.part[1])
+        check_below(t, t.row[2], t.on, limbs_of(t.y), prime, t.z, t.part[2] + HALF * t.part[3])
+
+    @staticmethod
+    def _slope(t: TableBuilder) -> None:
+        first, n, sums = t.row[0], t.next, 1 - t.double
+        x2, x1, y1 = limbs_of(t.x), limbs_of(n.x), n.z
+        apart = [above - below for above, below in zip(t.x, n.x, strict=True)]
+        a = sum((curve.a * flag for curve, flag in zip(ALL_CURVES, t.curve, strict=True)), 0 * t.on)
+
+        def line(i: int) -> Any:
+            of_sum, of_double = product(n.y, apart, i), 2 * product(n.y, t.x, i) - 3 * product(n.x, n.x, i)
+            if i < LIMBS:
+                of_sum = of_sum - t.z[i] + y1[i]
+            return sums * of_sum + t.double * (of_double - a if i == 0 else of_double)
+
+        _divisible(t, first, line, t, "the slope")
+        for i in range(LIMBS):
+            t.every_row(first * t.double * (x2[i] - y1[i]), "of a double, row 0 has y1")
+            t.every_row(first * (n.w[i] - x2[i] - t.double * (x1[i] - x2[i])), "row 1 has x2, of a double x1")
+        differences = [sums * (x2[i] - x1[i]) + t.double * y1[i] for i in range(LIMBS)]
+        found = sum((w * apart for w, apart in zip(t.w, differences, strict=True)), 0 * t.on)
+        t.every_row(first * (found - 1), "x1 and x2 differ in a limb; of a double y1 is not 0")
+
+    @staticmethod
+    def _result(t: TableBuilder) -> None:
+        middle, n = t.row[1], t.next
+        x1, x3, y3 = limbs_of(t.x), limbs_of(n.x), limbs_of(n.y)
+        back = [above - below for above, below in zip(t.x, n.x, strict=True)]
+        _divisible(t, middle, lambda i: product(t.y, t.y, i) - _limb(i, x1, t.w, x3), t, "x3")
+        _divisible(t, middle, lambda i: product(t.y, back, i) - _limb(i, t.z, y3), n, "y3")
+
+    @staticmethod
+    def _messages(row: CallBuilder) -> None:
+        t = row.t
+        middle, last = t.row[1:]
+        for cell in (*t.x, *t.y, *t.q, *t.low, *t.part):
+            row.half(cell)
+        row.bytes([*t.high, t.sign])
+        old = [*limbs_of(t.x), *t.z]
+        # The second point stays; the first one becomes the result, which is in the next row.
+        new = [*limbs_of(t.next.x), *limbs_of(t.next.y)]
+        for i in range(POINT_WORDS):
+            word = slice(2 * i, 2 * i + 2)
+            kept = [middle * after + (1 - middle) * before for before, after in zip(old[word], new[word], strict=True)]
+            row.access(t.pointer + 8 * i, t.word_t[i], SLOT_MEMORY, old[word], kept, t.accessed)
+        slot = SLOT_A + (SLOT_B - SLOT_A) * middle
+        row.register(A0 + 1 - middle, t.register_t, slot, t.pointer, t.accessed)
+        number = sum((2 * k * flag for k, flag in enumerate(t.curve)), POINT + t.double)
+        row.register(A7, t.a7_pc, SLOT_A, number, middle)
+        row.instruction(t.a7_pc, last)
+
+
+def _prime(t: TableBuilder) -> list[Expr]:
+    """Return the halves of the curve's prime."""
+    return [
+        sum((halves[i] * flag for halves, flag in zip(_PRIMES, t.curve, strict=True)), 0 * t.on) for i in range(HALVES)
+    ]
+
+
+def _limb(i: int, *numbers: Sequence[Any]) -> Any:
+    """Return the i-th limb of the numbers' sum."""
+    return sum((number[i] for number in numbers), 0) if i < LIMBS else 0
+
+
+def _divisible(t: TableBuilder, gate: Expr, limb: Callable[[int], Any], row: Any, label: str) -> None:
+    """State in rows with ``gate`` that a number is the quotient of ``row`` times the prime, with carries of ``row``.
+
+    ``limb``: maps i to the number's i-th limb, before carries.
+    """
+    prime = _prime(t)
+    carries = [low + HALF * high - OFFSET for low, high in zip(row.low, row.high, strict=True)]
+    above = limbs_of(prime)
+    for i in range(HALVES):
+        total = limb(i) - product(row.q, prime, i)
+        if i >= LIMBS:
+            total = total - (row.sign - SIGN) * above[i - LIMBS]
+        if i:
+            total = total + carries[i - 1]
+        if i < CARRIES:
+            total = total - LIMB * carries[i]
+        t.every_row(gate * total, f"limb {i} of {label}")

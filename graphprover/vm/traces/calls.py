@@ -1,0 +1,27 @@
+"""The traces of host calls that take several rows a call."""
+
+from graphprover.device import Array, Device
+from graphprover.vm.kernels import fill_modular, fill_points
+from graphprover.vm.kernels.calls import Calls
+from graphprover.vm.tables.call import CallTable
+from graphprover.vm.tables.clock import clock_of
+from graphprover.vm.traces.run import Run
+
+_FILL = {"modular": fill_modular, "point": fill_points}
+
+
+def call_trace(device: Device, run: Run, *, step: CallTable, height: int, first: int, last: int) -> Array:
+    """Return the trace of a chip that proves the cycles first..last of the run's order."""
+    main = device.arrays.zeros((step.describe().main_width, height), dtype="uint64")
+    cycles = run.cycles
+    calls = Calls(
+        cycles.order[first:last],
+        cycles.rows,
+        run.old,
+        run.time,
+        cycles.new,
+        run.program["pc"],
+        clock_of(run.start),
+    )
+    _FILL[step.name](device, calls, main)
+    return main

@@ -1,0 +1,122 @@
+"""Programs of host calls on integers and points, and their reference: Python's integers."""
+
+import random
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphprover.vm.executor.integers import ALL_CURVES, Curve
+from graphprover.vm.program.elf import Image
+from graphprover.vm.program.host_calls import HostCall
+from graphprover.vm.program.io import KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT
+from graphprover.vm.program.isa import A0, A7, Instruction, Op
+from graphprover.vm.tables.keccak_f import rounds
+from tests.vm.assemble import DATA, image, leave, li
+
+BOUND = 1 << 256
+EDGES = (
+    0, 1, 2, 3, (1 << 16) - 1, (1 << 32) - 1, 1 << 32, (1 << 64) - 1, 1 << 64, 1 << 255, BOUND - 1, BOUND - (1 << 224),
+    *(curve.p for curve in ALL_CURVES), *(curve.p - 1 for curve in ALL_CURVES), *(curve.p + 1 for curve in ALL_CURVES),
+)  # fmt: skip
+Point = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A host call: its number, and the offsets of its operands from DATA in a0, a1, ..."""
+
+    number: int
+    at: tuple[int, ...]
+
+    def apply(self, memory: bytearray) -> None:
+        """Apply the call to the bytes from DATA on; raise ValueError if it has no result."""
+        if self.number in (MODULAR, MODULAR_QUOTIENT):
+            a, b, m, c = (_number(memory, at) for at in self.at[1:])
+            q, r = divmod(a * b + c, m or BOUND)
+            if q >= BOUND:
+                raise ValueError("the quotient is too large")
+            result = r.to_bytes(32, "little") + q.to_bytes(32, "little") * (self.number == MODULAR_QUOTIENT)
+        else:
+            curve, double = divmod(self.number - POINT, 2)
+            first, second = (_point(memory, at) for at in (self.at * 2)[:2])
+            result = b"".join(x.to_bytes(32, "little") for x in add(ALL_CURVES[curve], first, second, bool(double)))
+        memory[self.at[0] : self.at[0] + len(result)] = result
+
+    def code(self) -> list[Instruction]:
+        """Return instructions that make the call."""
+        registers = [line for i, at in enumerate(self.at) for line in li(A0 + i, DATA + at)]
+        return [*registers, *li(A7, self.number), Instruction(Op.ECALL)]
+
+
+def _number(memory: bytes, at: int) -> int:
+    return int.from_bytes(memory[at : at + 32], "little")
+
+
+def _point(memory: bytes, at: int) -> Point:
+    return _number(memory, at), _number(memory, at + 32)
+
+
+def add(curve: Curve, first: Point, second: Point, double: bool) -> Point:
+    """Return the sum, or the double of the first; raise ValueError without a slope or for too large coordinates."""
+    (x1, y1), (x2, y2), p = first, first if double else second, curve.p
+    if max(x1, y1, x2, y2) >= p:
+        raise ValueError("a coordinate is not below the prime")
+    above, below = (3 * x1 * x1 + curve.a, 2 * y1) if double else (y2 - y1, x2 - x1)
+    slope = above * pow(below, -1, p)
+    x3 = (slope * slope - x1 - x2) % p
+    return x3, (slope * (x1 - x3) - y1) % p
+
+
+def random_number(rng: random.Random) -> int:
+    return rng.choice(EDGES) if rng.random() < 0.4 else rng.getrandbits(rng.randrange(1, 257))
+
+
+def random_calls(rng: random.Random, count: int) -> tuple[bytes, list[Call], bytes]:
+    """Return the memory from DATA on, calls with results whose operands may overlap, and the memory after them."""
+    memory = bytearray(4096)
+    for at in range(0, 4096, 32):
+        memory[at : at + 32] = random_number(rng).to_bytes(32, "little")
+    for i in range(12):  # coordinates of points at the end of the memory
+        for j, at in enumerate(range(2048 + 128 * i, 2048 + 128 * i + 128, 32)):
+            p = ALL_CURVES[i % 3].p
+            value = p - 1 if (i, j) == (4, 1) else rng.randrange(p)
+            memory[at : at + 32] = value.to_bytes(32, "little")
+    before, calls = bytes(memory), []
+    while len(calls) < count:
+        if rng.random() < 0.6:
+            number = rng.choice((MODULAR, MODULAR_QUOTIENT))
+            at = tuple(8 * rng.randrange(0, 200) for _ in range(5))
+            if rng.random() < 0.5:  # in place, squares
+                at = (at[1], at[1], rng.choice(at[1:3]), at[3], at[4])
+            if abs(at[3] - at[4]) < 32:
+                continue
+        else:
+            i = rng.randrange(12)
+            number = POINT + 2 * (i % 3) + rng.randrange(2)
+            places = [2048 + 128 * i, 2048 + 128 * i + 64]
+            rng.shuffle(places)
+            at = tuple(places[: 1 + (number - POINT + 1) % 2])
+        call = Call(number, at)
+        try:
+            call.apply(memory)
+        except ValueError:
+            continue
+        calls.append(call)
+    return before, calls, bytes(memory)
+
+
+def program(memory: bytes, calls: list[Call]) -> Image:
+    """Return a program that makes the calls."""
+    return image([*(line for call in calls for line in call.code()), *leave()], memory)
+
+
+def result_of(call: HostCall, before: list[int]) -> list[int]:
+    """Return the words of a call's accesses after it, from the words before; operands do not overlap here."""
+    if call.number == KECCAK_F:
+        after: list[int] = rounds(np.array(before, dtype=np.uint64)[:, None])[-1, :, 0].tolist()
+        return after
+    starts = {pointer: 8 * i for i, (pointer, offset, _) in enumerate(call.accesses) if offset == 0}
+    memory = bytearray(struct.pack(f"<{len(before)}Q", *before))
+    Call(call.number, tuple(starts[pointer] for pointer in sorted(starts))).apply(memory)
+    return list(struct.unpack(f"<{len(before)}Q", memory))
