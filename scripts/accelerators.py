@@ -21,7 +21,6 @@ GROUPS = {
         "zkvm_bls12_map_fp2_to_g2",
         "zkvm_kzg_point_eval",
     ),
-    "bn254": ("zkvm_bn254_pairing",),
     "hashes": ("zkvm_sha256", "zkvm_ripemd160"),
 }
 TARGET = "riscv64im-unknown-none-elf"

@@ -31,9 +31,7 @@ PART = 40  # cases of a run: all vectors of a function can have more cycles than
 # Functions whose vectors take more than 10^8 cycles come last, as slow tests.
 LONG = [
     "bls12_map_fp_to_g1",
-    "bn254_pairing",
     "bls12_map_fp2_to_g2",
-    "secp256r1_verify",
     "bls12_g1_msm",
     "kzg_point_eval",
     "bls12_g2_msm",

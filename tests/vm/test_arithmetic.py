@@ -15,7 +15,8 @@ from tests.vm.kit import SDK
 pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc")
 
 SOURCES = [SDK / "host/arithmetic.c"]
-SOURCES += [SDK / f"runtime/{name}.c" for name in ("bn254_g1", "modexp", "points", "power", "secp256k1", "secp256r1")]
+NAMES = ("bn254_g1", "bn254_pairing", "modexp", "points", "power", "secp256k1", "secp256r1")
+SOURCES += [SDK / f"runtime/{name}.c" for name in NAMES]
 REST = """
 #include "runtime.h"
 #include <stdlib.h>
@@ -162,6 +163,14 @@ def test_vectors(name: str, sizes: Sequence[int], size: int, library: ctypes.CDL
     """Results are written over arguments."""
     for case in load(name):
         assert function(library, name, case.input, sizes, size) == case.expect, case
+
+
+def test_pairings_of_vectors(library: ctypes.CDLL) -> None:
+    for case in load("bn254_pairing"):
+        pairs = ctypes.create_string_buffer(case.input, len(case.input) + 1)
+        verified = ctypes.c_bool(case.expect is None)
+        status = library.zkvm_bn254_pairing(pairs, ctypes.c_size_t(len(case.input) // 192), ctypes.byref(verified))
+        assert (status, verified.value) == ((-1, False) if case.expect is None else (0, case.expect == b"\1")), case
 
 
 def power(library: ctypes.CDLL, base: bytes, exponent: bytes, modulus: bytes) -> bytes:

@@ -105,7 +105,7 @@ static inline uint64_t add(number *r, const number *a, const number *b, uint64_t
     for (int i = 0; i < 4; i++) {
         uint64_t other = b->words[i], sum = a->words[i] + other, over = sum < other;
         r->words[i] = sum + carry;
-        carry = over | (r->words[i] < carry);
+        carry = over + (r->words[i] < carry); /* not both */
     }
     return carry;
 }
@@ -117,7 +117,7 @@ static inline uint64_t subtract(number *r, const number *a, const number *b, uin
     for (int i = 0; i < 4; i++) {
         uint64_t left = a->words[i], difference = left - b->words[i], under = left < difference;
         r->words[i] = difference - borrow;
-        borrow = under | (difference < borrow);
+        borrow = under + (difference < borrow);
     }
     return borrow;
 }

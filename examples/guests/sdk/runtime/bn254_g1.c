@@ -1,8 +1,6 @@
 /* G1 of bn254: y^2 = x^3 + 3. Every point of the curve is in it. */
-#include "points.h"
+#include "bn254.h"
 
-static const number P = {{0x3C208C16D87CFD47, 0x97816A916871CA8D, 0xB85045B68181585D, 0x30644E72E131A029}};
-static const number B = {{3}};
 static const number BETA = {{0xE4BD44E5607CFD48, 0xC28F069FBB966E3D, 0x5E6DD9E7E0ACCCB0, 0x30644E72E131A029}};
 static const endomorphism MAP = {
     .n = {{0x43E1F593F0000001, 0x2833E84879B97091, 0xB85045B68181585D, 0x30644E72E131A029}},
@@ -13,23 +11,6 @@ static const endomorphism MAP = {
     .o2 = {{0x8211BBEB7D4F1128, 0x6F4D8248EEB859FC, 0x0000000000000000, 0x0000000000000000}},
     .minus_lambda = {{0x8B17EA66B99C90DE, 0x5BFC41088D8DAAA7, 0xB3C4D79D41A91758, 0x0000000000000000}},
 };
-
-/* Decode a point, or zeros for infinity. */
-static bool decode_point(point *at, const uint8_t *bytes)
-{
-    number left, right;
-
-    at->x = decoded(bytes);
-    at->y = decoded(bytes + 32);
-    if (is_infinity(at))
-        return true;
-    if (!below(&at->x, &P) || !below(&at->y, &P))
-        return false;
-    multiply(&right, &at->x, &at->x, &P);
-    multiply_add(&right, &right, &at->x, &B, &P);
-    multiply(&left, &at->y, &at->y, &P);
-    return equal(&left, &right);
-}
 
 static void encode_point(uint8_t *bytes, const point *at)
 {

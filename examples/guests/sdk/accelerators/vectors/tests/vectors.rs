@@ -79,19 +79,6 @@ fn blake2f() {
 }
 
 #[test]
-fn bn254() {
-    use zkvm_bn254::{zkvm_bn254_pairing, Pair};
-    check("bn254_pairing", |input| {
-        let pairs = pairs(input, |g1, g2| Pair { g1, g2 });
-        let mut verified = true;
-        verdict(unsafe { zkvm_bn254_pairing(pairs.as_ptr(), pairs.len(), &mut verified) }, verified)
-    });
-    let mut verified = false;
-    assert_eq!(unsafe { zkvm_bn254_pairing(std::ptr::null(), 0, &mut verified) }, EOK);
-    assert!(verified);
-}
-
-#[test]
 fn bls12_381_sums() {
     use zkvm_bls12_381::{zkvm_bls12_g1_add, zkvm_bls12_g1_msm, zkvm_bls12_g2_add, zkvm_bls12_g2_msm, Term};
     check("bls12_g1_add", |input| {
