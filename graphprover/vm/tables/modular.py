@@ -63,10 +63,10 @@ class Modular(CallTable):
     @staticmethod
     def _rows(t: TableBuilder) -> None:
         first, n = t.first, t.next
-        t.boolean(first)
+        t.boolean(first, "a row is the first or not")
         t.every_row(n.on - n.first - first, "the second row follows the first")
         t.every_row(first * (n.clk - t.clk), "both rows are of one cycle")
-        t.boolean(t.third)
+        t.boolean(t.third, "the third operand is accessed or not")
         t.every_row(t.third * (1 - t.on), "a row without a call accesses nothing")
         t.every_row(first * (t.third - 1), "c is read")
         second = t.on - first
@@ -91,7 +91,7 @@ class Modular(CallTable):
             if i < CARRIES:
                 total = total - LIMB * carries[i]
             t.every_row(first * total, f"limb {i} of a b + c = q m + r")
-        t.boolean(t.full)
+        t.boolean(t.full, "the modulus is 2^256 or not")
         t.every_row(first * t.full * sum(n.u[1:], n.u[0]), "a modulus that stands for 2^256 is 0")
         check_below(t, first, 1 - t.full, r, m, flags, part_low + HALF * part_high)
 

@@ -71,13 +71,13 @@ class Point(CallTable):
         n = t.next
         t.every_row(sum(t.row[1:], t.row[0]) - t.on, "a row of a call is one of its three")
         for flag in t.row:
-            t.boolean(flag)
+            t.boolean(flag, "a row is of a kind or not")
         for flag, following in ((t.row[0], n.row[1]), (t.row[1], n.row[2])):
             t.every_row(following - flag, "rows follow each other")
         ongoing = t.row[0] + t.row[1]
-        t.boolean(t.double)
+        t.boolean(t.double, "a double or not")
         for flag in t.curve:
-            t.boolean(flag)
+            t.boolean(flag, "a curve or not")
         for now, following in ((t.clk, n.clk), (t.double, n.double), *zip(t.curve, n.curve, strict=True)):
             t.every_row(ongoing * (following - now), "the rows of a call are of one cycle, kind and curve")
         t.every_row(sum(t.curve[1:], t.curve[0]) - t.on, "one curve")

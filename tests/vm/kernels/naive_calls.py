@@ -131,15 +131,18 @@ def modular_rows(
     r: int | None = None,
     full: bool | None = None,
     carries: Carries = exact,
+    more: int | None = None,
 ) -> list[Row]:
-    """Return the two rows of a modular operation."""
-    q = (a * b + c) // (m or BOUND) if q is None else q
-    r = (a * b + c) % (m or BOUND) if r is None else r
+    """Return the two rows of a modular operation; ``more``: q and r are of a b + c and 1 more in this limb."""
+    value = a * b + c + (0 if more is None else 1 << 32 * more)
+    q = value // (m or BOUND) if q is None else q
+    r = value % (m or BOUND) if r is None else r
     full = m == 0 if full is None else full
     of_q = limbs(q)
     products = zip(limbs_of_product(halves(a), halves(b)), limbs_of_product(halves(m), halves(q)), strict=True)
     added = [*(x - y for x, y in zip(limbs(c), limbs(r), strict=True)), *(-int(full) * x for x in of_q)]
-    low, high = carry_cells(carries([x - y + z for (x, y), z in zip(products, added, strict=True)]))
+    totals = [x - y + z + (i == more) for i, ((x, y), z) in enumerate(zip(products, added, strict=True))]
+    low, high = carry_cells(carries(totals))
     flags, parts = below(r, m) if not full else ([0] * LIMBS, (0, 0))
     unused = [*parts, *flags]
     rest = CARRIES - CARRY_CELLS
@@ -182,16 +185,22 @@ def point_rows(
     slope: int | None = None,
     result: Pair | None = None,
     carries: Carries = exact,
+    more: tuple[int, int] | None = None,
 ) -> list[Row]:
-    """Return the three rows of a sum of two points, or without the second of a double."""
+    """Return the three rows of a sum of two points, or without the second of a double.
+
+    ``more``: the multiple of p for the slope, x3 or y3 (0 to 2) is reached with 1 more in a limb.
+    """
+    excess = [1 << 32 * more[1] if more and more[0] == i else 0 for i in range(3)]
     p, a = ALL_CURVES[curve].p, ALL_CURVES[curve].a
     double = second is None
     (x1, y1), (x2, y2) = first, second or first
     if slope is None:
-        slope = (3 * x1 * x1 + a) * pow(2 * y1, -1, p) % p if double else (y2 - y1) * pow(x2 - x1, -1, p) % p
+        above, under = (3 * x1 * x1 + a, 2 * y1) if double else (y2 - y1, x2 - x1)
+        slope = (above - excess[0]) * pow(under, -1, p) % p
     if result is None:
-        x3 = (slope * slope - x1 - x2) % p
-        result = x3, (slope * (x1 - x3) - y1) % p
+        x3 = (slope * slope - x1 - x2 + excess[1]) % p
+        result = x3, (slope * (x1 - x3) - y1 + excess[2]) % p
     x3, y3 = result
     line, of_x1, of_x3 = halves(slope), halves(x1), halves(x3)
     apart = [x - y for x, y in zip(halves(x2), of_x1, strict=True)]
@@ -211,11 +220,13 @@ def point_rows(
     )
     rows: list[Row] = []
     for i, (x, (number, totals)) in enumerate(zip((y1 if double else x2, x1, x3), identities, strict=True)):
-        quotient = number // p
+        quotient = (number + excess[i]) // p
         low_part, sign = quotient % BOUND, quotient // BOUND
         of_quotient = limbs_of_product(halves(low_part), halves(p))
         above = [0] * LIMBS + [sign * limb for limb in limbs(p)]
         rest = [x - y - z for x, y, z in zip(totals, of_quotient, above, strict=True)]
+        if more and more[0] == i:
+            rest[more[1]] += 1
         low, high = carry_cells(carries(rest))
         flags, parts = below(x, p)
         rows.append({

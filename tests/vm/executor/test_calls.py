@@ -1,0 +1,154 @@
+"""Host calls on integers and points against Python's integers: the compiled function, and guests in a loop."""
+
+import random
+from functools import cache
+
+import numpy as np
+import pytest
+
+from graphprover.runtime.numba_cache import njit
+from graphprover.vm.executor import accelerators
+from graphprover.vm.executor.execute import execute
+from graphprover.vm.executor.integers import ALL_CURVES
+from graphprover.vm.program.host_calls import HOST_CALLS, MOST_WORDS, NUMBER_WORDS, HostCall
+from graphprover.vm.program.io import MODULAR, OUTPUT_BASE, POINT
+from graphprover.vm.program.isa import A0, A7, Instruction, Op
+from tests.vm.assemble import DATA, image, leave, li
+from tests.vm.calls import BOUND, Call, add, random_number
+
+CASES, IN_GUESTS = 10_000, 1_000
+CALLS = [call for call in HOST_CALLS if call.number >= MODULAR]
+
+
+@njit(nogil=True)
+def _change_all(number, words, done):
+    for i in range(len(words)):
+        done[i] = accelerators.change(number, words[i])
+
+
+def edges(number: int) -> list[list[int]]:
+    """Return edge cases of a call's numbers: a, b, m, c or coordinates."""
+    if number < POINT:
+        primes = [curve.p for curve in ALL_CURVES]
+        moduli = [0, 1, 2, 3, (1 << 32) - 1, 1 << 32, 1 << 128, 1 << 255, BOUND - 1, BOUND - (1 << 224), *primes]
+        return [
+            [a % BOUND, b % BOUND, m, c % BOUND]
+            for m in moduli
+            for a in (0, 1, m - 1, m, -1)
+            for b in (0, 1, m - 1, m, -1)
+            for c in (0, m - 1, m, -1)
+        ]
+    p = ALL_CURVES[(number - POINT) // 2].p
+    values = (0, 1, p - 1, p, BOUND - 1)
+    firsts = [[x, y] for x in values for y in values]
+    return firsts if number % 2 else [[*first, x, y] for first in firsts for x in values for y in (1, p - 1, p)]
+
+
+@cache
+def cases(call: HostCall) -> tuple[list[list[int]], list[list[int] | None]]:
+    """Return the numbers of CASES calls, and their results, or None."""
+    rng, found = random.Random(call.number), edges(call.number)
+    count = 4 if call.number < POINT else 4 - 2 * (call.number % 2)
+    while len(found) < CASES:
+        if call.number < POINT:
+            found.append([random_number(rng) for _ in range(4)])
+        else:
+            p = ALL_CURVES[(call.number - POINT) // 2].p
+            found.append([rng.randrange(p) for _ in range(count)])
+    return found, [result(call.number, numbers) for numbers in found]
+
+
+def result(number: int, numbers: list[int]) -> list[int] | None:
+    """Return r (and q) or the coordinates of a point, or None without a result."""
+    if number < POINT:
+        a, b, m, c = numbers
+        q, r = divmod(a * b + c, m or BOUND)
+        return None if q >= BOUND else [r, q][: number - MODULAR + 1]
+    curve, double = divmod(number - POINT, 2)
+    try:
+        x1, y1, x2, y2 = (numbers * 2)[:4]
+        return list(add(ALL_CURVES[curve], (x1, y1), (x2, y2), bool(double)))
+    except ValueError:
+        return None
+
+
+def packed(numbers: list[int]) -> bytes:
+    return b"".join(x.to_bytes(32, "little") for x in numbers)
+
+
+def named(call: HostCall) -> str:
+    return f"{call.number}"
+
+
+@pytest.mark.parametrize("call", CALLS, ids=named)
+def test_results(call: HostCall) -> None:
+    numbers, expected = cases(call)
+    words = np.zeros((CASES, MOST_WORDS), dtype=np.uint64)
+    given = np.frombuffer(b"".join(map(packed, numbers)), dtype="<u8").reshape(CASES, -1)
+    words[:, : given.shape[1]] = given
+    before, done = words.copy(), np.zeros(CASES, dtype=bool)
+    _change_all(np.uint64(call.number), words, done)
+    has = np.array([found is not None for found in expected])
+    np.testing.assert_array_equal(done, has)
+    at = 4 * NUMBER_WORDS if call.number < POINT else 0
+    results = np.frombuffer(b"".join(packed(found) for found in expected if found), dtype="<u8")
+    before[has, at : at + len(results) // has.sum()] = results.reshape(has.sum(), -1)
+    np.testing.assert_array_equal(words[has], before[has])
+    assert has.sum() > CASES // 3 and not has.all()
+
+
+@pytest.mark.parametrize("call", CALLS, ids=named)
+@pytest.mark.usefixtures("by")
+def test_guests_in_a_loop(call: HostCall) -> None:
+    """Make calls on consecutive operands, with results in the output."""
+    chosen = [pair for pair in zip(*cases(call), strict=True) if pair[1] is not None][:IN_GUESTS]
+    size = 32 * len(chosen[0][0])
+    step = 32 * len(chosen[0][1] or ())
+    source, end, word = 20, 21, 22
+    load = []
+    if call.number < POINT:
+        offsets = {1: 0, 2: 32, 3: 64, 4: 96}
+    else:  # the first point is replaced: copy it
+        offsets = {1: 64} if call.further else {}
+        for i in range(2 * NUMBER_WORDS):
+            load.append(Instruction(Op.LD, word, source, imm=8 * i))
+            load.append(Instruction(Op.SD, rs1=A0, rs2=word, imm=8 * i))
+    load += [Instruction(Op.ADDI, A0 + i, source, imm=offset) for i, offset in offsets.items()]
+    turn = [
+        *load,
+        Instruction(Op.ECALL),
+        Instruction(Op.ADDI, source, source, imm=size),
+        Instruction(Op.ADDI, A0, A0, imm=step),
+    ]
+    code = [
+        *li(source, DATA), *li(end, DATA + size * len(chosen)), *li(A0, OUTPUT_BASE + 8), *li(A7, call.number), *turn,
+        Instruction(Op.BNE, rs1=source, rs2=end, imm=-4 * len(turn)),
+        *li(A0, OUTPUT_BASE), *li(word, step * len(chosen)), Instruction(Op.SD, rs1=A0, rs2=word), *leave(),
+    ]  # fmt: skip
+    execution = execute(image(code, b"".join(packed(numbers) for numbers, _ in chosen)), record=True)
+    assert execution.output == b"".join(packed(found or []) for _, found in chosen)
+
+
+SOME = 0x1234567890ABCDEF << 190 | 77
+
+
+OVERLAPPING = (
+    (0, 0, 0, 32, 0), (32, 0, 0, 32, 0), (0, 0, 8, 64, 32), (16, 0, 24, 64, 8), (64, 0, 32, 64, 96), (40, 8, 0, 48, 0),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("at", OVERLAPPING)
+@pytest.mark.parametrize("number", [MODULAR, MODULAR + 1])
+@pytest.mark.usefixtures("by")
+def test_operands_that_overlap(number: int, at: tuple[int, ...]) -> None:
+    """Read all operands before a result is written, wherever they lie; only the modulus keeps clear of the addend."""
+    memory = bytearray(packed([SOME, SOME >> 3 | 1 << 255, (1 << 256) - 189, SOME * 3 % BOUND, 5]))
+    call = Call(number, at)
+    loads = []
+    for i in range(len(memory) // 8):
+        loads += [*li(5, DATA + 8 * i), Instruction(Op.LD, 6, 5)]
+        loads += [*li(5, OUTPUT_BASE + 8 + 8 * i), Instruction(Op.SD, rs1=5, rs2=6)]
+    code = [*call.code(), *loads, *li(5, OUTPUT_BASE), *li(6, len(memory)), Instruction(Op.SD, rs1=5, rs2=6), *leave()]
+    found = execute(image(code, bytes(memory))).output
+    call.apply(memory)
+    assert found == bytes(memory)

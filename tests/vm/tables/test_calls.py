@@ -1,0 +1,458 @@
+"""The tables of host calls on integers and points prove these calls and nothing else, for any trace.
+
+A trace is judged by the table alone: its constraints, and whether the numbers that it looks up have 16 or 8 bits. What
+it tells the rest of the machine counts only for the cells that are changed one at a time.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphprover import prove, verify
+from graphprover.air.description import AirDescription
+from graphprover.air.evaluate import evaluate
+from graphprover.air.expression import CONST
+from graphprover.field import P
+from graphprover.statement.check import check
+from graphprover.vm.executor.execute import execute
+from graphprover.vm.executor.integers import ALL_CURVES
+from graphprover.vm.program.io import MODULAR_QUOTIENT
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.tables.buses import LOOKUPS, Tag, tag_of
+from graphprover.vm.tables.modular import HALVES, LIMBS, Modular
+from graphprover.vm.tables.point import Point
+from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
+from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
+from tests.graphs.test_proof_graph import FEW
+from tests.vm.calls import BOUND, program, random_calls
+from tests.vm.kernels.naive_calls import Around, Row, in_the_field, matrix, modular_rows, point_rows
+
+SECP, P256, BN = range(3)
+PRIMES = [curve.p for curve in ALL_CURVES]
+BN_PRIME = PRIMES[BN]
+TABLES: dict[str, Any] = {"modular": Modular, "point": Point}
+ROWS = {"modular": 2, "point": 3}
+RNG = random.Random(3)
+AROUND = Around(
+    1000, 0x10000, [8 * RNG.randrange(1 << 28) for _ in range(5)], [RNG.randrange(4000) for _ in range(5)], 77,
+    [RNG.randrange(4000) for _ in range(24)], [RNG.getrandbits(64) for _ in range(24)],
+)  # fmt: skip
+HALF, BYTES = "a number of 16 bits", "a number of 8 bits"
+
+
+@cache
+def description(name: str) -> AirDescription:
+    found: AirDescription = TABLES[name]().describe()
+    return found
+
+
+def judged(name: str, rows: np.ndarray, blocks: int = 1) -> list[tuple[set[str], Counter]]:
+    """Return for each block of rows which constraints and ranges notice it, and if none, what it tells the machine."""
+    air = description(name)
+    messages = [message for interaction in air.globals for message in interaction.tuples]
+    roots = [*air.constraints, *(node for message in messages for node in (message.multiplicity, *message.fields))]
+    values = [
+        np.concatenate(parts) for parts in zip(*(v for _, v in evaluate(air, rows, None, [], roots)), strict=True)
+    ]
+    size = rows.shape[1] // blocks
+    found: list[tuple[set[str], Counter]] = [(set(), Counter()) for _ in range(blocks)]
+    for label, zero in zip(air.constraint_labels, values, strict=False):
+        for row in np.flatnonzero(zero):
+            found[row // size][0].add(label)
+    arrays = iter(values[len(air.constraints) :])
+    told = []
+    for message in messages:
+        counts, fields = next(arrays), [next(arrays) for _ in message.fields]
+        nodes = (air.nodes[field] for field in message.fields)
+        tag = tag_of(node[1] if node[0] == CONST else None for node in nodes)
+        if tag in (Tag.HALF, Tag.BYTES):
+            large = fields[-1] >> 16 if tag == Tag.HALF else (fields[-2] | fields[-1]) >> 8
+            for row in np.flatnonzero((counts != 0) & (large != 0)):
+                found[row // size][0].add(HALF if tag == Tag.HALF else BYTES)
+        elif tag not in LOOKUPS:
+            told.append((counts, np.stack(fields)))
+    for i, (reasons, bus) in enumerate(found):
+        for counts, columns in told if not reasons else ():
+            for row in range(size * i, size * i + size):
+                if counts[row]:
+                    bus[tuple(columns[:, row].tolist())] += int(counts[row])
+    return found
+
+
+def padded(rows: np.ndarray, height: int = 8) -> np.ndarray:
+    """Return rows after an idle one and before others."""
+    found = np.zeros((len(rows), height), dtype=np.uint64)
+    found[:, 1 : 1 + rows.shape[1]] = rows
+    return found
+
+
+# Calls.
+
+
+def numbers(m: int, seed: int = 1) -> tuple[int, int, int, int]:
+    """Return a, b, m, c with a, b and c below m, or 2^256."""
+    rng = random.Random(seed)
+    a, b, c = (rng.randrange(m or BOUND) for _ in range(3))
+    return a, b, m, c
+
+
+def on_curve(curve: int, seed: int) -> tuple[int, int]:
+    """Return a point of a curve."""
+    p, a, b = ALL_CURVES[curve][1:]
+    rng = random.Random(seed)
+    while True:
+        x = rng.randrange(p)
+        square = (x**3 + a * x + b) % p
+        y = pow(square, (p + 1) // 4, p)
+        if y * y % p == square:
+            return x, y
+
+
+def modular(m: int, **given: Any) -> list[Row]:
+    return modular_rows(*numbers(m), AROUND, **given)
+
+
+def summed(curve: int, **given: Any) -> list[Row]:
+    return point_rows(curve, on_curve(curve, 1), on_curve(curve, 2), AROUND, **given)
+
+
+def doubled(curve: int, **given: Any) -> list[Row]:
+    return point_rows(curve, on_curve(curve, 1), None, AROUND, **given)
+
+
+HONEST = {
+    "modular": [
+        modular(PRIMES[SECP]), modular(BN_PRIME, number=MODULAR_QUOTIENT), modular(0), modular(12345),
+        modular(0, number=MODULAR_QUOTIENT), modular_rows(0, 0, 1, 0, AROUND), modular_rows(1, BOUND - 1, 0, 0, AROUND),
+    ],
+    "point": [*(summed(curve) for curve in range(3)), *(doubled(curve) for curve in range(3))],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_honest_calls_are_accepted(name: str) -> None:
+    calls = [row for rows in HONEST[name] for row in rows]
+    ((reasons, _),) = judged(name, padded(matrix(TABLES[name], calls), 32))
+    assert not reasons
+
+
+def test_programs_are_accepted() -> None:
+    for seed in range(2):
+        memory, calls, _ = random_calls(random.Random(seed), 40)
+        execution = execute(program(memory, calls), record=True)
+        assert not check(statement_of_run(Machine(execution.image), execution))
+
+
+def test_a_program_is_proved() -> None:
+    """Prove it as a whole and in shards."""
+    memory, calls, _ = random_calls(random.Random(5), 8)
+    execution = execute(program(memory, calls), record=True)
+    machine = Machine(execution.image)
+    stated = statement_of_run(machine, execution)
+    verify(prove(stated, executor="sync", parameters=FEW), stated, security=0)
+    proof = prove(shards_of_run(machine, execution, cycle_ranges_of(execution.cycles, 2), "calls"), parameters=FEW)
+    assert machine.verify(proof, security=0, exit_code=0).shards == 2
+
+
+# Cells changed alone.
+
+# Cells that nothing reads, by table and row; the reason holds for all honest calls unless it says more.
+UNREAD = {
+    "modular": {
+        (1, "full"): "the modulus is 2^256 by the first row",
+        (1, "register_t"): "the second row reads two registers",
+        (1, "word_t"): "q is not accessed",
+        (1, "old_s"): "q is not accessed",
+    },
+    "point": {
+        (0, "a7_pc"): "a7 and the instruction are of the other rows",
+        (0, "pointer"): "a double has no second point",
+        (0, "register_t"): "a double has no second point",
+        (0, "word_t"): "a double has no second point",
+        (0, "z"): "a double has no second point",
+        (0, "y"): "the slope is in row 1, and y2 in z",
+        (0, "part"): "only y3 is compared with p besides x",
+        (1, "part"): "only y3 is compared with p besides x",
+        (2, "pointer"): "the result is written from row 1",
+        (2, "register_t"): "the result is written from row 1",
+        (2, "word_t"): "the result is written from row 1",
+        (2, "w"): "there is nothing to invert",
+    },
+}
+CHANGES = (1, P - 1, 0x123456789ABCDEF)
+
+
+@cache
+def changed_cells(name: str) -> list[tuple[tuple[int, str], bool, set[str]]]:
+    """Return row and name of each cell changed alone, whether the machine is told other things, and what notices it."""
+    found = []
+    names = [cell.partition("[")[0] for cell in description(name).main_names]
+    for rows in HONEST[name][:5]:
+        block = padded(matrix(TABLES[name], rows))
+        _, honest = judged(name, block)[0]
+        places = [(column, row) for column in range(len(block)) for row in range(ROWS[name])]
+        many = np.tile(block, len(places) * len(CHANGES))
+        for i, (column, row) in enumerate(places):
+            for j, change in enumerate(CHANGES):
+                at = block.shape[1] * (i * len(CHANGES) + j) + 1 + row
+                many[column, at] = (int(many[column, at]) + change) % P
+        for i, (reasons, bus) in enumerate(judged(name, many, len(places) * len(CHANGES))):
+            column, row = places[i // len(CHANGES)]
+            found.append(((row, names[column]), bus != honest, reasons))
+    return found
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_cell_counts(name: str) -> None:
+    """Notice every changed cell, but for the cells that nothing reads."""
+    free = {place for place, told, reasons in changed_cells(name) if not told and not reasons}
+    assert free == set(UNREAD[name])
+
+
+# Forgeries: everything else fits them as well as possible.
+
+
+def edited(rows: list[Row], *edits: dict[str, Any]) -> list[Row]:
+    """Return the rows with other cells: by row, or of all rows."""
+    return [row | edit for row, edit in zip(rows, edits * (len(rows) if len(edits) == 1 else 1), strict=True)]
+
+
+def flagged(rows: list[Row], row: int, name: str, flags: Sequence[int], difference: int) -> list[Row]:
+    """Return the rows of a point with other flags and another difference for a comparison with p."""
+    part = rows[row]["part"]
+    low, high = difference & 0xFFFF, difference >> 16
+    both = [low, high, *part[2:]] if name == "flag" else [*part[:2], low, high]
+    return [old | {name: list(flags), "part": both} if i == row else old for i, old in enumerate(rows)]
+
+
+def unused(rows: list[Row], parts: Sequence[int], flags: Sequence[int]) -> list[Row]:
+    """Return the rows of a modular operation with another check of r < m."""
+    cells = [*parts, *flags]
+    low, high = rows[1]["low"][:5] + cells[:5], rows[1]["high"][:5] + cells[5:]
+    return [rows[0], rows[1] | {"low": low, "high": high}]
+
+
+def one_hot(*places: tuple[int, int]) -> list[int]:
+    return [dict(places).get(i, 0) for i in range(LIMBS)]
+
+
+TWO_FLAGS = one_hot((1, 1), (0, 1))  # of which limb 1 is smaller, and limb 0 equal
+SMALL = (3, 5, BN_PRIME, BN_PRIME + 7)  # a b + c = m + 22
+ABOVE = BN_PRIME + 5  # in the lowest limb
+MODULAR_FORGERIES: dict[str, Callable[[], list[Row]]] = {
+    "r + m": lambda: modular_rows(*SMALL, AROUND, q=0, r=22 + BN_PRIME),
+    "r + m, another limb flagged": lambda: unused(
+        modular_rows(*SMALL, AROUND, q=0, r=22 + BN_PRIME), (0xFFFF, 0xFFFF), one_hot((7, 1))
+    ),
+    "r + m, no limb flagged": lambda: unused(modular_rows(*SMALL, AROUND, q=0, r=22 + BN_PRIME), (P - 1, 0), one_hot()),
+    "r = m": lambda: modular_rows(1, BN_PRIME, BN_PRIME, 0, AROUND, q=0, r=BN_PRIME),
+    "r > m, a lower limb flagged": lambda: unused(
+        modular_rows(1 << 32, 1, 5 | 1 << 31, 0, AROUND, q=0, r=1 << 32), (4, 0x8000), one_hot((0, 1))
+    ),
+    "r > m, no limb flagged, a difference of -1": lambda: unused(
+        modular_rows(1 << 32, 1, 5, 0, AROUND, q=0, r=1 << 32), (P - 1, 0), one_hot()
+    ),
+    "r >= m, two flags": lambda: unused(
+        modular_rows(BN_PRIME + 5, 1, BN_PRIME, 0, AROUND, q=0, r=ABOVE), (4, 0), one_hot((1, 2), (0, -1))
+    ),
+    "r >= m, one limb flagged twice": lambda: unused(
+        modular_rows(7, 1, 9, 0, AROUND, q=0, r=7), (3, 0), one_hot((0, 2))
+    ),
+    "a second flag, of an equal limb": lambda: unused(modular_rows(7 << 32, 1, 9 << 32, 0, AROUND), (1, 0), TWO_FLAGS),
+    "q + 1": lambda: modular_rows(3, 5, 8, 7, AROUND, q=3, r=(22 - 24) % BOUND),
+    "q + 1, carries in the field": lambda: modular_rows(3, 5, 8, 7, AROUND, q=3, r=0, carries=in_the_field),
+    "r + 1, carries in the field": lambda: modular(PRIMES[SECP], r=77, carries=in_the_field),
+    "2^256 for m > 0": lambda: (
+        modular_rows(BOUND - 1, BOUND - 1, 0, 0, AROUND)[:1]
+        + edited(modular_rows(BOUND - 1, BOUND - 1, 0, 0, AROUND)[1:], {"u": [0] * 15 + [9]})
+    ),
+    "2^256 for m > 0, q = 0": lambda: modular_rows(5, 6, 17, 0, AROUND, q=0, r=30, full=True),
+    "0 for m = 0": lambda: modular_rows(*numbers(0), AROUND, full=False),
+    "0 for m = 0, no limb flagged": lambda: unused(
+        modular_rows(5, 6, 0, 0, AROUND, q=9, r=30, full=False), (P - 1, 0), one_hot()
+    ),
+    "half full": lambda: edited(modular(PRIMES[SECP]), {"full": 2}, {}),
+    "q wanted twice": lambda: edited(modular(PRIMES[SECP]), {}, {"third": 2}),
+    "q elsewhere": lambda: edited(modular(PRIMES[SECP]), {}, {"pointer": [8, 16, 56]}),
+    "c not read": lambda: edited(modular(PRIMES[SECP]), {"third": 0}, {}),
+    "b written": lambda: edited(modular(PRIMES[SECP]), {"old_v": [9] * LIMBS}, {}),
+    "c written": lambda: edited(modular(PRIMES[SECP]), {"old_s": [9] * LIMBS}, {}),
+    "two cycles": lambda: edited(modular(PRIMES[SECP]), {}, {"clk": 1001}),
+    "the first row alone": lambda: modular(PRIMES[SECP])[:1],
+    "the second row alone": lambda: modular(PRIMES[SECP])[1:],
+    "two first rows": lambda: [modular(5)[0], *modular(5)],
+    "two second rows": lambda: [*modular(5), modular(5)[1]],
+    "swapped rows": lambda: modular(5)[::-1],
+    "on 2": lambda: edited(modular(5), {"on": 2}),
+    "on -1": lambda: edited(modular(5), {"on": -1}),
+    "on 2 in the second row": lambda: edited(modular(5), {}, {"on": 2}),
+    "first 2": lambda: edited(modular(5), {"first": 2}, {}),
+    "first 2, on 2": lambda: edited(modular(5), {"first": 2, "on": 2}, {"on": 2}),
+    "an idle row wants q": lambda: [*modular(5), {"third": 1}],
+    **{f"limb {i} is 1 more": lambda i=i: modular(PRIMES[SECP], more=i) for i in range(HALVES)},  # type: ignore[misc]
+}
+
+SAME = on_curve(SECP, 1)
+P_BN = on_curve(BN, 1)
+
+
+def moved(x: int, slope: int) -> tuple[int, int]:
+    """Return x3 and y3 of the line of this slope through a point SAME and another with x."""
+    p = PRIMES[SECP]
+    x3 = (slope * slope - SAME[0] - x) % p
+    return x3, (slope * (SAME[0] - x3) - SAME[1]) % p
+
+
+def result_of(curve: int) -> tuple[int, int, int]:
+    """Return slope, x3 and y3 of `summed`."""
+    (x1, y1), (x2, y2), p = on_curve(curve, 1), on_curve(curve, 2), PRIMES[curve]
+    slope = (y2 - y1) * pow(x2 - x1, -1, p) % p
+    x3 = (slope * slope - x1 - x2) % p
+    return slope, x3, (slope * (x1 - x3) - y1) % p
+
+
+def with_x3(x3: int, y3: int) -> list[Row]:
+    """Return the sum of two points of y^2 = x^3 + a x + b, for some b, with this result mod bn254's prime."""
+    p, x1, slope = BN_PRIME, 3, 11
+    y1 = (slope * (x1 - x3) - y3) % p
+    x2 = (slope * slope - x1 - x3) % p
+    y2 = (y1 + slope * (x2 - x1)) % p
+    return point_rows(BN, (x1, y1), (x2, y2), AROUND, result=(x3, y3))
+
+
+def another_y1() -> list[Row]:
+    """Return a double with the slope of another y1."""
+    (x1, y1), p = SAME, PRIMES[SECP]
+    first = point_rows(SECP, (x1, y1 + 1), None, AROUND)[0]
+    slope = 3 * x1 * x1 * pow(2 * y1 + 2, -1, p) % p
+    rows = point_rows(SECP, SAME, None, AROUND, slope=slope)
+    return [first | {"w": rows[0]["w"]}, *rows[1:]]
+
+
+def another_x2() -> list[Row]:
+    """Return a sum whose result is of another x2."""
+    x2, y2 = on_curve(SECP, 2)
+    rows = point_rows(SECP, SAME, (x2 + 1, y2), AROUND, slope=result_of(SECP)[0])
+    return [summed(SECP)[0], *rows[1:]]
+
+
+POINT_FORGERIES: dict[str, Callable[[], list[Row]]] = {
+    "another slope": lambda: summed(SECP, slope=result_of(SECP)[0] + 1),
+    "another slope of a double": lambda: doubled(SECP, slope=99),
+    "another slope, carries in the field": lambda: summed(SECP, slope=99, carries=in_the_field),
+    "another slope, the same result": lambda: summed(BN, slope=result_of(BN)[0] + 1, result=result_of(BN)[1:]),
+    "x3 + p": lambda: summed(BN, result=(result_of(BN)[1] + BN_PRIME, result_of(BN)[2])),
+    "y3 + p": lambda: summed(BN, result=(result_of(BN)[1], result_of(BN)[2] + BN_PRIME)),
+    "-y3": lambda: summed(SECP, result=(result_of(SECP)[1], PRIMES[SECP] - result_of(SECP)[2])),
+    "x3 = p": lambda: with_x3(BN_PRIME, 7),
+    "y3 = p": lambda: with_x3(7, BN_PRIME),
+    "x3 of p + 5, two flags": lambda: flagged(with_x3(BN_PRIME + 5, 7), 2, "flag", one_hot((1, 2), (0, -1)), 4),
+    "y3 of p + 5, two flags": lambda: flagged(with_x3(7, BN_PRIME + 5), 2, "z", one_hot((1, 2), (0, -1)), 4),
+    "y3 of p + 5, a flag of -1": lambda: flagged(with_x3(7, BN_PRIME + 5), 2, "z", one_hot((0, -1)), 4),
+    "y3 of p + 2^32, a lower limb flagged": lambda: flagged(
+        with_x3(7, BN_PRIME + (1 << 32) - 5), 2, "z", one_hot((0, 1)), 4
+    ),
+    "another curve": lambda: edited(summed(SECP), {"curve": [0, 0, 1]}),
+    "two curves": lambda: edited(summed(SECP), {"curve": [1, 0, 1]}),
+    "two curves and not one": lambda: edited(summed(SECP), {"curve": [1, 1, -1]}),
+    "no curve": lambda: edited(summed(SECP), {"curve": [0, 0, 0]}),
+    "the rows' curves differ": lambda: edited(summed(SECP), {}, {}, {"curve": [0, 1, 0]}),
+    "equal points": lambda: point_rows(SECP, SAME, SAME, AROUND, slope=99, result=moved(SAME[0], 99)),
+    "double of y1 = 0": lambda: point_rows(SECP, (0, 0), None, AROUND, slope=99),
+    "x2 = x1 + p": lambda: point_rows(BN, P_BN, (P_BN[0] + BN_PRIME, P_BN[1]), AROUND, slope=99),
+    "x1 = x2 + p": lambda: point_rows(BN, (P_BN[0] + BN_PRIME, P_BN[1]), P_BN, AROUND, slope=99),
+    "x1 >= p": lambda: point_rows(BN, (P_BN[0] + BN_PRIME, P_BN[1]), on_curve(BN, 2), AROUND),
+    "x2 >= p": lambda: point_rows(BN, on_curve(BN, 2), (P_BN[0] + BN_PRIME, P_BN[1]), AROUND),
+    "a double of y1 >= p": lambda: point_rows(BN, (P_BN[0], P_BN[1] + BN_PRIME), None, AROUND),
+    "a sum claimed to be a double": lambda: edited(summed(SECP), {"double": 1}),
+    "a double claimed to be a sum": lambda: edited(doubled(SECP), {"double": 0}),
+    "a half double": lambda: edited(summed(SECP), {"double": 2}),
+    "x2 of the result": lambda: edited(summed(SECP), {}, {"w": [9] * LIMBS}, {}),
+    "y1 of the slope": lambda: edited(doubled(SECP), {"x": [9] * HALVES}, {}, {}),
+    "not read": lambda: edited(summed(SECP), {"accessed": 0}, {}, {}),
+    "not written": lambda: edited(summed(SECP), {}, {"accessed": 0}, {}),
+    "two cycles": lambda: edited(summed(SECP), {}, {}, {"clk": 1001}),
+    "a row is missing": lambda: [summed(SECP)[0], summed(SECP)[2]],
+    "cut short": lambda: summed(SECP)[:2],
+    "the first row alone": lambda: summed(SECP)[:1],
+    "the middle row alone": lambda: summed(SECP)[1:2],
+    "the last row alone": lambda: summed(SECP)[2:],
+    "rows shifted": lambda: [*summed(SECP)[1:], summed(SECP)[0]],
+    "two first rows": lambda: [summed(SECP)[0], *summed(SECP)],
+    "two last rows": lambda: [*summed(SECP), summed(SECP)[2]],
+    "on 2": lambda: edited(summed(SECP), {"on": 2}),
+    "on -1": lambda: edited(summed(SECP), {"on": -1}),
+    "an idle row is of a call": lambda: [*summed(SECP), {"on": 1}],
+    "an idle row is a last one": lambda: [*summed(SECP), {"row": [0, 0, 1]}],
+    "an idle row of a curve": lambda: [*summed(SECP), {"curve": [0, 1, 0]}],
+    "an idle row reads": lambda: [*summed(SECP), {"accessed": 1}],
+    "an idle row of two curves": lambda: [*summed(SECP), {"curve": [1, -1, 0]}],
+    "a row of none of the three": lambda: [*summed(SECP), summed(SECP)[2] | {"row": [0, 0, 0]}],
+    "a second flag, of an equal limb": lambda: flagged(with_x3(BN_PRIME - (5 << 32), 7), 2, "flag", TWO_FLAGS, 4),
+    "another y1 for the slope": another_y1,
+    "another x2 for the result": another_x2,
+    "an idle row doubles in halves": lambda: [*summed(SECP), {"double": 2}],
+    **{
+        f"limb {i} for {('the slope', 'x3', 'y3')[k]} is 1 more": lambda i=i, k=k: summed(SECP, more=(k, i))  # type: ignore[misc]
+        for i in range(HALVES)
+        for k in range(3)
+    },
+}
+FORGERIES = {"modular": MODULAR_FORGERIES, "point": POINT_FORGERIES}
+
+
+@cache
+def noticing(name: str) -> dict[str, set[str]]:
+    """Return the constraints and ranges that notice each forgery."""
+    forgeries = FORGERIES[name]
+    blocks = [padded(matrix(TABLES[name], forge())) for forge in forgeries.values()]
+    found = judged(name, np.concatenate(blocks, axis=1), len(blocks))
+    return {forgery: reasons for forgery, (reasons, _) in zip(forgeries, found, strict=True)}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_forgeries_are_noticed(name: str) -> None:
+    missed = [forgery for forgery, reasons in noticing(name).items() if not reasons]
+    assert not missed
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_calls_cut_short_by_the_tables_end(name: str) -> None:
+    """Refuse rows that begin at the end of a table; with all of them, they may go on at its beginning."""
+    rows = matrix(TABLES[name], HONEST[name][0])
+    for shift in range(1, ROWS[name]):
+        table = np.zeros((len(rows), 8), dtype=np.uint64)
+        table[:, : rows.shape[1]] = rows
+        around = np.roll(table, -shift, axis=1)
+        assert not judged(name, around)[0][0]
+        around[:, : rows.shape[1] - shift] = 0
+        assert judged(name, around)[0][0]
+
+
+# Constraints without which everything above would still be noticed.
+OVERLAP = "a row that is of two calls would have cells with a carry near 2^23 as well as a flag"
+REDUNDANT = {
+    "modular": {
+        "a row is of a call or not": OVERLAP,
+        "a row is the first or not": OVERLAP,
+        "a flag of a limb": "flags pass as numbers of 16 or 8 bits, and their sum is 0 or 1",
+    },
+    "point": {
+        "a row is of a call or not": "the row is one of three, and has one curve",
+        "a row is of a kind or not": "idle rows have no curve, so the rows of a call are not apart",
+    },
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_constraint_counts(name: str) -> None:
+    """For each constraint have a forgery or a changed cell that it alone notices."""
+    alone = [reasons for _, _, reasons in changed_cells(name)]
+    alone += noticing(name).values()
+    needed = {next(iter(reasons)) for reasons in alone if len(reasons) == 1}
+    assert set(description(name).constraint_labels) - needed == set(REDUNDANT[name])
