@@ -53,6 +53,10 @@ class Planned:
             return None
         return found.peak_bytes + self.given(found.prepared) <= self.memory
 
+    def budget(self, prepared: Subject) -> int | None:
+        """Return the bytes for a proof beyond the traces that exist before it; None if unknown."""
+        return None if self.memory is None else self.memory - self.given(prepared)
+
     def given(self, prepared: Subject) -> int:
         """Return the bytes of the traces that exist before the proof, in the same memory."""
         return 0 if self.on.loads else array_bytes(*prepared.shards)
@@ -85,8 +89,7 @@ def _candidate(prepared: Subject, level: Level, planned: Planned) -> Candidate:
     on, seconds = planned.on, planned.roofline.modelled
     if len(prepared.shards) == 1:
         ((layout, traces),) = prepared.shapes
-        budget = None if planned.memory is None else planned.memory - planned.given(prepared)
-        whole = plan_whole(layout, traces, on, budget)
+        whole = plan_whole(layout, traces, on, planned.budget(prepared))
         plan = make_plan(layout, on.log_batch_rows, traces, on.loads, whole.holds)
         peak, floor = whole.peak.bytes, sum(seconds(task.cost).seconds for task in plan.tasks.values())
     else:
