@@ -10,6 +10,7 @@ import numpy as np
 from graphprover.device import CpuDevice
 from graphprover.vm import kernels
 from graphprover.vm.kernels.bumps import Accessed
+from graphprover.vm.kernels.calls import Calls
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Code, Lanes
 from graphprover.vm.kernels.tape import Cycles, Tape
@@ -148,18 +149,37 @@ def permuted(device: "StrictDevice", states: StrictArray) -> StrictArray:
     return wrapped(kernels.permuted(device.cpu, unwrapped(states)))
 
 
-def fill_keccak_f(
+def fill_modular(device: "StrictDevice", calls: Calls, main: StrictArray) -> None:
+    kernels.fill_modular(device.cpu, _calls_here(calls), unwrapped(main))
+
+
+def fill_points(device: "StrictDevice", calls: Calls, main: StrictArray) -> None:
+    kernels.fill_points(device.cpu, _calls_here(calls), unwrapped(main))
+
+
+def _calls_here(calls: Calls) -> Calls:
+    arrays = {name: value for name, value in vars(calls).items() if name != "first_clock"}
+    assert len(arrays) == 6 and all(type(array) is StrictArray for array in arrays.values())
+    return replace(calls, **{name: unwrapped(array) for name, array in arrays.items()})
+
+
+def fill_keccak_rounds(
     device: "StrictDevice", states: StrictArray, clocks: StrictArray, first: int, last: int, main: StrictArray
 ) -> None:
     assert type(states) is type(clocks) is type(main) is StrictArray
-    kernels.fill_keccak_f(device.cpu, unwrapped(states), unwrapped(clocks), first, last, unwrapped(main))
+    kernels.fill_keccak_rounds(device.cpu, unwrapped(states), unwrapped(clocks), first, last, unwrapped(main))
 
 
-def count_evens(
-    device: "StrictDevice", states: StrictArray, first: int, last: int, rows: int, counts: StrictArray
+def fill_keccak_planes(
+    device: "StrictDevice", states: StrictArray, clocks: StrictArray, first: int, last: int, main: StrictArray
 ) -> None:
+    assert type(states) is type(clocks) is type(main) is StrictArray
+    kernels.fill_keccak_planes(device.cpu, unwrapped(states), unwrapped(clocks), first, last, unwrapped(main))
+
+
+def count_keccak_digits(device: "StrictDevice", states: StrictArray, counts: StrictArray) -> None:
     assert type(states) is type(counts) is StrictArray
-    kernels.count_evens(device.cpu, unwrapped(states), first, last, rows, unwrapped(counts))
+    kernels.count_keccak_digits(device.cpu, unwrapped(states), unwrapped(counts))
 
 
 class StrictDevice:

@@ -174,8 +174,8 @@ def _planned(profile: "Profile", name: str) -> "Planned":
     """Return the device to plan for; the memory of a GPU that is not in this machine is unknown."""
     from graphprover.admission.admission import largest
     from graphprover.device.choose import device_for
+    from graphprover.graphs.planner.plan import On
     from graphprover.graphs.planner.roofline import assumed
-    from graphprover.graphs.planner.shard_memory import On
     from graphprover.prover.smallest import Planned
 
     memory = None
@@ -212,9 +212,9 @@ def _plan_in_shards(
     profile: "Profile",
     options: argparse.Namespace,
 ) -> int:
-    from graphprover.graphs.planner.plan import make_plan
+    from graphprover.graphs.planner.plan import On, make_plan
     from graphprover.graphs.planner.roofline import assumed
-    from graphprover.graphs.planner.shard_memory import On, plan_keeping
+    from graphprover.graphs.planner.shard_memory import plan_keeping
     from graphprover.graphs.proof_graph import Keep
     from graphprover.reports.plan_html import plan_html
     from graphprover.reports.plan_svg import plan_svg

@@ -48,6 +48,16 @@ def swap_bytes(_context, x):
     return types.uint64(types.uint64), codegen
 
 
+@intrinsic
+def trailing_zeros(_context, x):
+    """Return the number of trailing zeros of an int64 other than 0."""
+
+    def codegen(context, b, signature, arguments):
+        return b.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), codegen
+
+
 @njit(nogil=True)
 def reverse_bits(index, bits):
     """Return the lowest ``bits`` bits of ``index`` (all others zero) in reverse order, as int64."""

@@ -11,7 +11,7 @@ from graphprover.vm.kernels.cuda import sources
 from graphprover.vm.statement.table_numbers import LANES
 from tests.graphs.test_proof_graph import FEW
 from tests.strict_device import _SAME
-from tests.vm.kernels import test_bumps, test_counting, test_keccak_f, test_lanes, test_places, test_tape
+from tests.vm.kernels import test_bumps, test_calls, test_counting, test_keccak_f, test_lanes, test_places, test_tape
 from tests.vm.traces.test_traces import INPUTS, all_chips, guest, same_words
 
 cupy = pytest.importorskip("cupy")
@@ -154,3 +154,12 @@ def test_permutations(case, device) -> None:  # type: ignore[no-untyped-def]
             np.testing.assert_array_equal(there.get(), here)
         states = test_keccak_f.states(case[0])
         np.testing.assert_array_equal(permuted(device, device.load(states)).get(), permuted(CpuDevice(1), states))
+
+
+@pytest.mark.parametrize(("count", "height"), test_calls.CASES)
+@pytest.mark.parametrize("name", test_calls.NAMES)
+def test_host_calls_of_integers(name, count, height, device) -> None:  # type: ignore[no-untyped-def]
+    calls, _ = test_calls.case(name, count)
+    with device.task():
+        main = test_calls.filled(device, name, calls, height)
+        np.testing.assert_array_equal(main.get(), test_calls.expected(name, count, height))

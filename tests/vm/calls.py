@@ -1,12 +1,17 @@
 """Programs of host calls on integers and points, and their reference: Python's integers."""
 
 import random
+import struct
 from dataclasses import dataclass
+
+import numpy as np
 
 from graphprover.vm.executor.integers import ALL_CURVES, Curve
 from graphprover.vm.program.elf import Image
-from graphprover.vm.program.io import MODULAR, MODULAR_QUOTIENT, POINT
+from graphprover.vm.program.host_calls import HostCall
+from graphprover.vm.program.io import KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
+from graphprover.vm.tables.keccak_f import rounds
 from tests.vm.assemble import DATA, image, leave, li
 
 BOUND = 1 << 256
@@ -104,3 +109,14 @@ def random_calls(rng: random.Random, count: int) -> tuple[bytes, list[Call], byt
 def program(memory: bytes, calls: list[Call]) -> Image:
     """Return a program that makes the calls."""
     return image([*(line for call in calls for line in call.code()), *leave()], memory)
+
+
+def result_of(call: HostCall, before: list[int]) -> list[int]:
+    """Return the words of a call's accesses after it, from the words before; operands do not overlap here."""
+    if call.number == KECCAK_F:
+        after: list[int] = rounds(np.array(before, dtype=np.uint64)[:, None])[-1, :, 0].tolist()
+        return after
+    starts = {pointer: 8 * i for i, (pointer, offset, _) in enumerate(call.accesses) if offset == 0}
+    memory = bytearray(struct.pack(f"<{len(before)}Q", *before))
+    Call(call.number, tuple(starts[pointer] for pointer in sorted(starts))).apply(memory)
+    return list(struct.unpack(f"<{len(before)}Q", memory))

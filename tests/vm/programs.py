@@ -12,11 +12,12 @@ import pytest
 from graphprover.air.columns import Columns
 from graphprover.statement.statement import Table
 from graphprover.vm.program.elf import Image
-from graphprover.vm.program.io import KECCAK_F, OUTPUT_BASE
+from graphprover.vm.program.io import KECCAK_F, MODULAR, MODULAR_QUOTIENT, OUTPUT_BASE, POINT
 from graphprover.vm.program.isa import A0, A7, BRANCHES, LOADS, SHIFT, SHIFTW, STORES, I, Instruction, Op
 from graphprover.vm.statement import shape
 from graphprover.vm.tables.mixed import Mixed
 from tests.vm.assemble import CODE, DATA, image, leave, li
+from tests.vm.calls import Call
 
 EDGES = [0, 1, 2, 31, 63, 64, 0x7FFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 2**32, 2**63 - 1, 2**63, 2**64 - 1]
 EDGES += [2**64 - 2**31, 2**64 - 2**31 - 1, 0xFFFFFFFF00000000, 0x80000000FFFFFFFF, 2**64 - 64]
@@ -101,6 +102,17 @@ def jumps(start: int) -> list[Instruction]:
     return code
 
 
+# Behind the data of `everything`: numbers a, b, m, c, room for r and q, and two points of any curve's prime.
+NUMBERS = b"".join(x.to_bytes(32, "little") for x in (3, 5, 1 << 200, 9, 0, 0, 1, 2, 3, 4))
+_AT = range(1024, 1024 + len(NUMBERS), 32)
+CALLS = (
+    Call(MODULAR, (_AT[4], *_AT[:4])),
+    Call(MODULAR_QUOTIENT, (_AT[4], *_AT[:4])),
+    Call(POINT, (_AT[6], _AT[8])),
+    Call(POINT + 3, (_AT[8],)),
+)
+
+
 def everything(pairs: int = 8, seed: int = 0) -> Image:
     """Return a program that uses every chip, on ``pairs`` pairs of operands."""
     rng = random.Random(seed)
@@ -110,6 +122,18 @@ def everything(pairs: int = 8, seed: int = 0) -> Image:
         code += [*operations(x, y, rng, i), *branches(), *li(X, x), *accesses(DATA + 512)]
     code += jumps(CODE + 4 * len(code))
     code += [*li(A0, DATA), *li(A7, KECCAK_F), Instruction(Op.ECALL)]
+    code += [line for call in CALLS for line in call.code()]
     code += [*li(X, OUTPUT_BASE), *li(Y, 8), Instruction(Op.SD, rs1=X, rs2=Y), Instruction(Op.SD, rs1=X, rs2=D, imm=8)]
     data = struct.pack("<128Q", *(rng.getrandbits(64) for _ in range(128)))
-    return image([*code, *leave(7)], data)
+    return image([*code, *leave(7)], data + NUMBERS)
+
+
+def waiting_calls() -> Image:
+    """Return a program with host calls whose further registers were accessed in an earlier interval."""
+    wait = [*li(X, 1200), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
+    modular = Call(MODULAR_QUOTIENT, tuple(at - 1024 for at in CALLS[1].at)).code()
+    point = Call(POINT, tuple(at - 1024 for at in CALLS[2].at)).code()
+    double = Call(POINT + 3, tuple(at - 1024 for at in CALLS[3].at)).code()
+    address = len(li(A0, DATA))
+    late = [*modular[address:-2], *wait, *modular[:address], *modular[-2:]]
+    return image([*late, *point[address:-2], *wait, *point[:address], *point[-2:], *double, *leave()], NUMBERS)

@@ -1,4 +1,4 @@
-"""Integers of 256 bits, compiled: products, divisions, inverses, and points of curves.
+"""Integers of 256 bits, compiled: products, divisions, and points of curves.
 
 An integer is a uint64 array of LIMBS limbs of 32 bits, the lowest first; a product has twice as many.
 """
@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from graphprover.runtime.numba_cache import njit
+from graphprover.vm.executor.inverses import invert
 from graphprover.vm.program.host_calls import CURVES, NUMBER_WORDS
 
 LIMBS = 2 * NUMBER_WORDS
@@ -153,10 +154,7 @@ def modular(a, b, c, m, q, r):
 @njit(nogil=True, cache=True)
 def is_zero(x):
     """Return whether x is 0."""
-    for i in range(len(x)):
-        if x[i] != _0:
-            return False
-    return True
+    return not x.any()
 
 
 @njit(nogil=True, cache=True)
@@ -188,51 +186,6 @@ def difference(x, y, p, found):
             carry += found[i] + p[i]
             found[i] = carry & _MASK
             carry >>= _32
-
-
-@njit(nogil=True, cache=True)
-def _halve(x):
-    """Divide an even number by 2."""
-    for i in range(LIMBS):
-        x[i] = x[i] >> _1 | ((x[i + 1] & _1) << _31 if i + 1 < LIMBS else _0)
-
-
-@njit(nogil=True, cache=True)
-def _halve_mod(x, p):
-    """Divide a number below an odd p by 2, mod p."""
-    carry = _0
-    if x[0] & _1:
-        for i in range(LIMBS):
-            carry += x[i] + p[i]
-            x[i] = carry & _MASK
-            carry >>= _32
-    _halve(x)
-    x[LIMBS - 1] |= carry << _31
-
-
-@njit(nogil=True, cache=True)
-def invert(x, p, found):
-    """Write 1 / x mod p, for 0 < x < p.
-
-    Binary extended Euclid (Hankerson, Menezes, Vanstone: Guide to Elliptic Curve Cryptography, Algorithm 2.22).
-    """
-    u, v = x.copy(), p.copy()
-    of_u, of_v = np.zeros(LIMBS, dtype=np.uint64), np.zeros(LIMBS, dtype=np.uint64)
-    of_u[0] = _1
-    while not is_zero(u):
-        while u[0] & _1 == _0:
-            _halve(u)
-            _halve_mod(of_u, p)
-        while v[0] & _1 == _0:
-            _halve(v)
-            _halve_mod(of_v, p)
-        if less(u, v):
-            subtract(v, u, v)
-            difference(of_v, of_u, p, of_v)
-        else:
-            subtract(u, v, u)
-            difference(of_u, of_v, p, of_u)
-    found[:] = of_v
 
 
 @njit(nogil=True, cache=True)

@@ -2,9 +2,11 @@
 
 Sought accesses are rows of words (FIRST, LAST, ACCESS, SLOT, POINTER, OFFSET): cycles first..last of the cycle range's
 order, an access of each by its column in ``tape.py``, and its slot in the cycle. A host call's word has the register
-with its operand's address, 0 for a0, and its offset there in words; for others both are 0. A bump is a column of words (AT, TIME, LOW, HIGH,
-STEP_LOW, STEP_HIGH): the access's address, the time of the access before, the limbs of its value, and the halves of the
-step to right before the access, less 1. Bumps are in the order of the sought accesses, and then of the cycle range.
+with its operand's address, 0 for a0, and its offset there in words; for others both are 0.
+
+A bump is a column of words (AT, TIME, LOW, HIGH, STEP_LOW, STEP_HIGH): the access's address, the time of the access
+before, the limbs of its value, and the halves of the step to right before the access, less 1. Bumps are in the order of
+the sought accesses, and then of the cycle range.
 """
 
 from dataclasses import dataclass

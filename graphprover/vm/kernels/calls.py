@@ -1,7 +1,8 @@
-"""The host calls of a table as the kernels of their traces take them: formats of cpu/{modular,point}.py and their twins.
+"""The host calls of a table as the kernels of their traces take them: formats of cpu/modular.py, cpu/point.py and
+cuda/calls.cu.
 
-The i-th call is the cycle ``order[i]`` of a cycle range. Its columns are in ``rows`` (tape.py), its accesses in ``old``,
-``time`` and ``new``, its instruction's address in ``pc`` by its entry of the program table.
+The i-th call is the cycle ``order[i]`` of a cycle range. Its columns are in ``rows`` (tape.py), its accesses in
+``old``, ``time`` and ``new``, its instruction's address in ``pc`` by its entry of the program table.
 """
 
 from dataclasses import dataclass
@@ -30,9 +31,9 @@ class Calls:
             raise ValueError(f"a trace of {width} columns is contiguous uint64, not {main.dtype} {main.shape}")
         if rows * len(self.order) > main.shape[1]:
             raise ValueError(f"{len(self.order)} calls of {rows} rows do not fit {main.shape[1]} rows")
-        for name, dtype in (("order", "uint32"), ("rows", "uint64"), ("old", "uint64"), ("time", "uint64")):
+        for name in ("order", "rows", "old", "time", "new", "pc"):
             array = getattr(self, name)
-            if array.dtype != dtype or not array.flags.c_contiguous:
+            if array.dtype != ("uint32" if name == "order" else "uint64") or not array.flags.c_contiguous:
                 raise ValueError(f"{name} is {array.dtype} {array.shape}")
 
 

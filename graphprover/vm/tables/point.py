@@ -7,8 +7,8 @@ point and the slope of the line through both, ``row[2]`` the result (x3, y3). p 
 - rows 0, 1: slope (x2 - x1) - (y2 - y1) = q p; of a double 2 slope y1 - 3 x1^2 - a = q p;
 - rows 1, 2: slope^2 - x1 - x2 - x3 = q p, and slope (x1 - x3) - y1 - y3 = q p.
 
-The quotients q are signed: 256 bits and ``sign`` - SIGN above. A sum of a limb is below 2^55 and 2^32 times a carry below
-2^57, so no equation wraps around p of the field.
+The quotients q are signed: 256 bits and ``sign`` - SIGN above. The sum of a limb is below 2^55 and 2^32 times a carry
+below 2^57, so no equation wraps around p of the field.
 
 The slope is the only one: x1 and x2 are below p and differ in a limb, so x2 - x1 has an inverse mod p; of a double the
 same holds of y1 and 0. x3 and y3 are below p, so they are the only result. Nothing else is assumed of the coordinates.
@@ -26,9 +26,8 @@ from graphprover.vm.program.isa import A0, A7
 from graphprover.vm.tables.call import CallBuilder, CallTable, check_below, limbs_of, product
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_MEMORY
 from graphprover.vm.tables.limbs import HALF, LIMB
-from graphprover.vm.tables.modular import CARRIES, HALVES, LIMBS
+from graphprover.vm.tables.modular import CARRIES, HALVES, LIMBS, OFFSET
 
-OFFSET = 1 << 23  # carries are from -OFFSET to 2^24 - 1 - OFFSET
 SIGN = 1 << 4  # quotients are from -SIGN 2^256 on
 
 _PRIMES = [[curve.p >> 16 * i & HALF - 1 for i in range(HALVES)] for curve in ALL_CURVES]
@@ -119,7 +118,7 @@ class Point(CallTable):
     @staticmethod
     def _messages(row: CallBuilder) -> None:
         t = row.t
-        second, middle, last = t.row
+        middle, last = t.row[1:]
         for cell in (*t.x, *t.y, *t.q, *t.low, *t.part):
             row.half(cell)
         row.bytes([*t.high, t.sign])

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from graphprover.vm.program.host_calls import MOST_FURTHER
 from graphprover.vm.tables.clock import time_of
 from graphprover.vm.traces.accesses import Access
 
@@ -89,6 +90,8 @@ class Executing:
         """Return the time of the previous access of an accessed value."""
         if access.cell in TIMES:
             return getattr(self, TIMES[access.cell])
+        if access.cell == "further_t":
+            return self.of_access("new", MOST_FURTHER + access.number)
         return self.of_access("time", self._place(access))
 
     def recent(self, access: Access) -> Any:

@@ -18,10 +18,19 @@ from graphprover.vm.executor.faults import LAST_BYTES, Fault, GuestFault
 from graphprover.vm.executor.record import SINK
 from graphprover.vm.program.compressed import REMEDY
 from graphprover.vm.program.elf import Image, load_elf
-from graphprover.vm.program.io import INPUT_BASE, KECCAK_F, MEMORY_END, OUTPUT_BASE
-from graphprover.vm.program.isa import A0, A7, BRANCHES, LOADS, STORES, Instruction, Op, decode_all
+from graphprover.vm.program.host_calls import HOST_CALLS, MOST_FURTHER
+from graphprover.vm.program.io import (
+    EXIT,
+    INPUT_BASE,
+    KECCAK_F,
+    MEMORY_END,
+    MODULAR,
+    MODULAR_QUOTIENT,
+    OUTPUT_BASE,
+    POINT,
+)
+from graphprover.vm.program.isa import A0, A1, A7, BRANCHES, LOADS, STORES, Instruction, Op, decode_all
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.tables.keccak_f import rounds
 from tests.vm.assemble import (
     CODE,
     DATA,
@@ -38,6 +47,7 @@ from tests.vm.assemble import (
     with_symbols,
     words,
 )
+from tests.vm.calls import Call, result_of
 from tests.vm.in_time import in_time, instructions
 
 pytestmark = pytest.mark.usefixtures("by")
@@ -62,6 +72,7 @@ def call(number: int, argument: int) -> list[Instruction]:
     return [*li(A0, argument), *li(A7, number), Instruction(Op.ECALL)]
 
 
+NO_SLOPE = "a coordinate is not below the prime, or the line through the points has no slope"
 FAULTS: list[tuple[str, Sequence[Instruction | int], Fault, str, str]] = [
     ("zero word", [NOP, 0], Fault.ILLEGAL_INSTRUCTION, "", ".word 0x00000000"),
     ("compressed", [NOP, 0x00010001], Fault.COMPRESSED_INSTRUCTION, REMEDY, ".word 0x00010001"),
@@ -98,6 +109,10 @@ FAULTS: list[tuple[str, Sequence[Instruction | int], Fault, str, str]] = [
     ("misaligned call", call(KECCAK_F, DATA + 4), Fault.MISALIGNED_HOST_CALL, "0x400004", "ecall"),
     ("call into nothing", call(KECCAK_F, DATA - 8), Fault.UNMAPPED_ADDRESS, "0x3ffff8", "ecall"),
     ("call into code", call(KECCAK_F, CODE - 96), Fault.UNMAPPED_ADDRESS, "0xffa0", "ecall"),
+    ("misaligned operand", Call(MODULAR, (0, 32, 68, 96, 128)).code(), Fault.MISALIGNED_HOST_CALL, "0x400044", "ecall"),
+    ("m on c", Call(MODULAR, (0, 32, 64, 96, 104)).code(), Fault.OVERLAPPING_OPERANDS, "0x400068", "ecall"),
+    ("point on point", Call(POINT, (0, 56)).code(), Fault.OVERLAPPING_OPERANDS, "0x400038", "ecall"),
+    ("no slope", Call(POINT + 1, (0,)).code(), Fault.NO_RESULT, NO_SLOPE, "ecall"),
     ("call at the end", call(KECCAK_F, MEMORY_END - 192), Fault.ADDRESS_TOO_LARGE, "0xffffff40", "ecall"),
 ]
 
@@ -219,8 +234,8 @@ def test_the_memory_limit_counts_the_output() -> None:
 
 def test_the_memory_limit_counts_the_record() -> None:
     program = image([NOP] * 1000 + leave())
-    # A page: itself, clocks of 4 bytes for its words, and the words as listed, 4 each; and a snapshot.
-    needed = 2 * (PAGE + PAGE // 2 + 4 * PAGE) + 4 + 8 + 2 * 33 * 8
+    # A page: itself, times of 8 bytes for its words, and the words as listed, 4 each; and a snapshot.
+    needed = 2 * (PAGE + PAGE + 4 * PAGE) + 4 + 8 + 2 * 33 * 8
     execution = execute(program, max_memory=needed, record=True)
     assert execution.record is not None and execution.memory_bytes == 2 * PAGE
     with pytest.raises(
@@ -395,6 +410,10 @@ def random_image(rng: random.Random) -> Image:
             continue
         if op is Op.ECALL:
             body += call(KECCAK_F, DATA + 8 * rng.randrange(400))
+            at = [8 * rng.randrange(400) for _ in range(5)]
+            if abs(at[3] - at[4]) >= 32:  # a + c by m cannot have a quotient that is too large
+                body += [*li(7, DATA + at[2]), *[Instruction(Op.SD, rs1=7, rs2=0, imm=8 * i) for i in range(4)]]
+                body += Call(MODULAR_QUOTIENT, tuple(at)).code()
         elif op in LOADS | STORES:
             a, imm = 8, rng.randint(-2048, 2000)
             body += [Instruction(op, d if form.rd else 0, a, b if form.rs2 else 0, imm)]
@@ -416,16 +435,12 @@ def replay(execution: Execution) -> None:
     run = in_time(machine, execution)
     registers: Cells = dict.fromkeys(range(33), (0, 0))
     memory, touched = initial_memory(execution), set()
-    words = list(zip(run.old.tolist(), run.clock.tolist(), run.cycles.new.tolist(), strict=True))
+    words = list(zip(run.old.tolist(), run.time.tolist(), run.cycles.new.tolist(), strict=True))
     used = 0
 
     def access(cells: Cells, place: int, clock: int, slot: int, old: int, t: int, new: int) -> None:
         assert cells.get(place, (0, 0)) == (old, t)
         cells[place] = new, 4 * clock + slot
-
-    def word_before(at: int) -> tuple[int, int, int]:
-        old, clock, new = words[at]
-        return old, 4 * clock + 2 if clock else 0, new
 
     index = instructions(machine, run).tolist()
     rows = zip(*(getattr(run.cycles, name).tolist() for name in FIELDS), strict=True)
@@ -458,7 +473,7 @@ def replay(execution: Execution) -> None:
             assert at == used
             both_old = both_new = 0
             for k in range(1 + (address % 8 + size > 8)):
-                old, t, new = word_before(at + k)
+                old, t, new = words[at + k]
                 new = new if op in STORES else old
                 access(memory, (address & ~7) + 8 * k, clock, 2, old, t, new)
                 touched.add((address & ~7) + 8 * k)
@@ -471,14 +486,21 @@ def replay(execution: Execution) -> None:
                 if op in (Op.LB, Op.LH, Op.LW) and value >> (8 * size - 1):
                     value += 2**64 - mask - 1
                 assert (both_new, c) == (both_old, value)
-        elif op is Op.ECALL and a == KECCAK_F:
+        elif op is Op.ECALL and a != EXIT:
             assert at == used
-            before = np.array([words[at + k][0] for k in range(25)], dtype=np.uint64)
-            for k, after in enumerate(rounds(before[:, None])[-1, :, 0].tolist()):
-                old, t, _ = word_before(at + k)
-                access(memory, b + 8 * k, clock, 2, old, t, after)
-                touched.add(b + 8 * k)
-            used += 25
+            (host_call,) = (one for one in HOST_CALLS if one.number == a)
+            pointers = [b]
+            for k in range(host_call.further):
+                value, t = words[at + k][2], words[at + MOST_FURTHER + k][2]
+                access(registers, A1 + k, clock, 0, value, t, value)
+                pointers.append(value)
+            before = [word[0] for word in words[at : at + len(host_call.accesses)]]
+            after = result_of(host_call, before)
+            for k, (pointer, offset, slot) in enumerate(host_call.accesses):
+                place = pointers[pointer] + 8 * offset
+                access(memory, place, clock, slot, before[k], words[at + k][1], after[k])
+                touched.add(place)
+            used += len(before)
         else:
             assert at == 0
         if writes:

@@ -13,19 +13,18 @@ from graphprover.vm.kernels import census, tape
 from graphprover.vm.kernels import replay as replay_cycles
 from graphprover.vm.kernels.tape import ACCESSES, NO_STEP, UNPROVED, UNREACHED, Cycles, Tape, empty_cycles
 from graphprover.vm.program.elf import Image
-from graphprover.vm.program.io import KECCAK_F
+from graphprover.vm.program.host_calls import HOST_CALLS, MOST_FURTHER, MOST_WORDS, SLOT_FURTHER
 from graphprover.vm.program.isa import ACCESS_BYTES, Instruction, Op
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
-from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.traces.partition import groups_of, steps_of
 from graphprover.vm.traces.rows import Rows
 from graphprover.vm.traces.run import Run, load_tape, program_columns
 from tests.vm.assemble import image, leave, li
-from tests.vm.programs import D, X, everything
+from tests.vm.programs import D, X, everything, waiting_calls
 from tests.vm.traces.test_cycle_ranges import far_accesses
 
 NAMES = {number: name for name, number in CHIP_NUMBERS.items()}
@@ -73,9 +72,9 @@ def case(
     replay_cycles(CpuDevice(1), taped, steps & np.uint64(2**32 - 1), starts[None].astype(np.uint32), cycles)
     assert (cycles.order == np.arange(len(cycles.order))).all()
     run = Run(taped.first, cycles, taped.old, taped.time, program_columns(CpuDevice(1), machine))
-    instruction = machine.instruction_of_entry[cycles.entry]
+    instruction = machine.program_entries.instruction[cycles.entry]
     groups = groups_of(machine)
-    group = groups.of[_entries(machine, run, instruction, dropped)]
+    group = groups.of(_entries(machine, run, instruction, dropped))
     counts = np.zeros((len(groups.chip), len(taped.index)), dtype=np.uint32)
     np.add.at(counts, (group, (taped.first + cycles.order - taped.start) // INTERVAL), 1)
     late, refused = _late(machine, run, instruction, group, len(counts))
@@ -101,8 +100,8 @@ def _entries(machine: Machine, run: Run, instruction: np.ndarray, dropped: froze
     }
     found = np.full(len(instruction), -1)
     for outcome in reversed(range(8)):
-        entry = machine.first_entry[instruction] + outcome
-        entry = np.where(entry < machine.first_entry[instruction + 1], entry, -1)
+        entry = machine.program_entries.first[instruction] + outcome
+        entry = np.where(entry < machine.program_entries.first[instruction + 1], entry, -1)
         for number, fitting in fits.items():
             found = np.where((entry >= 0) & (chips[entry] == number) & fitting, entry, found)
     assert (found == run.cycles.entry).all() or dropped
@@ -124,16 +123,19 @@ def _late(
     ):
         found.append((column, slot, numbers[instruction] != NO_REGISTER, before))
     op = machine.instructions.op[instruction]
-    size = np.where((op == Op.ECALL) & (cycles.a == KECCAK_F), WORDS, 0)
+    size = np.zeros(len(op), dtype=np.int64)
     address = cycles.a + machine.instructions.imm.view(np.uint64)[instruction]
     for access, length in ACCESS_BYTES.items():
         size[op == access] = 1 + (address[op == access] % 8 + length > 8)
-    padded = np.append(run.time, np.zeros(WORDS, dtype=np.uint32)).astype(np.int64)
-    for k in range(WORDS):
-        clock = padded[cycles.at + k]
-        before = np.where(clock > 0, time_of(clock, SLOT_MEMORY), 0)
-        found += [(tape.M + k, SLOT_MEMORY, (size > k) & (size <= 2), before)] if k < 2 else []
-        found.append((tape.WORD + k, SLOT_MEMORY, size == WORDS, before))
+    padded, new = (np.append(of, np.zeros(MOST_WORDS, dtype=np.uint64)) for of in (run.time, cycles.new))
+    for k in range(2):
+        found.append((tape.M + k, SLOT_MEMORY, size > k, padded[cycles.at + k]))
+    for call in HOST_CALLS:
+        calling = (op == Op.ECALL) & (cycles.a == call.number)
+        for k in range(call.further):
+            found.append((tape.FURTHER + k, SLOT_FURTHER, calling, new[cycles.at + MOST_FURTHER + k]))
+        for k, (_, _, slot) in enumerate(call.accesses):
+            found.append((tape.WORD + k, slot, calling, padded[cycles.at + k]))
     late, refused = np.zeros((groups, ACCESSES), dtype=np.uint64), np.full(2, NO_STEP, dtype=np.uint64)
     for column, slot, accessed, before in found:
         distance = now + slot - np.asarray(before).astype(np.int64)
@@ -174,7 +176,7 @@ def repeated(one: Case, intervals: int) -> Case:
     """Return a case of repeated whole intervals, counted and written by the CPU."""
     taped = one.tape
     turns = -(-intervals // len(taped.index))
-    columns = {name: np.tile(getattr(taped, name), turns) for name in ("old", "clock", "index")}
+    columns = {name: np.tile(getattr(taped, name), turns) for name in ("old", "time", "index")}
     columns |= {name: np.tile(getattr(taped, name), (turns, 1)) for name in ("values", "times")}
     at = taped.at + len(taped.old) * np.arange(turns, dtype=np.uint32)[:, None]
     long = replace(taped, **columns, at=at.ravel(), last=taped.start + turns * (taped.last - taped.start))
@@ -184,7 +186,7 @@ def repeated(one: Case, intervals: int) -> Case:
     return replace(found, cycles=written(CpuDevice(2), replace(found, cycles=room)))
 
 
-PROGRAMS = {"everything": everything(6, 2), "far": far_accesses()}
+PROGRAMS = {"everything": everything(6, 2), "far": far_accesses(), "calls": waiting_calls()}
 CYCLE_RANGES = [(0, 1 << 20), (0, 1), (1023, 1024), (1024, 2048), (900, 1000), (1000, 1001), (700, 2100), (33, 1 << 20)]
 
 
@@ -207,9 +209,12 @@ def test_cycle_ranges(program: str, cycle_range: tuple[int, int], threads: int) 
 
 def test_late_words_of_a_host_call() -> None:
     """Count every access whose last one was before a much later cycle range as late, in each column for some cycle."""
-    expected = case(PROGRAMS["everything"], 0, 1 << 20, later=1 << 28)
-    np.testing.assert_array_equal(counted(CpuDevice(2), expected)[1] - np.uint64(1), expected.late)
-    assert (expected.late.sum(axis=0) > 0).all()
+    total = np.zeros(ACCESSES, dtype=np.uint64)
+    for name in ("everything", "calls"):
+        expected = case(PROGRAMS[name], 0, 1 << 20, later=1 << 28)
+        np.testing.assert_array_equal(counted(CpuDevice(2), expected)[1] - np.uint64(1), expected.late)
+        total += expected.late.sum(axis=0)
+    assert (total > 0).all()
 
 
 def test_what_no_bump_reaches() -> None:

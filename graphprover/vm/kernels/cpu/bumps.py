@@ -9,7 +9,7 @@ from graphprover.runtime.numba_cache import njit
 from graphprover.vm.kernels import bumps as columns
 from graphprover.vm.kernels import tape
 from graphprover.vm.kernels.bumps import ACCESS, FIRST, LAST, OFFSET, POINTER, SLOT, Accessed
-from graphprover.vm.program.host_calls import MOST_FURTHER
+from graphprover.vm.program.host_calls import FIRST_NUMBER, FURTHER_OF, MOST_FURTHER, WORDS_OF
 from graphprover.vm.program.isa import A1
 from graphprover.vm.tables import clock
 from graphprover.vm.tables.buses import REGISTER_BASE
@@ -39,6 +39,15 @@ class _Accessed(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
+def _has(number, access):
+    """Return whether the host call of this number makes an access; calls of one chip may differ."""
+    listed = number - _U(FIRST_NUMBER)
+    if access < _WORD:
+        return access - _FURTHER < FURTHER_OF[listed]
+    return access - _WORD < WORDS_OF[listed]
+
+
+@njit(nogil=True, cache=True)
 def _fill_bumps(run, first_clock, sought, bumps):
     """Return how many bumps there are; write no more than fit."""
     count = 0
@@ -51,6 +60,8 @@ def _fill_bumps(run, first_clock, sought, bumps):
         pointer, offset = np.int64(sought[k, POINTER]), sought[k, OFFSET]
         for i in range(np.int64(sought[k, FIRST]), np.int64(sought[k, LAST])):
             row, clk = run.rows[run.order[i]], _U(run.order[i]) + first_clock
+            if access >= _FURTHER and not _has(row[_A], access):
+                continue
             first = row[_LAST] >> _32  # access of the cycle
             at = first + _U(word)
             if of_register:

@@ -26,8 +26,8 @@ from graphprover.vm.kernels.cpu.calls import (
 from graphprover.vm.program.host_calls import POINT_WORDS
 from graphprover.vm.program.io import POINT
 from graphprover.vm.tables import clock
-from graphprover.vm.tables.modular import CARRIES, HALVES
-from graphprover.vm.tables.point import OFFSET, SIGN
+from graphprover.vm.tables.modular import CARRIES, HALVES, OFFSET
+from graphprover.vm.tables.point import SIGN
 
 _U, _I = np.uint64, np.int64
 _SLOTS, _A, _B, _M = map(np.uint64, (clock.SLOTS, clock.SLOT_A, clock.SLOT_B, clock.SLOT_MEMORY))

@@ -16,6 +16,9 @@ struct Accessed {
     __device__ u64 half(u64 cycle, u32 place) const { return ((const u32*)row(cycle))[place]; }
 };
 
+// The host calls, by number: accesses and further registers.
+__constant__ unsigned char WORDS_OF[LISTED] = LIST_WORDS_OF, FURTHER_OF[LISTED] = LIST_FURTHER_OF;
+
 // The access that a block checks: of a register, up to D, or of a word of memory.
 struct Part {
     u64 first, last, access, slot, word, pointer, offset;
@@ -54,10 +57,17 @@ struct Part {
 
     __device__ u64 now(const Accessed& run, u64 cycle) const { return SLOTS * (cycle + run.first_clock) + slot; }
 
+    // Whether a host call of this number makes the access: calls of one chip may differ. Other instructions do.
+    __device__ bool has(u64 number) const {
+        if (access < FURTHER) return true;
+        u64 listed = number - FIRST_NUMBER;
+        return access < WORD ? access - FURTHER < FURTHER_OF[listed] : access - WORD < WORDS_OF[listed];
+    }
+
     __device__ bool late(const Accessed& run, u64 i) const {
         if (i >= last) return false;
         u64 cycle = run.order[i];
-        return now(run, cycle) - before(run, cycle) > FAR;
+        return has(run.row(cycle)[ROW_A]) && now(run, cycle) - before(run, cycle) > FAR;
     }
 };
 

@@ -1,22 +1,26 @@
 """The text of the machine's CUDA kernels, with the constants shared with the rest of the machine as defines."""
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from graphprover.kernels.cuda.sources import source
+from graphprover.vm.executor.integers import ALL_CURVES, LIMBS, PRIMES
 from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS
-from graphprover.vm.kernels import bumps, keys, lanes, tape
+from graphprover.vm.kernels import bumps, calls, keys, lanes, tape
 from graphprover.vm.kernels.lanes import Op as LaneOp
 from graphprover.vm.program import host_calls
-from graphprover.vm.program.io import EXIT
+from graphprover.vm.program.io import EXIT, MODULAR_QUOTIENT, POINT
 from graphprover.vm.program.isa import A1, Op
-from graphprover.vm.tables import clock
+from graphprover.vm.tables import clock, keccak_planes, keccak_rounds
 from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.buses import REGISTER_BASE
 from graphprover.vm.tables.clock import FAR
-from graphprover.vm.tables.keccak_f import EVENS, FIRST_COLUMNS, IOTA_BITS, ROUNDS
+from graphprover.vm.tables.keccak_digits import FACTORS, NUMBERS, Lookup
+from graphprover.vm.tables.modular import CARRY_CELLS, OFFSET
+from graphprover.vm.tables.point import SIGN
 from graphprover.vm.traces.ways import FAR_BASE, WAYS
 
 _FOLDER = Path(__file__).parent
@@ -39,7 +43,20 @@ _KEYS = ("TERMS_END", "CONSTANT", "FLAG", "FIRST", "NUMBERS", "KEY_WORDS", "COLU
 COUNT_PIECE, COUNT_KEYS = 1 << 14, 1 << 13  # entries and rows of a block
 COUNT_SLOTS, COUNT_EACH = 1 << 11, 4  # numbers that it counts in its own memory; rows of a thread at a time
 BUMPS_CYCLES = 1 << 12  # cycles of a block that looks for bumps
-_KECCAK_F = {"EVENS": EVENS, "IOTA_BITS": len(IOTA_BITS), "ROUNDS": ROUNDS}
+COUNT_DIGITS_PARTS = 2  # of a tag's numbers; a block counts one of them in its own memory
+_PLANES = {name.upper(): column for name, column in keccak_planes.FIRST_COLUMNS.items()}
+_KECCAK_F = {
+    **{name.upper(): column for name, column in keccak_rounds.FIRST_COLUMNS.items()},
+    **{name: column for name, column in _PLANES.items() if name != "CALL"},
+    **{lookup.name: int(lookup) for lookup in Lookup},
+    **{f"FACTOR_{by}": factor for by, factor in enumerate(FACTORS)},
+    "PLANE_CALL": _PLANES["CALL"],
+    "ROUND_ROWS": keccak_rounds.ROWS,
+    "PLANE_ROWS": keccak_planes.ROWS,
+    "NUMBERS": NUMBERS,
+    "PARTS": COUNT_DIGITS_PARTS,
+    "COUNTED": -(-NUMBERS // COUNT_DIGITS_PARTS),
+}
 _CALLS = {
     **{name: getattr(host_calls, name) for name in ("FIRST_NUMBER", "LISTED", "MOST_WORDS", "MOST_FURTHER")},
     **{f"LIST_{name}": _list(getattr(host_calls, name)) for name in ("WORDS_OF", "FURTHER_OF", "WAY_OF")},
@@ -62,21 +79,38 @@ _REPLAY = {
     "REACH": REACH,
     "ROW_WORDS": tape.ROW_WORDS,
 }
-_BUMPS = {
+_BUMPS: dict[str, int | str] = {
     **{name: getattr(bumps, name) for name in ("FIRST", "LAST", "ACCESS", "SLOT", "POINTER", "OFFSET", "SOUGHT_WORDS")},
     **{name: getattr(bumps, name) for name in ("AT", "TIME", "LOW", "HIGH", "STEP_LOW", "STEP_HIGH")},
     **{name: getattr(tape, name) for name in ("A", "A_IN_PLACE", "B", "D", "M2", "FURTHER", "WORD")},
     **{name: getattr(clock, name) for name in ("FAR", "SLOTS")},
-    "MOST_FURTHER": host_calls.MOST_FURTHER,
     "REGISTER_BASE": REGISTER_BASE,
-    "A1": A1,
+    **_CALLS,
     **{f"ROW_{name.upper()}": i for i, name in enumerate(tape.WIDE)},
     **{f"HALF_{name.upper()}": tape.FIRST_NARROW + i for i, name in enumerate(tape.NARROW)},
     "ROW_WORDS": tape.ROW_WORDS,
     "BLOCK_CYCLES": BUMPS_CYCLES,
 }
-_DEFINES: dict[str, dict[str, int | str]] = {
+_CALL_TRACES = {
+    **{f"MODULAR_{name.upper()}": column for name, column in calls.MODULAR.items()},
+    **{f"POINT_{name.upper()}": column for name, column in calls.POINT.items()},
+    **{name: getattr(clock, name) for name in ("FAR", "SLOTS", "SLOT_A", "SLOT_B", "SLOT_MEMORY", "SLOT_D")},
+    **{name: getattr(host_calls, name) for name in ("CURVES", "MOST_FURTHER", "NUMBER_WORDS", "POINT_WORDS")},
+    **{f"ROW_{name.upper()}": tape.WIDE.index(name) for name in ("a", "b", "t_a", "t_b")},
+    "ROW_WORDS": tape.ROW_WORDS,
+    "MODULAR_QUOTIENT": MODULAR_QUOTIENT,
+    "POINT": POINT,
+    "LIMBS": LIMBS,
+    "CARRY_CELLS": CARRY_CELLS,
+    "OFFSET": OFFSET,
+    "SIGN": SIGN,
+    "LIST_PRIMES": _list(PRIMES),
+    "LIST_INVERSES": _list(np.array([pow(curve.p, -1, 1 << 32) for curve in ALL_CURVES])),
+    "LIST_COEFFICIENTS": _list(np.array([curve.a for curve in ALL_CURVES])),
+}
+_DEFINES: dict[str, Mapping[str, int | str]] = {
     "bumps.cu": _BUMPS,
+    "calls.cu": _CALL_TRACES,
     "lanes.cu": _LANES,
     "counting.cu": {
         **{name: getattr(keys, name) for name in _KEYS},
@@ -85,7 +119,7 @@ _DEFINES: dict[str, dict[str, int | str]] = {
         "COUNT_SLOTS": COUNT_SLOTS,
         "COUNT_EACH": COUNT_EACH,
     },
-    "keccak_f.cu": {**_KECCAK_F, **{name.upper(): column for name, column in FIRST_COLUMNS.items()}},
+    "keccak_f.cu": _KECCAK_F,
     "places.cu": {},
     "tape.cu": _REPLAY,
 }

@@ -1,0 +1,480 @@
+// Traces of host calls on integers of 256 bits and on points of curves, a thread by call. cpu/modular.py and cpu/point.py
+// are the twins; columns, slots and constants are defines.
+#include "field.cuh"
+
+typedef long long i64;
+
+const u64 LIMB = 0xffffffffull;
+constexpr int HALVES = 2 * LIMBS, CARRIES = HALVES - 1;
+
+__constant__ u32 PRIMES[CURVES][LIMBS] = LIST_PRIMES;
+__constant__ u32 INVERSES[CURVES] = LIST_INVERSES;  // of the primes, mod 2^32
+__constant__ int COEFFICIENTS[CURVES] = LIST_COEFFICIENTS;
+
+struct Calls {
+    const u32* order;
+    const u64 *rows, *old, *time, *fresh, *pc;  // rows of ROW_WORDS each
+    u64 first_clock, count;
+};
+
+// The cycle of a call.
+struct Cycle {
+    u64 clk, now, number, a0, t_a7, t_a0, pc;
+    const u64 *old, *time, *fresh;
+
+    __device__ Cycle(const Calls& calls, u64 i) {
+        u64 cycle = calls.order[i];
+        const u64* row = calls.rows + ROW_WORDS * cycle;
+        u64 last = row[ROW_WORDS - 1], at = last >> 32;
+        clk = cycle + calls.first_clock;
+        now = SLOTS * clk;
+        number = row[ROW_A];
+        a0 = row[ROW_B];
+        t_a7 = recent(row[ROW_T_A], now + SLOT_A);
+        t_a0 = recent(row[ROW_T_B], now + SLOT_B);
+        pc = calls.pc[last & LIMB];
+        old = calls.old + at;
+        time = calls.time + at;
+        fresh = calls.fresh + at;
+    }
+
+    // The time of the access before, or if it is too long ago, of a bump right before `then`.
+    static __device__ u64 recent(u64 before, u64 then) { return then - before > FAR ? then - 1 : before; }
+
+    __device__ u64 register_time(int further) const { return recent(fresh[MOST_FURTHER + further], now + SLOT_A); }
+};
+
+// The cells of a call's rows.
+struct Cells {
+    u64* main;  // in the first row
+    u64 height;
+
+    __device__ u64& operator()(int r, int column) const { return main[column * height + r]; }
+
+    __device__ void put_halves(int r, int column, const u32* limbs) const {
+        for (int i = 0; i < LIMBS; i++) {
+            (*this)(r, column + 2 * i) = limbs[i] & 0xffff;
+            (*this)(r, column + 2 * i + 1) = limbs[i] >> 16;
+        }
+    }
+};
+
+// Numbers of LIMBS limbs of 32 bits, the lowest first.
+
+__device__ void load(const u64* words, u32* x) {
+    for (int i = 0; i < LIMBS; i++) x[i] = (u32)(words[i / 2] >> 32 * (i % 2));
+}
+
+__device__ void halve(const u32* x, int* halves) {
+    for (int i = 0; i < HALVES; i++) halves[i] = (int)(x[i / 2] >> 16 * (i % 2) & 0xffff);
+}
+
+__device__ bool is_zero(const u32* x) {
+    u32 any = 0;
+    for (int i = 0; i < LIMBS; i++) any |= x[i];
+    return any == 0;
+}
+
+__device__ bool less(const u32* x, const u32* y) {
+    for (int i = LIMBS - 1; i >= 0; i--) {
+        if (x[i] != y[i]) return x[i] < y[i];
+    }
+    return false;
+}
+
+// x - y mod 2^256, and the borrow.
+__device__ u32 subtract(const u32* x, const u32* y, u32* found) {
+    u32 borrow = 0;
+    for (int i = 0; i < LIMBS; i++) {
+        u64 taken = (u64)x[i] - y[i] - borrow;
+        found[i] = (u32)taken;
+        borrow = taken >> 32 & 1;
+    }
+    return borrow;
+}
+
+// x + y mod 2^256, and the carry.
+__device__ u32 sum(const u32* x, const u32* y, u32* found) {
+    u64 carry = 0;
+    for (int i = 0; i < LIMBS; i++) {
+        carry += (u64)x[i] + y[i];
+        found[i] = (u32)carry;
+        carry >>= 32;
+    }
+    return (u32)carry;
+}
+
+__device__ void difference(const u32* x, const u32* y, const u32* p, u32* found) {
+    if (subtract(x, y, found)) sum(found, p, found);
+}
+
+// a b + c, with twice as many limbs.
+__device__ void multiply(const u32* a, const u32* b, const u32* c, u32* product) {
+    for (int i = 0; i < LIMBS; i++) {
+        product[i] = c ? c[i] : 0;
+        product[i + LIMBS] = 0;
+    }
+    for (int i = 0; i < LIMBS; i++) {
+        u64 carry = 0;
+        for (int j = 0; j < LIMBS; j++) {
+            carry += product[i + j] + (u64)a[i] * b[j];
+            product[i + j] = (u32)carry;
+            carry >>= 32;
+        }
+        for (int j = i + LIMBS; j < 2 * LIMBS; j++) {
+            carry += product[j];
+            product[j] = (u32)carry;
+            carry >>= 32;
+        }
+    }
+}
+
+// The quotient of x, of twice as many limbs, by m, which fits, and the remainder: Algorithm D, as in integers.py.
+__device__ void divide(const u32* x, const u32* m, u32* q, u32* r) {
+    int size = LIMBS;
+    while (size > 0 && m[size - 1] == 0) size--;
+    if (size == 0) {
+        for (int i = 0; i < LIMBS; i++) {
+            q[i] = x[LIMBS + i];
+            r[i] = x[i];
+        }
+        return;
+    }
+    int shift = __clz(m[size - 1]);
+    u32 divisor[LIMBS], rest[2 * LIMBS + 1];
+    for (int i = 0; i < size; i++) divisor[i] = (u32)((((u64)m[i] << 32 | (i ? m[i - 1] : 0)) << shift) >> 32);
+    for (int i = 0; i < 2 * LIMBS; i++) rest[i] = (u32)((((u64)x[i] << 32 | (i ? x[i - 1] : 0)) << shift) >> 32);
+    rest[2 * LIMBS] = (u32)((u64)x[2 * LIMBS - 1] << shift >> 32);
+    for (int place = 2 * LIMBS - size; place >= 0; place--) {
+        u64 top = (u64)rest[place + size] << 32 | rest[place + size - 1];
+        u64 digit = top / divisor[size - 1], left = top - digit * divisor[size - 1];
+        while (digit > LIMB ||
+               (size > 1 && left <= LIMB && digit * divisor[size - 2] > (left << 32 | rest[place + size - 2]))) {
+            digit--;
+            left += divisor[size - 1];
+            if (left > LIMB) break;
+        }
+        u64 borrow = 0, carry = 0;
+        for (int i = 0; i < size; i++) {
+            carry += digit * divisor[i];
+            u64 taken = (u64)rest[place + i] - (u32)carry - borrow;
+            rest[place + i] = (u32)taken;
+            borrow = taken >> 32 & 1;
+            carry >>= 32;
+        }
+        u64 taken = (u64)rest[place + size] - carry - borrow;
+        rest[place + size] = (u32)taken;
+        if (taken >> 32 & 1) {  // the digit was 1 too large
+            digit--;
+            carry = 0;
+            for (int i = 0; i < size; i++) {
+                carry += (u64)rest[place + i] + divisor[i];
+                rest[place + i] = (u32)carry;
+                carry >>= 32;
+            }
+            rest[place + size] += (u32)carry;
+        }
+        if (place < LIMBS) q[place] = (u32)digit;
+    }
+    for (int i = 2 * LIMBS - size + 1; i < LIMBS; i++) q[i] = 0;
+    for (int i = 0; i < LIMBS; i++) r[i] = i < size ? (u32)(((u64)rest[i + 1] << 32 | rest[i]) >> shift) : 0;
+}
+
+__device__ void multiply_mod(const u32* a, const u32* b, const u32* p, u32* found) {
+    u32 product[2 * LIMBS], q[LIMBS];
+    multiply(a, b, nullptr, product);
+    divide(product, p, q, found);
+}
+
+__device__ void shift_down(u32* x, u32 top) {
+    for (int i = 0; i < LIMBS; i++) x[i] = __funnelshift_r(x[i], i + 1 < LIMBS ? x[i + 1] : top, 1);
+}
+
+// 1 / x mod p, for 0 < x < p: binary extended Euclid (Hankerson, Menezes, Vanstone: Guide to Elliptic Curve
+// Cryptography, Algorithm 2.22).
+__device__ void invert(const u32* x, const u32* p, u32* of_v) {
+    u32 u[LIMBS], v[LIMBS], of_u[LIMBS];
+    for (int i = 0; i < LIMBS; i++) {
+        u[i] = x[i];
+        v[i] = p[i];
+        of_u[i] = i == 0;
+        of_v[i] = 0;
+    }
+    while (!is_zero(u)) {
+        while (!(u[0] & 1)) {
+            shift_down(u, 0);
+            shift_down(of_u, of_u[0] & 1 ? sum(of_u, p, of_u) : 0);
+        }
+        while (!(v[0] & 1)) {
+            shift_down(v, 0);
+            shift_down(of_v, of_v[0] & 1 ? sum(of_v, p, of_v) : 0);
+        }
+        if (less(u, v)) {
+            subtract(v, u, v);
+            difference(of_v, of_u, p, of_v);
+        } else {
+            subtract(u, v, u);
+            difference(of_u, of_v, p, of_u);
+        }
+    }
+}
+
+// What the product of two numbers of halves adds to a limb, before carries.
+__device__ i64 product(const int* u, const int* v, int limb) {
+    i64 low = 0, high = 0;
+    for (int i = 0; i < HALVES; i++) {
+        int j = 2 * limb - i;
+        if (j >= 0 && j < HALVES) low += (i64)u[i] * v[j];
+        if (j + 1 >= 0 && j + 1 < HALVES) high += (i64)u[i] * v[j + 1];
+    }
+    return low + high * 65536;
+}
+
+// A carry is two cells, of 16 bits and of 8.
+__device__ void put_carry(const Cells& cells, int r, int low, int high, i64 carry) {
+    carry += OFFSET;
+    cells(r, low) = carry & 0xffff;
+    cells(r, high) = carry >> 16;
+}
+
+__device__ int highest_difference(const u32* x, const u32* y) {
+    int top = LIMBS - 1;
+    while (top > 0 && x[top] == y[top]) top--;
+    return top;
+}
+
+// The modular operation.
+
+__device__ void put_unused(const Cells& cells, int i, u64 value) {
+    const int used = CARRIES - CARRY_CELLS, lows = CARRY_CELLS - used;
+    cells(1, i < lows ? MODULAR_LOW + used + i : MODULAR_HIGH + used + i - lows) = value;
+}
+
+__device__ void put_limbs(const Cells& cells, int r, int column, const u32* x) {
+    for (int i = 0; i < LIMBS; i++) cells(r, column + i) = x[i];
+}
+
+extern "C" __global__ void fill_modular(const __grid_constant__ Calls calls, u64* main, u64 height) {
+    u64 index = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (index >= calls.count) return;
+    Cycle cycle(calls, index);
+    Cells cells = {main + 2 * index, height};
+    bool with_quotient = cycle.number == MODULAR_QUOTIENT;
+    u32 a[LIMBS], b[LIMBS], m[LIMBS], c[LIMBS], q[LIMBS], r[LIMBS], all[2 * LIMBS], old[LIMBS];
+    load(cycle.old, a);
+    load(cycle.old + NUMBER_WORDS, b);
+    load(cycle.old + 2 * NUMBER_WORDS, m);
+    load(cycle.old + 3 * NUMBER_WORDS, c);
+    multiply(a, b, c, all);
+    divide(all, m, q, r);
+    bool full = is_zero(m);
+    const u32* numbers[2][3] = {{a, b, c}, {m, r, q}};
+    const int columns[3] = {MODULAR_U, MODULAR_V, MODULAR_S};
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < 3; i++) cells.put_halves(k, columns[i], numbers[k][i]);
+        cells(k, MODULAR_ON) = 1;
+        cells(k, MODULAR_CLK) = cycle.clk;
+    }
+    cells(0, MODULAR_FIRST) = 1;
+    cells(0, MODULAR_THIRD) = 1;
+    cells(1, MODULAR_THIRD) = with_quotient;
+    cells(0, MODULAR_FULL) = full;
+    int of_a[HALVES], of_b[HALVES], of_m[HALVES], of_q[HALVES];
+    halve(a, of_a);
+    halve(b, of_b);
+    halve(m, of_m);
+    halve(q, of_q);
+    i64 carry = 0;
+    for (int i = 0; i < CARRIES; i++) {
+        i64 total = product(of_a, of_b, i) - product(of_m, of_q, i) + carry;
+        if (i < LIMBS) total += (i64)c[i] - (i64)r[i];
+        else if (full) total -= q[i - LIMBS];
+        carry = total >> 32;
+        int k = i >= CARRY_CELLS, at = i - k * CARRY_CELLS;
+        put_carry(cells, k, MODULAR_LOW + at, MODULAR_HIGH + at, carry);
+    }
+    if (!full) {
+        int top = highest_difference(m, r);
+        u32 missing = m[top] - r[top] - 1;
+        put_unused(cells, 0, missing & 0xffff);
+        put_unused(cells, 1, missing >> 16);
+        put_unused(cells, 2 + top, 1);
+    }
+    put_limbs(cells, 0, MODULAR_OLD_V, b);
+    put_limbs(cells, 0, MODULAR_OLD_S, c);
+    load(cycle.old + 4 * NUMBER_WORDS, old);
+    put_limbs(cells, 1, MODULAR_OLD_V, old);
+    if (with_quotient) {
+        load(cycle.old + 5 * NUMBER_WORDS, old);
+        put_limbs(cells, 1, MODULAR_OLD_S, old);
+    }
+    // Further registers a1 to a4 have the addresses of a, b, m and c.
+    const int row_of[4] = {0, 0, 1, 0}, column_of[4] = {0, 1, 0, 2};
+    for (int i = 0; i < 4; i++) {
+        cells(row_of[i], MODULAR_POINTER + column_of[i]) = cycle.fresh[i];
+        cells(row_of[i], MODULAR_REGISTER_T + column_of[i]) = cycle.register_time(i);
+    }
+    cells(1, MODULAR_POINTER + 1) = cycle.a0;
+    cells(1, MODULAR_POINTER + 2) = cycle.a0 + 8 * NUMBER_WORDS;
+    cells(1, MODULAR_REGISTER_T + 1) = cycle.t_a0;
+    cells(0, MODULAR_A7_PC) = cycle.t_a7;
+    cells(1, MODULAR_A7_PC) = cycle.pc;
+    const int rows[6] = {0, 0, 1, 0, 1, 1}, operands[6] = {0, 1, 0, 2, 1, 2};
+    const int slots[6] = {SLOT_A, SLOT_B, SLOT_MEMORY, SLOT_MEMORY, SLOT_D, SLOT_D};
+    for (int k = 0; k < (with_quotient ? 6 : 5); k++) {
+        for (int i = 0; i < NUMBER_WORDS; i++) {
+            u64 before = cycle.time[NUMBER_WORDS * k + i];
+            cells(rows[k], MODULAR_WORD_T + NUMBER_WORDS * operands[k] + i) =
+                Cycle::recent(before, cycle.now + slots[k]);
+        }
+    }
+}
+
+// Sums and doubles of points.
+
+// The quotient of a multiple of the prime, and the carries; `sums`: its limbs before carries. Hensel's division.
+__device__ void put_quotient(const Cells& cells, int r, const i64* sums, int curve) {
+    int prime[HALVES], q[HALVES];
+    halve(PRIMES[curve], prime);
+    for (int i = 0; i < HALVES; i++) q[i] = 0;
+    i64 carry = 0, sign = 0;
+    for (int i = 0; i < HALVES; i++) {
+        i64 total = sums[i] + carry - product(q, prime, i);
+        u32 digit = (u32)total * INVERSES[curve];
+        if (i < LIMBS) {
+            i64 low = digit & 0xffff, high = digit >> 16;
+            q[2 * i] = (int)low;
+            q[2 * i + 1] = (int)high;
+            total -= low * prime[0] + (low * prime[1] + high * prime[0]) * 65536;
+        } else {
+            if (i == LIMBS) sign = (int)digit;
+            total -= sign * (i64)PRIMES[curve][i - LIMBS];
+        }
+        carry = total >> 32;
+        if (i < CARRIES) put_carry(cells, r, POINT_LOW + i, POINT_HIGH + i, carry);
+    }
+    for (int i = 0; i < HALVES; i++) cells(r, POINT_Q + i) = q[i];
+    cells(r, POINT_SIGN) = sign + SIGN;
+}
+
+// The check of x < p.
+__device__ void put_below(const Cells& cells, int r, int flags, int parts, const u32* x, int curve) {
+    int top = highest_difference(x, PRIMES[curve]);
+    u32 missing = PRIMES[curve][top] - x[top] - 1;
+    cells(r, flags + top) = 1;
+    cells(r, parts) = missing & 0xffff;
+    cells(r, parts + 1) = missing >> 16;
+}
+
+// The slope of the line through two points, or of the tangent at the first.
+__device__ void slope(int curve, bool twice, const u32* first, const u32* second, u32* found) {
+    const u32* p = PRIMES[curve];
+    u32 above[LIMBS], below[LIMBS], inverse[LIMBS];
+    if (twice) {
+        u32 square[LIMBS], small[LIMBS] = {}, product[2 * LIMBS], q[LIMBS];
+        int a = COEFFICIENTS[curve];
+        multiply_mod(first, first, p, square);
+        small[0] = a < 0 ? -a : a;
+        if (a < 0) subtract(p, small, small);
+        u32 three[LIMBS] = {3};
+        multiply(square, three, small, product);
+        divide(product, p, q, above);
+        u32 two[LIMBS] = {2};
+        multiply_mod(first + LIMBS, two, p, below);
+    } else {
+        difference(second + LIMBS, first + LIMBS, p, above);
+        difference(second, first, p, below);
+    }
+    invert(below, p, inverse);
+    multiply_mod(above, inverse, p, found);
+}
+
+extern "C" __global__ void fill_points(const __grid_constant__ Calls calls, u64* main, u64 height) {
+    u64 index = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (index >= calls.count) return;
+    Cycle cycle(calls, index);
+    Cells cells = {main + 3 * index, height};
+    int curve = (int)(cycle.number - POINT) / 2;
+    bool twice = (cycle.number - POINT) % 2;
+    u32 first[2 * LIMBS], second[2 * LIMBS] = {}, result[2 * LIMBS], line[LIMBS], part[LIMBS];
+    load(cycle.old, first);
+    load(cycle.old + NUMBER_WORDS, first + LIMBS);
+    if (!twice) {
+        load(cycle.old + POINT_WORDS, second);
+        load(cycle.old + POINT_WORDS + NUMBER_WORDS, second + LIMBS);
+    }
+    const u32 *p = PRIMES[curve], *x1 = first, *y1 = first + LIMBS, *x2 = twice ? first : second;
+    u32 *x3 = result, *y3 = result + LIMBS;
+    slope(curve, twice, first, second, line);
+    multiply_mod(line, line, p, x3);
+    difference(x3, x1, p, x3);
+    difference(x3, x2, p, x3);
+    difference(x1, x3, p, part);
+    multiply_mod(line, part, p, y3);
+    difference(y3, y1, p, y3);
+
+    int of_x1[HALVES], of_y1[HALVES], apart[HALVES], back[HALVES], steep[HALVES];
+    halve(x1, of_x1);
+    halve(y1, of_y1);
+    halve(x2, apart);
+    halve(x3, back);
+    halve(line, steep);
+    for (int i = 0; i < HALVES; i++) {
+        apart[i] -= of_x1[i];
+        back[i] = of_x1[i] - back[i];
+    }
+    for (int r = 0; r < 3; r++) {
+        i64 sums[HALVES];
+        for (int i = 0; i < HALVES; i++) {
+            bool low = i < LIMBS;
+            if (r == 0 && twice) {
+                sums[i] = 2 * product(steep, of_y1, i) - 3 * product(of_x1, of_x1, i);
+                if (i == 0) sums[i] -= COEFFICIENTS[curve];
+            } else if (r == 0) {
+                sums[i] = product(steep, apart, i) + (low ? (i64)y1[i] - (i64)second[LIMBS + i] : 0);
+            } else if (r == 1) {
+                sums[i] = product(steep, steep, i) - (low ? (i64)x1[i] + (i64)x2[i] + (i64)x3[i] : 0);
+            } else {
+                sums[i] = product(steep, back, i) - (low ? (i64)y1[i] + (i64)y3[i] : 0);
+            }
+        }
+        put_quotient(cells, r, sums, curve);
+        const u32* x = r == 0 ? (twice ? y1 : x2) : r == 1 ? x1 : x3;
+        cells.put_halves(r, POINT_X, x);
+        put_below(cells, r, POINT_FLAG, POINT_PART, x, curve);
+        cells(r, POINT_ON) = 1;
+        cells(r, POINT_ROW + r) = 1;
+        cells(r, POINT_CURVE + curve) = 1;
+        cells(r, POINT_CLK) = cycle.clk;
+        cells(r, POINT_DOUBLE) = twice;
+    }
+    cells.put_halves(1, POINT_Y, line);
+    cells.put_halves(2, POINT_Y, y3);
+    put_below(cells, 2, POINT_Z, POINT_PART + 2, y3, curve);
+    bool differing = false;
+    for (int i = 0; i < LIMBS; i++) {
+        cells(0, POINT_Z + i) = second[LIMBS + i];
+        cells(1, POINT_Z + i) = y1[i];
+        cells(1, POINT_W + i) = x2[i];
+        u64 by = twice ? y1[i] : field::sub(x2[i], x1[i]);
+        if (!differing && by) {
+            cells(0, POINT_W + i) = field::inverse(by);
+            differing = true;
+        }
+    }
+    cells(0, POINT_ACCESSED) = !twice;
+    cells(1, POINT_ACCESSED) = 1;
+    cells(1, POINT_POINTER) = cycle.a0;
+    cells(1, POINT_REGISTER_T) = cycle.t_a0;
+    cells(1, POINT_A7_PC) = cycle.t_a7;
+    cells(2, POINT_A7_PC) = cycle.pc;
+    u64 then = cycle.now + SLOT_MEMORY;
+    for (int i = 0; i < POINT_WORDS; i++) cells(1, POINT_WORD_T + i) = Cycle::recent(cycle.time[i], then);
+    if (!twice) {
+        cells(0, POINT_POINTER) = cycle.fresh[0];
+        cells(0, POINT_REGISTER_T) = cycle.register_time(0);
+        for (int i = 0; i < POINT_WORDS; i++) {
+            cells(0, POINT_WORD_T + i) = Cycle::recent(cycle.time[POINT_WORDS + i], then);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+"""Traces of host calls on integers and points (``calls.cu``)."""
+
+from typing import TYPE_CHECKING
+
+import cupy
+import numpy as np
+
+from graphprover.kernels.cuda.launch import blocks_for, compiled, launch
+from graphprover.vm.kernels.calls import Calls
+from graphprover.vm.kernels.cuda.sources import text
+
+if TYPE_CHECKING:
+    from graphprover.device.cuda import CudaDevice
+
+_THREADS = 64
+
+
+def fill_modular(device: "CudaDevice", calls: Calls, main: cupy.ndarray) -> None:
+    """Write the rows of calls; see ``graphprover.vm.kernels.fill_modular``."""
+    with device.operation("fill_modular"):
+        _launch("fill_modular", calls, main)
+
+
+def fill_points(device: "CudaDevice", calls: Calls, main: cupy.ndarray) -> None:
+    """Write the rows of calls; see ``graphprover.vm.kernels.fill_points``."""
+    with device.operation("fill_points"):
+        _launch("fill_points", calls, main)
+
+
+def _launch(name: str, calls: Calls, main: cupy.ndarray) -> None:
+    """Start a thread for each call."""
+    count = len(calls.order)
+    arrays = calls.order, calls.rows, calls.old, calls.time, calls.new, calls.pc
+    words = np.array([*(array.data.ptr for array in arrays), calls.first_clock, count], dtype=np.uint64)
+    kernels = compiled(text("calls.cu"))
+    launch(kernels, name, blocks_for(count, _THREADS), _THREADS, words, main, main.shape[1])

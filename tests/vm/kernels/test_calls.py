@@ -1,0 +1,142 @@
+"""The traces of host calls on integers and points, against their rows by Python's integers."""
+
+import random
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphprover.device import CpuDevice
+from graphprover.vm.executor.integers import ALL_CURVES
+from graphprover.vm.kernels import fill_modular, fill_points
+from graphprover.vm.kernels.calls import Calls
+from graphprover.vm.kernels.tape import ROW_WORDS, WIDE
+from graphprover.vm.program.host_calls import MOST_FURTHER, calls_of
+from graphprover.vm.program.io import POINT
+from graphprover.vm.tables.clock import FAR, SLOTS
+from graphprover.vm.tables.modular import Modular
+from graphprover.vm.tables.point import Point as PointTable
+from tests.vm.calls import BOUND, EDGES, Point, random_number
+from tests.vm.kernels.naive_calls import Around, Row, matrix, modular_rows, point_rows
+
+NAMES = ("modular", "point")
+FILL = {"modular": fill_modular, "point": fill_points}
+TABLES: dict[str, Any] = {"modular": Modular, "point": PointTable}
+ENTRIES = 50
+CASES = ((0, 4), (1, 4), (2, 8), (5, 16), (300, 1024))  # calls, rows
+IDLE = 3  # in idle rows before
+
+
+def operands(rng: random.Random, number: int, turn: int) -> list[int]:
+    """Return the numbers of a call with a result: a, b, m, c, or the points' coordinates; edge cases first."""
+    while number < POINT:
+        a, b, m, c = (random_number(rng) for _ in range(4))
+        if turn < 3 * len(EDGES):
+            m = EDGES[turn // 3]
+            a, b, c = (rng.choice([x for x in (0, 1, m - 1, m, BOUND - 1) if x >= 0]) for _ in range(3))
+        if (a * b + c) // (m or BOUND) < BOUND:
+            return [a, b, m, c]
+        turn += 1
+    p = ALL_CURVES[(number - POINT) // 2].p
+    edges = (0, 1, 2, p - 1, p - 2, 1 << 16, 1 << 32, p >> 1, p - (1 << 32), p - (1 << 224))
+    while True:
+        x1, y1, x2, y2 = (rng.choice(edges) if rng.random() < 0.3 else rng.randrange(p) for _ in range(4))
+        if rng.random() < 0.3:  # that differ in one limb
+            x2 = x1 ^ rng.getrandbits(31) << 32 * rng.randrange(7)
+        if y1 if number % 2 else x1 != x2 < p:
+            return [x1, y1, x2, y2][: 4 - 2 * (number % 2)]
+
+
+def expected_rows(number: int, numbers: list[int], around: Around) -> list[Row]:
+    """Return the rows of a call."""
+    if number < POINT:
+        a, b, m, c = numbers
+        return modular_rows(a, b, m, c, around, number=number)
+    first, second = (numbers[0], numbers[1]), numbers[2:]
+    points: tuple[Point, Point | None] = first, (second[0], second[1]) if second else None
+    return point_rows((number - POINT) // 2, *points, around)
+
+
+@cache
+def case(name: str, count: int) -> tuple[Calls, np.ndarray]:
+    """Return calls of a chip, among other cycles and accesses, and their rows."""
+    rng = random.Random(count)
+    first_clock = (1 << 31) - 7
+    cycles = 2 * count + 3
+    rows, order = np.zeros((cycles, ROW_WORDS), dtype=np.uint64), rng.sample(range(cycles), count)
+    for column in range(ROW_WORDS):
+        rows[:, column] = [rng.getrandbits(64) for _ in range(cycles)]
+    pc = np.array([rng.randrange(0, 1 << 32, 4) for _ in range(ENTRIES)], dtype=np.uint64)
+    old, time, new, found = [0] * 5, [0] * 5, [0] * 5, []
+    for turn, cycle in enumerate(order):
+        kind = rng.choice(calls_of(name))
+        numbers, clk = operands(rng, kind.number, turn), first_clock + cycle
+
+        def before(now: int = SLOTS * clk) -> int:
+            return now - rng.choice((1, 2, FAR - 3, FAR, FAR + 1, FAR + 2, FAR + 3, FAR + 4, now, rng.randrange(now)))
+
+        words = [word for x in numbers for word in np.frombuffer(x.to_bytes(32, "little"), dtype="<u8").tolist()]
+        words += [rng.getrandbits(64) for _ in range(len(kind.accesses) - len(words))]
+        around = Around(
+            clk, int(pc[(entry := rng.randrange(ENTRIES))]),
+            [8 * rng.randrange(1 << 29) for _ in range(5)], [before() for _ in range(5)], before(),
+            [before() for _ in kind.accesses], words,
+        )  # fmt: skip
+        row = {"a": kind.number, "b": around.pointers[0], "t_a": around.a7_time, "t_b": around.register_times[0]}
+        for wide, value in row.items():
+            rows[cycle, WIDE.index(wide)] = value
+        rows[cycle, ROW_WORDS - 1] = len(old) << 32 | entry
+        after = [rng.getrandbits(64) for _ in words]
+        after[: kind.further] = around.pointers[1 : 1 + kind.further]
+        after[MOST_FURTHER : MOST_FURTHER + kind.further] = around.register_times[1 : 1 + kind.further]
+        old, time, new = old + words, time + list(around.word_times), new + after
+        found += expected_rows(kind.number, numbers, around)
+    arrays = (np.array(column, dtype=np.uint64) for column in (old, time, new))
+    calls = Calls(np.array(order, dtype=np.uint32), rows, *arrays, pc, first_clock)
+    return calls, matrix(TABLES[name], found)
+
+
+def filled(device: Any, name: str, calls: Calls, height: int) -> Any:
+    """Return the trace of calls in a table of ``height`` rows, on the device."""
+    there = {key: value if isinstance(value, int) else device.load(value) for key, value in vars(calls).items()}
+    width = TABLES[name]().describe().main_width
+    main = device.load(np.full((width, height), IDLE, dtype=np.uint64))
+    FILL[name](device, Calls(**there), main)
+    return main
+
+
+def expected(name: str, count: int, height: int) -> np.ndarray:
+    """Return the trace of a case."""
+    _, rows = case(name, count)
+    main = np.full((TABLES[name]().describe().main_width, height), IDLE, dtype=np.uint64)
+    main[:, : rows.shape[1]] = rows
+    return main
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("count", "height"), CASES)
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_of_calls(name: str, count: int, height: int, threads: int) -> None:
+    calls, _ = case(name, count)
+    np.testing.assert_array_equal(filled(CpuDevice(threads), name, calls, height), expected(name, count, height))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_calls_that_do_not_fit_are_refused(name: str) -> None:
+    calls, _ = case(name, 5)
+    device, width = CpuDevice(1), TABLES[name]().describe().main_width
+
+    def refused(problem: str, main: np.ndarray, **changes: np.ndarray) -> None:
+        with pytest.raises(ValueError, match=problem):
+            FILL[name](device, replace(calls, **changes), main)
+
+    main = np.zeros((width, 16), dtype=np.uint64)
+    refused("do not fit", main[:, :8].copy())
+    for wrong in (main[1:], main[:, ::2], main.astype(np.int64)):
+        refused(f"a trace of {width} columns", wrong)
+    for key in ("order", "rows", "old", "time", "new", "pc"):
+        array = getattr(calls, key)
+        refused(f"{key} is", main, **{key: array.astype(np.int64)})
+        refused(f"{key} is", main, **{key: np.repeat(array, 2, axis=-1)[..., ::2]})
