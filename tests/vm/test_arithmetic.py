@@ -62,8 +62,8 @@ CURVES = [
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     folder = tmp_path_factory.mktemp("arithmetic")
     (folder / "rest.c").write_text(REST)
-    shared = ["-shared", "-fPIC", f"-I{SDK / 'include'}", f"-I{SDK / 'runtime'}", "-o", folder / "library.so"]
-    subprocess.run(["gcc", *FLAGS, *shared, *SOURCES, folder / "rest.c"], check=True)
+    command = ["gcc", *FLAGS, "-shared", "-fPIC", f"-I{SDK / 'include'}", f"-I{SDK / 'runtime'}"]
+    subprocess.run([*command, *SOURCES, folder / "rest.c", "-o", folder / "library.so"], check=True)
     return ctypes.CDLL(str(folder / "library.so"))
 
 

@@ -6,7 +6,13 @@ pub type Number = [u64; 4];
 unsafe extern "C" {
     // In zkvm.h: the remainder of a b + c by m, and the quotient behind it.
     fn multiply_add_256(r: *mut Number, a: *const Number, b: *const Number, m: *const Number, c: *const Number);
-    fn multiply_divide_256(rq: *mut [Number; 2], a: *const Number, b: *const Number, m: *const Number, c: *const Number);
+    fn multiply_divide_256(
+        rq: *mut [Number; 2],
+        a: *const Number,
+        b: *const Number,
+        m: *const Number,
+        c: *const Number,
+    );
 }
 
 /// Give `call` an addend that shares no word with m, as the machine wants it.
