@@ -19,6 +19,8 @@ def test_the_guest_is_built_from_its_sources(tmp_path: Path) -> None:
     ignore = shutil.ignore_patterns("target", "*.elf")
     for name in ("guests/sdk", "guests/templates", "block"):
         shutil.copytree(EXAMPLES / name, tmp_path / name, ignore=ignore)
+    for name in ("Cargo.toml", "Cargo.lock"):
+        shutil.copy(EXAMPLES / name, tmp_path / name)
     subprocess.run(["make", "-C", str(tmp_path / "block/rust"), "LINKER=riscv64-unknown-elf-ld"], check=True)
     assert (tmp_path / "block/block.elf").read_bytes() == (EXAMPLES / "block/block.elf").read_bytes()
 
