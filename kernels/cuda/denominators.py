@@ -18,6 +18,8 @@ def over_points(file: str, kernel: str, domains: Sequence[tuple[int, Ext, Ext]])
 
     ``domains`` are log2 of the order of K, z and a factor. Raises ZeroDivisionError if z is one of the x.
     """
+    if not domains:
+        return []
     for log_size, point, _ in domains:
         _require_outside(point, log_size)
     targets = empty_arrays((3, 1 << log_size) for log_size, _, _ in domains)
