@@ -16,9 +16,9 @@ from graphprover.graphs.planner.pace import expected_seconds, measured_pace
 from graphprover.graphs.planner.plan import On, make_plan
 from graphprover.graphs.planner.roofline import Roofline, assumed
 from graphprover.graphs.planner.shard_memory import plan_shards
-from graphprover.proof.sizes import expected_sizes
 from graphprover.protocol.level import MOST_POW_BITS, Level
 from graphprover.protocol.parameters import RATES
+from graphprover.prover.autoshard import size_of
 from graphprover.prover.peak_memory import array_bytes
 from graphprover.prover.prepare import Prepared, PreparedShards, at_level
 
@@ -95,12 +95,7 @@ def _candidate(prepared: Subject, level: Level, planned: Planned) -> Candidate:
     else:
         shards = plan_shards(prepared.shapes, on, planned.memory or 0)
         peak, floor = shards.peak.bytes, sum(seconds(shard.cost).seconds for shard in shards.shards)
-    return Candidate(prepared, level.rate, level.pow_bits, _size(prepared), floor, peak)
-
-
-def _size(prepared: Subject) -> int:
-    """Return the expected bytes of a proof."""
-    return sum(sum(expected_sizes(shard.layout).values()) for shard in prepared.shards)
+    return Candidate(prepared, level.rate, level.pow_bits, size_of(prepared), floor, peak)
 
 
 def _with_more_work(found: Candidate, level: Level, planned: Planned) -> Iterator[Candidate]:
@@ -114,7 +109,7 @@ def _with_more_work(found: Candidate, level: Level, planned: Planned) -> Iterato
     for pow_bits in range(found.pow_bits + 1, MOST_POW_BITS + 1):
         prepared = at_level(found.prepared, replace(level, rate=found.rate, pow_bits=pow_bits))
         seconds = found.seconds + work(prepared) - work(found.prepared)
-        yield replace(found, prepared=prepared, pow_bits=pow_bits, bytes=_size(prepared), seconds=seconds)
+        yield replace(found, prepared=prepared, pow_bits=pow_bits, bytes=size_of(prepared), seconds=seconds)
 
 
 def smallest(

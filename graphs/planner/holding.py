@@ -25,6 +25,7 @@ class WholePlan:
     holds: Holds
     peak: Peak
     cost: Cost  # of all tasks
+    tasks: int
 
 
 def plan_whole(layout: Layout, main: Sequence[Array | TraceTask], device: On, budget: int | None) -> WholePlan:
@@ -105,5 +106,5 @@ def plan_holding(layout: Layout, main: Sequence[Array | TraceTask], device: On, 
         if len(_plans) >= _SHAPES:
             _plans.clear()
         plan = make_plan(layout, device.log_batch_rows, main, device.loads, holds)
-        _plans[shape] = WholePlan(holds, plan.peak(device.threads), plan.total)
+        _plans[shape] = WholePlan(holds, plan.peak(device.threads), plan.total, len(plan.tasks))
     return _plans[shape]
