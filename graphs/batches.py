@@ -6,7 +6,9 @@ large table has its own tasks, which can run in parallel with others.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from operator import itemgetter
+from types import MappingProxyType
 from typing import TypeVar
 
 from graphprover.protocol.layout import Layout
@@ -16,12 +18,25 @@ T = TypeVar("T")
 NAMED = 4  # tables listed in a batch's name
 
 
+class Hold(IntEnum):
+    """The main and lookup columns of a batch that a device holds between the rounds; each level holds less."""
+
+    EXTENSIONS = 0
+    TRACES = 1  # columns on the trace, which are extended again for each use
+    MAIN = 2  # main columns on the trace; lookup columns are computed again, too
+
+
+Holds = Mapping[str, Hold]  # by the name of the batch; others hold extensions
+NO_HOLDS: Holds = MappingProxyType({})  # all batches hold extensions
+
+
 @dataclass(frozen=True)
 class Batch:
     """Tables that share one task in every round."""
 
     name: str  # in task keys: see ``named``
     tables: tuple[int, ...]  # in order
+    hold: Hold = Hold.EXTENSIONS
 
 
 def named(layout: Layout, table: int) -> str:
@@ -29,18 +44,19 @@ def named(layout: Layout, table: int) -> str:
     return f"{table}.{layout.tables[table].name}"
 
 
-def batches(layout: Layout, log_rows: int) -> list[Batch]:
+def batches(layout: Layout, log_rows: int, holds: Holds = NO_HOLDS) -> list[Batch]:
     """Return the batches: one of all tables with at most 2^log_rows rows, one for each larger table; largest first."""
     small = tuple(table for table, log_height in enumerate(layout.log_heights) if log_height <= log_rows)
     large = (table for table, log_height in enumerate(layout.log_heights) if log_height > log_rows)
     alone = sorted(large, key=lambda table: -layout.log_heights[table])
-    return [_batch(layout, (table,)) for table in alone] + ([_batch(layout, small)] if small else [])
+    return [_batch(layout, (table,), holds) for table in alone] + ([_batch(layout, small, holds)] if small else [])
 
 
-def _batch(layout: Layout, tables: tuple[int, ...]) -> Batch:
+def _batch(layout: Layout, tables: tuple[int, ...], holds: Holds) -> Batch:
     names = [named(layout, table) for table in tables]
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return Batch(", ".join(names[:NAMED]) + more, tables)
+    name = ", ".join(names[:NAMED]) + more
+    return Batch(name, tables, holds.get(name, Hold.EXTENSIONS))
 
 
 def merged(results: Sequence[Mapping[int, T]]) -> dict[int, T]:

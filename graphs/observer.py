@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
@@ -23,9 +23,10 @@ from graphprover.device import Device
 from graphprover.device.choose import CPU
 from graphprover.device.host_processor import ProcessorMeter
 from graphprover.device.interface import Reading
-from graphprover.graphs.batches import batches, named
+from graphprover.graphs.batches import Hold, Holds, batches, named
 from graphprover.graphs.builder import Around
 from graphprover.graphs.planner.costs import Cost, Costs
+from graphprover.graphs.planner.plan import On
 from graphprover.graphs.planner.roofline import Roofline, assumed
 from graphprover.graphs.task_keys import Place, place_of
 from graphprover.protocol.layout import Layout
@@ -47,6 +48,7 @@ class GraphOfProof:
     live: int  # planned bytes on the device before the graph
     shard: int | None = None
     tables: int = 0  # tables of all earlier shards
+    holds: Holds = field(default_factory=dict)  # what the device holds of each batch
 
 
 class _Ran(NamedTuple):
@@ -164,8 +166,8 @@ class Observer:
             ended[one.graph].append(one.place)
         plans, held = [], []
         for graph, places in zip(graphs, ended, strict=True):
-            made, keeps = tuple(graph.made), device.memory.keeps
-            plans.append(_plan(graph.layout, device.log_batch_rows, made, keeps, device.kind, device.threads))
+            made, holds = tuple(graph.made), tuple(graph.holds.items())
+            plans.append(_plan(graph.layout, On.of(device), made, holds, device.kind))
             held.append(_planned_memory(places, graph.task, plans[-1], graph.live))
         numbers: dict[int, int] = {}
         zero = began - on_clock(0)
@@ -236,10 +238,11 @@ class _Plan(dict[Place, _Part]):
 
 @lru_cache(64)
 def _plan(
-    layout: Layout, log_batch_rows: int, made: tuple[int, ...], loaded: bool, kind: str, threads: int
+    layout: Layout, on: On, made: tuple[int, ...], holds: tuple[tuple[str, Hold], ...], kind: str
 ) -> Mapping[Place, _Part]:
     """Return the plan of a shape, cached because it takes longer than the observation of a proof."""
-    return _Plan(Costs(layout, batches(layout, log_batch_rows), made, loaded), assumed(kind, threads).roofline)
+    batched = batches(layout, on.log_batch_rows, dict(holds))
+    return _Plan(Costs(layout, batched, made, on.loads), assumed(kind, on.threads).roofline)
 
 
 def _shares(costs: Mapping[int, Cost], roofline: Roofline) -> tuple[Share, ...]:

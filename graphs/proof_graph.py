@@ -50,10 +50,16 @@ class Begun:
         if keep >= Keep.TREES:
             cached += [self.state, *(commitment.tree for commitment in self.commitments.values())]
         if keep >= Keep.TRACES:
-            for columns in (self.main_columns, self.preprocessed_columns):
-                cached += [node for table, node in columns.items() if keep < Keep.ALL or table in layout.lookup_tables]
+            # If extensions are cached, lookups still read traces; so do all rounds, for batches without extensions.
+            main, preprocessed = self.main_columns, self.preprocessed_columns
+            if keep == Keep.ALL:
+                held = [batch for batch in self.commitments[MAIN].extensions.values() if isinstance(batch, dict)]
+                main = {table: main[table] for table in {*layout.lookup_tables}.union(*held)}
+                preprocessed = {table: preprocessed[table] for table in preprocessed if table in layout.lookup_tables}
+            cached += [*main.values(), *preprocessed.values()]
         if keep >= Keep.ALL:
-            cached += [node for commitment in self.commitments.values() for node in commitment.extensions.values()]
+            for commitment in self.commitments.values():
+                cached += [node for node in commitment.extensions.values() if not isinstance(node, dict)]
         return cached
 
 

@@ -6,7 +6,7 @@ index, so the points of a small domain are a prefix of a larger one's.
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,19 @@ def fold_factors(log_size: int) -> Products:
         raise ValueError("a codeword of one element does not fold")
     # rev is over one bit less than the order has, so that bit k stands for a factor of order 2^(k + 2).
     return Products(field.inv(2), [field.inv(field.root_of_unity(k + 2)) for k in range(log_size - 1)])
+
+
+def run_shift(log_rows: int, run: int, log_runs: int) -> int:
+    """Return s for which run ``run`` of a domain's 2^log_runs, of 2^log_rows points each, is the coset 7 s H."""
+    return pow(field.root_of_unity(log_rows + log_runs), field.reverse_bits(run, log_runs), P)
+
+
+def reversed_indices(log_size: int, arrays: Any) -> Any:
+    """Return the index with reversed bits of each index below 2^log_size, as an array of this module of arrays."""
+    indices = arrays.zeros(1, dtype=np.int64)
+    for _ in range(log_size):
+        indices = arrays.concatenate([2 * indices, 2 * indices + 1])
+    return indices
 
 
 @lru_cache(maxsize=64)

@@ -21,22 +21,11 @@ GROUPS = {
         "zkvm_bls12_map_fp2_to_g2",
         "zkvm_kzg_point_eval",
     ),
-    "bn254": ("zkvm_bn254_g1_add", "zkvm_bn254_g1_mul", "zkvm_bn254_pairing"),
-    "ecdsa": ("zkvm_secp256k1_verify", "zkvm_secp256k1_ecrecover", "zkvm_secp256r1_verify"),
     "hashes": ("zkvm_sha256", "zkvm_ripemd160"),
-    "modexp": ("zkvm_modexp",),
 }
 TARGET = "riscv64im-unknown-none-elf"
 RUST = Path(os.environ.get("GRAPHPROVER_RUST", "/usr/bin"))  # has a cargo and a rustc with the library's sources
 BINUTILS = "riscv64-unknown-elf-"
-CLANG = "clang-19"
-
-# For libsecp256k1. Its package has 1 MiB of multiples of the generator, or 512 bytes. A program's data are rows of a
-# table in each of its proofs, and this window takes 8 KiB.
-C_FLAGS = (
-    "--target=riscv64-unknown-elf -march=rv64im -mabi=lp64 -mcmodel=medany -mno-strict-align -ffreestanding -fbuiltin"
-    " -UECMULT_WINDOW_SIZE -DECMULT_WINDOW_SIZE=8"
-)
 
 # Functions of Rust's own library that libzkvm.a has as well, in a faster version.
 MEMORY_FUNCTIONS = ("memcpy", "memmove", "memset", "memcmp", "strlen")
@@ -81,8 +70,6 @@ def rust_environment(target: Path) -> dict[str, str]:
     flags += [f"--remap-path-prefix={source}=/crates" for source in sorted((home / "registry/src").glob("*"))]
     return {
         **os.environ,
-        "CC_riscv64im_unknown_none_elf": CLANG,
-        "CFLAGS_riscv64im_unknown_none_elf": C_FLAGS,
         "CARGO": str(RUST / "cargo"),
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
         "CARGO_TARGET_DIR": str(target),

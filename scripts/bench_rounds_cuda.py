@@ -31,11 +31,13 @@ from graphprover.examples.synthetic import Synthetic
 from graphprover.kernels.cuda import bytecode, deep, fri, inverse, launch, logup, opening, quotient, source_cache
 from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands
-from graphprover.vm.kernels import count_evens, fill_keccak_f
+from graphprover.vm.kernels import count_keccak_digits, fill_keccak_planes, fill_keccak_rounds
 from graphprover.vm.statement.table_numbers import LANES
+from graphprover.vm.tables import keccak_planes, keccak_rounds
 from graphprover.vm.tables.chips import CHIPS
-from graphprover.vm.tables.keccak_f import EVENS, WIDTH, WORDS, KeccakF
-from graphprover.vm.tables.keccak_f import ROUNDS as ROUNDS_OF_KECCAK
+from graphprover.vm.tables.keccak_digits import NUMBERS, Lookup
+from graphprover.vm.tables.keccak_f import WORDS
+from graphprover.vm.tables.keccak_rounds import KeccakRounds
 from roofline_cuda import ROUNDS, roofline, seconds, words
 
 WORD = 8
@@ -129,7 +131,9 @@ def quotients(report: Report, air: AirDescription, log_rows: int, log_blowup: in
     matrices, target = (main, None, lookup), words(3, size)
     report(
         f"interpreted, {shape}",
-        lambda: bytecode.evaluate(source_cache.Program(code, []), filled, matrices, target, log_rows),
+        lambda: bytecode.evaluate(
+            source_cache.Program(code, []), filled, matrices, target, log_rows, air.log_quotient_chunks
+        ),
         *floor,
     )
 
@@ -177,14 +181,19 @@ def folds(report: Report, log_size: int, log_arity: int) -> None:
 
 
 def keccak_traces(report: Report, device: CudaDevice, log_rows: int) -> None:
-    """Return the traces of Keccak-f and of the even numbers, from states."""
+    """Measure the traces of Keccak-f's tables from states, and the counts of their lookups."""
     rows = 1 << log_rows
-    calls = rows // ROUNDS_OF_KECCAK
-    states, clocks, main, counts = words(WORDS, calls), words(calls), words(WIDTH, rows), words(EVENS)
-    fill = partial(fill_keccak_f, device, states, clocks, 0, calls, main)
-    report(f"trace of keccak_f, 2^{log_rows}", fill, WIDTH * rows, 0)
-    count = partial(count_evens, device, states, 0, calls, rows, counts)
-    report(f"even numbers of keccak_f, 2^{log_rows}", count, WORDS * calls, 0)
+    calls = rows // keccak_rounds.ROWS
+    states, clocks = words(WORDS, calls), words(calls)
+    for fill, table, name in (
+        (fill_keccak_rounds, keccak_rounds, "rounds"),
+        (fill_keccak_planes, keccak_planes, "planes"),
+    ):
+        main, some = words(table.WIDTH, rows), min(calls, rows // table.ROWS)
+        filled = partial(fill, device, states, clocks, 0, some, main)
+        report(f"trace of keccak_{name}, {some} calls, 2^{log_rows}", filled, table.WIDTH * rows, 0)
+    count = partial(count_keccak_digits, device, states, words(len(Lookup), NUMBERS))
+    report(f"lookups of keccak_digits, {calls} calls", count, WORDS * calls, 0)
 
 
 def main() -> None:
@@ -192,7 +201,7 @@ def main() -> None:
     with device.task():
         report = Report()
         if OPTIONS.only != "synthetic":
-            air, caller = KeccakF().describe(), CHIPS["keccak_call"](LANES[-1]).describe()
+            air, caller = KeccakRounds().describe(), CHIPS["keccak_call"](LANES[-1]).describe()
             keccak_traces(report, device, 17)
             lookups(report, air, 17)
             for log_rows in (17, 10):

@@ -5,7 +5,7 @@
     python scripts/build_kit.py --compilers  # print the versions of the compilers, as libzkvm.json has them
 
 The same sources and compilers give the same bytes in any folder. The compilers are Debian's gcc-riscv64-unknown-elf,
-binutils-riscv64-unknown-elf, picolibc-riscv64-unknown-elf, clang-19, rustc-web, cargo-web and rust-web-src; cargo
+binutils-riscv64-unknown-elf, picolibc-riscv64-unknown-elf, rustc-web, cargo-web and rust-web-src; cargo
 fetches the crates that accelerators/Cargo.lock pins.
 """
 
@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from accelerators import BINUTILS, CLANG, RUST, accelerator_objects, binutils
+from accelerators import BINUTILS, RUST, accelerator_objects, binutils
 from compiler_functions import compiler_objects
 
 SDK = Path(__file__).resolve().parents[1] / "examples/guests/sdk"
@@ -125,7 +125,6 @@ def compilers() -> dict[str, str]:
         "gcc": output(f"{BINUTILS}gcc", "-dumpfullversion"),
         "binutils": output(f"{BINUTILS}ld", "--version").splitlines()[0].rpartition(" ")[2],
         "picolibc": picolibc_version(),
-        "clang": output(CLANG, "--version").splitlines()[0].rpartition("version ")[2].partition(" ")[0],
         "rustc": output(str(RUST / "rustc"), "--version").split()[1],
     }
 

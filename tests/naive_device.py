@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from graphprover.field import (
     reverse_bits,
     root_of_unity,
 )
-from graphprover.kernels.operands import Height, Operands
+from graphprover.kernels.operands import Height, Operands, Unextended
 from graphprover.protocol.constraints import Selectors
 from graphprover.protocol.verification import fold_groups
 from graphprover.vm import kernels
@@ -207,7 +208,14 @@ class NaiveDevice:
                 columns.append(extended(natural[chunk::chunks], shift, log_blowup))
         return matrix(columns)
 
-    def merkle_tree(self, matrices: Sequence[np.ndarray], cap_height: int, hash: str) -> Tree:
+    def merkle_tree(self, matrices: Sequence[np.ndarray | Unextended], cap_height: int, hash: str) -> Tree:
+        extended = [
+            self.extended(matrix.columns(), matrix.log_blowup) if isinstance(matrix, Unextended) else matrix
+            for matrix in matrices
+        ]
+        return self.tree(extended, cap_height, hash)
+
+    def tree(self, matrices: Sequence[np.ndarray], cap_height: int, hash: str) -> Tree:
         def hashed_rows(size: int) -> list[bytes] | None:
             group = [matrix for matrix in matrices if matrix.shape[1] == size]
             if not group:
@@ -284,7 +292,13 @@ class NaiveDevice:
         return np.concatenate([vector(column) for column in columns]), running
 
     def quotient(self, tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) -> list[np.ndarray]:
-        return [self.quotient_of(table, tau, alpha, log_blowup) for table in tables]
+        return [self.quotient_of(self.on_extensions(table, log_blowup), tau, alpha, log_blowup) for table in tables]
+
+    def on_extensions(self, table: Operands, log_blowup: int) -> Operands:
+        if table.extended:
+            return table
+        permutation = None if table.permutation is None else self.extended(table.permutation, log_blowup)
+        return replace(table, main=self.extended(table.main, log_blowup), permutation=permutation)
 
     def quotient_of(self, table: Operands, tau: Ext, alpha: Ext, log_blowup: int) -> np.ndarray:
         air, main, preprocessed, permutation = table.air, table.main, table.preprocessed, table.permutation
@@ -333,6 +347,15 @@ class NaiveDevice:
             [ext_scale(ext_mul(vanishing, ext_inv(ext_sub(point, ext(x)))), inv(n * pow(x, n - 1, P))) for x in xs]
         )
 
+    def natural_weights(self, domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
+        # On H, Z = X^n - 1.
+        natural = []
+        for log_height, point in domains:
+            n, vanishing = 1 << log_height, ext_sub(ext_pow(point, 1 << log_height), ONE)
+            scaled = ((ext_inv(ext_sub(point, ext(x))), inv(n * pow(x, n - 1, P))) for x in points(1, log_height))
+            natural.append(vector([ext_mul(vanishing, ext_scale(inverse, scale)) for inverse, scale in scaled]))
+        return natural
+
     def evaluate(
         self, matrices: Sequence[np.ndarray], weights: Sequence[Sequence[np.ndarray]]
     ) -> list[list[np.ndarray]]:
@@ -372,11 +395,15 @@ class NaiveDevice:
                     power = ext_mul(power, gamma)
         return vector(total)
 
+    def reduced_traces(self, heights: Sequence[Height], gamma: Ext, log_blowup: int) -> list[np.ndarray]:
+        extended = [replace(height, matrices=self.extend(height.matrices, log_blowup)) for height in heights]
+        return self.reduced_openings(extended, gamma)
+
     def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
         return vector([ext_sum(elements) for elements in zip(*map(exts, vectors), strict=True)])
 
     def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int, hash: str) -> Tree:
-        return self.merkle_tree([groups(codeword, log_arity)], cap_height, hash)
+        return self.tree([groups(codeword, log_arity)], cap_height, hash)
 
     def fold(self, codeword: np.ndarray, log_arity: int, beta: Ext, joining: np.ndarray | None) -> np.ndarray:
         arity = 1 << log_arity

@@ -163,18 +163,23 @@ def _calls_here(calls: Calls) -> Calls:
     return replace(calls, **{name: unwrapped(array) for name, array in arrays.items()})
 
 
-def fill_keccak_f(
+def fill_keccak_rounds(
     device: "StrictDevice", states: StrictArray, clocks: StrictArray, first: int, last: int, main: StrictArray
 ) -> None:
     assert type(states) is type(clocks) is type(main) is StrictArray
-    kernels.fill_keccak_f(device.cpu, unwrapped(states), unwrapped(clocks), first, last, unwrapped(main))
+    kernels.fill_keccak_rounds(device.cpu, unwrapped(states), unwrapped(clocks), first, last, unwrapped(main))
 
 
-def count_evens(
-    device: "StrictDevice", states: StrictArray, first: int, last: int, rows: int, counts: StrictArray
+def fill_keccak_planes(
+    device: "StrictDevice", states: StrictArray, clocks: StrictArray, first: int, last: int, main: StrictArray
 ) -> None:
+    assert type(states) is type(clocks) is type(main) is StrictArray
+    kernels.fill_keccak_planes(device.cpu, unwrapped(states), unwrapped(clocks), first, last, unwrapped(main))
+
+
+def count_keccak_digits(device: "StrictDevice", states: StrictArray, counts: StrictArray) -> None:
     assert type(states) is type(counts) is StrictArray
-    kernels.count_evens(device.cpu, unwrapped(states), first, last, rows, unwrapped(counts))
+    kernels.count_keccak_digits(device.cpu, unwrapped(states), unwrapped(counts))
 
 
 class StrictDevice:

@@ -1,21 +1,25 @@
 """Statement that a file of a stated length has a stated Keccak-256 (with Keccak's original padding).
 
-``sponge`` pads and absorbs the message. Over a bus it calls ``keccak_f``, which computes a permutation in 24 rows and
-looks up sums in ``even``; both are tables of the RV64IM machine. ``nibbles`` proves xors and ranges of 4-bit numbers.
+``sponge`` pads and absorbs the message. Over a bus it asks for permutations: ``keccak_planes`` splits a state into sums
+of bits and joins the answer, ``keccak_rounds`` computes a round a row, and both look up functions of such sums in
+``keccak_digits``. These three are tables of the RV64IM machine. ``nibbles`` proves xors and ranges of 4-bit numbers.
 """
 
 import numpy as np
 
 from graphprover.air import Air
 from graphprover.examples.keccak import nibbles, sponge
-from graphprover.vm.tables import keccak_f
+from graphprover.vm.tables import keccak_f, keccak_planes, keccak_rounds, keccak_traces
+from graphprover.vm.tables.keccak_digits import KeccakDigits
+from graphprover.vm.tables.keccak_planes import KeccakPlanes
+from graphprover.vm.tables.keccak_rounds import KeccakRounds
 
 DEFAULT_MESSAGE = b"graphprover"
 
 
 def tables() -> list[Air]:
     """Return the tables of the statement."""
-    return [sponge.Sponge(), keccak_f.KeccakF(), keccak_f.Even(), nibbles.Nibbles()]
+    return [sponge.Sponge(), KeccakRounds(), KeccakPlanes(), KeccakDigits(), nibbles.Nibbles()]
 
 
 def prove_inputs(data: bytes | None) -> list[tuple[np.ndarray, list[int]]]:
@@ -35,12 +39,13 @@ def absorb(blocks: np.ndarray, length: int) -> list[tuple[np.ndarray, list[int]]
     absorbed = sponge.trace(blocks, length, np.array(states))
     columns = sponge.Sponge().view(absorbed)
     digest = keccak_f.stacked_limbs(states[-1][:4, None]).ravel().tolist()
-    rows = 1 << (keccak_f.ROUNDS * len(calls) - 1).bit_length()
-    permutations = keccak_f.trace(range(len(calls)), np.array(calls).T, rows)
+    numbers, called = range(len(calls)), keccak_traces.blocks_of(np.array(calls).T)
+    rows, planes = (1 << (rows * len(calls) - 1).bit_length() for rows in (keccak_rounds.ROWS, keccak_planes.ROWS))
     return [
         (absorbed, [*digest, length]),
-        (permutations, []),
-        (keccak_f.even_trace([permutations]), []),
+        (keccak_traces.rounds_trace(numbers, called, rows), []),
+        (keccak_traces.planes_trace(numbers, called, planes), []),
+        (keccak_traces.digits_trace(called), []),
         (nibbles.trace(columns.message, columns.old), []),
     ]
 

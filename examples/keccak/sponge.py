@@ -11,7 +11,9 @@ import numpy as np
 from graphprover.air import Air, TableBuilder
 from graphprover.air.linear import linear
 from graphprover.examples.keccak.nibbles import XOR
-from graphprover.vm.tables.keccak_f import PERMUTATION, stacked_limbs
+from graphprover.vm.tables.keccak_f import stacked_limbs
+from graphprover.vm.tables.keccak_planes import MESSAGES, PERMUTATION, PLANES, Tag, plane_limbs
+from graphprover.vm.tables.step import shared
 
 RATE_LANES = 17
 RATE = 8 * RATE_LANES  # bytes in a block
@@ -43,7 +45,7 @@ class Sponge(Air):
         final = t.lane[-1]
         ongoing = 1 - final
 
-        t.boolean(t.active)
+        t.every_row(shared(t.active, MESSAGES), "active or not, of a degree by which four messages share a column")
         t.first_row(t.active - 1)
         t.last_row(t.active)
         t.transition((1 - t.active) * t.next.active)
@@ -101,10 +103,12 @@ class Sponge(Air):
         for word, value in enumerate(t.public.digest):
             t.every_row(t.answered * (1 - t.active) * (t.rate[word // 2][word % 2] - value))
 
-        called = [limb for lane in (*queue, *t.capacity) for limb in lane]
-        t.send(PERMUTATION, [0, t.block, *called], final * t.active, weight=1)
-        answer = [limb for lane in (*t.rate, *t.capacity) for limb in lane]
-        t.receive(PERMUTATION, [1, t.block - 1, *answer], t.answered, weight=1)
+        called, answered = (*queue, *t.capacity), (*t.rate, *t.capacity)
+        for plane in range(PLANES):
+            words = slice(5 * plane, 5 * plane + 5)
+            t.send(PERMUTATION, plane_limbs(Tag.ASK, t.block, plane, called[words]), final * t.active, weight=1)
+            answer = plane_limbs(Tag.ANSWER, t.block - 1, plane, answered[words])
+            t.receive(PERMUTATION, answer, t.answered, weight=1)
 
 
 def _word(nibbles, limb: int):  # type: ignore[no-untyped-def]

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from math import prod
 from types import SimpleNamespace
 from typing import Any
@@ -55,7 +56,7 @@ class Columns:
         return tuple(
             family.name + "".join(f"[{i}]" for i in index)
             for family in self.families.values()
-            for index in np.ndindex(family.shape)
+            for index in product(*map(range, family.shape))
         )
 
     def view(self, matrix: np.ndarray) -> SimpleNamespace:

@@ -77,11 +77,12 @@ def run(options: argparse.Namespace) -> int:
     for path in filter(None, (options.svg, options.html)):
         check_writable(path)
     from graphprover.device.choose import profile_of
+    from graphprover.graphs.planner.holding import plan_whole
     from graphprover.graphs.planner.plan import make_plan
     from graphprover.graphs.planner.roofline import assumed
     from graphprover.reports.plan_html import plan_html
     from graphprover.reports.plan_svg import plan_svg
-    from graphprover.reports.plan_text import peak_text, plan_rows
+    from graphprover.reports.plan_text import held_text, peak_text, plan_rows
 
     with _usage("--device"):
         profile = profile_of(options.device)
@@ -106,8 +107,16 @@ def run(options: argparse.Namespace) -> int:
         return _plan_in_shards(
             program.name, prepared, {"committed_cells": cells} | costs, head, shown + tail, profile, options
         )
-    plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces, profile.kind != CPU)
-    found = {"program": program.name, **json_output.plan(plan, profile), "committed_cells": cells, **costs}
+    planned = _planned(profile, options.device)
+    whole = plan_whole(prepared.layout, prepared.traces, planned.on, planned.budget(prepared))
+    plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces, planned.on.loads, whole.holds)
+    found = {
+        "program": program.name,
+        **json_output.plan(plan, profile),
+        "held": {name: hold.name.lower() for name, hold in whole.holds.items()},
+        "committed_cells": cells,
+        **costs,
+    }
     times = assumed(profile.kind, profile.threads)
 
     def describe() -> list[text_output.Block]:
@@ -117,6 +126,7 @@ def run(options: argparse.Namespace) -> int:
             text_output.Section(plan_rows(plan)),
             f"on {profile}",
             peak,
+            *([held_text(whole.holds)] if whole.holds else []),
             *shown,
             *tail,
         ]
@@ -174,8 +184,8 @@ def _planned(profile: "Profile", name: str) -> "Planned":
     """Return the device to plan for; the memory of a GPU that is not in this machine is unknown."""
     from graphprover.admission.admission import largest
     from graphprover.device.choose import device_for
+    from graphprover.graphs.planner.plan import On
     from graphprover.graphs.planner.roofline import assumed
-    from graphprover.graphs.planner.shard_memory import On
     from graphprover.prover.smallest import Planned
 
     memory = None
@@ -212,17 +222,22 @@ def _plan_in_shards(
     profile: "Profile",
     options: argparse.Namespace,
 ) -> int:
-    from graphprover.graphs.planner.plan import make_plan
+    from graphprover.graphs.planner.plan import On, make_plan
     from graphprover.graphs.planner.roofline import assumed
-    from graphprover.graphs.planner.shard_memory import On, plan_keeping
+    from graphprover.graphs.planner.shard_memory import plan_keeping, plan_shards
     from graphprover.graphs.proof_graph import Keep
     from graphprover.reports.plan_html import plan_html
     from graphprover.reports.plan_svg import plan_svg
-    from graphprover.reports.plan_text import shards_peak_text, shards_rows
+    from graphprover.reports.plan_text import shards_choice_text, shards_peak_text, shards_rows
 
     on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
     plans = {keep: plan_keeping(prepared.shapes, on, keep) for keep in Keep}
-    found = {"program": name, **json_output.plan_in_shards(plans, profile), **facts}
+    budget = _planned(profile, options.device).budget(prepared)
+    chosen = None if budget is None else plan_shards(prepared.shapes, on, budget)
+    held = (
+        [{name: hold.name.lower() for name, hold in shard.holds.items()} for shard in chosen.shards] if chosen else []
+    )
+    found = {"program": name, **json_output.plan_in_shards(plans, profile), "held": held, **facts}
 
     times = assumed(profile.kind, profile.threads)
     seconds = [times.roofline.modelled(shard.cost).seconds for shard in plans[Keep.ALL].shards]
@@ -231,7 +246,8 @@ def _plan_in_shards(
     def describe() -> list[text_output.Block]:
         drawn = [f"drawn: shard {largest}, the largest"] if options.svg or options.html else []
         rows = text_output.Section(shards_rows(plans))
-        return [*head, rows, f"on {profile}", shards_peak_text(plans), *drawn, *tail]
+        within = [] if chosen is None else [shards_choice_text(chosen)]
+        return [*head, rows, f"on {profile}", shards_peak_text(plans), *within, *drawn, *tail]
 
     for path, draw in ((options.svg, plan_svg), (options.html, plan_html)):
         if path:

@@ -86,12 +86,13 @@ def _trace_keccak_f() -> None:
     from graphprover.device.cpu import CpuDevice
     from graphprover.vm.kernels import permuted
     from graphprover.vm.tables.keccak_f import WORDS
-    from graphprover.vm.traces.keccak import Calls, even_trace, keccak_f_trace
+    from graphprover.vm.traces.keccak import Calls, digits_trace, planes_trace, rounds_trace
 
     device, calls = CpuDevice(1), Calls(np.zeros((WORDS, 1), dtype=np.uint64), np.zeros(1, dtype=np.uint64))
     permuted(device, calls.states)
-    keccak_f_trace(device, calls, height=MIN_ROWS, first=0, last=1)
-    even_trace(device, calls, shares=[(MIN_ROWS, 0, 1)])
+    for fill in (rounds_trace, planes_trace):
+        fill(device, calls, height=MIN_ROWS, first=0, last=1)
+    digits_trace(device, calls)
 
 
 def _sum_codewords() -> None:

@@ -16,6 +16,7 @@ from graphprover.admission.ledger import Kept
 from graphprover.cluster.messages import ShardRequest
 from graphprover.device import Device
 from graphprover.device.choose import CPU
+from graphprover.graphs.batches import NO_HOLDS, Holds
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.observer import (
@@ -27,9 +28,9 @@ from graphprover.graphs.observer import (
     observer_for,
     versions,
 )
-from graphprover.graphs.planner.plan import Peak
+from graphprover.graphs.planner.plan import On, Peak
 from graphprover.graphs.planner.roofline import assumed
-from graphprover.graphs.planner.shard_memory import On, ShardPlan, plan_keeping, plan_shards
+from graphprover.graphs.planner.shard_memory import ShardPlan, plan_keeping, plan_shards
 from graphprover.graphs.proof_graph import Keep
 from graphprover.graphs.task_keys import Key
 from graphprover.proof.proof import Proof
@@ -97,6 +98,7 @@ class CommittedShard:
         self.source: Source | None = None  # see `_source`
         self.token, self.nbytes = "", 0
         self.keep: Keep | None = None  # None in other processes
+        self.holds = NO_HOLDS  # what the device holds of each batch within a graph
         self.seconds: Mapping[str, float] = {}
         self.store = Store()
         finalize(self, self.store.drop).atexit = False
@@ -120,17 +122,18 @@ def commit_shard(request: ShardRequest, device: Device) -> CommittedShard:
     shard = _shard(source, request)
     times.append(time.perf_counter())
     planned = _planned(shard, request, device)
-    peak = _peak(shard, planned.keep, device)
+    peak = _peak(shard, planned.keep, planned.holds, device)
     with admitted(device, peak.bytes, f"{request.number}: {peak}"):
         times.append(time.perf_counter())
-        with _observed(device, request, shard) as observed:
-            committed = observed.prover.commit(request.number, shard, planned.keep)
+        with _observed(device, request, shard, planned.holds) as observed:
+            committed = observed.prover.commit(request.number, shard, planned.keep, planned.holds)
         times.append(time.perf_counter())
         telemetry = (
             observed.telemetry(COMMIT, times, planned, peak.bytes - given_bytes(device, shard)) if observing() else None
         )
         result = CommittedShard(committed.digest, shard.header, telemetry)
-        result.source, result.token, result.keep = source, request.token, planned.keep
+        result.source, result.token = source, request.token
+        result.keep, result.holds = planned.keep, planned.holds
         result.nbytes = planned.kept + given_bytes(device, shard)
         result.store.fill(committed.cached, device, result.nbytes)
     result.seconds = _stages(times)
@@ -152,21 +155,23 @@ def finish_shard(
     shard, store = _shard(source, request), committed.store if committed else Store()
     times.append(time.perf_counter())
     planned = committed.keep if committed else None
-    peaks = [_peak(shard, keep or Keep.NOTHING, device) for keep in (Keep.NOTHING, planned)]
+    holds = _planned(shard, request, device).holds if committed is None or planned is None else committed.holds
+    peaks = [_peak(shard, keep or Keep.NOTHING, holds, device) for keep in (Keep.NOTHING, planned)]
     peak = max(peaks, key=lambda peak: peak.bytes)
     with admitted(device, peak.bytes, f"{request.number}: {peak}", store.grant):
         kept = store.take()
         recomputed = not kept and planned != Keep.NOTHING
         times.append(time.perf_counter())
         retained = bool(kept)
-        with _observed(device, request, shard) as observed:
-            proven = observed.prover.finish(request.number, shard, kept, joint, nonce)
+        with _observed(device, request, shard, holds) as observed:
+            proven = observed.prover.finish(request.number, shard, kept, joint, nonce, holds)
             proof = wrapped(proven, shard.header)
         store.drop()
         times.append(time.perf_counter())
         telemetry = None
         if observing():
-            of_shard = plan_keeping([(shard.layout, shard.traces)], On.of(device), planned or Keep.NOTHING).shards[0]
+            given = [(shard.layout, shard.traces)]
+            of_shard = plan_keeping(given, On.of(device), planned or Keep.NOTHING, [holds]).shards[0]
             more = peak.bytes - given_bytes(device, shard) - of_shard.kept * retained
             telemetry = observed.telemetry(
                 PROVE, times, of_shard, more, sizes_of(proof, shard.layout, decoded=proven.proof)
@@ -198,9 +203,9 @@ def _planned(shard: Prepared, request: ShardRequest, device: Device) -> ShardPla
     return plan.shards[min(before, request.shards_per_worker - 1)]
 
 
-def _peak(shard: Prepared, keep: Keep, device: Device) -> Peak:
+def _peak(shard: Prepared, keep: Keep, holds: Holds, device: Device) -> Peak:
     """Return the peak memory of one shard, with the input arrays on a CPU."""
-    peak = plan_keeping([(shard.layout, shard.traces)], On.of(device), keep).peak
+    peak = plan_keeping([(shard.layout, shard.traces)], On.of(device), keep, [holds]).peak
     return replace(peak, bytes=peak.bytes + given_bytes(device, shard))
 
 
@@ -240,13 +245,13 @@ class _Observed:
 
 
 @contextmanager
-def _observed(device: Device, request: ShardRequest, shard: Prepared) -> Iterator[_Observed]:
+def _observed(device: Device, request: ShardRequest, shard: Prepared, holds: Holds) -> Iterator[_Observed]:
     observer, graphs = observer_for(device), list[GraphOfProof]()
     run = executor_for(THREADS, device.threads)
 
     def run_seen(task: Any) -> Any:
         if observer:
-            graphs.append(GraphOfProof(task, shard.layout, made_in(shard), 0))
+            graphs.append(GraphOfProof(task, shard.layout, made_in(shard), 0, holds=holds))
         return run(task)
 
     prover = InShards(device, run_seen, request.token, around_tasks(device, observer))

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from graphprover.device.interface import CPU_BATCH, Reading, Tree
 from graphprover.device.threads import Threads
 from graphprover.field import GENERATOR, Ext
 from graphprover.kernels.cpu import deep, fri, gather, grind, inverse, logup, merkle, ntt, opening, parallel, quotient
-from graphprover.kernels.operands import Height, Operands
+from graphprover.kernels.cpu.hashes import KERNELS
+from graphprover.kernels.operands import Height, Operands, Unextended
+from graphprover.protocol.digests import DIGEST_WORDS
 
 
 def _operation(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,8 +124,24 @@ class CpuDevice:
         return ntt.coset_ldes(self._threads, quotients, log_chunks, log_blowup, 1, bit_reversed_source=True)
 
     @_operation
-    def merkle_tree(self, matrices: Sequence[np.ndarray], cap_height: int, hash: str) -> Tree:
+    def merkle_tree(self, matrices: Sequence[np.ndarray | Unextended], cap_height: int, hash: str) -> Tree:
         return Tree(merkle.tree(self._threads, matrices, cap_height, hash))
+
+    @_operation
+    def row_digests(self, matrices: Sequence[np.ndarray], hash: str) -> np.ndarray:
+        """Return the digests, uint64 (n, 4), of the rows of matrices (columns, n) side by side."""
+        digests = np.empty((matrices[0].shape[1], DIGEST_WORDS), dtype=np.uint64)
+        parallel.split_rows(self._threads, partial(KERNELS[hash].hash_rows, matrices, digests), len(digests))
+        return digests
+
+    @_operation
+    def parents(self, layer: np.ndarray, joining: np.ndarray | None, hash: str) -> np.ndarray:
+        """Return the layer above one of a tree, (n, 4), of which each node is hashed once more with its digest of
+        ``joining``.
+        """
+        above = np.empty((len(layer) // 2, DIGEST_WORDS), dtype=np.uint64)
+        merkle.build(self._threads, (layer, above), {} if joining is None else {len(above): joining}, hash)
+        return above
 
     @_operation
     def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int, hash: str) -> Tree:
@@ -156,6 +174,10 @@ class CpuDevice:
         return opening.interpolation_weights(domains)
 
     @_operation
+    def natural_weights(self, domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
+        return opening.natural_weights(domains)
+
+    @_operation
     def evaluate(
         self, matrices: Sequence[np.ndarray], weights: Sequence[Sequence[np.ndarray]]
     ) -> list[list[np.ndarray]]:
@@ -168,6 +190,10 @@ class CpuDevice:
     @_operation
     def reduced_openings(self, heights: Sequence[Height], gamma: Ext) -> list[np.ndarray]:
         return deep.reduced_openings(self._threads, heights, gamma)
+
+    @_operation
+    def reduced_traces(self, heights: Sequence[Height], gamma: Ext, log_blowup: int) -> list[np.ndarray]:
+        return deep.reduced_traces(self._threads, heights, gamma, log_blowup)
 
     @_operation
     def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:

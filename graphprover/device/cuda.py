@@ -37,7 +37,7 @@ from graphprover.kernels.cuda import (
     warm,
 )
 from graphprover.kernels.cuda.memory import Pool, Staging
-from graphprover.kernels.operands import Height, Operands
+from graphprover.kernels.operands import Height, Operands, Unextended
 from graphprover.runtime.settings import POOL, bytes_of
 
 _NO_MEMORY = 2  # error code of runtime and driver: the only error that leaves a device usable
@@ -262,7 +262,7 @@ class CudaDevice:
         return ntt.coset_ldes(quotients, log_chunks, log_blowup, 1, bit_reversed_source=True)
 
     @_operation
-    def merkle_tree(self, matrices: Sequence[cupy.ndarray], cap_height: int, hash: str) -> Tree:
+    def merkle_tree(self, matrices: Sequence[cupy.ndarray | Unextended], cap_height: int, hash: str) -> Tree:
         return Tree(merkle.tree(matrices, cap_height, hash))
 
     @_operation
@@ -296,6 +296,10 @@ class CudaDevice:
         return opening.interpolation_weights(domains)
 
     @_operation
+    def natural_weights(self, domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarray]:
+        return opening.natural_weights(domains)
+
+    @_operation
     def evaluate(
         self, matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[cupy.ndarray]]
     ) -> list[list[np.ndarray]]:
@@ -308,6 +312,10 @@ class CudaDevice:
     @_operation
     def reduced_openings(self, heights: Sequence[Height], gamma: Ext) -> list[cupy.ndarray]:
         return deep.reduced_openings(heights, gamma)
+
+    @_operation
+    def reduced_traces(self, heights: Sequence[Height], gamma: Ext, log_blowup: int) -> list[cupy.ndarray]:
+        return deep.reduced_traces(heights, gamma, log_blowup)
 
     @_operation
     def sum_codewords(self, vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from graphprover.air.description import AirDescription
 from graphprover.field import Ext
-from graphprover.kernels.operands import Array, Height, Operands
+from graphprover.kernels.operands import Array, Height, Operands, Unextended
 
 # log2 of the most rows of tables that share tasks: on a CPU the size whose work costs as much as a task, on a GPU
 # the size that leaves most of it idle.
@@ -145,10 +145,11 @@ class Device(Protocol):
         The quotients are on 7·K in bit-reversed order.
         """
 
-    def merkle_tree(self, matrices: Sequence[Array], cap_height: int, hash: str) -> Tree:
-        """Return the tree over the rows of matrices of different heights, in commitment order.
+    def merkle_tree(self, matrices: Sequence[Array | Unextended], cap_height: int, hash: str) -> Tree:
+        """Return the tree over the rows of the extensions of different heights, in commitment order.
 
-        ``hash`` is the name of the hash in a statement's parameters, here and in other operations.
+        Columns without extension are extended in pieces, of which only the hashes stay. ``hash`` is the name of the
+        hash in a statement's parameters, here and in other operations.
         """
 
     def cap(self, tree: Tree) -> tuple[bytes, ...]:
@@ -179,13 +180,20 @@ class Device(Protocol):
         """
 
     def quotient(self, tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) -> list[Array]:
-        """Return all constraints over the vanishing polynomial, from extensions: (3, n·c) on 7·K, bit-reversed."""
+        """Return all constraints over the vanishing polynomial: (3, n·c) on 7·K, bit-reversed.
+
+        They are computed from extensions; from columns on H, which are extended to one run of n points after the other,
+        for operands that are not ``extended``.
+        """
 
     def interpolation_weights(self, domains: Sequence[tuple[int, Ext]]) -> list[Array]:
         """Return for each (log2 of n, point) the weights (3, n) that evaluate a column there.
 
         The column is on 7·H in bit-reversed order.
         """
+
+    def natural_weights(self, domains: Sequence[tuple[int, Ext]]) -> list[Array]:
+        """Return the same weights for a column on H in natural order."""
 
     def evaluate(self, matrices: Sequence[Array], weights: Sequence[Sequence[Array]]) -> list[list[np.ndarray]]:
         """Return for each matrix and each point's weights the values of all columns there, from the first n rows.
@@ -201,6 +209,9 @@ class Device(Protocol):
 
         It is the sum over matrices, points z and columns p of gamma^k (p(z) - p(x)) / (z - x).
         """
+
+    def reduced_traces(self, heights: Sequence[Height], gamma: Ext, log_blowup: int) -> list[Array]:
+        """Return the codewords of `reduced_openings` from columns on H in natural order."""
 
     def sum_codewords(self, vectors: Sequence[Array]) -> Array:
         """Return the sum of extension vectors of one length."""

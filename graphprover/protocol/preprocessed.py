@@ -1,6 +1,7 @@
 """The commitment to preprocessed columns, which a verifier computes and never reads from a proof."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from graphprover.protocol import backend
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.hashing import HASHES, hash_rows
 
+Cap = tuple[bytes, ...]
 _BLOCK = 1 << 12  # words of a block; a few blocks fit in a core's cache
 
 
@@ -91,46 +93,81 @@ def low_degree_extension(trace: np.ndarray, log_blowup: int) -> np.ndarray:
     return ntt(padded, root_of_unity(log_height + log_blowup))
 
 
-def preprocessed_cap(traces: Sequence[np.ndarray], log_blowup: int, cap_height: int, hash: str) -> tuple[bytes, ...]:
-    """Return the cap of the Merkle tree over the low-degree extensions of these traces.
+def preprocessed_cap(traces: Sequence[np.ndarray], log_blowup: int, cap_height: int, hash: str) -> Cap:
+    """Return the cap of the Merkle tree over the low-degree extensions of these traces; see `preprocessed_caps`."""
+    return preprocessed_caps([traces], [log_blowup], cap_height, hash)[0][log_blowup]
 
-    NumPy or the prover's kernels compute it, depending on `graphprover.protocol.backend.compiled`.
+
+def preprocessed_caps(
+    statements: Sequence[Sequence[np.ndarray]], log_blowups: Collection[int], cap_height: int, hash: str
+) -> list[dict[int, Cap]]:
+    """Return the caps of the Merkle trees over low-degree extensions of each statement's traces, at several rates.
+
+    NumPy or the prover's kernels compute them, depending on `graphprover.protocol.backend.compiled`.
+
+    At the lowest rate everything is computed once: in bit-reversed order, the first half of an extension is the
+    extension by half as much, and so is the first half of each layer of a tree, as far as matrices join it. Statements
+    share extensions, and layers until their matrices differ.
 
     Args:
-        traces: preprocessed traces in commitment order, uint64 (columns, rows).
-        log_blowup: log2 of the inverse rate.
-        cap_height: log2 of the number of digests in the cap.
-        hash: the hash of the tree (`Parameters.hash`).
+        statements: preprocessed traces of each statement in commitment order, uint64 (columns, rows); traces that
+            several statements have are the same objects.
+        log_blowups: log2 of the inverse rates.
+        cap_height: log2 of the number of digests in a cap.
+        hash: the hash of the trees (`Parameters.hash`).
 
     Returns:
-        Digests of 32 bytes.
+        For each statement, by log2 of the inverse rate, digests of 32 bytes.
     """
+    traces = {id(trace): trace for own in statements for trace in own}
+    most = max(log_blowups)
     # Calls of the hash for the rows and for the nodes above the tallest matrix.
-    work = sum(trace.shape[1] * HASHES[hash].calls(trace.shape[0]) for trace in traces)
-    work = (work + max(trace.shape[1] for trace in traces)) << log_blowup
+    work = sum(trace.shape[1] * HASHES[hash].calls(trace.shape[0]) for trace in traces.values())
+    work = (work + max(trace.shape[1] for trace in traces.values())) << most
+    by: Any = _NumPy()
     if backend.compiled(work):
+        from graphprover.device.cpu import CpuDevice
+
         backend.used["kernels"] += work
-        return _compiled_cap(traces, log_blowup, cap_height, hash)
-    extensions = [low_degree_extension(trace, log_blowup) for trace in traces]
-    height = max(extension.shape[1] for extension in extensions)
-    cap_size = min(1 << cap_height, height)
+        by = CpuDevice()
+    extensions = dict(zip(traces, by.extend([*traces.values()], most), strict=True))
+    caps: list[dict[int, Cap]] = [{} for _ in statements]
+    layers: dict[tuple[int, ...], Any] = {}  # of one size, by the traces in and below them
+    for log_height in reversed(range(max(map(_log_height, traces.values())) + 1)):
+        below, layers = layers, {}
+        for found, own in zip(caps, statements, strict=True):
+            taller = tuple(id(trace) for trace in own if _log_height(trace) > log_height)
+            inside = tuple(id(trace) for trace in own if _log_height(trace) >= log_height)
+            if inside and inside not in layers:
+                joining = [extensions[trace] for trace in inside if trace not in taller]
+                digests = by.row_digests(joining, hash) if joining else None
+                layers[inside] = by.parents(below[taller], digests, hash) if taller else digests
+            for log_blowup in log_blowups:
+                log_cap = min(cap_height, max(map(_log_height, own)) + log_blowup)
+                if log_height == max(log_cap - log_blowup, 0):
+                    layer = layers[inside][: 1 << log_height + log_blowup]
+                    while len(layer) > 1 << log_cap:
+                        layer = by.parents(layer, None, hash)
+                    found[log_blowup] = tuple(digest.astype("<u8").tobytes() for digest in layer)
+    return caps
 
-    def rows(size: int) -> np.ndarray | None:
-        group = [extension.T for extension in extensions if extension.shape[1] == size]
-        return hash_rows(hash, np.concatenate(group, axis=1)) if group else None
 
-    layer = rows(height)
-    assert layer is not None
-    while len(layer) > cap_size:
+def _log_height(trace: np.ndarray) -> int:
+    return trace.shape[1].bit_length() - 1
+
+
+class _NumPy:
+    """What `CpuDevice` does by kernels."""
+
+    def extend(self, matrices: Sequence[np.ndarray], log_blowup: int) -> list[np.ndarray]:
+        """Return the low-degree extensions of traces."""
+        return [low_degree_extension(matrix, log_blowup) for matrix in matrices]
+
+    def row_digests(self, matrices: Sequence[np.ndarray], hash: str) -> np.ndarray:
+        """Return the digests, uint64 (n, 4), of the rows of matrices (columns, n) side by side."""
+        return hash_rows(hash, np.concatenate([matrix.T for matrix in matrices], axis=1))
+
+    def parents(self, layer: np.ndarray, joining: np.ndarray | None, hash: str) -> np.ndarray:
+        """Return the layer above one, (n, 4), of which each node is hashed once more with its digest of ``joining``."""
         layer = hash_rows(hash, layer.reshape(-1, 2 * DIGEST_WORDS))
-        joined = rows(len(layer))
-        if joined is not None:
-            layer = hash_rows(hash, np.concatenate([layer, joined], axis=1))
-    return tuple(digest.astype("<u8").tobytes() for digest in layer)
-
-
-def _compiled_cap(traces: Sequence[np.ndarray], log_blowup: int, cap_height: int, hash: str) -> tuple[bytes, ...]:
-    from graphprover.device.cpu import CpuDevice
-
-    device = CpuDevice()
-    return device.cap(device.merkle_tree(device.extend(traces, log_blowup), cap_height, hash))
+        return layer if joining is None else hash_rows(hash, np.concatenate([layer, joining], axis=1))

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 from graphprover.device import Device
 from graphprover.device.choose import CPU
+from graphprover.graphs.batches import Holds
 from graphprover.graphs.observer import GraphOfProof, Observer, machine, observed_tables, versions
-from graphprover.graphs.planner.plan import peak_of
+from graphprover.graphs.planner.holding import plan_holding
+from graphprover.graphs.planner.plan import On
 from graphprover.graphs.planner.roofline import assumed
 from graphprover.graphs.planner.shard_memory import ShardsPlan
 from graphprover.proof.proof import Proof
@@ -35,6 +37,7 @@ class ObservationBuilder:
         prepared: Prepared | PreparedShards,
         proof: Proof | ShardedProof,
         plan: ShardsPlan | None,
+        holds: Holds,
         stages: Sequence[Sequence[Stage]],
     ) -> Observation:
         """Return the observation of a proof.
@@ -43,12 +46,13 @@ class ObservationBuilder:
             prepared: The prepared statement.
             proof: The proof.
             plan: The plan of a sharded proof.
+            holds: Of a proof in one shard: what the device held of each batch.
             stages: The stages of each shard of a sharded proof, on the clock of ``proving``.
         """
         layouts, began = [shard.layout for shard in prepared.shards], self._began
         if plan is None:
             (layout,), (shard,) = layouts, prepared.shards
-            peak = peak_of(layout, self.device, shard.traces).bytes
+            peak = plan_holding(layout, shard.traces, On.of(self.device), holds).peak.bytes
             return self._observation(prepared.shards, observed_tables(layout), peak, sizes_of(proof, layout))
         tables = [table for index, layout in enumerate(layouts) for table in observed_tables(layout, index)]
         shards = tuple(

@@ -1,14 +1,16 @@
 """The device memory that a proof needs, by the plan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from graphprover.admission.admission import largest
 from graphprover.device import Device
 from graphprover.device.choose import CPU
-from graphprover.graphs.planner.plan import Peak, peak_of
-from graphprover.graphs.planner.shard_memory import On, ShardsPlan, plan_shards
+from graphprover.graphs.batches import Holds
+from graphprover.graphs.planner.holding import plan_whole
+from graphprover.graphs.planner.plan import On, Peak
+from graphprover.graphs.planner.shard_memory import ShardsPlan, plan_shards
 from graphprover.prover.prepare import Prepared, PreparedShards
 
 
@@ -19,13 +21,17 @@ class MemoryPlan:
     bytes: int  # with the arrays that a CPU proves
     peak: Peak  # of the graphs
     shards: ShardsPlan | None  # see `shards_plan`
+    holds: Holds = field(default_factory=dict)  # of a proof in one shard: what the device holds of each batch
 
 
 def memory_plan(prepared: Prepared | PreparedShards, device: Device) -> MemoryPlan:
-    """Return the memory of a proof by a device, which keeps as much of each shard as there is room for."""
-    plan = shards_plan(prepared, device)
-    peak = plan.peak if plan else peak_of(prepared.shards[0].layout, device, prepared.shards[0].traces)
-    return MemoryPlan(peak.bytes + given_bytes(device, *prepared.shards), peak, plan)
+    """Return the memory of a proof by a device, which holds as much between rounds and graphs as there is room for."""
+    given, plan = given_bytes(device, *prepared.shards), shards_plan(prepared, device)
+    if plan:
+        return MemoryPlan(plan.peak.bytes + given, plan.peak, plan)
+    ((layout, traces),) = prepared.shapes
+    whole = plan_whole(layout, traces, On.of(device), largest(device) - given)
+    return MemoryPlan(whole.peak.bytes + given, whole.peak, None, whole.holds)
 
 
 def shards_plan(prepared: Prepared | PreparedShards, device: Device) -> ShardsPlan | None:

@@ -14,7 +14,7 @@ from dask.delayed import Delayed
 from graphprover.device import Device
 from graphprover.device.choose import CPU
 from graphprover.graphs import proof_graph
-from graphprover.graphs.batches import batches
+from graphprover.graphs.batches import NO_HOLDS, Holds, batches
 from graphprover.graphs.builder import Around, Graph
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.observer import GraphOfProof, around_tasks, observer_for
@@ -62,6 +62,7 @@ def prove_shards(
     plan: ShardsPlan | None = None,
     tell: Tell | None = None,
     check: Check | None = None,
+    holds: Holds = NO_HOLDS,
 ) -> MadeShards:
     """Prove a statement by one device of this process.
 
@@ -74,12 +75,13 @@ def prove_shards(
         plan: Which arrays of each of several shards stay between its graphs.
         tell: Called with the progress of the tasks.
         check: Verifies each of several shards as it is made.
+        holds: What the device holds of each batch of a single shard.
 
     Raises:
         RuntimeError: if a recomputed shard differs, because one of its trace tasks is not pure.
         Exception: every exception of a graph; a shard's has the shard's number.
     """
-    making = _Making(prepared, device, executor, plan, tell)
+    making = _Making(prepared, device, executor, plan, holds, tell)
     if plan is None:
         joint, made = None, [making.whole()]
     else:
@@ -97,9 +99,11 @@ class _Making:
         device: Device,
         executor: str,
         plan: ShardsPlan | None,
+        holds: Holds,
         tell: Tell | None,
     ) -> None:
-        self._prepared, self._device, self._executor, self._plan = prepared, device, executor, plan
+        self._prepared, self._device, self._executor = prepared, device, executor
+        self._plan, self._holds = plan, holds
         self._began = clock()
         self._observer = observer_for(device, prepared.shards[0].layout if plan is None else None)
         self._graphs: list[GraphOfProof] = []
@@ -116,9 +120,10 @@ class _Making:
         device.expect(layout.tables)
         if device.kind != CPU:
             _expect_verification(layout)
-        task = proof_task(shard, device, self._token, around_tasks(device, self._observer))
+        task = proof_task(shard, device, self._token, around_tasks(device, self._observer), self._holds)
         if self._observer:
-            self._graphs.append(GraphOfProof(task, layout, made_in(shard), kept_by_size(layout)))
+            of_proof = GraphOfProof(task, layout, made_in(shard), kept_by_size(layout), holds=self._holds)
+            self._graphs.append(of_proof)
         _log.debug("%d tables of up to 2^%d rows on %s", len(layout.tables), max(layout.log_heights), device)
         proven: Proven = self._run(task)
         return wrapped(proven, shard.header), proven.preprocessed_cap
@@ -131,7 +136,8 @@ class _Making:
         committed = []
         for number, shard, planned in zip(numbers, shards, plan.shards, strict=True):
             with self._stage("commit", number):
-                committed.append(self._by(number, waiting[number.index]).commit(number, shard, planned.keep))
+                committer = self._by(number, waiting[number.index])
+                committed.append(committer.commit(number, shard, planned.keep, planned.holds))
             _log.debug("%s has committed, and keeps %s: %d bytes", number, planned.keep.name, planned.kept)
         # σ and τ, of all of them.
         joint = Joint(tuple(shard.digest for shard in committed))
@@ -142,7 +148,8 @@ class _Making:
             shard = shards[number.index]
             with self._stage("prove", number):
                 finisher = self._by(number, waiting[number.index] + plan.shards[number.index].kept)
-                proven = finisher.finish(number, shard, committed.pop().cached, joint, nonce)
+                cached, holds = committed.pop().cached, plan.shards[number.index].holds
+                proven = finisher.finish(number, shard, cached, joint, nonce, holds)
                 made.append((wrapped(proven, shard.header), proven.preprocessed_cap))
             if check:
                 with self._stage("verify", number):
@@ -157,7 +164,7 @@ class _Making:
             self._observer.tell()
         if self._observer and observing():
             builder = ObservationBuilder(self._device, self._executor, self._observer, self._graphs, proving)
-            observe = partial(builder.observation, self._prepared, proof, self._plan, self._stages)
+            observe = partial(builder.observation, self._prepared, proof, self._plan, self._holds, self._stages)
         seconds = tuple({one.name: one.seconds for one in of_shard} for of_shard in self._stages if of_shard)
         return MadeShards(proof, caps, seconds, observe)
 
@@ -165,10 +172,12 @@ class _Making:
         """Return what runs the next graph of a shard; ``live``: bytes that the device holds before it."""
         shards = self._prepared.shards
         shard, first = shards[number.index], sum(len(before.layout.tables) for before in shards[: number.index])
+        assert self._plan is not None
+        holds = self._plan.shards[number.index].holds
 
         def run_seen(task: Any) -> Any:
             if self._observer:
-                self._graphs.append(GraphOfProof(task, shard.layout, made_in(shard), live, number.index, first))
+                self._graphs.append(GraphOfProof(task, shard.layout, made_in(shard), live, number.index, first, holds))
             return self._run(task)
 
         around = around_tasks(self._device, self._observer, len(self._graphs))
@@ -187,7 +196,9 @@ def _expect_verification(layout: Layout) -> None:
     threading.Thread(target=prepare_verification, args=[layout], name="verification").start()
 
 
-def proof_task(prepared: Prepared, device: Device, token: str, around: Around | None = None) -> Delayed:
+def proof_task(
+    prepared: Prepared, device: Device, token: str, around: Around | None = None, holds: Holds = NO_HOLDS
+) -> Delayed:
     """Return the graph of a proof of one shard, whose value is `graphprover.graphs.rounds.query.Proven`.
 
     Args:
@@ -195,8 +206,9 @@ def proof_task(prepared: Prepared, device: Device, token: str, around: Around | 
         device: The device that its tasks use.
         token: Part of the graph's keys, another one for each proof.
         around: Called around each task.
+        holds: What the device holds of each batch.
     """
-    graph = Graph(device, token, batches(prepared.layout, device.log_batch_rows), around=around)
+    graph = Graph(device, token, batches(prepared.layout, device.log_batch_rows, holds), around=around)
     return proof_graph.build(graph, *_given(prepared))
 
 
@@ -209,22 +221,24 @@ class InShards:
     token: str  # of the proof: in the keys of what is kept, too
     around: Around | None = None
 
-    def commit(self, number: ShardNumber, shard: Prepared, keep: Keep) -> Committed:
+    def commit(self, number: ShardNumber, shard: Prepared, keep: Keep, holds: Holds) -> Committed:
         """Run rounds 0 and 1 of a shard."""
         self.device.expect(shard.layout.tables)
         committed: Committed = self.run(
-            proof_graph.committing(self._graph(number, shard, {}), *_given(shard), keep=keep)
+            proof_graph.committing(self._graph(number, shard, {}, holds), *_given(shard), keep=keep)
         )
         return committed
 
-    def finish(self, number: ShardNumber, shard: Prepared, kept: dict[Key, Any], joint: Joint, nonce: int) -> Proven:
+    def finish(
+        self, number: ShardNumber, shard: Prepared, kept: dict[Key, Any], joint: Joint, nonce: int, holds: Holds
+    ) -> Proven:
         """Run the other rounds of a shard, which consume the arrays ``kept`` and recompute the others."""
-        graph = self._graph(number, shard, kept)
+        graph = self._graph(number, shard, kept, holds)
         proven: Proven = self.run(proof_graph.finishing(graph, *_given(shard), joint=joint, nonce=nonce))
         return proven
 
-    def _graph(self, number: ShardNumber, shard: Prepared, kept: dict[Key, Any]) -> Graph:
-        batched = batches(shard.layout, self.device.log_batch_rows)
+    def _graph(self, number: ShardNumber, shard: Prepared, kept: dict[Key, Any], holds: Holds) -> Graph:
+        batched = batches(shard.layout, self.device.log_batch_rows, holds)
         return Graph(self.device, self.token, batched, number, kept, self.around)
 
 

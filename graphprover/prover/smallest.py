@@ -11,10 +11,11 @@ from graphprover.admission.admission import largest
 from graphprover.device import CpuDevice, Device
 from graphprover.device.choose import CPU
 from graphprover.graphs.planner.costs import hashing, proof_of_work
+from graphprover.graphs.planner.holding import plan_whole
 from graphprover.graphs.planner.pace import expected_seconds, measured_pace
-from graphprover.graphs.planner.plan import make_plan
+from graphprover.graphs.planner.plan import On, make_plan
 from graphprover.graphs.planner.roofline import Roofline, assumed
-from graphprover.graphs.planner.shard_memory import On, plan_shards
+from graphprover.graphs.planner.shard_memory import plan_shards
 from graphprover.proof.sizes import expected_sizes
 from graphprover.protocol.level import MOST_POW_BITS, Level
 from graphprover.protocol.parameters import RATES
@@ -50,8 +51,15 @@ class Planned:
         """Return whether a candidate fits the memory, together with the arrays of traces; None if unknown."""
         if self.memory is None:
             return None
-        given = 0 if self.on.loads else array_bytes(*found.prepared.shards)
-        return found.peak_bytes + given <= self.memory
+        return found.peak_bytes + self.given(found.prepared) <= self.memory
+
+    def budget(self, prepared: Subject) -> int | None:
+        """Return the bytes for a proof beyond the traces that exist before it; None if unknown."""
+        return None if self.memory is None else self.memory - self.given(prepared)
+
+    def given(self, prepared: Subject) -> int:
+        """Return the bytes of the traces that exist before the proof, in the same memory."""
+        return 0 if self.on.loads else array_bytes(*prepared.shards)
 
 
 def candidates(
@@ -81,8 +89,9 @@ def _candidate(prepared: Subject, level: Level, planned: Planned) -> Candidate:
     on, seconds = planned.on, planned.roofline.modelled
     if len(prepared.shards) == 1:
         ((layout, traces),) = prepared.shapes
-        plan = make_plan(layout, on.log_batch_rows, traces, on.loads)
-        peak, floor = plan.peak_bytes(on.threads), sum(seconds(task.cost).seconds for task in plan.tasks.values())
+        whole = plan_whole(layout, traces, on, planned.budget(prepared))
+        plan = make_plan(layout, on.log_batch_rows, traces, on.loads, whole.holds)
+        peak, floor = whole.peak.bytes, sum(seconds(task.cost).seconds for task in plan.tasks.values())
     else:
         shards = plan_shards(prepared.shapes, on, planned.memory or 0)
         peak, floor = shards.peak.bytes, sum(seconds(shard.cost).seconds for shard in shards.shards)

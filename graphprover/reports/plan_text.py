@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from graphprover.graphs.batches import Hold, Holds
 from graphprover.graphs.planner.plan import Plan, Task
 from graphprover.graphs.planner.shard_memory import ShardsPlan
 from graphprover.graphs.proof_graph import Keep
@@ -24,6 +25,13 @@ def plan_rows(plan: Plan) -> list[tuple[str, ...]]:
 def peak_text(plan: Plan, threads: int) -> str:
     """Return the peak memory of the proof, with ``threads`` tasks in parallel."""
     return f"peak memory beyond the traces: {bytes_text(plan.peak_bytes(threads))}"
+
+
+def held_text(holds: Holds) -> str:
+    """Return how many batches hold less than their extensions, so that the proof fits the memory."""
+    lookups = sum(hold == Hold.MAIN for hold in holds.values())
+    batches = f"{len(holds)} batch{'es' * (len(holds) > 1)}"
+    return f"made again for each use, to fit the memory: extensions of {batches}, lookup columns of {lookups or 'none'}"
 
 
 def rates_rows(rates: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
@@ -70,6 +78,14 @@ def shards_peak_text(plans: Mapping[Keep, ShardsPlan]) -> str:
     """Return the least and the greatest peak memory of the sharded proof, by the cached values."""
     least, most = (bytes_text(plans[keep].peak.bytes) for keep in (Keep.NOTHING, Keep.ALL))
     return f"peak memory beyond the traces: {least} without cached shards, {most} with all cached"
+
+
+def shards_choice_text(plan: ShardsPlan) -> str:
+    """Return the peak memory of a sharded proof on a device with its memory, and what does not fit there."""
+    peak, less = bytes_text(plan.peak.bytes), [shard.holds for shard in plan.shards if shard.holds]
+    if not less:
+        return f"on this device: {peak}, all extensions held within a shard"
+    return f"on this device: {peak}; the largest of {len(less)} shards: {held_text(max(less, key=len))}"
 
 
 def _rounds(plan: Plan, task: Task) -> Iterable[str]:

@@ -15,6 +15,7 @@ import os
 import pickle
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -143,10 +144,8 @@ class KernelCache(FunctionCache):
     def __init__(self, function: Callable) -> None:
         super().__init__(function)
         _progress.known += 1
-        locator = self._impl.locator
-        folders = {Path(locator.get_cache_path()): None, Path(locator._py_file).parent / "__pycache__": None}
-        stamp = numba.__version__, __version__, locator.get_source_stamp()
-        self._cache_file: Any = _Files(list(folders), self._impl.filename_base, stamp)
+        stamp = numba.__version__, __version__, self._impl.locator.get_source_stamp()
+        self._cache_file: Any = _Files(_folders(self._impl.locator), self._impl.filename_base, stamp)
         self._kernel = f"{function.__module__}.{function.__qualname__}".removeprefix("graphprover.")
         self._missed = 0.0  # time of the miss
 
@@ -173,9 +172,51 @@ class KernelCache(FunctionCache):
         try:
             super().save_overload(sig, data)
         except (OSError, FileError) as error:
-            cause = error if isinstance(error, OSError) else error.__cause__
-            reason = f"in {self._cache_path}: {cause.strerror}" if isinstance(cause, OSError) else f"in {error}"
-            _warn_once("unsaved", f"compiled kernels cannot be kept {reason}; they are for this once")
+            _warn_unsaved(Path(self._cache_path), error)
+
+
+def _folders(locator: Any) -> list[Path]:
+    """Return the folders from which compiled code is read; it is written to the first."""
+    return list(dict.fromkeys([Path(locator.get_cache_path()), Path(locator._py_file).parent / "__pycache__"]))
+
+
+class Cached:
+    """Files of other compiled code, beside those of a module's kernels and as safe: damaged ones are made again."""
+
+    def __init__(self, function: Callable, stamp: object) -> None:
+        """Find the folders of a function's module; ``stamp``: what made the code, which other code has otherwise."""
+        self._locator, self._stamp = _Impl(function).locator, stamp
+
+    def load(self, name: str) -> Any:
+        """Return the data saved under a name with the same stamp; None if there is none."""
+        for folder in _folders(self._locator):
+            data = load(folder / name)
+            if data is not None:
+                stream = io.BytesIO(data)
+                if pickle.load(stream) == self._stamp:
+                    return pickle.load(stream)
+        return None
+
+    def save(self, name: str, data: Any) -> None:
+        """Replace the file of a name, atomically; warn once if that fails."""
+        try:
+            self._locator.ensure_cache_path()
+            save(_folders(self._locator)[0] / name, pickle.dumps(self._stamp) + pickle.dumps(data))
+        except (OSError, FileError) as error:
+            _warn_unsaved(_folders(self._locator)[0], error)
+
+    def keep(self, pattern: str, most: int) -> None:
+        """Remove the oldest files whose names match a pattern, up to ``most`` of them."""
+        with suppress(OSError):  # another process removes them too
+            files = sorted(_folders(self._locator)[0].glob(pattern), key=lambda file: file.stat().st_mtime)
+            for file in files[:-most]:
+                file.unlink()
+
+
+def _warn_unsaved(folder: Path, error: OSError | FileError) -> None:
+    cause = error if isinstance(error, OSError) else error.__cause__
+    reason = f"in {folder}: {cause.strerror}" if isinstance(cause, OSError) else f"in {error}"
+    _warn_once("unsaved", f"compiled kernels cannot be kept {reason}; they are for this once")
 
 
 class _Files:

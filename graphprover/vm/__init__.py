@@ -12,8 +12,8 @@ Read the folders in this order; docs/vm.md explains each step.
 - program/: elf.py reads the file into an ``Image``, isa.py decodes it, compressed.py detects unsupported code, io.py
   defines input, output and host calls; symbols.py names a guest's functions.
 - executor/: execute.py runs an image in interpreter.py's compiled loop, with frequent code as machine code (native.py,
-  translate.py) and host calls from accelerators.py. A run ends in an ``Execution`` or in one of the faults of
-  faults.py, and leaves a ``Record`` (record.py).
+  pieces.py, translate.py) and host calls from accelerators.py. A run ends in an ``Execution`` or in one of the faults
+  of faults.py, and leaves a ``Record`` (record.py).
 - tables/: a class for each table, the units of time, words and messages (clock.py, limbs.py, buses.py), the chips that
   can prove an instruction (chips.py) and the rows of the program table (entries.py).
 - statement/: the statement about a program, all that a verifier needs: the tables and public values (statement.py),

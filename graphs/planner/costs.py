@@ -5,23 +5,33 @@ commit.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from graphprover.air.description import AirDescription
 from graphprover.air.expression import MUL
 from graphprover.field import EXTENSION_DEGREE
-from graphprover.graphs.batches import Batch
+from graphprover.graphs.batches import Batch, Hold
 from graphprover.graphs.rounds import commit, fri, lookup, opening, query, quotient, trace, transcript
+from graphprover.graphs.rounds.opening import OpenedMatrix
+from graphprover.kernels.absorption import columns_at_once
+from graphprover.protocol.blake3 import BLOCK_WORDS, CHUNK_WORDS
 from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.hashing import HASHES
-from graphprover.protocol.layout import MAIN, PREPROCESSED, Layout
+from graphprover.protocol.keccak import RATE_WORDS
+from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, Layout
 from graphprover.protocol.proof import EXT_BYTES, WORD_BYTES
 
 EXT_MUL = 9  # base multiplications of one extension multiplication
 
-# Rounds of negligible cost. Shared trace tasks count as part of the last trace; a final polynomial is short, and
-# queries read a few rows.
-FREE = frozenset({trace.SHARED, fri.FINAL, query.QUERY, query.PROOF})
+# Rounds of negligible cost. Shared trace tasks count as part of the last trace, and a final polynomial is short.
+FREE = frozenset({trace.SHARED, fri.FINAL, query.PROOF})
+
+# Bytes of a row's state between two pieces of its columns, by the number of columns; and columns absorbed together.
+STATE_BYTES: dict[str, Callable[[int], int]] = {
+    "keccak": lambda columns: 25 * WORD_BYTES,
+    "blake3": lambda columns: DIGEST_BYTES * (1 + (max(columns - 1, 0) // CHUNK_WORDS).bit_length()),
+}
+GRAINS = {"keccak": RATE_WORDS, "blake3": BLOCK_WORDS}
 
 
 @dataclass(frozen=True)
@@ -113,6 +123,8 @@ class Costs:
         self.layout, self.made, self.loaded = layout, made, loaded
         self.matrices = opening.opened_matrices(layout)
         self.tables = {batch.name: batch.tables for batch in batched}
+        self.holds = {table: batch.hold for batch in batched for table in batch.tables}
+        self.natural = opening.natural_heights(layout, batched)
         self.log_blowup = layout.parameters.log_blowup
         self.hash = layout.parameters.hash
         self.calls = HASHES[self.hash].calls
@@ -128,6 +140,7 @@ class Costs:
             trace.task_round(MAIN): self.trace,
             trace.task_round(PREPROCESSED): self.preprocessed,
             commit.TREE: self.tree,
+            query.QUERY: self.query,
             opening.WEIGHTS: self.weights,
             opening.DENOMINATORS: self.denominators,
             opening.DEEP: self.deep,
@@ -141,7 +154,12 @@ class Costs:
         if round_ in FREE:
             return Cost()
         if round_ in self.of_table:
-            return sum(map(self.of_table[round_], self.tables[name]), Cost())
+            costs = [self.of_table[round_](table) for table in self.tables[name]]
+            total = sum(costs, Cost())
+            in_turn = round_ != lookup.LOOKUP or self.holds[self.tables[name][0]] == Hold.MAIN
+            if self.holds[self.tables[name][0]] and in_turn:
+                return replace(total, scratch=max(cost.scratch for cost in costs))
+            return total
         return self.rounds[round_](name)
 
     def alone(self, table: int) -> Cost:
@@ -189,6 +207,26 @@ class Costs:
             kept=columns * WORD_BYTES << (log_height + self.log_blowup),
         )
 
+    def extend_again(self, columns: int, log_height: int, runs: int | None = None) -> Cost:
+        """Return the cost of an extension that is not held: in pieces, or to ``runs`` runs of the trace's rows."""
+        up = 1 if runs is None else runs
+        down = 1 << self.log_blowup if runs is None else runs
+        return Cost(
+            multiplications=columns * up << log_height,
+            butterflies=butterflies(columns, log_height) * (up + down),
+            moved=columns * WORD_BYTES * (up + down) << log_height,
+        )
+
+    def piece_bytes(self, columns: int, log_rows: int, grain: int = 1) -> int:
+        """Return the bytes of the most columns of an extension that are made at once, of ``columns`` in all."""
+        return min(columns, columns_at_once(1 << log_rows, grain)) * WORD_BYTES << log_rows
+
+    def again(self, table: int) -> Cost:
+        """Return the cost of a table's lookup columns if they are not held and computed again; they are scratch."""
+        if self.holds[table] != Hold.MAIN or not self.air(table).lookups:
+            return Cost()
+        return self.fractions(table)
+
     def tree(self, name: str) -> Cost:
         round_ = self.layout.round(name)
         assert round_ is not None
@@ -200,20 +238,32 @@ class Costs:
         nodes = (1 << round_.log_rows) - (1 << self.layout.cap_log_size(round_.log_rows))
         shorter = max((log_rows for log_rows in widths if log_rows != round_.log_rows), default=None)
         digests = sum(1 << log_rows for log_rows in widths) + nodes
-        return hashing(self.hash, leaves + joining + nodes) + Cost(
-            moved=sum(w * WORD_BYTES << log_rows for log_rows, w in widths.items()) + 2 * DIGEST_BYTES * digests,
-            kept=DIGEST_BYTES * (nodes + (1 << round_.log_rows)),
-            scratch=0 if shorter is None else DIGEST_BYTES << shorter,
+        again, pieces = Cost(), 0
+        for matrix in round_.matrices if name in (MAIN, PERMUTATION) else ():
+            if self.holds[matrix.table]:
+                columns = self.again(matrix.table) if name == PERMUTATION else Cost()
+                again += columns + self.extend_again(matrix.width, self.layout.log_heights[matrix.table])
+                width = widths[matrix.log_rows]
+                states = STATE_BYTES[self.hash](width) << matrix.log_rows
+                piece = self.piece_bytes(width, matrix.log_rows, GRAINS[self.hash])
+                pieces = max(pieces, states + piece + columns.scratch)
+        return (
+            hashing(self.hash, leaves + joining + nodes)
+            + replace(again, scratch=0)
+            + Cost(
+                moved=sum(w * WORD_BYTES << log_rows for log_rows, w in widths.items()) + 2 * DIGEST_BYTES * digests,
+                kept=DIGEST_BYTES * (nodes + (1 << round_.log_rows)),
+                scratch=(0 if shorter is None else DIGEST_BYTES << shorter) + pieces,
+            )
         )
 
-    def lookup(self, table: int) -> Cost:
+    def fractions(self, table: int) -> Cost:
+        """Return the cost of a table's lookup columns, as scratch."""
         air, log_height = self.air(table), self.layout.log_heights[table]
-        if not air.lookups:
-            return Cost()
         tuples = [t for lookup in air.lookups for t in lookup.tuples]
         fields = sum(len(t.fields) for t in tuples)
         columns = air.permutation_width
-        fractions = Cost(
+        return Cost(
             # fingerprints, three products for each inverse, a scaling each
             multiplications=(3 * fields + (3 * EXT_MUL + 3) * len(tuples)) << log_height,
             # at most as many columns as fields and multiplicities, which may share one or two columns
@@ -223,7 +273,19 @@ class Costs:
             scratch=((columns + 3) * WORD_BYTES << log_height)
             + 4 * len(tuples) * WORD_BYTES * min(1 << log_height, 1 << 14),
         )
-        return fractions + self.extend(table, columns)
+
+    def lookup(self, table: int) -> Cost:
+        air, hold = self.air(table), self.holds[table]
+        if not air.lookups:
+            return Cost()
+        fractions, columns = self.fractions(table), air.permutation_width
+        if hold == Hold.EXTENSIONS:
+            return fractions + self.extend(table, columns)
+        if hold == Hold.TRACES:
+            held = columns * WORD_BYTES << self.layout.log_heights[table]
+            return replace(fractions, kept=held, scratch=fractions.scratch - held)
+        # Preprocessed columns that were copied to the device are held, too.
+        return replace(fractions, kept=self.preprocessed(f"{table}.").kept)
 
     def quotient(self, table: int) -> Cost:
         air = self.air(table)
@@ -236,25 +298,39 @@ class Costs:
             for lookup in air.lookups
         )
         columns = air.main_width + air.preprocessed_width + air.permutation_width
-        again = log_chunks > self.log_blowup
         chunks = EXTENSION_DEGREE << log_chunks
+        if self.holds[table]:
+            again, size = self.again(table), EXT_BYTES << log_size
+            work = Cost(
+                multiplications=(inner + constraints + pins) << log_size,
+                moved=(columns + EXTENSION_DEGREE) * WORD_BYTES << log_size,
+                # lookup columns that are computed again, and all columns on one run of points, with its results
+                scratch=max((columns * WORD_BYTES << log_height) + size, 2 * size),
+            )
+            held = air.permutation_width * WORD_BYTES << log_height if again.scratch else 0
+            scratch = max(again.scratch, held + work.scratch)
+            every_run = self.extend_again(columns, log_height, 1 << log_chunks)
+            return replace(again + work + every_run, scratch=scratch) + self.extend(table, chunks)
+        larger = log_chunks > self.log_blowup
         work = Cost(
             multiplications=(inner + constraints + pins) << log_size,
-            butterflies=butterflies(columns, log_height) * (1 + (1 << log_chunks)) if again else 0,
+            butterflies=butterflies(columns, log_height) * (1 + (1 << log_chunks)) if larger else 0,
             moved=((columns + EXTENSION_DEGREE) * WORD_BYTES << log_size)
-            + ((columns * WORD_BYTES << log_size) + (columns * WORD_BYTES << log_height) if again else 0),
+            + ((columns * WORD_BYTES << log_size) + (columns * WORD_BYTES << log_height) if larger else 0),
             scratch=(EXT_BYTES << log_size)
-            + ((columns * WORD_BYTES << log_size) + (columns * WORD_BYTES << log_height) if again else 0),
+            + ((columns * WORD_BYTES << log_size) + (columns * WORD_BYTES << log_height) if larger else 0),
         )
         return work + self.extend(table, chunks)
 
     def weights(self, name: str) -> Cost:
-        rows = sum(1 << log_height for log_height in set(self.layout.log_heights))
+        natural = sum(1 << log_height for log_height in self.natural)
+        rows = sum(1 << log_height for log_height in set(self.layout.log_heights)) + natural
         return Cost(
             multiplications=2 * 4 * EXT_MUL * rows,
-            moved=2 * EXT_BYTES * rows,
+            moved=2 * EXT_BYTES * (rows + 2 * natural),
             kept=2 * EXT_BYTES * rows,
-            scratch=2 * EXT_BYTES << max(self.layout.log_heights),
+            # in natural order, they are first made in the other order
+            scratch=max(2 * EXT_BYTES << max(self.layout.log_heights), 2 * EXT_BYTES * natural),
         )
 
     def columns(self, table: int) -> int:
@@ -268,7 +344,7 @@ class Costs:
     def opening(self, table: int) -> Cost:
         log_height = self.layout.log_heights[table]
         weights = EXTENSION_DEGREE * max(matrix.points for matrix in self.matrices[table])
-        return Cost(
+        return self.again(table) + Cost(
             multiplications=EXTENSION_DEGREE * self.openings(table) << log_height,
             moved=(self.columns(table) + weights) * WORD_BYTES << log_height,
         )
@@ -282,17 +358,55 @@ class Costs:
         work = sum(map(self.deep_of_table, self.tables[name]), Cost())
         heights = {self.layout.log_heights[table] for table in self.tables[name]}
         kept = sum(EXT_BYTES << (height + self.log_blowup) for height in heights)
+        again = sum((self.again(table) for table in self.tables[name]), Cost())
+        scratch = 0
+        if any(self.holds[table] for table in self.tables[name]):
+            # of the longest height: two sums on the trace and a factor, the extended sums, two shares to add
+            longest = max(EXT_BYTES << (height + self.log_blowup) for height in heights)
+            scratch = (3 * longest >> self.log_blowup) + 4 * longest
+            scratch += max(self.again(table).scratch for table in self.tables[name])
+        work += replace(again, scratch=scratch)
         return work + Cost(moved=3 * kept, kept=kept)  # the denominators of two points, and the result
 
     def deep_of_table(self, table: int) -> Cost:
         """Return the cost of summing the columns of one table."""
-        log_rows = self.layout.log_heights[table] + self.log_blowup
+        log_height = self.layout.log_heights[table]
+        log_rows = log_height + self.log_blowup
         columns = self.columns(table)
         points = sum(matrix.points for matrix in self.matrices[table])
-        return Cost(
-            multiplications=(EXTENSION_DEGREE * columns + 2 * EXT_MUL * points) << log_rows,
-            moved=columns * WORD_BYTES << log_rows,
+        if not self.holds[table]:
+            return Cost(
+                multiplications=(EXTENSION_DEGREE * columns + 2 * EXT_MUL * points) << log_rows,
+                moved=columns * WORD_BYTES << log_rows,
+            )
+        air = self.air(table)
+        on_trace = sum(m.points * w for m, w in self._on_trace(table))
+        extended = columns - air.main_width - air.permutation_width
+        sums = self.extend_again(2 * EXTENSION_DEGREE, log_height)
+        return replace(sums, scratch=0) + Cost(
+            multiplications=(EXTENSION_DEGREE * on_trace + 2 * EXT_MUL * points << log_height)
+            + ((EXTENSION_DEGREE * extended + 4 * EXT_MUL) << log_rows),
+            moved=(on_trace * WORD_BYTES << log_height) + (extended * WORD_BYTES << log_rows),
         )
+
+    def _on_trace(self, table: int) -> list[tuple[OpenedMatrix, int]]:
+        """Return the matrices of a table that are summed on the trace, with their widths."""
+        widths = {MAIN: self.air(table).main_width, PERMUTATION: self.air(table).permutation_width}
+        return [(matrix, widths[matrix.name]) for matrix in self.matrices[table] if matrix.name in widths]
+
+    def query(self, name: str) -> Cost:
+        """Return the cost of the extensions that are made again for a few rows of each."""
+        total, scratch = Cost(), 0
+        for table, hold in self.holds.items():
+            if not hold:
+                continue
+            again, log_height = self.again(table), self.layout.log_heights[table]
+            widths = [width for _, width in self._on_trace(table)]
+            total += again + self.extend_again(sum(widths), log_height)
+            held = self.air(table).permutation_width * WORD_BYTES << log_height if again.scratch else 0
+            piece = self.piece_bytes(max(widths), log_height + self.log_blowup)
+            scratch = max(scratch, again.scratch, held + piece)
+        return replace(total, scratch=scratch)
 
     def codeword(self, name: str) -> Cost:
         log_height = int(name.removeprefix("2^"))

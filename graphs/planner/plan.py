@@ -13,7 +13,7 @@ from dask.delayed import Delayed
 
 from graphprover.device.interface import CPU_BATCH, Array, Device
 from graphprover.graphs import proof_graph
-from graphprover.graphs.batches import batches
+from graphprover.graphs.batches import NO_HOLDS, Holds, batches
 from graphprover.graphs.builder import Graph
 from graphprover.graphs.one_thread import steps_of
 from graphprover.graphs.planner.costs import Cost, Costs, kept_by_size
@@ -108,8 +108,25 @@ class Plan:
         return peak
 
 
+@dataclass(frozen=True)
+class On:
+    """The parameters of a device that a plan depends on."""
+
+    log_batch_rows: int
+    threads: int
+    loads: bool  # whether it has its own memory
+
+    @classmethod
+    def of(cls, device: Device) -> "On":
+        return cls(device.log_batch_rows, device.threads, device.memory.keeps)
+
+
 def make_plan(
-    layout: Layout, log_batch_rows: int = CPU_BATCH, main: Sequence[Array | TraceTask] = (), loaded: bool = False
+    layout: Layout,
+    log_batch_rows: int = CPU_BATCH,
+    main: Sequence[Array | TraceTask] = (),
+    loaded: bool = False,
+    holds: Holds = NO_HOLDS,
 ) -> Plan:
     """Return the plan of a proof.
 
@@ -118,8 +135,9 @@ def make_plan(
         log_batch_rows: log2 of the most rows of tables that share tasks.
         main: The traces, if known (`prepare.checked_traces`); the proof generates the trace tasks among them.
         loaded: Whether the other traces are copied to the device, which has its own memory.
+        holds: What the device holds of each batch.
     """
-    graph = Graph(_NO_DEVICE, "", batches(layout, log_batch_rows))
+    graph = Graph(_NO_DEVICE, "", batches(layout, log_batch_rows, holds))
     return _plan(graph, layout, proof_graph.build(graph, *_empty(layout, main)), main, loaded)
 
 
@@ -129,12 +147,13 @@ def make_plans_of_shard(
     log_batch_rows: int = CPU_BATCH,
     main: Sequence[Array | TraceTask] = (),
     loaded: bool = False,
+    holds: Holds = NO_HOLDS,
 ) -> tuple[Plan, Plan]:
     """Return the plans of the two graphs of a shard: up to its commitment, and from the cached values to its proof.
 
     ``keep`` is the level of caching; other arguments are as in `make_plan`.
     """
-    given, batched = _empty(layout, main), batches(layout, log_batch_rows)
+    given, batched = _empty(layout, main), batches(layout, log_batch_rows, holds)
     graphs = [Graph(_NO_DEVICE, "", batched, ShardNumber(0, 2)) for _ in range(3)]
     nodes = proof_graph.begin(graphs[0], *given).cached_nodes(layout, keep)
     graphs[2].cached.update((cast(Key, node.key), None) for node in nodes)
@@ -170,23 +189,3 @@ def _plan(graph: Graph, layout: Layout, task: Delayed, main: Sequence[Array | Tr
             cost = Cost(kept=cost.kept)
         tasks[str(place)] = Task(*place, needs, cost)
     return Plan(layout, tasks, costs, frozenset(held))
-
-
-_peaks: dict[object, Peak] = {}  # by shape
-_SHAPES = 1000  # cached at most
-
-
-def peak_of(layout: Layout, device: Device, main: Sequence[Array | TraceTask]) -> Peak:
-    """Return the peak of a proof on a device, planned once for each shape.
-
-    The shape is the layout and the set of tables with trace tasks; it is assumed to determine shared trace tasks.
-    """
-    made = tuple(isinstance(trace, TraceTask) for trace in main)
-    shape = layout, made, device.log_batch_rows, device.threads, device.memory.keeps
-    peak = _peaks.get(shape)
-    if peak is None:
-        if len(_peaks) >= _SHAPES:
-            _peaks.clear()
-        peak = make_plan(layout, device.log_batch_rows, main, loaded=device.memory.keeps).peak(device.threads)
-        _peaks[shape] = peak
-    return peak

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from graphprover.device import Array, Device
+from graphprover.device import Array
+from graphprover.graphs.batches import NO_HOLDS, Holds
 from graphprover.graphs.planner.costs import Cost, kept_by_size
-from graphprover.graphs.planner.plan import Peak, make_plans_of_shard
+from graphprover.graphs.planner.holding import fewest_changes
+from graphprover.graphs.planner.plan import On, Peak, make_plans_of_shard
 from graphprover.graphs.proof_graph import Keep
 from graphprover.graphs.task_keys import ShardNumber
 from graphprover.protocol.layout import Layout
@@ -23,6 +25,7 @@ class ShardPlan:
 
     layout: Layout
     keep: Keep
+    holds: Holds  # what the device holds of each batch within a graph
     kept: int  # cached bytes between its commitment and its second graph
     peak: Peak  # of its two graphs, without arrays that a device caches by size
     cost: Cost  # of both graphs
@@ -59,19 +62,6 @@ class ShardsPlan:
         return Peak(most, f"{number}: {peak.round}", peak.name)
 
 
-@dataclass(frozen=True)
-class On:
-    """The parameters of a device that a plan depends on."""
-
-    log_batch_rows: int
-    threads: int
-    loads: bool  # whether it has its own memory
-
-    @classmethod
-    def of(cls, device: Device) -> "On":
-        return cls(device.log_batch_rows, device.threads, device.memory.keeps)
-
-
 Given = Sequence[tuple[Layout, Sequence[Array | TraceTask]]]  # each shard and its traces
 
 
@@ -79,9 +69,16 @@ def plan_shards(shards: Given, device: On, budget: int) -> ShardsPlan:
     """Return the plan that caches the most within ``budget`` bytes, if that is possible.
 
     In this order: all trees, which save the most hashing for each byte; everything of the last shard, which waits while
-    no other is made; traces; extensions.
+    no other is made; traces; extensions. If no plan of this kind fits, fewer columns are held within each graph first.
     """
-    kept = {keep: plan_keeping(shards, device, keep) for keep in Keep}
+    trees = _at_least(shards, device, Keep.TREES, budget)
+    holds = [NO_HOLDS] * len(shards)
+    if trees.peak.bytes > budget:
+        holds = [
+            _holds(layout, main, device, budget - waiting)
+            for (layout, main), waiting in zip(shards, trees.waiting, strict=True)
+        ]
+    kept = {keep: plan_keeping(shards, device, keep, holds) for keep in Keep}
     last, others = [len(shards) - 1], list(reversed(range(len(shards) - 1)))
     plan = kept[Keep.NOTHING]
     for keep, indices in (
@@ -100,9 +97,25 @@ def plan_shards(shards: Given, device: On, budget: int) -> ShardsPlan:
     return plan
 
 
-def plan_keeping(shards: Given, device: On, keep: Keep) -> ShardsPlan:
-    """Return the plan with the same caching for each shard."""
-    planned = tuple(_planned(layout, main, device, keep) for layout, main in shards)
+def _holds(layout: Layout, main: Sequence[Array | TraceTask], device: On, budget: int) -> Holds:
+    """Return what to hold of each batch of a shard so that its own peak is at most ``budget`` bytes."""
+
+    def peak(holds: Holds) -> int:
+        return _planned(layout, main, device, Keep.TREES, holds).peak.bytes
+
+    return fewest_changes(layout, device.log_batch_rows, budget, peak)
+
+
+def _at_least(shards: Given, device: On, keep: Keep, budget: int) -> ShardsPlan:
+    """Return the plan that caches this much of all shards, or nothing if only that fits."""
+    nothing = plan_keeping(shards, device, Keep.NOTHING)
+    return nothing if nothing.peak.bytes <= budget else plan_keeping(shards, device, keep)
+
+
+def plan_keeping(shards: Given, device: On, keep: Keep, holds: Sequence[Holds] = ()) -> ShardsPlan:
+    """Return the plan with the same caching for each shard; ``holds``: of each shard, by default extensions."""
+    given = zip(shards, holds or [NO_HOLDS] * len(shards), strict=True)
+    planned = tuple(_planned(layout, main, device, keep, of_shard) for (layout, main), of_shard in given)
     return ShardsPlan(planned, kept_by_size(*{layout for layout, _ in shards}))
 
 
@@ -110,15 +123,16 @@ _plans: dict[object, ShardPlan] = {}  # by shape
 _SHAPES = 1000  # cached at most
 
 
-def _planned(layout: Layout, main: Sequence[Array | TraceTask], device: On, keep: Keep) -> ShardPlan:
-    shape = layout, tuple(isinstance(trace, TraceTask) for trace in main), device, keep
+def _planned(layout: Layout, main: Sequence[Array | TraceTask], device: On, keep: Keep, holds: Holds) -> ShardPlan:
+    made = tuple(isinstance(trace, TraceTask) for trace in main)
+    shape = layout, made, device, keep, tuple(holds.items())
     if shape not in _plans:
         if len(_plans) >= _SHAPES:
             _plans.clear()
-        first, last = make_plans_of_shard(layout, keep, device.log_batch_rows, main, device.loads)
+        first, last = make_plans_of_shard(layout, keep, device.log_batch_rows, main, device.loads, holds)
         peak = max(first.peak(device.threads), last.peak(device.threads), key=lambda peak: peak.bytes)
         peak = replace(peak, bytes=peak.bytes - kept_by_size(layout))
         kept = sum(last.tasks[key].cost.kept for key in last.held)
         tasks = len(first.tasks), len(last.tasks)
-        _plans[shape] = ShardPlan(layout, keep, kept, peak, first.total + last.total, tasks)
+        _plans[shape] = ShardPlan(layout, keep, holds, kept, peak, first.total + last.total, tasks)
     return _plans[shape]

@@ -1,13 +1,19 @@
-"""Round 2: the LogUp columns of every table with lookups, from its trace, extended and committed together."""
+"""Round 2: the LogUp columns of every table with lookups, from its trace, extended and committed together.
+
+A batch that does not hold extensions keeps the columns on the trace, or the inputs from which they are computed again.
+"""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from graphprover.air.description import AirDescription
 from graphprover.device import Array, Device
+from graphprover.field import Ext
+from graphprover.graphs.batches import Hold
 from graphprover.graphs.builder import Graph, Node
-from graphprover.graphs.rounds.commit import Commitment, Extension, Extensions, commit
+from graphprover.graphs.rounds.commit import Commitment, Extension, Extensions, Nodes, commit
 from graphprover.graphs.rounds.transcript import Drawn
-from graphprover.kernels.operands import Operands
+from graphprover.kernels.operands import Operands, Unextended
 from graphprover.protocol.layout import PERMUTATION, Layout
 
 LOOKUP = "lookup"
@@ -22,20 +28,38 @@ def lookup_columns(
     airs: Mapping[int, AirDescription],
     public_values: Sequence[Sequence[int]],
     log_blowup: int,
+    hold: Hold,
 ) -> Extensions:
     """Compute fingerprints, inverses, fractions and running sum on each trace; return their extension and terminal."""
     prefixes, tau = drawn.challenge.prefixes, drawn.challenge.tau
-    made = device.lookup_columns(
-        [
-            Operands(air, main[table], preprocessed.get(table), public_values[table], prefixes[table])
-            for table, air in airs.items()
-        ],
-        tau,
-    )
+    operands = {
+        table: Operands(air, main[table], preprocessed.get(table), public_values[table], prefixes[table])
+        for table, air in airs.items()
+    }
+    if hold == Hold.MAIN:
+        return {table: _forgotten(device, of_table, tau, log_blowup) for table, of_table in operands.items()}
+    made = device.lookup_columns(list(operands.values()), tau)
+    if hold == Hold.TRACES:
+        return {
+            table: Extension(Unextended.of(columns, log_blowup), terminal)
+            for table, (columns, terminal) in zip(airs, made, strict=True)
+        }
     extended = device.extend([columns for columns, _ in made], log_blowup)
     return {
         table: Extension(columns, terminal) for table, columns, (_, terminal) in zip(airs, extended, made, strict=True)
     }
+
+
+def _forgotten(device: Device, operands: Operands, tau: Ext, log_blowup: int) -> Extension:
+    """Return the terminal of a table with its columns to be computed again."""
+    columns, terminal = device.lookup_columns([operands], tau)[0]
+    width, rows = columns.shape
+    again = partial(_columns_again, device, operands, tau)
+    return Extension(Unextended(width, rows << log_blowup, log_blowup, again, in_memory=False), terminal)
+
+
+def _columns_again(device: Device, operands: Operands, tau: Ext) -> Array:
+    return device.lookup_columns([operands], tau)[0][0]
 
 
 def build(
@@ -49,7 +73,7 @@ def build(
     """Return the commitment to all lookup columns, or None if no table has lookups."""
     if not layout.lookup_tables:
         return None
-    extensions = {}
+    extensions: dict[str, Nodes] = {}
     for batch in graph.batches:
         tables = [table for table in batch.tables if table in layout.lookup_tables]
         if tables:
@@ -63,5 +87,6 @@ def build(
                 airs={table: layout.tables[table] for table in tables},
                 public_values=public_values,
                 log_blowup=layout.parameters.log_blowup,
+                hold=batch.hold,
             )
     return commit(graph, layout, PERMUTATION, extensions)

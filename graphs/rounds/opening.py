@@ -1,6 +1,6 @@
 """Rounds 4 and 5: every polynomial at zeta and at the next row's point, then one batched quotient for each height."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -8,10 +8,11 @@ import numpy as np
 
 from graphprover.device import Array, Device
 from graphprover.field import EXTENSION_DEGREE, Ext, ext_scale, root_of_unity
+from graphprover.graphs.batches import Batch
 from graphprover.graphs.builder import Graph, Node
-from graphprover.graphs.rounds.commit import Commitment, Extensions
+from graphprover.graphs.rounds.commit import Columns, Commitment, Extension, Extensions, Nodes, extensions_of
 from graphprover.graphs.rounds.transcript import Drawn
-from graphprover.kernels.operands import Height
+from graphprover.kernels.operands import Height, Unextended
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 from graphprover.protocol.proof import EXT_BYTES, TableOpenings, array_to_words
 
@@ -19,6 +20,19 @@ WEIGHTS, OPENING = "opening_weights", "opening"
 DENOMINATORS, DEEP, CODEWORD = "deep_denominators", "deep", "deep_codeword"
 
 ByHeight = Mapping[int, Sequence[Array]]  # for each opening point, by log2 of the trace's rows
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights that evaluate columns."""
+
+    extended: ByHeight  # on 7·H in bit-reversed order
+    natural: ByHeight  # on H in natural order, for heights with columns whose extension is not held
+
+    def __sizeof__(self) -> int:
+        """Return the bytes, for Dask."""
+        pairs = [*self.extended.values(), *self.natural.values()]
+        return sum(int(weights.nbytes) for pair in pairs for weights in pair)
 
 
 @dataclass(frozen=True)
@@ -49,10 +63,21 @@ def opening_points(zeta: Ext, log_height: int) -> tuple[Ext, Ext]:
     return zeta, ext_scale(zeta, root_of_unity(log_height))
 
 
-def interpolation_weights(device: Device, zeta: Drawn, *, log_heights: Sequence[int]) -> ByHeight:
-    """Return for each height and opening point the weights that evaluate a column on 7·H there."""
-    domains = [(height, point) for height in log_heights for point in opening_points(zeta.challenge, height)]
-    return _in_pairs(log_heights, device.interpolation_weights(domains))
+def interpolation_weights(
+    device: Device, zeta: Drawn, *, log_heights: Sequence[int], natural: Sequence[int]
+) -> Weights:
+    """Return for each height and opening point the weights that evaluate a column there.
+
+    ``natural`` has the heights with columns that are read on the trace.
+    """
+
+    def domains(heights: Sequence[int]) -> list[tuple[int, Ext]]:
+        return [(height, point) for height in heights for point in opening_points(zeta.challenge, height)]
+
+    return Weights(
+        _in_pairs(log_heights, device.interpolation_weights(domains(log_heights))),
+        _in_pairs(natural, device.natural_weights(domains(natural))),
+    )
 
 
 def _in_pairs(log_heights: Sequence[int], arrays: Sequence[Array]) -> ByHeight:
@@ -61,24 +86,50 @@ def _in_pairs(log_heights: Sequence[int], arrays: Sequence[Array]) -> ByHeight:
 
 def openings(
     device: Device,
-    extensions: Mapping[str, Extensions],
-    weights: ByHeight,
+    columns: Mapping[str, Columns],
+    weights: Weights,
     *,
     matrices: Sequence[OpenedMatrix],
+    log_blowup: int,
 ) -> dict[int, TableOpenings]:
     """Return the values of all polynomials of a batch at their points, by table.
 
-    The inputs are extensions by round and weights by height.
+    The inputs are columns by round and weights by height.
     """
-    values = device.evaluate(
-        [extensions[matrix.name][matrix.table].columns for matrix in matrices],
-        [weights[matrix.log_height][: matrix.points] for matrix in matrices],
-    )
+    extensions = {name: extensions_of(of_round, log_blowup) for name, of_round in columns.items()}
+    values: dict[OpenedMatrix, list[np.ndarray]] = {}
+    for turn in turns_of(matrices, extensions):
+        found = [extensions[matrix.name][matrix.table] for matrix in turn]
+        by_height = [weights.natural if _on_trace(of_matrix) else weights.extended for of_matrix in found]
+        evaluated = device.evaluate(
+            [of_matrix.read() for of_matrix in found],
+            [of[matrix.log_height][: matrix.points] for matrix, of in zip(turn, by_height, strict=True)],
+        )
+        values.update(zip(turn, evaluated, strict=True))
     at: dict[int, dict[tuple[str, int], bytes]] = {matrix.table: {} for matrix in matrices}
-    for matrix, at_points in zip(matrices, values, strict=True):
+    for matrix, at_points in values.items():
         for point, words in enumerate(at_points):
             at[matrix.table][matrix.name, point] = array_to_words(words)
     return {table: _table_openings(of_table) for table, of_table in at.items()}
+
+
+def _on_trace(extension: Extension) -> bool:
+    return isinstance(extension.columns, Unextended)
+
+
+def turns_of(
+    matrices: Sequence[OpenedMatrix], extensions: Mapping[str, Extensions]
+) -> Iterator[Sequence[OpenedMatrix]]:
+    """Yield matrices that are in memory together: all that are held, then one by one those computed again."""
+
+    def held(matrix: OpenedMatrix) -> bool:
+        columns = extensions[matrix.name][matrix.table].columns
+        return not isinstance(columns, Unextended) or columns.in_memory
+
+    yield [matrix for matrix in matrices if held(matrix)]
+    for matrix in matrices:
+        if not held(matrix):
+            yield [matrix]
 
 
 def _table_openings(values: Mapping[tuple[str, int], bytes]) -> TableOpenings:
@@ -105,27 +156,43 @@ def inverse_denominators(device: Device, zeta: Drawn, *, log_heights: Sequence[i
 
 def reduced_openings(
     device: Device,
-    extensions: Mapping[str, Extensions],
+    columns: Mapping[str, Columns],
     opened: Mapping[int, TableOpenings],
     batching: Drawn,
     inverses: ByHeight,
     *,
     matrices: Sequence[OpenedMatrix],
+    log_blowup: int,
 ) -> dict[int, Array]:
-    """Return a batch's share of the codeword of each height among its tables."""
-    by_height: dict[int, list[OpenedMatrix]] = {}
-    for matrix in matrices:
-        by_height.setdefault(matrix.log_height, []).append(matrix)
-    heights = [
-        Height(
-            [extensions[matrix.name][matrix.table].columns for matrix in of_height],
-            [_opened_values(opened[matrix.table], matrix.name) for matrix in of_height],
-            [matrix.offset for matrix in of_height],
-            inverses[log_height],
-        )
-        for log_height, of_height in by_height.items()
-    ]
-    return dict(zip(by_height, device.reduced_openings(heights, batching.challenge), strict=True))
+    """Return a batch's share of the codeword of each height among its tables.
+
+    Columns without extension are summed on the trace, and the sum is extended.
+    """
+    extensions = {name: extensions_of(of_round, log_blowup) for name, of_round in columns.items()}
+    shares: dict[int, Array] = {}
+    for turn in turns_of(matrices, extensions):
+        of_kind: dict[bool, dict[int, list[OpenedMatrix]]] = {False: {}, True: {}}
+        for matrix in turn:
+            on_trace = _on_trace(extensions[matrix.name][matrix.table])
+            of_kind[on_trace].setdefault(matrix.log_height, []).append(matrix)
+        for on_trace, by_height in of_kind.items():
+            heights = [
+                Height(
+                    [extensions[matrix.name][matrix.table].read() for matrix in of_height],
+                    [_opened_values(opened[matrix.table], matrix.name) for matrix in of_height],
+                    [matrix.offset for matrix in of_height],
+                    inverses[log_height],
+                )
+                for log_height, of_height in by_height.items()
+            ]
+            if on_trace:
+                made = device.reduced_traces(heights, batching.challenge, log_blowup)
+            else:
+                made = device.reduced_openings(heights, batching.challenge)
+            for log_height, share in zip(by_height, made, strict=True):
+                before = shares.get(log_height)
+                shares[log_height] = share if before is None else device.sum_codewords([before, share])
+    return shares
 
 
 def _opened_values(opened: TableOpenings, name: str) -> list[np.ndarray]:
@@ -148,10 +215,24 @@ def sum_codewords(device: Device, shares: Sequence[Mapping[int, Array]], *, log_
 def build_openings(graph: Graph, layout: Layout, commitments: dict[str, Commitment], zeta: Node) -> dict[str, Node]:
     """Add round 4; return the task of each batch's `TableOpenings`, by its name."""
     weights = graph.task(
-        WEIGHTS, "all heights", interpolation_weights, zeta, log_heights=sorted(set(layout.log_heights))
+        WEIGHTS,
+        "all heights",
+        interpolation_weights,
+        zeta,
+        log_heights=sorted(set(layout.log_heights)),
+        natural=natural_heights(layout, graph.batches),
     )
+    log_blowup = layout.parameters.log_blowup
     return {
-        batch: graph.task(OPENING, batch, openings, _extensions(commitments, batch), weights, matrices=matrices)
+        batch: graph.task(
+            OPENING,
+            batch,
+            openings,
+            _columns(commitments, batch),
+            weights,
+            matrices=matrices,
+            log_blowup=log_blowup,
+        )
         for batch, matrices in _matrices_of_batches(graph, layout).items()
     }
 
@@ -172,9 +253,16 @@ def build_codewords(
     )
     shares: dict[int, list[Node]] = {log_height: [] for log_height in log_heights}
     for batch, matrices in _matrices_of_batches(graph, layout).items():
-        extensions = _extensions(commitments, batch)
         share = graph.task(
-            DEEP, batch, reduced_openings, extensions, opened[batch], batching, inverses, matrices=matrices
+            DEEP,
+            batch,
+            reduced_openings,
+            _columns(commitments, batch),
+            opened[batch],
+            batching,
+            inverses,
+            matrices=matrices,
+            log_blowup=log_blowup,
         )
         for log_height in {matrix.log_height for matrix in matrices}:
             shares[log_height].append(share)
@@ -192,6 +280,11 @@ def _matrices_of_batches(graph: Graph, layout: Layout) -> dict[str, list[OpenedM
     return {batch.name: [matrix for table in batch.tables for matrix in matrices[table]] for batch in graph.batches}
 
 
-def _extensions(commitments: dict[str, Commitment], batch: str) -> dict[str, Node]:
-    """Return a batch's extensions under each commitment, by round."""
+def natural_heights(layout: Layout, batched: Sequence[Batch]) -> list[int]:
+    """Return the heights with columns that are opened on the trace, in order."""
+    return sorted({layout.log_heights[table] for batch in batched if batch.hold for table in batch.tables})
+
+
+def _columns(commitments: dict[str, Commitment], batch: str) -> dict[str, Nodes]:
+    """Return a batch's columns under each commitment, by round."""
     return {name: made.extensions[batch] for name, made in commitments.items() if batch in made.extensions}

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from graphprover.kernels.absorption import is_last_piece
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.compression import (
     BLOCK_ROOM,
@@ -23,6 +24,7 @@ from graphprover.kernels.cpu.compression import (
 from graphprover.kernels.cpu.field import swap_bytes
 from graphprover.kernels.cpu.messages import (
     PAIR,
+    check_first,
     clamped_rows,
     group_columns,
     message_groups,
@@ -44,6 +46,7 @@ from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.runtime.numba_cache import njit
 
 _WIDTH = simd.WIDTH
+GRAIN = BLOCK_WORDS  # columns of one compression
 # Places in the memory of a kernel: the initial value, a block, then chaining values of subtrees from left to right.
 _INITIAL, _BLOCK, _STACK = 0, STATE_ROOM, STATE_ROOM + BLOCK_ROOM
 _GROUPS = 8  # of sixteen rows, whose blocks are compressed in turn: a prefetch is as many compressions ahead
@@ -154,16 +157,43 @@ def _prefetch_words(columns, count, row):
 
 
 @njit(nogil=True, cache=True)
-def _hash_rows(memory, columns, words, stride, target, first, last):
+def _subtrees(chunk):
+    """Return the number of complete subtrees of the chunks before this one: the bits of its number."""
+    count = 0
+    while chunk:
+        count += chunk & 1
+        chunk >>= 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _copy_values(source, target, words):
+    for place in range(0, words, _WIDTH):
+        simd.store(target, place, simd.load(source, place))
+
+
+@njit(nogil=True, cache=True)
+def _hash_rows(memory, columns, words, stride, target, first, last, states, begin, stop):
+    """Hash rows of ``words`` words; or absorb the words [begin, stop) of them, at the addresses ``columns``.
+
+    A piece that does not begin the rows reads the chaining values of each sixteen rows at the address ``states``, and
+    one that does not end them writes them there.
+    """
     chunks = max(1, -(-words // CHUNK_WORDS))
     room = STATE_ROOM * _depth(words)
     simd.store_rows(memory, _INITIAL, _WIDTH, initial_value())
+    first_chunk, last_chunk = begin // CHUNK_WORDS, chunks if stop == words else -(-stop // CHUNK_WORDS)
+    columns -= 8 * begin
     for row in range(first, last, _GROUPS * LANES):
         groups = min(_GROUPS, -(-(last - row) // LANES))
-        top = _STACK
-        for chunk in range(chunks):
+        top = _STACK + STATE_ROOM * _subtrees(first_chunk)
+        kept = states + 8 * room * (row // LANES)
+        if begin:
+            _copy_values(kept, memory + 8 * _STACK, room * groups)
+        for chunk in range(first_chunk, last_chunk):
             end = min(words, (chunk + 1) * CHUNK_WORDS)
-            word, flags = chunk * CHUNK_WORDS, CHUNK_START
+            word = max(begin, chunk * CHUNK_WORDS)
+            flags = 0 if word % CHUNK_WORDS else CHUNK_START
             while True:
                 following = min(word + BLOCK_WORDS, end)
                 starts = flags == CHUNK_START
@@ -171,17 +201,19 @@ def _hash_rows(memory, columns, words, stride, target, first, last):
                     flags |= CHUNK_END | ROOT if chunks == 1 else CHUNK_END
                 # Columns lie a power of two of bytes apart and, when many, are no streams that a processor would
                 # foresee. Their lines of more than two blocks would not fit the ways of its first cache.
-                ahead, rows_ahead = (following, 0) if following < words else (0, _GROUPS * LANES)
-                foreseen = min(words - ahead, BLOCK_WORDS) if stride == 1 else 0
+                ahead, rows_ahead = (following, 0) if following < stop else (begin, _GROUPS * LANES)
+                foreseen = min(stop - ahead, BLOCK_WORDS) if stride == 1 else 0
                 for group in range(groups):
                     rows, place = row + LANES * group, top + room * group
                     _load_words(memory, columns + 8 * word, following - word, stride, rows, last)
                     _prefetch_words(columns + 8 * ahead, foreseen, rows + rows_ahead)
                     state = _INITIAL if starts else place
                     _compress(memory, place, state, _BLOCK, chunk, 8 * (following - word), flags)
-                if following == end:
+                if following in (end, stop):
                     break
                 word, flags = following, 0
+            if following < end:
+                break  # the piece ends inside of a chunk
             top += STATE_ROOM
             # As many subtrees are complete as the number of chunks is divisible by 2; the last chunk completes all.
             subtrees = chunk + 1
@@ -193,6 +225,9 @@ def _hash_rows(memory, columns, words, stride, target, first, last):
                     _compress(memory, place, _INITIAL, place, 0, BLOCK_BYTES, flags)
                 top += STATE_ROOM
                 subtrees >>= 1
+        if stop < words:
+            _copy_values(memory + 8 * _STACK, kept, room * groups)
+            continue
         for group in range(groups):
             _store_digests(memory, _STACK + room * group, target, row + LANES * group, last)
 
@@ -207,8 +242,39 @@ def hash_rows(matrices: Sequence[np.ndarray], target: np.ndarray, first: int, la
 
 
 def _hash_columns(columns: np.ndarray, stride: int, target: np.ndarray, first: int, last: int) -> None:
-    memory = _memory(_GROUPS * _depth(len(columns)))
-    _hash_rows(memory.ctypes.data, columns.ctypes.data, len(columns), stride, target.ctypes.data, first, last)
+    words, memory = len(columns), _memory(_GROUPS * _depth(len(columns)))
+    _hash_rows(
+        memory.ctypes.data, columns.ctypes.data, words, stride, target.ctypes.data, first, last, 0, 0, words,
+    )  # fmt: skip
+
+
+def row_states(rows: int, columns: int) -> np.ndarray:
+    """Return unwritten states of ``absorb_rows`` for rows of a number of columns."""
+    return np.empty((-(-rows // LANES), STATE_ROOM * _depth(columns)), dtype=np.uint64)
+
+
+def absorb_rows(
+    matrices: Sequence[np.ndarray],
+    states: np.ndarray,
+    begin: int,
+    columns: int,
+    target: np.ndarray,
+    first: int,
+    last: int,
+) -> None:
+    """Do a piece of ``hash_rows``: absorb the columns from ``begin`` on, of ``columns`` in all.
+
+    ``states``, from `row_states`, carry the rows from one piece to the next; the last piece writes the digests. Pieces
+    begin at multiples of `GRAIN` columns, and ``first`` is a multiple of 16. Raises ValueError otherwise.
+    """
+    addresses = row_columns(matrices, target, first, last)
+    is_last_piece(len(addresses), begin, columns, GRAIN)
+    check_first(first)
+    memory = _memory(_GROUPS * _depth(columns))
+    _hash_rows(
+        memory.ctypes.data, addresses.ctypes.data, columns, 1, target.ctypes.data, first, last,
+        states.ctypes.data, begin, begin + len(addresses),
+    )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
@@ -217,7 +283,7 @@ def _hash_messages(memory, groups, columns, target):
         address, count, words = groups[group, 0], groups[group, 1], groups[group, 2]
         for i in range(words):
             columns[i] = address + 8 * i
-        _hash_rows(memory, columns.ctypes.data, words, words, target, 0, count)
+        _hash_rows(memory, columns.ctypes.data, words, words, target, 0, count, 0, 0, words)
         target += 8 * DIGEST_WORDS * count
 
 

@@ -10,13 +10,13 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from graphprover.field import Ext
-from graphprover.kernels.cpu import domain, simd, sums
+from graphprover.field import GENERATOR, Ext
+from graphprover.kernels.cpu import domain, ntt, simd, sums
 from graphprover.kernels.cpu.field import add as add_word
 from graphprover.kernels.cpu.field import ext_add, ext_mul, ext_power, ext_scale, ext_sub, sub
 from graphprover.kernels.cpu.inverse import ext_inverse
 from graphprover.kernels.cpu.parallel import Threads, split_rows
-from graphprover.kernels.operands import Height
+from graphprover.kernels.operands import Height, points_apart
 from graphprover.runtime.numba_cache import njit
 
 # A piece of the matrix is read in runs that the hardware fetches ahead, of few columns at a time.
@@ -176,6 +176,40 @@ def add_reduced_opening(
         some = claims[j : j + 2]
         pair = (inverses[j], inverses[j + len(some) - 1])
         _add_reduced_opening(matrix, some, offset + j * columns, _words(gamma), pair, target, first, last)
+
+
+def reduced_traces(threads: Threads, heights: Sequence[Height], gamma: Ext, log_blowup: int) -> list[np.ndarray]:
+    """Return the same as `reduced_openings` from columns (w, n) on H in natural order; inverses are (3, N) as there.
+
+    The sum over columns of each point is a polynomial like the columns, so it is made on H, and only then extended.
+    """
+    return [_reduced_traces(threads, height, gamma, log_blowup) for height in heights]
+
+
+def _reduced_traces(threads: Threads, height: Height, gamma: Ext, log_blowup: int) -> np.ndarray:
+    ones = np.zeros((3, height.matrices[0].shape[1]), dtype=np.uint64)
+    ones[0] = 1
+    sums_ = [_reduced_opening(threads, part, gamma) for part in points_apart(height, ones)]
+    whole = [0] * len(sums_)
+    extended = ntt.coset_ldes(threads, sums_, whole, log_blowup, GENERATOR, bit_reversed_source=False)
+    target = np.zeros_like(extended[0])
+    for numerators, inverses in zip(extended, height.inverses, strict=False):
+        split_rows(threads, partial(_add_products, numerators, inverses, target), target.shape[1])
+    return target
+
+
+@njit(nogil=True, cache=True)
+def _add_products(x, y, target, first, last):
+    """target += x y on rows [first, last)."""
+    rows = x.shape[1]
+    whole = first + (last - first) // simd.WIDTH * simd.WIDTH
+    for i in range(first, whole, simd.WIDTH):
+        product = simd.ext_mul(simd.load_rows(x, i, rows, 3), simd.load_rows(y, i, rows, 3))
+        sum_ = simd.ext_add(simd.load_rows(target, i, rows, 3), product)
+        simd.store_rows(target, i, rows, simd.ext_canonical(sum_))
+    for i in range(whole, last):
+        product = ext_mul((x[0, i], x[1, i], x[2, i]), (y[0, i], y[1, i], y[2, i]))
+        target[0, i], target[1, i], target[2, i] = ext_add((target[0, i], target[1, i], target[2, i]), product)
 
 
 @njit(nogil=True, cache=True)

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from graphprover.kernels.absorption import is_last_piece
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import swap_bytes
 from graphprover.kernels.cpu.messages import (
     PAIR,
+    check_first,
     clamped_rows,
     group_columns,
     message_groups,
@@ -27,6 +29,7 @@ from graphprover.runtime.numba_cache import njit
 
 STATE = 25 * simd.WIDTH  # words of a state in memory
 _WIDTH = simd.WIDTH
+GRAIN = RATE_WORDS  # columns that a state absorbs between permutations
 
 
 def _rotations() -> list[int]:
@@ -89,10 +92,25 @@ def _store_digests(state, target, first, last):
 
 
 @njit(nogil=True, cache=True)
-def _hash_rows(columns, stride, target, first, last):
+def _copy_state(source, target):
+    for place in range(0, STATE, _WIDTH):
+        simd.store(target, place, simd.load(source, place))
+
+
+@njit(nogil=True, cache=True)
+def _hash_rows(columns, stride, target, first, last, states, begins, ends):
+    """Hash rows whose columns are a whole message, or a piece of it.
+
+    A piece that does not begin the message reads the state of each eight rows at the address ``states``, and one that
+    does not end it writes it there.
+    """
     state = np.empty(STATE, dtype=np.uint64)
     for row in range(first, last, _WIDTH):
-        state[:] = 0
+        kept = states + 8 * STATE * (row // _WIDTH)
+        if begins:
+            state[:] = 0
+        else:
+            _copy_state(kept, state)
         whole = stride == 1 and row + _WIDTH <= last
         places = simd.wrapping_mul(clamped_rows(row, last), stride)
         word = 0
@@ -109,8 +127,11 @@ def _hash_rows(columns, stride, target, first, last):
             if word == RATE_WORDS:
                 permute(state)
                 word = 0
-        finish(state, word)
-        _store_digests(state, target, row, last)
+        if ends:
+            finish(state, word)
+            _store_digests(state, target, row, last)
+        else:
+            _copy_state(state, kept)
 
 
 def hash_rows(matrices: Sequence[np.ndarray], target: np.ndarray, first: int, last: int) -> None:
@@ -120,7 +141,32 @@ def hash_rows(matrices: Sequence[np.ndarray], target: np.ndarray, first: int, la
     may be none. ``target`` is uint64 (n, 4), of which the rows [first, last) are written. Raises ValueError otherwise.
     """
     columns = row_columns(matrices, target, first, last)
-    _hash_rows(columns, 1, target.ctypes.data, first, last)
+    _hash_rows(columns, 1, target.ctypes.data, first, last, 0, True, True)
+
+
+def row_states(rows: int, columns: int) -> np.ndarray:
+    """Return unwritten states of ``absorb_rows`` for rows of a number of columns."""
+    return np.empty((-(-rows // _WIDTH), STATE), dtype=np.uint64)
+
+
+def absorb_rows(
+    matrices: Sequence[np.ndarray],
+    states: np.ndarray,
+    begin: int,
+    columns: int,
+    target: np.ndarray,
+    first: int,
+    last: int,
+) -> None:
+    """Do a piece of ``hash_rows``: absorb the columns from ``begin`` on, of ``columns`` in all.
+
+    ``states``, from `row_states`, carry the rows from one piece to the next; the last piece writes the digests. Pieces
+    begin at multiples of `GRAIN` columns, and ``first`` is a multiple of 16. Raises ValueError otherwise.
+    """
+    addresses = row_columns(matrices, target, first, last)
+    ends = is_last_piece(len(addresses), begin, columns, GRAIN)
+    check_first(first)
+    _hash_rows(addresses, 1, target.ctypes.data, first, last, states.ctypes.data, begin == 0, ends)
 
 
 @njit(nogil=True, cache=True)
@@ -131,7 +177,7 @@ def _hash_messages(groups, most, target):
         address, count, words = groups[group, 0], groups[group, 1], groups[group, 2]
         for i in range(words):
             columns[i] = address + 8 * i
-        _hash_rows(columns[:words], words, target + 8 * DIGEST_WORDS * done, 0, count)
+        _hash_rows(columns[:words], words, target + 8 * DIGEST_WORDS * done, 0, count, 0, True, True)
         done += count
 
 
@@ -151,7 +197,7 @@ def hash_groups(codeword: np.ndarray, size: int, target: np.ndarray, first: int,
     ``target`` is uint64 (n / size, 4), of which the rows [first, last) are written. Raises ValueError otherwise.
     """
     columns = group_columns(codeword, size, target, first, last)
-    _hash_rows(columns, size, target.ctypes.data, first, last)
+    _hash_rows(columns, size, target.ctypes.data, first, last, 0, True, True)
 
 
 @njit(nogil=True, cache=True)

@@ -10,24 +10,47 @@ from itertools import pairwise
 
 import numpy as np
 
+from graphprover.field import GENERATOR
+from graphprover.kernels.absorption import by_height, pieces, widths
+from graphprover.kernels.cpu import ntt
 from graphprover.kernels.cpu.hashes import KERNELS
 from graphprover.kernels.cpu.parallel import Threads, split_rows
+from graphprover.kernels.operands import Unextended
 from graphprover.protocol.digests import DIGEST_WORDS
 
 
-def tree(threads: Threads, matrices: Sequence[np.ndarray], cap_height: int, hash: str) -> tuple[np.ndarray, ...]:
-    """Return the layers of the tree over rows of matrices (columns, n) of different heights, in commitment order."""
-    groups: dict[int, list[np.ndarray]] = {}
-    for matrix in matrices:
-        groups.setdefault(matrix.shape[1], []).append(matrix)
+def tree(
+    threads: Threads, matrices: Sequence[np.ndarray | Unextended], cap_height: int, hash: str
+) -> tuple[np.ndarray, ...]:
+    """Return the layers of the tree over rows of matrices (columns, n) of different heights, in commitment order.
+
+    Of columns without extension, a few are extended at a time, and absorbed.
+    """
+    groups = by_height(matrices)
     layers = allocate(max(groups), cap_height)
     joining = {}
     for size, group in groups.items():
         digests = layers[0] if size == len(layers[0]) else np.empty((size, DIGEST_WORDS), dtype=np.uint64)
-        split_rows(threads, partial(KERNELS[hash].hash_rows, group, digests), size)
+        if any(isinstance(matrix, Unextended) for matrix in group):
+            _absorb(threads, group, digests, hash)
+        else:
+            split_rows(threads, partial(KERNELS[hash].hash_rows, group, digests), size)
         joining[size] = digests
     build(threads, layers, joining, hash)
     return layers
+
+
+def _absorb(threads: Threads, group: Sequence[np.ndarray | Unextended], digests: np.ndarray, hash: str) -> None:
+    """Write the digests of the rows of matrices of one height, a piece of the columns after the other."""
+    kernels, rows = KERNELS[hash], len(digests)
+
+    def extend(columns: np.ndarray, log_blowup: int) -> np.ndarray:
+        return ntt.coset_ldes(threads, [columns], [0], log_blowup, GENERATOR, bit_reversed_source=False)[0]
+
+    columns = sum(widths(group))
+    states = kernels.row_states(rows, columns)
+    for begin, piece in pieces(group, rows, kernels.GRAIN, extend):
+        split_rows(threads, partial(kernels.absorb_rows, piece, states, begin, columns, digests), rows)
 
 
 def fold_tree(

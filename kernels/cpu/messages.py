@@ -56,6 +56,12 @@ def row_columns(matrices: Sequence[np.ndarray], target: np.ndarray, first: int, 
     return np.concatenate([np.empty(0, dtype=np.int64), *map(_column_addresses, matrices)])
 
 
+def check_first(first: int) -> None:
+    """Raise ValueError unless the states of ``absorb_rows`` begin at this row: no kernel has sixteen rows in two."""
+    if first % 16:
+        raise ValueError(f"rows whose columns come in pieces begin at a multiple of 16, not at {first}")
+
+
 def group_columns(codeword: np.ndarray, size: int, target: np.ndarray, first: int, last: int) -> np.ndarray:
     """Return the addresses of the words of the first group of a codeword, int64 (3 size,), for ``hash_groups``.
 

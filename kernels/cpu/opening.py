@@ -9,12 +9,13 @@ from functools import partial
 
 import numpy as np
 
-from graphprover.field import Ext, P
+from graphprover.field import GENERATOR, Ext, P
+from graphprover.field import ext_scale as scale_point
 from graphprover.kernels.cpu import domain, simd, sums
 from graphprover.kernels.cpu.deep import invert_differences
 from graphprover.kernels.cpu.field import add, ext_mul, ext_scale, mul
 from graphprover.kernels.cpu.parallel import Threads
-from graphprover.kernels.domain import interpolation_factor
+from graphprover.kernels.domain import interpolation_factor, reversed_indices
 from graphprover.runtime.numba_cache import njit
 
 _ROWS = 128
@@ -53,6 +54,16 @@ def _weights(log_rows: int, point: Ext) -> np.ndarray:
     invert_differences(points, point, target, 0, rows)
     _scale(points, tuple(map(np.uint64, interpolation_factor(log_rows, point))), target)
     return target
+
+
+def natural_weights(domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
+    """For each (log2 of n, point) uint64 (3, n): p(point) is the sum of weights[:, i] p(x_i) over H in natural order.
+
+    Raises ZeroDivisionError for a point of its H.
+    """
+    # With q(7 X) = p(X), the values of p on H are those of q on 7 H.
+    scaled = ((log_rows, scale_point(point, GENERATOR)) for log_rows, point in domains)
+    return [_weights(log_rows, point).take(reversed_indices(log_rows, np), axis=1) for log_rows, point in scaled]
 
 
 @njit(nogil=True, cache=True)

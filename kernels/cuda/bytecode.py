@@ -39,21 +39,25 @@ def evaluate(
     matrices: Sequence[cupy.ndarray | None],
     target: cupy.ndarray,
     log_rows: int,
+    log_chunks: int,
+    run: int | None = None,
 ) -> None:
     """Run a quotient's program into ``target``, uint64 (3, 2^(log_rows + log_chunks)) on 7 K in bit-reversed order.
 
     ``words`` fills the bytecode's constants. ``matrices`` are main, preprocessed and permutation, (columns, rows) with
     at least as many rows as the quotient; None if the bytecode does not read it. A program without texts is
-    interpreted. Raises ValueError for too few rows or a missing matrix.
+    interpreted. With a ``run``, target and matrices have only that run of 2^log_rows of the rows. Raises ValueError for
+    too few rows or a missing matrix.
     """
     bytecode, size = program.bytecode, target.shape[1]
-    log_chunks = size.bit_length() - 1 - log_rows
     for source, row in _last_rows(bytecode):
         array = matrices[source]
         if array is None or array.shape[0] <= row or array.shape[1] < size:
             raise ValueError(f"plane {row} with {size} rows is not in the {source.name.lower()} matrix")
-    words = np.concatenate([words, _of_chunks(log_rows, log_chunks)])
+    words = np.concatenate([words, _of_chunks(log_rows, log_chunks, run or 0)])
     points = point_tables(log_rows + log_chunks)
+    if run:
+        points = _from_row(points, run << log_rows)
     if not program.texts or _is_done_sooner(program, size):
         _interpret(bytecode, words, matrices, 1 << log_chunks, target, *points, log_rows, size)
         return
@@ -95,10 +99,16 @@ def _is_done_sooner(program: Program, size: int) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _of_chunks(log_rows: int, log_chunks: int) -> np.ndarray:
-    """Z = x^n - 1 on each chunk of rows, 1 / Z on each, and the trace's last point."""
-    vanishing, inverses = domain.vanishing(log_rows, log_chunks)
-    return np.array([*vanishing.tolist(), *inverses.tolist(), domain.last_point(log_rows)], dtype=np.uint64)
+def _of_chunks(log_rows: int, log_chunks: int, first: int) -> np.ndarray:
+    """Z = x^n - 1 on each chunk of rows from the ``first`` on, 1 / Z on each, and the trace's last point."""
+    values = [np.roll(each, -first).tolist() for each in domain.vanishing(log_rows, log_chunks)]
+    return np.array([*values[0], *values[1], domain.last_point(log_rows)], dtype=np.uint64)
+
+
+def _from_row(points: tuple[cupy.ndarray, cupy.ndarray], row: int) -> tuple[cupy.ndarray, cupy.ndarray]:
+    """Return the tables of a domain's points from a row on, which begins a power of two of rows that divides it."""
+    fine, coarse = points
+    return fine[row % len(fine) :], coarse[row // len(fine) :]
 
 
 @lru_cache(maxsize=16)

@@ -154,3 +154,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) sum_codewords(
     for (u64 k = 0; k < count; k++) total = field::add(total, vectors.of[k][i]);
     target[i] = total;
 }
+
+// target = x0 y0, for two products + x1 y1, of extension vectors (3, rows).
+extern "C" __global__ void __launch_bounds__(THREADS) sum_products(
+    const u64* x0, const u64* y0, const u64* x1, const u64* y1, u64 products, u64* target, u64 rows) {
+    u64 i = (u64)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= rows) return;
+    Ext value = ext::mul(ext::load(x0, rows, i), ext::load(y0, rows, i));
+    if (products > 1) value = ext::add(value, ext::mul(ext::load(x1, rows, i), ext::load(y1, rows, i)));
+    ext::store(target, rows, i, value);
+}

@@ -1,15 +1,16 @@
 """DEEP quotients of all columns of a height at once (``deep.cu``); the definitions stand in kernels/cpu/deep.py."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import cupy
 import numpy as np
 
-from graphprover.field import ZERO, Ext
-from graphprover.kernels.cuda import denominators
+from graphprover.field import GENERATOR, ZERO, Ext
+from graphprover.kernels.cuda import denominators, ntt
 from graphprover.kernels.cuda.launch import blocks_for, empty_arrays, kernels_of, launch
 from graphprover.kernels.cuda.multi_table import batched
-from graphprover.kernels.operands import Height
+from graphprover.kernels.operands import Height, points_apart
 
 THREADS = 256  # as in deep.cu
 VECTORS = 64  # whose addresses are a parameter of a kernel, as in deep.cu
@@ -79,6 +80,32 @@ def _require_fitting(height: Height) -> None:
             f"matrices {[matrix.shape for matrix in height.matrices]}, opened values {counts} and inverses "
             f"{[inverse.shape for inverse in height.inverses]} do not fit"
         )
+
+
+def reduced_traces(heights: Sequence[Height], gamma: Ext, log_blowup: int) -> list[cupy.ndarray]:
+    """Return the same as `reduced_openings` from columns (w, n) on H in natural order; inverses are (3, N) as there.
+
+    The sum over columns of each point is a polynomial like the columns, so it is made on H, and only then extended.
+    """
+    return [_reduced_traces(height, gamma, log_blowup) for height in heights]
+
+
+def _reduced_traces(height: Height, gamma: Ext, log_blowup: int) -> cupy.ndarray:
+    rows = height.matrices[0].shape[1]
+    even = max(rows, 2)  # the kernel takes pairs of rows
+    matrices = [matrix if rows == even else cupy.repeat(matrix, even, axis=1) for matrix in height.matrices]
+    ones = cupy.zeros((3, even), dtype=np.uint64)
+    ones[0] = 1
+    sums = [reduced_openings([part], gamma)[0] for part in points_apart(replace(height, matrices=matrices), ones)]
+    traces = [cupy.ascontiguousarray(vector[:, :rows]) for vector in sums]
+    extended = ntt.coset_ldes(traces, [0] * len(traces), log_blowup, GENERATOR, bit_reversed_source=False)
+    target = cupy.empty_like(extended[0])
+    first, last = extended[0], extended[-1]
+    launch(
+        kernels_of("deep.cu"), "sum_products", blocks_for(target.shape[1], THREADS), THREADS,
+        first, height.inverses[0], last, height.inverses[len(extended) - 1], len(extended), target, target.shape[1],
+    )  # fmt: skip
+    return target
 
 
 def sum_codewords(vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:

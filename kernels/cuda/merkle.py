@@ -8,8 +8,12 @@ from collections.abc import Mapping, Sequence
 import cupy
 import numpy as np
 
+from graphprover.field import GENERATOR
+from graphprover.kernels.absorption import by_height, pieces, widths
+from graphprover.kernels.cuda import ntt
 from graphprover.kernels.cuda.hashes import KERNELS
 from graphprover.kernels.cuda.launch import hashing_kernels, launch
+from graphprover.kernels.operands import Unextended
 from graphprover.protocol.digests import DIGEST_WORDS
 
 THREADS = 128
@@ -20,19 +24,36 @@ _SHARED = 48  # bytes of a block's shared memory for each of its nodes of the fi
 _WARP = 32
 
 
-def tree(matrices: Sequence[cupy.ndarray], cap_height: int, hash: str) -> tuple[cupy.ndarray, ...]:
-    """Return the layers of the tree over rows of matrices (columns, n) of different heights, in commitment order."""
-    groups: dict[int, list[cupy.ndarray]] = {}
-    for matrix in matrices:
-        groups.setdefault(matrix.shape[1], []).append(matrix)
+def tree(matrices: Sequence[cupy.ndarray | Unextended], cap_height: int, hash: str) -> tuple[cupy.ndarray, ...]:
+    """Return the layers of the tree over rows of matrices (columns, n) of different heights, in commitment order.
+
+    Of columns without extension, a few are extended at a time, and absorbed.
+    """
+    groups = by_height(matrices)
     layers = allocate(max(groups), cap_height)
     joining = {}
     for size, group in groups.items():
         digests = layers[0] if size == len(layers[0]) else cupy.empty((size, DIGEST_WORDS), dtype=np.uint64)
-        KERNELS[hash].hash_rows(group, digests)
+        if any(isinstance(matrix, Unextended) for matrix in group):
+            _absorb(group, digests, hash)
+        else:
+            KERNELS[hash].hash_rows(group, digests)
         joining[size] = digests
     build(layers, joining, hash)
     return layers
+
+
+def _absorb(group: Sequence[cupy.ndarray | Unextended], digests: cupy.ndarray, hash: str) -> None:
+    """Write the digests of the rows of matrices of one height, a piece of the columns after the other."""
+    kernels, rows = KERNELS[hash], len(digests)
+
+    def extend(columns: cupy.ndarray, log_blowup: int) -> cupy.ndarray:
+        return ntt.coset_ldes([columns], [0], log_blowup, GENERATOR, bit_reversed_source=False)[0]
+
+    columns = sum(widths(group))
+    states = kernels.row_states(rows, columns)
+    for begin, piece in pieces(group, rows, kernels.GRAIN, extend):
+        kernels.absorb_rows(piece, states, begin, columns, digests)
 
 
 def fold_tree(codeword: cupy.ndarray, log_arity: int, cap_height: int, hash: str) -> tuple[cupy.ndarray, ...]:

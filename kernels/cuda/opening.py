@@ -8,11 +8,11 @@ from math import prod
 import cupy
 import numpy as np
 
-from graphprover.field import Ext
+from graphprover.field import GENERATOR, Ext, ext_scale
 from graphprover.kernels.cuda import denominators
 from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, to_host
 from graphprover.kernels.cuda.multi_table import batched
-from graphprover.kernels.domain import interpolation_factor
+from graphprover.kernels.domain import interpolation_factor, reversed_indices
 
 THREADS, TILE, COLUMNS, WARP = 256, 2048, 32, 32  # as in opening.cu
 WARPS = THREADS // WARP
@@ -27,6 +27,17 @@ def interpolation_weights(domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarr
     return denominators.over_points(
         "opening.cu", "weights", [(log_rows, z, interpolation_factor(log_rows, z)) for log_rows, z in domains]
     )
+
+
+def natural_weights(domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarray]:
+    """For each (log2 of n, point) uint64 (3, n): p(point) is the sum of weights[:, i] p(x_i) over H in natural order.
+
+    Raises ZeroDivisionError for a point of its H.
+    """
+    # With q(7 X) = p(X), the values of p on H are those of q on 7 H.
+    found = interpolation_weights([(log_rows, ext_scale(point, GENERATOR)) for log_rows, point in domains])
+    orders = (reversed_indices(log_rows, cupy) for log_rows, _ in domains)
+    return [weights.take(order, axis=1) for weights, order in zip(found, orders, strict=True)]
 
 
 def evaluate(matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[cupy.ndarray]]) -> list[list[np.ndarray]]:

@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parent
 STANDARD = "c++17"  # of C++, for every kernel
 
 
-def source(file: str | Path, defines: Mapping[str, int] = MappingProxyType({})) -> str:
+def source(file: str | Path, defines: Mapping[str, int | str] = MappingProxyType({})) -> str:
     """Return the text of a file, by its name in this folder or by its path, after ``defines``.
 
     Every ``#include "..."`` of a file of this folder is replaced by the file's text, once.

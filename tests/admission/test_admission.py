@@ -31,7 +31,8 @@ from graphprover.admission.ledger import Kept, Ledger
 from graphprover.admission.policy import Entry, Need, grantable, has_turn, in_the_way
 from graphprover.device import CpuDevice
 from graphprover.examples import synthetic
-from graphprover.graphs.planner.plan import peak_of
+from graphprover.graphs.planner.holding import plan_whole
+from graphprover.graphs.planner.plan import On
 from graphprover.prover.prepare import Prepared, prepare
 from graphprover.prover.prove import prove_prepared
 from graphprover.runtime.files import private_folder
@@ -92,7 +93,7 @@ def statements() -> list[Prepared]:
 def test_a_mixed_batch_of_proofs_has_the_same_bytes() -> None:
     cpu, batch = CpuDevice(1), statements()
     expected = [prove_prepared(prepared, "sync", cpu)[0] for prepared in batch]
-    peaks = [peak_of(prepared.layout, cpu, prepared.traces) for prepared in batch]
+    peaks = [plan_whole(prepared.layout, prepared.traces, On.of(cpu), None).peak for prepared in batch]
     for share in SHARES:
         budget, runs = int(sum(peak.bytes for peak in peaks) * share), []
 

@@ -8,7 +8,7 @@ import pytest
 from graphprover.air.bytecode import constants
 from graphprover.field import P
 from graphprover.kernels.cuda import source_cache
-from graphprover.vm.tables.keccak_f import KeccakF
+from graphprover.vm.tables.keccak_rounds import KeccakRounds
 from tests.random_statements import random_statement
 
 AIRS = random_statement(3, tables=3, max_width=20, interactions=8)[1].descriptions
@@ -56,7 +56,7 @@ def words(bytecode, air):
 
 def test_a_process_takes_what_another_kept(folder, monkeypatch):
     made = counted(monkeypatch)
-    airs = (*AIRS, KeccakF().describe())
+    airs = (*AIRS, KeccakRounds().describe())
     texts = texts_of(airs)
     assert len(made) == len(list(folder.iterdir())) == 2 * len(airs)
     assert texts_of(airs) == texts and len(made) == 2 * len(airs)

@@ -12,7 +12,10 @@ from graphprover.air.debugger import FailingConstraint, UnbalancedBus
 from graphprover.examples import keccak
 from graphprover.examples.keccak import nibbles, sponge
 from graphprover.statement.check import check
-from graphprover.vm.tables import keccak_f
+from graphprover.vm.tables import keccak_f, keccak_traces
+from graphprover.vm.tables.keccak_digits import KeccakDigits
+from graphprover.vm.tables.keccak_planes import KeccakPlanes
+from graphprover.vm.tables.keccak_rounds import KeccakRounds
 from tests.examples.mutation import Inputs, stated, unnoticed, with_trace, wrong_public_values
 
 TABLES = keccak.tables()
@@ -42,7 +45,7 @@ def test_it_holds_for_every_kind_of_padding(length: int) -> None:
 @given(st.binary(max_size=700))
 def test_the_digest_of_any_message(data: bytes) -> None:
     (_, public), *_ = keccak.prove_inputs(data)
-    assert keccak.describe([public, [], []])["digest"] == digest(data)
+    assert keccak.describe([public, [], [], [], []])["digest"] == digest(data)
 
 
 def test_without_input_it_hashes_something() -> None:
@@ -51,18 +54,27 @@ def test_without_input_it_hashes_something() -> None:
 
 def test_degrees() -> None:
     descriptions = [air.describe() for air in TABLES]
-    assert [max(d.degrees[node] for node in d.constraints) for d in descriptions[:2]] == [3, 3]
-    assert [d.log_quotient_chunks for d in descriptions] == [1, 1, 0, 0]
-    assert descriptions[1].main_width == 2053
-    assert [len(d.lookups) for d in descriptions] == [9, 41, 1, 1]  # two lookups per column
+    assert [max(d.degrees[node] for node in d.constraints) for d in descriptions[:3]] == [5, 5, 5]
+    assert [d.log_quotient_chunks for d in descriptions] == [2, 2, 2, 2, 0]
+    assert [len(d.lookups) for d in descriptions] == [7, 126, 21, 2, 1]  # four messages of a bus share a column
 
 
 @pytest.mark.parametrize("samples", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_changed_cells_are_noticed(samples: int) -> None:
     inputs = keccak.prove_inputs(message(137))
-    count = keccak_f.Even().view(inputs[2][0]).count
     missed = unnoticed(TABLES, inputs, samples)
-    assert all(table == "even" and not count[row] for table, _, row in missed)  # triples that no table looks up
+    assert all(free(inputs, *cell) for cell in missed)
+
+
+def free(inputs: Inputs, table: str, column: str, row: int) -> bool:
+    """Return whether nothing reads a cell: of a number without lookups, an idle row, or row 0 of a permutation."""
+    if table == "keccak_digits":
+        return not KeccakDigits().view(inputs[3][0]).count[:, row].any()
+    if table == "keccak_planes":
+        return not KeccakPlanes().view(inputs[2][0]).on[row]
+    rounds = KeccakRounds().view(inputs[1][0])
+    idle, first = not rounds.step[:, row].any(), rounds.step[0, row] * rounds.turn[0, row]
+    return table == "keccak_rounds" and (idle or (first and column.startswith(("iota", "parity", "theta"))))
 
 
 def test_wrong_public_values_are_noticed() -> None:
@@ -79,7 +91,7 @@ def forge(length: int, change: Callable[..., None]) -> list:
     columns = sponge.Sponge().view(main)
     change(columns)
     counts = nibbles.trace(columns.message, columns.old)
-    return findings([(main, inputs[0][1]), *inputs[1:3], (counts, [])])
+    return findings([(main, inputs[0][1]), *inputs[1:4], (counts, [])])
 
 
 def set_byte(columns, row: int, byte: int, value: int) -> None:  # type: ignore[no-untyped-def]
@@ -177,21 +189,23 @@ def test_a_block_skipped_in_the_table_alone_breaks_the_chain() -> None:
     assert any(isinstance(f, UnbalancedBus) and "keccak-f" in f.bus for f in found)
 
 
-@pytest.mark.parametrize("active", [0, 2])
-def test_every_call_is_answered_once(active: int) -> None:
-    """An inactive permutation answers no call, and no permutation answers twice."""
+@pytest.mark.parametrize("call", [0, 2])
+def test_every_call_is_answered_once(call: int) -> None:
+    """A permutation answers no call twice, and none that is not there."""
     inputs = keccak.prove_inputs(message(200))
     main = inputs[1][0].copy()
-    keccak_f.KeccakF().view(main).active[24:48] = active
+    KeccakRounds().view(main).call[25:50] = call
     found = check(with_trace(TABLES, inputs, 1, main))
     assert any(isinstance(f, UnbalancedBus) and "keccak-f" in f.bus for f in found)
 
 
 def test_an_unasked_permutation_is_noticed() -> None:
     inputs = keccak.prove_inputs(message(300))
-    main = keccak_f.trace(range(4), np.zeros((25, 4), dtype=np.uint64), 128)
-    inputs[2] = keccak_f.even_trace([main]), []
-    (finding,) = check(with_trace(TABLES, inputs, 1, main))
+    blocks = keccak_traces.blocks_of(np.zeros((keccak_f.WORDS, 4), dtype=np.uint64))
+    inputs[1] = keccak_traces.rounds_trace(range(4), blocks, 128), []
+    inputs[2] = keccak_traces.planes_trace(range(4), blocks, 64), []
+    inputs[3] = keccak_traces.digits_trace(blocks), []
+    (finding,) = findings(inputs)
     assert isinstance(finding, UnbalancedBus) and "keccak-f" in finding.bus and finding.total >= 4
 
 

@@ -158,3 +158,27 @@ def test_nonces_that_cannot_be_ground_are_refused(hash):
     for arguments in ((seed[:3], 1, 0, 8), (seed, 64, 0, 8), (seed, -1, 0, 8), (seed, 1, -1, 8), (seed, 1, 0, 1 << 63)):
         with pytest.raises(ValueError):
             KERNELS[hash].smallest_nonce(*arguments)
+
+
+@pytest.mark.parametrize("columns", [1, 8, 17, 100, 128, 129, 256, 300, 513])
+@pytest.mark.parametrize("grains", [1, 2, 5, 16])
+@pytest.mark.parametrize("rows", [1, 16, 41, 200])
+def test_columns_that_come_in_pieces(hash, columns, grains, rows):
+    matrix, kernels = random_matrix(columns, rows), KERNELS[hash]
+    target, states = np.zeros((rows, 4), dtype=np.uint64), kernels.row_states(rows, columns)
+    states[:] = 123
+    size = grains * kernels.GRAIN
+    for begin in range(0, columns, size):
+        piece = matrix[begin : begin + size]
+        halves = np.array_split(piece, 2)
+        for first in range(0, rows, 48):
+            kernels.absorb_rows(halves, states, begin, columns, target, first, min(first + 48, rows))
+    assert digests(target) == hash_rows(hash, matrix)
+
+
+def test_what_is_no_piece_is_refused(hash):
+    matrix, kernels = random_matrix(40, 32), KERNELS[hash]
+    target, states = np.zeros((32, 4), dtype=np.uint64), kernels.row_states(32, 40)
+    for some, begin, first in ((5, 0, 0), (kernels.GRAIN, 1, 0), (40, kernels.GRAIN, 0), (40, 0, 8)):
+        with pytest.raises(ValueError, match=r"no piece of a message|begin at a multiple of 16"):
+            kernels.absorb_rows([matrix[:some]], states, begin, 40, target, first, 32)

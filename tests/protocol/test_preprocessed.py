@@ -7,7 +7,7 @@ import pytest
 
 from graphprover.field import P, root_of_unity
 from graphprover.protocol import backend
-from graphprover.protocol.preprocessed import low_degree_extension, ntt, powers, preprocessed_cap
+from graphprover.protocol.preprocessed import low_degree_extension, ntt, powers, preprocessed_cap, preprocessed_caps
 from tests.hashes import BOTH
 from tests.naive_device import NaiveDevice, bit_reversed, extended
 from tests.protocol import vectors
@@ -69,6 +69,30 @@ def test_cap_is_that_of_the_kernels(hash: str, log_blowup: int, monkeypatch: pyt
     before = backend.used.copy()
     assert preprocessed_cap(traces, log_blowup, 2, hash) == cap
     assert set(backend.used - before) == {"NumPy"}
+
+
+@pytest.mark.parametrize("kernels", [False, True])
+@pytest.mark.parametrize("hash", BOTH)
+@pytest.mark.parametrize("cap_height", [0, 2, 9])
+def test_caps_of_several_statements_and_rates(
+    cap_height: int, hash: str, kernels: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is the cap of its statement alone, though statements share traces, layers and their tallest ones or not."""
+    rng, device = random.Random(cap_height), NaiveDevice()
+    traces = [trace(rng, rng.randint(1, 4), log) for log in (4, 3, 4, 0, 2)]
+    statements = [[traces[i] for i in chosen] for chosen in ((0, 1, 3), (0, 3), (1, 4), (0, 1, 3, 4), (0, 1, 2))]
+    monkeypatch.setattr(backend, "WORTH_LOADING", 0 if kernels else 1 << 60)
+    monkeypatch.delenv(backend.NUMPY_ONLY, raising=False)
+    if not kernels:
+        monkeypatch.setenv(backend.NUMPY_ONLY, "1")
+    found = preprocessed_caps(statements, (3, 1), cap_height, hash)
+    assert found == [
+        {
+            log_blowup: device.cap(device.merkle_tree(device.extend(own, log_blowup), cap_height, hash))
+            for log_blowup in (3, 1)
+        }
+        for own in statements
+    ]
 
 
 def test_cap_is_plonky3s() -> None:

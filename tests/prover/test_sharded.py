@@ -20,7 +20,8 @@ from graphprover.air import received, sent
 from graphprover.device import CpuDevice, Device
 from graphprover.device.interface import CPU_BATCH
 from graphprover.examples import memory, synthetic
-from graphprover.graphs.planner.shard_memory import On, plan_keeping, plan_shards
+from graphprover.graphs.planner.plan import On
+from graphprover.graphs.planner.shard_memory import plan_keeping, plan_shards
 from graphprover.graphs.proof_graph import Keep
 from graphprover.proof.sharded import ShardedProof, join
 from graphprover.prover.local import make

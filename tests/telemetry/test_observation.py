@@ -12,8 +12,8 @@ from graphprover.device import CpuDevice
 from graphprover.device.interface import CPU_BATCH
 from graphprover.examples import memory, synthetic
 from graphprover.graphs.batches import batches
-from graphprover.graphs.planner.plan import Plan, make_plan, make_plans_of_shard
-from graphprover.graphs.planner.shard_memory import On, plan_keeping
+from graphprover.graphs.planner.plan import On, Plan, make_plan, make_plans_of_shard
+from graphprover.graphs.planner.shard_memory import plan_keeping
 from graphprover.graphs.proof_graph import Keep
 from graphprover.prover.local import make
 from graphprover.prover.prepare import prepare, prepare_shards

@@ -28,4 +28,4 @@ def in_time(machine: Machine, execution: Execution, cycle_range: range | None = 
 
 def instructions(machine: Machine, run: Run) -> np.ndarray:
     """Return the instruction of each cycle of a run as its number in the code."""
-    return machine.instruction_of_entry[run.cycles.entry]
+    return machine.program_entries.instruction[run.cycles.entry]

@@ -84,7 +84,7 @@ def chips(execution: Execution, most: int = 400) -> list[Chip]:
     found, ways = [], outcomes_of(machine)
     for name in CHIPS:
         entry_of = {
-            i: machine.first_entry[i] + j
+            i: machine.program_entries.first[i] + j
             for i, outcomes in enumerate(ways)
             for j, outcome in enumerate(outcomes)
             if outcome.chip == name

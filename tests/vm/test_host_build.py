@@ -14,6 +14,7 @@ from tests.naive import keccak256
 
 SDK = Path(__file__).parents[2] / "examples/guests/sdk"
 HOST = SDK / "host"
+SOFTWARE = (HOST / "keccak.c", HOST / "arithmetic.c")  # of host calls
 INCLUDE = f"-I{SDK / 'include'}"
 SANITIZE = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover")
 MACHINE = ("-march=rv64im", "-mabi=lp64", "-mcmodel=medany", "-ffreestanding", "-O2", "-Wall", "-Wextra", "-Werror")
@@ -73,11 +74,11 @@ def compiled(folder: Path, kind: str, source: str = GUEST) -> Path:
     main, program = folder / "main.c", folder / f"main.{kind}"
     main.write_text(source)
     if kind == "host":
-        command: list[str | Path] = ["gcc", *SANITIZE, INCLUDE, main, HOST / "native.c", HOST / "keccak.c"]
+        command: list[str | Path] = ["gcc", *SANITIZE, INCLUDE, main, HOST / "native.c", *SOFTWARE]
     else:
         command = [CROSS, *MACHINE, INCLUDE, main]
         if kind == "qemu":
-            command += ["-Wl,-e,__zkvm_linux_start", HOST / "linux_riscv64.c", HOST / "keccak.c"]
+            command += ["-Wl,-e,__zkvm_linux_start", HOST / "linux_riscv64.c", *SOFTWARE]
         command += [*LINK, "-lzkvm"]
     done = subprocess.run([*command, "-o", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,7 @@
 """The guests' library: its bytes and sources, the start and end of guests, memory functions, guards, headers."""
 
 import hashlib
+import itertools
 import json
 import random
 import re
@@ -8,7 +9,7 @@ import shutil
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -252,19 +253,21 @@ void *(*volatile move)(void *, const void *, size_t) = memmove;
 void *(*volatile set)(void *, int, size_t) = memset;
 int (*volatile compare)(const void *, const void *, size_t) = memcmp;
 
-static uint8_t room[256];
+static uint8_t room[1024] __attribute__((aligned(64)));
 
-/* The input is a list of calls: which, to, from, size, and a byte. */
+/* The input is a list of calls: which, to, from, size, and a byte. Each writes the memory around its target. */
 int main(void)
 {
-    const uint8_t *call;
+    const uint8_t *input;
     size_t size;
 
-    read_input(&call, &size);
+    read_input(&input, &size);
+    const uint16_t *call = (const uint16_t *)input;
     for (size_t i = 0; i < sizeof room; i++)
         room[i] = (uint8_t)(i * 7 % 5 * 50 + i / 64);
-    for (; size; size -= 5, call += 5) {
-        void *to = room + call[1], *result = to;
+    for (; size; size -= 10, call += 5) {
+        uint8_t *to = room + call[1];
+        void *result = to;
         int order = 0;
         if (call[0] == 0)
             result = copy(to, room + call[2], call[3]);
@@ -278,37 +281,53 @@ int main(void)
             return 1;
         uint8_t sign = order < 0 ? 1 : order > 0 ? 2 : 0;
         write_output(&sign, 1);
-        write_output(room, sizeof room);
+        if (call[0] != 3)
+            write_output(to - 16, (size_t)call[3] + 32);
     }
     return 0;
 }
 """
+COPY, MOVE, SET, COMPARE = range(4)
+LONGEST = 130
 
 
-def test_memory_functions_are_those_of_c(builder: Builder) -> None:
-    """Every alignment and length up to 70, and overlaps."""
+def memory_calls() -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield calls of the memory functions: all sizes up to 130 with all alignments, and many overlaps."""
     random_ = random.Random(35)
-    room = bytearray(i * 7 % 5 * 50 + i // 64 for i in range(256))
-    calls, expected = [], bytearray()
-    for turn in range(6000):
-        kind, size = turn % 4, random_.choice([turn // 4 % 18, random_.randrange(70)])
-        to, source, byte = random_.randrange(180), random_.randrange(180), random_.randrange(256)
-        if kind == 0 and abs(to - source) < size:
-            continue
-        if kind == 3 and turn % 3:  # mostly equal
-            room[to : to + size] = room[source : source + size]
-            calls.append(bytes([1, to, source, size, 0]))
-            expected += b"\0" + room
-        calls.append(bytes([kind, to, source, size, byte]))
-        sign, left, right = 0, bytes(room[to : to + size]), bytes(room[source : source + size])
-        if kind < 2:
-            room[to : to + size] = right
-        elif kind == 2:
-            room[to : to + size] = bytes([byte]) * size
+    for size, to in itertools.product(range(LONGEST + 1), range(256, 264)):
+        yield from ((COPY, to, source, size, 0) for source in range(512, 520))
+        yield SET, to, 0, size, random_.randrange(256)
+        far = {size - 1, size, size + 1, random_.randrange(size + 1)}
+        for distance in {*range(10), 15, 16, 17, 31, 32, 33, 63, 64, 65} | far:
+            yield from ((MOVE, to, to + step, size, 0) for step in (distance, -distance))
+            yield SET, 64 + random_.randrange(800), 0, 8, random_.randrange(256)
+        for source in range(512, 520):
+            yield MOVE, to, source, size, 0  # equal, and then different in one byte
+            yield COMPARE, to, source, size, 0
+            yield SET, to + random_.randrange(size + 1), 0, 1, random_.randrange(256)
+            yield COMPARE, to, source, size, 0
+            yield COMPARE, source, to, size, 0
+
+
+def memory_results(calls: Iterable[tuple[int, int, int, int, int]]) -> bytes:
+    """Return what the calls give by Python's bytes."""
+    room, results = bytearray(i * 7 % 5 * 50 + i // 64 for i in range(1024)), bytearray()
+    for kind, to, source, size, byte in calls:
+        left, right = bytes(room[to : to + size]), bytes(room[source : source + size])
+        if kind == COMPARE:
+            results.append(1 if left < right else 2 if left > right else 0)
         else:
-            sign = 1 if left < right else 2 if left > right else 0
-        expected += bytes([sign]) + room
-    assert run(builder(MEMORY), b"".join(calls)).output == expected
+            room[to : to + size] = bytes([byte]) * size if kind == SET else right
+            results += b"\0" + room[to - 16 : to + size + 16]
+    return bytes(results)
+
+
+def test_memory_functions_are_those_of_c(tmp_path: Path) -> None:
+    if reason := lacks("gcc", "ld"):
+        pytest.skip(reason)
+    calls = list(memory_calls())
+    data = struct.pack(f"<{5 * len(calls)}H", *itertools.chain.from_iterable(calls))
+    assert run(build(MEMORY, tmp_path, "gcc", "ld"), data).output == memory_results(calls)
 
 
 IMPLICIT = """

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import random
 import shutil
 import struct
 import subprocess
@@ -203,6 +204,50 @@ def test_precompiles_of_revm_are_accelerators(name: str) -> None:
     if name not in ("modexp", "secp256r1_verify"):  # which refuse nothing
         data, _ = shortest(name, refused=True)
         assert forwarded(place, input_of(data)) == b"\0"
+
+
+WHOLE = 1 << 256
+
+
+def signed(value: int) -> int:
+    return value - WHOLE if value >> 255 else value
+
+
+def truncated(left: int, right: int) -> int:
+    """Return the quotient of signed numbers, rounded towards 0; 0 for a division by 0."""
+    left, right = signed(left), signed(right)
+    quotient = abs(left) // abs(right) if right else 0
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+ARITHMETIC: list[tuple[int, int, Callable[..., int]]] = [  # opcode, operands, result
+    (0x02, 2, lambda a, b: a * b),
+    (0x04, 2, lambda a, b: a // b if b else 0),
+    (0x05, 2, truncated),
+    (0x06, 2, lambda a, b: a % b if b else 0),
+    (0x07, 2, lambda a, b: signed(a) - truncated(a, b) * signed(b) if b else 0),
+    (0x08, 3, lambda a, b, m: (a + b) % m if m else 0),
+    (0x09, 3, lambda a, b, m: a * b % m if m else 0),
+    (0x0A, 2, lambda a, b: pow(a, b, WHOLE)),
+]
+
+
+def test_arithmetic_of_revm() -> None:
+    """Products, quotients and remainders of extreme numbers, and of random ones."""
+    random_ = random.Random(36)
+    edges = [0, 1, 2, WHOLE - 1, WHOLE - 2, WHOLE >> 1, (WHOLE >> 1) - 1, (WHOLE >> 1) + 1, 2**64, 2**128 - 1]
+    code, expected = bytearray(), bytearray()
+    for opcode, count, result in ARITHMETIC:
+        for _ in range(30):
+            operands = [random_.choice([*edges, random_.getrandbits(random_.randrange(257))]) for _ in range(count)]
+            code += b"".join(b"\x7f" + operand.to_bytes(32) for operand in reversed(operands))  # PUSH32
+            code += bytes([opcode, 0x61, *len(expected).to_bytes(2), 0x52])  # PUSH2, MSTORE
+            expected += (result(*operands) % WHOLE).to_bytes(32)
+    code += bytes([0x61, *len(expected).to_bytes(2), 0x60, 0, 0xF3])  # RETURN
+    execution = run("revm", counted(transaction(b"", 10_000_000)) + counted(bytes(code)))
+    assert execution.exit_code == 0 and execution.output[20] == 1
+    _gas, rest = first_varint(execution.output[21:])
+    assert first_varint(rest)[1] == expected
 
 
 def order(text: str) -> tuple[dict[str, str], bytes]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphprover.device.host_memory import addresses_left, host_memory
 from graphprover.protocol.hashing import keccak256
-from graphprover.vm.executor import interpreter, native
+from graphprover.vm.executor import interpreter, native, pieces
 from graphprover.vm.executor.debug import Channel, Debug
 from graphprover.vm.executor.faults import Fault, GuestFault
 from graphprover.vm.executor.interpreter import (
@@ -221,7 +221,7 @@ class _Run:
         self.channel = Channel(debug, self._bytes) if debug else None
         self.code = interpreter.predecode(image.instructions, prints=debug is not None)
         visits = np.zeros(len(image.code) + 2, dtype=np.int64)
-        self.native, self.runs = native.none(image), visits[:0]
+        self.native, self.runs = pieces.none(image), visits[:0]
         self.state = State(np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(IN_BLOCKS + 1, np.int64), visits)
         self.recorded = 0  # bytes of the record
         self._check_addresses(record)
@@ -320,7 +320,8 @@ class _Run:
             if tape is not None:
                 self._check_memory(after=int(status == EXITED))
             if counters is None:
-                self.translation.interpreted(self._interpreted() - interpreted, self._counts)
+                ended = status == EXITED
+                self.translation.interpreted(self._interpreted() - interpreted, self._counts, ended=ended)
             if status == EXITED:
                 return
             if FAULTS[status] is not Fault.CYCLE_LIMIT or end == self.max_cycles:
@@ -360,13 +361,14 @@ class _Run:
         """Return the word at RANDOM_SEED at the start."""
         return seed_of(self.data) if self.given_seed is None else self.given_seed
 
-    def _blocks(self, code: native.Native, tape: Tape | None) -> Blocks:
+    def _blocks(self, code: pieces.Native, tape: Tape | None) -> Blocks:
         """Return compiled blocks for the next cycles."""
         state, store = self.state, self.store
         state.visits[:] = self._visits()
         self.native, self.runs = code, np.zeros(len(code.blocks), dtype=np.int64)
         recorded = (None,) * 4 if tape is None else (tape.old, tape.time, tape.registers, tape.pool)
-        used = (state.registers, state.position, store.pages, store.pool, store.there, code.entries, self.runs)
+        places = (state.registers, state.position, store.pages, store.pool, store.there)
+        used = (*places, code.entries, code.functions, self.runs)
         addresses = [0 if array is None else array.ctypes.data for array in (*used, *recorded)]
         return Blocks(code.entries, code.address, np.array(addresses, dtype=np.uint64))
 

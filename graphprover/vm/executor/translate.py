@@ -5,6 +5,8 @@ blocks. The function goes from block to block until the next is missing or may p
 something rare: a page that is not allocated yet, an access that is misaligned or forbidden, a jump to no instruction.
 Then it leaves before that instruction, which the interpreter executes. It returns how many instructions of an
 unfinished block ran; the last accesses of their registers are not noted.
+
+Each module has the function for some blocks; it goes on in others' functions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +21,8 @@ from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLO
 NAME = "run_blocks"
 # The addresses that the function receives, in this order; a record's are 0 without one.
 ARGUMENTS = (
-    "registers", "position", "pages", "pool", "there", "entries", "runs", "old", "time", "times", "pool_times",
+    "registers", "position", "pages", "pool", "there", "entries", "functions", "runs", "old", "time", "times",
+    "pool_times",
 )  # fmt: skip
 
 _CONDITIONS = {Op.BEQ: "eq", Op.BNE: "ne", Op.BLT: "slt", Op.BGE: "sge", Op.BLTU: "ult", Op.BGEU: "uge"}
@@ -36,7 +39,7 @@ _BY_NUMBER = {int(op): op for op in Op}
 class Code:
     """A program."""
 
-    words: Sequence[int]  # `interpreter.predecode`'s, with one for the end
+    words: Sequence[int] | Mapping[int, int]  # `interpreter.predecode`'s, of the blocks at least
     base: int  # address of its first instruction
     end: int  # end address of the code
 
@@ -49,20 +52,22 @@ class Block:
     end: int  # index behind its last one
 
 
-def translated(code: Code, blocks: Sequence[Block], *, record: bool) -> str:
+def translated(code: Code, blocks: Sequence[Block], *, first: int = 0, record: bool) -> str:
     """Return an LLVM module with NAME(arguments, limit), which runs these blocks and returns the unfinished
     instructions.
 
-    Block i is entered if ``entries`` has i + 1 for its first instruction; ``runs`` counts how often it ran.
+    Block i is entered if ``entries`` has ``first`` + i + 1 for its first instruction; ``runs`` counts how often it ran,
+    by the number ``first`` + i. For a number of another module the function ends by calling that module's, which
+    ``functions`` has at the number.
 
     Functions are ``nounwind``: LLVM registers the unwind tables of other functions with libgcc, and removes them when
     the code is freed. From GCC 13 on, libgcc searches these tables without a lock, and a thread that walks its stack
     meanwhile (NumPy does, for arrays of 256 KiB and more) reads freed memory.
     """
-    numbers = {block.start: number for number, block in enumerate(blocks)}
-    written = [_Writer(code, number, numbers, record).block(block) for number, block in enumerate(blocks)]
+    numbers = {block.start: first + number for number, block in enumerate(blocks)}
+    written = [_Writer(code, numbers[block.start], numbers, record).block(block) for block in blocks]
     outside = sorted(set[int]().union(*(after for _, after in written)))
-    cases = " ".join(f"i32 {number + 1}, label %b{number}" for number in range(len(blocks)))
+    cases = " ".join(f"i32 {number + 1}, label %b{number}" for number in numbers.values())
     variables = (("next", INSTRUCTION), ("cycle", CYCLE), ("accesses", ACCESSES))
     lines = [
         f"define i64 @{NAME}(ptr %arguments, i64 %limit) nounwind {{",
@@ -74,9 +79,15 @@ def translated(code: Code, blocks: Sequence[Block], *, record: bool) -> str:
         "%to = load i64, ptr %next",
         "%entry.at = getelementptr i32, ptr %entries, i64 %to",
         "%entry = load i32, ptr %entry.at",
-        f"switch i32 %entry, label %leave [ {cases} ]",
+        f"switch i32 %entry, label %others [ i32 0, label %leave {cases} ]",
         *(line for lines, _ in written for line in lines),
-        *(line for index in outside for line in (f"to{index}:", f"store i64 {index}, ptr %next", "br label %leave")),
+        *(line for index in outside for line in (f"to{index}:", f"store i64 {index}, ptr %next", "br label %find")),
+        "others:",
+        "%number = zext i32 %entry to i64",
+        "%function.at = getelementptr ptr, ptr %functions, i64 %number",
+        "%function = load ptr, ptr %function.at",
+        "%unfinished = musttail call i64 %function(ptr %arguments, i64 %limit) nounwind",
+        "ret i64 %unfinished",
         "leave:",
         "ret i64 0",
         "}",

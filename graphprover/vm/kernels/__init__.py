@@ -19,7 +19,9 @@ from graphprover.vm.kernels.calls import MODULAR_ROWS, MODULAR_WIDTH, POINT_ROWS
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Code, Lanes
 from graphprover.vm.kernels.tape import Cycles, Tape
-from graphprover.vm.tables.keccak_f import EVENS, ROUNDS, WIDTH, WORDS
+from graphprover.vm.tables import keccak_planes, keccak_rounds
+from graphprover.vm.tables.keccak_digits import NUMBERS, Lookup
+from graphprover.vm.tables.keccak_f import WORDS
 
 # The module of the functions for each kind of device, imported on first use, since it may need a compiler.
 TWINS = {"cpu": "graphprover.vm.kernels.cpu", "cuda": "graphprover.vm.kernels.cuda"}
@@ -139,31 +141,31 @@ def permuted(device: Device, states: Array) -> Array:
     return _twin(device).permuted(device, states)
 
 
-def fill_keccak_f(device: Device, states: Array, clocks: Array, first: int, last: int, main: Array) -> None:
-    """Write the trace of the calls first..last, whose numbers are their clocks, to all of ``main``.
+def fill_keccak_rounds(device: Device, states: Array, clocks: Array, first: int, last: int, main: Array) -> None:
+    """Write the trace of `KeccakRounds` for the calls first..last, whose numbers are their clocks, to all of ``main``.
 
-    ``states`` (25, calls) are the states before the calls, ``clocks`` (calls,), ``main`` as `KeccakF` has it: all
-    uint64. Raises ValueError for arrays that are not contiguous, and for calls that are missing or do not fit the rows.
-    """
-    _require_states(states, first, last)
-    if clocks.shape != states.shape[1:] or clocks.dtype != "uint64" or not clocks.flags.c_contiguous:
-        raise ValueError(f"clocks {clocks.dtype} {clocks.shape} of {states.shape[1]} calls")
-    if main.shape[0] != WIDTH or not main.flags.c_contiguous or main.dtype != "uint64":
-        raise ValueError(f"a trace of permutations is contiguous uint64, not {main.dtype} {main.shape}")
-    _require_room(last - first, main.shape[1])
-    _twin(device).fill_keccak_f(device, states, clocks, first, last, main)
-
-
-def count_evens(device: Device, states: Array, first: int, last: int, rows: int, counts: Array) -> None:
-    """Add to ``counts``, uint64 (EVENS,), how often the trace of these calls, of ``rows`` rows, looks up each number.
-
+    ``states`` (25, calls) are the states before the calls, ``clocks`` (calls,), ``main`` (columns, rows): all uint64.
     Raises ValueError for arrays that are not contiguous, and for calls that are missing or do not fit the rows.
     """
-    _require_states(states, first, last)
-    _require_room(last - first, rows)
-    if counts.shape != (EVENS,) or counts.dtype != "uint64":
-        raise ValueError(f"counts {counts.dtype} {counts.shape} of {EVENS} numbers")
-    _twin(device).count_evens(device, states, first, last, rows, counts)
+    _require_calls(states, clocks, first, last, main, keccak_rounds.WIDTH, keccak_rounds.ROWS)
+    _twin(device).fill_keccak_rounds(device, states, clocks, first, last, main)
+
+
+def fill_keccak_planes(device: Device, states: Array, clocks: Array, first: int, last: int, main: Array) -> None:
+    """Write the trace of `KeccakPlanes` for these calls; arguments and errors as of ``fill_keccak_rounds``."""
+    _require_calls(states, clocks, first, last, main, keccak_planes.WIDTH, keccak_planes.ROWS)
+    _twin(device).fill_keccak_planes(device, states, clocks, first, last, main)
+
+
+def count_keccak_digits(device: Device, states: Array, counts: Array) -> None:
+    """Add to ``counts``, uint64 (tags, NUMBERS), how often the traces of these calls look up each number.
+
+    Raises ValueError for arrays that are not contiguous.
+    """
+    _require_states(states, 0, states.shape[-1])
+    if counts.shape != (len(Lookup), NUMBERS) or counts.dtype != "uint64" or not counts.flags.c_contiguous:
+        raise ValueError(f"counts are contiguous uint64 ({len(Lookup)}, {NUMBERS}), not {counts.dtype} {counts.shape}")
+    _twin(device).count_keccak_digits(device, states, counts)
 
 
 def _require_states(states: Array, first: int, last: int) -> None:
@@ -173,6 +175,13 @@ def _require_states(states: Array, first: int, last: int) -> None:
         raise ValueError(f"calls [{first}, {last}) of {states.shape[1]}")
 
 
-def _require_room(calls: int, rows: int) -> None:
-    if ROUNDS * calls > rows:
-        raise ValueError(f"{calls} permutations do not fit {rows} rows")
+def _require_calls(
+    states: Array, clocks: Array, first: int, last: int, main: Array, width: int, rows_of_call: int
+) -> None:
+    _require_states(states, first, last)
+    if clocks.shape != states.shape[1:] or clocks.dtype != "uint64" or not clocks.flags.c_contiguous:
+        raise ValueError(f"clocks {clocks.dtype} {clocks.shape} of {states.shape[1]} calls")
+    if main.shape[0] != width or not main.flags.c_contiguous or main.dtype != "uint64":
+        raise ValueError(f"a trace is contiguous uint64 ({width}, rows), not {main.dtype} {main.shape}")
+    if rows_of_call * (last - first) > main.shape[1]:
+        raise ValueError(f"{last - first} permutations do not fit {main.shape[1]} rows")

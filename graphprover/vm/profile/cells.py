@@ -1,8 +1,8 @@
 """The committed cells of a run's counts; their sum is ``statement.cells.committed_cells``, table by table.
 
 An instruction takes its share of a row of its chip's table: columns, lookups and quotient. So does a bump. A
-permutation takes its rows. All other cells belong to no instruction: tables that every proof has, the words of memory,
-and the idle rows up to a power of two.
+permutation takes its rows of two tables. All other cells belong to no instruction: tables that every proof has, the
+words of memory, and the idle rows up to a power of two.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,6 +18,7 @@ from graphprover.vm.executor.record import Memory, Registers
 from graphprover.vm.statement.shape import (
     KECCAK_CALL,
     MIN_ROWS,
+    ROWS_OF_CALL,
     may_have_sparse_range,
     packing,
     policy_at,
@@ -26,14 +27,14 @@ from graphprover.vm.statement.shape import (
 )
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber, name_of
+from graphprover.vm.tables import keccak_digits
 from graphprover.vm.tables.fixed import SparseRange
-from graphprover.vm.tables.keccak_f import EVENS
 from graphprover.vm.tables.state import REGISTER_COUNT, Region
 from graphprover.vm.traces.counts import SIZES, TABLES
 from graphprover.vm.traces.run_statement import Unprovable, statement_of_run
 from graphprover.vm.traces.state import output_words, state_trace_tasks
 
-BUMP, KECCAK_F = "bump", "keccak_f"  # tables that instructions use beside their chip's
+BUMP = "bump"  # the table of accesses between two others that are far apart
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def tables_of(
     uses += [_drawn(machine, TableNumber.BUMP, BUMP, bumps, cycles)] * (bumps > 0)
     calls = executed.get(KECCAK_CALL, 0)
     if calls:
-        uses.append(_drawn(machine, TableNumber.KECCAK_F, KECCAK_F, calls, cycles))
+        uses += [_drawn(machine, number, name_of(number), calls, cycles) for number in ROWS_OF_CALL]
     tables = {use.name: use for use in uses}
     words = len(output_words(execution, memory))
     for number, height, rows in (*_others(machine, memory, words, calls, cycles), *_looked_up(machine, execution)):
@@ -116,7 +117,7 @@ def _others(machine: Machine, memory: Memory, words: int, calls: int, cycles: in
             min(Region.needed(len(trace_task.fixed["memory"].address)), height) if rows is None else rows,
         )
     if calls:
-        yield TableNumber.EVEN, EVENS, EVENS
+        yield TableNumber.KECCAK_DIGITS, keccak_digits.ROWS, keccak_digits.NUMBERS
 
 
 def _looked_up(machine: Machine, execution: Execution) -> Iterator[tuple[int, int, int]]:

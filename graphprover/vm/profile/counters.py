@@ -53,7 +53,7 @@ def steps_of(code: Instructions, first: np.ndarray, chips: np.ndarray) -> np.nda
     If no chip fits, as for an access with a base from 2^32 on, it is the first entry. ``first`` (instructions + 1,): of
     the entries of each instruction; ``chips`` (entries,): their numbers.
     """
-    kind = kinds(code)
+    kind = kinds(code.op)
     other = np.isin(kind, (SHIFT, CALL)) & (np.diff(first) > 1)
     links, back = np.isin(code.rd, LINKS), np.isin(code.rs1, LINKS)
     jump = (code.op == Op.JAL) & links | (code.op == Op.JALR) & (links | back)

@@ -8,13 +8,13 @@ import numpy as np
 from graphprover.statement.cost import Cost, cost_of_counts
 from graphprover.vm.executor.execute import Execution, execute_counting
 from graphprover.vm.profile.calls import LINKS, follow, given, paths
-from graphprover.vm.profile.cells import BUMP, KECCAK_F, Use, tables_of
+from graphprover.vm.profile.cells import BUMP, Use, tables_of
 from graphprover.vm.profile.counters import Counters, in_place_chips, start, steps_of
 from graphprover.vm.program.elf import Image
 from graphprover.vm.program.isa import Instructions, Op
 from graphprover.vm.program.symbols import functions
 from graphprover.vm.statement.guest import RunOptions
-from graphprover.vm.statement.shape import policy_at, table_for
+from graphprover.vm.statement.shape import ROWS_OF_CALL, policy_at, table_for
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import KECCAK_CALL, name_of
 from graphprover.vm.statement.version import CHIP_NUMBERS
@@ -67,7 +67,7 @@ def profile(image: Image, data: bytes = b"", **options: Unpack[RunOptions]) -> P
     """
     machine = Machine(image)
     code = machine.instructions
-    chips, of, first = machine.chip_of_entry, machine.instruction_of_entry, machine.first_entry
+    chips, of, first = machine.chip_of_entry, machine.program_entries.instruction, machine.program_entries.first
     steps = steps_of(code, first, chips)
 
     parts = functions(image.file, image.code_base, image.code_end, _called(image, code))
@@ -96,7 +96,7 @@ def profile(image: Image, data: bytes = b"", **options: Unpack[RunOptions]) -> P
         if use.name in proving.values():
             some = np.isin(chip, [number for number, name in proving.items() if name == use.name])
             draws = counted = cycles[some]
-        elif use.name in (BUMP, KECCAK_F):
+        elif use.name in (BUMP, *map(name_of, ROWS_OF_CALL)):
             some = late > 0 if use.name == BUMP else chip == CHIP_NUMBERS[KECCAK_CALL]
             draws = late[some] if use.name == BUMP else cycles[some]
             counted = np.zeros_like(draws)
@@ -129,7 +129,7 @@ def _used(machine: Machine, counters: Counters) -> tuple[np.ndarray, np.ndarray,
     node = np.searchsorted(starts, at, side="right") - 1
     entry = at - counters.calls.node_base[node]
     cycles, late = counters.counts[at], counters.late[at]
-    totals = np.bincount(groups.of[entry], weights=cycles, minlength=len(groups.chip)).astype(np.int64)
+    totals = np.bincount(groups.of(entry), weights=cycles, minlength=len(groups.chip)).astype(np.int64)
     dropped = np.isin(chips, list(dropped_chips(groups, totals, int(totals.sum()), policy_at(None))))
     late_at_d = (cycles == 0) & (entry > 0) & in_place[chips[entry - 1]]
     entry = np.where(late_at_d, entry - 1, entry)

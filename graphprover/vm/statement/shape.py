@@ -5,12 +5,14 @@ inverts this: it derives the possible uses from a proof's heights, and refuses a
 shapes that honest proving produces.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import reduce
 from itertools import groupby, pairwise
 from operator import itemgetter
+from types import MappingProxyType
 
 from graphprover.protocol.errors import RuleError
 from graphprover.protocol.parameters import SMALL
@@ -22,7 +24,7 @@ from graphprover.vm.statement.table_numbers import (
     IN_PLACE,
     KECCAK_CALL,
     LANES,
-    ROWS_OF_CALL,
+    ROWS_OF_CHIP,
     SHARED,
     SHARED_TABLE,
     ChipTable,
@@ -30,8 +32,8 @@ from graphprover.vm.statement.table_numbers import (
     lanes_of,
     name_of,
 )
+from graphprover.vm.tables import keccak_planes, keccak_rounds
 from graphprover.vm.tables.bump import BUMP_LANES
-from graphprover.vm.tables.keccak_f import ROUNDS
 
 MIN_ROWS = 64  # minimum height of a table: lower ones would make the proof longer, not shorter
 MAX_LOG_ROWS = 26  # limit of a table: addresses of a region, which rise by at most 2^35 a row, stay below 2^61
@@ -41,7 +43,16 @@ MAX_ROWS = 1 << MAX_LOG_ROWS
 MERGED_ROWS = (MIN_ROWS, 1 << 10, 1 << 13)
 LONG = 1 << 18  # cycles from which a run is long, see ``LayoutPolicy``
 # Tables that a statement may have several times, beside the tables of chips.
-SEVERAL = frozenset({TableNumber.BUMP, TableNumber.SPARSE_RANGE, TableNumber.KECCAK_F, *SHARED})
+SEVERAL = frozenset({
+    TableNumber.BUMP, TableNumber.SPARSE_RANGE, TableNumber.KECCAK_ROUNDS, TableNumber.KECCAK_PLANES, *SHARED,
+})  # fmt: skip
+# The rows of a permutation in the tables that have each call's.
+ROWS_OF_CALL: Mapping[int, int] = MappingProxyType(
+    {
+        TableNumber.KECCAK_ROUNDS: keccak_rounds.ROWS,
+        TableNumber.KECCAK_PLANES: keccak_planes.ROWS,
+    }
+)
 # The sparse range table has twice the cells a row of the full table of numbers, but only rows for numbers that the run
 # looks up. Counting these takes the run's traces, so only short runs in one shard have it.
 SPARSE_CYCLES = 1 << 17  # most cycles of a run with a sparse range table
@@ -125,6 +136,7 @@ _PREPROCESSED = {
 }
 _TABLE_NUMBERS = frozenset(map(int, TableNumber))
 _CALLS = frozenset(ChipTable(KECCAK_CALL, lanes).number for lanes in LANES)
+_OF_CALLS = (*ROWS_OF_CALL, TableNumber.KECCAK_DIGITS)
 
 
 def preprocessed(kind: Kind, data: bool) -> tuple[TableNumber, ...]:
@@ -266,14 +278,14 @@ def packing(number: int, cells: int, cycles: int, policy: LayoutPolicy) -> Packi
     ``cycles``: length of the whole run, in all its shards.
     """
     spare, low_heights = max(policy.idle_cells // cells, policy.idle_rows), policy.low_heights(cycles)
-    if number == TableNumber.KECCAK_F:
-        return Packing(1, ROUNDS, spare, low_heights)
+    if number in ROWS_OF_CALL:
+        return Packing(1, ROWS_OF_CALL[number], spare, low_heights)
     if number in SHARED:
         return Packing(1, 1, spare, low_heights)
     if number == TableNumber.BUMP:
         return Packing(BUMP_LANES, 1, spare, low_heights)
     table = CHIP_TABLES[number]
-    return Packing(table.lanes, ROWS_OF_CALL.get(table.chip, 1), spare, low_heights)
+    return Packing(table.lanes, ROWS_OF_CHIP.get(table.chip, 1), spare, low_heights)
 
 
 def check_numbers(shards: Sequence[Sequence[int]], data: bool) -> None:
@@ -304,8 +316,8 @@ def _check_shard(numbers: Sequence[int], required: Collection[int], exits: bool)
 
     The rule, in the order of the checks: numbers are known and rising; only tables of chips and of ``SEVERAL`` repeat;
     all ``required`` tables are present, and the exit's if the run ends in this shard; numbers and the input's memory
-    have one table each; Keccak-f calls and their two tables are present together; a chip proves at least one cycle, and
-    the tables of a chip have the same number of lanes.
+    have one table each; Keccak-f calls and their three tables are present together; a chip proves at least one cycle,
+    and the tables of a chip have the same number of lanes.
 
     Args:
         numbers: Numbers of the shard's tables, without the boundary.
@@ -332,8 +344,9 @@ def _check_shard(numbers: Sequence[int], required: Collection[int], exits: bool)
         raise RuleError("shape.input", "input and stated_input exclude each other")
     if TableNumber.ZERO_BETWEEN in present and TableNumber.STATED_INPUT not in present:
         raise RuleError("shape.zero_between", "zero_between requires stated_input")
-    if {TableNumber.KECCAK_F in present, TableNumber.EVEN in present} != {not _CALLS.isdisjoint(present)}:
-        raise RuleError("shape.keccak", "keccak_call, keccak_f and even must be present together")
+    if {number in present for number in _OF_CALLS} != {not _CALLS.isdisjoint(present)}:
+        names = ", ".join(map(name_of, _OF_CALLS))
+        raise RuleError("shape.keccak", f"{KECCAK_CALL}, {names} must be present together")
     chips = [CHIP_TABLES[number].chip for number in sorted(present - _TABLE_NUMBERS)]
     if not chips and SHARED.keys().isdisjoint(present):
         raise RuleError("shape.no_cycle", "no table proves a cycle")
@@ -433,7 +446,8 @@ def _cycles_proved(
                     f"table {name_of(number)} has {own[0]:,} rows, but executions need {least:,} to {most:,}",
                 )
     for number in _CALLS & uses.keys():
-        uses[number] = uses[TableNumber.KECCAK_F] = _common(uses[number], uses[TableNumber.KECCAK_F])
+        calls = reduce(_common, (uses[of_call] for of_call in ROWS_OF_CALL), uses[number])
+        uses |= dict.fromkeys((number, *ROWS_OF_CALL), calls)
     for number, counts in uses.items():
         if not counts:
             raise RuleError("shape.uses", f"no number of uses gives tables {name_of(number)} of {tables[number]} rows")

@@ -39,11 +39,14 @@ from graphprover.vm.statement.header import header_of
 from graphprover.vm.statement.shape import MIN_ROWS, Kind, check_heights, check_numbers, preprocessed, rows_for
 from graphprover.vm.statement.table_numbers import CHIP_TABLES, SHARED, TableNumber
 from graphprover.vm.statement.times import check_times
+from graphprover.vm.tables import keccak_digits
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.chips import chip_table
-from graphprover.vm.tables.entries import program_entries
+from graphprover.vm.tables.entries import Entries, program_entries
 from graphprover.vm.tables.fixed import Numbers, Powers, SparseRange
-from graphprover.vm.tables.keccak_f import EVENS, Even, KeccakF
+from graphprover.vm.tables.keccak_digits import KeccakDigits
+from graphprover.vm.tables.keccak_planes import KeccakPlanes
+from graphprover.vm.tables.keccak_rounds import KeccakRounds
 from graphprover.vm.tables.limbs import HALF
 from graphprover.vm.tables.mixed import Mixed
 from graphprover.vm.tables.program import FIELDS, ProgramTable
@@ -63,8 +66,9 @@ _AIRS: dict[int, Callable[[], Air]] = {
     TableNumber.NUMBERS: Numbers,
     TableNumber.SPARSE_RANGE: SparseRange,
     TableNumber.POWERS: Powers,
-    TableNumber.KECCAK_F: KeccakF,
-    TableNumber.EVEN: Even,
+    TableNumber.KECCAK_ROUNDS: KeccakRounds,
+    TableNumber.KECCAK_PLANES: KeccakPlanes,
+    TableNumber.KECCAK_DIGITS: KeccakDigits,
 }
 _OPS = tuple(Op)
 HASH_CHARACTERS = 64  # hexadecimal digits of a program's hash
@@ -178,7 +182,7 @@ class ProgramStatements:
             TableNumber.PROGRAM: self.program().rows,
             TableNumber.IMAGE: 0 if data is None else data.rows,
             TableNumber.NUMBERS: HALF,
-            TableNumber.EVEN: EVENS,
+            TableNumber.KECCAK_DIGITS: keccak_digits.ROWS,
         }.get(TableNumber(number), 1)
         return range(needed, needed + 1)
 
@@ -393,17 +397,12 @@ class Machine(ProgramStatements):
         """Return the chip's number of each row of the program table, int64 (rows,)."""
         return self.entries[FIELDS.index("chip")].astype(np.int64)
 
-    @cached_property
-    def instruction_of_entry(self) -> np.ndarray:
-        """Return the index in the code of each row's instruction, int64 (rows,), rising."""
-        return (self.entries[FIELDS.index("pc")].astype(np.int64) - self.image.code_base) // 4
-
-    @cached_property
-    def first_entry(self) -> np.ndarray:
-        """Return the first row of each instruction, and the number of rows: int64 (instructions + 1,)."""
-        return np.searchsorted(self.instruction_of_entry, np.arange(len(self.instructions.op) + 1))
-
-    @cached_property
+    @property
     def entries(self) -> np.ndarray:
         """Return the rows of the program table, uint64 (fields, rows), by instruction and then by outcome."""
+        return self.program_entries.rows
+
+    @cached_property
+    def program_entries(self) -> Entries:
+        """Return the rows of the program table, and their instructions."""
         return program_entries(self.instructions, self.image.code_base)

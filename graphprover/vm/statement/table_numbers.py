@@ -27,12 +27,13 @@ class TableNumber(IntEnum):
     NUMBERS = 9
     SPARSE_RANGE = 10  # short runs have it in place of NUMBERS
     POWERS = 11
-    KECCAK_F = 12
-    EVEN = 13
+    KECCAK_ROUNDS = 12
+    KECCAK_DIGITS = 13
     STATED_INPUT = 14  # in place of INPUT
     ZERO_BETWEEN = 15  # from the end of a stated input to the output
     COMMON = 1 << 12  # shared by chips that most programs use
     RARE = COMMON + 1  # shared by the other chips
+    KECCAK_PLANES = RARE + 1
 
 
 LANES = (1, 2, 4)  # instructions in a row of a chip's table
@@ -53,8 +54,8 @@ class ChipTable:
 
 
 KECCAK_CALL = "keccak_call"  # the chip that needs the permutation
-ROWS_OF_CALL = MappingProxyType({"modular": 2, "point": 3})  # rows of a call in the table of a chip that needs several
-CALL_CHIPS = (KECCAK_CALL, *ROWS_OF_CALL)  # chips of host calls but the exit: they have tables of their own only
+ROWS_OF_CHIP = MappingProxyType({"modular": 2, "point": 3})  # rows of a call, of a chip that needs several
+CALL_CHIPS = (KECCAK_CALL, *ROWS_OF_CHIP)  # chips of host calls but the exit: they have tables of their own only
 EXIT = "halt"  # the chip that proves one cycle, the last
 IN_PLACE, NARROW = "_in_place", "_narrow"  # suffixes of chips whose instructions other chips can prove too
 
@@ -77,7 +78,7 @@ SHARED_TABLE = MappingProxyType({chip: number for number, chips in SHARED.items(
 
 def lanes_of(chip: str) -> tuple[int, ...]:
     """Return the numbers of lanes that tables of a chip can have."""
-    return (1,) if chip in ROWS_OF_CALL else LANES
+    return (1,) if chip in ROWS_OF_CHIP else LANES
 
 
 _TABLES = [ChipTable(chip, lanes) for chip in CHIP_NUMBERS for lanes in lanes_of(chip) if chip != EXIT]

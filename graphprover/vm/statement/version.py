@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 MACHINE_VERSION = 7
 SHAPES_VERSION = 2
-MACHINE_DIGEST = bytes.fromhex("817dfe4cab90364ed4944c5bbc276b27c1ff687e029de99310f3a2fbcc18e89d")
+MACHINE_DIGEST = bytes.fromhex("e5793bdd4f36b730cd60a4cf8e97228ebc4dc6dcd7f42c826e9952c52b8872dc")
 
 CHIP_NUMBERS: Mapping[str, int] = MappingProxyType({
     "goto": 1, "touch": 2, "constant": 3, "move": 4, "jal": 5, "jalr": 6, "return": 7, "addi": 8, "addi_narrow": 9,

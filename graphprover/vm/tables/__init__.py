@@ -12,7 +12,9 @@ them.
   public_words.py (regions with public words).
 - Tables that chips look up: program.py (all instructions of the program; entries.py makes its rows), fixed.py (numbers
   of 16 bits with their bytes, all or a sparse range of them; powers of two), bump.py (accesses in between two that are
-  far apart), keccak_f.py (the permutation behind a host call).
+  far apart).
+- The permutation behind a host call: keccak_f.py (on words), keccak_rounds.py, keccak_planes.py, keccak_digits.py;
+  keccak_traces.py makes their traces for other statements.
 - Shared definitions: clock.py (time), limbs.py (the parts of a word), buses.py (messages).
 
 docs/vm.md argues why the rules suffice; docs/security.md bounds sums over all tables.

@@ -2,64 +2,131 @@
 
 The ways an instruction can go (`graphprover.vm.tables.chips.outcomes`) depend on its operation, its immediate, and on
 its registers: which it has, and which are equal. Programs repeat these combinations. So `outcomes` is called once for
-each combination, at one address; addresses and registers are then filled in for all instructions together.
+each combination, at one address; addresses, registers and immediates of 32 bits are then filled in for all instructions
+together.
 """
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from graphprover.vm.executor.record import NO_REGISTER, registers_accessed
-from graphprover.vm.program.isa import BRANCHES, ILLEGAL, Instruction, Instructions, Op
+from graphprover.field import P
+from graphprover.vm.executor.record import NO_REGISTER, AccessedRegisters, registers_accessed
+from graphprover.vm.program.isa import BRANCHES, ILLEGAL, LOADS, STORES, Instruction, Instructions, Op
 from graphprover.vm.tables.buses import REGISTER_BASE
-from graphprover.vm.tables.chips import CHIP_NUMBERS, outcomes
+from graphprover.vm.tables.chips import CHIP_NUMBERS, Outcome, outcomes
+from graphprover.vm.tables.limbs import limbs
 from graphprover.vm.tables.program import FIELDS
 
 _HERE = 1 << 40  # the address for which outcomes of each combination are computed
-_AWAY = 1 << 30  # immediate of jumps and branches there: the next pc is then this address, 4 on, or away
+# Immediates there that stand for others: the next pc of jumps and branches is this address, 4 on, or away; a field that
+# is the instruction's own immediate is _AWAY.
+_AWAY = 1 << 30
+_BELOW = -2 * _HERE  # of jumps and branches to a negative address
+_SHORT = 1 << 12  # immediates of other combinations, from -2^11 on
 _OPS = tuple(Op)
 
 
-def program_entries(decoded: Instructions, base: int) -> np.ndarray:
-    """Return the rows in order, uint64 (fields, rows), of the program that begins at address ``base``."""
-    pc = base + 4 * np.arange(len(decoded.op), dtype=np.int64)
+@dataclass(frozen=True)
+class Form:
+    """What instructions of a program have in common: their operation, and the chips that prove them."""
+
+    op: int  # an `Op` or ILLEGAL
+    chips: tuple[int, ...]  # their numbers, by outcome
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The rows of a program table, by instruction and then by outcome."""
+
+    rows: np.ndarray  # uint64 (fields, rows)
+    instruction: np.ndarray  # int64 (rows,), the instruction of each row, rising
+    first: np.ndarray  # int64 (instructions + 1,), the first row of each instruction, and the number of rows
+    form: np.ndarray  # int64 (instructions,), of each instruction
+    forms: tuple[Form, ...]  # by their first instruction
+
+
+def program_entries(decoded: Instructions, base: int) -> Entries:
+    """Return the rows of the program that begins at address ``base``."""
+    op, imm = decoded.op, decoded.imm
+    pc = base + 4 * np.arange(len(op), dtype=np.int64)
     used = registers_accessed(decoded)
-    jumps = np.isin(decoded.op, [int(op) for op in BRANCHES | {Op.JAL}])
-    # The value of auipc is computed as a sum with its address.
-    imm = np.where(jumps, _AWAY, decoded.imm + np.where(decoded.op == Op.AUIPC, pc - _HERE, 0))
-    missing = [register == NO_REGISTER for register in (used.d, used.a, used.b)]
-    kind = decoded.op.astype(np.int64)
-    for bit in (*missing, used.d == used.a, used.a == used.b):
+    jumps, long = _among(op, BRANCHES | {Op.JAL}), _among(op, {Op.LUI, Op.AUIPC, Op.FENCE})
+    own = _among(op, LOADS | STORES | {Op.JALR, Op.ADDI, Op.ADDIW}) & (imm != 0)
+    below = jumps & (pc + imm < 0)
+    kind = op.astype(np.int64)
+    missing = (register == NO_REGISTER for register in (used.d, used.a, used.b))
+    for bit in (*missing, used.d == used.a, used.a == used.b, below, own):
         kind = 2 * kind + bit
-    # One number for each kind sorts faster than two: there are fewer than 2^12 kinds.
-    _, first, which = np.unique(imm * (1 << 12) + kind, return_index=True, return_inverse=True)
-    counts, rows = np.zeros(len(first), dtype=np.int64), []
-    for i, at in enumerate(first.tolist()):
-        if decoded.op[at] != ILLEGAL:
-            registers = int(used.d[at]), int(used.a[at]), int(used.b[at])
-            rd, rs1, rs2, value = (int(field[at]) for field in (decoded.rd, decoded.rs1, decoded.rs2, imm))
-            found = outcomes(Instruction(_OPS[decoded.op[at]], rd, rs1, rs2, value, _HERE), registers)
-            rows += [(CHIP_NUMBERS[outcome.chip], outcome.following, outcome.imm, outcome.imm2) for outcome in found]
-            counts[i] = len(found)
-    asked = np.array(rows, dtype=np.uint64).reshape(-1, 4)
-    of = np.repeat(np.arange(len(pc)), counts[which])  # the instruction of each row
+    # Few kinds occur, so a table with a place for each kind and immediate is small.
+    _, kind = _numbered(kind, (ILLEGAL + 1) << 7)
+    short = np.where(jumps | long | own, 0, imm)
+    at, which = _numbered(_SHORT * kind + short + _SHORT // 2, _SHORT * (int(kind.max(initial=0)) + 1))
+    asked = np.where(below, _BELOW, np.where(jumps | own, _AWAY, short))
+    found = [_outcomes(decoded, used, int(i), int(asked[i])) for i in at]
+    chips = [tuple(CHIP_NUMBERS[outcome.chip] for outcome in some) for some in found]
+
+    counts = np.array([len(some) for some in found], dtype=np.int64)
+    first = np.concatenate([[0], np.cumsum(counts[which])])
+    of = np.repeat(np.arange(len(op)), counts[which])  # the instruction of each row
     # The rows of a combination are neighbours, and so are the rows of an instruction.
-    starts = np.cumsum(counts) - counts
-    within = np.arange(len(of)) - np.repeat(np.cumsum(counts[which]) - counts[which], counts[which])
-    chip, following, imm1, imm2 = asked[starts[which][of] + within].T
-    away = following == _HERE + _AWAY
-    following = np.where(following == 0, 0, (pc + np.where(jumps, decoded.imm, 0))[of] * away + (pc + 4)[of] * ~away)
-    d, a, b = (
-        np.where(none, 0, REGISTER_BASE + register.astype(np.int64))[of]
-        for none, register in zip(missing, (used.d, used.a, used.b), strict=True)
-    )
-    columns = {
-        "chip": chip,
-        "pc": pc[of],
-        "following": following,
-        "d": d,
-        "a": a,
-        "b": b,
-        "imm": imm1,
-        "imm2": imm2,
-    }
-    possible = following >= 0  # no pc is below address 0
-    return np.stack([columns[name].astype(np.uint64)[possible] for name in FIELDS])
+    source = ((np.cumsum(counts) - counts)[which] - first[:-1])[of] + np.arange(len(of))
+    columns: dict[str, np.ndarray] = {"pc": pc[of].view(np.uint64), "chip": _column(chips)[source]}
+    for name in ("following", "imm", "imm2"):
+        columns[name] = _column([[getattr(outcome, name) for outcome in some] for some in found])[source]
+    for name in ("d", "a", "b"):
+        register = getattr(used, name)
+        columns[name] = np.where(register == NO_REGISTER, 0, REGISTER_BASE + register.astype(np.uint64))[of]
+    following, imm1 = columns["following"], columns["imm"]
+    (same,) = (imm1 == _AWAY).nonzero()
+    imm1[same] = _element(imm)[of[same]]
+    (constant,) = (columns["chip"] == CHIP_NUMBERS["constant"]).nonzero()
+    value = (imm + np.where(op == Op.AUIPC, pc, 0)).view(np.uint64)[of[constant]]
+    imm1[constant], columns["imm2"][constant] = limbs(value)
+    (away,) = (following == _HERE + _AWAY).nonzero()
+    (next_one,) = (following == _HERE + 4).nonzero()
+    following[away], following[next_one] = (pc + imm)[of[away]], (pc + 4)[of[next_one]]
+
+    numbers: dict[Form, int] = {}
+    forms = [numbers.setdefault(Form(*form), len(numbers)) for form in zip(op[at].tolist(), chips, strict=True)]
+    rows = np.stack([columns[name] for name in FIELDS])
+    return Entries(rows, of, first, np.array(forms, dtype=np.int64)[which], tuple(numbers))
+
+
+def _outcomes(decoded: Instructions, used: AccessedRegisters, at: int, imm: int) -> list[Outcome]:
+    """Return the outcomes of an instruction if it had another immediate, and the address _HERE."""
+    if decoded.op[at] == ILLEGAL:
+        return []
+    rd, rs1, rs2 = (int(field[at]) for field in (decoded.rd, decoded.rs1, decoded.rs2))
+    instruction = Instruction(_OPS[decoded.op[at]], rd, rs1, rs2, imm, _HERE)
+    return outcomes(instruction, (int(used.d[at]), int(used.a[at]), int(used.b[at])))
+
+
+def _column(of_each: Sequence[Sequence[int]]) -> np.ndarray:
+    return np.array([value for some in of_each for value in some], dtype=np.uint64)
+
+
+def _element(signed: np.ndarray) -> np.ndarray:
+    """Return int64 numbers as field elements."""
+    return signed.view(np.uint64) - np.where(signed < 0, np.uint64(2**64 - P), np.uint64(0))
+
+
+def _among(op: np.ndarray, ops: Collection[Op]) -> np.ndarray:
+    found = np.zeros(ILLEGAL + 1, dtype=bool)
+    found[[*ops]] = True
+    return found[op]
+
+
+def _numbered(keys: np.ndarray, end: int) -> tuple[np.ndarray, np.ndarray]:
+    """Give a number to each different key below ``end``, by first appearance.
+
+    Returns:
+        The index of each key's first appearance, rising, and the number of each key: int64.
+    """
+    first = np.full(end, -1, dtype=np.int64)
+    first[keys[::-1]] = np.arange(len(keys))[::-1]  # the last assignment counts
+    at = np.sort(first[first >= 0])
+    number = np.empty(end, dtype=np.int64)
+    number[keys[at]] = np.arange(len(at))
+    return at, number[keys]

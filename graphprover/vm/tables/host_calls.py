@@ -4,7 +4,8 @@ from typing import Any
 
 from graphprover.vm.program.io import EXIT, KECCAK_F
 from graphprover.vm.tables.clock import SLOT_MEMORY
-from graphprover.vm.tables.keccak_f import PERMUTATION, WORDS
+from graphprover.vm.tables.keccak_f import WORDS
+from graphprover.vm.tables.keccak_planes import PERMUTATION, PLANES, Tag, plane_limbs
 from graphprover.vm.tables.limbs import limbs
 from graphprover.vm.tables.step import B, Executed, Lane, Step
 
@@ -35,8 +36,10 @@ class KeccakCall(Step):
         address, _ = c.read_b((c.b_lo, 0))
         for i in range(WORDS):
             c.access(address + 8 * i, c.word_t[i], SLOT_MEMORY, c.before[i], c.after[i])
-        c.ask(PERMUTATION, [0, c.clk, *(limb for word in c.before for limb in word)])
-        c.answer(PERMUTATION, [1, c.clk, *(limb for word in c.after for limb in word)])
+        for plane in range(PLANES):
+            words = slice(5 * plane, 5 * plane + 5)
+            c.ask(PERMUTATION, plane_limbs(Tag.ASK, c.clk, plane, c.before[words]))
+            c.answer(PERMUTATION, plane_limbs(Tag.ANSWER, c.clk, plane, c.after[words]))
         c.go()
 
     def fits(self, r: Executed) -> Any:

@@ -8,7 +8,7 @@ by its chip's flag, and an element of a message is the sum of each chip's elemen
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from graphprover.air import Air, Bus, Expr, TableBuilder
@@ -128,7 +128,7 @@ class Mixed(Air):
         for number, step in enumerate(self.steps):
             own = {"on": before + number, **{name: i for i, name in enumerate(_OWN)}}
             own |= {name: before + len(self.steps) + place for name, place in self.places[step.name].items()}
-            found[step.name] = tuple(own[name] for name in Columns(step.specs).names)
+            found[step.name] = tuple(own[name] for name in _columns(step.specs).names)
         return found
 
     def define(self, t: TableBuilder) -> None:
@@ -143,15 +143,20 @@ class Mixed(Air):
 
     def _named(self, t: TableBuilder, step: Step) -> dict[str, Any]:
         """Return the cells of a chip by name; the chip is always on, since everything is multiplied by its flag."""
-        names, places = Columns(step.specs).names, self.places[step.name]
+        columns, places = _columns(step.specs), self.places[step.name]
         own: dict[str, Any] = {"on": 1, **{name: t[name] for name in _OWN}}
         own |= {name: t.cell[place] for name, place in places.items()}
-        return {name: family.symbols(lambda i: own[names[i]]) for name, family in Columns(step.specs).families.items()}
+        return {name: family.symbols(lambda i: own[columns.names[i]]) for name, family in columns.families.items()}
+
+
+@lru_cache(maxsize=1024)
+def _columns(specs: tuple[str, ...]) -> Columns:
+    return Columns(specs)
 
 
 def _cells(step: Step) -> list[str]:
     """Return the names of a chip's cells without the cells of all chips."""
-    return [name for name in Columns(step.specs).names if name not in BASE]
+    return [name for name in _columns(step.specs).names if name not in BASE]
 
 
 def _slots(parts: Iterable[Part]) -> list[Slot]:

@@ -1,16 +1,17 @@
-"""The traces of the permutation and of the even numbers that it looks up, from the states before a range's calls."""
+"""The traces of the permutation's tables, from the states before a range's calls."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from graphprover.device import Array, Device
 from graphprover.statement.cells import cells_per_row
 from graphprover.statement.trace_task import TraceTask
-from graphprover.vm.kernels import count_evens, fill_keccak_f
+from graphprover.vm.kernels import count_keccak_digits, fill_keccak_planes, fill_keccak_rounds
 from graphprover.vm.statement.shape import LayoutPolicy, packing
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber
-from graphprover.vm.tables.keccak_f import DIGITS, EVENS, WIDTH
+from graphprover.vm.tables import keccak_digits, keccak_planes, keccak_rounds
+from graphprover.vm.tables.keccak_digits import NUMBERS, Lookup
 from graphprover.vm.traces.rows import Rows
 from graphprover.vm.traces.run import Run
 
@@ -30,12 +31,17 @@ def keccak_trace_tasks(
 
     ``cycles``: length of the whole run.
     """
-    cells = cells_per_row(machine.air(TableNumber.KECCAK_F, 0, 0).describe())
-    shares = list(packing(TableNumber.KECCAK_F, cells, cycles, policy).shares(count))
-    for height, first, last in shares:
-        fixed = {"height": height, "first": first, "last": last}
-        yield int(TableNumber.KECCAK_F), TraceTask("keccak_f", keccak_f_trace, fixed, (calls,), (WIDTH, height))
-    yield int(TableNumber.EVEN), TraceTask("even", even_trace, {"shares": shares}, (calls,), (3 * DIGITS + 1, EVENS))
+    filled: tuple[tuple[TableNumber, Callable[..., Array], int], ...] = (
+        (TableNumber.KECCAK_ROUNDS, rounds_trace, keccak_rounds.WIDTH),
+        (TableNumber.KECCAK_PLANES, planes_trace, keccak_planes.WIDTH),
+    )
+    for number, make, width in filled:
+        cells = cells_per_row(machine.air(number, 0, 0).describe())
+        for height, first, last in packing(number, cells, cycles, policy).shares(count):
+            fixed = {"height": height, "first": first, "last": last}
+            yield int(number), TraceTask(number.name.lower(), make, fixed, (calls,), (width, height))
+    shape = keccak_digits.WIDTH, keccak_digits.ROWS
+    yield int(TableNumber.KECCAK_DIGITS), TraceTask("keccak_digits", digits_trace, {}, (calls,), shape)
 
 
 def calls_of(device: Device, run: Run, *, start: int, end: int) -> Calls:
@@ -44,18 +50,25 @@ def calls_of(device: Device, run: Run, *, start: int, end: int) -> Calls:
     return Calls(rows.words("old"), rows.clk)
 
 
-def keccak_f_trace(device: Device, calls: Calls, *, height: int, first: int, last: int) -> Array:
-    """Return the trace of one table, for the calls first..last."""
-    main = device.arrays.empty((WIDTH, height), dtype="uint64")
-    fill_keccak_f(device, calls.states, calls.clocks, first, last, main)
+def rounds_trace(device: Device, calls: Calls, *, height: int, first: int, last: int) -> Array:
+    """Return the trace of one table of rounds, for the calls first..last."""
+    main = device.arrays.empty((keccak_rounds.WIDTH, height), dtype="uint64")
+    fill_keccak_rounds(device, calls.states, calls.clocks, first, last, main)
     return main
 
 
-def even_trace(device: Device, calls: Calls, *, shares: Sequence[tuple[int, int, int]]) -> Array:
-    """Return the trace of all even numbers, for tables of these heights, first and last calls."""
-    counts = device.arrays.zeros(EVENS, dtype="uint64")
-    for height, first, last in shares:
-        count_evens(device, calls.states, first, last, height, counts)
-    places = device.arrays.arange(EVENS, dtype="uint64")
-    bits = device.arrays.arange(3 * DIGITS, dtype="uint64")[:, None]
-    return device.arrays.concatenate([places >> bits & 1, counts[None]])
+def planes_trace(device: Device, calls: Calls, *, height: int, first: int, last: int) -> Array:
+    """Return the trace of one table of planes, for the calls first..last."""
+    main = device.arrays.empty((keccak_planes.WIDTH, height), dtype="uint64")
+    fill_keccak_planes(device, calls.states, calls.clocks, first, last, main)
+    return main
+
+
+def digits_trace(device: Device, calls: Calls) -> Array:
+    """Return the trace of all numbers of digits, for all calls."""
+    counts = device.arrays.zeros((len(Lookup), NUMBERS), dtype="uint64")
+    count_keccak_digits(device, calls.states, counts)
+    main = device.arrays.zeros((keccak_digits.WIDTH, keccak_digits.ROWS), dtype="uint64")
+    main[: -len(Lookup)] = device.load(keccak_digits.digit_cells())
+    main[-len(Lookup) :, :NUMBERS] = counts
+    return main

@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,6 +25,7 @@ from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import IN_PLACE, NARROW
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables.chips import chip_table
+from graphprover.vm.tables.entries import Entries
 from graphprover.vm.traces.accesses import Access, accesses_of
 from graphprover.vm.traces.ways import WAYS, entries_by_way, kinds
 
@@ -38,9 +40,16 @@ class Unprovable(ValueError):
 class Groups:
     """The groups of a program's entries, by the number of their chip, then by instruction."""
 
-    of: np.ndarray  # int64 (entries,), the group of each entry
+    program: Entries
+    starts: np.ndarray  # int64 (forms,), where each form's outcomes begin among those of all forms
+    of_outcome: np.ndarray  # int64, the group of each outcome of each form
     chip: np.ndarray  # int64 (groups,), the group's chip number
     other: np.ndarray  # int64 (groups,), the next of the same outcomes: after IN_PLACE or NARROW it proves the same
+
+    def of(self, entries: np.ndarray) -> np.ndarray:
+        """Return the groups of these entries, int64."""
+        instruction = self.program.instruction[entries]
+        return self.of_outcome[self.starts[self.program.form[instruction]] + entries - self.program.first[instruction]]
 
     def heirs(self, dropped: frozenset[int]) -> np.ndarray:
         """Return for each group the one that proves its cycles, int64 (groups,), without chips of these numbers."""
@@ -185,18 +194,20 @@ _groups: "WeakKeyDictionary[Machine, Groups]" = WeakKeyDictionary()
 
 
 def _make_groups(machine: Machine) -> Groups:
-    chip, of = machine.chip_of_entry, machine.instruction_of_entry
-    outcome = np.arange(len(of)) - machine.first_entry[of]
-    assert chip.max() < 1 << 8 and outcome.max() < 8
-    outcomes = np.zeros(len(machine.instructions.op), dtype=np.uint64)
-    np.add.at(outcomes, of, chip.astype(np.uint64) << (8 * outcome).astype(np.uint64))
-    _, at, which = np.unique(outcomes, return_index=True, return_inverse=True)
-    kind = np.argsort(np.argsort(at))[which]  # renumbered by first appearance
-    keys, group = np.unique((chip << 48) + (kind[of] << 8) + outcome, return_inverse=True)
-    other = np.arange(len(keys))
-    (followed,) = (of[1:] == of[:-1]).nonzero()
-    other[group[followed]] = group[followed + 1]
-    return Groups(group, keys >> 48, other)
+    program = machine.program_entries
+    alike: dict[tuple[int, ...], int] = {}  # forms with the same chips, numbered by first appearance
+    keys = [
+        [(chip, alike.setdefault(form.chips, len(alike)), outcome) for outcome, chip in enumerate(form.chips)]
+        for form in program.forms
+    ]
+    numbers = {key: group for group, key in enumerate(sorted({key for of_form in keys for key in of_form}))}
+    of_outcome = [[numbers[key] for key in of_form] for of_form in keys]
+    other = np.arange(len(numbers))
+    for of_form in of_outcome:
+        other[of_form[:-1]] = of_form[1:]
+    starts = np.cumsum([0, *map(len, of_outcome)])[:-1]
+    chip = np.array([chip for chip, *_ in numbers], dtype=np.int64)
+    return Groups(program, starts, np.array([*chain(*of_outcome)], dtype=np.int64), chip, other)
 
 
 def steps_of(machine: Machine, dropped: frozenset[int] = frozenset()) -> np.ndarray:
@@ -221,9 +232,15 @@ _caching = threading.Lock()
 
 
 def _make_steps(machine: Machine, dropped: frozenset[int]) -> np.ndarray:
-    groups = groups_of(machine)
+    """Choose for each form of instructions, then add each instruction's first entry."""
+    groups, program = groups_of(machine), machine.program_entries
     without = np.zeros(max(_NAMES) + 1, dtype=bool)
     without[list(dropped)] = True
-    entries = entries_by_way(kinds(machine.instructions), machine.first_entry, machine.chip_of_entry, without).ravel()
-    steps = (groups.of[np.maximum(entries, 0)] << 32 | entries).astype(np.uint64)
-    return np.where(entries < 0, np.uint64(NO_STEP), steps)
+    ops = np.array([form.op for form in program.forms], dtype=np.uint8)
+    chips = np.array([*chain(*(form.chips for form in program.forms))], dtype=np.int64)
+    bounds = np.append(groups.starts, len(chips))
+    found = entries_by_way(kinds(ops), bounds, chips, without)
+    ways = (groups.of_outcome[found] << 32) + found - groups.starts[:, None]
+    steps = (ways[program.form] + program.first[:-1, None]).view(np.uint64)
+    steps[(found < 0)[program.form]] = NO_STEP
+    return steps.ravel()

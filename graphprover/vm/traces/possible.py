@@ -2,19 +2,25 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from graphprover.air.description import AirDescription
+from graphprover.vm.program.host_calls import HOST_CALLS
+from graphprover.vm.program.isa import Op
 from graphprover.vm.statement.shape import Kind
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.table_numbers import CHIP_TABLES, KECCAK_CALL, SHARED, TableNumber
+from graphprover.vm.statement.table_numbers import CALL_CHIPS, CHIP_TABLES, KECCAK_CALL, SHARED, TableNumber
 from graphprover.vm.statement.version import CHIP_NUMBERS
 
 
 def chips_of(machine: Machine) -> set[str]:
-    """Return the chips that can prove the program's instructions."""
-    own = set(np.unique(machine.chip_of_entry).tolist())
-    return {name for name, number in CHIP_NUMBERS.items() if number in own}
+    """Return the chips that are likely to prove the program's instructions.
+
+    Any ecall may be any host call. The program makes the calls whose numbers it loads as constants.
+    """
+    own = {number for form in machine.program_entries.forms for number in form.chips}
+    code = machine.instructions
+    constants = set(code.imm[(code.op == Op.ADDI) & (code.rs1 == 0)].tolist())
+    called = {call.chip for call in HOST_CALLS if call.number in constants}
+    return {name for name, number in CHIP_NUMBERS.items() if number in own} - (set(CALL_CHIPS) - called)
 
 
 def possible_tables(machine: Machine, chips: set[str] | None = None) -> Iterator[AirDescription]:
@@ -26,7 +32,7 @@ def possible_tables(machine: Machine, chips: set[str] | None = None) -> Iterator
     others = {*TableNumber} - {TableNumber.OUTPUT, TableNumber.STATED_INPUT}
     others -= {TableNumber.IMAGE} - set(machine.preprocessed(Kind.FIRST))
     if KECCAK_CALL not in chips:
-        others -= {TableNumber.KECCAK_F, TableNumber.EVEN}
+        others -= {TableNumber.KECCAK_ROUNDS, TableNumber.KECCAK_PLANES, TableNumber.KECCAK_DIGITS}
     others -= {number for number, sharing in SHARED.items() if chips.isdisjoint(sharing)}
     tables = sorted((table.lanes, table.chip, n) for n, table in CHIP_TABLES.items() if table.chip in chips)
     for number in (0, *sorted(others), *(number for *_, number in tables)):

@@ -57,6 +57,5 @@ def load_run(device: Device, tape: Tape, *, machine: Machine, partition: Partiti
 def program_columns(device: Device, machine: Machine) -> dict[str, Array]:
     """Return the columns of the program table; see `Run`."""
     names = (f"{name}_at" if name in "dab" else name for name in FIELDS)
-    offset = machine.instructions.imm.view(np.uint64)[machine.instruction_of_entry]
-    columns = device.load(np.stack([*machine.entries, offset]))
-    return dict(zip((*names, "offset"), columns, strict=True))
+    offset = machine.instructions.imm.view(np.uint64)[machine.program_entries.instruction]
+    return dict(zip((*names, "offset"), (*device.load(machine.entries), device.load(offset)), strict=True))

@@ -13,7 +13,7 @@ import numpy as np
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.program.host_calls import FIRST_NUMBER, WAY_OF, calls_of
 from graphprover.vm.program.io import EXIT
-from graphprover.vm.program.isa import ACCESS_BYTES, ILLEGAL, Instructions, Op
+from graphprover.vm.program.isa import ACCESS_BYTES, ILLEGAL, Op
 from graphprover.vm.statement.table_numbers import CALL_CHIPS
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables.chips import CHIPS
@@ -31,8 +31,8 @@ _U = np.uint64
 _I = np.int64
 
 
-def kinds(code: Instructions) -> np.ndarray:
-    """Return the property on which the way of each instruction depends, uint8."""
+def kinds(ops: np.ndarray) -> np.ndarray:
+    """Return the property on which the way of an instruction with each of these operations depends, uint8."""
     found = np.full(ILLEGAL + 1, _NOTHING, dtype=np.uint8)
     found[Op.BEQ : Op.BGEU + 1] = _EQUAL, _UNEQUAL, _LESS, _NOT_LESS, _BELOW, _NOT_BELOW
     found[Op.JALR] = _JUMP
@@ -41,7 +41,7 @@ def kinds(code: Instructions) -> np.ndarray:
     found[Op.ECALL] = CALL
     for op, size in ACCESS_BYTES.items():
         found[op] = _PLACE + size.bit_length() - 1
-    return found[code.op]
+    return found[ops]
 
 
 def entries_by_way(

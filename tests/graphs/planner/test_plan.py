@@ -13,9 +13,10 @@ from graphprover.examples.synthetic import statement
 from graphprover.graphs import proof_graph
 from graphprover.graphs.batches import batches
 from graphprover.graphs.builder import Graph
-from graphprover.graphs.planner import plan
+from graphprover.graphs.planner import holding
 from graphprover.graphs.planner.costs import FREE, Cost, Costs
-from graphprover.graphs.planner.plan import make_plan
+from graphprover.graphs.planner.holding import plan_whole
+from graphprover.graphs.planner.plan import On, make_plan
 from graphprover.graphs.task_keys import place_of
 from graphprover.protocol.layout import make_layout
 from graphprover.prover.prepare import checked_traces, prepare
@@ -162,13 +163,13 @@ def test_columns_that_a_device_loads_are_in_its_peak() -> None:
     assert there.peak_bytes(1) <= loaded.peak_bytes(1)
 
 
-def test_a_peak_is_planned_once_for_each_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, two = CpuDevice(1), CpuDevice(2)
+def test_a_proof_is_planned_once_for_each_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = On(CPU_BATCH, 1, False), On(CPU_BATCH, 2, False)
     shapes = [prepare(statement(height, 20, 4)) for height in (9, 10, 9)]
-    peaks = [plan.peak_of(some.layout, device, some.traces) for some in shapes[:2] for device in (one, two)]
+    peaks = [plan_whole(some.layout, some.traces, on, None).peak for some in shapes[:2] for on in (one, two)]
     planned = [make_plan(some.layout, main=some.traces).peak(threads) for some in shapes[:2] for threads in (1, 2)]
     assert peaks == planned and len(set(peaks)) == 2
-    monkeypatch.setattr(plan, "make_plan", None)
-    assert plan.peak_of(shapes[2].layout, one, shapes[2].traces) == peaks[0]
+    monkeypatch.setattr(holding, "make_plan", None)
+    assert plan_whole(shapes[2].layout, shapes[2].traces, one, None).peak == peaks[0]
     with pytest.raises(TypeError):  # its traces are made, too
-        plan.peak_of(shapes[2].layout, one, checked_traces(as_trace_tasks(statement(9, 20, 4))))
+        plan_whole(shapes[2].layout, checked_traces(as_trace_tasks(statement(9, 20, 4))), one, None)

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import fields, is_dataclass
 from io import BytesIO
@@ -13,9 +15,11 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from llvmlite.binding import parse_assembly
 
-from graphprover.vm.executor import native
+from graphprover.runtime import numba_cache
+from graphprover.vm.executor import native, pieces
 from graphprover.vm.executor.execute import SLICE, Execution, execute
 from graphprover.vm.executor.interpreter import predecode
+from graphprover.vm.executor.pieces import Piece
 from graphprover.vm.executor.translate import Block, Code, translated
 from graphprover.vm.program.elf import Image, load_elf
 from graphprover.vm.program.isa import Instruction, Op
@@ -73,7 +77,9 @@ def test_a_loop_is_a_block() -> None:
     turns = loop(native.OFTEN, Instruction(Op.ADD, T1, T1, T0))
     program = image([*turns, *leave()])
     start = len(li(T0, native.OFTEN))
-    assert native.blocks_of(predecode(program.instructions), execute(program).counts) == (Block(start, start + 3),)
+    words, counts = predecode(program.instructions), execute(program).counts
+    assert native.blocks_of(words, counts) == (Block(start, start + 3),)
+    assert native.blocks_of(words, counts, [Block(start, start + 3)]) == ()
 
 
 def test_blocks_begin_where_jumps_lead_and_end_where_they_are() -> None:
@@ -101,16 +107,12 @@ def test_what_runs_most_is_compiled() -> None:
     assert {counts[block.start] for block in blocks} == {3 * native.OFTEN}
 
 
-def test_what_runs_often_is_compiled_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_runs_often_is_compiled_and_kept(monkeypatch: pytest.MonkeyPatch, empty: Path) -> None:
     """Compile during the first run; the second has the code from the start."""
-    monkeypatch.setattr(native, "_translations", type(native._translations)())
     monkeypatch.setattr(native, "AFTER", SLICE)
     program = image([*loop(SLICE, Instruction(Op.ADD, T1, T1, T0)), *leave()])
     first = execute(program, record=True)
-    compiling = native.translation_of(program, record=True)._compiling
-    assert compiling is not None or first.in_blocks
-    if compiling:
-        compiling.result()
+    finish(native.translation_of(program, record=True))
     execute(program, record=True)
     last = execute(image([*loop(SLICE, Instruction(Op.ADD, T1, T1, T0)), *leave()]), record=True)
     assert last.in_blocks > 0.99 * last.cycles and same(last, first)
@@ -124,10 +126,10 @@ def test_compiling_is_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     told = 0
 
     class Compiler:
-        def submit(self, *_: object, **__: object) -> Future[native.Native]:
+        def submit(self, *_: object) -> Future[None]:
             begun.append(told)
-            done: Future[native.Native] = Future()
-            done.set_result(native.none(program))
+            done: Future[None] = Future()
+            done.set_result(None)
             return done
 
     monkeypatch.setattr(native, "_compiler", Compiler)
@@ -137,19 +139,111 @@ def test_compiling_is_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
         told += native.AFTER // 4
         translation.interpreted(native.AFTER // 4, lambda: np.zeros(3))
     assert [number / native.AFTER for number in begun] == [1, 2, 4, 8]
+    translation.interpreted(0, lambda: np.zeros(3), ended=True)  # a fifth of the cycles came since
+    translation.interpreted(native.AFTER // 8, lambda: np.zeros(3), ended=True)
+    assert [number / native.AFTER for number in begun[4:]] == [10]
 
 
 def test_an_error_of_the_compiler_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> native.Native:
+    def fail(*_: object) -> list[Any]:
         raise RuntimeError("LLVM is broken")
 
-    monkeypatch.setattr(native, "compile_blocks", fail)
+    monkeypatch.setattr(native, "grouped", fail)
     translation = native.Translation(image(leave()), record=False)
     translation.interpreted(native.AFTER, lambda: np.zeros(3))
     assert translation._compiling is not None
     translation._compiling.exception()
     with pytest.raises(RuntimeError, match="LLVM is broken"):
         translation.interpreted(1, lambda: np.zeros(3))
+
+
+@pytest.fixture
+def empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """Let no program have code, neither in this process nor in files; the folder of new files."""
+    monkeypatch.setattr(native, "_translations", type(native._translations)())
+    monkeypatch.setattr(numba_cache, "_folders", lambda _: [tmp_path])
+    pieces._files.cache_clear()
+    yield tmp_path
+    pieces._files.cache_clear()
+
+
+def finish(translation: native.Translation) -> None:
+    """Wait for all code that is being compiled."""
+    while (compiling := translation._compiling) is not None:
+        compiling.result()
+        if translation._compiling is compiling:
+            return
+
+
+def repeated() -> Image:
+    return image([*loop(SLICE, Instruction(Op.ADD, T1, T1, T0)), *leave()])
+
+
+class Interpreted(native.Translation):
+    """Compiles nothing."""
+
+    def interpreted(self, *_: object, **__: object) -> None:
+        """Do nothing."""
+
+
+def as_in_another_process() -> Counter[str]:
+    """Run a program as a new process does; return how many pieces it compiled and loaded."""
+    native._translations.clear()
+    pieces._files.cache_clear()
+    before = pieces.used.copy()
+    found = execute(repeated(), record=True)
+    finish(native.translation_of(repeated(), record=True))
+    assert same(found, by(Interpreted, pytest.MonkeyPatch(), repeated(), record=True))
+    return pieces.used - before
+
+
+def test_code_is_kept_for_other_processes(monkeypatch: pytest.MonkeyPatch, empty: Path) -> None:
+    monkeypatch.setattr(native, "AFTER", SLICE)
+    assert as_in_another_process() == {"compiled": 1}
+    (file,) = empty.rglob("native.*.mc")
+    assert as_in_another_process() == {"loaded": 1}
+    native._translations.clear()
+    assert execute(repeated()).record is None  # code without a record is kept by itself
+    finish(native.translation_of(repeated(), record=False))
+    assert len({*empty.rglob("native.*.mc")} - {file}) == 1
+
+
+@pytest.mark.parametrize("fault", ["cut", "flipped", "empty", "foreign"])
+def test_a_file_that_is_damaged_or_foreign_is_made_again(
+    fault: str, monkeypatch: pytest.MonkeyPatch, empty: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(native, "AFTER", SLICE)
+    as_in_another_process()
+    (file,) = empty.rglob("native.*.mc")
+    whole = file.read_bytes()
+    if fault == "foreign":  # of another processor
+        with monkeypatch.context() as patch:
+            patch.setattr(pieces.llvm, "get_host_cpu_name", lambda: "another")
+            pieces._files.cache_clear()
+            pieces.save(repeated(), [Piece((Block(0, 1),), b"no machine code")], record=True)
+    else:
+        file.write_bytes({"cut": whole[:-9], "flipped": whole[:99] + b"?" + whole[100:], "empty": b""}[fault])
+    assert as_in_another_process() == {"compiled": 1}
+    assert ("damaged" in caplog.text) == (fault != "foreign")
+    assert as_in_another_process() == {"loaded": 1}
+
+
+def test_files_of_few_programs_are_kept(monkeypatch: pytest.MonkeyPatch, empty: Path) -> None:
+    monkeypatch.setattr(pieces, "KEPT", 3)
+    for code in range(5):
+        pieces.save(image(leave(code)), [], record=True)
+    assert len([*empty.rglob("native.*.mc")]) == 3
+
+
+def test_pieces_lead_to_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code in many small pieces runs as in one, and nearly without the interpreter."""
+    program, data = load_elf((GUESTS / "sha256.elf").read_bytes()), INPUTS["sha256"]
+    monkeypatch.setattr(native, "PIECE", 20)
+    found = by(all_compiled, monkeypatch, program, data, record=True)
+    assert same(found, by(native.Translation, monkeypatch, program, data, record=True))
+    assert found.in_blocks > 0.85 * found.cycles
+    native_code = all_compiled(program, record=True).native
+    assert len(native_code.engines) > 10 and len(set(native_code.functions[1:].tolist())) == len(native_code.engines)
 
 
 def test_code_of_few_programs_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +269,7 @@ def test_machine_code_has_no_unwind_tables(record: bool) -> None:
     text = translated(Code(words.tolist(), program.code_base, program.code_end), blocks, record=record)
     assert "@closely" in text
     objects = [
-        native.target_machine().emit_object(parse_assembly(made)) for made in (text, text.replace(" nounwind", ""))
+        pieces.target_machine().emit_object(parse_assembly(made)) for made in (text, text.replace(" nounwind", ""))
     ]
     names = [[section.name for section in ELFFile(BytesIO(made)).iter_sections()] for made in objects]
     assert ".eh_frame" not in names[0]
@@ -184,7 +278,7 @@ def test_machine_code_has_no_unwind_tables(record: bool) -> None:
 
 def sections_of(text: str) -> list[str]:
     """Return the names of the sections in the object file that LLVM makes of a module."""
-    made = native.target_machine().emit_object(parse_assembly(text))
+    made = pieces.target_machine().emit_object(parse_assembly(text))
     return [section.name for section in ELFFile(BytesIO(made)).iter_sections()]
 
 

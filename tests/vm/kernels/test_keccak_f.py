@@ -1,4 +1,4 @@
-"""The traces of Keccak-f from the states before calls, against the table's own."""
+"""The traces of Keccak-f's tables from the states before calls, against traces on arrays of words."""
 
 from typing import Any
 
@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice
-from graphprover.vm.kernels import count_evens, fill_keccak_f, permuted
-from graphprover.vm.tables import keccak_f
-from graphprover.vm.tables.keccak_f import EVENS, ROUNDS, WIDTH, WORDS
+from graphprover.vm.kernels import count_keccak_digits, fill_keccak_planes, fill_keccak_rounds, permuted
+from graphprover.vm.tables import keccak_f, keccak_planes, keccak_rounds
+from graphprover.vm.tables.keccak_digits import NUMBERS, Lookup
+from graphprover.vm.tables.keccak_f import WORDS
+from graphprover.vm.tables.keccak_traces import blocks_of, digits_trace, planes_trace, rounds_trace
+
+FILLS = ((fill_keccak_rounds, keccak_rounds, rounds_trace), (fill_keccak_planes, keccak_planes, planes_trace))
 
 
 def states(calls: int) -> np.ndarray:
@@ -18,28 +22,42 @@ def states(calls: int) -> np.ndarray:
     return found
 
 
-def traces(device: Any, calls: int, first: int, last: int, rows: int) -> tuple[Any, Any]:
-    """Return the traces of the permutation for some of the calls, and the counts of even numbers, on the device."""
+def traces(device: Any, calls: int, first: int, last: int, rows: int) -> list[Any]:
+    """Return the traces of rounds and planes for some of the calls, and the counts of all lookups, on the device."""
     some, clocks = device.load(states(calls)), device.load(1000 + 7 * np.arange(calls, dtype=np.uint64))
-    main = device.arrays.empty((WIDTH, rows), dtype=np.uint64)
-    counts = device.arrays.zeros(EVENS, dtype=np.uint64)
-    fill_keccak_f(device, some, clocks, first, last, main)
-    count_evens(device, some, first, last, rows, counts)
-    return main, counts
+    found = [device.arrays.empty((table.WIDTH, rows), dtype=np.uint64) for _, table, _ in FILLS]
+    for main, (fill, *_) in zip(found, FILLS, strict=True):
+        main[:] = 7  # what was there before does not matter
+        fill(device, some, clocks, first, last, main)
+    counts = device.arrays.zeros((len(Lookup), NUMBERS), dtype=np.uint64)
+    count_keccak_digits(device, some, counts)
+    return [*found, counts]
 
 
 # Calls in all, the first and the last of a table, its rows.
-CASES = ((1, 0, 1, 64), (5, 2, 4, 64), (100, 1, 86, 2048), (90, 0, 0, 64), (200, 20, 190, 4096))
+CASES = ((1, 0, 1, 64), (5, 2, 4, 64), (100, 1, 81, 2048), (90, 0, 0, 64), (200, 20, 183, 4096), (40, 3, 40, 1024))
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("threads", [1, 3])
 def test_traces(case: tuple[int, int, int, int], threads: int) -> None:
     calls, first, last, rows = case
-    main, counts = traces(CpuDevice(threads), *case)
-    expected = keccak_f.trace(1000 + 7 * np.arange(first, last), states(calls)[:, first:last], rows)
-    np.testing.assert_array_equal(main, expected)
-    np.testing.assert_array_equal(counts, keccak_f.even_trace([expected])[-1])
+    *mains, counts = traces(CpuDevice(threads), *case)
+    blocks = blocks_of(states(calls)[:, first:last])
+    for main, (_, _, trace) in zip(mains, FILLS, strict=True):
+        np.testing.assert_array_equal(main, trace(1000 + 7 * np.arange(first, last), blocks, rows))
+    expected = digits_trace(blocks_of(states(calls)))[-len(Lookup) :]
+    np.testing.assert_array_equal(counts, expected[:, :NUMBERS])
+
+
+def test_counts_are_added() -> None:
+    device, some = CpuDevice(2), states(30)
+    once, twice = (np.zeros((len(Lookup), NUMBERS), dtype=np.uint64) for _ in range(2))
+    count_keccak_digits(device, some, once)
+    for _ in range(2):
+        count_keccak_digits(device, some, twice)
+    np.testing.assert_array_equal(twice, 2 * once)
+    assert once.sum() == 30 * (24 * (5 + 80 + 400) + 2 * 400)
 
 
 @pytest.mark.parametrize("calls", [0, 1, 8, 21, 3000])
@@ -47,24 +65,31 @@ def test_permutations(calls: int) -> None:
     np.testing.assert_array_equal(permuted(CpuDevice(2), states(calls)), keccak_f.rounds(states(calls))[-1])
 
 
-def test_what_does_not_fit_is_refused() -> None:
-    device, some = CpuDevice(1), states(4)
-    clocks, main, counts = (np.zeros(shape, dtype=np.uint64) for shape in (4, (WIDTH, 64), EVENS))
-    for first, last, problem in ((0, 3, "do not fit"), (3, 5, "calls"), (2, 1, "calls")):
+@pytest.mark.parametrize("which", range(len(FILLS)))
+def test_what_does_not_fit_is_refused(which: int) -> None:
+    device, some = CpuDevice(1), states(9)
+    fill, table, _ = FILLS[which]
+    clocks, main = np.zeros(9, dtype=np.uint64), np.zeros((table.WIDTH, 64), dtype=np.uint64)
+    for first, last, problem in ((0, 7, "do not fit"), (3, 10, "calls"), (2, 1, "calls")):
         with pytest.raises(ValueError, match=problem):
-            fill_keccak_f(device, some, clocks, first, last, main)
-        with pytest.raises(ValueError, match=problem):
-            count_evens(device, some, first, last, 64, counts)
+            fill(device, some, clocks, first, last, main)
     for wrong in (
         (some[:24], clocks, main),
-        (some[:, ::2], clocks[:2], main),
+        (some[:, ::2], clocks[:5], main),
         (some, clocks[1:], main),
         (some, clocks, main[1:]),
         (some, clocks, main[:, ::2]),
     ):
-        with pytest.raises(ValueError, match=r"states are|clocks|a trace of permutations is"):
-            fill_keccak_f(device, *wrong[:2], 0, 1, wrong[2])
-    with pytest.raises(ValueError, match="counts"):
-        count_evens(device, some, 0, 1, 2 * ROUNDS, counts[1:])
+        with pytest.raises(ValueError, match=r"states are|clocks|a trace is"):
+            fill(device, *wrong[:2], 0, 1, wrong[2])
+
+
+def test_what_does_not_count_is_refused() -> None:
+    device, some, counts = CpuDevice(1), states(4), np.zeros((len(Lookup), NUMBERS), dtype=np.uint64)
+    for wrong in (counts[1:], counts[:, 1:], counts.astype(np.int64)):
+        with pytest.raises(ValueError, match="counts"):
+            count_keccak_digits(device, some, wrong)
+    with pytest.raises(ValueError, match="states are"):
+        count_keccak_digits(device, some[:, ::2], counts)
     with pytest.raises(ValueError, match="states are"):
         permuted(device, some.astype(np.int64))

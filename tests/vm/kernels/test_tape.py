@@ -72,9 +72,9 @@ def case(
     replay_cycles(CpuDevice(1), taped, steps & np.uint64(2**32 - 1), starts[None].astype(np.uint32), cycles)
     assert (cycles.order == np.arange(len(cycles.order))).all()
     run = Run(taped.first, cycles, taped.old, taped.time, program_columns(CpuDevice(1), machine))
-    instruction = machine.instruction_of_entry[cycles.entry]
+    instruction = machine.program_entries.instruction[cycles.entry]
     groups = groups_of(machine)
-    group = groups.of[_entries(machine, run, instruction, dropped)]
+    group = groups.of(_entries(machine, run, instruction, dropped))
     counts = np.zeros((len(groups.chip), len(taped.index)), dtype=np.uint32)
     np.add.at(counts, (group, (taped.first + cycles.order - taped.start) // INTERVAL), 1)
     late, refused = _late(machine, run, instruction, group, len(counts))
@@ -100,8 +100,8 @@ def _entries(machine: Machine, run: Run, instruction: np.ndarray, dropped: froze
     }
     found = np.full(len(instruction), -1)
     for outcome in reversed(range(8)):
-        entry = machine.first_entry[instruction] + outcome
-        entry = np.where(entry < machine.first_entry[instruction + 1], entry, -1)
+        entry = machine.program_entries.first[instruction] + outcome
+        entry = np.where(entry < machine.program_entries.first[instruction + 1], entry, -1)
         for number, fitting in fits.items():
             found = np.where((entry >= 0) & (chips[entry] == number) & fitting, entry, found)
     assert (found == run.cycles.entry).all() or dropped

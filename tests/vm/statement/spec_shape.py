@@ -199,13 +199,14 @@ def least_bytes(tables: int, columns: int, queries: int) -> int:
 
 VERSION = 2
 
-ONCE, SEVERAL = {1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 14, 15}, {8, 10, 12, 4096, 4097}
+ONCE, SEVERAL = {1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 14, 15}, {8, 10, 12, 4096, 4097, 4098}
 FIRST_SHARD_ONLY = {2, 3, 4, 5, 6, 7, 14, 15}
 CHIPS, HALT, KECCAK_CALL, NARROW, FIRST_IN_PLACE = 204, 46, 47, {9, 11}, 115
-ROWS_OF_CALL = {203: 2, 204: 3}  # rows of a call in the table of a chip that needs several
-CALLS = {KECCAK_CALL, *ROWS_OF_CALL}  # chips with tables of their own only
+ROWS_OF_CHIP = {203: 2, 204: 3}  # rows of a call, of a chip that needs several
+CALLS = {KECCAK_CALL, *ROWS_OF_CHIP}  # chips with tables of their own only
 COMMON = {*range(1, 9), 10, *range(12, 26), 35, 36, 37, 41, 42, 43, 45, 46, 49, 50, 52, 55, 56, 57, *range(59, 76, 2)}
 RARE = set(range(1, FIRST_IN_PLACE)) - COMMON - NARROW - {KECCAK_CALL}
+ROWS_OF_CALL = {12: 25, 4098: 10}  # tables with rows for each call of Keccak-f
 MOST_ROWS = 2**26
 
 
@@ -237,7 +238,7 @@ def require(holds: bool, rule: str) -> None:
 def chip_of(number: int) -> tuple[int, int] | None:
     """Return the chip and the lanes of a chip's table, or None for another table."""
     chip, lanes = divmod(number, 16)
-    known = (1,) if chip in ROWS_OF_CALL else (1, 2, 4)
+    known = (1,) if chip in ROWS_OF_CHIP else (1, 2, 4)
     return (chip, lanes) if 1 <= chip <= CHIPS and chip != HALT and lanes in known else None
 
 
@@ -260,7 +261,7 @@ def check_numbers(own: Sequence[int], index: int, shards: int, program: Program)
     require(not {5, 14} <= present, "shape.input")
     require(14 in present or 15 not in present, "shape.zero_between")
     calls = any(chip == KECCAK_CALL for chip, _ in chips)
-    require((12 in present) == calls and (13 in present) == calls, "shape.keccak")
+    require(all((number in present) == calls for number in (12, 13, 4098)), "shape.keccak")
     require(bool(chips) or 4096 in present or 4097 in present, "shape.no_cycle")
     require(len({chip for chip, _ in chips}) == len(chips), "shape.lanes")
 
@@ -302,7 +303,7 @@ def least(k: int) -> int:
 
 def check_single(number: int, rows: int, program: Program, w: int, v: int) -> None:
     """Check the rows of a table that may not repeat."""
-    exact = {2: 64, 11: 64, 9: 2**16, 13: 4096, 1: program.program_rows, 3: program.data_rows}
+    exact = {2: 64, 11: 64, 9: 2**16, 13: 2**14, 1: program.program_rows, 3: program.data_rows}
     if number in exact:
         require(rows == exact[number], "shape.height")
     regions = {
@@ -383,11 +384,11 @@ def rule_of(number: int, cells: int, cycles: int, bounds: Bounds) -> Rule:
     # (n - rows) * cells > e and n - rows > f
     idle = max(bounds.e // cells, bounds.f)
     low = bounds.low if cycles >= 2**18 else (64,)
-    if number == 12:
-        return Rule(1, 24, idle, low)
+    if number in ROWS_OF_CALL:
+        return Rule(1, ROWS_OF_CALL[number], idle, low)
     pair = chip_of(number)
     chip, lanes = pair or (0, 1)
-    return Rule(lanes, ROWS_OF_CALL.get(chip, 1), idle, low)
+    return Rule(lanes, ROWS_OF_CHIP.get(chip, 1), idle, low)
 
 
 def own_tables_from(chip: int, cycles: int, bounds: Bounds) -> int:
@@ -419,11 +420,12 @@ def uses_of(
         elif pair:
             chip, lanes = pair
             from_, to = {1: (1, bounds.c - 1), 2: (bounds.c, bounds.d - 1), 4: (bounds.d, 2**62)}[lanes]
-            to = 2**62 if chip in ROWS_OF_CALL else to
+            to = 2**62 if chip in ROWS_OF_CHIP else to
             found[number] = common(found[number], max(from_, own_tables_from(chip, cycles, bounds)), to)
     for number in [n for n in found if (pair := chip_of(n)) and pair[0] == KECCAK_CALL]:
-        found[number] = common(found[number], found[12].start, found[12].stop - 1)
-        found[12] = found[number]
+        for other in ROWS_OF_CALL:
+            found[number] = common(found[number], found[other].start, found[other].stop - 1)
+        found |= dict.fromkeys(ROWS_OF_CALL, found[number])
     return found
 
 

@@ -210,11 +210,12 @@ def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
         shared = Counter({4096: int(index == shards - 1)})
         for chip, count in of_chips.items():
             if count >= own_from[chip]:
-                lanes = 1 if chip in spec.ROWS_OF_CALL else 1 + (count >= bounds.c) + 2 * (count >= bounds.d)
+                lanes = 1 if chip in spec.ROWS_OF_CHIP else 1 + (count >= bounds.c) + 2 * (count >= bounds.d)
                 add(tables, 16 * chip + lanes, count)
                 if chip == spec.KECCAK_CALL:
-                    add(tables, 12, count)
-                    tables.append([13, 12, ()])
+                    for number in spec.ROWS_OF_CALL:
+                        add(tables, number, count)
+                    tables.append([13, 14, ()])
             elif chip in spec.COMMON or chip in spec.RARE:
                 shared[4096 if chip in spec.COMMON else 4097] += count
             else:
@@ -319,8 +320,8 @@ def change(claim: Claimed, subject: Subject, rng: random.Random) -> None:
             tables[i][0] = max(tables[i][0] + rng.choice((-1, 1, 2)), 0)
         case 3:  # a table more
             chip = rng.choice(SOME)
-            unknown = (0, 16 * spec.HALT + 1, 16 * chip + 3, 16 * 203 + 1, 4098)
-            known = (*range(1, 16), 4096, 4097, *(16 * chip + lanes for lanes in (1, 2, 4)))
+            unknown = (0, 16 * spec.HALT + 1, 16 * chip + 3, 16 * (spec.CHIPS + 1) + 1, 4099)
+            known = (*range(1, 16), 4096, 4097, 4098, *(16 * chip + lanes for lanes in (1, 2, 4)))
             tables.append([rng.choice(unknown if rng.random() < 0.2 else known), rng.randint(5, 13), ()])
             tables.sort(key=lambda table: table[0])
         case 4:  # other cycles
@@ -453,18 +454,18 @@ def test_chips_have_the_numbers_of_the_page() -> None:
     assert sorted(names) == list(range(1, spec.CHIPS + 1))
     assert (names[spec.HALT], names[spec.KECCAK_CALL]) == ("halt", "keccak_call")
     assert {n for n, name in names.items() if name.endswith("_in_place")} == {
-        *range(spec.FIRST_IN_PLACE, min(spec.ROWS_OF_CALL))
+        *range(spec.FIRST_IN_PLACE, min(spec.ROWS_OF_CHIP))
     }
     assert {n for n, name in names.items() if name.endswith("_narrow")} == {*spec.NARROW}
     assert len(spec.COMMON) == 46 and len(spec.RARE) == 65
 
 
 def test_the_machines_digest_is_that_of_the_page() -> None:
-    """Put tables 4096 and 4097 before the tables of chips."""
+    """Put tables 4096 to 4098 before the tables of chips."""
     program = Key(0, 8, 6, 6, bytes(32), {})
     chips = [16 * f + lanes for f in range(1, spec.CHIPS + 1) for lanes in (1, 2, 4) if spec.chip_of(16 * f + lanes)]
     hashed = b"graphprover machine" + struct.pack("<QQ", 7, spec.VERSION)
-    for number in (0, *range(1, 16), 4096, 4097, *chips):
+    for number in (0, *range(1, 16), 4096, 4097, 4098, *chips):
         described = program.air(number, 2, 32, 33).describe().canonical_bytes
         hashed += struct.pack("<QQ", number, len(described)) + described
     assert keccak256(hashed) == MACHINE_DIGEST

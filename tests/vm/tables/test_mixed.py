@@ -16,7 +16,7 @@ from graphprover.field import P
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement, Table
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.table_numbers import EXIT, IN_PLACE, NARROW, SHARED, TableNumber
+from graphprover.vm.statement.table_numbers import CALL_CHIPS, EXIT, IN_PLACE, NARROW, SHARED, TableNumber
 from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.tables.mixed import Mixed
 from tests.vm.assemble import image, leave
@@ -92,10 +92,10 @@ def test_flags_are_bits_and_at_most_one_is_set(number: TableNumber) -> None:
 
 
 def test_every_chip_has_a_table() -> None:
-    """Share a table among all chips except dropped ones and the call, whose rows are wide."""
+    """Share a table among all chips except dropped ones and those of calls, whose rows are wide or several."""
     shared = [chip for chips in SHARED.values() for chip in chips]
     assert len(shared) == len(set(shared)) and EXIT in SHARED[TableNumber.COMMON]
-    alone = {chip for chip in CHIPS if chip.endswith((IN_PLACE, NARROW))} | {"keccak_call"}
+    alone = {chip for chip in CHIPS if chip.endswith((IN_PLACE, NARROW))} | set(CALL_CHIPS)
     assert set(shared) == CHIPS.keys() - alone
 
 

@@ -1,12 +1,23 @@
-"""The cached steps of a program."""
+"""The groups and steps of a program, and the cache of its steps."""
+
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from graphprover.vm.kernels.tape import NO_STEP
+from graphprover.vm.program.elf import load_elf
 from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.table_numbers import IN_PLACE, NARROW
+from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.traces import partition
 from graphprover.vm.traces.partition import MOST_STEPS, groups_of, steps_of
+from graphprover.vm.traces.ways import entries_by_way, kinds
 from tests.vm.assemble import image, leave, li
+from tests.vm.programs import everything
+
+GUESTS = Path(__file__).parents[3] / "examples/guests"
 
 
 def test_steps_are_cached_by_program_and_dropped_chips(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,3 +42,23 @@ def test_steps_are_cached_by_program_and_dropped_chips(monkeypatch: pytest.Monke
     calls.clear()
     steps_of(machine)
     assert calls == [(machine, frozenset())]
+
+
+@pytest.mark.parametrize("dropped", [(), (IN_PLACE,), (IN_PLACE, NARROW)])
+@pytest.mark.parametrize("guest", ["interpreter", "sha256", "everything"])
+def test_steps_of_forms_are_the_steps_of_each_instruction(guest: str, dropped: tuple[str, ...]) -> None:
+    machine = Machine(everything() if guest == "everything" else load_elf((GUESTS / f"{guest}.elf").read_bytes()))
+    program, chips, groups = machine.program_entries, machine.chip_of_entry, groups_of(machine)
+    outcomes = [tuple(chips[start:end]) for start, end in pairwise(program.first)]
+    appeared = {of: number for number, of in enumerate(dict.fromkeys(outcomes))}
+    keys = [(chip, appeared[of], outcome) for of in outcomes for outcome, chip in enumerate(of)]
+    numbers = {key: number for number, key in enumerate(sorted(set(keys)))}
+    assert groups.of(np.arange(len(chips))).tolist() == [numbers[key] for key in keys]
+    assert groups.chip.tolist() == [chip for chip, *_ in numbers]
+    without = {number for name, number in CHIP_NUMBERS.items() if name.endswith(dropped)}
+    excluded = np.isin(np.arange(max(CHIP_NUMBERS.values()) + 1), list(without))
+    entries = entries_by_way(kinds(machine.instructions.op), program.first, chips, excluded)
+    proved, steps = entries.ravel() >= 0, steps_of(machine, frozenset(without))
+    assert proved.any() and (steps[~proved] == NO_STEP).all()
+    assert (steps[proved] & np.uint64(2**32 - 1) == entries.ravel()[proved]).all()
+    assert (steps[proved] >> np.uint64(32) == groups.of(entries.ravel()[proved])).all()

@@ -61,6 +61,14 @@ uint64_t zkvm_random_u64(void);
 /* Keccak-f[1600] in place, by the machine. */
 void keccak_f(uint64_t state[25]);
 
+/* r = (a b + c) mod m, by the machine. Numbers have 256 bits, the lowest word first. An m of 0 stands for 2^256. The
+   quotient must be below 2^256, otherwise it is a fault; it is if a or b is below m, or one of them 1 and m above 1.
+   Numbers may overlap, except m and c. */
+void multiply_add_256(uint64_t r[4], const uint64_t a[4], const uint64_t b[4], const uint64_t m[4], const uint64_t c[4]);
+/* The same with the quotient q: a b + c = q m + r. Words 0 to 3 of the result are r, words 4 to 7 are q. */
+void multiply_divide_256(uint64_t r_and_q[8], const uint64_t a[4], const uint64_t b[4], const uint64_t m[4],
+                         const uint64_t c[4]);
+
 /* Words anywhere in memory: the machine takes misaligned ones. */
 typedef uint64_t __attribute__((aligned(1), may_alias)) word64;
 typedef uint32_t __attribute__((aligned(1), may_alias)) word32;

@@ -25,8 +25,11 @@ zkvm_status zkvm_keccak256(const uint8_t *data, size_t len, zkvm_keccak256_hash 
     uint8_t *bytes = (uint8_t *)state;
     for (; i + 8 <= len; i += 8)
         state[i / 8] ^= *(const word64 *)(data + i);
-    for (; i < len; i++)
-        bytes[i] ^= data[i];
+    if (i < len) {
+        uint64_t rest = 0;
+        memcpy(&rest, data + i, len - i);
+        state[i / 8] ^= rest;
+    }
     bytes[len] ^= 0x01;
     bytes[RATE - 1] ^= 0x80;
     keccak_f(state);

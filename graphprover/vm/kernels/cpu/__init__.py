@@ -2,7 +2,12 @@
 
 from graphprover.vm.kernels.cpu.bumps import fill_bumps
 from graphprover.vm.kernels.cpu.counting import count_entries, count_keys
-from graphprover.vm.kernels.cpu.keccak_f import count_evens, fill_keccak_f, permuted
+from graphprover.vm.kernels.cpu.keccak_f import (
+    count_keccak_digits,
+    fill_keccak_planes,
+    fill_keccak_rounds,
+    permuted,
+)
 from graphprover.vm.kernels.cpu.lanes import fill_lanes
 from graphprover.vm.kernels.cpu.modular import fill_modular
 from graphprover.vm.kernels.cpu.places import place_columns
@@ -12,10 +17,11 @@ from graphprover.vm.kernels.cpu.tape import census, replay
 __all__ = [
     "census",
     "count_entries",
-    "count_evens",
+    "count_keccak_digits",
     "count_keys",
     "fill_bumps",
-    "fill_keccak_f",
+    "fill_keccak_planes",
+    "fill_keccak_rounds",
     "fill_lanes",
     "fill_modular",
     "fill_points",

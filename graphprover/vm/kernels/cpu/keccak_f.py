@@ -1,4 +1,4 @@
-"""Keccak-f and its traces from the states before calls."""
+"""Keccak-f and the traces of its tables from the states before calls."""
 
 from functools import partial
 
@@ -9,19 +9,35 @@ from graphprover.kernels.cpu import keccak, simd
 from graphprover.protocol.keccak import ROUND_CONSTANTS
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.kernels.cpu.counting import counted_apart
-from graphprover.vm.tables.keccak_f import DIGITS, FIRST_COLUMNS, IOTA_BITS, ROTATIONS, ROUNDS, SOURCES, WORDS
+from graphprover.vm.tables import keccak_planes, keccak_rounds
+from graphprover.vm.tables.keccak_digits import CLASSES, FACTOR_SHIFT, FACTORS, SPREAD, Lookup
+from graphprover.vm.tables.keccak_f import ROTATIONS, SOURCES, WORDS
+from graphprover.vm.tables.keccak_rounds import IOTA_CLASSES, ROWS, STEPS, TURNED, TURNS
 
-_ROWS = 512  # rows whose words stay in a cache while their bits are written
-_CALL, _ACTIVE, _ROUND, _INPUT, _FLIP, _THETA, _CHI, _OUTPUT = (
-    FIRST_COLUMNS[name] for name in ("call", "active", "round", "input", "flip", "theta", "chi", "output")
+_ROWS = 512  # rows whose words stay in a cache while their chunks are written
+_CALL, _STEP, _TURN, _IOTA, _PARITY, _PARITY_TURNED, _THETA, _TURNED = (
+    keccak_rounds.FIRST_COLUMNS[name]
+    for name in ("call", "step", "turn", "iota", "parity", "parity_turned", "theta", "turned")
 )
+_ON, _AFTER, _PLANE_CALL, _PLANE, _SUM, _LOW, _HIGH = (
+    keccak_planes.FIRST_COLUMNS[name] for name in ("on", "after", "call", "plane", "sum", "low", "high")
+)
+_PLANE_ROWS = keccak_planes.ROWS
 _SOURCES = np.array(SOURCES, dtype=np.int64)
 _ROTATIONS = np.array([ROTATIONS[word] for word in SOURCES], dtype=np.uint64)
-_IOTA_BITS = np.array(IOTA_BITS, dtype=np.uint64)
-_LIMB_BITS, _LIMB_MASK = np.uint64(32), np.uint64((1 << 32) - 1)
-_ZERO, _ONE, _63, _64 = np.uint64(0), np.uint64(1), np.uint64(63), np.uint64(64)
-_MASK = np.uint64((1 << DIGITS) - 1)
-_SPREAD = np.array([sum((n >> i & 1) << 3 * i for i in range(DIGITS)) for n in range(1 << DIGITS)], dtype=np.int64)
+_CONSTANTS = np.array([0, 0, *map(int, ROUND_CONSTANTS[:-1])], dtype=np.uint64)  # by row, of the round before
+_LAST_CONSTANT = np.uint64(ROUND_CONSTANTS[-1])
+_IOTA_CLASSES = np.array(IOTA_CLASSES, dtype=np.uint64)
+_TURNS = np.array([[TURNS[word, c] for c in range(CLASSES)] for word in range(WORDS)], dtype=np.int64)
+_COPIES = np.array([[TURNED.get((word, c), 0) for c in range(CLASSES)] for word in range(WORDS)], dtype=np.int64)
+_SPREAD, _SHIFT = np.uint64(SPREAD), np.uint64(FACTOR_SHIFT)
+_FACTORS = np.array(FACTORS, dtype=np.uint64)
+_FACTOR = _FACTORS[0]
+_HALVES, _FIRST, _FIRST_TURNED = int(Lookup.HALVES), int(Lookup.FIRST), int(Lookup.FIRST_TURNED_1)
+_LAST_CLASS = np.uint64(CLASSES - 1)
+_ZERO, _ONE, _TWO, _THREE = (np.uint64(i) for i in range(4))
+_32, _63, _64 = np.uint64(32), np.uint64(63), np.uint64(64)
+_LOW_BITS = np.uint64(1 | 1 << 16)
 
 
 @njit(nogil=True, cache=True)
@@ -30,134 +46,196 @@ def _rotated(x, bits):
 
 
 @njit(nogil=True, cache=True)
-def _flips(state, flip):
-    """Return the words that theta xors into all words of a column."""
-    for x in range(5):
-        left, right = (x + 4) % 5, (x + 1) % 5
-        before, after = state[left], state[right]
-        for y in range(5, WORDS, 5):
-            before ^= state[left + y]
-            after ^= state[right + y]
-        flip[x] = before ^ _rotated(after, _ONE)
+def _move(theta, moved):
+    """Apply rho and pi."""
+    for word in range(WORDS):
+        moved[word] = _rotated(theta[_SOURCES[word]], _ROTATIONS[word])
 
 
 @njit(nogil=True, cache=True)
-def _apply_round(state, flip, number):
-    """Apply a round after theta."""
-    moved = np.empty(WORDS, dtype=np.uint64)
+def _next_theta(state, theta, parity):
+    """Compute the parities C of a state and the state after theta."""
+    for x in range(5):
+        parity[x] = state[x] ^ state[x + 5] ^ state[x + 10] ^ state[x + 15] ^ state[x + 20]
     for word in range(WORDS):
-        source = _SOURCES[word]
-        moved[word] = _rotated(state[source] ^ flip[source % 5], _ROTATIONS[word])
+        x = word % 5
+        theta[word] = state[word] ^ parity[(x + 4) % 5] ^ _rotated(parity[(x + 1) % 5], _ONE)
+
+
+@njit(nogil=True, cache=True)
+def _begin(states, call, theta, parity):
+    """Compute row 0 of a block: the words from which rho, pi and chi lead to the state, and no parities."""
+    b = np.empty(5, dtype=np.uint64)
+    for y in range(0, WORDS, 5):
+        for x in range(5):
+            a, one, two = states[x + y, call], states[(x + 1) % 5 + y, call], states[(x + 2) % 5 + y, call]
+            three, four = states[(x + 3) % 5 + y, call], states[(x + 4) % 5 + y, call]
+            b[x] = a ^ ~one & (two ^ ~three & (four ^ ~a & (one ^ ~two & three)))
+        for x in range(5):
+            theta[_SOURCES[x + y]] = _rotated(b[x], _64 - _ROTATIONS[x + y] & _63)
+    parity[:] = _ZERO
+
+
+@njit(nogil=True, cache=True)
+def _advance(row, theta, parity, state, moved):
+    """Compute the next row of a block from ``row``."""
+    _move(theta, moved)
     for y in range(0, WORDS, 5):
         for x in range(5):
             state[x + y] = moved[x + y] ^ ~moved[(x + 1) % 5 + y] & moved[(x + 2) % 5 + y]
-    state[0] ^= ROUND_CONSTANTS[number]
+    state[0] ^= _CONSTANTS[row + 1]
+    _next_theta(state, theta, parity)
 
 
 @njit(nogil=True, cache=True)
-def _begin(states, call, last, number, state, flip):
-    """Return the state before a round of a call, and its theta; without a call, of zeros."""
-    for word in range(WORDS):
-        state[word] = states[word, call] if call < last else _ZERO
-    _flips(state, flip)
-    for before in range(number):
-        _apply_round(state, flip, before)
-        _flips(state, flip)
+def _spread(word, c):
+    """Return the bits of a class as digits of 16 bits."""
+    return word >> c & _SPREAD
 
 
 @njit(nogil=True, cache=True)
-def _write_bits(word, main, column, start, size):
-    for z in range(64):
-        target = main[column + z, start : start + size]
-        for i in range(size):
-            target[i] = word[i] >> np.uint64(z) & _ONE
+def _write_chunks(words, c, factor, target, start, size):
+    for i in range(size):
+        target[start + i] = _spread(words[i], c) * factor >> _SHIFT
 
 
 @njit(nogil=True, cache=True)
-def _write_limbs(words, main, column, start, size):
-    for word in range(WORDS):
-        low, high = main[column + 2 * word], main[column + 2 * word + 1]
-        for i in range(size):
-            low[start + i] = words[word, i] & _LIMB_MASK
-            high[start + i] = words[word, i] >> _LIMB_BITS
-
-
-@njit(nogil=True, cache=True)
-def _fill(states, clocks, first_call, last_call, main, first, last):
-    state, flip = np.empty(WORDS, dtype=np.uint64), np.empty(5, dtype=np.uint64)
-    before, after = np.empty((WORDS, _ROWS), dtype=np.uint64), np.empty((WORDS, _ROWS), dtype=np.uint64)
-    flips, chi = np.empty((5, _ROWS), dtype=np.uint64), np.empty(_ROWS, dtype=np.uint64)
+def _fill_rounds(states, clocks, first_call, last_call, main, first, last):
+    state, moved = np.empty(WORDS, dtype=np.uint64), np.empty(WORDS, dtype=np.uint64)
+    theta, parity = np.zeros(WORDS, dtype=np.uint64), np.zeros(5, dtype=np.uint64)
+    thetas, parities = np.empty((WORDS, _ROWS), dtype=np.uint64), np.empty((5, _ROWS), dtype=np.uint64)
+    iota = np.empty(_ROWS, dtype=np.uint64)
+    used = (last_call - first_call) * ROWS
     for start in range(first, last, _ROWS):
         size = min(_ROWS, last - start)
         for i in range(size):
-            call, number = first_call + (start + i) // ROUNDS, (start + i) % ROUNDS
-            if i == 0 or number == 0:
-                _begin(states, call, last_call, number, state, flip)
-            active = call < last_call
-            main[_CALL, start + i] = clocks[call] if active else _ZERO
-            main[_ACTIVE, start + i] = active
-            for j in range(ROUNDS):
-                main[_ROUND + j, start + i] = j == number
-            before[:, i] = state
-            flips[:, i] = flip
-            _apply_round(state, flip, number)
-            after[:, i] = state
-            chi[i] = state[0] ^ ROUND_CONSTANTS[number]
-            _flips(state, flip)
-        _write_limbs(before, main, _INPUT, start, size)
-        _write_limbs(after, main, _OUTPUT, start, size)
+            at = start + i
+            on, call, row = at < used, first_call + at // ROWS, at % ROWS
+            main[_CALL, at] = clocks[call] if on else _ZERO
+            for j in range(STEPS):
+                main[_STEP + j, at] = on and j == row % STEPS
+                main[_TURN + j, at] = on and j == row // STEPS
+            if not on:
+                thetas[:, i] = _ZERO
+                parities[:, i] = _ZERO
+                iota[i] = _ZERO
+                continue
+            if row == 0:
+                _begin(states, call, theta, parity)
+            elif i == 0 and start == first:
+                _begin(states, call, theta, parity)
+                for before in range(row):
+                    _advance(before, theta, parity, state, moved)
+            else:
+                _advance(row - 1, theta, parity, state, moved)
+            thetas[:, i] = theta
+            parities[:, i] = parity
+            iota[i] = parity[4] ^ _CONSTANTS[row]
+        for k in range(len(_IOTA_CLASSES)):
+            _write_chunks(iota, _IOTA_CLASSES[k], _FACTOR, main[_IOTA + k], start, size)
         for x in range(5):
-            _write_bits(flips[x], main, _FLIP + 64 * x, start, size)
+            for c in range(CLASSES):
+                _write_chunks(parities[x], np.uint64(c), _FACTOR, main[_PARITY + CLASSES * x + c], start, size)
+            _write_chunks(parities[x], _LAST_CLASS, _FACTORS[1], main[_PARITY_TURNED + x], start, size)
         for word in range(WORDS):
-            for i in range(size):
-                before[word, i] ^= flips[word % 5, i]
-            _write_bits(before[word], main, _THETA + 64 * word, start, size)
-        for j in range(len(_IOTA_BITS)):
-            for i in range(size):
-                main[_CHI + j, start + i] = chi[i] >> _IOTA_BITS[j] & _ONE
+            for c in range(CLASSES):
+                _write_chunks(thetas[word], np.uint64(c), _FACTOR, main[_THETA + CLASSES * word + c], start, size)
+                by = _TURNS[word, c]
+                if by:
+                    copy = main[_TURNED + _COPIES[word, c]]
+                    _write_chunks(thetas[word], np.uint64(c), _FACTORS[by], copy, start, size)
 
 
 @njit(nogil=True, cache=True)
-def _add(a, b):
-    """Return sums of bits of 64 places at once: a bit of each in a word, lowest first."""
-    carry = _ZERO
-    for i in range(len(a)):
-        either = a[i] ^ b[i]
-        carry, b[i] = a[i] & b[i] | carry & either, either ^ carry
+def _chi(moved, word, c):
+    """Return the digits that have chi of a word as bits 1, from the words after rho and pi."""
+    first = word - word % 5
+    one, two = moved[first + (word + 1) % 5], moved[first + (word + 2) % 5]
+    return _TWO * _spread(moved[word], c) + _spread(one, c) + _THREE * _spread(two, c)
 
 
 @njit(nogil=True, cache=True)
-def _count_evens(states, first_call, last_call, counts, first, last):
-    state, flip = np.empty(WORDS, dtype=np.uint64), np.empty(5, dtype=np.uint64)
-    columns, turned = np.empty((5, 4), dtype=np.uint64), np.empty((5, 4), dtype=np.uint64)
-    bit = np.zeros(4, dtype=np.uint64)
-    for row in range(first, last):
-        call, number = first_call + row // ROUNDS, row % ROUNDS
-        if row == first or number == 0:
-            _begin(states, call, last_call, number, state, flip)
-        columns[:] = _ZERO
+def _before(theta, parity, word, c):
+    """Return the digits that have a word before theta as bits 1."""
+    x = word % 5
+    shifted = _rotated(parity[(x + 1) % 5], _ONE)
+    return _TWO * (_spread(theta[word], c) + _spread(parity[(x + 4) % 5], c) + _spread(shifted, c))
+
+
+@njit(nogil=True, cache=True)
+def _after(moved, word, c):
+    """Return the digits that have a word after the last round as bits 1."""
+    return _chi(moved, word, c) + (_TWO * _spread(_LAST_CONSTANT, c) if word == 0 else _ZERO)
+
+
+@njit(nogil=True, cache=True)
+def _fill_planes(states, clocks, first_call, last_call, main, first, last):
+    state, moved = np.empty(WORDS, dtype=np.uint64), np.empty(WORDS, dtype=np.uint64)
+    theta, parity = np.empty(WORDS, dtype=np.uint64), np.empty(5, dtype=np.uint64)
+    used = (last_call - first_call) * _PLANE_ROWS
+    for column in range(len(main)):
+        main[column, max(first, min(last, used)) : last] = _ZERO
+    for at in range(first, min(last, used)):
+        call, row = first_call + at // _PLANE_ROWS, at % _PLANE_ROWS
+        after, plane = row // 5, row % 5
+        if at == first or plane == 0:
+            _begin(states, call, theta, parity)
+            _advance(0, theta, parity, state, moved)
+            if after:
+                for before in range(1, ROWS - 1):
+                    _advance(before, theta, parity, state, moved)
+                _move(theta, moved)
+        main[_ON, at], main[_AFTER, at], main[_PLANE_CALL, at], main[_PLANE, at] = 1, after, clocks[call], plane
+        for x in range(5):
+            for j in range(CLASSES):
+                word, c, column = 5 * plane + x, np.uint64(j), CLASSES * x + j
+                digits = _after(moved, word, c) if after else _before(theta, parity, word, c)
+                bits = digits >> _ONE & _SPREAD
+                main[_SUM + column, at] = digits * _FACTOR >> _SHIFT
+                main[_LOW + column, at] = bits & _LOW_BITS
+                main[_HIGH + column, at] = bits >> _32
+
+
+@njit(nogil=True, cache=True)
+def _count(counts, tag, digits):
+    counts[tag, np.int64(digits * _FACTOR >> _SHIFT)] += _ONE
+
+
+@njit(nogil=True, cache=True)
+def _count_digits(states, counts, first, last):
+    state, moved = np.empty(WORDS, dtype=np.uint64), np.empty(WORDS, dtype=np.uint64)
+    theta, parity = np.empty(WORDS, dtype=np.uint64), np.empty(5, dtype=np.uint64)
+    left, shifted = np.empty(5, dtype=np.uint64), np.empty(5, dtype=np.uint64)
+    for call in range(first, last):
+        _begin(states, call, theta, parity)
+        for row in range(1, ROWS):
+            _advance(row - 1, theta, parity, state, moved)
+            constant = _CONSTANTS[row]
+            for x in range(5):
+                left[x], shifted[x] = parity[(x + 4) % 5], _rotated(parity[(x + 1) % 5], _ONE)
+            for j in range(CLASSES):
+                c = np.uint64(j)
+                for x in range(5):
+                    flip = _spread(left[x], c) + _spread(shifted[x], c)
+                    total = flip
+                    for y in range(0, WORDS, 5):
+                        total += _spread(theta[x + y], c)
+                    _count(counts, _FIRST if j < CLASSES - 1 else _FIRST_TURNED, total)
+                    for y in range(0, WORDS, 5):
+                        before = flip
+                        if x + y == 0:
+                            before = _spread(left[0] ^ constant, c) + _spread(shifted[0], c)
+                        _count(counts, _TURNS[x + y, j], _chi(moved, x + y, c) + _TWO * before)
+                    if row == 1:
+                        for y in range(0, WORDS, 5):
+                            _count(counts, _HALVES, _before(theta, parity, x + y, c))
+            for k in range(len(_IOTA_CLASSES)):
+                c = _IOTA_CLASSES[k]
+                _count(counts, 0, _TWO * (_spread(parity[4], c) + _spread(constant, c)))
+        _move(theta, moved)
         for word in range(WORDS):
-            bit[0] = state[word] ^ flip[word % 5]
-            _add(bit, columns[word % 5])
-        for x in range(5):
-            bit[0] = flip[x]
-            _add(bit, columns[x])
-        for x in range(5):
-            for i in range(4):
-                turned[x, i] = _rotated(columns[x, i], _ONE)
-        for x in range(5):
-            total = turned[(x + 1) % 5].copy()
-            _add(columns[(x + 4) % 5], total)
-            bit[0] = flip[x]
-            _add(bit, total)
-            # All are even, and their halves are digits of three bits.
-            for z in range(0, 64, DIGITS):
-                at = np.int64(0)
-                for i in range(3):
-                    at |= _SPREAD[total[1 + i] >> np.uint64(z) & _MASK] << i
-                counts[at] += _ONE
-        _apply_round(state, flip, number)
-        _flips(state, flip)
+            for j in range(CLASSES):
+                _count(counts, _HALVES, _after(moved, word, np.uint64(j)))
 
 
 @njit(nogil=True, cache=True)
@@ -181,13 +259,20 @@ def permuted(device: Device, states: np.ndarray) -> np.ndarray:
     return target
 
 
-def fill_keccak_f(
+def fill_keccak_rounds(
     device: Device, states: np.ndarray, clocks: np.ndarray, first: int, last: int, main: np.ndarray
 ) -> None:
-    """Write the trace; see ``graphprover.vm.kernels.fill_keccak_f``."""
-    device.split_rows(partial(_fill, states, clocks, first, last, main), main.shape[1])
+    """Write the trace; see ``graphprover.vm.kernels.fill_keccak_rounds``."""
+    device.split_rows(partial(_fill_rounds, states, clocks, first, last, main), main.shape[1])
 
 
-def count_evens(device: Device, states: np.ndarray, first: int, last: int, rows: int, counts: np.ndarray) -> None:
-    """Count lookups; see ``graphprover.vm.kernels.count_evens``."""
-    counted_apart(device, rows, counts, partial(_count_evens, states, first, last))
+def fill_keccak_planes(
+    device: Device, states: np.ndarray, clocks: np.ndarray, first: int, last: int, main: np.ndarray
+) -> None:
+    """Write the trace; see ``graphprover.vm.kernels.fill_keccak_planes``."""
+    device.split_rows(partial(_fill_planes, states, clocks, first, last, main), main.shape[1])
+
+
+def count_keccak_digits(device: Device, states: np.ndarray, counts: np.ndarray) -> None:
+    """Count lookups; see ``graphprover.vm.kernels.count_keccak_digits``."""
+    counted_apart(device, states.shape[1], counts, partial(_count_digits, states))

@@ -1,112 +1,250 @@
-// Traces of Keccak-f from the states before calls; first columns and the number of rounds are defines.
+// Traces of the tables of Keccak-f from the states before calls; first columns and the tables' constants are defines.
 #include "keccak.cuh"
 
-// The state before the round of a table's row: a call's, or without a call the state of zeros.
-__device__ __forceinline__ void before_round(u64 (&state)[25], const u64* states, u64 stride, u64 calls, u64 row) {
-    u64 call = row / ROUNDS;
+constexpr u64 SPREAD = 0x0001000100010001;  // the bits of a class of a word, as digits of 16 bits
+// The highest 16 bits of a product of digits with a factor are their number in base 11, turned by some places.
+__constant__ u64 FACTORS[4] = {FACTOR_0, FACTOR_1, FACTOR_2, FACTOR_3};
+
+__device__ __forceinline__ u64 spread(u64 word, int c) { return word >> c & SPREAD; }
+
+__device__ __forceinline__ u64 number(u64 digits, int by = 0) { return digits * FACTORS[by] >> 48; }
+
+// The constant that the state of a block's row has from the round before.
+__device__ __forceinline__ u64 constant_of(int row) { return row < 2 ? 0 : keccak::ROUND_CONSTANTS[row - 2]; }
+
+// By how many places rho turns a chunk.
+__device__ __forceinline__ int turn(int word, int c) { return (c + keccak::rotation(word)) >> 4 & 3; }
+
+__device__ __forceinline__ void load(u64 (&state)[25], const u64* states, u64 stride, u64 call) {
 #pragma unroll
-    for (int word = 0; word < 25; word++) state[word] = call < calls ? states[word * stride + call] : 0;
-    keccak::permute(state, (int)(row % ROUNDS));
+    for (int word = 0; word < 25; word++) state[word] = states[word * stride + call];
 }
 
-__device__ __forceinline__ void store_limbs(u64* column, u64 rows, const u64 (&state)[25]) {
+// Applies rho and pi.
+__device__ __forceinline__ void move(const u64 (&theta)[25], u64 (&moved)[25]) {
 #pragma unroll
     for (int word = 0; word < 25; word++) {
-        column[2 * word * rows] = (u32)state[word];
-        column[(2 * word + 1) * rows] = state[word] >> 32;
+        constexpr int ROWS_OF_STATE = 5;
+        int x = word % ROWS_OF_STATE, y = word / ROWS_OF_STATE;
+        moved[y + 5 * ((2 * x + 3 * y) % 5)] = keccak::rotated(theta[word], keccak::rotation(word));
     }
 }
 
-__device__ __forceinline__ void store_bits(u64* column, u64 rows, u64 word) {
-#pragma unroll 16
-    for (int z = 0; z < 64; z++) column[z * rows] = word >> z & 1;
+// The words after rho and pi from which chi leads to the state.
+__device__ __forceinline__ void before_chi(const u64 (&state)[25], u64 (&moved)[25]) {
+#pragma unroll
+    for (int y = 0; y < 25; y += 5)
+#pragma unroll
+        for (int x = 0; x < 5; x++) {
+            u64 a = state[x + y], one = state[(x + 1) % 5 + y], two = state[(x + 2) % 5 + y];
+            u64 three = state[(x + 3) % 5 + y], four = state[(x + 4) % 5 + y];
+            moved[x + y] = a ^ (~one & (two ^ (~three & (four ^ (~a & (one ^ (~two & three)))))));
+        }
+}
+
+// The parities C of a state, and the state after theta in its place.
+__device__ __forceinline__ void apply_theta(u64 (&state)[25], u64 (&parity)[5]) {
+#pragma unroll
+    for (int x = 0; x < 5; x++)
+        parity[x] = state[x] ^ state[x + 5] ^ state[x + 10] ^ state[x + 15] ^ state[x + 20];
+#pragma unroll
+    for (int word = 0; word < 25; word++)
+        state[word] ^= parity[(word + 4) % 5] ^ keccak::rotated(parity[(word + 1) % 5], 1);
+}
+
+// Row 0 of a block: the words from which rho, pi and chi lead to the state, in its place, and no parities.
+__device__ __forceinline__ void begin(u64 (&state)[25], u64 (&parity)[5]) {
+    u64 moved[25];
+    before_chi(state, moved);
+#pragma unroll
+    for (int word = 0; word < 25; word++) {
+        int x = word % 5, y = word / 5, turns = keccak::rotation(word);
+        state[word] = keccak::rotated(moved[y + 5 * ((2 * x + 3 * y) % 5)], (64 - turns) % 64);
+    }
+#pragma unroll
+    for (int x = 0; x < 5; x++) parity[x] = 0;
 }
 
 // Thread by row: neighbours write neighbouring words of each column. `states` and `clocks` begin at the first call.
-extern "C" __global__ void __launch_bounds__(128) fill_keccak_f(
+extern "C" __global__ void __launch_bounds__(128) fill_keccak_rounds(
     const u64* states, u64 stride, const u64* clocks, u64 calls, u64* main, u64 rows) {
-    u64 row = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (row >= rows) return;
-    u64 call = row / ROUNDS, state[25], flip[5];
-    int round = (int)(row % ROUNDS);
-    before_round(state, states, stride, calls, row);
-    u64* column = main + row;
-    column[CALL * rows] = call < calls ? clocks[call] : 0;
-    column[ACTIVE * rows] = call < calls;
-    for (int r = 0; r < ROUNDS; r++) column[(ROUND + r) * rows] = r == round;
-    store_limbs(column + INPUT * rows, rows, state);
-    keccak::flips(state, flip);
-#pragma unroll
-    for (int x = 0; x < 5; x++) store_bits(column + (FLIP + 64 * x) * rows, rows, flip[x]);
-#pragma unroll
-    for (int word = 0; word < 25; word++)
-        store_bits(column + (THETA + 64 * word) * rows, rows, state[word] ^ flip[word % 5]);
-    keccak::apply_round(state, round);
-    u64 chi = state[0] ^ keccak::ROUND_CONSTANTS[round];
-#pragma unroll
-    for (int i = 0; i < IOTA_BITS; i++) column[(CHI + i) * rows] = chi >> ((1 << i) - 1) & 1;
-    store_limbs(column + OUTPUT * rows, rows, state);
-}
-
-// Sums of bits of 64 places at once: a bit of each in a word, lowest first.
-struct Sums {
-    u64 bits[4];
-};
-
-__device__ __forceinline__ Sums add(Sums a, Sums b) {
-    Sums sum;
-    u64 carry = 0;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        u64 either = a.bits[i] ^ b.bits[i];
-        sum.bits[i] = either ^ carry;
-        carry = (a.bits[i] & b.bits[i]) | (carry & either);
-    }
-    return sum;
-}
-
-// Bits 0 to 3 three places apart.
-__device__ __forceinline__ u32 spread(u32 bits) {
-    return (bits & 1) | (bits & 2) << 2 | (bits & 4) << 4 | (bits & 8) << 6;
-}
-
-// Adds how often the rows look up each even number; thread by row. A block counts in shared memory.
-extern "C" __global__ void __launch_bounds__(256) count_evens(
-    const u64* states, u64 stride, u64 calls, u64 rows, u64* counts) {
-    __shared__ u32 found[EVENS];
-    for (u32 i = threadIdx.x; i < EVENS; i += blockDim.x) found[i] = 0;
-    __syncthreads();
-    u64 row = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (row < rows) {
-        u64 state[25], flip[5];
-        before_round(state, states, stride, calls, row);
-        keccak::flips(state, flip);
-        Sums column[5];
-#pragma unroll
-        for (int x = 0; x < 5; x++) {
-            column[x] = {flip[x]};
-#pragma unroll
-            for (int y = 0; y < 5; y++) column[x] = add(column[x], {state[x + 5 * y] ^ flip[x]});
+    u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= rows) return;
+    u64 call = at / ROUND_ROWS, state[25] = {}, parity[5] = {}, clock = 0, iota = 0;
+    int row = (int)(at % ROUND_ROWS);
+    bool on = call < calls;
+    if (on) {
+        load(state, states, stride, call);
+        clock = clocks[call];
+        if (row == 0) {
+            begin(state, parity);
+        } else {
+            keccak::permute(state, row - 1);
+            apply_theta(state, parity);
         }
+        iota = parity[4] ^ constant_of(row);
+    }
+    u64* column = main + at;
+    column[CALL * rows] = clock;
 #pragma unroll
-        for (int x = 0; x < 5; x++) {
-            Sums turned = column[(x + 1) % 5];
+    for (int j = 0; j < 5; j++) {
+        column[(STEP + j) * rows] = on && j == row % 5;
+        column[(TURN + j) * rows] = on && j == row / 5;
+    }
 #pragma unroll
-            for (int i = 0; i < 4; i++) turned.bits[i] = keccak::rotated(turned.bits[i], 1);
-            Sums sum = add(add(column[(x + 4) % 5], turned), {flip[x]});
-            // All are even, and their halves are digits of three bits.
+    for (int i = 0; i < 5; i++) column[(IOTA + i) * rows] = number(spread(iota, (1 << i) - 1));
 #pragma unroll
-            for (int z = 0; z < 64; z += 4) {
-                u32 number = 0;
+    for (int x = 0; x < 5; x++) {
+#pragma unroll 4
+        for (int c = 0; c < 16; c++) column[(PARITY + 16 * x + c) * rows] = number(spread(parity[x], c));
+        column[(PARITY_TURNED + x) * rows] = number(spread(parity[x], 15), 1);
+    }
+    u64* copy = column + TURNED * rows;
 #pragma unroll
-                for (int i = 0; i < 3; i++) number |= spread((u32)(sum.bits[1 + i] >> z)) << i;
-                atomicAdd(found + number, 1u);
+    for (int word = 0; word < 25; word++) {
+#pragma unroll 4
+        for (int c = 0; c < 16; c++) {
+            u64 digits = spread(state[word], c);
+            column[(THETA + 16 * word + c) * rows] = number(digits);
+            if (int by = turn(word, c)) {
+                *copy = number(digits, by);
+                copy += rows;
             }
         }
     }
+}
+
+// Thread by row, as above.
+extern "C" __global__ void __launch_bounds__(128) fill_keccak_planes(
+    const u64* states, u64 stride, const u64* clocks, u64 calls, u64* main, u64 rows) {
+    u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= rows) return;
+    u64 call = at / PLANE_ROWS, clock = 0, parity[5] = {}, words[5] = {};
+    int row = (int)(at % PLANE_ROWS), plane = row % 5;
+    bool on = call < calls, after = on && row >= 5;
+    if (on) {
+        u64 state[25], moved[25];
+        load(state, states, stride, call);
+        clock = clocks[call];
+        keccak::permute(state, after ? 23 : 0);
+        apply_theta(state, parity);
+        move(state, moved);
+#pragma unroll
+        for (int word = 0; word < 25; word++)
+            if (plane == word / 5) words[word % 5] = after ? moved[word] : state[word];
+    }
+    u64* column = main + at;
+    column[ON * rows] = on;
+    column[AFTER * rows] = after;
+    column[PLANE_CALL * rows] = clock;
+    column[PLANE * rows] = on ? plane : 0;
+    u64 last = after && plane == 0 ? keccak::ROUND_CONSTANTS[23] : 0;
+#pragma unroll
+    for (int x = 0; x < 5; x++) {
+        u64 shifted = keccak::rotated(parity[(x + 1) % 5], 1), left = parity[(x + 4) % 5];
+#pragma unroll 4
+        for (int c = 0; c < 16; c++) {
+            u64 digits = 2 * spread(words[x], c);
+            if (after) {
+                digits += spread(words[(x + 1) % 5], c) + 3 * spread(words[(x + 2) % 5], c);
+                if (x == 0) digits += 2 * spread(last, c);
+            } else {
+                digits += 2 * (spread(left, c) + spread(shifted, c));
+            }
+            u64 bits = digits >> 1 & SPREAD;
+            column[(SUM + 16 * x + c) * rows] = number(digits);
+            column[(LOW + 16 * x + c) * rows] = bits & 0x10001;
+            column[(HIGH + 16 * x + c) * rows] = bits >> 32;
+        }
+    }
+}
+
+// Some of the counts of a tag, which a block counts in shared memory.
+struct Counts {
+    u32* found;
+    u32 first;
+
+    __device__ __forceinline__ void add(u64 digits) const {
+        u32 i = (u32)number(digits) - first;
+        if (i < COUNTED) atomicAdd(found + i, 1u);
+    }
+};
+
+__device__ __forceinline__ u64 chi(const u64 (&moved)[25], int word, int c) {
+    int row = word - word % 5;
+    return 2 * spread(moved[word], c) + spread(moved[row + (word + 1) % 5], c) +
+           3 * spread(moved[row + (word + 2) % 5], c);
+}
+
+// Counts the lookups of one row of a block that have the tag: `moved` is of the row before.
+__device__ __forceinline__ void count_row(
+    const Counts& counts, int tag, int row, const u64 (&moved)[25], const u64 (&theta)[25], const u64 (&parity)[5]) {
+    u64 constant = constant_of(row);
+    if (tag == SECOND)
+#pragma unroll
+        for (int i = 0; i < 5; i++) {
+            int c = (1 << i) - 1;
+            counts.add(2 * (spread(parity[4], c) + spread(constant, c)));
+        }
+#pragma unroll 1
+    for (int c = 0; c < 16; c++) {
+        bool sums = tag == (c < 15 ? FIRST : FIRST_TURNED_1), halves = tag == HALVES && row == 1;
+#pragma unroll
+        for (int x = 0; x < 5; x++) {
+            u64 left = parity[(x + 4) % 5], shifted = spread(keccak::rotated(parity[(x + 1) % 5], 1), c);
+            u64 flip = spread(left, c) + shifted;
+            if (sums) {
+                u64 total = flip;
+#pragma unroll
+                for (int y = 0; y < 25; y += 5) total += spread(theta[x + y], c);
+                counts.add(total);
+            }
+#pragma unroll
+            for (int y = 0; y < 25; y += 5) {
+                u64 with_iota = x + y == 0 ? spread(left ^ constant, c) + shifted : flip;
+                if (tag < 4 && turn(x + y, c) == tag) counts.add(chi(moved, x + y, c) + 2 * with_iota);
+                if (halves) counts.add(2 * (spread(theta[x + y], c) + flip));
+            }
+        }
+    }
+}
+
+// Adds how often calls look up each number; thread by call, and by blockIdx.y a tag and some of its numbers.
+extern "C" __global__ void __launch_bounds__(128) count_keccak_digits(
+    const u64* states, u64 calls, u64* target) {
+    __shared__ u32 found[COUNTED];
+    for (u32 i = threadIdx.x; i < COUNTED; i += blockDim.x) found[i] = 0;
     __syncthreads();
-    for (u32 i = threadIdx.x; i < EVENS; i += blockDim.x)
-        if (found[i]) atomicAdd(counts + i, (u64)found[i]);
+    int tag = blockIdx.y / PARTS;
+    Counts counts = {found, (u32)(blockIdx.y % PARTS * COUNTED)};
+    for (u64 call = (u64)blockIdx.x * blockDim.x + threadIdx.x; call < calls; call += (u64)gridDim.x * blockDim.x) {
+        u64 state[25], moved[25], parity[5];
+        load(state, states, calls, call);
+        before_chi(state, moved);
+#pragma unroll 1
+        for (int row = 1; row < ROUND_ROWS; row++) {
+            apply_theta(state, parity);
+            count_row(counts, tag, row, moved, state, parity);
+            move(state, moved);
+            if (row == ROUND_ROWS - 1) break;
+#pragma unroll
+            for (int word = 0; word < 25; word++) {
+                int x = word % 5, y = word - x;
+                state[word] = moved[word] ^ (~moved[y + (x + 1) % 5] & moved[y + (x + 2) % 5]);
+            }
+            state[0] ^= constant_of(row + 1);
+        }
+        if (tag == HALVES)
+#pragma unroll 1
+            for (int c = 0; c < 16; c++)
+#pragma unroll
+                for (int word = 0; word < 25; word++)
+                    counts.add(chi(moved, word, c) + (word ? 0 : 2 * spread(keccak::ROUND_CONSTANTS[23], c)));
+    }
+    __syncthreads();
+    u64* own = target + tag * NUMBERS + counts.first;
+    for (u32 i = threadIdx.x; i < COUNTED && counts.first + i < NUMBERS; i += blockDim.x)
+        if (found[i]) atomicAdd(own + i, (u64)found[i]);
 }
 
 // Thread by state: all rounds.

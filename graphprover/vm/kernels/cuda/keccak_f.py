@@ -1,17 +1,18 @@
-"""Keccak-f and its traces from the states before calls (``keccak_f.cu``)."""
+"""Keccak-f and the traces of its tables from the states before calls (``keccak_f.cu``)."""
 
 from typing import TYPE_CHECKING
 
 import cupy
 
 from graphprover.kernels.cuda.launch import blocks_for, compiled, launch
-from graphprover.vm.kernels.cuda.sources import text
+from graphprover.vm.kernels.cuda.sources import COUNT_DIGITS_PARTS, text
+from graphprover.vm.tables.keccak_digits import Lookup
 
 if TYPE_CHECKING:
     from graphprover.device.cuda import CudaDevice
 
 _THREADS = 128
-_COUNTING = 256  # threads of a block, which first counts in its own memory
+_COUNTING = 64  # most blocks that count the same numbers: each counts in its own memory first
 
 
 def permuted(device: "CudaDevice", states: cupy.ndarray) -> cupy.ndarray:
@@ -23,24 +24,41 @@ def permuted(device: "CudaDevice", states: cupy.ndarray) -> cupy.ndarray:
         return target
 
 
-def fill_keccak_f(
+def fill_keccak_rounds(
     device: "CudaDevice", states: cupy.ndarray, clocks: cupy.ndarray, first: int, last: int, main: cupy.ndarray
 ) -> None:
-    """Write the trace; see ``graphprover.vm.kernels.fill_keccak_f``."""
+    """Write the trace; see ``graphprover.vm.kernels.fill_keccak_rounds``."""
+    _fill("fill_keccak_rounds", device, states, clocks, first, last, main)
+
+
+def fill_keccak_planes(
+    device: "CudaDevice", states: cupy.ndarray, clocks: cupy.ndarray, first: int, last: int, main: cupy.ndarray
+) -> None:
+    """Write the trace; see ``graphprover.vm.kernels.fill_keccak_planes``."""
+    _fill("fill_keccak_planes", device, states, clocks, first, last, main)
+
+
+def _fill(
+    kernel: str,
+    device: "CudaDevice",
+    states: cupy.ndarray,
+    clocks: cupy.ndarray,
+    first: int,
+    last: int,
+    main: cupy.ndarray,
+) -> None:
     rows = main.shape[1]
-    with device.operation("fill_keccak_f"):
+    with device.operation(kernel):
         launch(
-            compiled(text("keccak_f.cu")), "fill_keccak_f", blocks_for(rows, _THREADS), _THREADS,
+            compiled(text("keccak_f.cu")), kernel, blocks_for(rows, _THREADS), _THREADS,
             states.data.ptr + 8 * first, states.shape[1], clocks.data.ptr + 8 * first, last - first, main, rows,
         )  # fmt: skip
 
 
-def count_evens(
-    device: "CudaDevice", states: cupy.ndarray, first: int, last: int, rows: int, counts: cupy.ndarray
-) -> None:
-    """Count lookups; see ``graphprover.vm.kernels.count_evens``."""
-    with device.operation("count_evens"):
-        launch(
-            compiled(text("keccak_f.cu")), "count_evens", blocks_for(rows, _COUNTING), _COUNTING,
-            states.data.ptr + 8 * first, states.shape[1], last - first, rows, counts,
-        )  # fmt: skip
+def count_keccak_digits(device: "CudaDevice", states: cupy.ndarray, counts: cupy.ndarray) -> None:
+    """Count lookups; see ``graphprover.vm.kernels.count_keccak_digits``."""
+    calls = states.shape[1]
+    with device.operation("count_keccak_digits"):
+        blocks = min(blocks_for(calls, _THREADS), _COUNTING)
+        grid = blocks, COUNT_DIGITS_PARTS * len(Lookup)
+        launch(compiled(text("keccak_f.cu")), "count_keccak_digits", grid, _THREADS, states, calls, counts)

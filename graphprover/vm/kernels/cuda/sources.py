@@ -1,5 +1,6 @@
 """The text of the machine's CUDA kernels, with the constants shared with the rest of the machine as defines."""
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -13,11 +14,11 @@ from graphprover.vm.kernels.lanes import Op as LaneOp
 from graphprover.vm.program import host_calls
 from graphprover.vm.program.io import EXIT, MODULAR_QUOTIENT, POINT
 from graphprover.vm.program.isa import A1, Op
-from graphprover.vm.tables import clock
+from graphprover.vm.tables import clock, keccak_planes, keccak_rounds
 from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.buses import REGISTER_BASE
 from graphprover.vm.tables.clock import FAR
-from graphprover.vm.tables.keccak_f import EVENS, FIRST_COLUMNS, IOTA_BITS, ROUNDS
+from graphprover.vm.tables.keccak_digits import FACTORS, NUMBERS, Lookup
 from graphprover.vm.tables.modular import CARRY_CELLS, OFFSET
 from graphprover.vm.tables.point import SIGN
 from graphprover.vm.traces.ways import FAR_BASE, WAYS
@@ -42,7 +43,20 @@ _KEYS = ("TERMS_END", "CONSTANT", "FLAG", "FIRST", "NUMBERS", "KEY_WORDS", "COLU
 COUNT_PIECE, COUNT_KEYS = 1 << 14, 1 << 13  # entries and rows of a block
 COUNT_SLOTS, COUNT_EACH = 1 << 11, 4  # numbers that it counts in its own memory; rows of a thread at a time
 BUMPS_CYCLES = 1 << 12  # cycles of a block that looks for bumps
-_KECCAK_F = {"EVENS": EVENS, "IOTA_BITS": len(IOTA_BITS), "ROUNDS": ROUNDS}
+COUNT_DIGITS_PARTS = 2  # of a tag's numbers; a block counts one of them in its own memory
+_PLANES = {name.upper(): column for name, column in keccak_planes.FIRST_COLUMNS.items()}
+_KECCAK_F = {
+    **{name.upper(): column for name, column in keccak_rounds.FIRST_COLUMNS.items()},
+    **{name: column for name, column in _PLANES.items() if name != "CALL"},
+    **{lookup.name: int(lookup) for lookup in Lookup},
+    **{f"FACTOR_{by}": factor for by, factor in enumerate(FACTORS)},
+    "PLANE_CALL": _PLANES["CALL"],
+    "ROUND_ROWS": keccak_rounds.ROWS,
+    "PLANE_ROWS": keccak_planes.ROWS,
+    "NUMBERS": NUMBERS,
+    "PARTS": COUNT_DIGITS_PARTS,
+    "COUNTED": -(-NUMBERS // COUNT_DIGITS_PARTS),
+}
 _CALLS = {
     **{name: getattr(host_calls, name) for name in ("FIRST_NUMBER", "LISTED", "MOST_WORDS", "MOST_FURTHER")},
     **{f"LIST_{name}": _list(getattr(host_calls, name)) for name in ("WORDS_OF", "FURTHER_OF", "WAY_OF")},
@@ -65,7 +79,7 @@ _REPLAY = {
     "REACH": REACH,
     "ROW_WORDS": tape.ROW_WORDS,
 }
-_BUMPS = {
+_BUMPS: dict[str, int | str] = {
     **{name: getattr(bumps, name) for name in ("FIRST", "LAST", "ACCESS", "SLOT", "POINTER", "OFFSET", "SOUGHT_WORDS")},
     **{name: getattr(bumps, name) for name in ("AT", "TIME", "LOW", "HIGH", "STEP_LOW", "STEP_HIGH")},
     **{name: getattr(tape, name) for name in ("A", "A_IN_PLACE", "B", "D", "M2", "FURTHER", "WORD")},
@@ -94,7 +108,7 @@ _CALL_TRACES = {
     "LIST_INVERSES": _list(np.array([pow(curve.p, -1, 1 << 32) for curve in ALL_CURVES])),
     "LIST_COEFFICIENTS": _list(np.array([curve.a for curve in ALL_CURVES])),
 }
-_DEFINES: dict[str, dict[str, int | str]] = {
+_DEFINES: dict[str, Mapping[str, int | str]] = {
     "bumps.cu": _BUMPS,
     "calls.cu": _CALL_TRACES,
     "lanes.cu": _LANES,
@@ -105,7 +119,7 @@ _DEFINES: dict[str, dict[str, int | str]] = {
         "COUNT_SLOTS": COUNT_SLOTS,
         "COUNT_EACH": COUNT_EACH,
     },
-    "keccak_f.cu": {**_KECCAK_F, **{name.upper(): column for name, column in FIRST_COLUMNS.items()}},
+    "keccak_f.cu": _KECCAK_F,
     "places.cu": {},
     "tape.cu": _REPLAY,
 }

@@ -1,7 +1,7 @@
 //! Executes a signed Ethereum transaction that calls a contract, and states its sender, its gas and the contract's answer.
 //!
 //! revm, alloy and serde come from the registry as they are. Their Keccak-256, their signatures and all precompiles go
-//! through the accelerators.
+//! through the accelerators, and the products and quotients of the EVM through the machine's arithmetic.
 #![no_std]
 #![no_main]
 
@@ -72,6 +72,7 @@ fn main() -> Result<(), String> {
         .build()
         .map_err(|error| format!("the transaction: {error:?}"))?;
     let mut machine = Context::mainnet().with_db(state).build_mainnet();
+    graphprover_guest::revm::install_arithmetic(machine.instruction.instruction_table_mut());
     let result = machine.transact(call).map_err(|error| format!("the transaction: {error}"))?.result;
 
     let answer = result.output().map_or(&[][..], |output| output);

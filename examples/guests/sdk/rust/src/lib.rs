@@ -23,6 +23,7 @@
 //! | `read`, `write` | input and output as values of serde (feature `serde`) |
 //! | [`println!`], [`eprintln!`], [`print!`], [`eprint!`] | text on the debug channel, no part of the statement |
 //! | [`accelerators`] | the 19 functions of the zkVM standards |
+//! | [`numbers`] | products and remainders of 256-bit numbers |
 //! | [`exit`], [`random_u64`] | the end; numbers of the host's choice |
 //! | `revm`, `alloy` | providers, so that these crates use the accelerators (features of the same names) |
 //!
@@ -46,6 +47,7 @@ mod getrandom;
 mod io;
 #[cfg(feature = "native-keccak")]
 mod keccak;
+pub mod numbers;
 #[cfg(feature = "panic-handler")]
 mod panic;
 #[cfg(feature = "revm")]

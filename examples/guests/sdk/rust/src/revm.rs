@@ -1,9 +1,13 @@
-//! The precompiles of revm 43 by the accelerators.
+//! The precompiles of revm 43 by the accelerators, and its arithmetic by the machine.
 use alloc::vec;
 use alloc::vec::Vec;
 
 use revm_precompile::bls12_381::{G1Point, G1PointScalar, G2Point, G2PointScalar};
 use revm_precompile::{install_crypto, Crypto, PrecompileHalt};
+
+mod arithmetic;
+
+pub use arithmetic::install_arithmetic;
 
 use crate::accelerators::{self, Bls12G1Term, Bls12G2Term, Bls12Pair, Bn254Pair, Refused};
 

@@ -9,7 +9,7 @@ use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 use ark_ec::AffineRepr;
 use ark_ff::PrimeField;
 
-pub use products::{sum_of_products, sum_of_products_glv};
+pub use products::sum_of_products_glv;
 
 /// Returns the big-endian number of `bytes` as an element, or nothing if it is not below the modulus.
 ///

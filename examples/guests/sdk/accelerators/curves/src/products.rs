@@ -51,17 +51,6 @@ fn sum<C: SWCurveConfig>(rows: &[Row<C>]) -> Projective<C> {
     result
 }
 
-/// Adds multiples of points of any curve.
-pub fn sum_of_products<C: SWCurveConfig>(terms: &[(Affine<C>, C::ScalarField)]) -> Projective<C> {
-    let tables = odd_multiples(terms.iter().map(|term| term.0));
-    let rows: Vec<Row<C>> = tables
-        .chunks_exact(MULTIPLES)
-        .zip(terms)
-        .map(|(table, term)| Row { table: table.to_vec(), digits: digits(term.1) })
-        .collect();
-    sum(&rows)
-}
-
 /// Adds multiples of points of the subgroup, on a curve with an endomorphism, which halves the number of doublings.
 pub fn sum_of_products_glv<C: GLVConfig>(terms: &[(Affine<C>, C::ScalarField)]) -> Projective<C> {
     let tables = odd_multiples(terms.iter().map(|term| term.0));

@@ -1,5 +1,5 @@
-//! Runs every accelerator function on its conformance vectors, and on arguments that they lack: no pairs, no bytes, and
-//! results over arguments.
+//! Runs the accelerator functions in Rust on their conformance vectors, and on arguments that they lack: no pairs, no
+//! bytes, and results over arguments.
 use std::fs::File;
 use std::path::Path;
 
@@ -68,43 +68,6 @@ fn hashes() {
 }
 
 #[test]
-fn ecdsa() {
-    for (name, verify) in [
-        ("secp256k1_verify", zkvm_ecdsa::zkvm_secp256k1_verify as unsafe extern "C" fn(_, _, _, _) -> _),
-        ("secp256r1_verify", zkvm_ecdsa::zkvm_secp256r1_verify),
-    ] {
-        check(name, |input| {
-            let mut verified = false;
-            verdict(unsafe { verify(&part(input, 0), &part(input, 32), &part(input, 96), &mut verified) }, verified)
-        });
-    }
-    check("secp256k1_ecrecover", |input| {
-        let mut key: Bytes<64> = part(input, 32); // over the signature
-        let status = unsafe { zkvm_ecdsa::zkvm_secp256k1_ecrecover(&part(input, 0), &key, input[96], &mut key) };
-        (status, key.0.to_vec())
-    });
-}
-
-#[test]
-fn modexp() {
-    let call = |base: &[u8], exponent: &[u8], modulus: &[u8], result: *mut u8| unsafe {
-        let (base_len, exp_len, mod_len) = (base.len(), exponent.len(), modulus.len());
-        let (base, exponent, modulus) = (base.as_ptr(), exponent.as_ptr(), modulus.as_ptr());
-        zkvm_modexp::zkvm_modexp(base, base_len, exponent, exp_len, modulus, mod_len, result)
-    };
-    check("modexp", |input| {
-        let length = |i: usize| u32::from_le_bytes(input[4 * i..4 * i + 4].try_into().unwrap()) as usize;
-        let (base, rest) = input[12..].split_at(length(0));
-        let (exponent, modulus) = rest.split_at(length(1));
-        let mut result = vec![0xa5; length(2)];
-        (call(base, exponent, modulus, result.as_mut_ptr()), result)
-    });
-    assert_eq!(call(&[], &[], &[], std::ptr::null_mut()), EOK);
-    let modulus = [0, 0, 7];
-    assert_eq!(call(&[3], &[2], &modulus, modulus.as_ptr().cast_mut()), EOK);
-}
-
-#[test]
 fn blake2f() {
     check("blake2f", |input| {
         let mut state: Bytes<64> = part(input, 0);
@@ -113,27 +76,6 @@ fn blake2f() {
         let status = unsafe { zkvm_blake2f::zkvm_blake2f(rounds, &mut state, &message, &offset, input[212]) };
         (status, state.0.to_vec())
     });
-}
-
-#[test]
-fn bn254() {
-    use zkvm_bn254::{zkvm_bn254_g1_add, zkvm_bn254_g1_mul, zkvm_bn254_pairing, Pair};
-    check("bn254_g1_add", |input| {
-        let mut point: Bytes<64> = part(input, 0);
-        (unsafe { zkvm_bn254_g1_add(&point, &part(input, 64), &mut point) }, point.0.to_vec())
-    });
-    check("bn254_g1_mul", |input| {
-        let mut point: Bytes<64> = part(input, 0);
-        (unsafe { zkvm_bn254_g1_mul(&point, &part(input, 64), &mut point) }, point.0.to_vec())
-    });
-    check("bn254_pairing", |input| {
-        let pairs = pairs(input, |g1, g2| Pair { g1, g2 });
-        let mut verified = true;
-        verdict(unsafe { zkvm_bn254_pairing(pairs.as_ptr(), pairs.len(), &mut verified) }, verified)
-    });
-    let mut verified = false;
-    assert_eq!(unsafe { zkvm_bn254_pairing(std::ptr::null(), 0, &mut verified) }, EOK);
-    assert!(verified);
 }
 
 #[test]

@@ -1,0 +1,337 @@
+/* The modular operation and the point operation in C, for programs that run without the machine's host calls. */
+#include "zkvm.h"
+
+enum { MULTIPLY_ADD = 1025, MULTIPLY_DIVIDE = 1026, FIRST_CURVE = 1028, WORDS = 4, DIGITS = 8 };
+
+typedef struct {
+    uint64_t words[WORDS];
+} number;
+
+typedef struct {
+    number x, y;
+} point;
+
+void __zkvm_software_call(uint64_t call, void *to, const void *a, const void *b, const void *m, const void *c);
+void __zkvm_power(number *x, const number table[16], const uint8_t *exponent, const uint8_t *end, const number *modulus);
+
+static const number ZERO = {{0}};
+static const struct {
+    number p, a;
+} CURVES[] = {
+    /* secp256k1, secp256r1, bn254 */
+    {{{0xFFFFFFFEFFFFFC2F, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF}}, {{0}}},
+    {{{0xFFFFFFFFFFFFFFFF, 0x00000000FFFFFFFF, 0x0000000000000000, 0xFFFFFFFF00000001}},
+     {{0xFFFFFFFFFFFFFFFC, 0x00000000FFFFFFFF, 0x0000000000000000, 0xFFFFFFFF00000001}}},
+    {{{0x3C208C16D87CFD47, 0x97816A916871CA8D, 0xB85045B68181585D, 0x30644E72E131A029}}, {{0}}},
+};
+
+static void require(bool held)
+{
+    if (!held)
+        __builtin_trap();
+}
+
+static uint64_t add(number *r, const number *a, const number *b)
+{
+    uint64_t carry = 0;
+
+    for (int i = 0; i < WORDS; i++) {
+        uint64_t sum = a->words[i] + carry, over = sum < carry, other = b->words[i];
+        sum += other;
+        carry = over | (sum < other);
+        r->words[i] = sum;
+    }
+    return carry;
+}
+
+static uint64_t subtract(number *r, const number *a, const number *b)
+{
+    uint64_t borrow = 0;
+
+    for (int i = 0; i < WORDS; i++) {
+        uint64_t left = a->words[i], right = b->words[i], under = left < right, difference = left - right;
+        r->words[i] = difference - borrow;
+        borrow = under | (difference < borrow);
+    }
+    return borrow;
+}
+
+static bool equal(const number *a, const number *b)
+{
+    for (int i = 0; i < WORDS; i++)
+        if (a->words[i] != b->words[i])
+            return false;
+    return true;
+}
+
+static bool is_one(const number *a)
+{
+    return a->words[0] == 1 && !(a->words[1] | a->words[2] | a->words[3]);
+}
+
+static uint32_t digit_of(const number *a, int place)
+{
+    return (uint32_t)(a->words[place / 2] >> (32 * (place % 2)));
+}
+
+static number from_digits(const uint32_t *digits)
+{
+    number result;
+
+    for (int i = 0; i < WORDS; i++)
+        result.words[i] = digits[2 * i] | (uint64_t)digits[2 * i + 1] << 32;
+    return result;
+}
+
+/* Return the bits of `high` and `low` in a row from `shift` bits above the lowest of `high`. */
+static uint32_t joined(uint32_t high, uint32_t low, unsigned shift)
+{
+    return (uint32_t)((high * ((uint64_t)1 << 32) + low) << shift >> 32);
+}
+
+/* Divide 16 digits by a number that is not 0, by the long division of Knuth's algorithm D. */
+static void divide(const uint32_t value[2 * DIGITS], const number *m, number *quotient, number *remainder)
+{
+    uint32_t u[2 * DIGITS + 1], v[DIGITS], q[2 * DIGITS] = {0}, r[DIGITS] = {0};
+    int size = DIGITS;
+    unsigned shift = 0;
+
+    while (!digit_of(m, size - 1))
+        size--;
+    while (!(digit_of(m, size - 1) << shift >> 31))
+        shift++;
+    for (int i = 0; i < size; i++)
+        v[i] = joined(digit_of(m, i), i ? digit_of(m, i - 1) : 0, shift);
+    for (int i = 0; i <= 2 * DIGITS; i++)
+        u[i] = joined(i < 2 * DIGITS ? value[i] : 0, i ? value[i - 1] : 0, shift);
+    for (int j = 2 * DIGITS - size; j >= 0; j--) {
+        uint64_t top = (uint64_t)u[j + size] << 32 | u[j + size - 1], guess = top / v[size - 1], carry = 0;
+        int64_t borrow = 0;
+        if (guess > UINT32_MAX)
+            guess = UINT32_MAX;
+        for (int i = 0; i < size; i++) {
+            uint64_t product = guess * v[i] + carry;
+            int64_t difference = (int64_t)u[i + j] - (uint32_t)product + borrow;
+            carry = product >> 32;
+            u[i + j] = (uint32_t)difference;
+            borrow = difference < 0 ? -1 : 0;
+        }
+        int64_t difference = (int64_t)u[j + size] - (int64_t)carry + borrow;
+        u[j + size] = (uint32_t)difference;
+        while (difference < 0) { /* the guess is at most 2 too high */
+            uint64_t sum = 0;
+            guess--;
+            for (int i = 0; i < size; i++) {
+                sum += (uint64_t)u[i + j] + v[i];
+                u[i + j] = (uint32_t)sum;
+                sum >>= 32;
+            }
+            difference += (int64_t)sum;
+            u[j + size] = (uint32_t)difference;
+        }
+        q[j] = (uint32_t)guess;
+    }
+    for (int i = 0; i < size; i++)
+        r[i] = (uint32_t)((u[i] | (uint64_t)u[i + 1] << 32) >> shift);
+    for (int i = DIGITS; i < 2 * DIGITS; i++)
+        require(!q[i]);
+    *quotient = from_digits(q);
+    *remainder = from_digits(r);
+}
+
+/* Return (a b + c) mod m, and the quotient. */
+static number modular(const number *a, const number *b, const number *m, const number *c, number *quotient)
+{
+    uint32_t value[2 * DIGITS] = {0};
+    number remainder;
+
+    for (int i = 0; i < DIGITS; i++)
+        value[i] = digit_of(c, i);
+    for (int i = 0; i < DIGITS; i++) {
+        uint64_t sum = 0;
+        for (int j = 0; j < DIGITS; j++) {
+            sum += (uint64_t)digit_of(a, i) * digit_of(b, j) + value[i + j];
+            value[i + j] = (uint32_t)sum;
+            sum >>= 32;
+        }
+        for (int j = i + DIGITS; sum; j++) {
+            sum += value[j];
+            value[j] = (uint32_t)sum;
+            sum >>= 32;
+        }
+    }
+    if (equal(m, &ZERO)) {
+        *quotient = from_digits(value + DIGITS);
+        return from_digits(value);
+    }
+    divide(value, m, quotient, &remainder);
+    return remainder;
+}
+
+static number product(const number *a, const number *b, const number *p)
+{
+    number quotient;
+
+    return modular(a, b, p, &ZERO, &quotient);
+}
+
+static number difference(const number *a, const number *b, const number *p)
+{
+    number result;
+
+    if (subtract(&result, a, b))
+        add(&result, &result, p);
+    return result;
+}
+
+/* Return a / 2 mod p, for an odd p. */
+static number half(const number *a, const number *p)
+{
+    number result = *a;
+    uint64_t carry = a->words[0] & 1 ? add(&result, a, p) : 0;
+
+    for (int i = 0; i < WORDS; i++)
+        result.words[i] = result.words[i] >> 1 | (i < WORDS - 1 ? result.words[i + 1] : carry) << 63;
+    return result;
+}
+
+/* Return 1 / a mod p for a prime p, by halves and differences. */
+static number inverse(const number *a, const number *p)
+{
+    number u = *a, v = *p, x = {{1}}, y = {{0}}, unused;
+
+    while (!is_one(&u) && !is_one(&v)) { /* a x = u and a y = v mod p */
+        if (!(u.words[0] & 1)) {
+            u = half(&u, &ZERO);
+            x = half(&x, p);
+        } else if (!(v.words[0] & 1)) {
+            v = half(&v, &ZERO);
+            y = half(&y, p);
+        } else if (subtract(&unused, &u, &v)) {
+            subtract(&v, &v, &u);
+            y = difference(&y, &x, p);
+        } else {
+            subtract(&u, &u, &v);
+            x = difference(&x, &y, p);
+        }
+    }
+    return is_one(&u) ? x : y;
+}
+
+/* Replace (x, y) by its double if `other` is null, or by its sum with `other`. */
+static void add_points(point *at, const point *other, const number *p, const number *a)
+{
+    number numerator, denominator;
+
+    if (other) {
+        numerator = difference(&other->y, &at->y, p);
+        denominator = difference(&other->x, &at->x, p);
+    } else {
+        number square = product(&at->x, &at->x, p), quotient;
+        static const number three = {{3}}, one = {{1}};
+        numerator = modular(&square, &three, p, a, &quotient);
+        denominator = modular(&at->y, &one, p, &at->y, &quotient);
+        other = at;
+    }
+    require(!equal(&denominator, &ZERO));
+    number inverted = inverse(&denominator, p), slope = product(&numerator, &inverted, p), x = product(&slope, &slope, p);
+    x = difference(&x, &at->x, p);
+    x = difference(&x, &other->x, p);
+    number fall = difference(&at->x, &x, p), y = product(&slope, &fall, p);
+    *at = (point){x, difference(&y, &at->y, p)};
+}
+
+void __zkvm_software_call(uint64_t call, void *to, const void *a, const void *b, const void *m, const void *c)
+{
+    number quotient;
+
+    if (call == MULTIPLY_ADD || call == MULTIPLY_DIVIDE) {
+        uintptr_t modulus = (uintptr_t)m, addend = (uintptr_t)c;
+        require(modulus - addend >= sizeof(number) && addend - modulus >= sizeof(number));
+        number *result = to, remainder = modular(a, b, m, c, &quotient);
+        result[0] = remainder;
+        if (call == MULTIPLY_DIVIDE)
+            result[1] = quotient;
+        return;
+    }
+    require(call - FIRST_CURVE < 2 * sizeof CURVES / sizeof *CURVES);
+    size_t curve = (call - FIRST_CURVE) / 2;
+    add_points(to, call % 2 ? 0 : a, &CURVES[curve].p, &CURVES[curve].a);
+}
+
+void multiply_add_256(uint64_t r[4], const uint64_t a[4], const uint64_t b[4], const uint64_t m[4], const uint64_t c[4])
+{
+    __zkvm_software_call(MULTIPLY_ADD, r, a, b, m, c);
+}
+
+void multiply_divide_256(uint64_t r_and_q[8], const uint64_t a[4], const uint64_t b[4], const uint64_t m[4],
+                         const uint64_t c[4])
+{
+    __zkvm_software_call(MULTIPLY_DIVIDE, r_and_q, a, b, m, c);
+}
+
+void __zkvm_power(number *x, const number table[16], const uint8_t *exponent, const uint8_t *end, const number *modulus)
+{
+    for (; exponent != end; exponent++)
+        for (int shift = 4; shift >= 0; shift -= 4) {
+            for (int i = 0; i < 4; i++)
+                *x = product(x, x, modulus);
+            if (*exponent >> shift & 15)
+                *x = product(x, &table[*exponent >> shift & 15], modulus);
+        }
+}
+
+#ifdef __riscv
+/* The function of the machine keeps all registers but ra, and has the number of the call in a7. */
+__asm__(".globl __zkvm_call\n"
+        "__zkvm_call:\n"
+        "    addi sp, sp, -128\n"
+        "    sd ra, 0(sp)\n"
+        "    sd t0, 8(sp)\n"
+        "    sd t1, 16(sp)\n"
+        "    sd t2, 24(sp)\n"
+        "    sd t3, 32(sp)\n"
+        "    sd t4, 40(sp)\n"
+        "    sd t5, 48(sp)\n"
+        "    sd t6, 56(sp)\n"
+        "    sd a0, 64(sp)\n"
+        "    sd a1, 72(sp)\n"
+        "    sd a2, 80(sp)\n"
+        "    sd a3, 88(sp)\n"
+        "    sd a4, 96(sp)\n"
+        "    sd a5, 104(sp)\n"
+        "    sd a6, 112(sp)\n"
+        "    sd a7, 120(sp)\n"
+        "    mv a5, a4\n"
+        "    mv a4, a3\n"
+        "    mv a3, a2\n"
+        "    mv a2, a1\n"
+        "    mv a1, a0\n"
+        "    mv a0, a7\n"
+        "    call __zkvm_software_call\n"
+        "    ld ra, 0(sp)\n"
+        "    ld t0, 8(sp)\n"
+        "    ld t1, 16(sp)\n"
+        "    ld t2, 24(sp)\n"
+        "    ld t3, 32(sp)\n"
+        "    ld t4, 40(sp)\n"
+        "    ld t5, 48(sp)\n"
+        "    ld t6, 56(sp)\n"
+        "    ld a0, 64(sp)\n"
+        "    ld a1, 72(sp)\n"
+        "    ld a2, 80(sp)\n"
+        "    ld a3, 88(sp)\n"
+        "    ld a4, 96(sp)\n"
+        "    ld a5, 104(sp)\n"
+        "    ld a6, 112(sp)\n"
+        "    ld a7, 120(sp)\n"
+        "    addi sp, sp, 128\n"
+        "    ret\n");
+#else
+void __zkvm_call(uint64_t call, void *to, const void *a, const void *b, const void *m, const void *c);
+
+void __zkvm_call(uint64_t call, void *to, const void *a, const void *b, const void *m, const void *c)
+{
+    __zkvm_software_call(call, to, a, b, m, c);
+}
+#endif

@@ -1,0 +1,109 @@
+"""What a device holds of each batch between the rounds, for a proof that does not fit with all extensions.
+
+An extension that is not held is made again for each of its uses, which takes time, so as little as possible is given
+up. A byte costs less time by extensions than by lookup columns, so these come second; large batches come first, because
+few tasks then change.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from graphprover.device import Array
+from graphprover.graphs.batches import NO_HOLDS, Hold, Holds, batches
+from graphprover.graphs.planner.costs import WORD_BYTES, Cost
+from graphprover.graphs.planner.plan import On, Peak, make_plan
+from graphprover.protocol.layout import Layout
+from graphprover.statement.trace_task import TraceTask
+
+_LEAST = 1000  # a smaller share of all columns is worth no change
+
+
+@dataclass(frozen=True)
+class WholePlan:
+    """The plan of a proof in one graph."""
+
+    holds: Holds
+    peak: Peak
+    cost: Cost  # of all tasks
+
+
+def plan_whole(layout: Layout, main: Sequence[Array | TraceTask], device: On, budget: int | None) -> WholePlan:
+    """Return the plan of a proof that takes the least time within ``budget`` bytes, or the least memory.
+
+    Plans are cached for each shape: the layout and the set of tables with trace tasks, which are assumed to determine
+    shared trace tasks.
+
+    Args:
+        layout: The layout of the proof.
+        main: The traces (`prepare.checked_traces`).
+        device: The device.
+        budget: The bytes that the proof may take; None if they are unknown, so that extensions are held.
+    """
+
+    def peak(holds: Holds) -> int:
+        return plan_holding(layout, main, device, holds).peak.bytes
+
+    if budget is None or peak(NO_HOLDS) <= budget:
+        return plan_holding(layout, main, device, NO_HOLDS)
+    return plan_holding(layout, main, device, fewest_changes(layout, device.log_batch_rows, budget, peak))
+
+
+def fewest_changes(layout: Layout, log_batch_rows: int, budget: int, peak: Callable[[Holds], int]) -> Holds:
+    """Return what to hold of each batch so that the peak is at most ``budget`` bytes; if none is, the least of all.
+
+    Args:
+        layout: The layout of the proof.
+        log_batch_rows: log2 of the most rows of tables that share tasks.
+        budget: The bytes.
+        peak: Returns the peak for a choice.
+    """
+    changes = _changes(layout, log_batch_rows)
+
+    def after(count: int) -> Holds:
+        return dict(changes[:count])
+
+    # The peak falls with the number of changes, but for the scratch memory of single tasks.
+    least, most = 0, len(changes)
+    while least < most:
+        middle = (least + most) // 2
+        if peak(after(middle)) <= budget:
+            most = middle
+        else:
+            least = middle + 1
+    found = after(least)
+    if peak(found) <= budget:
+        return found
+    extensions = sum(hold == Hold.TRACES for _, hold in changes)
+    return min((NO_HOLDS, after(extensions), found), key=peak)
+
+
+def _changes(layout: Layout, log_batch_rows: int) -> list[tuple[str, Hold]]:
+    """Return the changes in order: a batch and what is held of it instead."""
+    sizes = {
+        batch.name: sum(_bytes(layout, table) for table in batch.tables) for batch in batches(layout, log_batch_rows)
+    }
+    worth = [name for name, size in sizes.items() if size * _LEAST >= sum(sizes.values())]
+    worth.sort(key=lambda name: -sizes[name])
+    return [(name, hold) for hold in (Hold.TRACES, Hold.MAIN) for name in worth]
+
+
+def _bytes(layout: Layout, table: int) -> int:
+    """Return the bytes of a table's main and lookup columns on the trace."""
+    air = layout.tables[table]
+    return (air.main_width + air.permutation_width) * WORD_BYTES << layout.log_heights[table]
+
+
+_plans: dict[object, WholePlan] = {}  # by shape
+_SHAPES = 1000  # cached at most
+
+
+def plan_holding(layout: Layout, main: Sequence[Array | TraceTask], device: On, holds: Holds) -> WholePlan:
+    """Return the plan of a proof by a device that holds this of each batch; cached as in `plan_whole`."""
+    made = tuple(isinstance(trace, TraceTask) for trace in main)
+    shape = layout, made, device, tuple(holds.items())
+    if shape not in _plans:
+        if len(_plans) >= _SHAPES:
+            _plans.clear()
+        plan = make_plan(layout, device.log_batch_rows, main, device.loads, holds)
+        _plans[shape] = WholePlan(holds, plan.peak(device.threads), plan.total)
+    return _plans[shape]

@@ -1,0 +1,1 @@
+"""Tests of the block guest, and the small blocks that they check."""

@@ -1,0 +1,213 @@
+"""The kit's arithmetic in C, compiled for this computer: the software of host calls, and the accelerator functions."""
+
+import ctypes
+import itertools
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from graphprover.examples.conformance import load
+from tests.vm.kit import SDK
+
+pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc")
+
+SOURCES = [SDK / "host/arithmetic.c"]
+NAMES = ("bn254_g1", "bn254_pairing", "modexp", "points", "power", "secp256k1", "secp256r1")
+SOURCES += [SDK / f"runtime/{name}.c" for name in NAMES]
+REST = """
+#include "runtime.h"
+#include <stdlib.h>
+#include <string.h>
+
+static char room[1 << 20] __attribute__((aligned(64)));
+static size_t used;
+
+void *__zkvm_scratch(size_t size, size_t align)
+{
+    used = (used + align - 1) / align * align;
+    if (used + size > sizeof room)
+        abort();
+    used += size;
+    return memset(room + used - size, 0xA5, size);
+}
+
+size_t __zkvm_scratch_mark(void) { return used; }
+void __zkvm_scratch_release(size_t mark) { used = mark; }
+void __zkvm_fail(const char *message, size_t size) { (void)message, (void)size; abort(); }
+"""
+FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"]
+WHOLE = 1 << 256
+# p, a and the generator of the curves, in the order of their host calls from 1028 on.
+CURVES = [
+    (
+        2**256 - 2**32 - 977,
+        0,
+        0x79BE667EF9DCBBAC55A06295CE870B07029BFCDB2DCE28D959F2815B16F81798,
+        0x483ADA7726A3C4655DA4FBFC0E1108A8FD17B448A68554199C47D08FFB10D4B8,
+    ),
+    (
+        2**256 - 2**224 + 2**192 + 2**96 - 1,
+        -3,
+        0x6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296,
+        0x4FE342E2FE1A7F9B8EE7EB4A7C0F9E162BCE33576B315ECECBB6406837BF51F5,
+    ),
+    (21888242871839275222246405745257275088696311157297823662689037894645226208583, 0, 1, 2),
+]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    folder = tmp_path_factory.mktemp("arithmetic")
+    (folder / "rest.c").write_text(REST)
+    command = ["gcc", *FLAGS, "-shared", "-fPIC", f"-I{SDK / 'include'}", f"-I{SDK / 'runtime'}"]
+    subprocess.run([*command, *SOURCES, folder / "rest.c", "-o", folder / "library.so"], check=True)
+    return ctypes.CDLL(str(folder / "library.so"))
+
+
+def words(*numbers: int) -> "ctypes.Array[ctypes.c_uint64]":
+    """Return numbers of 256 bits as words."""
+    return (ctypes.c_uint64 * (4 * len(numbers)))(
+        *(number >> shift & 2**64 - 1 for number in numbers for shift in range(0, 256, 64))
+    )
+
+
+def numbers(array: "ctypes.Array[ctypes.c_uint64]") -> list[int]:
+    """Return the numbers of 256 bits in words."""
+    data = bytes(array)
+    return [int.from_bytes(data[i : i + 32], "little") for i in range(0, len(data), 32)]
+
+
+def operands(turns: int) -> Iterator[tuple[int, int, int, int]]:
+    """Yield a, b, m, c whose quotient fits, with extreme ones among them."""
+    random_ = random.Random(36)
+    edges = [0, 1, 2, 3, 2**32 - 1, 2**32, 2**64 - 1, 2**64, 2**128 - 1, 2**255 - 1, 2**255, 2**255 + 1, WHOLE - 1]
+    edges += [curve[0] for curve in CURVES]
+    for _ in range(turns):
+        m = random_.choice([random_.choice(edges), random_.getrandbits(random_.randrange(1, 257))])
+        near = [(m + step) % WHOLE for step in (-1, 0, 1)]
+        a, b, c = (
+            random_.choice([random_.choice(edges), random_.choice(near), random_.getrandbits(256)]) for _ in range(3)
+        )
+        if (a * b + c) // (m or WHOLE) < WHOLE:
+            yield a, b, m, c
+
+
+def test_the_modular_operation(library: ctypes.CDLL) -> None:
+    for a, b, m, c in operands(20_000):
+        quotient, remainder = divmod(a * b + c, m or WHOLE)
+        result, narrow = words(0, 0), words(0)
+        library.multiply_divide_256(result, words(a), words(b), words(m), words(c))
+        library.multiply_add_256(narrow, words(a), words(b), words(m), words(c))
+        assert (numbers(result), numbers(narrow)) == ([remainder, quotient], [remainder]), (a, b, m, c)
+
+
+def test_operands_of_the_modular_operation_may_be_its_result(library: ctypes.CDLL) -> None:
+    room = words(5, 7)
+    library.multiply_divide_256(room, room, room, words(0), room)
+    assert numbers(room) == [30, 0]
+
+
+def added(left: tuple[int, int], right: tuple[int, int], p: int, a: int) -> tuple[int, int]:
+    """Return the sum of two points that are not opposite."""
+    (x, y), (u, v) = left, right
+    slope = (3 * x * x + a) * pow(2 * y, -1, p) if left == right else (v - y) * pow(u - x, -1, p)
+    w = (slope * slope - x - u) % p
+    return w, (slope * (x - w) - y) % p
+
+
+def test_the_point_operation(library: ctypes.CDLL) -> None:
+    for curve, (p, a, *generator) in enumerate(CURVES):
+        first = (generator[0], generator[1])
+        point = first
+        for turn in range(200):
+            room, other = words(*point), words(*first)
+            library.__zkvm_call(ctypes.c_uint64(1029 + 2 * curve), room, None, None, None, None)
+            double = added(point, point, p, a)
+            assert numbers(room) == list(double)
+            library.__zkvm_call(ctypes.c_uint64(1028 + 2 * curve), room, other, None, None, None)
+            point = added(double, first, p, a)
+            assert (numbers(room), numbers(other)) == (list(point), list(first)), (curve, turn)
+
+
+def function(library: ctypes.CDLL, name: str, data: bytes, sizes: Sequence[int], size: int) -> bytes | None:
+    """Return the result of a function on arguments of these sizes, written over the arguments."""
+    offsets = [0, *itertools.accumulate((part + 7) // 8 * 8 for part in sizes)]
+    room = (ctypes.c_uint64 * (max(offsets[-1], size) // 8 + 1))()
+    start = ctypes.addressof(room)
+    place = 0
+    for offset, part in zip(offsets, sizes, strict=False):
+        ctypes.memmove(start + offset, data[place : place + part], part)
+        place += part
+    arguments = [
+        ctypes.c_uint8(data[-1]) if part == 1 else ctypes.c_void_p(start + offset)
+        for offset, part in zip(offsets, sizes, strict=False)
+    ]
+    status = getattr(library, f"zkvm_{name}")(*arguments, ctypes.c_void_p(start))
+    return ctypes.string_at(start, size) if status == 0 else None
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "size"),
+    [
+        ("secp256k1_verify", (32, 64, 64), 1),
+        ("secp256k1_ecrecover", (32, 64, 1), 64),
+        ("secp256r1_verify", (32, 64, 64), 1),
+        ("bn254_g1_add", (64, 64), 64),
+        ("bn254_g1_mul", (64, 32), 64),
+    ],
+)
+def test_vectors(name: str, sizes: Sequence[int], size: int, library: ctypes.CDLL) -> None:
+    """Results are written over arguments."""
+    for case in load(name):
+        assert function(library, name, case.input, sizes, size) == case.expect, case
+
+
+def test_pairings_of_vectors(library: ctypes.CDLL) -> None:
+    for case in load("bn254_pairing"):
+        pairs = ctypes.create_string_buffer(case.input, len(case.input) + 1)
+        verified = ctypes.c_bool(case.expect is None)
+        status = library.zkvm_bn254_pairing(pairs, ctypes.c_size_t(len(case.input) // 192), ctypes.byref(verified))
+        assert (status, verified.value) == ((-1, False) if case.expect is None else (0, case.expect == b"\1")), case
+
+
+def power(library: ctypes.CDLL, base: bytes, exponent: bytes, modulus: bytes) -> bytes:
+    """Return the result of zkvm_modexp over its modulus."""
+    room = ctypes.create_string_buffer(modulus, len(modulus) + 1)
+    sizes = [ctypes.c_size_t(len(part)) for part in (base, exponent, modulus)]
+    assert library.zkvm_modexp(base, sizes[0], exponent, sizes[1], room, sizes[2], room) == 0
+    return room.raw[:-1]
+
+
+def test_powers_of_vectors(library: ctypes.CDLL) -> None:
+    for case in load("modexp"):
+        sizes = [int.from_bytes(case.input[i : i + 4], "little") for i in (0, 4, 8)]
+        first, second, end, _ = itertools.accumulate(sizes, initial=12)
+        base, exponent = case.input[first:second], case.input[second:end]
+        assert power(library, base, exponent, case.input[end:]) == case.expect
+
+
+def extreme(random_: random.Random, bits: int) -> int:
+    """Return a number of at most so many bits, often with long runs of ones or zeros."""
+    number = random_.getrandbits(bits)
+    for _ in range(random_.randrange(3)):
+        low, high = sorted((random_.randrange(bits + 1), random_.randrange(bits + 1)))
+        run = (1 << high) - (1 << low)
+        number = number | run if random_.randrange(2) else number & ~run
+    return number
+
+
+def test_powers_of_python(library: ctypes.CDLL) -> None:
+    random_ = random.Random(37)
+    for _ in range(3000):
+        bits = [random_.choice([0, 8, 256, 264, 512, 520, 768, 1024]) for _ in range(2)]
+        base, modulus = (extreme(random_, size) for size in bits)
+        exponent = extreme(random_, random_.choice([0, 2, 5, 16, 56, 64, 72]))
+        if random_.randrange(4) == 0 and modulus:
+            base = max(modulus - random_.randrange(3), 0) % (1 << bits[0])
+        parts = [number.to_bytes(size // 8) for number, size in zip((base, modulus), bits, strict=True)]
+        exponents = exponent.to_bytes(random_.choice([9, 10]))
+        expected = (pow(base, exponent, modulus) if modulus else 0).to_bytes(bits[1] // 8)
+        assert power(library, parts[0], exponents, parts[1]) == expected, (base, exponent, modulus)
