@@ -1,4 +1,4 @@
-"""The rows of host calls by Python's integers: what the kernels must write, and what a forger might.
+"""The rows of host calls by Python's integers, which the kernels must write; and rows that a forger might write.
 
 Numbers that do not follow from a call's operands can be given; then carries, flags and differences are made to fit as
 well as possible, and those that do not fit leave their range.
@@ -28,7 +28,7 @@ Carries = Callable[[list[int]], list[int]]  # from the limbs of a number that sh
 
 @dataclass(frozen=True)
 class Around:
-    """The cycle of a call: what its rows hold beside numbers. Times are of the accesses before."""
+    """The cycle of a call, which its rows hold beside numbers. Times are of the accesses before."""
 
     clk: int
     pc: int
