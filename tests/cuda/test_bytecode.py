@@ -70,7 +70,7 @@ def test_quotient(seed, interpreted):
             cpu.evaluate(program.bytecode, words, (*matrices, selectors), (expected,), log_rows, True, 0, size)
             before = launches["interpret"]
             quotient = cupy.empty((3, size), dtype=cupy.uint64)
-            cuda.evaluate(program, words, on_device(matrices), quotient, log_rows)
+            cuda.evaluate(program, words, on_device(matrices), quotient, log_rows, log_chunks)
             np.testing.assert_array_equal(quotient.get(), expected)
             assert launches["interpret"] - before == int(interpreted)
 
@@ -83,7 +83,7 @@ def quotients(air, log_rows, interpreted=False):
     selectors = domain.selectors(log_rows, log_chunks)
     cpu.evaluate(program.bytecode, words, (*matrices, selectors), (expected,), log_rows, True, 0, size)
     quotient = cupy.empty((3, size), dtype=cupy.uint64)
-    cuda.evaluate(program, words, on_device(matrices), quotient, log_rows)
+    cuda.evaluate(program, words, on_device(matrices), quotient, log_rows, log_chunks)
     return expected, quotient.get()
 
 
@@ -113,9 +113,9 @@ def test_constants_too_many_for_parameters(monkeypatch):
     words = constants(program.bytecode, *draw_challenges(1, air))
     matrices = on_device(matrices_of(air, 16 << log_chunks, 1))
     by_value, by_array = cupy.empty((2, 3, 16 << log_chunks), dtype=cupy.uint64)
-    cuda.evaluate(program, words, matrices, by_value, 4)
+    cuda.evaluate(program, words, matrices, by_value, 4, log_chunks)
     monkeypatch.setattr(generate, "VALUES", 1)
-    cuda.evaluate(program_of(air), words, matrices, by_array, 4)
+    cuda.evaluate(program_of(air), words, matrices, by_array, 4, log_chunks)
     np.testing.assert_array_equal(by_array.get(), by_value.get())
 
 
@@ -130,6 +130,6 @@ def test_what_a_program_reads_must_be_there():
         return cupy.empty((3, 1 << (log_rows + log_chunks)), dtype=cupy.uint64)
 
     with pytest.raises(ValueError, match="not in the main matrix"):
-        cuda.evaluate(program, words, [main, preprocessed, permutation], target(5), 5)
+        cuda.evaluate(program, words, [main, preprocessed, permutation], target(5), 5, log_chunks)
     with pytest.raises(ValueError, match="not in the main matrix"):
-        cuda.evaluate(program, words, [None, preprocessed, permutation], target(4), 4)
+        cuda.evaluate(program, words, [None, preprocessed, permutation], target(4), 4, log_chunks)

@@ -32,6 +32,7 @@ from graphprover.vm.profile.counters import (
 )
 from graphprover.vm.program.host_calls import (
     ACCESS_OF,
+    APART_OF,
     FIRST_NUMBER,
     FURTHER_OF,
     LISTED,
@@ -219,11 +220,10 @@ def _call(store, state, tape, counters, number, cycle):
         state.position[ADDRESS] = _I(address)
         if address & _7:
             return _MISALIGNED_HOST_CALL
-        for j in range(k):
-            if accesses[j, 2] == accesses[k, 2] and address + _8 * _U(accesses[k, 1]) == (
-                x[A0 + accesses[j, 0]] + _8 * _U(accesses[j, 1])
-            ):
-                return _OVERLAPPING_OPERANDS
+    one, other, apart = APART_OF[listed, 0], APART_OF[listed, 1], APART_OF[listed, 2]
+    if abs(_I(x[A0 + one] - x[A0 + other])) < apart:
+        state.position[ADDRESS] = _I(x[A0 + other])
+        return _OVERLAPPING_OPERANDS
     places, words = np.empty(size, dtype=np.int64), np.empty(MOST_WORDS, dtype=np.uint64)
     for k in range(size):
         word = x[A0 + accesses[k, 0]] + _8 * _U(accesses[k, 1])

@@ -7,6 +7,7 @@ operands; two accesses at one slot must not be of the same word.
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
@@ -82,8 +83,14 @@ WORDS_OF = np.zeros(LISTED, dtype=np.int64)  # accesses of memory; 0 for an unkn
 FURTHER_OF = np.zeros(LISTED, dtype=np.int64)  # further registers
 WAY_OF = np.zeros(LISTED, dtype=np.int64)  # ``traces.ways``: 0 is the exit's
 ACCESS_OF = np.zeros((LISTED, MOST_WORDS, 3), dtype=np.int64)  # pointer, offset and slot of each access
+# The pointers of two operands of one slot, and the bytes of each: they must not overlap. All 0 for none.
+APART_OF = np.zeros((LISTED, 3), dtype=np.int64)
 for _call in HOST_CALLS:
     _row = _call.number - FIRST_NUMBER
     WORDS_OF[_row], FURTHER_OF[_row] = len(_call.accesses), _call.further
     WAY_OF[_row] = 1 + CALL_CHIPS.index(_call.chip)
     ACCESS_OF[_row, : len(_call.accesses)] = _call.accesses
+    for _one, _other in combinations(_call.operands, 2):
+        if _one.slot == _other.slot:
+            assert _one.words == _other.words and not APART_OF[_row].any()
+            APART_OF[_row] = _one.pointer, _other.pointer, 8 * _one.words

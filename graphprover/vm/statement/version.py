@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 MACHINE_VERSION = 7
 SHAPES_VERSION = 2
-MACHINE_DIGEST = bytes.fromhex("e5793bdd4f36b730cd60a4cf8e97228ebc4dc6dcd7f42c826e9952c52b8872dc")
+MACHINE_DIGEST = bytes.fromhex("c7c1241f7afa18b66705aaa98eae6fd0d53e8986898bb3109563cee0b2c8d9ef")
 
 CHIP_NUMBERS: Mapping[str, int] = MappingProxyType({
     "goto": 1, "touch": 2, "constant": 3, "move": 4, "jal": 5, "jalr": 6, "return": 7, "addi": 8, "addi_narrow": 9,

@@ -17,7 +17,7 @@ from graphprover.vm.tables.step import shared
 PERMUTATION = Bus("keccak-f")
 PLANES = 5  # of a state
 ROWS = 2 * PLANES  # of a permutation: its planes before and after
-MESSAGES = 4  # that share a fraction column, by constraints of degree 5; with 2 these have degree 3
+MESSAGES = 2  # that share a fraction column, by constraints of degree 3; with 4 these have degree 5
 _WIDTH = 23  # elements of a message: the tag and up to 22 more
 
 

@@ -36,7 +36,7 @@ DIGESTS = {
     4: "593daf989310e7f373d6b23c2db2fc497fec80590268a0a9535587fcbf655462",
     5: "3c842235e0db551fab49e33c49e78aeebe83c3b7c5d84bc42702cb3f62c8f8c5",
     6: "817dfe4cab90364ed4944c5bbc276b27c1ff687e029de99310f3a2fbcc18e89d",
-    7: "e5793bdd4f36b730cd60a4cf8e97228ebc4dc6dcd7f42c826e9952c52b8872dc",
+    7: "c7c1241f7afa18b66705aaa98eae6fd0d53e8986898bb3109563cee0b2c8d9ef",
 }
 OTHER_HASH = next(name for name in HASH_NAMES if name != DEFAULT_HASH)
 PROGRAM = image([*li(A0, 7), Instruction(Op.ADDI, A0, A0, imm=1), *leave()])
