@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from graphprover.air.description import AirDescription
 from graphprover.statement.cells import cells_per_row
 
-COST_NAME, COST_VERSION = "graphprover cost", 1
+COST_NAME, COST_VERSION = "graphprover cost", 2
 
 CELLS, CYCLES, WORDS, TABLES, PROOF = "cells", "cycles", "words", "tables", "proof"
 WEIGHTS = {

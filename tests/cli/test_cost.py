@@ -22,7 +22,7 @@ def value(capsys: pytest.CaptureFixture[str]) -> int:
 def test_the_cost_is_named_with_its_classes(value: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["execute", GUEST, "--cost"]) == FAILED
     *_, title, heads, cells, cycles, words, tables, proof = capsys.readouterr().out.splitlines()
-    assert title.startswith(f"cost {value:,} (graphprover cost 1), about ") and title.endswith(" ms on one NVIDIA H200")
+    assert title.startswith(f"cost {value:,} (graphprover cost 2), about ") and title.endswith(" ms on one NVIDIA H200")
     assert heads.split() == ["class", "count", "weight", "cost", "share"]
     shares = [line.split() for line in (cells, cycles, words, tables, proof)]
     assert [share[0] for share in shares] == ["cells", "cycles", "words", "tables", "proof"]
@@ -35,7 +35,7 @@ def test_a_run_above_the_limit_ends_the_command(value: int, tmp_path: Path, caps
     for command in (["execute", GUEST], ["plan", GUEST], ["plan", GUEST, "--rate", "16"], prove):
         assert main([*command, "--max-cost", str(value - 1)]) == FAILED
         captured = capsys.readouterr()
-        assert f"cost {value:,} (graphprover cost 1), and the limit is {value - 1:,}: not proven" in captured.err
+        assert f"cost {value:,} (graphprover cost 2), and the limit is {value - 1:,}: not proven" in captured.err
         assert f"raise --max-cost to {value} or more" in captured.err
         assert captured.err.count("\n") == 1 and not captured.out
     assert not proof.exists()

@@ -22,6 +22,7 @@ from graphprover.vm.executor.execute import Execution
 from graphprover.vm.program.io import EXIT
 from graphprover.vm.program.isa import STORES
 from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP
 from graphprover.vm.tables.buses import LOOKUPS, REGISTER_BASE, VM, Tag, tag_of
 from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS, time_of
@@ -73,16 +74,16 @@ class Chip:
 
 
 def chips(execution: Execution, most: int = 400) -> list[Chip]:
-    """Return all chips with at most ``most`` of their cycles, chosen evenly."""
+    """Return all chips of one row with at most ``most`` of their cycles, chosen evenly."""
     machine = Machine(execution.image)
     run, device = in_time(machine, execution), CpuDevice(1)
     index = instructions(machine, run)
     following_of = machine.image.code_base + 4 * np.append(index[1:], index[-1:])
     # One more word, for cycles without a second one: it can have any value.
-    more = {"old": np.append(run.old, np.uint64(1)), "clock": np.append(run.clock, np.uint32(1))}
+    more = {name: np.append(getattr(run, name), np.uint64(1)) for name in ("old", "time")}
     run = replace(run, cycles=replace(run.cycles, new=np.append(run.cycles.new, np.uint64(1))), **more)
     found, ways = [], outcomes_of(machine)
-    for name in CHIPS:
+    for name in (name for name in CHIPS if name not in ROWS_OF_CHIP):
         entry_of = {
             i: machine.program_entries.first[i] + j
             for i, outcomes in enumerate(ways)
