@@ -24,8 +24,9 @@ def test_compiles(architecture, record_kernels):
     assert {kernel.name for job, kernel in kernels if job.title.startswith("ntt.cu")} == set(NTT)
     for job, kernel in kernels:
         assert 0 < kernel.registers <= 255, (job.title, kernel)
-        # A few spilled addresses are harmless; an array in local memory is slow.
-        assert kernel.stack <= 256, (job.title, kernel)
+        # A few spilled addresses are harmless; an array in local memory is slow. The traces of host calls have their
+        # numbers there: arrays whose limbs loops index.
+        assert kernel.stack <= (1024 if job.title == "calls.cu" else 256), (job.title, kernel)
 
 
 def test_defines_stand_before_a_text_and_its_includes(tmp_path):
