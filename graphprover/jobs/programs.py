@@ -429,8 +429,12 @@ def load_packaged(name: str) -> TableProgram:
 
 
 def packaged_names() -> list[str]:
-    """Return the names of the programs that are installed with this package: ``examples/NAME``."""
-    return sorted(f"examples/{file.parent.name}" for file in Path(examples.__path__[0]).glob("*/__init__.py"))
+    """Return the names of the programs that are installed with this package: ``examples/NAME``.
+
+    A package without tables belongs to a guest.
+    """
+    packages = Path(examples.__path__[0]).glob("*/__init__.py")
+    return sorted(f"examples/{file.parent.name}" for file in packages if "def tables(" in file.read_text())
 
 
 def _import_path(path: Path, shown: str) -> ModuleType:

@@ -167,7 +167,7 @@ def test_execute(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert said(["execute", "guest.elf", "--cells"], capsys, FAILED)["committed_cells"]["common"] > 0
     cost = said(["execute", "guest.elf", "--cost"], capsys, FAILED)["cost"]
-    assert (cost["name"], cost["version"]) == ("graphprover cost", 1)
+    assert (cost["name"], cost["version"]) == ("graphprover cost", 2)
     assert cost["value"] == sum(one["count"] * one["weight"] for one in cost["classes"])
     assert [one["name"] for one in cost["classes"]] == ["cells", "cycles", "words", "tables", "proof"]
     assert "cycle limit" in said(["execute", "guest.elf", "--max-cycles", "1"], capsys, FAILED)["error"]

@@ -273,7 +273,7 @@ def guests(cases: Cases) -> None:
     add("guest.input", "a padding that is not 0", header.changed(stated))
     add("guest.short", "a payload too short for the columns", plain)
     for rule, comment, tables in (
-        ("shape.unknown", "number 4098", {4098: (6, ())}),
+        ("shape.unknown", "number 4099", {4099: (6, ())}),
         ("shape.unknown", "a table of `halt` alone", {16 * 46 + 1: (6, ())}),
         ("shape.missing", "no table 11", {11: None}),
         ("shape.data", "table 3, but no data", {3: (6, ())}),

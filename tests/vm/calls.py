@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphprover.vm.executor.integers import ALL_CURVES, Curve
+from graphprover.vm.program.curves import ALL_CURVES, Curve
 from graphprover.vm.program.elf import Image
 from graphprover.vm.program.host_calls import HostCall
 from graphprover.vm.program.io import KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT

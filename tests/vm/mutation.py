@@ -19,7 +19,7 @@ from graphprover.device import CpuDevice
 from graphprover.field import P, array_add, array_mul, array_sub
 from graphprover.kernels.cpu.inverse import invert
 from graphprover.vm.executor.execute import Execution
-from graphprover.vm.program.io import EXIT
+from graphprover.vm.program.io import EXIT, KECCAK_F
 from graphprover.vm.program.isa import STORES
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP
@@ -92,7 +92,7 @@ def chips(execution: Execution, most: int = 400) -> list[Chip]:
         }
         cycles = np.flatnonzero(np.isin(index, list(entry_of)))
         if name == "keccak_call":
-            cycles = np.repeat(cycles[run.cycles.a[cycles] != EXIT], 2)
+            cycles = np.repeat(cycles[run.cycles.a[cycles] == KECCAK_F], 2)
         step = CHIPS[name](1)
         if not len(cycles):
             continue

@@ -3,12 +3,11 @@
 An integer is a uint64 array of LIMBS limbs of 32 bits, the lowest first; a product has twice as many.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.executor.inverses import invert
+from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.host_calls import CURVES, NUMBER_WORDS
 
 LIMBS = 2 * NUMBER_WORDS
@@ -17,25 +16,6 @@ _U = np.uint64
 _0, _1, _31, _32, _MASK = map(np.uint64, (0, 1, 31, 32, 2**32 - 1))
 
 
-class Curve(NamedTuple):
-    """A curve y^2 = x^3 + a x + b over the integers mod a prime p. The formulas of points do not need b."""
-
-    name: str
-    p: int
-    a: int
-    b: int
-
-
-ALL_CURVES = (
-    Curve("secp256k1", 2**256 - 2**32 - 977, 0, 7),
-    Curve(
-        "P-256",
-        2**256 - 2**224 + 2**192 + 2**96 - 1,
-        -3,
-        0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B,
-    ),
-    Curve("bn254", 0x30644E72E131A029B85045B68181585D97816A916871CA8D3C208C16D87CFD47, 0, 3),
-)
 assert len(ALL_CURVES) == CURVES
 
 

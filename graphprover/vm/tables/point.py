@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphprover.air import Expr, TableBuilder
-from graphprover.vm.executor.integers import ALL_CURVES
+from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.host_calls import CURVES, POINT_WORDS
 from graphprover.vm.program.io import POINT
 from graphprover.vm.program.isa import A0, A7

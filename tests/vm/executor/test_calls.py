@@ -9,7 +9,7 @@ import pytest
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.executor import accelerators
 from graphprover.vm.executor.execute import execute
-from graphprover.vm.executor.integers import ALL_CURVES
+from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.host_calls import HOST_CALLS, MOST_WORDS, NUMBER_WORDS, HostCall
 from graphprover.vm.program.io import MODULAR, OUTPUT_BASE, POINT
 from graphprover.vm.program.isa import A0, A7, Instruction, Op

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from graphprover.runtime.numba_cache import njit
-from graphprover.vm.executor.integers import ALL_CURVES, LIMBS, Curve, limbs_of
+from graphprover.vm.executor.integers import LIMBS, limbs_of
 from graphprover.vm.executor.inverses import invert
+from graphprover.vm.program.curves import ALL_CURVES, Curve
 
 CASES = 33_334  # of each prime
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from graphprover.field import P
-from graphprover.vm.executor.integers import ALL_CURVES
 from graphprover.vm.kernels.calls import columns_of
+from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.host_calls import NUMBER_WORDS, POINT_WORDS
 from graphprover.vm.program.io import MODULAR, MODULAR_QUOTIENT
 from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice
-from graphprover.vm.executor.integers import ALL_CURVES
 from graphprover.vm.kernels import fill_modular, fill_points
 from graphprover.vm.kernels.calls import Calls
 from graphprover.vm.kernels.tape import ROW_WORDS, WIDE
+from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.host_calls import MOST_FURTHER, calls_of
 from graphprover.vm.program.io import POINT
 from graphprover.vm.tables.clock import FAR, SLOTS

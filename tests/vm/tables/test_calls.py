@@ -21,7 +21,7 @@ from graphprover.air.expression import CONST
 from graphprover.field import P
 from graphprover.statement.check import check
 from graphprover.vm.executor.execute import execute
-from graphprover.vm.executor.integers import ALL_CURVES
+from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.io import MODULAR_QUOTIENT
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.tables.buses import LOOKUPS, Tag, tag_of

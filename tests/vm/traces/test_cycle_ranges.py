@@ -89,7 +89,7 @@ def test_cycle_ranges_are_replayed_as_the_whole_run(program: Image) -> None:
             np.testing.assert_array_equal(getattr(part.cycles, name), expected, err_msg=name)
         np.testing.assert_array_equal(part.cycles.order, np.arange(len(cycle_range)))
         used = whole.cycles.at[own] > 0
-        for name in ("old", "clock"):
+        for name in ("old", "time"):
             there = getattr(part, name)[part.cycles.at[used]]
             np.testing.assert_array_equal(there, getattr(whole, name)[whole.cycles.at[own][used]], err_msg=name)
 

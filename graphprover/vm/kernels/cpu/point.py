@@ -5,7 +5,7 @@ import numpy as np
 from graphprover.device import Device
 from graphprover.kernels.cpu import field
 from graphprover.runtime.numba_cache import njit
-from graphprover.vm.executor.integers import ALL_CURVES, LIMBS, PRIMES, add, limbs, slope
+from graphprover.vm.executor.integers import LIMBS, PRIMES, add, limbs, slope
 from graphprover.vm.kernels.calls import POINT as COLUMNS
 from graphprover.vm.kernels.calls import POINT_ROWS, POINT_WIDTH, Calls
 from graphprover.vm.kernels.cpu.calls import (
@@ -23,6 +23,7 @@ from graphprover.vm.kernels.cpu.calls import (
     product,
     recent,
 )
+from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.host_calls import POINT_WORDS
 from graphprover.vm.program.io import POINT
 from graphprover.vm.tables import clock

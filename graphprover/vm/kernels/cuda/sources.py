@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from graphprover.kernels.cuda.sources import source
-from graphprover.vm.executor.integers import ALL_CURVES, LIMBS, PRIMES
+from graphprover.vm.executor.integers import LIMBS, PRIMES
 from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS
 from graphprover.vm.kernels import bumps, calls, keys, lanes, tape
 from graphprover.vm.kernels.lanes import Op as LaneOp
 from graphprover.vm.program import host_calls
+from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.io import EXIT, MODULAR_QUOTIENT, POINT
 from graphprover.vm.program.isa import A1, Op
 from graphprover.vm.tables import clock, keccak_planes, keccak_rounds

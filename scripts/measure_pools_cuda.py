@@ -1,6 +1,6 @@
 """Time, memory and size of one run's proof in GPU pools of several sizes.
 
-    python scripts/bench_pools_cuda.py [--pools 64,24,16,12,8] [--bytes 1048576] [--turns 2]
+    python scripts/measure_pools_cuda.py [--pools 64,24,16,12,8] [--bytes 1048576] [--turns 2]
 
 The run is sha256 of --bytes bytes. For each pool, given in 10^9 bytes, the proof has the fewest shards that fit. The
 first proof in a pool compiles the kernels of its tables and is not counted; the table has the best of --turns others,
