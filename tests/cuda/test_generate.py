@@ -58,8 +58,8 @@ def check(kernels: list[tuple[Job, nvrtc.Kernel]], stack: int) -> None:
 def test_compiles(architecture, record_kernels):
     airs = list(random_statement(3, tables=2, max_width=20, max_degree=5, interactions=8)[1].descriptions)
     examples = [air.describe() for name in packaged_names() for air in load_packaged(name).module.tables()]
-    # Keccak-f, which takes 30 s, is compiled with the machine's tables.
-    airs += [air for air in examples if air.main_width < 1000]
+    # Keccak-f, which takes 30 s, is compiled with the machine's tables, whose bound on the stack is wider.
+    airs += [air for air in examples if not air.name.startswith("keccak_")]
     airs += [Wide().describe(), *(CHIPS[name](1).describe() for name in EVERYWHERE)]
     kernels = nvrtc.compile_all(jobs(airs, architecture))
     record_kernels(kernels)
