@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from graphprover.air.columns import Columns
 from graphprover.device import Array
+from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.tables.modular import Modular
 from graphprover.vm.tables.point import Point
 
@@ -45,3 +46,5 @@ def columns_of(table: type[Modular] | type[Point]) -> dict[str, int]:
 MODULAR, POINT = columns_of(Modular), columns_of(Point)
 MODULAR_WIDTH, POINT_WIDTH = Columns(Modular.cells).width, Columns(Point.cells).width
 MODULAR_ROWS, POINT_ROWS = 2, 3  # of a call
+
+PRIME_INVERSES = [pow(curve.p, -1, 1 << 32) for curve in ALL_CURVES]  # of the primes, mod 2^32

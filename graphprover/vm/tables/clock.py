@@ -11,8 +11,7 @@ from graphprover.vm.tables.limbs import HALF
 MAX_CYCLES = 1 << 32  # of a run: its record counts them in 32 bits
 
 SLOT_A, SLOT_B, SLOT_MEMORY, SLOT_D = range(4)  # slots of a cycle: rs1 is read, rs2 is read, memory, rd is written
-LOG_SLOTS = 2
-SLOTS = 1 << LOG_SLOTS
+SLOTS = 4
 
 # The longest time between two accesses of an address: less 1 it is a half, which one lookup checks. Accesses that are
 # further apart have a bump in between.

@@ -30,7 +30,7 @@ from graphprover.vm.tables.modular import CARRIES, HALVES, LIMBS, OFFSET
 
 SIGN = 1 << 4  # quotients are from -SIGN 2^256 on
 
-_PRIMES = [[curve.p >> 16 * i & HALF - 1 for i in range(HALVES)] for curve in ALL_CURVES]
+PRIME_HALVES = [[curve.p >> 16 * i & HALF - 1 for i in range(HALVES)] for curve in ALL_CURVES]
 
 
 class Point(CallTable):
@@ -139,7 +139,8 @@ class Point(CallTable):
 def _prime(t: TableBuilder) -> list[Expr]:
     """Return the halves of the curve's prime."""
     return [
-        sum((halves[i] * flag for halves, flag in zip(_PRIMES, t.curve, strict=True)), 0 * t.on) for i in range(HALVES)
+        sum((halves[i] * flag for halves, flag in zip(PRIME_HALVES, t.curve, strict=True)), 0 * t.on)
+        for i in range(HALVES)
     ]
 
 

@@ -64,11 +64,22 @@ def halve(limbs, found):
 @njit(nogil=True, cache=True)
 def product(u, v, limb):
     """Return what the product of two numbers of signed halves adds to a limb, before carries; see `tables.call`."""
+    return _convolution(u, v, 2 * limb) + (_convolution(u, v, 2 * limb + 1) << 16)
+
+
+@njit(nogil=True, cache=True)
+def _convolution(u, v, place):
+    """Return the sum of the products of halves whose places add up to ``place``."""
     total = np.int64(0)
-    for place in (2 * limb + 1, 2 * limb):
-        total *= np.int64(1 << 16) if place == 2 * limb else np.int64(1)
-        part = np.int64(0)
-        for i in range(max(0, place - len(v) + 1), min(place + 1, len(u))):
-            part += u[i] * v[place - i]
-        total += part
+    for i in range(max(0, place - len(v) + 1), min(place + 1, len(u))):
+        total += u[i] * v[place - i]
     return total
+
+
+@njit(nogil=True, cache=True)
+def write_rows(cells, i, main):
+    """Write the rows of the i-th call, (rows, columns), to a trace."""
+    rows, columns = cells.shape
+    for column in range(columns):
+        for r in range(rows):
+            main[column, rows * i + r] = cells[r, column]

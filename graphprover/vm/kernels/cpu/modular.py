@@ -20,6 +20,7 @@ from graphprover.vm.kernels.cpu.calls import (
     halve,
     product,
     recent,
+    write_rows,
 )
 from graphprover.vm.program.host_calls import NUMBER_WORDS
 from graphprover.vm.program.io import MODULAR_QUOTIENT
@@ -134,9 +135,7 @@ def _fill(calls, first_clock, first, last, main):
     cells = np.empty((MODULAR_ROWS, MODULAR_WIDTH), dtype=np.uint64)
     for i in range(first, last):
         _call(calls, _I(calls.order[i]), first_clock, cells)
-        for column in range(MODULAR_WIDTH):
-            for r in range(MODULAR_ROWS):
-                main[column, MODULAR_ROWS * i + r] = cells[r, column]
+        write_rows(cells, i, main)
 
 
 def fill_modular(device: Device, calls: Calls, main: np.ndarray) -> None:

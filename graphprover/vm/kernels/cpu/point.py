@@ -7,7 +7,7 @@ from graphprover.kernels.cpu import field
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.executor.integers import LIMBS, PRIMES, add, limbs, slope
 from graphprover.vm.kernels.calls import POINT as COLUMNS
-from graphprover.vm.kernels.calls import POINT_ROWS, POINT_WIDTH, Calls
+from graphprover.vm.kernels.calls import POINT_ROWS, POINT_WIDTH, PRIME_INVERSES, Calls
 from graphprover.vm.kernels.cpu.calls import (
     HALF_MASK,
     LAST,
@@ -22,13 +22,14 @@ from graphprover.vm.kernels.cpu.calls import (
     halve,
     product,
     recent,
+    write_rows,
 )
 from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.host_calls import POINT_WORDS
 from graphprover.vm.program.io import POINT
 from graphprover.vm.tables import clock
 from graphprover.vm.tables.modular import CARRIES, HALVES, OFFSET
-from graphprover.vm.tables.point import SIGN
+from graphprover.vm.tables.point import PRIME_HALVES, SIGN
 
 _U, _I = np.uint64, np.int64
 _SLOTS, _A, _B, _M = map(np.uint64, (clock.SLOTS, clock.SLOT_A, clock.SLOT_B, clock.SLOT_MEMORY))
@@ -42,8 +43,8 @@ _ON, _ROW, _CLK, _DOUBLE, _ACCESSED, _CURVE, _POINTER, _REGISTER_T, _A7_PC, _SIG
 _X, _Y, _Q, _LOW, _HIGH, _Z, _W, _FLAG, _PART, _WORD_T = (
     COLUMNS[name] for name in ("x", "y", "q", "low", "high", "z", "w", "flag", "part", "word_t")
 )
-_PRIME_HALVES = np.array([[curve.p >> 16 * i & 0xFFFF for i in range(HALVES)] for curve in ALL_CURVES], dtype=np.int64)
-_INVERSES = np.array([pow(curve.p, -1, 1 << 32) for curve in ALL_CURVES], dtype=np.uint64)  # mod 2^32
+_PRIME_HALVES = np.array(PRIME_HALVES, dtype=np.int64)
+_INVERSES = np.array(PRIME_INVERSES, dtype=np.uint64)
 _A_OF = np.array([curve.a for curve in ALL_CURVES], dtype=np.int64)
 
 
@@ -184,9 +185,7 @@ def _fill(calls, first_clock, first, last, main):
     cells = np.empty((POINT_ROWS, POINT_WIDTH), dtype=np.uint64)
     for i in range(first, last):
         _call(calls, _I(calls.order[i]), first_clock, cells)
-        for column in range(POINT_WIDTH):
-            for r in range(POINT_ROWS):
-                main[column, POINT_ROWS * i + r] = cells[r, column]
+        write_rows(cells, i, main)
 
 
 def fill_points(device: Device, calls: Calls, main: np.ndarray) -> None:

@@ -106,7 +106,7 @@ _CALL_TRACES = {
     "OFFSET": OFFSET,
     "SIGN": SIGN,
     "LIST_PRIMES": _list(PRIMES),
-    "LIST_INVERSES": _list(np.array([pow(curve.p, -1, 1 << 32) for curve in ALL_CURVES])),
+    "LIST_INVERSES": _list(np.array(calls.PRIME_INVERSES)),
     "LIST_COEFFICIENTS": _list(np.array([curve.a for curve in ALL_CURVES])),
 }
 _DEFINES: dict[str, Mapping[str, int | str]] = {
