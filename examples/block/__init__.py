@@ -2,7 +2,7 @@
 
 ``block.elf`` executes the block by revm and checks all of the execution layer's rules since the merge. ``rust`` has
 its sources, ``inputs`` two real blocks with their witnesses. ``python -m graphprover.examples.block`` converts the
-witnesses of other projects to the guest's input, and prints what the guest must put out. docs/block.md is the manual.
+witnesses of other projects to the guest's input, and prints the expected output. docs/block.md is the manual.
 
 - `witness`: the formats of other projects' witnesses
 - `block_input`: the form of the guest's input

@@ -14,7 +14,7 @@ _STATE_ROOT, _GAS_USED = 3, 10  # places in a header
 
 @dataclass(frozen=True)
 class Valid:
-    """What the guest states of a valid block.
+    """The guest's statement about a valid block.
 
     Attributes:
         block: Hash of the block.
@@ -47,7 +47,7 @@ class Valid:
 
 
 def expected(block_input: BlockInput) -> Valid:
-    """Return what the guest states if the block is valid. Nothing is checked: all is read from the header.
+    """Return the guest's statement if the block is valid. Nothing is checked: all is read from the header.
 
     Raises:
         ValueError: The block is no list of RLP with a header.

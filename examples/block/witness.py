@@ -165,7 +165,7 @@ def _records(data: bytes) -> list[bytes]:
 
 
 class _Bincode:
-    """What is left of a record in bincode with numbers of varying size."""
+    """The rest of a record in bincode with numbers of varying size."""
 
     _LONG = {251: 2, 252: 4, 253: 8}  # noqa: RUF012
 

@@ -45,7 +45,7 @@ class Sponge(Air):
         final = t.lane[-1]
         ongoing = 1 - final
 
-        t.every_row(shared(t.active, MESSAGES), "active or not, of a degree by which four messages share a column")
+        t.every_row(shared(t.active, MESSAGES), "active or not, of a degree by which messages share a column")
         t.first_row(t.active - 1)
         t.last_row(t.active)
         t.transition((1 - t.active) * t.next.active)

@@ -81,7 +81,7 @@ def shards_peak_text(plans: Mapping[Keep, ShardsPlan]) -> str:
 
 
 def shards_choice_text(plan: ShardsPlan) -> str:
-    """Return the peak memory of a sharded proof on a device with its memory, and what does not fit there."""
+    """Return the peak memory of a sharded proof on a device with its memory, and the columns that do not fit there."""
     peak, less = bytes_text(plan.peak.bytes), [shard.holds for shard in plan.shards if shard.holds]
     if not less:
         return f"on this device: {peak}, all extensions held within a shard"

@@ -181,7 +181,7 @@ def _folders(locator: Any) -> list[Path]:
 
 
 class Cached:
-    """Files of other compiled code, beside those of a module's kernels and as safe: damaged ones are made again."""
+    """Files of other compiled code, beside those of a module's kernels and as safe: damaged ones are recompiled."""
 
     def __init__(self, function: Callable, stamp: object) -> None:
         """Find the folders of a function's module; ``stamp``: what made the code, which other code has otherwise."""

@@ -1,4 +1,4 @@
-"""What the host calls on memory compute (``program.host_calls``), compiled."""
+"""The computations of the host calls on memory (``program.host_calls``), compiled."""
 
 import numpy as np
 

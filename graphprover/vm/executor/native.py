@@ -41,7 +41,7 @@ def blocks_of(words: np.ndarray, counts: np.ndarray, done: Iterable[Block] = ())
     No block has a DEBUG_PRINT that ``words`` tells from other fences, or an instruction of the blocks ``done``.
 
     A block begins at sources and targets of jumps, and at changes of the count, which show further targets. The most
-    frequent blocks come first, up to MOST instructions with those of ``done``.
+    frequent blocks come first, up to MOST instructions, including the instructions of ``done``.
     """
     op = (words & np.uint64(0xFF)).astype(np.int64)
     fixed = _JUMPS[op] & (op != Op.JALR)

@@ -92,7 +92,7 @@ def limbs_of(halves: Sequence[Expr]) -> list[Expr]:
 
 
 def product(u: Sequence[Any], v: Sequence[Any], limb: int) -> Any:
-    """Return what the product of two numbers of n halves each adds to one of its n limbs, before carries."""
+    """Return one of the n limbs, before carries, of the product of two numbers of n halves."""
     total: Any = 0
     for place, weight in ((2 * limb, 1), (2 * limb + 1, HALF)):
         part: Any = 0

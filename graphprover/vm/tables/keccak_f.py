@@ -1,4 +1,4 @@
-"""Keccak-f[1600] on words of 64 bits: what the tables keccak_rounds, keccak_planes and keccak_digits prove."""
+"""Keccak-f[1600] on words of 64 bits, which the tables keccak_rounds, keccak_planes and keccak_digits prove."""
 
 from functools import reduce
 

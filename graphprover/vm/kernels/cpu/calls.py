@@ -1,4 +1,4 @@
-"""What the traces of host calls share: their cycles, their times, and halves of numbers."""
+"""The shared part of the traces of host calls: their cycles, their times, and halves of numbers."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -63,7 +63,7 @@ def halve(limbs, found):
 
 @njit(nogil=True, cache=True)
 def product(u, v, limb):
-    """Return what the product of two numbers of signed halves adds to a limb, before carries; see `tables.call`."""
+    """Return the limb, before carries, of the product of two numbers of signed halves; see `tables.call`."""
     return _convolution(u, v, 2 * limb) + (_convolution(u, v, 2 * limb + 1) << 16)
 
 
