@@ -18,7 +18,7 @@ from graphprover.vm.statement.table_numbers import CALL_CHIPS
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables.chips import CHIPS
 
-WAYS = 4
+WAYS = 8
 FAR_BASE = 3  # the way of a load or store with a base at or above 2^32, which no chip proves
 
 # The property on which the way of an instruction depends: none; how registers compare, as equal, signed or unsigned;
@@ -71,19 +71,22 @@ def entries_by_way(
 
 @cache  # one for each kind and chip, a few hundred; each run asks again for its program's
 def _fits(chip: str, kind: int) -> np.ndarray:
-    """Return which ways of a kind a chip proves, by an example of each: bool (WAYS,)."""
+    """Return which ways of a kind a chip proves, by an example of each: bool (WAYS,).
+
+    The ways that a kind does not have are as its last one.
+    """
     zero, one, minus = 0, 1, 2**64 - 1
-    a, b, c, address = [[zero] * WAYS for _ in range(4)]
+    a, b, c, address = [[zero] for _ in range(4)]
     if kind in (_EQUAL, _UNEQUAL):
-        a = [zero, one, one, one]
+        a = [zero, one]
     elif kind in (_LESS, _NOT_LESS):
-        a = [minus, zero, zero, zero]
+        a = [minus, zero]
     elif kind in (_BELOW, _NOT_BELOW):
-        b = [one, zero, zero, zero]
+        b = [one, zero]
     elif kind == _JUMP:
-        a = [zero, *[1 << 32] * 3]
+        a = [zero, 1 << 32]
     elif kind == _SUM:
-        c = [zero, *[1 << 32] * 3]
+        c = [zero, 1 << 32]
     elif kind == SHIFT:
         b = [0, 16, 32, 48]
     elif kind == CALL:
@@ -91,10 +94,10 @@ def _fits(chip: str, kind: int) -> np.ndarray:
     elif _PLACE <= kind < _SUM:
         size = 1 << (kind - _PLACE)
         address = [0, size // 2, 8 - size // 2, 0]
-        a[FAR_BASE] = 1 << 32
+        a = [zero] * FAR_BASE + [1 << 32]
     if kind in (_UNEQUAL, _NOT_LESS, _NOT_BELOW):
-        a, b = ([column[1], *column[:1] * 3] for column in (a, b))
-    columns = (np.array(column, dtype=np.uint64) for column in (a, b, c, address))
+        a, b = (column[::-1] for column in (a, b))
+    columns = [np.array(column + column[-1:] * (WAYS - len(column)), dtype=np.uint64) for column in (a, b, c, address)]
     example = SimpleNamespace(**dict(zip(("a", "b", "c", "address"), columns, strict=True)))
     return np.broadcast_to(CHIPS[chip](1).fits(example), WAYS)
 
