@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from graphprover.device import recycled
 from graphprover.device.host_memory import addresses_left, host_memory
 from graphprover.protocol.hashing import keccak256
 from graphprover.vm.executor import interpreter, native, pieces
@@ -186,7 +187,7 @@ def _without_result(number: int) -> str:
 
 def half_of_memory() -> int:
     """Return half of the memory that this process may have, in bytes; a run fits half of its addresses."""
-    mapped = addresses_left() // 2 - _SLICE_BYTES
+    mapped = (addresses_left() + recycled.kept()) // 2 - _SLICE_BYTES
     return min(host_memory() // 2, max(_LEAST, mapped // _MAPPED))
 
 
@@ -234,7 +235,7 @@ class _Run:
         pages = min(self.max_memory, MEMORY_END)
         accesses, snapshots = self._most_recorded()
         tape = pages + accesses * _ACCESS_BYTES + snapshots * _SNAPSHOT_BYTES
-        needed, left = pages + record * tape, addresses_left()
+        needed, left = pages + record * tape, addresses_left() + recycled.kept()
         if needed > left:
             raise MemoryError(
                 f"a run with a limit of {self.max_memory:,} bytes needs {needed:,} bytes of addresses, and the limit "
@@ -292,12 +293,12 @@ class _Run:
         """Reserve memory for the record of the longest run; the system allocates it as it is written."""
         accesses, snapshots = self._most_recorded()
         return Tape(
-            np.empty(accesses, dtype=np.uint64),
-            np.empty(accesses, dtype=np.uint64),
-            np.empty(snapshots, dtype=np.uint32),
-            np.empty(snapshots, dtype=np.uint64),
-            np.empty((snapshots, REGISTERS), dtype=np.uint64),
-            np.empty((snapshots, REGISTERS), dtype=np.uint64),
+            recycled.empty(accesses, np.uint64),
+            recycled.empty(accesses, np.uint64),
+            recycled.empty(snapshots, np.uint32),
+            recycled.empty(snapshots, np.uint64),
+            recycled.empty((snapshots, REGISTERS), np.uint64),
+            recycled.empty((snapshots, REGISTERS), np.uint64),
             np.zeros(NO_REGISTER + 1, dtype=np.uint64),
             np.zeros(len(self.store.pool), dtype=np.uint64),
         )

@@ -466,10 +466,12 @@ def run(code, state, store, limit, tape, counters, blocks):
             index = following
         if status == _AT_BLOCK:
             visits[index] -= 1
-            position[INSTRUCTION], position[CYCLE], position[ACCESSES] = index, cycle, accesses
+            position[INSTRUCTION], position[CYCLE] = index, cycle
+            position[MISALIGNED], position[ACCESSES] = misaligned, accesses
             unfinished = call(blocks.address, _I(blocks.arguments.ctypes.data), end)
             position[IN_BLOCKS] += position[CYCLE] - cycle
-            index, cycle, accesses = position[INSTRUCTION], position[CYCLE], position[ACCESSES]
+            index, cycle = position[INSTRUCTION], position[CYCLE]
+            misaligned, accesses = position[MISALIGNED], position[ACCESSES]
             if unfinished != 0:
                 _finish(code, visits, tape, index, cycle, unfinished)
             visits[index] += 1

@@ -22,7 +22,7 @@ from graphprover.vm.program.elf import Image
 from graphprover.vm.program.isa import ILLEGAL, Op
 
 # LLVM takes 1 ms for an instruction, in parallel to the run; frequent instructions are likely to be worth it.
-OFTEN = 1 << 10
+OFTEN = 1 << 6
 AFTER = 1 << 21  # interpreted cycles before a program is first compiled; 10 ms
 MOST = 1 << 15  # most instructions of a program that are compiled: about 30 s
 PIECE = 256  # most instructions of a piece: 0.2 s, for which the end of a process may have to wait

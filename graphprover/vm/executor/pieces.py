@@ -20,7 +20,7 @@ from graphprover import __version__
 from graphprover.runtime.numba_cache import Cached
 from graphprover.vm.executor import interpreter, record, translate
 from graphprover.vm.executor.interpreter import predecode
-from graphprover.vm.executor.translate import NAME, Block, Code, translated
+from graphprover.vm.executor.translate import Block, Code, name_of, translated
 from graphprover.vm.program import io, isa
 from graphprover.vm.program.elf import Image
 from graphprover.vm.tables import clock
@@ -60,13 +60,14 @@ class Native:
     def extended(self, pieces: Sequence[Piece]) -> "Native":
         """Return these blocks and the ones of further pieces."""
         blocks, entries, functions = list(self.blocks), self.entries.copy(), self.functions.tolist()
-        engines = [_engine(piece) for piece in pieces]
-        for piece, engine in zip(pieces, engines, strict=True):
+        engine = _engine(pieces)
+        for piece in pieces:
+            address = engine.get_function_address(name_of(len(blocks)))
             numbers = range(len(blocks) + 1, len(blocks) + len(piece.blocks) + 1)
             entries[[block.start for block in piece.blocks]] = numbers
             blocks += piece.blocks
-            functions += len(piece.blocks) * [engine.get_function_address(NAME)]
-        return Native(tuple(blocks), entries, np.array(functions, dtype=np.uint64), (*self.engines, *engines))
+            functions += len(piece.blocks) * [address]
+        return Native(tuple(blocks), entries, np.array(functions, dtype=np.uint64), (*self.engines, engine))
 
 
 def none(image: Image) -> Native:
@@ -85,10 +86,11 @@ def compiled(image: Image, blocks: Sequence[Block], first: int, *, record: bool)
     return Piece(tuple(blocks), target_machine().emit_object(module))
 
 
-def _engine(piece: Piece) -> Any:
-    """Load a piece, and return the engine that owns its function."""
+def _engine(pieces: Sequence[Piece]) -> Any:
+    """Load pieces, and return the engine that owns their functions."""
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
-    engine.add_object_file(llvm.ObjectFileRef.from_data(piece.code))
+    for piece in pieces:
+        engine.add_object_file(llvm.ObjectFileRef.from_data(piece.code))
     engine.finalize_object()
     return engine
 

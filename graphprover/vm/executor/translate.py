@@ -2,23 +2,30 @@
 
 A block is straight code, entered at its start. Registers are values of LLVM within a block and lie in memory between
 blocks. The function goes from block to block until the next is missing or may pass the limit, or until it meets
-something rare: a page that is not allocated yet, an access that is misaligned or forbidden, a jump to no instruction.
+something rare: a page that is not allocated yet, a forbidden access, a jump to no instruction.
 Then it leaves before that instruction, which the interpreter executes. It returns how many instructions of an
 unfinished block ran; the last accesses of their registers are not noted.
 
 Each module has the function for some blocks; it goes on in others' functions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from graphprover.vm.executor.interpreter import ACCESSES, CYCLE, INSTRUCTION, LOG_PAGE, PAGE_BYTES, PAGE_WORDS
+from graphprover.vm.executor.interpreter import (
+    ACCESSES,
+    CYCLE,
+    INSTRUCTION,
+    LOG_PAGE,
+    MISALIGNED,
+    PAGE_BYTES,
+    PAGE_WORDS,
+)
 from graphprover.vm.executor.record import NO_REGISTER
 from graphprover.vm.program.io import MEMORY_END
 from graphprover.vm.program.isa import ACCESS_BYTES, BRANCHES, LOADS, STORES, Op
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS, clock_of, time_of
 
-NAME = "run_blocks"
 # The addresses that the function receives, in this order; a record's are 0 without one.
 ARGUMENTS = (
     "registers", "position", "pages", "pool", "there", "entries", "functions", "runs", "old", "time", "times",
@@ -33,6 +40,8 @@ _LESS = {"SLT": "slt", "SLTU": "ult"}
 _DIVISIONS = {"DIV": "sdiv", "DIVU": "udiv", "REM": "srem", "REMU": "urem"}
 _SIGNED_LOADS = frozenset({Op.LB, Op.LH, Op.LW})
 _BY_NUMBER = {int(op): op for op in Op}
+
+_SHARED = ", ".join(f"ptr %{name}" for name in ("position", "pages", "pool", "old", "time", "pool_times"))
 
 
 @dataclass(frozen=True)
@@ -52,11 +61,15 @@ class Block:
     end: int  # index behind its last one
 
 
-def translated(code: Code, blocks: Sequence[Block], *, first: int = 0, record: bool) -> str:
-    """Return an LLVM module with NAME(arguments, limit), which runs these blocks and returns the unfinished
-    instructions.
+def name_of(first: int) -> str:
+    """Return the name of the function of a module whose first block has this number."""
+    return f"run_blocks.{first}"
 
-    Block i is entered if ``entries`` has ``first`` + i + 1 for its first instruction; ``runs`` counts how often it ran,
+
+def translated(code: Code, blocks: Sequence[Block], *, first: int = 0, record: bool) -> str:
+    """Return an LLVM module with the function NAME(arguments, limit), NAME by `name_of`, which runs these blocks.
+
+    The function returns how many instructions of an unfinished block ran. Block i is entered if ``entries`` has ``first`` + i + 1 for its first instruction; ``runs`` counts how often it ran,
     by the number ``first`` + i. For a number of another module the function ends by calling that module's, which
     ``functions`` has at the number.
 
@@ -70,7 +83,7 @@ def translated(code: Code, blocks: Sequence[Block], *, first: int = 0, record: b
     cases = " ".join(f"i32 {number + 1}, label %b{number}" for number in numbers.values())
     variables = (("next", INSTRUCTION), ("cycle", CYCLE), ("accesses", ACCESSES))
     lines = [
-        f"define i64 @{NAME}(ptr %arguments, i64 %limit) nounwind {{",
+        f"define i64 @{name_of(first)}(ptr %arguments, i64 %limit) nounwind {{",
         *(f"%{name}.at = getelementptr ptr, ptr %arguments, i64 {place}" for place, name in enumerate(ARGUMENTS)),
         *(f"%{name} = load ptr, ptr %{name}.at" for name in ARGUMENTS),
         *(f"%{name} = getelementptr i64, ptr %position, i64 {place}" for name, place in variables),
@@ -92,6 +105,7 @@ def translated(code: Code, blocks: Sequence[Block], *, first: int = 0, record: b
         "ret i64 0",
         "}",
         _closely(code),
+        _misaligned(record),
     ]
     return "\n".join(lines)
 
@@ -129,6 +143,108 @@ ret i64 0
 }}"""
 
 
+def _misaligned(record: bool) -> str:
+    """Return the functions of misaligned loads and stores, in ordinary pages.
+
+    A load's function gives the number of its accesses and the word, which begins with the loaded part; a store's gives
+    the number. The number is 0 if nothing was done. The first access to record has the number ``at``.
+    """
+    words = f"""
+%end = add i64 %address, %size
+%within = icmp ule i64 %end, {MEMORY_END}
+br i1 %within, label %find, label %none
+find:
+%last = sub i64 %end, 1
+%page.i = lshr i64 %address, {LOG_PAGE}
+%page.j = lshr i64 %last, {LOG_PAGE}
+%base.i.at = getelementptr i64, ptr %pages, i64 %page.i
+%base.j.at = getelementptr i64, ptr %pages, i64 %page.j
+%base.i = load i64, ptr %base.i.at
+%base.j = load i64, ptr %base.j.at
+%is.i = icmp sgt i64 %base.i, 0
+%is.j = icmp sgt i64 %base.j, 0
+%both = and i1 %is.i, %is.j
+br i1 %both, label %access, label %none
+access:
+%word.i = lshr i64 %address, 3
+%word.j = lshr i64 %last, 3
+%offset.i = and i64 %word.i, {PAGE_WORDS - 1}
+%offset.j = and i64 %word.j, {PAGE_WORDS - 1}
+%i = add i64 %base.i, %offset.i
+%j = add i64 %base.j, %offset.j
+%pool.i = getelementptr i64, ptr %pool, i64 %i
+%pool.j = getelementptr i64, ptr %pool, i64 %j
+%old.i = load i64, ptr %pool.i
+%old.j = load i64, ptr %pool.j
+%byte = and i64 %address, 7
+%shift = shl i64 %byte, 3
+%crosses = icmp ne i64 %word.i, %word.j
+%back = sub i64 64, %shift
+%counter = getelementptr i64, ptr %position, i64 {MISALIGNED}
+%before = load i64, ptr %counter
+%after = add i64 %before, 1
+store i64 %after, ptr %counter
+"""
+    recorded = """
+%behind = add i64 %at, 1
+""" + "".join(
+        f"""
+%old.{k}.at = getelementptr i64, ptr %old, i64 {number}
+store i64 %old.{k}, ptr %old.{k}.at
+%time.{k}.at = getelementptr i64, ptr %pool_times, i64 %{k}
+%time.{k} = load i64, ptr %time.{k}.at
+%note.{k}.at = getelementptr i64, ptr %time, i64 {number}
+store i64 %time.{k}, ptr %note.{k}.at
+store i64 %now, ptr %time.{k}.at
+"""
+        + ("br i1 %crosses, label %second, label %single\nsecond:" if k == "i" else "")
+        for k, number in (("i", "%at"), ("j", "%behind"))
+    )
+    parameters = f"{_SHARED}, i64 %at, i64 %now"
+    branch = recorded if record else "br i1 %crosses, label %second, label %single\nsecond:"
+    return f"""
+define internal {{ i64, i64 }} @load({parameters}, i64 %address, i64 %size) cold noinline nounwind {{
+{words}
+%low = lshr i64 %old.i, %shift
+{branch}
+%high = shl i64 %old.j, %back
+%whole = or i64 %low, %high
+%two = insertvalue {{ i64, i64 }} {{ i64 2, i64 undef }}, i64 %whole, 1
+ret {{ i64, i64 }} %two
+single:
+%one = insertvalue {{ i64, i64 }} {{ i64 1, i64 undef }}, i64 %low, 1
+ret {{ i64, i64 }} %one
+none:
+ret {{ i64, i64 }} zeroinitializer
+}}
+
+define internal i64 @store({parameters}, i64 %address, i64 %size, i64 %value) cold noinline nounwind {{
+{words}
+%bits = shl i64 %size, 3
+%unused = sub i64 64, %bits
+%ones = lshr i64 -1, %unused
+%part = and i64 %value, %ones
+%hole.i = shl i64 %ones, %shift
+%rest.i = xor i64 %hole.i, -1
+%kept.i = and i64 %old.i, %rest.i
+%put.i = shl i64 %part, %shift
+%new.i = or i64 %kept.i, %put.i
+store i64 %new.i, ptr %pool.i
+{branch}
+%hole.j = lshr i64 %ones, %back
+%rest.j = xor i64 %hole.j, -1
+%kept.j = and i64 %old.j, %rest.j
+%put.j = lshr i64 %part, %back
+%new.j = or i64 %kept.j, %put.j
+store i64 %new.j, ptr %pool.j
+ret i64 2
+single:
+ret i64 1
+none:
+ret i64 0
+}}"""
+
+
 @dataclass
 class _Writer:
     """Writes one block."""
@@ -139,12 +255,14 @@ class _Writer:
     record: bool
     lines: list[str] = field(default_factory=list)
     outside: set[int] = field(default_factory=set)  # targets of its jumps that begin no block
-    ways_out: list[tuple[str, int, int]] = field(default_factory=list)  # label, instructions that ran, their accesses
+    # Of each way out: its label, the instructions that ran, and their accesses, as `accessed` and `accesses`.
+    ways_out: list[tuple[str, int, str, int]] = field(default_factory=list)
     registers: dict[int, str] = field(default_factory=dict)  # values of registers that were read or written
     written: set[int] = field(default_factory=set)  # registers that memory does not have yet
     times: dict[int, int] = field(default_factory=dict)  # of their last accesses, from the block's start on
     names: int = 0
-    accesses: int = 0  # of memory, so far
+    accessed: str = ""  # the accesses of memory before the block, and the second ones of misaligned accesses in it
+    accesses: int = 0  # the others so far
     label: str = ""  # of the current position
 
     def block(self, block: Block) -> tuple[list[str], set[int]]:
@@ -205,32 +323,23 @@ class _Writer:
         return "br label %find"
 
     def _memory(self, op: Op, rd: int, address: str, b: int, done: int) -> None:
-        """Write a load or store of an aligned word or of an aligned part of one."""
-        size = ACCESS_BYTES[op]
-        place = self._place(address, size, op in STORES, done)
+        """Write a load or store: of an aligned word, of a part of a word, or by a function if it is misaligned."""
+        size, stored = ACCESS_BYTES[op], self._read(b) if op in STORES else ""
+        self._keep()
+        place = self._place(address, size, bool(stored), done)
         word_at = self._at("pool", place)
         old = self._value(f"load i64, ptr {word_at}")
         if self.record:
-            number = self._value(f"add i64 {self.accessed}, {self.accesses}")
+            number, now = self._number_and_time(done)
             self._line(f"store i64 {old}, ptr {self._at('old', number)}")
             time_at = self._at("pool_times", place)
             before = self._value(f"load i64, ptr {time_at}")
             self._line(f"store i64 {before}, ptr {self._at('time', number)}")
-            now = self._value(f"add i64 {self.start}, {time_of(clock_of(done), SLOT_MEMORY)}")
             self._line(f"store i64 {now}, ptr {time_at}")
-            self.accesses += 1
-        bits, shift = f"i{8 * size}", "0"
-        if size < 8:
-            byte = self._value(f"and i64 {address}, 7")
-            shift = self._value(f"shl i64 {byte}, 3")
-        if op in LOADS:
-            value = self._value(f"lshr i64 {old}, {shift}")
-            if size < 8:
-                part = self._value(f"trunc i64 {value} to {bits}")
-                value = self._value(f"{'sext' if op in _SIGNED_LOADS else 'zext'} {bits} {part} to i64")
-            self._write(rd, value)
-        else:
-            new = self._read(b)
+        shift = "0" if size == 8 else self._value(f"shl i64 {self._value(f'and i64 {address}, 7')}, 3")
+        value = ""
+        if stored:
+            new = stored
             if size < 8:
                 ones = (1 << 8 * size) - 1
                 hole = self._value(f"xor i64 {self._value(f'shl i64 {ones}, {shift}')}, -1")
@@ -238,10 +347,53 @@ class _Writer:
                 part = self._value(f"and i64 {new}, {ones}")
                 new = self._value(f"or i64 {kept}, {self._value(f'shl i64 {part}, {shift}')}")
             self._line(f"store i64 {new}, ptr {word_at}")
+        else:
+            value = self._value(f"lshr i64 {old}, {shift}")
+        if size > 1:
+            value = self._or_misaligned(address, size, stored, value, done)
+        self.accesses += self.record
+        if not stored:
+            if size < 8:
+                part = self._value(f"trunc i64 {value} to i{8 * size}")
+                value = self._value(f"{'sext' if op in _SIGNED_LOADS else 'zext'} i{8 * size} {part} to i64")
+            self._write(rd, value)
+
+    def _number_and_time(self, done: int) -> tuple[str, str]:
+        """Return the number of the next access to record, and its time."""
+        number = self._value(f"add i64 {self.accessed}, {self.accesses}")
+        return number, self._value(f"add i64 {self.start}, {time_of(clock_of(done), SLOT_MEMORY)}")
+
+    def _or_misaligned(self, address: str, size: int, stored: str, value: str, done: int) -> str:
+        """Write the way of `_place` for misaligned accesses, to behind the access; return the loaded value, if any."""
+        aligned, behind = self.label, f"behind{self.number}.{done}"
+        self._line(f"br label %{behind}")
+        self._begin(self._odd(done))
+        number, now = self._number_and_time(done) if self.record else ("0", "0")
+        arguments = f"{_SHARED}, i64 {number}, i64 {now}, i64 {address}, i64 {size}"
+        if stored:
+            count = self._value(f"call i64 @store({arguments}, i64 {stored})")
+            found = ""
+        else:
+            pair = self._value(f"call {{ i64, i64 }} @load({arguments})")
+            count = self._value(f"extractvalue {{ i64, i64 }} {pair}, 0")
+            found = self._value(f"extractvalue {{ i64, i64 }} {pair}, 1")
+        further = self._value(f"add i64 {self.accessed}, {self._value(f'sub i64 {count}, 1')}") if self.record else ""
+        self._line(f"br i1 {self._value(f'icmp ne i64 {count}, 0')}, label %{behind}, label %{self._out(done)}")
+        odd = self.label
+        self._begin(behind)
+        if self.record:
+            self.accessed = self._either([(self.accessed, aligned), (further, odd)])
+        return "" if stored else self._either([(value, aligned), (found, odd)])
+
+    def _odd(self, done: int) -> str:
+        """Return the label of misaligned accesses."""
+        return f"odd{self.number}.{done}"
 
     def _place(self, address: str, size: int, write: bool, done: int) -> str:
-        """Return the place in the pool of an accessed word; leave if the interpreter must check it."""
-        self._keep()
+        """Return the place in the pool of an aligned word or part of one; leave if the interpreter must check it.
+
+        Other accesses, and misaligned ones, go to `_odd` if they have several bytes.
+        """
         page = self._value(f"lshr i64 {address}, {LOG_PAGE}")
         some = self._value(f"and i64 {page}, {(MEMORY_END >> LOG_PAGE) - 1}")
         base = self._value(f"load i64, ptr {self._at('pages', some)}")
@@ -256,9 +408,10 @@ class _Writer:
         self._line(f"br i1 {usual}, label %{here}, label %{look}")
         self._begin(look)
         found = self._value(f"call i64 @closely(ptr %there, i64 {base}, i64 {address}, i64 {size}, i1 {int(write)})")
-        self._line(f"br i1 {self._value(f'icmp ne i64 {found}, 0')}, label %{here}, label %{self._out(done)}")
+        otherwise = self._odd(done) if size > 1 else self._out(done)
+        self._line(f"br i1 {self._value(f'icmp ne i64 {found}, 0')}, label %{here}, label %{otherwise}")
         self._begin(here)
-        return self._value(f"phi i64 [ {near}, %{start} ], [ {found}, %{look} ]")
+        return self._either([(near, start), (found, look)])
 
     def _computed(self, op: str, a: str, b: str) -> str:
         """Return the result of an operation; one with an immediate has the other's name and an I."""
@@ -355,22 +508,26 @@ class _Writer:
 
     def _out(self, done: int) -> str:
         """Return the label that leaves the block after this many instructions; registers are stored."""
-        self.ways_out.append((self.label, done, self.accesses))
+        self.ways_out.append((self.label, done, self.accessed, self.accesses))
         return f"out{self.number}"
 
     def _leave(self, start: int) -> None:
         """Write the way out of the middle."""
         self._begin(f"out{self.number}")
-        done = self._value("phi i64 " + ", ".join(f"[ {done}, %{label} ]" for label, done, _ in self.ways_out))
+        done = self._either((str(done), label) for label, done, _, _ in self.ways_out)
         if self.record:
-            accesses = ", ".join(f"[ {number}, %{label} ]" for label, _, number in self.ways_out)
-            number = self._value(f"phi i64 {accesses}")
-            self._line(f"store i64 {self._value(f'add i64 {self.accessed}, {number}')}, ptr %accesses")
+            accessed = self._either((accessed, label) for label, _, accessed, _ in self.ways_out)
+            number = self._either((str(number), label) for label, _, _, number in self.ways_out)
+            self._line(f"store i64 {self._value(f'add i64 {accessed}, {number}')}, ptr %accesses")
         self._line(f"store i64 {self._value(f'add i64 {self.cycle}, {done}')}, ptr %cycle")
         self._line(f"store i64 {self._value(f'add i64 {done}, {start}')}, ptr %next")
         self._line(f"ret i64 {done}")
 
     # Text
+
+    def _either(self, values: Iterable[tuple[str, str]]) -> str:
+        """Return the value that belongs to the label from which the current position was reached."""
+        return self._value("phi i64 " + ", ".join(f"[ {value}, %{label} ]" for value, label in values))
 
     def _line(self, line: str) -> None:
         self.lines.append(line)

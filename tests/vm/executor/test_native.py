@@ -18,16 +18,17 @@ from llvmlite.binding import parse_assembly
 from graphprover.runtime import numba_cache
 from graphprover.vm.executor import native, pieces
 from graphprover.vm.executor.execute import SLICE, Execution, execute
-from graphprover.vm.executor.interpreter import predecode
+from graphprover.vm.executor.interpreter import PAGE_BYTES, predecode
 from graphprover.vm.executor.pieces import Piece
 from graphprover.vm.executor.translate import Block, Code, translated
 from graphprover.vm.program.elf import Image, load_elf
-from graphprover.vm.program.isa import Instruction, Op
+from graphprover.vm.program.io import OUTPUT_BASE
+from graphprover.vm.program.isa import A1, Instruction, Op
 from tests.vm.assemble import image, leave, li
 from tests.vm.conftest import all_compiled
 
 GUESTS = Path(__file__).parents[3] / "examples/guests"
-T0, T1 = 5, 6
+T0, T1, T2 = 5, 6, 7
 INPUTS = {
     "fib_iterative": (20_000).to_bytes(8, "little"),
     "sha256": bytes(range(200)) * 3,
@@ -71,6 +72,25 @@ def test_a_run_by_blocks_is_that_of_the_interpreter(guest: str, record: bool, mo
     assert same(found, expected)
     assert expected.in_blocks == 0 < found.in_blocks
     assert found.in_blocks >= (0.85 if expected.cycles > 10_000 and guest != "keccak" else 0.5) * found.cycles
+
+
+def test_misaligned_accesses_run_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Access all sizes at all offsets of a word, so also across words and pages, as the interpreter does."""
+    sizes = {Op.LH: Op.SH, Op.LHU: Op.SH, Op.LW: Op.SW, Op.LWU: Op.SW, Op.LD: Op.SD}
+    body = []
+    for offset in range(16):
+        for load, store in sizes.items():
+            body += [Instruction(load, T1, A1, imm=offset), Instruction(Op.XOR, T2, T2, T1)]
+            body += [Instruction(store, rs1=A1, rs2=T2, imm=offset), Instruction(Op.ADD, T2, T2, T0)]
+    turns = native.OFTEN
+    start = [*li(A1, OUTPUT_BASE + 2 * PAGE_BYTES - 8), *li(T2, 0x0123456789ABCDEF)]
+    program = image([*start, *loop(turns, *body), *leave()])
+    for record in (False, True):
+        expected = by(native.Translation, monkeypatch, program, record=record)
+        found = by(all_compiled, monkeypatch, program, record=record)
+        assert same(found, expected)
+        assert found.misaligned > turns * len(body) // 4
+        assert found.in_blocks > 0.98 * found.cycles
 
 
 def test_a_loop_is_a_block() -> None:
