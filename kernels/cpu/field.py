@@ -58,6 +58,16 @@ def trailing_zeros(_context, x):
     return types.int64(types.int64), codegen
 
 
+@intrinsic
+def leading_zeros(_context, x):
+    """Return the number of leading zeros of a uint64 other than 0."""
+
+    def codegen(context, b, signature, arguments):
+        return b.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), codegen
+
+
 @njit(nogil=True)
 def reverse_bits(index, bits):
     """Return the lowest ``bits`` bits of ``index`` (all others zero) in reverse order, as int64."""

@@ -5,9 +5,14 @@ registers. A message is a sequence of 64-bit words, hashed as their little-endia
 Specification: Bertoni, Daemen, Peeters, Van Assche, "The Keccak reference", version 3.0, 2011.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from llvmlite import ir
+from llvmlite.ir import IRBuilder as Builder
+from llvmlite.ir import Value
+from numba import types
+from numba.core import cgutils
 
 from graphprover.kernels.absorption import is_last_piece
 from graphprover.kernels.cpu import simd
@@ -25,7 +30,7 @@ from graphprover.kernels.cpu.messages import (
 )
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.keccak import RATE_WORDS, ROUND_CONSTANTS
-from graphprover.runtime.numba_cache import njit
+from graphprover.runtime.numba_cache import intrinsic, njit
 
 STATE = 25 * simd.WIDTH  # words of a state in memory
 _WIDTH = simd.WIDTH
@@ -47,16 +52,15 @@ _FIRST_PADDING = np.uint64(0x01)
 _LAST_PADDING = np.uint64(1 << 63)
 
 
-@simd.operation(results=25)
-def _round(b, a, constant):
-    """One round of Keccak-f[1600]: theta, rho, pi, chi, iota."""
+def _emit_round(b: Builder, a: Sequence[Value], constant: Value, rotate: Callable) -> list[Value]:
+    """Write one round of Keccak-f[1600]: theta, rho, pi, chi, iota."""
     parity = [b.xor(b.xor(b.xor(a[x], a[x + 5]), b.xor(a[x + 10], a[x + 15])), a[x + 20]) for x in range(5)]
-    theta = [b.xor(parity[x - 1], simd.emit_rotate(b, parity[(x + 1) % 5], 1)) for x in range(5)]
-    moved = [None] * 25
+    theta = [b.xor(parity[x - 1], rotate(b, parity[(x + 1) % 5], 1)) for x in range(5)]
+    moved: dict[int, Value] = {}
     for x in range(5):
         for y in range(5):
             word = x + 5 * y
-            moved[y + 5 * ((2 * x + 3 * y) % 5)] = simd.emit_rotate(b, b.xor(a[word], theta[x]), _ROTATIONS[word])
+            moved[y + 5 * ((2 * x + 3 * y) % 5)] = rotate(b, b.xor(a[word], theta[x]), _ROTATIONS[word])
     result = [
         b.xor(moved[x + y], b.and_(b.not_(moved[(x + 1) % 5 + y]), moved[(x + 2) % 5 + y]))
         for y in range(0, 25, 5)
@@ -64,6 +68,49 @@ def _round(b, a, constant):
     ]
     result[0] = b.xor(result[0], constant)
     return result
+
+
+@simd.operation(results=25)
+def _round(b, a, constant):
+    """Apply a round to eight states."""
+    return _emit_round(b, a, constant, simd.emit_rotate)
+
+
+@intrinsic
+def _round_of_one(_context, words, constant):
+    """Apply a round to one state, a tuple of its words."""
+
+    def rotate(b, x, bits):
+        return b.or_(b.shl(x, x.type(bits)), b.lshr(x, x.type(64 - bits))) if bits else x
+
+    def codegen(context, b, signature, arguments):
+        found = _emit_round(b, cgutils.unpack_tuple(b, arguments[0], 25), arguments[1], rotate)
+        return context.make_tuple(b, signature.return_type, found)
+
+    state = types.UniTuple(types.uint64, 25)
+    return state(state, types.uint64), codegen
+
+
+@intrinsic
+def _load_one(_context, words):
+    """Return the first 25 words of a contiguous array."""
+
+    def codegen(context, b, signature, arguments):
+        data = context.make_array(signature.args[0])(context, b, arguments[0]).data
+        found = [b.load(b.gep(data, [ir.IntType(64)(k)])) for k in range(25)]
+        return context.make_tuple(b, signature.return_type, found)
+
+    return types.UniTuple(types.uint64, 25)(words), codegen
+
+
+@njit(nogil=True, cache=True)
+def permute_one(words):
+    """Keccak-f[1600] of the state in the first 25 words of a contiguous array."""
+    state = _load_one(words)
+    for i in range(24):
+        state = _round_of_one(state, ROUND_CONSTANTS[i])
+    for k in range(25):
+        words[k] = state[k]
 
 
 @njit(nogil=True, cache=True)

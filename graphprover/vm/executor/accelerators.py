@@ -2,14 +2,11 @@
 
 import numpy as np
 
-from graphprover.kernels.cpu import keccak
+from graphprover.kernels.cpu.keccak import permute_one
 from graphprover.runtime.numba_cache import njit
-from graphprover.vm.executor.integers import LIMBS, PRIMES, add, join, less, limbs, modular, slope
+from graphprover.vm.executor.integers import PRIMES, ZERO, add, less, load, modular, slope, store
 from graphprover.vm.program.host_calls import NUMBER_WORDS, POINT_WORDS
 from graphprover.vm.program.io import KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT
-from graphprover.vm.tables.keccak_f import WORDS
-
-_STATES = keccak.STATE // WORDS  # states that the kernel permutes at once, of which one is used here
 
 
 @njit(nogil=True, cache=True)
@@ -19,7 +16,7 @@ def change(number, words):
     ``words``: uint64, in the order of the accesses, with room for the most of a call.
     """
     if number == np.uint64(KECCAK_F):
-        _permute(words)
+        permute_one(words)
         return True
     if number == np.uint64(MODULAR) or number == np.uint64(MODULAR_QUOTIENT):
         return _modular(words, number == np.uint64(MODULAR_QUOTIENT))
@@ -28,44 +25,30 @@ def change(number, words):
 
 
 @njit(nogil=True, cache=True)
-def _permute(words):
-    states = np.zeros(keccak.STATE, dtype=np.uint64)
-    for k in range(WORDS):
-        states[_STATES * k] = words[k]
-    keccak.permute(states)
-    for k in range(WORDS):
-        words[k] = states[_STATES * k]
-
-
-@njit(nogil=True, cache=True)
 def _modular(words, with_quotient):
     """Compute r, and q behind it, of the operands a, b, m, c."""
-    numbers = np.empty((4, LIMBS), dtype=np.uint64)
-    for i in range(4):
-        limbs(words, NUMBER_WORDS * i, numbers[i])
-    q, r = np.empty(LIMBS, dtype=np.uint64), np.empty(LIMBS, dtype=np.uint64)
-    if not modular(numbers[0], numbers[1], numbers[3], numbers[2], q, r):
+    a, b, m, c = load(words, 0), load(words, NUMBER_WORDS), load(words, 2 * NUMBER_WORDS), load(words, 3 * NUMBER_WORDS)
+    fits, q, r = modular(a, b, c, m)
+    if not fits:
         return False
-    join(r, words, 4 * NUMBER_WORDS)
+    store(r, words, 4 * NUMBER_WORDS)
     if with_quotient:
-        join(q, words, 5 * NUMBER_WORDS)
+        store(q, words, 5 * NUMBER_WORDS)
     return True
 
 
 @njit(nogil=True, cache=True)
 def _point(words, curve, double):
     """Replace the first point by its sum with the second one, or by its double."""
-    first, second = np.empty(2 * LIMBS, dtype=np.uint64), np.zeros(2 * LIMBS, dtype=np.uint64)
-    limbs(words, 0, first)
+    p = load(PRIMES[curve], 0)
+    first, second = (load(words, 0), load(words, NUMBER_WORDS)), (ZERO, ZERO)
     if not double:
-        limbs(words, POINT_WORDS, second)
-    p = PRIMES[curve]
-    for coordinate in (first[:LIMBS], first[LIMBS:], second[:LIMBS], second[LIMBS:]):
-        if not less(coordinate, p):
-            return False
-    line, result = np.empty(LIMBS, dtype=np.uint64), np.empty(2 * LIMBS, dtype=np.uint64)
-    if not slope(curve, double, first, second, line):
+        second = load(words, POINT_WORDS), load(words, POINT_WORDS + NUMBER_WORDS)
+    if not (less(first[0], p) and less(first[1], p) and less(second[0], p) and less(second[1], p)):
         return False
-    add(curve, double, first, second, line, result)
-    join(result, words, 0)
-    return True
+    exists, line = slope(curve, double, first, second)
+    if exists:
+        x, y = add(curve, double, first, second, line)
+        store(x, words, 0)
+        store(y, words, NUMBER_WORDS)
+    return exists

@@ -4,40 +4,41 @@ The variable-time form of Bernstein and Yang, Fast constant-time gcd computation
 and g, at first p and x, take division steps until g is 0. A batch of BATCH steps depends on the lowest BATCH bits of f
 and g alone and is a matrix, which then changes f, g and the factors d, e with d x = f and e x = g mod p.
 
-Here a number is an int64 array of PARTS parts of BATCH bits, the lowest first, the last of them signed.
+Here a number is a tuple of five int64, parts of BATCH bits, the lowest first, the last of them signed.
 """
 
 import numpy as np
 
 from graphprover.kernels.cpu.field import trailing_zeros
+from graphprover.kernels.cpu.wide import PART_BITS, combine
 from graphprover.runtime.numba_cache import njit
 
-BATCH = 30
-PARTS = 9  # 14 bits more than the numbers: d and e grow by p / 2 a batch, of which there are at most 25
+BATCH = PART_BITS
+PARTS = 5  # 54 bits more than the numbers: d and e grow by p / 2 a batch, of which there are at most 12
 
-_I = np.int64
+_I, _U = np.int64, np.uint64
 _0, _1 = map(np.int64, (0, 1))
 _BATCH, _MASK = np.int64(BATCH), np.int64((1 << BATCH) - 1)
+_ZERO = (_0,) * PARTS
 
 
 @njit(nogil=True, cache=True)
-def _split(limbs, parts):
-    """Write the parts of limbs of 32 bits."""
-    for i in range(PARTS):
-        at, shift = BATCH * i // 32, BATCH * i % 32
-        wide = _I(limbs[at]) | (_I(limbs[at + 1]) << 32 if at + 1 < len(limbs) else _0)
-        parts[i] = wide >> shift & _MASK
+def _split(x):
+    """Return the parts of a number of words."""
+    return (
+        _I(x[0]) & _MASK,
+        _I(x[0] >> _U(62) | x[1] << _U(2)) & _MASK,
+        _I(x[1] >> _U(60) | x[2] << _U(4)) & _MASK,
+        _I(x[2] >> _U(58) | x[3] << _U(6)) & _MASK,
+        _I(x[3] >> _U(56)),
+    )
 
 
 @njit(nogil=True, cache=True)
-def _join(parts, limbs):
-    """Write the limbs of parts, of a number below 2^256."""
-    for i in range(len(limbs)):
-        at, shift = 32 * i // BATCH, 32 * i % BATCH
-        wide = parts[at] | parts[at + 1] << BATCH
-        if at + 2 < PARTS:
-            wide |= parts[at + 2] << 2 * BATCH  # of which two bits count at most
-        limbs[i] = np.uint64(wide >> shift & _I(0xFFFFFFFF))
+def _join(x):
+    """Return the words of parts, of a number below 2^256."""
+    a, b, c, d, e = _U(x[0]), _U(x[1]), _U(x[2]), _U(x[3]), _U(x[4])
+    return a | b << _U(62), b >> _U(2) | c << _U(60), c >> _U(4) | d << _U(58), d >> _U(6) | e << _U(56)
 
 
 @njit(nogil=True, cache=True)
@@ -62,56 +63,47 @@ def _steps(delta, f, g):
 
 
 @njit(nogil=True, cache=True)
-def _apply(u, v, q, r, x, y, p, inverse):
-    """Replace x, y by (u x + v y) / 2^BATCH and (q x + r y) / 2^BATCH, mod p; ``inverse`` is of p, mod 2^BATCH.
+def _combined(u, x, v, y, p, inverse):
+    """Return (u x + v y) / 2^BATCH mod p; ``inverse`` is of p, mod 2^BATCH.
 
-    Of multiples of 2^BATCH these are the integers, whatever p.
+    Of multiples of 2^BATCH this is the integer, whatever p.
     """
-    # Multiples of p from -2^(BATCH - 1) p on make the lowest parts 0.
-    of_x = (((u * x[0] + v * y[0]) * -inverse & _MASK) ^ _1 << _BATCH - 1) - (_1 << _BATCH - 1)
-    of_y = (((q * x[0] + r * y[0]) * -inverse & _MASK) ^ _1 << _BATCH - 1) - (_1 << _BATCH - 1)
-    carry_x = carry_y = _0
-    for i in range(PARTS):
-        carry_x += u * x[i] + v * y[i] + of_x * p[i]
-        carry_y += q * x[i] + r * y[i] + of_y * p[i]
-        if i:
-            x[i - 1], y[i - 1] = carry_x & _MASK, carry_y & _MASK
-        carry_x, carry_y = carry_x >> _BATCH, carry_y >> _BATCH
-    x[PARTS - 1], y[PARTS - 1] = carry_x, carry_y
+    # A multiple of p from -2^(BATCH - 1) p on makes the lowest part 0.
+    times = (((u * x[0] + v * y[0]) * -inverse & _MASK) ^ _1 << _BATCH - 1) - (_1 << _BATCH - 1)
+    _, low, high = combine(u, x[0], v, y[0], times, p[0], _0, _0)
+    r0, low, high = combine(u, x[1], v, y[1], times, p[1], low, high)
+    r1, low, high = combine(u, x[2], v, y[2], times, p[2], low, high)
+    r2, low, high = combine(u, x[3], v, y[3], times, p[3], low, high)
+    r3, low, high = combine(u, x[4], v, y[4], times, p[4], low, high)
+    return r0, r1, r2, r3, low
 
 
 @njit(nogil=True, cache=True)
-def _add(x, y, sign):
-    """Add y or -y to x."""
-    carry = _0
-    for i in range(PARTS - 1):
-        carry += x[i] + sign * y[i]
-        x[i] = carry & _MASK
-        carry >>= _BATCH
-    x[PARTS - 1] += carry + sign * y[PARTS - 1]
+def _sum(x, y, sign):
+    """Return x + y or x - y."""
+    r0, low, high = combine(_1, x[0], sign, y[0], _0, _0, _0, _0)
+    r1, low, high = combine(_1, x[1], sign, y[1], _0, _0, low, high)
+    r2, low, high = combine(_1, x[2], sign, y[2], _0, _0, low, high)
+    r3, low, high = combine(_1, x[3], sign, y[3], _0, _0, low, high)
+    return r0, r1, r2, r3, low + x[4] + sign * y[4]
 
 
 @njit(nogil=True, cache=True)
-def invert(x, p, found):
-    """Write 1 / x mod p as limbs of 32 bits, for an odd p, and 0 < x < p without a common divisor."""
-    numbers = np.zeros((6, PARTS), dtype=np.int64)
-    prime, f, g, d, e, result = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]
-    _split(p, prime)
-    f[:] = prime
-    _split(x, g)
-    e[0] = _1
+def invert(x, p):
+    """Return 1 / x mod p, of numbers of words, for an odd p, and 0 < x < p without a common divisor."""
+    prime = _split(p)
+    f, g, d, e = prime, _split(x), _ZERO, (_1, _0, _0, _0, _0)
     inverse = prime[0]
-    for _ in range(4):  # 3 bits are right at first, each turn doubles them
+    for _ in range(5):  # 3 bits are right at first, each turn doubles them
         inverse *= _I(2) - prime[0] * inverse
     delta = _1
-    while g.any():
+    while g[0] | g[1] | g[2] | g[3] | g[4] != _0:
         delta, u, v, q, r = _steps(delta, f[0], g[0])
-        _apply(u, v, q, r, f, g, prime, inverse)
-        _apply(u, v, q, r, d, e, prime, inverse)
-    _add(result, d, -_1 if f[PARTS - 1] < _0 else _1)  # f is 1 or -1
+        f, g = _combined(u, f, v, g, prime, inverse), _combined(q, f, r, g, prime, inverse)
+        d, e = _combined(u, d, v, e, prime, inverse), _combined(q, d, r, e, prime, inverse)
+    result = _sum(_ZERO, d, -_1 if f[PARTS - 1] < _0 else _1)  # f is 1 or -1
     while result[PARTS - 1] < _0:
-        _add(result, prime, _1)
+        result = _sum(result, prime, _1)
     while result[PARTS - 1] >= _0:
-        _add(result, prime, -_1)
-    _add(result, prime, _1)
-    _join(result, found)
+        result = _sum(result, prime, -_1)
+    return _join(_sum(result, prime, _1))

@@ -69,9 +69,9 @@ def name_of(first: int) -> str:
 def translated(code: Code, blocks: Sequence[Block], *, first: int = 0, record: bool) -> str:
     """Return an LLVM module with the function NAME(arguments, limit), NAME by `name_of`, which runs these blocks.
 
-    The function returns how many instructions of an unfinished block ran. Block i is entered if ``entries`` has ``first`` + i + 1 for its first instruction; ``runs`` counts how often it ran,
-    by the number ``first`` + i. For a number of another module the function ends by calling that module's, which
-    ``functions`` has at the number.
+    The function returns how many instructions of an unfinished block ran. Block i is entered if ``entries`` has
+    ``first`` + i + 1 for its first instruction; ``runs`` counts how often it ran, by the number ``first`` + i. For a
+    number of another module the function ends by calling that module's function, by its address in ``functions``.
 
     Functions are ``nounwind``: LLVM registers the unwind tables of other functions with libgcc, and removes them when
     the code is freed. From GCC 13 on, libgcc searches these tables without a lock, and a thread that walks its stack

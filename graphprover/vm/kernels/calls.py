@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from graphprover.air.columns import Columns
 from graphprover.device import Array
 from graphprover.vm.program.curves import ALL_CURVES
+from graphprover.vm.program.host_calls import NUMBER_WORDS
 from graphprover.vm.tables.modular import Modular
 from graphprover.vm.tables.point import Point
 
@@ -47,4 +48,6 @@ MODULAR, POINT = columns_of(Modular), columns_of(Point)
 MODULAR_WIDTH, POINT_WIDTH = Columns(Modular.cells).width, Columns(Point.cells).width
 MODULAR_ROWS, POINT_ROWS = 2, 3  # of a call
 
+LIMBS = 2 * NUMBER_WORDS  # of 32 bits, of a number
+PRIME_LIMBS = [[curve.p >> 32 * i & 0xFFFFFFFF for i in range(LIMBS)] for curve in ALL_CURVES]
 PRIME_INVERSES = [pow(curve.p, -1, 1 << 32) for curve in ALL_CURVES]  # of the primes, mod 2^32

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from graphprover.runtime.numba_cache import njit
-from graphprover.vm.executor.integers import LIMBS, limbs_of
+from graphprover.vm.executor.integers import load, store, words_of
 from graphprover.vm.executor.inverses import invert
 from graphprover.vm.program.curves import ALL_CURVES, Curve
 
@@ -17,15 +17,15 @@ CASES = 33_334  # of each prime
 @njit(nogil=True)
 def _invert_all(numbers, p, found):
     for i in range(len(numbers)):
-        invert(numbers[i], p, found[i])
+        store(invert(load(numbers[i], 0), load(p, 0)), found[i], 0)
 
 
 def inverses(numbers: list[int], p: int) -> list[int]:
     """Return the inverses of numbers mod p."""
-    words = np.frombuffer(b"".join(x.to_bytes(32, "little") for x in numbers), dtype="<u4")
-    found = np.empty((len(numbers), LIMBS), dtype=np.uint64)
-    _invert_all(words.astype(np.uint64).reshape(-1, LIMBS), limbs_of(p), found)
-    data = found.astype("<u4").tobytes()
+    words = np.array([words_of(x) for x in numbers], dtype=np.uint64)
+    found = np.empty_like(words)
+    _invert_all(words, np.array(words_of(p)), found)
+    data = found.astype("<u8").tobytes()
     return [int.from_bytes(data[i : i + 32], "little") for i in range(0, len(data), 32)]
 
 

@@ -54,6 +54,14 @@ def further(calls, at, register):
 
 
 @njit(nogil=True, cache=True)
+def limbs(words, first, found):
+    """Write the limbs of the words from ``first`` on."""
+    for i in range(len(found) // 2):
+        found[2 * i] = words[first + i] & LIMB_MASK
+        found[2 * i + 1] = words[first + i] >> _32
+
+
+@njit(nogil=True, cache=True)
 def halve(limbs, found):
     """Write the halves of limbs, as signed numbers."""
     for i in range(len(limbs)):

@@ -4,8 +4,8 @@ import numpy as np
 
 from graphprover.device import Device
 from graphprover.runtime.numba_cache import njit
-from graphprover.vm.executor.integers import LIMBS, limbs, modular
-from graphprover.vm.kernels.calls import MODULAR, MODULAR_ROWS, MODULAR_WIDTH, Calls
+from graphprover.vm.executor.integers import load, modular
+from graphprover.vm.kernels.calls import LIMBS, MODULAR, MODULAR_ROWS, MODULAR_WIDTH, Calls
 from graphprover.vm.kernels.cpu.calls import (
     HALF_MASK,
     LAST,
@@ -18,6 +18,7 @@ from graphprover.vm.kernels.cpu.calls import (
     by_call,
     further,
     halve,
+    limbs,
     product,
     recent,
     write_rows,
@@ -62,7 +63,12 @@ def _numbers(calls, at, with_quotient, cells):
     full = True
     for limb in numbers[2]:
         full &= limb == _U(0)
-    modular(numbers[0], numbers[1], numbers[3], numbers[2], numbers[5], numbers[4])
+    a_at = _I(at)
+    b_at, m_at, c_at = a_at + NUMBER_WORDS, a_at + 2 * NUMBER_WORDS, a_at + 3 * NUMBER_WORDS
+    old = calls.old
+    _, quotient, remainder = modular(load(old, a_at), load(old, b_at), load(old, c_at), load(old, m_at))
+    limbs(remainder, 0, numbers[4])
+    limbs(quotient, 0, numbers[5])
     halves = np.empty((6, HALVES), dtype=np.int64)
     for i in range(6):
         halve(numbers[i], halves[i])
@@ -89,14 +95,14 @@ def _numbers(calls, at, with_quotient, cells):
         _put_unused(cells, 0, missing & HALF_MASK)
         _put_unused(cells, 1, missing >> _16)
         _put_unused(cells, 2 + top, _1)
-    old = np.empty(LIMBS, dtype=np.uint64)
+    before = np.empty(LIMBS, dtype=np.uint64)
     for i in range(LIMBS):
         cells[0, _OLD_V + i], cells[0, _OLD_S + i] = numbers[1, i], numbers[3, i]
-    limbs(calls.old, _I(at) + 4 * NUMBER_WORDS, old)
-    cells[1, _OLD_V : _OLD_V + LIMBS] = old
+    limbs(old, _I(at) + 4 * NUMBER_WORDS, before)
+    cells[1, _OLD_V : _OLD_V + LIMBS] = before
     if with_quotient:
-        limbs(calls.old, _I(at) + 5 * NUMBER_WORDS, old)
-        cells[1, _OLD_S : _OLD_S + LIMBS] = old
+        limbs(old, _I(at) + 5 * NUMBER_WORDS, before)
+        cells[1, _OLD_S : _OLD_S + LIMBS] = before
 
 
 @njit(nogil=True, cache=True)

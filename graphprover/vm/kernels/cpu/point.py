@@ -5,9 +5,9 @@ import numpy as np
 from graphprover.device import Device
 from graphprover.kernels.cpu import field
 from graphprover.runtime.numba_cache import njit
-from graphprover.vm.executor.integers import LIMBS, PRIMES, add, limbs, slope
+from graphprover.vm.executor.integers import ZERO, add, load, slope
+from graphprover.vm.kernels.calls import LIMBS, POINT_ROWS, POINT_WIDTH, PRIME_INVERSES, PRIME_LIMBS, Calls
 from graphprover.vm.kernels.calls import POINT as COLUMNS
-from graphprover.vm.kernels.calls import POINT_ROWS, POINT_WIDTH, PRIME_INVERSES, Calls
 from graphprover.vm.kernels.cpu.calls import (
     HALF_MASK,
     LAST,
@@ -20,12 +20,13 @@ from graphprover.vm.kernels.cpu.calls import (
     by_call,
     further,
     halve,
+    limbs,
     product,
     recent,
     write_rows,
 )
 from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.host_calls import POINT_WORDS
+from graphprover.vm.program.host_calls import NUMBER_WORDS, POINT_WORDS
 from graphprover.vm.program.io import POINT
 from graphprover.vm.tables import clock
 from graphprover.vm.tables.modular import CARRIES, HALVES, OFFSET
@@ -44,6 +45,7 @@ _X, _Y, _Q, _LOW, _HIGH, _Z, _W, _FLAG, _PART, _WORD_T = (
     COLUMNS[name] for name in ("x", "y", "q", "low", "high", "z", "w", "flag", "part", "word_t")
 )
 _PRIME_HALVES = np.array(PRIME_HALVES, dtype=np.int64)
+_PRIMES = np.array(PRIME_LIMBS, dtype=np.uint64)
 _INVERSES = np.array(PRIME_INVERSES, dtype=np.uint64)
 _A_OF = np.array([curve.a for curve in ALL_CURVES], dtype=np.int64)
 
@@ -69,7 +71,7 @@ def _divide(sums, curve, cells):
             if i == LIMBS:
                 digit = _U(total) * inverse & LIMB_MASK
                 sign = _I(digit) - (_I(1) << 32 if digit >> _U(31) else _I(0))
-            total -= sign * _I(PRIMES[curve, i - LIMBS])
+            total -= sign * _I(_PRIMES[curve, i - LIMBS])
         carry = total >> 32
         if i < CARRIES:
             cells[_LOW + i] = _U(carry + OFFSET) & HALF_MASK
@@ -83,9 +85,9 @@ def _divide(sums, curve, cells):
 def _below(x, curve, flags, parts):
     """Write the check of x < p: the flag of the highest limb that differs, and what x lacks there."""
     top = LIMBS - 1
-    while top > 0 and x[top] == PRIMES[curve, top]:
+    while top > 0 and x[top] == _PRIMES[curve, top]:
         top -= 1
-    missing = PRIMES[curve, top] - x[top] - _1
+    missing = _PRIMES[curve, top] - x[top] - _1
     flags[top] = _1
     parts[0], parts[1] = missing & HALF_MASK, missing >> _16
 
@@ -131,16 +133,23 @@ def _points(calls, at, curve, double, cells):
     limbs(calls.old, _I(at), first)
     if not double:
         limbs(calls.old, _I(at) + POINT_WORDS, second)
+    one, other = (load(calls.old, _I(at)), load(calls.old, _I(at) + NUMBER_WORDS)), (ZERO, ZERO)
+    if not double:
+        behind = _I(at) + POINT_WORDS
+        other = load(calls.old, behind), load(calls.old, behind + NUMBER_WORDS)
+    _, steep = slope(curve, double, one, other)
+    x, y = add(curve, double, one, other, steep)
     line, result = np.empty(LIMBS, dtype=np.uint64), np.empty(2 * LIMBS, dtype=np.uint64)
-    slope(curve, double, first, second, line)
-    add(curve, double, first, second, line, result)
+    limbs(steep, 0, line)
+    limbs(x, 0, result[:LIMBS])
+    limbs(y, 0, result[LIMBS:])
     sums = np.empty((3, HALVES), dtype=np.int64)
     _limb_sums(first, second, line, result, curve, double, sums)
-    other = first[LIMBS:] if double else second[:LIMBS]  # in row 0
-    for r, x in ((0, other), (1, first[:LIMBS]), (2, result[:LIMBS])):
-        _write_halves(x, cells[r], _X)
+    in_row_0 = first[LIMBS:] if double else second[:LIMBS]
+    for r, x_of_row in ((0, in_row_0), (1, first[:LIMBS]), (2, result[:LIMBS])):
+        _write_halves(x_of_row, cells[r], _X)
         _divide(sums[r], curve, cells[r])
-        _below(x, curve, cells[r, _FLAG : _FLAG + LIMBS], cells[r, _PART : _PART + 2])
+        _below(x_of_row, curve, cells[r, _FLAG : _FLAG + LIMBS], cells[r, _PART : _PART + 2])
     _write_halves(line, cells[1], _Y)
     _write_halves(result[LIMBS:], cells[2], _Y)
     _below(result[LIMBS:], curve, cells[2, _Z : _Z + LIMBS], cells[2, _PART + 2 : _PART + 4])

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from graphprover.kernels.cuda.sources import source
-from graphprover.vm.executor.integers import LIMBS, PRIMES
 from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS
 from graphprover.vm.kernels import bumps, calls, keys, lanes, tape
 from graphprover.vm.kernels.lanes import Op as LaneOp
@@ -101,11 +100,11 @@ _CALL_TRACES = {
     "ROW_WORDS": tape.ROW_WORDS,
     "MODULAR_QUOTIENT": MODULAR_QUOTIENT,
     "POINT": POINT,
-    "LIMBS": LIMBS,
+    "LIMBS": calls.LIMBS,
     "CARRY_CELLS": CARRY_CELLS,
     "OFFSET": OFFSET,
     "SIGN": SIGN,
-    "LIST_PRIMES": _list(PRIMES),
+    "LIST_PRIMES": _list(np.array(calls.PRIME_LIMBS)),
     "LIST_INVERSES": _list(np.array(calls.PRIME_INVERSES)),
     "LIST_COEFFICIENTS": _list(np.array([curve.a for curve in ALL_CURVES])),
 }
