@@ -223,7 +223,9 @@ class _Run:
         self.code = interpreter.predecode(image.instructions, prints=debug is not None)
         visits = np.zeros(len(image.code) + 2, dtype=np.int64)
         self.native, self.runs = pieces.none(image), visits[:0]
-        self.state = State(np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(IN_BLOCKS + 1, np.int64), visits)
+        registers, position = np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(IN_BLOCKS + 1, np.int64)
+        words = np.empty(MOST_WORDS, dtype=np.uint64)
+        self.state = State(registers, position, visits, np.empty(MOST_WORDS, dtype=np.int64), words)
         self.recorded = 0  # bytes of the record
         self._check_addresses(record)
         self.state.position[INSTRUCTION] = (image.entry - image.code_base) // 4

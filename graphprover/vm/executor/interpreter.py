@@ -36,7 +36,6 @@ from graphprover.vm.program.host_calls import (
     FIRST_NUMBER,
     FURTHER_OF,
     LISTED,
-    MOST_WORDS,
     SLOT_FURTHER,
     WORDS_OF,
 )
@@ -86,6 +85,8 @@ class State(NamedTuple):
     registers: np.ndarray  # uint64 (34,)
     position: np.ndarray  # int64 (7,): see below
     visits: np.ndarray  # int64 (instructions + 2,): its running sum counts how often each instruction ran
+    places: np.ndarray  # int64 (MOST_WORDS,), in the pool, of the words of a host call
+    words: np.ndarray  # uint64 (MOST_WORDS,), which a host call accesses
 
 
 # Next instruction; counts so far of cycles, misaligned accesses and accesses of recorded words; the first free page of
@@ -224,7 +225,7 @@ def _call(store, state, tape, counters, number, cycle):
     if abs(_I(x[A0 + one] - x[A0 + other])) < apart:
         state.position[ADDRESS] = _I(x[A0 + other])
         return _OVERLAPPING_OPERANDS
-    places, words = np.empty(size, dtype=np.int64), np.empty(MOST_WORDS, dtype=np.uint64)
+    places, words = state.places, state.words
     for k in range(size):
         word = x[A0 + accesses[k, 0]] + _8 * _U(accesses[k, 1])
         base = store.pages[word >> _U(LOG_PAGE)] if word < _U(MEMORY_END) else 0
