@@ -5,8 +5,8 @@ import numpy as np
 from graphprover.kernels.cpu import keccak
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.executor.integers import LIMBS, PRIMES, add, join, less, limbs, modular, slope
-from graphprover.vm.program.host_calls import NUMBER_WORDS, POINT_WORDS
-from graphprover.vm.program.io import KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT
+from graphprover.vm.program.host_calls import BLOCK_WORDS, NUMBER_WORDS, POINT_WORDS
+from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT
 from graphprover.vm.tables.keccak_f import WORDS
 
 _STATES = keccak.STATE // WORDS  # states that the kernel permutes at once, of which one is used here
@@ -20,6 +20,9 @@ def change(number, words):
     """
     if number == np.uint64(KECCAK_F):
         _permute(words)
+        return True
+    if number == np.uint64(KECCAK_ABSORB):
+        absorb(words)
         return True
     if number == np.uint64(MODULAR) or number == np.uint64(MODULAR_QUOTIENT):
         return _modular(words, number == np.uint64(MODULAR_QUOTIENT))
@@ -35,6 +38,15 @@ def _permute(words):
     keccak.permute(states)
     for k in range(WORDS):
         words[k] = states[_STATES * k]
+
+
+@njit(nogil=True, cache=True)
+def absorb(words):
+    """Xor the block into the state behind it, and permute this."""
+    state = words[BLOCK_WORDS:]
+    for k in range(BLOCK_WORDS):
+        state[k] ^= words[k]
+    _permute(state)
 
 
 @njit(nogil=True, cache=True)
