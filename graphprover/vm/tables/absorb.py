@@ -13,6 +13,7 @@ before the call.
 """
 
 from itertools import pairwise
+from typing import Any
 
 from graphprover.air import Expr, TableBuilder
 from graphprover.vm.program.host_calls import BLOCK_WORDS
@@ -92,7 +93,7 @@ class Absorb(CallTable):
         row.instruction(t.t_pc, rows[3])
 
 
-def _rows(t: TableBuilder) -> list[Expr]:
+def _rows(t: Any) -> list[Expr]:
     """Return the flag of each row of a call."""
     within = [*t.within, t.on]
     return [within[0], *(to - before for before, to in pairwise(within))]

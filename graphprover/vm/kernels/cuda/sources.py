@@ -21,7 +21,6 @@ from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.buses import REGISTER_BASE
 from graphprover.vm.tables.clock import FAR
 from graphprover.vm.tables.keccak_digits import FACTORS, NUMBERS, Lookup
-from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.tables.modular import CARRY_CELLS, OFFSET
 from graphprover.vm.tables.point import SIGN
 from graphprover.vm.traces.ways import FAR_BASE, WAYS
