@@ -73,7 +73,7 @@ def test_the_call_in_c_absorbs_blocks_that_overlap(tmp_path: Path) -> None:
     sanitize = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover", f"-I{SDK / 'include'}")
     command = ["gcc", *sanitize, "main.c", str(SDK / "host/keccak.c"), "-o", "main"]
     subprocess.run(command, cwd=tmp_path, check=True)
-    places = range(0, 47)
+    places = range(47)
     found = subprocess.run([tmp_path / "main"], input=" ".join(map(str, places)), capture_output=True, text=True)
     words = np.arange(1, 65, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     states = np.tile(words[17 : 17 + WORDS, None], len(places))

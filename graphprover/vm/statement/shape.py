@@ -417,7 +417,7 @@ def _cycles_proved(
     possible numbers of rows. The tables of any other number have a range of possible numbers of uses, which must not
     be empty: `Packing.counts`, at most SPARSE_NUMBERS for sparse range tables, for a chip the counts with which it has
     these tables (`_instructions`), and as many permutations as calls of all chips that need them. The result is the sum
-    of the chips' ranges, with the permutations' in place of those of their callers.
+    of the ranges of permutations and of all other chips.
 
     Raises:
         ValueError: If no run has these tables.

@@ -1,12 +1,13 @@
 """The call that absorbs a block of Keccak's sponge: 17 words are xored into a state, which is then permuted.
 
 A call takes five rows, a plane of the state each: the five words with one y. ``within[k]`` is 1 in the rows 0 to k, so
-a row's number is a difference of two neighbours. A row accesses its words of the state, reads those of the block, and
-asks the permutation's tables for the plane, with the block xored in, as it does in `host_calls.KeccakCall`; all rows of
-a call ask with its clock.
+the flag of a row is the difference of two neighbours. A row accesses its words of the state and reads its words of the
+block. It sends the plane with the block xored in to the permutation's tables and receives the plane after the
+permutation, as `host_calls.KeccakCall` does for all planes in a row. All rows of a call have its clock.
 
 With bytes, x ^ y = x + y - 2 (x & y). The lookups of x & y show that all three are bytes. The block has no words for
-the last three words of row 3 and for row 4: there its bytes are 0. What the permutation gives has limbs of 32 bits.
+the last three words of row 3 and for row 4: there its bytes are 0. The planes after the permutation have limbs of 32
+bits, by the permutation's tables.
 
 The block is read at SLOT_B, and the state is accessed at SLOT_MEMORY. So both may overlap: the block is as it was
 before the call.

@@ -447,7 +447,7 @@ def cycles_range(
 ) -> tuple[int, int] | None:
     """Return the least and largest sum of the uses of all chips; None if no uses lead to some tables.
 
-    The uses of table 12 are those of all chips that call Keccak-f together.
+    The chips that call Keccak-f have as many uses together as table 12.
     """
     fewest, most = 0, 0
     for own, heights in zip(numbers, rows, strict=True):

@@ -34,6 +34,7 @@ from graphprover.vm.statement.header import header_of
 from graphprover.vm.statement.key import Key
 from graphprover.vm.statement.shape import Kind
 from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.table_numbers import PERMUTING
 from graphprover.vm.statement.version import CHIP_NUMBERS, MACHINE_DIGEST, SHAPES_VERSION
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
@@ -235,6 +236,7 @@ def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
             # A chip with tables of two numbers of lanes.
             chip = next(f for f, count in of_chips.items() if count >= own_from[f])
             lanes, count = rng.choice(((1, bounds.c - 1), (2, bounds.c), (4, bounds.d)))
+            lanes = 1 if chip in spec.ROWS_OF_CHIP else lanes
             add(tables, 16 * chip + lanes, count)
             cycles += count
         if rng.random() < 0.3:

@@ -1,8 +1,7 @@
 """The tables of host calls of several rows prove these calls and nothing else, for any trace.
 
-A trace is judged by the table alone: its constraints, and whether the numbers that it looks up have 16 or 8 bits and
-are the bits that two of them share. Its
-messages to the rest of the machine count only for cells that are changed one at a time.
+A trace is judged by the table alone: its constraints, and whether its lookups of 16 bits, of bytes and of conjunctions
+are right. Its messages to the rest of the machine count only for cells that are changed one at a time.
 """
 
 import random
@@ -447,7 +446,7 @@ def in_row(row: int, **cells: Any) -> list[Row]:
 
 
 def overlapping(*firsts: int) -> list[Row]:
-    """Return rows of calls with empty blocks, so many of which begin in each row; their addresses are the number."""
+    """Return rows of calls with empty blocks, whose addresses are the number; ``firsts``: calls that begin in each row."""
     (row, *_), rows = absorb_rows(AROUND, block=[]), []
     for at in range(len(firsts) + 4):
         flags = [firsts[at - k] if 0 <= at - k < len(firsts) else 0 for k in range(5)]

@@ -496,20 +496,18 @@ extern "C" __global__ void fill_absorbs(const __grid_constant__ Calls calls, u64
 #pragma unroll
     for (int k = 0; k < WORDS; k++) state[k] = old[k] ^ (k < BLOCK_WORDS ? added[k] : 0);
     keccak::permute(state);
+    const u64 registers[ABSORB_ROWS] = {cycle.number, block, cycle.a0};
+    const u64 t_pc[ABSORB_ROWS] = {cycle.t_a7, cycle.register_time(0), cycle.t_a0, cycle.pc};
+#pragma unroll
     for (int r = 0; r < ABSORB_ROWS; r++) {
         cells(r, ABSORB_ON) = 1;
-        for (int k = r; k < ABSORB_ROWS - 1; k++) cells(r, ABSORB_WITHIN + k) = 1;
+        for (int k = 0; k < ABSORB_ROWS - 1; k++) cells(r, ABSORB_WITHIN + k) = r <= k;
         cells(r, ABSORB_CLK) = cycle.clk;
         cells(r, ABSORB_STATE) = cycle.a0;
         cells(r, ABSORB_BLOCK) = block;
+        cells(r, ABSORB_REGISTER) = registers[r];
+        cells(r, ABSORB_T_PC) = t_pc[r];
     }
-    cells(0, ABSORB_REGISTER) = cycle.number;
-    cells(1, ABSORB_REGISTER) = block;
-    cells(2, ABSORB_REGISTER) = cycle.a0;
-    cells(0, ABSORB_T_PC) = cycle.t_a7;
-    cells(1, ABSORB_T_PC) = cycle.register_time(0);
-    cells(2, ABSORB_T_PC) = cycle.t_a0;
-    cells(3, ABSORB_T_PC) = cycle.pc;
 #pragma unroll
     for (int k = 0; k < WORDS; k++) {
         int r = k / PLANE_WORDS, i = k % PLANE_WORDS;
@@ -520,6 +518,7 @@ extern "C" __global__ void fill_absorbs(const __grid_constant__ Calls calls, u64
         cells(r, ABSORB_NEW + 2 * i) = state[k] & LIMB;
         cells(r, ABSORB_NEW + 2 * i + 1) = state[k] >> 32;
         cells(r, ABSORB_OLD_T + i) = Cycle::recent(old_time[k], cycle.now + SLOT_MEMORY);
-        if (k < BLOCK_WORDS) cells(r, ABSORB_ADDED_T + i) = Cycle::recent(cycle.time[k], cycle.now + SLOT_B);
+        u64 added_time = k < BLOCK_WORDS ? Cycle::recent(cycle.time[k], cycle.now + SLOT_B) : 0;
+        cells(r, ABSORB_ADDED_T + i) = added_time;
     }
 }
