@@ -446,7 +446,7 @@ def in_row(row: int, **cells: Any) -> list[Row]:
 
 
 def overlapping(*firsts: int) -> list[Row]:
-    """Return rows of calls with empty blocks, whose addresses are the number; ``firsts``: calls that begin in each row."""
+    """Return rows of calls with empty blocks, whose addresses are the number; ``firsts``: calls that begin in a row."""
     (row, *_), rows = absorb_rows(AROUND, block=[]), []
     for at in range(len(firsts) + 4):
         flags = [firsts[at - k] if 0 <= at - k < len(firsts) else 0 for k in range(5)]

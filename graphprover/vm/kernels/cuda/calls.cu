@@ -496,6 +496,12 @@ extern "C" __global__ void fill_absorbs(const __grid_constant__ Calls calls, u64
 #pragma unroll
     for (int k = 0; k < WORDS; k++) state[k] = old[k] ^ (k < BLOCK_WORDS ? added[k] : 0);
     keccak::permute(state);
+#pragma unroll
+    for (int k = 0; k < WORDS; k++) {
+        int r = k / PLANE_WORDS, column = ABSORB_NEW + 2 * (k % PLANE_WORDS);
+        cells(r, column) = state[k] & LIMB;
+        cells(r, column + 1) = state[k] >> 32;
+    }
     const u64 registers[ABSORB_ROWS] = {cycle.number, block, cycle.a0};
     const u64 t_pc[ABSORB_ROWS] = {cycle.t_a7, cycle.register_time(0), cycle.t_a0, cycle.pc};
 #pragma unroll
@@ -508,15 +514,13 @@ extern "C" __global__ void fill_absorbs(const __grid_constant__ Calls calls, u64
         cells(r, ABSORB_REGISTER) = registers[r];
         cells(r, ABSORB_T_PC) = t_pc[r];
     }
-#pragma unroll
+#pragma unroll 1
     for (int k = 0; k < WORDS; k++) {
         int r = k / PLANE_WORDS, i = k % PLANE_WORDS;
         u64 of_block = k < BLOCK_WORDS ? added[k] : 0;
         put_bytes(cells, r, ABSORB_OLD + 8 * i, old[k]);
         put_bytes(cells, r, ABSORB_ADDED + 8 * i, of_block);
         put_bytes(cells, r, ABSORB_BOTH + 8 * i, old[k] & of_block);
-        cells(r, ABSORB_NEW + 2 * i) = state[k] & LIMB;
-        cells(r, ABSORB_NEW + 2 * i + 1) = state[k] >> 32;
         cells(r, ABSORB_OLD_T + i) = Cycle::recent(old_time[k], cycle.now + SLOT_MEMORY);
         u64 added_time = k < BLOCK_WORDS ? Cycle::recent(cycle.time[k], cycle.now + SLOT_B) : 0;
         cells(r, ABSORB_ADDED_T + i) = added_time;
