@@ -3,8 +3,9 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from itertools import product
+from operator import or_
 from typing import Any
 
 import pytest
@@ -312,11 +313,18 @@ def uses_of(
             }
     callers = [uses[number] for number in uses if permutes(number)]
     if callers:  # as many permutations as calls of both chips
-        calls = {sum(counts) for counts in product(*callers)}
-        for of_call in OF_CALL:
-            calls &= uses[of_call]
+        totals = sums(callers)
+        calls = {count for count in uses[OF_CALL[0]] & uses[OF_CALL[1]] if totals >> count & 1}
         uses |= dict.fromkeys(OF_CALL, calls)
     return uses
+
+
+def sums(sets: list[set[int]]) -> int:
+    """Return a number whose bits 1 are the sums of a number from each set."""
+    found = 1
+    for numbers in sets:
+        found = reduce(or_, (found << number for number in numbers), 0)
+    return found
 
 
 def permutes(number: int) -> bool:
