@@ -5,8 +5,8 @@ import numpy as np
 from graphprover.kernels.cpu.keccak import permute_one
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.executor.integers import PRIMES, ZERO, add, less, load, modular, slope, store
-from graphprover.vm.program.host_calls import NUMBER_WORDS, POINT_WORDS
-from graphprover.vm.program.io import KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT
+from graphprover.vm.program.host_calls import BLOCK_WORDS, NUMBER_WORDS, POINT_WORDS
+from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT
 
 
 @njit(nogil=True, cache=True)
@@ -18,10 +18,22 @@ def change(number, words):
     if number == np.uint64(KECCAK_F):
         permute_one(words)
         return True
+    if number == np.uint64(KECCAK_ABSORB):
+        absorb(words)
+        return True
     if number == np.uint64(MODULAR) or number == np.uint64(MODULAR_QUOTIENT):
         return _modular(words, number == np.uint64(MODULAR_QUOTIENT))
     kind = np.int64(number - np.uint64(POINT))
     return _point(words, kind // 2, kind % 2 == 1)
+
+
+@njit(nogil=True, cache=True)
+def absorb(words):
+    """Xor the block into the state behind it, and permute this."""
+    state = words[BLOCK_WORDS:]
+    for k in range(BLOCK_WORDS):
+        state[k] ^= words[k]
+    permute_one(state)
 
 
 @njit(nogil=True, cache=True)

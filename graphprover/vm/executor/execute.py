@@ -58,7 +58,7 @@ from graphprover.vm.tables.clock import MAX_CYCLES
 
 DEFAULT_CYCLES = 1 << 30
 DEFAULT_MEMORY = 1 << 30  # bytes, without a record
-SLICE = 1 << 19  # cycles between checks for signals; as host calls these are half a second
+SLICE = 1 << 18  # cycles between checks for signals; as host calls these are half a second
 BLOCK = 256  # pages whose words are listed at once
 _ACCESS_BYTES = 8 + 8  # bytes of the record for an access: the word and a time
 _SNAPSHOT_BYTES = 4 + 8 + 2 * 8 * REGISTERS

@@ -15,7 +15,15 @@ import numpy as np
 from graphprover.device import Array, Device
 from graphprover.vm.kernels import places
 from graphprover.vm.kernels.bumps import Accessed
-from graphprover.vm.kernels.calls import MODULAR_ROWS, MODULAR_WIDTH, POINT_ROWS, POINT_WIDTH, Calls
+from graphprover.vm.kernels.calls import (
+    ABSORB_ROWS,
+    ABSORB_WIDTH,
+    MODULAR_ROWS,
+    MODULAR_WIDTH,
+    POINT_ROWS,
+    POINT_WIDTH,
+    Calls,
+)
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Code, Lanes
 from graphprover.vm.kernels.tape import Cycles, Tape
@@ -133,6 +141,12 @@ def fill_points(device: Device, calls: Calls, main: Array) -> None:
     """Write the rows of sums and doubles of points; see `fill_modular`."""
     calls.require(main, POINT_WIDTH, POINT_ROWS)
     _twin(device).fill_points(device, calls, main)
+
+
+def fill_absorbs(device: Device, calls: Calls, main: Array) -> None:
+    """Write the rows of calls that absorb a block; see `fill_modular`."""
+    calls.require(main, ABSORB_WIDTH, ABSORB_ROWS)
+    _twin(device).fill_absorbs(device, calls, main)
 
 
 def permuted(device: Device, states: Array) -> Array:

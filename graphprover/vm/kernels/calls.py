@@ -1,5 +1,5 @@
-"""The host calls of a table as the kernels of their traces take them: formats of cpu/modular.py, cpu/point.py and
-cuda/calls.cu.
+"""The host calls of a table as the kernels of their traces take them: formats of cpu/absorb.py, cpu/modular.py,
+cpu/point.py and cuda/calls.cu.
 
 The i-th call is the cycle ``order[i]`` of a cycle range. Its columns are in ``rows`` (tape.py), its accesses in
 ``old``, ``time`` and ``new``, its instruction's address in ``pc`` by its entry of the program table.
@@ -11,6 +11,9 @@ from graphprover.air.columns import Columns
 from graphprover.device import Array
 from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.host_calls import NUMBER_WORDS
+from graphprover.vm.tables.absorb import Absorb
+from graphprover.vm.tables.call import CallTable
+from graphprover.vm.tables.keccak_planes import PLANES
 from graphprover.vm.tables.modular import Modular
 from graphprover.vm.tables.point import Point
 
@@ -39,14 +42,14 @@ class Calls:
                 raise ValueError(f"{name} is {array.dtype} {array.shape}")
 
 
-def columns_of(table: type[Modular] | type[Point]) -> dict[str, int]:
+def columns_of(table: type[CallTable]) -> dict[str, int]:
     """Return the first column of each name of a table."""
     return {name: family.offset for name, family in Columns(table.cells).families.items()}
 
 
-MODULAR, POINT = columns_of(Modular), columns_of(Point)
-MODULAR_WIDTH, POINT_WIDTH = Columns(Modular.cells).width, Columns(Point.cells).width
-MODULAR_ROWS, POINT_ROWS = 2, 3  # of a call
+MODULAR, POINT, ABSORB = map(columns_of, (Modular, Point, Absorb))
+MODULAR_WIDTH, POINT_WIDTH, ABSORB_WIDTH = (Columns(table.cells).width for table in (Modular, Point, Absorb))
+MODULAR_ROWS, POINT_ROWS, ABSORB_ROWS = 2, 3, PLANES  # of a call
 
 LIMBS = 2 * NUMBER_WORDS  # of 32 bits, of a number
 PRIME_LIMBS = [[curve.p >> 32 * i & 0xFFFFFFFF for i in range(LIMBS)] for curve in ALL_CURVES]

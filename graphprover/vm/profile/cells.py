@@ -16,7 +16,6 @@ from graphprover.statement.trace_task import TraceTask
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.executor.record import Memory, Registers
 from graphprover.vm.statement.shape import (
-    KECCAK_CALL,
     MIN_ROWS,
     ROWS_OF_CALL,
     may_have_sparse_range,
@@ -26,7 +25,7 @@ from graphprover.vm.statement.shape import (
     table_for,
 )
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.table_numbers import TableNumber, name_of
+from graphprover.vm.statement.table_numbers import PERMUTING, TableNumber, name_of
 from graphprover.vm.tables import keccak_digits
 from graphprover.vm.tables.fixed import SparseRange
 from graphprover.vm.tables.state import REGISTER_COUNT, Region
@@ -74,7 +73,7 @@ def tables_of(
     cycles = execution.cycles
     uses = [_drawn(machine, number, name_of(number), count, cycles) for number, count in drawn.items()]
     uses += [_drawn(machine, TableNumber.BUMP, BUMP, bumps, cycles)] * (bumps > 0)
-    calls = executed.get(KECCAK_CALL, 0)
+    calls = sum(executed.get(chip, 0) for chip in PERMUTING)
     if calls:
         uses += [_drawn(machine, number, name_of(number), calls, cycles) for number in ROWS_OF_CALL]
     tables = {use.name: use for use in uses}

@@ -16,7 +16,7 @@ from graphprover.vm.program.symbols import functions
 from graphprover.vm.statement.guest import RunOptions
 from graphprover.vm.statement.shape import ROWS_OF_CALL, policy_at, table_for
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.table_numbers import KECCAK_CALL, name_of
+from graphprover.vm.statement.table_numbers import PERMUTING, name_of
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.traces.partition import dropped_chips, groups_of
 
@@ -97,7 +97,7 @@ def profile(image: Image, data: bytes = b"", **options: Unpack[RunOptions]) -> P
             some = np.isin(chip, [number for number, name in proving.items() if name == use.name])
             draws = counted = cycles[some]
         elif use.name in (BUMP, *map(name_of, ROWS_OF_CALL)):
-            some = late > 0 if use.name == BUMP else chip == CHIP_NUMBERS[KECCAK_CALL]
+            some = late > 0 if use.name == BUMP else np.isin(chip, [CHIP_NUMBERS[one] for one in PERMUTING])
             draws = late[some] if use.name == BUMP else cycles[some]
             counted = np.zeros_like(draws)
         else:

@@ -31,6 +31,8 @@ MODULAR = 1025  # r
 MODULAR_QUOTIENT = 1026  # r, and q behind it: a b + c = q m + r
 # Affine points of curves over a prime of 256 bits: the point at a0 becomes its sum with the point at a1, or its double.
 POINT = 1028  # + 1 for the double, + 2 for each next curve: secp256k1, P-256, bn254
+# The 17 words at a1 are xored into the first of the 25 words at a0, then Keccak-f[1600] permutes these.
+KECCAK_ABSORB = 1034
 
 
 def region(data: bytes) -> np.ndarray:

@@ -22,8 +22,8 @@ from graphprover.vm.statement.table_numbers import (
     CHIP_TABLES,
     EXIT,
     IN_PLACE,
-    KECCAK_CALL,
     LANES,
+    PERMUTING,
     ROWS_OF_CHIP,
     SHARED,
     SHARED_TABLE,
@@ -135,7 +135,7 @@ _PREPROCESSED = {
     Kind.OTHER: (TableNumber.PROGRAM, TableNumber.NUMBERS, TableNumber.POWERS),
 }
 _TABLE_NUMBERS = frozenset(map(int, TableNumber))
-_CALLS = frozenset(ChipTable(KECCAK_CALL, lanes).number for lanes in LANES)
+_CALLS = frozenset(number for number, table in CHIP_TABLES.items() if table.chip in PERMUTING)
 _OF_CALLS = (*ROWS_OF_CALL, TableNumber.KECCAK_DIGITS)
 
 
@@ -345,8 +345,8 @@ def _check_shard(numbers: Sequence[int], required: Collection[int], exits: bool)
     if TableNumber.ZERO_BETWEEN in present and TableNumber.STATED_INPUT not in present:
         raise RuleError("shape.zero_between", "zero_between requires stated_input")
     if {number in present for number in _OF_CALLS} != {not _CALLS.isdisjoint(present)}:
-        names = ", ".join(map(name_of, _OF_CALLS))
-        raise RuleError("shape.keccak", f"{KECCAK_CALL}, {names} must be present together")
+        names = ", ".join((" or ".join(PERMUTING), *map(name_of, _OF_CALLS)))
+        raise RuleError("shape.keccak", f"{names} must be present together")
     chips = [CHIP_TABLES[number].chip for number in sorted(present - _TABLE_NUMBERS)]
     if not chips and SHARED.keys().isdisjoint(present):
         raise RuleError("shape.no_cycle", "no table proves a cycle")
@@ -416,7 +416,8 @@ def _cycles_proved(
     The rule: all heights are from MIN_ROWS to MAX_ROWS. A table that cannot repeat has the height for one of its
     possible numbers of rows. The tables of any other number have a range of possible numbers of uses, which must not
     be empty: `Packing.counts`, at most SPARSE_NUMBERS for sparse range tables, for a chip the counts with which it has
-    these tables (`_instructions`), and as many permutations as calls. The result is the sum of the chips' ranges.
+    these tables (`_instructions`), and as many permutations as calls of all chips that need them. The result is the sum
+    of the ranges of permutations and of all other chips.
 
     Raises:
         ValueError: If no run has these tables.
@@ -445,14 +446,15 @@ def _cycles_proved(
                     "shape.height",
                     f"table {name_of(number)} has {own[0]:,} rows, but executions need {least:,} to {most:,}",
                 )
-    for number in _CALLS & uses.keys():
-        calls = reduce(_common, (uses[of_call] for of_call in ROWS_OF_CALL), uses[number])
-        uses |= dict.fromkeys((number, *ROWS_OF_CALL), calls)
+    callers = [uses[number] for number in _CALLS & uses.keys()]
+    if callers and all(callers):
+        calls = reduce(_common, (uses[of_call] for of_call in ROWS_OF_CALL), _sum(callers))
+        uses |= dict.fromkeys(ROWS_OF_CALL, calls)
     for number, counts in uses.items():
         if not counts:
             raise RuleError("shape.uses", f"no number of uses gives tables {name_of(number)} of {tables[number]} rows")
-    proved = [counts for number, counts in uses.items() if number in CHIP_TABLES or number in SHARED]
-    return range(sum(counts[0] for counts in proved), sum(counts[-1] for counts in proved) + 1)
+    proving = (CHIP_TABLES.keys() | SHARED.keys() | {TableNumber.KECCAK_ROUNDS}) - _CALLS
+    return _sum([counts for number, counts in uses.items() if number in proving])
 
 
 def _instructions(number: int, cycles: int, policy: LayoutPolicy) -> range:
@@ -476,6 +478,11 @@ def _naming(index: int, shards: int) -> Iterator[None]:
         yield
     except RuleError as error:
         raise RuleError(error.rule, f"shard {index}: {error}" if shards > 1 else str(error)) from None
+
+
+def _sum(counts: Sequence[range]) -> range:
+    """Return the sums of numbers from these ranges, of which none is empty."""
+    return range(sum(some[0] for some in counts), sum(some[-1] for some in counts) + 1)
 
 
 def _common(a: range, b: range) -> range:

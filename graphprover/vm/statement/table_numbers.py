@@ -53,9 +53,10 @@ class ChipTable:
         return CHIP_NUMBERS[self.chip] * PER_CHIP + self.lanes
 
 
-KECCAK_CALL = "keccak_call"  # the chip that needs the permutation
-ROWS_OF_CHIP = MappingProxyType({"modular": 2, "point": 3})  # rows of a call, of a chip that needs several
-CALL_CHIPS = (KECCAK_CALL, *ROWS_OF_CHIP)  # chips of host calls but the exit: they have tables of their own only
+# Rows of a call, of a chip that needs several.
+ROWS_OF_CHIP = MappingProxyType({"modular": 2, "point": 3, "keccak_absorb": 5})
+CALL_CHIPS = ("keccak_call", *ROWS_OF_CHIP)  # chips of host calls but the exit: they have tables of their own only
+PERMUTING = ("keccak_call", "keccak_absorb")  # chips whose calls need a permutation each
 EXIT = "halt"  # the chip that proves one cycle, the last
 IN_PLACE, NARROW = "_in_place", "_narrow"  # suffixes of chips whose instructions other chips can prove too
 

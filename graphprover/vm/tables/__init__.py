@@ -8,6 +8,7 @@ them.
 - The chips: moves.py (constants, copies, jumps), arithmetic.py, logic.py, shifts.py, compare.py (with branches),
   multiply.py (with division), load_store.py (aligned accesses), unaligned.py, host_calls.py. In mixed.py chips with few
   instructions share a table. chips.py finds the chips that can prove an instruction.
+- The chips of host calls that take several rows a call: call.py, modular.py, point.py, absorb.py.
 - The begin and end of a run: state.py (the first and the last cycle, registers, and each region of memory),
   public_words.py (regions with public words).
 - Tables that chips look up: program.py (all instructions of the program; entries.py makes its rows), fixed.py (numbers

@@ -11,6 +11,7 @@ from graphprover.vm.program.isa import ACCESS_BYTES, BRANCHES, LOADS, STORES, In
 from graphprover.vm.statement.table_numbers import CALL_CHIPS, IN_PLACE
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables import arithmetic, compare, host_calls, load_store, logic, moves, multiply, shifts, unaligned
+from graphprover.vm.tables.absorb import Absorb
 from graphprover.vm.tables.buses import REGISTER_BASE
 from graphprover.vm.tables.compare import FLIP
 from graphprover.vm.tables.limbs import LIMB_BITS, WORD_MASK, limbs
@@ -73,6 +74,7 @@ def _chips() -> dict[str, Callable[[int], Step]]:
         "keccak_call": host_calls.KeccakCall,
         "modular": Modular,
         "point": Point,
+        "keccak_absorb": Absorb,
     }
     for kind in logic.SUM:
         made[kind] = partial(logic.Logic, kind)

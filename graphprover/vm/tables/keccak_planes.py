@@ -38,7 +38,7 @@ def message(tag: Any, *fields: Any) -> list[Any]:
     return [*[0] * (_WIDTH - 1 - len(fields)), tag, *fields]
 
 
-def plane_limbs(tag: Tag, call: Any, plane: int, words: Iterable[Sequence[Any]]) -> list[Any]:
+def plane_limbs(tag: Tag, call: Any, plane: Any, words: Iterable[Sequence[Any]]) -> list[Any]:
     """Return the elements of the message with these five words, of two limbs each."""
     return message(int(tag), call, plane, *(limb for word in words for limb in word))
 

@@ -1,17 +1,20 @@
 """The traces of the permutation's tables, from the states before a range's calls."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from graphprover.device import Array, Device
 from graphprover.statement.cells import cells_per_row
 from graphprover.statement.trace_task import TraceTask
 from graphprover.vm.kernels import count_keccak_digits, fill_keccak_planes, fill_keccak_rounds
+from graphprover.vm.program.host_calls import BLOCK_WORDS
 from graphprover.vm.statement.shape import LayoutPolicy, packing
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber
 from graphprover.vm.tables import keccak_digits, keccak_planes, keccak_rounds
+from graphprover.vm.tables.absorb import Absorb
 from graphprover.vm.tables.keccak_digits import NUMBERS, Lookup
+from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.traces.rows import Rows
 from graphprover.vm.traces.run import Run
 
@@ -44,10 +47,22 @@ def keccak_trace_tasks(
     yield int(TableNumber.KECCAK_DIGITS), TraceTask("keccak_digits", digits_trace, {}, (calls,), shape)
 
 
-def calls_of(device: Device, run: Run, *, start: int, end: int) -> Calls:
-    """Return the calls that are the cycles start..end of a run, in its order."""
-    rows = Rows(device, run, slice(start, end))
-    return Calls(rows.words("old"), rows.clk)
+def calls_of(device: Device, run: Run, *, shares: Mapping[str, tuple[int, int]]) -> Calls:
+    """Return the calls of chips, chip by chip; ``shares``: start and end of each chip's cycles in a run's order."""
+    states, clocks = [], []
+    for chip, (start, end) in shares.items():
+        rows = Rows(device, run, slice(start, end))
+        states.append(_absorbed(rows) if chip == Absorb.name else rows.words("old"))
+        clocks.append(rows.clk)
+    arrays = device.arrays
+    return Calls(arrays.concatenate(states, axis=1), arrays.concatenate(clocks))
+
+
+def _absorbed(rows: Rows) -> Array:
+    """Return the states of calls that absorb a block, with the block xored in."""
+    state = rows.stacked("old", BLOCK_WORDS, WORDS)
+    state[:BLOCK_WORDS] ^= rows.stacked("old", 0, BLOCK_WORDS)
+    return state
 
 
 def rounds_trace(device: Device, calls: Calls, *, height: int, first: int, last: int) -> Array:

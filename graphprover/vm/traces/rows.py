@@ -44,8 +44,12 @@ class Rows(Executing):
 
     def words(self, name: str) -> Array:
         """Return the words of a host call as an array (words, cycles)."""
-        words = self.arrays.stack([self.of_access("old", i) for i in range(WORDS)])
+        words = self.stacked("old", 0, WORDS)
         return words if name == "old" else permuted(self.device, words)
+
+    def stacked(self, name: str, first: int, count: int) -> Array:
+        """Return some accesses of each cycle as an array (count, cycles); see ``of_access``."""
+        return self.arrays.stack([self.of_access(name, first + i) for i in range(count)])
 
     def inverse_of_difference(self, x: Array, y: Array) -> Array:
         return self.device.inverse(array_sub(x, y))

@@ -24,7 +24,6 @@ from graphprover.vm.executor.record import Record
 from graphprover.vm.program.io import region
 from graphprover.vm.statement.claim import MAX_PROVED_OUTPUT, MAX_STATED_INPUT
 from graphprover.vm.statement.shape import (
-    KECCAK_CALL,
     MIN_ROWS,
     LayoutPolicy,
     may_have_sparse_range,
@@ -34,7 +33,7 @@ from graphprover.vm.statement.shape import (
     table_for,
 )
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.table_numbers import SHARED, TableNumber, name_of
+from graphprover.vm.statement.table_numbers import PERMUTING, SHARED, TableNumber, name_of
 from graphprover.vm.tables.call import CallTable
 from graphprover.vm.tables.chips import chip_table
 from graphprover.vm.tables.limbs import limbs
@@ -215,10 +214,12 @@ def _traces(
             counts.append(TraceTask(f"counts.{name_of(number)}", count_sharing, {"airs": airs}, (own,)))
             mixed_tasks = _mixed_trace_tasks(machine, number, sharing, own, cycles, policy)
             found += ((number, trace_task) for trace_task in mixed_tasks)
-    if KECCAK_CALL in parted.shares:
-        start, end = parted.shares[KECCAK_CALL]
-        calls = TraceTask("calls", calls_of, {"start": start, "end": end}, (run,))
-        found += keccak_trace_tasks(machine, calls, end - start, cycles, policy)
+    permuting = {chip: parted.shares[chip] for chip in PERMUTING if chip in parted.shares}
+    if permuting:
+        calls = TraceTask("calls", calls_of, {"shares": permuting}, (run,))
+        found += keccak_trace_tasks(
+            machine, calls, sum(end - start for start, end in permuting.values()), cycles, policy
+        )
     found += [(number, trace_task) for number, _, trace_task in chips]
     total = count_trace_task(looking, counts)
     known = sparse_range_trace_tasks(_result(device, total), _words(machine, found, state)) if short else None

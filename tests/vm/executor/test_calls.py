@@ -1,5 +1,6 @@
-"""Host calls on integers and points against Python's integers: the compiled function, and guests in a loop."""
+"""Host calls on integers, points and blocks against Python: the compiled function, and guests in a loop."""
 
+import hashlib
 import random
 from functools import cache
 
@@ -10,14 +11,15 @@ from graphprover.runtime.numba_cache import njit
 from graphprover.vm.executor import accelerators
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.host_calls import HOST_CALLS, MOST_WORDS, NUMBER_WORDS, HostCall
-from graphprover.vm.program.io import MODULAR, OUTPUT_BASE, POINT
+from graphprover.vm.program.host_calls import BLOCK_WORDS, HOST_CALLS, MOST_WORDS, NUMBER_WORDS, HostCall
+from graphprover.vm.program.io import KECCAK_ABSORB, MODULAR, OUTPUT_BASE, POINT
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
+from graphprover.vm.tables import keccak_f
 from tests.vm.assemble import DATA, image, leave, li
 from tests.vm.calls import BOUND, Call, add, random_number
 
 CASES, IN_GUESTS = 10_000, 1_000
-CALLS = [call for call in HOST_CALLS if call.number >= MODULAR]
+CALLS = [call for call in HOST_CALLS if MODULAR <= call.number < KECCAK_ABSORB]
 
 
 @njit(nogil=True)
@@ -144,11 +146,71 @@ def test_operands_that_overlap(number: int, at: tuple[int, ...]) -> None:
     """Read all operands before a result is written, wherever they lie; only the modulus keeps clear of the addend."""
     memory = bytearray(packed([SOME, SOME >> 3 | 1 << 255, (1 << 256) - 189, SOME * 3 % BOUND, 5]))
     call = Call(number, at)
-    loads = []
-    for i in range(len(memory) // 8):
-        loads += [*li(5, DATA + 8 * i), Instruction(Op.LD, 6, 5)]
-        loads += [*li(5, OUTPUT_BASE + 8 + 8 * i), Instruction(Op.SD, rs1=5, rs2=6)]
-    code = [*call.code(), *loads, *li(5, OUTPUT_BASE), *li(6, len(memory)), Instruction(Op.SD, rs1=5, rs2=6), *leave()]
+    code = [*call.code(), *stored(len(memory)), *leave()]
     found = execute(image(code, bytes(memory))).output
     call.apply(memory)
     assert found == bytes(memory)
+
+
+# Blocks of a sponge.
+
+WORDS = 25
+
+
+def absorbed(block: np.ndarray, state: np.ndarray) -> np.ndarray:
+    """Return states after blocks: uint64 (BLOCK_WORDS, n) and (WORDS, n) to (WORDS, n)."""
+    mixed = state.copy()
+    mixed[:BLOCK_WORDS] ^= block
+    return keccak_f.rounds(mixed)[-1]
+
+
+def test_blocks_are_absorbed() -> None:
+    rng = np.random.default_rng(1)
+    size = BLOCK_WORDS + WORDS
+    words = rng.integers(0, 1 << 64, (CASES, MOST_WORDS), dtype=np.uint64)
+    words[:20, :BLOCK_WORDS], words[10:30, BLOCK_WORDS:size], words[5:15, 3:30] = 0, 0, (1 << 64) - 1
+    expected = words.copy()
+    expected[:, BLOCK_WORDS:size] = absorbed(words[:, :BLOCK_WORDS].T, words[:, BLOCK_WORDS:size].T).T
+    done = np.zeros(CASES, dtype=bool)
+    _change_all(np.uint64(KECCAK_ABSORB), words, done)
+    assert done.all()
+    np.testing.assert_array_equal(words, expected)
+
+
+def test_a_sponge_of_calls_is_sha3() -> None:
+    """Absorb padded messages in a loop; SHA3-256 is another padding than Keccak-256 of the same sponge."""
+    rng, rate = random.Random(4), 8 * BLOCK_WORDS
+    source, end, turn = 20, 21, [Instruction(Op.ADDI, A0 + 1, 20), Instruction(Op.ECALL)]
+    turn.append(Instruction(Op.ADDI, source, source, imm=rate))
+    for size in (0, 1, rate - 1, rate, 1000, 300 * rate):
+        message = rng.randbytes(size)
+        padded = bytearray(message + bytes(rate - size % rate))
+        padded[size] ^= 0x06
+        padded[-1] ^= 0x80
+        code = [
+            *li(source, DATA), *li(end, DATA + len(padded)), *li(A0, OUTPUT_BASE + 8), *li(A7, KECCAK_ABSORB), *turn,
+            Instruction(Op.BNE, rs1=source, rs2=end, imm=-4 * len(turn)),
+            Instruction(Op.ADDI, end, imm=32), Instruction(Op.SD, rs1=A0, rs2=end, imm=-8), *leave(),
+        ]  # fmt: skip
+        execution = execute(image(code, bytes(padded)), record=True)
+        assert execution.output == hashlib.sha3_256(message).digest()
+
+
+@pytest.mark.parametrize("at", [(0, 200), (0, 0), (8, 0), (0, 8), (0, 64), (128, 0), (0, 192), (136, 0)])
+@pytest.mark.usefixtures("by")
+def test_blocks_that_overlap_the_state(at: tuple[int, int]) -> None:
+    """Read the block before the state changes, wherever it lies."""
+    memory = bytearray(random.Random(3).randbytes(352))
+    call = Call(KECCAK_ABSORB, at)
+    found = execute(image([*call.code(), *stored(len(memory)), *leave()], bytes(memory))).output
+    call.apply(memory)
+    assert found == bytes(memory)
+
+
+def stored(size: int) -> list[Instruction]:
+    """Return instructions that copy the memory from DATA on to the output."""
+    copies = []
+    for i in range(size // 8):
+        copies += [*li(5, DATA + 8 * i), Instruction(Op.LD, 6, 5)]
+        copies += [*li(5, OUTPUT_BASE + 8 + 8 * i), Instruction(Op.SD, rs1=5, rs2=6)]
+    return [*copies, *li(5, OUTPUT_BASE), *li(6, size), Instruction(Op.SD, rs1=5, rs2=6)]

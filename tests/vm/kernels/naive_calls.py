@@ -14,11 +14,13 @@ import numpy as np
 from graphprover.field import P
 from graphprover.vm.kernels.calls import columns_of
 from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.host_calls import NUMBER_WORDS, POINT_WORDS
-from graphprover.vm.program.io import MODULAR, MODULAR_QUOTIENT
+from graphprover.vm.program.host_calls import BLOCK_WORDS, NUMBER_WORDS, POINT_WORDS
+from graphprover.vm.program.io import KECCAK_ABSORB, MODULAR, MODULAR_QUOTIENT
+from graphprover.vm.tables.call import CallTable
 from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS
-from graphprover.vm.tables.modular import CARRIES, CARRY_CELLS, HALVES, LIMBS, OFFSET, Modular
-from graphprover.vm.tables.point import SIGN, Point
+from graphprover.vm.tables.keccak_f import WORDS, rounds
+from graphprover.vm.tables.modular import CARRIES, CARRY_CELLS, HALVES, LIMBS, OFFSET
+from graphprover.vm.tables.point import SIGN
 from tests.vm.calls import BOUND
 from tests.vm.calls import Point as Pair
 
@@ -108,7 +110,7 @@ def below(x: int, bound: int) -> tuple[list[int], tuple[int, int]]:
     return [int(i == top) for i in range(LIMBS)], pair(of_bound[top] - of_x[top] - 1)
 
 
-def matrix(table: type[Modular] | type[Point], rows: Sequence[Row]) -> np.ndarray:
+def matrix(table: type[CallTable], rows: Sequence[Row]) -> np.ndarray:
     """Return rows as a trace."""
     columns, width = columns_of(table), table().describe().main_width
     found = np.zeros((width, len(rows)), dtype=np.uint64)
@@ -255,3 +257,47 @@ def point_rows(
 def less(totals: list[int], *numbers: list[int]) -> list[int]:
     """Return limbs less the limbs of numbers."""
     return [x - sum(number[i] for number in numbers if i < LIMBS) for i, x in enumerate(totals)]
+
+
+def absorb_rows(
+    around: Around,
+    *,
+    block: Sequence[int] | None = None,
+    state: Sequence[int] | None = None,
+    result: Sequence[int] | None = None,
+) -> list[Row]:
+    """Return the five rows of a call that absorbs a block.
+
+    ``block``: the words that are xored in, up to WORDS of them; by default those before the call. ``state``: the words
+    before, by default those before the call; ``result``: the words after.
+    """
+    block = around.old[:BLOCK_WORDS] if block is None else block
+    state = around.old[BLOCK_WORDS : BLOCK_WORDS + WORDS] if state is None else state
+    block = [*block, *[0] * (WORDS - len(block))]
+    result = permuted_words([x ^ y for x, y in zip(state, block, strict=True)]) if result is None else result
+    block_times = [around.time(before, SLOT_B) for before in around.word_times[:BLOCK_WORDS]]
+    block_times += [0] * (WORDS - BLOCK_WORDS)
+    times = [around.time(before, SLOT_MEMORY) for before in around.word_times[BLOCK_WORDS : BLOCK_WORDS + WORDS]]
+    registers = [KECCAK_ABSORB, around.pointers[1], around.pointers[0], 0, 0]
+    t_pc = [around.time(around.a7_time, SLOT_A), around.register_time(1), around.register_time(0), around.pc, 0]
+    rows: list[Row] = []
+    for y in range(5):
+        plane = slice(5 * y, 5 * y + 5)
+        rows.append({
+            "on": 1, "within": [int(y <= k) for k in range(4)], "clk": around.clk, "state": around.pointers[0],
+            "block": around.pointers[1], "register": registers[y], "t_pc": t_pc[y],
+            "old": list(map(octets, state[plane])), "added": list(map(octets, block[plane])),
+            "both": [octets(one & other) for one, other in zip(state[plane], block[plane], strict=True)],
+            "new": [limbs(word, 2) for word in result[plane]], "old_t": times[plane], "added_t": block_times[plane],
+        })  # fmt: skip
+    return rows
+
+
+def octets(word: int) -> list[int]:
+    return [word >> 8 * i & 0xFF for i in range(8)]
+
+
+def permuted_words(words: Sequence[int]) -> list[int]:
+    """Return Keccak-f[1600] of a state."""
+    found: list[int] = rounds(np.array(words, dtype=np.uint64)[:, None])[-1, :, 0].tolist()
+    return found

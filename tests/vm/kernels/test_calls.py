@@ -1,4 +1,4 @@
-"""The traces of host calls on integers and points, against their rows by Python's integers."""
+"""The traces of host calls of several rows, against their rows by Python's integers."""
 
 import random
 from dataclasses import replace
@@ -9,28 +9,34 @@ import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice
-from graphprover.vm.kernels import fill_modular, fill_points
+from graphprover.vm.kernels import fill_absorbs, fill_modular, fill_points
 from graphprover.vm.kernels.calls import Calls
 from graphprover.vm.kernels.tape import ROW_WORDS, WIDE
 from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.host_calls import MOST_FURTHER, calls_of
-from graphprover.vm.program.io import POINT
+from graphprover.vm.program.io import KECCAK_ABSORB, POINT
+from graphprover.vm.tables.absorb import Absorb
 from graphprover.vm.tables.clock import FAR, SLOTS
 from graphprover.vm.tables.modular import Modular
 from graphprover.vm.tables.point import Point as PointTable
 from tests.vm.calls import BOUND, EDGES, Point, random_number
-from tests.vm.kernels.naive_calls import Around, Row, matrix, modular_rows, point_rows
+from tests.vm.kernels.naive_calls import Around, Row, absorb_rows, matrix, modular_rows, point_rows
 
-NAMES = ("modular", "point")
-FILL = {"modular": fill_modular, "point": fill_points}
-TABLES: dict[str, Any] = {"modular": Modular, "point": PointTable}
+NAMES = ("modular", "point", "keccak_absorb")
+FILL = {"modular": fill_modular, "point": fill_points, "keccak_absorb": fill_absorbs}
+TABLES: dict[str, Any] = {"modular": Modular, "point": PointTable, "keccak_absorb": Absorb}
 ENTRIES = 50
-CASES = ((0, 4), (1, 4), (2, 8), (5, 16), (300, 1024))  # calls, rows
+CASES = ((0, 4), (1, 8), (2, 16), (5, 32), (300, 2048))  # calls, rows
 IDLE = 3  # in idle rows before
 
 
 def operands(rng: random.Random, number: int, turn: int) -> list[int]:
-    """Return the numbers of a call with a result: a, b, m, c, or the points' coordinates; edge cases first."""
+    """Return the numbers of a call with a result: a, b, m, c, or the points' coordinates; edge cases first.
+
+    A call without numbers has none.
+    """
+    if number == KECCAK_ABSORB:
+        return []
     while number < POINT:
         a, b, m, c = (random_number(rng) for _ in range(4))
         if turn < 3 * len(EDGES):
@@ -51,6 +57,8 @@ def operands(rng: random.Random, number: int, turn: int) -> list[int]:
 
 def expected_rows(number: int, numbers: list[int], around: Around) -> list[Row]:
     """Return the rows of a call."""
+    if number == KECCAK_ABSORB:
+        return absorb_rows(around)
     if number < POINT:
         a, b, m, c = numbers
         return modular_rows(a, b, m, c, around, number=number)
@@ -78,7 +86,10 @@ def case(name: str, count: int) -> tuple[Calls, np.ndarray]:
             return now - rng.choice((1, 2, FAR - 3, FAR, FAR + 1, FAR + 2, FAR + 3, FAR + 4, now, rng.randrange(now)))
 
         words = [word for x in numbers for word in np.frombuffer(x.to_bytes(32, "little"), dtype="<u8").tolist()]
-        words += [rng.getrandbits(64) for _ in range(len(kind.accesses) - len(words))]
+        words += [
+            rng.getrandbits(64) if rng.random() < 0.9 else rng.choice((0, 2**64 - 1))
+            for _ in range(len(kind.accesses) - len(words))
+        ]
         around = Around(
             clk, int(pc[(entry := rng.randrange(ENTRIES))]),
             [8 * rng.randrange(1 << 29) for _ in range(5)], [before() for _ in range(5)], before(),
@@ -132,7 +143,7 @@ def test_calls_that_do_not_fit_are_refused(name: str) -> None:
         with pytest.raises(ValueError, match=problem):
             FILL[name](device, replace(calls, **changes), main)
 
-    main = np.zeros((width, 16), dtype=np.uint64)
+    main = np.zeros((width, 32), dtype=np.uint64)
     refused("do not fit", main[:, :8].copy())
     for wrong in (main[1:], main[:, ::2], main.astype(np.int64)):
         refused(f"a trace of {width} columns", wrong)

@@ -201,9 +201,10 @@ VERSION = 2
 
 ONCE, SEVERAL = {1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 14, 15}, {8, 10, 12, 4096, 4097, 4098}
 FIRST_SHARD_ONLY = {2, 3, 4, 5, 6, 7, 14, 15}
-CHIPS, HALT, KECCAK_CALL, NARROW, FIRST_IN_PLACE = 204, 46, 47, {9, 11}, 115
-ROWS_OF_CHIP = {203: 2, 204: 3}  # rows of a call, of a chip that needs several
+CHIPS, HALT, KECCAK_CALL, NARROW, FIRST_IN_PLACE = 205, 46, 47, {9, 11}, 115
+ROWS_OF_CHIP = {203: 2, 204: 3, 205: 5}  # rows of a call, of a chip that needs several
 CALLS = {KECCAK_CALL, *ROWS_OF_CHIP}  # chips with tables of their own only
+PERMUTING = {KECCAK_CALL, 205}  # chips whose uses are calls of Keccak-f
 COMMON = {*range(1, 9), 10, *range(12, 26), 35, 36, 37, 41, 42, 43, 45, 46, 49, 50, 52, 55, 56, 57, *range(59, 76, 2)}
 RARE = set(range(1, FIRST_IN_PLACE)) - COMMON - NARROW - {KECCAK_CALL}
 ROWS_OF_CALL = {12: 25, 4098: 10}  # tables with rows for each call of Keccak-f
@@ -260,7 +261,7 @@ def check_numbers(own: Sequence[int], index: int, shards: int, program: Program)
     require(index < shards - 1 or 4096 in present, "shape.exit")
     require(not {5, 14} <= present, "shape.input")
     require(14 in present or 15 not in present, "shape.zero_between")
-    calls = any(chip == KECCAK_CALL for chip, _ in chips)
+    calls = any(chip in PERMUTING for chip, _ in chips)
     require(all((number in present) == calls for number in (12, 13, 4098)), "shape.keccak")
     require(bool(chips) or 4096 in present or 4097 in present, "shape.no_cycle")
     require(len({chip for chip, _ in chips}) == len(chips), "shape.lanes")
@@ -422,11 +423,19 @@ def uses_of(
             from_, to = {1: (1, bounds.c - 1), 2: (bounds.c, bounds.d - 1), 4: (bounds.d, 2**62)}[lanes]
             to = 2**62 if chip in ROWS_OF_CHIP else to
             found[number] = common(found[number], max(from_, own_tables_from(chip, cycles, bounds)), to)
-    for number in [n for n in found if (pair := chip_of(n)) and pair[0] == KECCAK_CALL]:
+    callers = [counts for number, counts in found.items() if permutes(number)]
+    if callers and all(callers):
+        calls = range(sum(counts[0] for counts in callers), sum(counts[-1] for counts in callers) + 1)
         for other in ROWS_OF_CALL:
-            found[number] = common(found[number], found[other].start, found[other].stop - 1)
-        found |= dict.fromkeys(ROWS_OF_CALL, found[number])
+            calls = common(calls, found[other].start, found[other].stop - 1)
+        found |= dict.fromkeys(ROWS_OF_CALL, calls)
     return found
+
+
+def permutes(number: int) -> bool:
+    """Return whether the uses of a table are calls of Keccak-f."""
+    pair = chip_of(number)
+    return pair is not None and pair[0] in PERMUTING
 
 
 def cycles_range(
@@ -436,14 +445,17 @@ def cycles_range(
     tables: dict[int, Derived],
     bounds: Bounds,
 ) -> tuple[int, int] | None:
-    """Return the least and largest sum of the uses of all chips; None if no uses lead to some tables."""
+    """Return the least and largest sum of the uses of all chips; None if no uses lead to some tables.
+
+    The chips that call Keccak-f have as many uses together as table 12.
+    """
     fewest, most = 0, 0
     for own, heights in zip(numbers, rows, strict=True):
         uses = uses_of(own, heights, cycles, tables, bounds)
         if not all(uses.values()):
             return None
         for number, counts in uses.items():
-            if number in (4096, 4097) or chip_of(number):
+            if number in (12, 4096, 4097) or (chip_of(number) and not permutes(number)):
                 fewest, most = fewest + counts[0], most + counts[-1]
     return fewest, most
 

@@ -3,8 +3,9 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from itertools import product
+from operator import or_
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from graphprover.vm.statement import shape
 from graphprover.vm.statement.header import header_of
 from graphprover.vm.statement.shape import SEVERAL, LayoutPolicy, Packing, packing, table_for
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.table_numbers import CALL_CHIPS, CHIP_TABLES, PER_CHIP, SHARED, TableNumber
+from graphprover.vm.statement.table_numbers import CALL_CHIPS, CHIP_TABLES, PER_CHIP, PERMUTING, SHARED, TableNumber
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 from tests.vm.assemble import image, leave, li
@@ -36,7 +37,8 @@ POLICIES = (
     LayoutPolicy(1 << 13, 1 << 7, 1 << 8, 1 << 13, 1 << 16, 1 << 22, 1 << 14, 1 << 11),
 )
 SPARSE_IDLE = 1 << 4
-KECCAK = (TableNumber.KECCAK_ROUNDS, TableNumber.KECCAK_DIGITS, TableNumber.KECCAK_PLANES)
+OF_CALL = (TableNumber.KECCAK_ROUNDS, TableNumber.KECCAK_PLANES)  # with rows for each call
+KECCAK = (*OF_CALL, TableNumber.KECCAK_DIGITS)
 SOME_WORDS = 2493  # of the tables of a run, that with an unstated input has fewer and that with a stated one more
 
 
@@ -220,7 +222,8 @@ def is_made_at(policy: LayoutPolicy, machine: Machine, proof: Proof | ShardedPro
         found.append(uses_of(numbers, [1 << log for log in logs], claim.cycles, words, policy))
     if claim.boundary != 6 or not all(all(uses.values()) for uses in found):
         return False
-    proved = [counts for uses in found for number, counts in uses.items() if number in {*CHIP_TABLES, *SHARED}]
+    proving = {TableNumber.KECCAK_ROUNDS, *CHIP_TABLES, *SHARED}  # a permutation is a cycle of its caller
+    proved = [counts for uses in found for number, counts in uses.items() if number in proving and not permutes(number)]
     return sum(map(min, proved)) <= claim.cycles <= sum(map(max, proved))
 
 
@@ -233,7 +236,7 @@ def may_stand(
     if not {*chips} <= {*CHIP_TABLES}:
         return False
     once = [number for number in singles if number not in SEVERAL]
-    call = [number for number in chips if CHIP_TABLES[number].chip == "keccak_call"]
+    call = [number for number in chips if permutes(number)]
     names = {CHIP_TABLES[number].chip: number for number in chips}
     of_numbers = {*singles} & {TableNumber.NUMBERS, TableNumber.SPARSE_RANGE}
     fixed = {TableNumber.PROGRAM, *of_numbers, TableNumber.POWERS}
@@ -308,11 +311,24 @@ def uses_of(
                 for count in uses[number]
                 if count <= cycles and has_table(table.chip, count, cycles, policy) == number
             }
-            if table.chip == "keccak_call":
-                for of_call in (TableNumber.KECCAK_ROUNDS, TableNumber.KECCAK_PLANES):
-                    own = tuple(height for other, height in zip(numbers, heights, strict=True) if other == of_call)
-                    uses[number] &= all_uses(of_call, own, cycles, policy)
+    callers = [uses[number] for number in uses if permutes(number)]
+    if callers:  # as many permutations as calls of both chips
+        totals = sums(callers)
+        calls = {count for count in uses[OF_CALL[0]] & uses[OF_CALL[1]] if totals >> count & 1}
+        uses |= dict.fromkeys(OF_CALL, calls)
     return uses
+
+
+def sums(sets: list[set[int]]) -> int:
+    """Return a number whose bits 1 are the sums of a number from each set."""
+    found = 1
+    for numbers in sets:
+        found = reduce(or_, (found << number for number in numbers), 0)
+    return found
+
+
+def permutes(number: int) -> bool:
+    return number in CHIP_TABLES and CHIP_TABLES[number].chip in PERMUTING
 
 
 def fewest(cycles: int, policy: LayoutPolicy) -> int:

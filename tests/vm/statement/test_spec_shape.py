@@ -34,6 +34,7 @@ from graphprover.vm.statement.header import header_of
 from graphprover.vm.statement.key import Key
 from graphprover.vm.statement.shape import Kind
 from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.table_numbers import PERMUTING
 from graphprover.vm.statement.version import CHIP_NUMBERS, MACHINE_DIGEST, SHAPES_VERSION
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
@@ -49,7 +50,7 @@ ROOT = Path(__file__).parents[3]
 # Chips of all kinds: shared in either table, narrow, in place, with few cells and with many.
 SOME = [CHIP_NUMBERS[name] for name in (
     "goto", "constant", "addi", "addi_narrow", "add_narrow", "unequal", "ld", "mul",
-    "div", "keccak_call", "addi_in_place", "addi_narrow_in_place", "and_in_place", "div_in_place",
+    "div", "keccak_call", "keccak_absorb", "addi_in_place", "addi_narrow_in_place", "and_in_place", "div_in_place",
 )]  # fmt: skip
 
 WIDE = [CHIP_NUMBERS[name] for name in ("mulh", "mulhu", "mulhsu", "divu", "rem", "remu", "divw", "and")]
@@ -207,20 +208,21 @@ def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
     made_shards, cycles = [], 0
     for index, of_chips in enumerate(uses):
         tables: list[list[Any]] = [[1, log2(subject.program.program_rows), ()], [11, 6, ()]]
-        shared = Counter({4096: int(index == shards - 1)})
+        shared, permutations = Counter({4096: int(index == shards - 1)}), 0
         for chip, count in of_chips.items():
             if count >= own_from[chip]:
                 lanes = 1 if chip in spec.ROWS_OF_CHIP else 1 + (count >= bounds.c) + 2 * (count >= bounds.d)
                 add(tables, 16 * chip + lanes, count)
-                if chip == spec.KECCAK_CALL:
-                    for number in spec.ROWS_OF_CALL:
-                        add(tables, number, count)
-                    tables.append([13, 14, ()])
+                permutations += count if chip in spec.PERMUTING else 0
             elif chip in spec.COMMON or chip in spec.RARE:
                 shared[4096 if chip in spec.COMMON else 4097] += count
             else:
                 continue
             cycles += count
+        if permutations:
+            for number in spec.ROWS_OF_CALL:
+                add(tables, number, permutations)
+            tables.append([13, 14, ()])
         cycles += index == shards - 1
         if not few and rng.random() < 0.1:  # as many uses of a shared table as there can be, or one more or less
             number = rng.choice((4096, 4097))
@@ -234,6 +236,7 @@ def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
             # A chip with tables of two numbers of lanes.
             chip = next(f for f, count in of_chips.items() if count >= own_from[f])
             lanes, count = rng.choice(((1, bounds.c - 1), (2, bounds.c), (4, bounds.d)))
+            lanes = 1 if chip in spec.ROWS_OF_CHIP else lanes
             add(tables, 16 * chip + lanes, count)
             cycles += count
         if rng.random() < 0.3:
@@ -453,6 +456,7 @@ def test_chips_have_the_numbers_of_the_page() -> None:
     names = {number: name for name, number in CHIP_NUMBERS.items()}
     assert sorted(names) == list(range(1, spec.CHIPS + 1))
     assert (names[spec.HALT], names[spec.KECCAK_CALL]) == ("halt", "keccak_call")
+    assert {names[number] for number in spec.PERMUTING} == {*PERMUTING}
     assert {n for n, name in names.items() if name.endswith("_in_place")} == {
         *range(spec.FIRST_IN_PLACE, min(spec.ROWS_OF_CHIP))
     }

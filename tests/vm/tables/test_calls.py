@@ -1,7 +1,7 @@
-"""The tables of host calls on integers and points prove these calls and nothing else, for any trace.
+"""The tables of host calls of several rows prove these calls and nothing else, for any trace.
 
-A trace is judged by the table alone: its constraints, and whether the numbers that it looks up have 16 or 8 bits. Its
-messages to the rest of the machine count only for cells that are changed one at a time.
+A trace is judged by the table alone: its constraints, and whether its lookups of 16 bits, of bytes and of conjunctions
+are right. Its messages to the rest of the machine count only for cells that are changed one at a time.
 """
 
 import random
@@ -22,8 +22,9 @@ from graphprover.field import P
 from graphprover.statement.check import check
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.io import MODULAR_QUOTIENT
+from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR_QUOTIENT
 from graphprover.vm.statement.statement import Machine
+from graphprover.vm.tables.absorb import Absorb
 from graphprover.vm.tables.buses import LOOKUPS, Tag, tag_of
 from graphprover.vm.tables.modular import HALVES, LIMBS, Modular
 from graphprover.vm.tables.point import Point
@@ -31,20 +32,28 @@ from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 from tests.graphs.test_proof_graph import FEW
 from tests.vm.calls import BOUND, program, random_calls
-from tests.vm.kernels.naive_calls import Around, Row, in_the_field, matrix, modular_rows, point_rows
+from tests.vm.kernels.naive_calls import (
+    Around,
+    Row,
+    absorb_rows,
+    in_the_field,
+    matrix,
+    modular_rows,
+    point_rows,
+)
 
 SECP, P256, BN = range(3)
 PRIMES = [curve.p for curve in ALL_CURVES]
 BN_PRIME = PRIMES[BN]
-TABLES: dict[str, Any] = {"modular": Modular, "point": Point}
+TABLES: dict[str, Any] = {"modular": Modular, "point": Point, "keccak_absorb": Absorb}
 PARAMETERS = replace(FEW, cap_height=0)  # a key has no other commitments
-ROWS = {"modular": 2, "point": 3}
+ROWS = {"modular": 2, "point": 3, "keccak_absorb": 5}
 RNG = random.Random(3)
 AROUND = Around(
     1000, 0x10000, [8 * RNG.randrange(1 << 28) for _ in range(5)], [RNG.randrange(4000) for _ in range(5)], 77,
-    [RNG.randrange(4000) for _ in range(24)], [RNG.getrandbits(64) for _ in range(24)],
+    [RNG.randrange(4000) for _ in range(42)], [RNG.getrandbits(64) for _ in range(42)],
 )  # fmt: skip
-HALF, BYTES = "a number of 16 bits", "a number of 8 bits"
+HALF, BYTES, AND = "a number of 16 bits", "a number of 8 bits", "the bits of both bytes"
 
 
 @cache
@@ -76,6 +85,10 @@ def judged(name: str, rows: np.ndarray, blocks: int = 1) -> list[tuple[set[str],
             large = fields[-1] >> 16 if tag == Tag.HALF else (fields[-2] | fields[-1]) >> 8
             for row in np.flatnonzero((counts != 0) & (large != 0)):
                 found[row // size][0].add(HALF if tag == Tag.HALF else BYTES)
+        elif tag == Tag.AND:
+            one, other, both = fields[-3:]
+            for row in np.flatnonzero((counts != 0) & ((both != one & other) | ((one | other) >> 8 != 0))):
+                found[row // size][0].add(AND)
         elif tag not in LOOKUPS:
             told.append((counts, np.stack(fields)))
     for i, (reasons, bus) in enumerate(found):
@@ -133,6 +146,10 @@ HONEST = {
         modular(0, number=MODULAR_QUOTIENT), modular_rows(0, 0, 1, 0, AROUND), modular_rows(1, BOUND - 1, 0, 0, AROUND),
     ],
     "point": [*(summed(curve) for curve in range(3)), *(doubled(curve) for curve in range(3))],
+    "keccak_absorb": [
+        absorb_rows(AROUND), absorb_rows(AROUND, block=[0] * 17), absorb_rows(AROUND, state=[0] * 25),
+        absorb_rows(AROUND, block=[2**64 - 1] * 17, state=[2**64 - 1] * 25),
+    ],
 }  # fmt: skip
 
 
@@ -186,6 +203,13 @@ UNREAD = {
         (2, "register_t"): "the result is written from row 1",
         (2, "word_t"): "the result is written from row 1",
         (2, "w"): "there is nothing to invert",
+    },
+    "keccak_absorb": {
+        (3, "register"): "rows 0 to 2 read registers",
+        (4, "register"): "rows 0 to 2 read registers",
+        (4, "t_pc"): "rows 0 to 2 read registers, and row 3 has the instruction",
+        (3, "added_t"): "the block has two words here",
+        (4, "added_t"): "the block has no words here",
     },
 }
 CHANGES = (1, P - 1, 0x123456789ABCDEF)
@@ -407,14 +431,76 @@ POINT_FORGERIES: dict[str, Callable[[], list[Row]]] = {
         for k in range(3)
     },
 }
-FORGERIES = {"modular": MODULAR_FORGERIES, "point": POINT_FORGERIES}
+
+
+def with_bytes(row: int, **words: list[int]) -> list[Row]:
+    """Return the rows of a call in which a row's first words have other bytes."""
+    rows = absorb_rows(AROUND)
+    return edited(
+        rows, *({name: [own, *rows[i][name][1:]] for name, own in words.items()} if i == row else {} for i in range(5))
+    )
+
+
+def in_row(row: int, **cells: Any) -> list[Row]:
+    return edited(absorb_rows(AROUND), *(cells if i == row else {} for i in range(5)))
+
+
+def overlapping(*firsts: int) -> list[Row]:
+    """Return rows of calls with empty blocks, whose addresses are the number; ``firsts``: calls that begin in a row."""
+    (row, *_), rows = absorb_rows(AROUND, block=[]), []
+    for at in range(len(firsts) + 4):
+        flags = [firsts[at - k] if 0 <= at - k < len(firsts) else 0 for k in range(5)]
+        within = [sum(flags[: k + 1]) for k in range(5)]
+        same = dict.fromkeys(("state", "block", "register"), KECCAK_ABSORB)
+        rows.append(row | same | {"within": within[:4], "on": within[4]})
+    return rows
+
+
+FULL, EMPTY = [255] * 8, [0] * 8
+ABSORB_FORGERIES: dict[str, Callable[[], list[Row]]] = {
+    "a word behind the block": lambda: absorb_rows(AROUND, block=[*AROUND.old[:17], 1]),
+    "a word behind the block, of its upper half": lambda: absorb_rows(AROUND, block=[*AROUND.old[:17], 1 << 32]),
+    "words of another row": lambda: absorb_rows(AROUND, block=AROUND.old[:25]),
+    "a block for the last row alone": lambda: absorb_rows(AROUND, block=[*AROUND.old[:17], *[0] * 7, 1 << 63]),
+    "a byte above 255": lambda: with_bytes(0, old=[256, *EMPTY[1:]], added=EMPTY, both=EMPTY),
+    "a byte below 0": lambda: with_bytes(0, old=[0, P - 1, *EMPTY[2:]], added=EMPTY, both=EMPTY),
+    "a byte of the block above 255": lambda: with_bytes(2, old=EMPTY, added=[0, 256, *EMPTY[2:]], both=EMPTY),
+    "a sum in place of a xor": lambda: with_bytes(0, old=[3, *EMPTY[1:]], added=[1, *EMPTY[1:]], both=EMPTY),
+    "bits of one word": lambda: with_bytes(1, old=EMPTY, added=FULL, both=FULL),
+    "bits of the state": lambda: with_bytes(4, old=FULL, added=EMPTY, both=FULL),
+    **{f"another cycle in row {i}": lambda i=i: in_row(i, clk=1001) for i in range(5)},  # type: ignore[misc]
+    **{f"another state in row {i}": lambda i=i: in_row(i, state=8) for i in range(5)},  # type: ignore[misc]
+    **{f"another block in row {i}": lambda i=i: in_row(i, block=8) for i in range(5)},  # type: ignore[misc]
+    **{f"row {i} alone": lambda i=i: absorb_rows(AROUND)[i : i + 1] for i in range(5)},  # type: ignore[misc]
+    **{f"no row {i}": lambda i=i: [r for k, r in enumerate(absorb_rows(AROUND)) if k != i] for i in range(5)},  # type: ignore[misc]
+    **{
+        f"row {i} for {i + 1}": lambda i=i: in_row(i + 1, within=absorb_rows(AROUND)[i]["within"])  # type: ignore[misc]
+        for i in range(4)
+    },
+    "swapped rows": lambda: absorb_rows(AROUND)[::-1],
+    "two calls of the same rows": lambda: overlapping(1, 1),
+    "a call taken back": lambda: overlapping(1, -1, 0, 0, 0, 1),
+    "another call": lambda: in_row(0, register=KECCAK_F),
+    "a1 is not the block": lambda: in_row(1, register=8),
+    "a0 is not the state": lambda: in_row(2, register=8),
+    "on 2": lambda: edited(absorb_rows(AROUND), {"on": 2}),
+    "on -1": lambda: edited(absorb_rows(AROUND), {"on": -1}),
+    "all twice": lambda: edited(
+        absorb_rows(AROUND), *({"on": 2, "within": [2 * flag for flag in row["within"]]} for row in absorb_rows(AROUND))
+    ),
+    "an idle row is of a call": lambda: [*absorb_rows(AROUND), {"on": 1}],
+    "an idle row reads a register": lambda: [*absorb_rows(AROUND), {"within": [0, 0, 1, 0]}],
+    "an idle row reads the block": lambda: [*absorb_rows(AROUND), {"within": [0, 0, 0, 1]}],
+    "an idle row is a first one": lambda: [*absorb_rows(AROUND), {"within": [1, 1, 1, 1]}],
+}
+FORGERIES = {"modular": MODULAR_FORGERIES, "point": POINT_FORGERIES, "keccak_absorb": ABSORB_FORGERIES}
 
 
 @cache
 def noticing(name: str) -> dict[str, set[str]]:
     """Return the constraints and ranges that notice each forgery."""
     forgeries = FORGERIES[name]
-    blocks = [padded(matrix(TABLES[name], forge())) for forge in forgeries.values()]
+    blocks = [padded(matrix(TABLES[name], forge()), 16) for forge in forgeries.values()]
     found = judged(name, np.concatenate(blocks, axis=1), len(blocks))
     return {forgery: reasons for forgery, (reasons, _) in zip(forgeries, found, strict=True)}
 
@@ -450,6 +536,7 @@ REDUNDANT = {
         "a row is of a call or not": "the row is one of three, and has one curve",
         "a row is of a kind or not": "idle rows have no curve, so the rows of a call are not apart",
     },
+    "keccak_absorb": {},
 }
 
 

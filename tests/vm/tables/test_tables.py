@@ -266,6 +266,9 @@ STATE_EDITS = [
     ("div", "q", 0, 1, "a quotient"),
     ("halt", "b_lo", 0, 1, "the exit code"),
     ("keccak_call", "after", 0, 1, "what the permutation gives"),
+    ("keccak_absorb", "new", 0, 1, "a state after a block"),
+    ("keccak_absorb", "added_t", 2, 1, "when a word of a block was accessed before"),
+    ("keccak_absorb", "t_pc", 3, 4, "which instruction absorbs a block"),
 ]
 
 

@@ -1,7 +1,7 @@
-/* Keccak in C, for programs that run without the machine's host call. */
+/* Keccak in C, for programs that run without the machine's host calls. */
 #include "zkvm.h"
 
-enum { ROUNDS = 24, RATE = 136 };
+enum { ROUNDS = 24, RATE = 136, RATE_WORDS = RATE / 8 };
 
 static uint64_t rotate(uint64_t word, unsigned bits)
 {
@@ -53,6 +53,17 @@ void keccak_f(uint64_t state[25])
         }
         state[0] ^= next_constant(&shift_register);
     }
+}
+
+void keccak_absorb(uint64_t state[25], const uint64_t block[17])
+{
+    uint64_t words[RATE_WORDS];
+
+    for (size_t i = 0; i < RATE_WORDS; i++)
+        words[i] = block[i]; /* before the state changes, which may overlap the block */
+    for (size_t i = 0; i < RATE_WORDS; i++)
+        state[i] ^= words[i];
+    keccak_f(state);
 }
 
 static void absorb(uint64_t state[25], const uint8_t block[RATE])

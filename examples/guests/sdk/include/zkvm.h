@@ -60,6 +60,9 @@ uint64_t zkvm_random_u64(void);
 
 /* Keccak-f[1600] in place, by the machine. */
 void keccak_f(uint64_t state[25]);
+/* Xor a block into the first words of the state, then keccak_f, by the machine. Both may overlap: the block is as it was
+   before the call. */
+void keccak_absorb(uint64_t state[25], const uint64_t block[17]);
 
 /* r = (a b + c) mod m, by the machine. Numbers have 256 bits, the lowest word first. An m of 0 stands for 2^256. The
    quotient must be below 2^256, otherwise it is a fault; it is if a or b is below m, or one of them 1 and m above 1.

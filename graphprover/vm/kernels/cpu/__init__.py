@@ -1,5 +1,6 @@
 """The machine's kernels on a CPU, compiled by Numba; see ``graphprover.vm.kernels``."""
 
+from graphprover.vm.kernels.cpu.absorb import fill_absorbs
 from graphprover.vm.kernels.cpu.bumps import fill_bumps
 from graphprover.vm.kernels.cpu.counting import count_entries, count_keys
 from graphprover.vm.kernels.cpu.keccak_f import (
@@ -19,6 +20,7 @@ __all__ = [
     "count_entries",
     "count_keccak_digits",
     "count_keys",
+    "fill_absorbs",
     "fill_bumps",
     "fill_keccak_planes",
     "fill_keccak_rounds",

@@ -1,6 +1,7 @@
-// Traces of host calls on integers of 256 bits and on points of curves, a thread by call. cpu/modular.py and cpu/point.py
-// are the twins; columns, slots and constants are defines.
+// Traces of host calls on integers of 256 bits, on points of curves and on blocks of a sponge, a thread by call.
+// cpu/modular.py, cpu/point.py and cpu/absorb.py are the twins; columns, slots and constants are defines.
 #include "field.cuh"
+#include "keccak.cuh"
 
 typedef long long i64;
 
@@ -476,5 +477,52 @@ extern "C" __global__ void fill_points(const __grid_constant__ Calls calls, u64*
         for (int i = 0; i < POINT_WORDS; i++) {
             cells(0, POINT_WORD_T + i) = Cycle::recent(cycle.time[POINT_WORDS + i], then);
         }
+    }
+}
+
+// Blocks of a sponge.
+
+__device__ void put_bytes(const Cells& cells, int r, int column, u64 word) {
+    for (int i = 0; i < 8; i++) cells(r, column + i) = word >> 8 * i & 0xff;
+}
+
+extern "C" __global__ void fill_absorbs(const __grid_constant__ Calls calls, u64* main, u64 height) {
+    u64 index = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (index >= calls.count) return;
+    Cycle cycle(calls, index);
+    Cells cells = {main + ABSORB_ROWS * index, height};
+    u64 block = cycle.fresh[0], state[WORDS];
+    const u64 *added = cycle.old, *old = added + BLOCK_WORDS, *old_time = cycle.time + BLOCK_WORDS;
+#pragma unroll
+    for (int k = 0; k < WORDS; k++) state[k] = old[k] ^ (k < BLOCK_WORDS ? added[k] : 0);
+    keccak::permute(state);
+#pragma unroll
+    for (int k = 0; k < WORDS; k++) {
+        int r = k / PLANE_WORDS, column = ABSORB_NEW + 2 * (k % PLANE_WORDS);
+        cells(r, column) = state[k] & LIMB;
+        cells(r, column + 1) = state[k] >> 32;
+    }
+    const u64 registers[ABSORB_ROWS] = {cycle.number, block, cycle.a0};
+    const u64 t_pc[ABSORB_ROWS] = {cycle.t_a7, cycle.register_time(0), cycle.t_a0, cycle.pc};
+#pragma unroll
+    for (int r = 0; r < ABSORB_ROWS; r++) {
+        cells(r, ABSORB_ON) = 1;
+        for (int k = 0; k < ABSORB_ROWS - 1; k++) cells(r, ABSORB_WITHIN + k) = r <= k;
+        cells(r, ABSORB_CLK) = cycle.clk;
+        cells(r, ABSORB_STATE) = cycle.a0;
+        cells(r, ABSORB_BLOCK) = block;
+        cells(r, ABSORB_REGISTER) = registers[r];
+        cells(r, ABSORB_T_PC) = t_pc[r];
+    }
+#pragma unroll 1
+    for (int k = 0; k < WORDS; k++) {
+        int r = k / PLANE_WORDS, i = k % PLANE_WORDS;
+        u64 of_block = k < BLOCK_WORDS ? added[k] : 0;
+        put_bytes(cells, r, ABSORB_OLD + 8 * i, old[k]);
+        put_bytes(cells, r, ABSORB_ADDED + 8 * i, of_block);
+        put_bytes(cells, r, ABSORB_BOTH + 8 * i, old[k] & of_block);
+        cells(r, ABSORB_OLD_T + i) = Cycle::recent(old_time[k], cycle.now + SLOT_MEMORY);
+        u64 added_time = k < BLOCK_WORDS ? Cycle::recent(cycle.time[k], cycle.now + SLOT_B) : 0;
+        cells(r, ABSORB_ADDED_T + i) = added_time;
     }
 }

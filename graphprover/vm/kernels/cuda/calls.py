@@ -1,4 +1,4 @@
-"""Traces of host calls on integers and points (``calls.cu``)."""
+"""Traces of host calls of several rows (``calls.cu``)."""
 
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,12 @@ def fill_points(device: "CudaDevice", calls: Calls, main: cupy.ndarray) -> None:
     """Write the rows of calls; see ``graphprover.vm.kernels.fill_points``."""
     with device.operation("fill_points"):
         _launch("fill_points", calls, main)
+
+
+def fill_absorbs(device: "CudaDevice", calls: Calls, main: cupy.ndarray) -> None:
+    """Write the rows of calls; see ``graphprover.vm.kernels.fill_absorbs``."""
+    with device.operation("fill_absorbs"):
+        _launch("fill_absorbs", calls, main)
 
 
 def _launch(name: str, calls: Calls, main: cupy.ndarray) -> None:

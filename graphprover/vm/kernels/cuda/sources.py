@@ -15,6 +15,7 @@ from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.io import EXIT, MODULAR_QUOTIENT, POINT
 from graphprover.vm.program.isa import A1, Op
 from graphprover.vm.tables import clock, keccak_planes, keccak_rounds
+from graphprover.vm.tables.absorb import PLANE_WORDS
 from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.buses import REGISTER_BASE
 from graphprover.vm.tables.clock import FAR
@@ -94,11 +95,17 @@ _BUMPS: dict[str, int | str] = {
 _CALL_TRACES = {
     **{f"MODULAR_{name.upper()}": column for name, column in calls.MODULAR.items()},
     **{f"POINT_{name.upper()}": column for name, column in calls.POINT.items()},
+    **{f"ABSORB_{name.upper()}": column for name, column in calls.ABSORB.items()},
     **{name: getattr(clock, name) for name in ("FAR", "SLOTS", "SLOT_A", "SLOT_B", "SLOT_MEMORY", "SLOT_D")},
-    **{name: getattr(host_calls, name) for name in ("CURVES", "MOST_FURTHER", "NUMBER_WORDS", "POINT_WORDS")},
+    **{
+        name: getattr(host_calls, name)
+        for name in ("CURVES", "MOST_FURTHER", "NUMBER_WORDS", "POINT_WORDS", "BLOCK_WORDS", "WORDS")
+    },
     **{f"ROW_{name.upper()}": tape.WIDE.index(name) for name in ("a", "b", "t_a", "t_b")},
     "ROW_WORDS": tape.ROW_WORDS,
     "MODULAR_QUOTIENT": MODULAR_QUOTIENT,
+    "ABSORB_ROWS": calls.ABSORB_ROWS,
+    "PLANE_WORDS": PLANE_WORDS,
     "POINT": POINT,
     "LIMBS": calls.LIMBS,
     "CARRY_CELLS": CARRY_CELLS,
