@@ -28,7 +28,7 @@ pub(crate) fn prepare(code: &[u8]) -> Bytecode {
     let mut padded = Vec::with_capacity(code.len() + PADDING);
     padded.extend_from_slice(code);
     padded.resize(code.len() + PADDING, 0);
-    let destinations = JumpTable::from_slice(&jump_destinations(code), code.len());
+    let destinations = JumpTable::from_slice(&jump_destinations(&mut padded), code.len());
     // Safety: behind the code are as many zeros as any instruction at its end reads.
     #[allow(unsafe_code)]
     unsafe {
@@ -37,23 +37,36 @@ pub(crate) fn prepare(code: &[u8]) -> Bytecode {
 }
 
 /// Return a bit for each byte of a code: whether it is a `JUMPDEST` that is no part of a pushed number.
-fn jump_destinations(code: &[u8]) -> Vec<u8> {
-    let mut bits = vec![0; code.len().div_ceil(8)];
+///
+/// `padded` is the code with `PADDING` zeros behind it.
+fn jump_destinations(padded: &mut [u8]) -> Vec<u8> {
+    let size = padded.len() - PADDING;
+    let mut bits = vec![0; size.div_ceil(8)];
+    // A destination as the last byte ends the loop, so that most instructions need only one comparison: all below
+    // `JUMPDEST`, and those from 0x80 on, which are negative.
+    let last = padded.len() - 1;
+    padded[last] = JUMPDEST as u8;
     let mut at = 0;
-    while at < code.len() {
-        let opcode = code[at] as i8;
-        // One comparison skips most instructions: those from 0x80 on are negative.
+    loop {
+        // Safety: a code's last instruction pushes at most 32 bytes, so `at` is at most `last` behind it, and behind
+        // the code instructions have one byte.
+        #[allow(unsafe_code)]
+        let opcode = unsafe { *padded.get_unchecked(at) } as i8;
+        at += 1;
         if opcode < JUMPDEST {
-            at += 1;
+            continue;
+        }
+        if opcode > PUSH0 {
+            at += (opcode - PUSH0) as usize;
         } else if opcode == JUMPDEST {
-            bits[at / 8] |= 1 << (at % 8);
-            at += 1;
-        } else if opcode > PUSH0 {
-            at += (opcode - PUSH0) as usize + 1;
-        } else {
-            at += 1;
+            let destination = at - 1;
+            if destination == last {
+                break;
+            }
+            bits[destination / 8] |= 1 << (destination % 8);
         }
     }
+    padded[last] = 0;
     bits
 }
 
