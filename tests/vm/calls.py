@@ -8,7 +8,7 @@ import numpy as np
 
 from graphprover.vm.program.curves import ALL_CURVES, Curve
 from graphprover.vm.program.elf import Image
-from graphprover.vm.program.host_calls import BLOCK_WORDS, HostCall
+from graphprover.vm.program.host_calls import RATE_WORDS, HostCall
 from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
 from graphprover.vm.tables.keccak_f import WORDS, rounds
@@ -40,7 +40,7 @@ class Call:
         elif self.number == KECCAK_ABSORB:
             to, block = self.at
             state = np.frombuffer(memory[to : to + 8 * WORDS], dtype=np.uint64).copy()
-            state[:BLOCK_WORDS] ^= np.frombuffer(memory[block : block + 8 * BLOCK_WORDS], dtype=np.uint64)
+            state[:RATE_WORDS] ^= np.frombuffer(memory[block : block + 8 * RATE_WORDS], dtype=np.uint64)
             result = rounds(state[:, None])[-1].tobytes()
         else:
             curve, double = divmod(self.number - POINT, 2)

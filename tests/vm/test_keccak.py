@@ -11,7 +11,7 @@ import pytest
 from graphprover.protocol.hashing import keccak256
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.elf import load_elf
-from graphprover.vm.program.host_calls import BLOCK_WORDS
+from graphprover.vm.program.host_calls import RATE_WORDS
 from graphprover.vm.tables.keccak_f import WORDS, rounds
 from tests.vm.kit import GCC, SDK, build
 
@@ -77,5 +77,5 @@ def test_the_call_in_c_absorbs_blocks_that_overlap(tmp_path: Path) -> None:
     found = subprocess.run([tmp_path / "main"], input=" ".join(map(str, places)), capture_output=True, text=True)
     words = np.arange(1, 65, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     states = np.tile(words[17 : 17 + WORDS, None], len(places))
-    states[:BLOCK_WORDS] ^= np.stack([words[at : at + BLOCK_WORDS] for at in places], axis=1)
+    states[:RATE_WORDS] ^= np.stack([words[at : at + RATE_WORDS] for at in places], axis=1)
     assert list(map(int, found.stdout.split())) == rounds(states)[-1].T.ravel().tolist()

@@ -5,7 +5,7 @@ import numpy as np
 from graphprover.kernels.cpu.keccak import permute_one
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.executor.integers import PRIMES, ZERO, add, less, load, modular, slope, store
-from graphprover.vm.program.host_calls import BLOCK_WORDS, NUMBER_WORDS, POINT_WORDS
+from graphprover.vm.program.host_calls import RATE_WORDS, NUMBER_WORDS, POINT_WORDS
 from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT
 
 
@@ -30,8 +30,8 @@ def change(number, words):
 @njit(nogil=True, cache=True)
 def absorb(words):
     """Xor the block into the state behind it, and permute this."""
-    state = words[BLOCK_WORDS:]
-    for k in range(BLOCK_WORDS):
+    state = words[RATE_WORDS:]
+    for k in range(RATE_WORDS):
         state[k] ^= words[k]
     permute_one(state)
 

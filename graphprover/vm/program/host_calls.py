@@ -19,7 +19,7 @@ from graphprover.vm.tables.keccak_f import WORDS
 NUMBER_WORDS = 4  # of an integer below 2^256
 POINT_WORDS = 2 * NUMBER_WORDS  # of the coordinates x and y
 CURVES = 3  # secp256k1, P-256, bn254
-BLOCK_WORDS = 17  # that a sponge absorbs before each permutation
+RATE_WORDS = 17  # that a sponge absorbs before each permutation
 MOST_FURTHER = 4  # further registers of a call
 SLOT_FURTHER = SLOT_A  # at which calls read them
 
@@ -69,7 +69,7 @@ HOST_CALLS = (
     _modular(MODULAR, NUMBER_WORDS),
     _modular(MODULAR_QUOTIENT, 2 * NUMBER_WORDS),
     *_points(),
-    HostCall(KECCAK_ABSORB, "keccak_absorb", (Operand(1, BLOCK_WORDS, SLOT_B), Operand(0, WORDS, SLOT_MEMORY))),
+    HostCall(KECCAK_ABSORB, "keccak_absorb", (Operand(1, RATE_WORDS, SLOT_B), Operand(0, WORDS, SLOT_MEMORY))),
 )
 MOST_WORDS = max(len(call.accesses) for call in HOST_CALLS)
 

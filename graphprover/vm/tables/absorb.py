@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 from graphprover.air import Expr, TableBuilder
-from graphprover.vm.program.host_calls import BLOCK_WORDS
+from graphprover.vm.program.host_calls import RATE_WORDS
 from graphprover.vm.program.io import KECCAK_ABSORB
 from graphprover.vm.program.isa import A0, A1, A7
 from graphprover.vm.tables.buses import VM, Tag, message
@@ -28,8 +28,8 @@ from graphprover.vm.tables.keccak_planes import Tag as PlaneTag
 from graphprover.vm.tables.logic import from_bytes
 
 PLANE_WORDS = 5
-LAST_READ = BLOCK_WORDS // PLANE_WORDS  # the last row that reads words of the block
-READ_THERE = BLOCK_WORDS % PLANE_WORDS
+LAST_READ = RATE_WORDS // PLANE_WORDS  # the last row that reads words of the block
+READ_THERE = RATE_WORDS % PLANE_WORDS
 
 
 class Absorb(CallTable):

@@ -7,7 +7,7 @@ from graphprover.device import Array, Device
 from graphprover.statement.cells import cells_per_row
 from graphprover.statement.trace_task import TraceTask
 from graphprover.vm.kernels import count_keccak_digits, fill_keccak_planes, fill_keccak_rounds
-from graphprover.vm.program.host_calls import BLOCK_WORDS
+from graphprover.vm.program.host_calls import RATE_WORDS
 from graphprover.vm.statement.shape import LayoutPolicy, packing
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber
@@ -60,8 +60,8 @@ def calls_of(device: Device, run: Run, *, shares: Mapping[str, tuple[int, int]])
 
 def _absorbed(rows: Rows) -> Array:
     """Return the states of calls that absorb a block, with the block xored in."""
-    state = rows.stacked("old", BLOCK_WORDS, WORDS)
-    state[:BLOCK_WORDS] ^= rows.stacked("old", 0, BLOCK_WORDS)
+    state = rows.stacked("old", RATE_WORDS, WORDS)
+    state[:RATE_WORDS] ^= rows.stacked("old", 0, RATE_WORDS)
     return state
 
 

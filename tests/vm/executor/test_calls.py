@@ -11,7 +11,7 @@ from graphprover.runtime.numba_cache import njit
 from graphprover.vm.executor import accelerators
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.host_calls import BLOCK_WORDS, HOST_CALLS, MOST_WORDS, NUMBER_WORDS, HostCall
+from graphprover.vm.program.host_calls import RATE_WORDS, HOST_CALLS, MOST_WORDS, NUMBER_WORDS, HostCall
 from graphprover.vm.program.io import KECCAK_ABSORB, MODULAR, OUTPUT_BASE, POINT
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
 from graphprover.vm.tables import keccak_f
@@ -158,19 +158,19 @@ WORDS = 25
 
 
 def absorbed(block: np.ndarray, state: np.ndarray) -> np.ndarray:
-    """Return states after blocks: uint64 (BLOCK_WORDS, n) and (WORDS, n) to (WORDS, n)."""
+    """Return states after blocks: uint64 (RATE_WORDS, n) and (WORDS, n) to (WORDS, n)."""
     mixed = state.copy()
-    mixed[:BLOCK_WORDS] ^= block
+    mixed[:RATE_WORDS] ^= block
     return keccak_f.rounds(mixed)[-1]
 
 
 def test_blocks_are_absorbed() -> None:
     rng = np.random.default_rng(1)
-    size = BLOCK_WORDS + WORDS
+    size = RATE_WORDS + WORDS
     words = rng.integers(0, 1 << 64, (CASES, MOST_WORDS), dtype=np.uint64)
-    words[:20, :BLOCK_WORDS], words[10:30, BLOCK_WORDS:size], words[5:15, 3:30] = 0, 0, (1 << 64) - 1
+    words[:20, :RATE_WORDS], words[10:30, RATE_WORDS:size], words[5:15, 3:30] = 0, 0, (1 << 64) - 1
     expected = words.copy()
-    expected[:, BLOCK_WORDS:size] = absorbed(words[:, :BLOCK_WORDS].T, words[:, BLOCK_WORDS:size].T).T
+    expected[:, RATE_WORDS:size] = absorbed(words[:, :RATE_WORDS].T, words[:, RATE_WORDS:size].T).T
     done = np.zeros(CASES, dtype=bool)
     _change_all(np.uint64(KECCAK_ABSORB), words, done)
     assert done.all()
@@ -179,7 +179,7 @@ def test_blocks_are_absorbed() -> None:
 
 def test_a_sponge_of_calls_is_sha3() -> None:
     """Absorb padded messages in a loop; SHA3-256 is another padding than Keccak-256 of the same sponge."""
-    rng, rate = random.Random(4), 8 * BLOCK_WORDS
+    rng, rate = random.Random(4), 8 * RATE_WORDS
     source, end, turn = 20, 21, [Instruction(Op.ADDI, A0 + 1, 20), Instruction(Op.ECALL)]
     turn.append(Instruction(Op.ADDI, source, source, imm=rate))
     for size in (0, 1, rate - 1, rate, 1000, 300 * rate):

@@ -14,7 +14,7 @@ import numpy as np
 from graphprover.field import P
 from graphprover.vm.kernels.calls import columns_of
 from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.host_calls import BLOCK_WORDS, NUMBER_WORDS, POINT_WORDS
+from graphprover.vm.program.host_calls import RATE_WORDS, NUMBER_WORDS, POINT_WORDS
 from graphprover.vm.program.io import KECCAK_ABSORB, MODULAR, MODULAR_QUOTIENT
 from graphprover.vm.tables.call import CallTable
 from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS
@@ -271,13 +271,13 @@ def absorb_rows(
     ``block``: the words that are xored in, up to WORDS of them; by default those before the call. ``state``: the words
     before, by default those before the call; ``result``: the words after.
     """
-    block = around.old[:BLOCK_WORDS] if block is None else block
-    state = around.old[BLOCK_WORDS : BLOCK_WORDS + WORDS] if state is None else state
+    block = around.old[:RATE_WORDS] if block is None else block
+    state = around.old[RATE_WORDS : RATE_WORDS + WORDS] if state is None else state
     block = [*block, *[0] * (WORDS - len(block))]
     result = permuted_words([x ^ y for x, y in zip(state, block, strict=True)]) if result is None else result
-    block_times = [around.time(before, SLOT_B) for before in around.word_times[:BLOCK_WORDS]]
-    block_times += [0] * (WORDS - BLOCK_WORDS)
-    times = [around.time(before, SLOT_MEMORY) for before in around.word_times[BLOCK_WORDS : BLOCK_WORDS + WORDS]]
+    block_times = [around.time(before, SLOT_B) for before in around.word_times[:RATE_WORDS]]
+    block_times += [0] * (WORDS - RATE_WORDS)
+    times = [around.time(before, SLOT_MEMORY) for before in around.word_times[RATE_WORDS : RATE_WORDS + WORDS]]
     registers = [KECCAK_ABSORB, around.pointers[1], around.pointers[0], 0, 0]
     t_pc = [around.time(around.a7_time, SLOT_A), around.register_time(1), around.register_time(0), around.pc, 0]
     rows: list[Row] = []

@@ -20,7 +20,7 @@ from graphprover.vm.kernels.cpu.calls import (
     recent,
     write_rows,
 )
-from graphprover.vm.program.host_calls import BLOCK_WORDS
+from graphprover.vm.program.host_calls import RATE_WORDS
 from graphprover.vm.tables import clock
 from graphprover.vm.tables.absorb import PLANE_WORDS
 from graphprover.vm.tables.keccak_f import WORDS
@@ -45,21 +45,21 @@ def _bytes(word, cells, column):
 
 @njit(nogil=True, cache=True)
 def _words(calls, at, now, words, cells):
-    """Write the words of the state and of the block, and their times; ``words``: uint64 (BLOCK_WORDS + WORDS,)."""
-    for k in range(BLOCK_WORDS + WORDS):
+    """Write the words of the state and of the block, and their times; ``words``: uint64 (RATE_WORDS + WORDS,)."""
+    for k in range(RATE_WORDS + WORDS):
         words[k] = calls.old[at + _U(k)]
     absorb(words)
     for k in range(WORDS):
         row, i = cells[k // PLANE_WORDS], k % PLANE_WORDS
-        old, new, added = calls.old[at + _U(BLOCK_WORDS + k)], words[BLOCK_WORDS + k], _0
-        if k < BLOCK_WORDS:
+        old, new, added = calls.old[at + _U(RATE_WORDS + k)], words[RATE_WORDS + k], _0
+        if k < RATE_WORDS:
             added = words[k]
             row[_ADDED_T + i] = recent(calls.time[at + _U(k)], now + _B)
         _bytes(old, row, _OLD + 8 * i)
         _bytes(added, row, _ADDED + 8 * i)
         _bytes(old & added, row, _BOTH + 8 * i)
         row[_NEW + 2 * i], row[_NEW + 2 * i + 1] = new & LIMB_MASK, new >> _32
-        row[_OLD_T + i] = recent(calls.time[at + _U(BLOCK_WORDS + k)], now + _M)
+        row[_OLD_T + i] = recent(calls.time[at + _U(RATE_WORDS + k)], now + _M)
 
 
 @njit(nogil=True, cache=True)
@@ -83,7 +83,7 @@ def _call(calls, cycle, first_clock, words, cells):
 @njit(nogil=True, cache=True)
 def _fill(calls, first_clock, first, last, main):
     cells = np.empty((ABSORB_ROWS, ABSORB_WIDTH), dtype=np.uint64)
-    words = np.empty(BLOCK_WORDS + WORDS, dtype=np.uint64)
+    words = np.empty(RATE_WORDS + WORDS, dtype=np.uint64)
     for i in range(first, last):
         _call(calls, _I(calls.order[i]), first_clock, words, cells)
         write_rows(cells, i, main)

@@ -492,9 +492,9 @@ extern "C" __global__ void fill_absorbs(const __grid_constant__ Calls calls, u64
     Cycle cycle(calls, index);
     Cells cells = {main + ABSORB_ROWS * index, height};
     u64 block = cycle.fresh[0], state[WORDS];
-    const u64 *added = cycle.old, *old = added + BLOCK_WORDS, *old_time = cycle.time + BLOCK_WORDS;
+    const u64 *added = cycle.old, *old = added + RATE_WORDS, *old_time = cycle.time + RATE_WORDS;
 #pragma unroll
-    for (int k = 0; k < WORDS; k++) state[k] = old[k] ^ (k < BLOCK_WORDS ? added[k] : 0);
+    for (int k = 0; k < WORDS; k++) state[k] = old[k] ^ (k < RATE_WORDS ? added[k] : 0);
     keccak::permute(state);
 #pragma unroll
     for (int k = 0; k < WORDS; k++) {
@@ -517,12 +517,12 @@ extern "C" __global__ void fill_absorbs(const __grid_constant__ Calls calls, u64
 #pragma unroll 1
     for (int k = 0; k < WORDS; k++) {
         int r = k / PLANE_WORDS, i = k % PLANE_WORDS;
-        u64 of_block = k < BLOCK_WORDS ? added[k] : 0;
+        u64 of_block = k < RATE_WORDS ? added[k] : 0;
         put_bytes(cells, r, ABSORB_OLD + 8 * i, old[k]);
         put_bytes(cells, r, ABSORB_ADDED + 8 * i, of_block);
         put_bytes(cells, r, ABSORB_BOTH + 8 * i, old[k] & of_block);
         cells(r, ABSORB_OLD_T + i) = Cycle::recent(old_time[k], cycle.now + SLOT_MEMORY);
-        u64 added_time = k < BLOCK_WORDS ? Cycle::recent(cycle.time[k], cycle.now + SLOT_B) : 0;
+        u64 added_time = k < RATE_WORDS ? Cycle::recent(cycle.time[k], cycle.now + SLOT_B) : 0;
         cells(r, ABSORB_ADDED_T + i) = added_time;
     }
 }

@@ -99,7 +99,7 @@ _CALL_TRACES = {
     **{name: getattr(clock, name) for name in ("FAR", "SLOTS", "SLOT_A", "SLOT_B", "SLOT_MEMORY", "SLOT_D")},
     **{
         name: getattr(host_calls, name)
-        for name in ("CURVES", "MOST_FURTHER", "NUMBER_WORDS", "POINT_WORDS", "BLOCK_WORDS", "WORDS")
+        for name in ("CURVES", "MOST_FURTHER", "NUMBER_WORDS", "POINT_WORDS", "RATE_WORDS", "WORDS")
     },
     **{f"ROW_{name.upper()}": tape.WIDE.index(name) for name in ("a", "b", "t_a", "t_b")},
     "ROW_WORDS": tape.ROW_WORDS,
