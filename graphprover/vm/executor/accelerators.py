@@ -4,9 +4,11 @@ import numpy as np
 
 from graphprover.kernels.cpu import keccak
 from graphprover.runtime.numba_cache import njit
+from graphprover.vm.executor import sha256
 from graphprover.vm.executor.integers import LIMBS, PRIMES, add, join, less, limbs, modular, slope
-from graphprover.vm.program.host_calls import NUMBER_WORDS, POINT_WORDS
-from graphprover.vm.program.io import KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT
+from graphprover.vm.program.host_calls import BLOCK_WORDS, NUMBER_WORDS, POINT_WORDS
+from graphprover.vm.program.io import KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT, SHA256
+from graphprover.vm.program.sha256 import ROUNDS
 from graphprover.vm.tables.keccak_f import WORDS
 
 _STATES = keccak.STATE // WORDS  # states that the kernel permutes at once, of which one is used here
@@ -23,6 +25,9 @@ def change(number, words):
         return True
     if number == np.uint64(MODULAR) or number == np.uint64(MODULAR_QUOTIENT):
         return _modular(words, number == np.uint64(MODULAR_QUOTIENT))
+    if number == np.uint64(SHA256):
+        _compress(words)
+        return True
     kind = np.int64(number - np.uint64(POINT))
     return _point(words, kind // 2, kind % 2 == 1)
 
@@ -35,6 +40,17 @@ def _permute(words):
     keccak.permute(states)
     for k in range(WORDS):
         words[k] = states[_STATES * k]
+
+
+@njit(nogil=True, cache=True)
+def _compress(words):
+    """Replace the state, behind the block, by the one after the block."""
+    a, e = np.empty(sha256.SEQUENCE, dtype=np.uint32), np.empty(sha256.SEQUENCE, dtype=np.uint32)
+    w = np.empty(ROUNDS, dtype=np.uint32)
+    sha256.start(words, BLOCK_WORDS, a, e)
+    sha256.schedule(words, 0, w)
+    sha256.run(a, e, w)
+    sha256.finish(a, e, words, BLOCK_WORDS)
 
 
 @njit(nogil=True, cache=True)

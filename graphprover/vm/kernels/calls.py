@@ -1,5 +1,5 @@
-"""The host calls of a table as the kernels of their traces take them: formats of cpu/modular.py, cpu/point.py and
-cuda/calls.cu.
+"""The host calls of a table as the kernels of their traces take them: formats of cpu/modular.py, cpu/point.py,
+cpu/sha256.py, cuda/calls.cu and cuda/sha256.cu.
 
 The i-th call is the cycle ``order[i]`` of a cycle range. Its columns are in ``rows`` (tape.py), its accesses in
 ``old``, ``time`` and ``new``, its instruction's address in ``pc`` by its entry of the program table.
@@ -12,6 +12,7 @@ from graphprover.device import Array
 from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.tables.modular import Modular
 from graphprover.vm.tables.point import Point
+from graphprover.vm.tables.sha256 import Sha256
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +39,13 @@ class Calls:
                 raise ValueError(f"{name} is {array.dtype} {array.shape}")
 
 
-def columns_of(table: type[Modular] | type[Point]) -> dict[str, int]:
+def columns_of(table: type[Modular] | type[Point] | type[Sha256]) -> dict[str, int]:
     """Return the first column of each name of a table."""
     return {name: family.offset for name, family in Columns(table.cells).families.items()}
 
 
-MODULAR, POINT = columns_of(Modular), columns_of(Point)
-MODULAR_WIDTH, POINT_WIDTH = Columns(Modular.cells).width, Columns(Point.cells).width
+MODULAR, POINT, SHA256 = columns_of(Modular), columns_of(Point), columns_of(Sha256)
+MODULAR_WIDTH, POINT_WIDTH, SHA256_WIDTH = (Columns(table.cells).width for table in (Modular, Point, Sha256))
 MODULAR_ROWS, POINT_ROWS = 2, 3  # of a call
 
 PRIME_INVERSES = [pow(curve.p, -1, 1 << 32) for curve in ALL_CURVES]  # of the primes, mod 2^32

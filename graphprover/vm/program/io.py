@@ -31,6 +31,7 @@ MODULAR = 1025  # r
 MODULAR_QUOTIENT = 1026  # r, and q behind it: a b + c = q m + r
 # Affine points of curves over a prime of 256 bits: the point at a0 becomes its sum with the point at a1, or its double.
 POINT = 1028  # + 1 for the double, + 2 for each next curve: secp256k1, P-256, bn254
+SHA256 = 1035  # the compression of SHA-256: the state of 4 words at a0 takes in the block of 8 words at a1
 
 
 def region(data: bytes) -> np.ndarray:
