@@ -1,4 +1,4 @@
-"""Programs of host calls on integers and points, and their reference: Python's integers."""
+"""Programs of host calls of several rows, and their reference: Python's integers."""
 
 import random
 import struct
@@ -9,10 +9,11 @@ import numpy as np
 from graphprover.vm.program.curves import ALL_CURVES, Curve
 from graphprover.vm.program.elf import Image
 from graphprover.vm.program.host_calls import HostCall
-from graphprover.vm.program.io import KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT
+from graphprover.vm.program.io import KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT, SHA256
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
 from graphprover.vm.tables.keccak_f import rounds
 from tests.vm.assemble import DATA, image, leave, li
+from tests.vm.sha256 import compress
 
 BOUND = 1 << 256
 EDGES = (
@@ -37,6 +38,9 @@ class Call:
             if q >= BOUND:
                 raise ValueError("the quotient is too large")
             result = r.to_bytes(32, "little") + q.to_bytes(32, "little") * (self.number == MODULAR_QUOTIENT)
+        elif self.number == SHA256:
+            state, block = (bytes(memory[at : at + size]) for at, size in zip(self.at, (32, 64), strict=True))
+            result = struct.pack("<8I", *compress(list(struct.unpack("<8I", state)), block))
         else:
             curve, double = divmod(self.number - POINT, 2)
             first, second = (_point(memory, at) for at in (self.at * 2)[:2])
@@ -84,7 +88,10 @@ def random_calls(rng: random.Random, count: int) -> tuple[bytes, list[Call], byt
             memory[at : at + 32] = value.to_bytes(32, "little")
     before, calls = bytes(memory), []
     while len(calls) < count:
-        if rng.random() < 0.6:
+        kind = rng.random()
+        if kind < 0.1:
+            number, at = SHA256, tuple(8 * rng.randrange(0, 200) for _ in range(2))
+        elif kind < 0.6:
             number = rng.choice((MODULAR, MODULAR_QUOTIENT))
             at = tuple(8 * rng.randrange(0, 200) for _ in range(5))
             if rng.random() < 0.5:  # in place, squares

@@ -19,8 +19,9 @@ Why the rows of a call prove one compression and its accesses:
   same call, in all places where they are read. At place 0 the columns are free, but what they hold is read at no other
   place: ``y`` passes the sums on for eight rows, and message words follow from it from place 10 on.
 - *Accesses.* Each access is a message at one place, so a call has it once. The first time column is of the block's
-  words at places 2 to 9, of registers at places 12, 13 and 18, and of the state at 34 and 35. The words before of the
-  state are h, which is the state at places 0 and 1: the state that is read is the one that is compressed.
+  words at places 2 to 9, of registers at places 12, 13 and 18, and of the state at 34 and 35; it is shown to be recent in
+  all rows, as lookups take a cell as multiplicity. The words before of the state are h, which is the state at places 0
+  and 1: the state that is read is the one that is compressed.
 - *Ranges.* Words of the state after, like all numbers that are written, are sums of bits. The words read are sums of
   bits as well, and equal the memory's by their messages.
 
@@ -46,6 +47,7 @@ PER_ROW = 2  # rounds, and words of each sequence
 FIRST_ROUND, END = 2, 34  # places of the first two rounds, and behind the last two
 BLOCK_END = FIRST_ROUND + 8  # the place behind the rows that read the block
 READ_A1, READ_A7, READ_A0 = 12, 13, 18  # places
+SLOT_OF = (SLOT_MEMORY, SLOT_MEMORY, SLOT_A, SLOT_B, SLOT_A, SLOT_D)  # of the accesses in a turn, of which 4 has none
 WORD = 32  # bits
 DELAY = 7  # rows that a sum of two message words passes before the third and the fourth complete it
 JOINED = 4  # the row of them in which the third is added
@@ -68,16 +70,16 @@ class Sha256(CallTable):
         f"w[{PER_ROW}][{WORD}]",
         f"before_a[{PER_ROW}]",  # the words of a in the row before
         f"before_e[{PER_ROW}]",
-        "t1",  # of the next row's first round: the functions of e, and of a
-        "t2",
+        "t1",  # of the next row's first round: the functions of e; at place 0 the instruction's address
+        "t2",  # of a
         f"y[{DELAY}][{PER_ROW}]",  # sums for message words, for one row each
         "h[8]",  # the state before, from place 1 on; at the last place its halves are swapped by pairs
         f"carry_a[{PER_ROW}]",
         f"carry_e[{PER_ROW}]",
         f"carry_w[{PER_ROW}]",
         "pointer",  # a1 up to place 12, then a7, then a0
-        "time",  # before the row's access
-        "other",  # time before the access of e's part of the state; where a7 is read, the instruction's address
+        "time",  # before the row's access; without one any recent time
+        "time_e",  # before the access of e's half of the state; elsewhere any recent time
     )
 
     def calls(self, t: CallBuilder) -> None:
@@ -161,7 +163,7 @@ class Sha256(CallTable):
         block = at.among(FIRST_ROUND, BLOCK_END)
         place = linear([(i, flag) for i, flag in enumerate(step)]) + STEPS * turn[1]  # of turns 0 and 1
         words = [_swapped(bits) for bits in t.w]
-        slot = SLOT_MEMORY * (turn[0] + turn[1]) + SLOT_A * turn[2] + SLOT_B * turn[3] + SLOT_D * turn[5]
+        slot = linear(zip(SLOT_OF, turn, strict=True))
         row.exchange(t.pointer + 8 * (place - FIRST_ROUND), t.time, SLOT_MEMORY, words, words, block)
         # At the places of registers, turn 2 has a1 and, with step 1, a7, and turn 3 has a0.
         number = A0 + (A1 - A0) * turn[2] + (A7 - A1) * step[1]
@@ -170,12 +172,12 @@ class Sha256(CallTable):
         row.exchange(REGISTER_BASE + number, t.time, slot, value, value, registers)
         # a's half of the state is its words 0 and 1, e's half the words 2 and 3; the earlier of two rows has the latter.
         last = at.at(END) + at.at(END + 1)
-        for k, (before, bits) in enumerate(((t.time, t.a), (t.other, t.e))):
+        for k, (before, bits) in enumerate(((t.time, t.a), (t.time_e, t.e))):
             old, new = t.h[4 * k + 2 : 4 * k + 4], [_word(bits[1]), _word(bits[0])]
             row.exchange(t.pointer + 8 * (2 * k + step[END % STEPS]), before, SLOT_D, old, new, last)
-        row.recent(t.time, slot, block + registers + last)
-        row.recent(t.other, SLOT_D, last)
-        row.instruction(t.other, at.at(READ_A7))
+        row.recent(t.time, slot, t.on)
+        row.recent(t.time_e, SLOT_D, t.on)
+        row.instruction(t.t1, at.at(0))
 
 
 class _Row:

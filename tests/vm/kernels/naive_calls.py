@@ -19,6 +19,7 @@ from graphprover.vm.program.io import MODULAR, MODULAR_QUOTIENT
 from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS
 from graphprover.vm.tables.modular import CARRIES, CARRY_CELLS, HALVES, LIMBS, OFFSET, Modular
 from graphprover.vm.tables.point import SIGN, Point
+from graphprover.vm.tables.sha256 import Sha256
 from tests.vm.calls import BOUND
 from tests.vm.calls import Point as Pair
 
@@ -108,7 +109,7 @@ def below(x: int, bound: int) -> tuple[list[int], tuple[int, int]]:
     return [int(i == top) for i in range(LIMBS)], pair(of_bound[top] - of_x[top] - 1)
 
 
-def matrix(table: type[Modular] | type[Point], rows: Sequence[Row]) -> np.ndarray:
+def matrix(table: type[Modular] | type[Point] | type[Sha256], rows: Sequence[Row]) -> np.ndarray:
     """Return rows as a trace."""
     columns, width = columns_of(table), table().describe().main_width
     found = np.zeros((width, len(rows)), dtype=np.uint64)

@@ -32,6 +32,7 @@ from graphprover.vm.tables.sha256 import (
     READ_A1,
     READ_A7,
     ROWS,
+    SLOT_OF,
     STEPS,
     WORD,
 )
@@ -42,9 +43,10 @@ _0, _1, _32 = map(np.uint64, (0, 1, 32))
 _ON, _STEP, _TURN, _CLK, _BITS_A, _BITS_E, _BITS_W, _BEFORE_A, _BEFORE_E, _T1, _T2 = (
     COLUMNS[name] for name in ("on", "step", "turn", "clk", "a", "e", "w", "before_a", "before_e", "t1", "t2")
 )
-_Y, _H, _CARRY_A, _CARRY_E, _CARRY_W, _POINTER, _TIME, _OTHER = (
-    COLUMNS[name] for name in ("y", "h", "carry_a", "carry_e", "carry_w", "pointer", "time", "other")
+_Y, _H, _CARRY_A, _CARRY_E, _CARRY_W, _POINTER, _TIME, _TIME_E = (
+    COLUMNS[name] for name in ("y", "h", "carry_a", "carry_e", "carry_w", "pointer", "time", "time_e")
 )
+_SLOT_OF = np.array(SLOT_OF, dtype=np.uint64)
 _CONSTANTS = np.array(ROUND_CONSTANTS, dtype=np.uint64)
 _PADDING = 2 * FIRST_ROUND  # words before those of rounds
 
@@ -69,15 +71,15 @@ def _words(a, e, w, r, cells):
         cells[_BEFORE_A + j], cells[_BEFORE_E + j] = a[at - 2 + j], e[at - 2 + j]
     cells[_T1] = _U(big_e(e[at + 1])) + _U(choice(e[at + 1], e[at], e[at - 1]))
     cells[_T2] = _U(big_a(a[at + 1])) + _U(majority(a[at + 1], a[at], a[at - 1]))
-    for m in range(min(r, DELAY)):
-        first = 2 * (r - m - 1)  # the words of the row before the one where the sum began
+    for m in range(DELAY):
+        first = 2 * (r - m - 1)  # the words of the row before the one where the sum began, if that is of the call
         for j in range(2):
-            total = _U(w[first + j]) + _U(small_15(w[first + j + 1]))
-            cells[_Y + 2 * m + j] = total + (_U(w[first + 2 * JOINED + j + 1]) if m >= JOINED else _0)
-    for m in range(r, DELAY):  # begun before the call's rows
-        first = 2 * (r - m - 1) + 2 * JOINED + 1
-        for j in range(2):
-            cells[_Y + 2 * m + j] = _U(w[first + j]) if m >= JOINED and first > 0 else _0
+            total = _0
+            if first >= 0:
+                total = _U(w[first + j]) + _U(small_15(w[first + j + 1]))
+            if m >= JOINED and first + 2 * JOINED >= 0:
+                total += _U(w[first + 2 * JOINED + j + 1])
+            cells[_Y + 2 * m + j] = total
 
 
 @njit(nogil=True, cache=True)
@@ -115,13 +117,17 @@ def _accesses(calls, cycle, first_clock, cells):
         cells[r, _POINTER] = block if r < READ_A7 else (row[A] if r == READ_A7 else row[B])
         if FIRST_ROUND <= r < BLOCK_END:
             cells[r, _TIME] = recent(calls.time[at + _U(r - FIRST_ROUND)], now + _M)
+        else:
+            cells[r, _TIME] = now + _SLOT_OF[r // STEPS] - _1
+        cells[r, _TIME_E] = now + _D - _1
+    cells[0, _T1] = calls.pc[entry]
     cells[READ_A1, _TIME] = recent(before, now + _A)
-    cells[READ_A7, _TIME], cells[READ_A7, _OTHER] = recent(row[T_A], now + _A), calls.pc[entry]
+    cells[READ_A7, _TIME] = recent(row[T_A], now + _A)
     cells[READ_A0, _TIME] = recent(row[T_B], now + _B)
     for i in range(2):
         state = at + _U(BLOCK_WORDS + 1 - i)  # the earlier row has the later word
         cells[END + i, _TIME] = recent(calls.time[state], now + _D)
-        cells[END + i, _OTHER] = recent(calls.time[state + _U(2)], now + _D)
+        cells[END + i, _TIME_E] = recent(calls.time[state + _U(2)], now + _D)
 
 
 @njit(nogil=True, cache=True)
