@@ -54,7 +54,8 @@ class ChipTable:
 
 
 KECCAK_CALL = "keccak_call"  # the chip that needs the permutation
-ROWS_OF_CHIP = MappingProxyType({"modular": 2, "point": 3, "sha256": 36})  # rows of a call, of a chip that needs several
+# Rows of a call, of a chip that needs several.
+ROWS_OF_CHIP = MappingProxyType({"modular": 2, "point": 3, "sha256": 36})
 CALL_CHIPS = (KECCAK_CALL, *ROWS_OF_CHIP)  # chips of host calls but the exit: they have tables of their own only
 EXIT = "halt"  # the chip that proves one cycle, the last
 IN_PLACE, NARROW = "_in_place", "_narrow"  # suffixes of chips whose instructions other chips can prove too

@@ -15,13 +15,13 @@ Why the rows of a call prove one compression and its accesses:
 - *Words.* a, e and w are bits. Each equation of a round, of a message word or of the end sums at most seven words of 32
   bits, and a word plus 2^32 times a carry. Carries are below 2^8, so both sides are below 2^41 and equal over the
   integers: a word has one value, whatever the carry's exact range.
-- *Earlier values.* ``before_a``, ``before_e``, ``t1``, ``t2``, ``y`` and ``h`` are functions of the rows before in the
-  same call, in all places where they are read. At place 0 the columns are free, but what they hold is read at no other
-  place: ``y`` passes the sums on for eight rows, and message words follow from it from place 10 on.
+- *Earlier values.* ``before_a``, ``before_e``, ``t1``, ``t2`` and ``h`` follow from the rows of the same call at all
+  places from 1 on, and are read there only (``t1`` of place 0 is the instruction's address). ``y`` is free at place 0.
+  A sum passes seven rows, and message words are made of sums from place 10 on: these began at place 3 or later.
 - *Accesses.* Each access is a message at one place, so a call has it once. The first time column is of the block's
-  words at places 2 to 9, of registers at places 12, 13 and 18, and of the state at 34 and 35; it is shown to be recent in
-  all rows, as lookups take a cell as multiplicity. The words before of the state are h, which is the state at places 0
-  and 1: the state that is read is the one that is compressed.
+  words at places 2 to 9, of registers at places 12, 13 and 18, and of a's half of the state at 34 and 35, the second
+  one of e's half. The words that the state had before are h, which is the state at places 0 and 1: the state that is
+  read is the one that is compressed. Both times are recent in all rows: a cell, here ``on``, must be the multiplicity.
 - *Ranges.* Words of the state after, like all numbers that are written, are sums of bits. The words read are sums of
   bits as well, and equal the memory's by their messages.
 
@@ -125,10 +125,9 @@ class Sha256(CallTable):
             for bits in family:
                 for bit in bits:
                     t.boolean(bit, "a bit")
-        t.every_row(row.goes * (n.t1 - _rotated(n.e[1], BIG_E) - _choice(n.e[1], n.e[0], t.e[1])), "T1 of even rounds")
-        t.every_row(row.goes * (n.t2 - _rotated(n.a[1], BIG_A) - _majority(n.a[1], n.a[0], t.a[1])), "T2 of even rounds")
-        t1 = t.t1, _rotated(n.e[0], BIG_E) + _choice(n.e[0], t.e[1], t.e[0])
-        t2 = t.t2, _rotated(n.a[0], BIG_A) + _majority(n.a[0], t.a[1], t.a[0])
+        t.every_row(row.goes * (n.t1 - _t1(n.e[1], n.e[0], t.e[1])), "T1 of even rounds")
+        t.every_row(row.goes * (n.t2 - _t2(n.a[1], n.a[0], t.a[1])), "T2 of even rounds")
+        t1, t2 = (t.t1, _t1(n.e[0], t.e[1], t.e[0])), (t.t2, _t2(n.a[0], t.a[1], t.a[0]))
         end = following.at(END) + following.at(END + 1)
         for j in range(PER_ROW):
             a = _word(n.a[j]) + LIMB * n.carry_a[j]
@@ -170,7 +169,7 @@ class Sha256(CallTable):
         registers = at.at(READ_A1) + at.at(READ_A7) + at.at(READ_A0)
         value = [t.pointer, 0]
         row.exchange(REGISTER_BASE + number, t.time, slot, value, value, registers)
-        # a's half of the state is its words 0 and 1, e's half the words 2 and 3; the earlier of two rows has the latter.
+        # a's half of the state is its words 0 and 1, e's half the words 2 and 3; the earlier row has the later word.
         last = at.at(END) + at.at(END + 1)
         for k, (before, bits) in enumerate(((t.time, t.a), (t.time_e, t.e))):
             old, new = t.h[4 * k + 2 : 4 * k + 4], [_word(bits[1]), _word(bits[0])]
@@ -240,11 +239,13 @@ def _rotated(bits: Sequence[Expr], by: tuple[int, int, int], *, shift: bool = Fa
     return _word(found)
 
 
-def _choice(x: Sequence[Expr], y: Sequence[Expr], z: Sequence[Expr]) -> Expr:
-    """Return the number with bits of y where x is 1, and of z elsewhere."""
-    return _word([a * (b - c) + c for a, b, c in zip(x, y, z, strict=True)])
+def _t1(x: Sequence[Expr], y: Sequence[Expr], z: Sequence[Expr]) -> Expr:
+    """Return the functions of three words of e, the last one first: its rotations, and y where it is 1, else z."""
+    choice = _word([a * (b - c) + c for a, b, c in zip(x, y, z, strict=True)])
+    return _rotated(x, BIG_E) + choice
 
 
-def _majority(x: Sequence[Expr], y: Sequence[Expr], z: Sequence[Expr]) -> Expr:
-    """Return the number of the bits that two of three words have."""
-    return _word([a * b + c * _xor(a, b) for a, b, c in zip(x, y, z, strict=True)])
+def _t2(x: Sequence[Expr], y: Sequence[Expr], z: Sequence[Expr]) -> Expr:
+    """Return the functions of three words of a, the last one first: its rotations, and the bits that two have."""
+    majority = _word([a * b + c * _xor(a, b) for a, b, c in zip(x, y, z, strict=True)])
+    return _rotated(x, BIG_A) + majority

@@ -18,7 +18,19 @@ from graphprover.vm.executor.sha256 import (
 )
 from graphprover.vm.kernels.calls import SHA256 as COLUMNS
 from graphprover.vm.kernels.calls import SHA256_WIDTH, Calls
-from graphprover.vm.kernels.cpu.calls import LAST, LIMB_MASK, T_A, T_B, A, B, arrays_of, by_call, further, recent, write_rows
+from graphprover.vm.kernels.cpu.calls import (
+    LAST,
+    LIMB_MASK,
+    T_A,
+    T_B,
+    A,
+    B,
+    arrays_of,
+    by_call,
+    further,
+    recent,
+    write_rows,
+)
 from graphprover.vm.program.host_calls import BLOCK_WORDS
 from graphprover.vm.program.sha256 import ROUND_CONSTANTS, ROUNDS
 from graphprover.vm.tables import clock
