@@ -1,5 +1,5 @@
 """The host calls of a table as the kernels of their traces take them: formats of cpu/modular.py, cpu/point.py,
-cpu/sha256.py, cuda/calls.cu and cuda/sha256.cu.
+cpu/sha256.py and cuda/calls.cu.
 
 The i-th call is the cycle ``order[i]`` of a cycle range. Its columns are in ``rows`` (tape.py), its accesses in
 ``old``, ``time`` and ``new``, its instruction's address in ``pc`` by its entry of the program table.

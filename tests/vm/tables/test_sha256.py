@@ -19,7 +19,8 @@ from graphprover.vm.program.sha256 import ROUND_CONSTANTS
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP
 from graphprover.vm.tables.sha256 import ROWS, Sha256
-from graphprover.vm.traces.run_statement import statement_of_run
+from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
+from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 from tests.graphs.test_proof_graph import FEW
 from tests.vm.calls import Call, program
 from tests.vm.kernels.naive_calls import Around, Row, matrix
@@ -76,12 +77,16 @@ def test_honest_calls_are_accepted(byte: int | None) -> None:
 
 
 def test_a_program_is_proved() -> None:
-    """Prove calls one after the other, with operands that overlap."""
+    """Prove calls one after the other, with operands that overlap, as a whole and in shards."""
     calls = [Call(SHA256, at) for at in ((0, 64), (0, 128), (0, 0), (256, 240), (248, 256))]
     execution = execute(program(random.Random(6).randbytes(512), calls), record=True)
-    stated = statement_of_run(Machine(execution.image), execution)
+    machine = Machine(execution.image)
+    stated = statement_of_run(machine, execution)
     assert not check(stated)
     verify(prove(stated, executor="sync", parameters=FEW), stated, security=0)
+    shards = shards_of_run(machine, execution, cycle_ranges_of(execution.cycles, 2), "calls")
+    proof = prove(shards, parameters=replace(FEW, cap_height=0))
+    assert machine.verify(proof, security=0, exit_code=0).shards == 2
 
 
 # Cells changed alone.
