@@ -21,7 +21,7 @@ GROUPS = {
         "zkvm_bls12_map_fp2_to_g2",
         "zkvm_kzg_point_eval",
     ),
-    "hashes": ("zkvm_sha256", "zkvm_ripemd160"),
+    "hashes": ("zkvm_ripemd160",),
 }
 TARGET = "riscv64im-unknown-none-elf"
 RUST = Path(os.environ.get("GRAPHPROVER_RUST", "/usr/bin"))  # has a cargo and a rustc with the library's sources

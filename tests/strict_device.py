@@ -161,6 +161,10 @@ def fill_absorbs(device: "StrictDevice", calls: Calls, main: StrictArray) -> Non
     kernels.fill_absorbs(device.cpu, _calls_here(calls), unwrapped(main))
 
 
+def fill_sha256(device: "StrictDevice", calls: Calls, main: StrictArray) -> None:
+    kernels.fill_sha256(device.cpu, _calls_here(calls), unwrapped(main))
+
+
 def _calls_here(calls: Calls) -> Calls:
     arrays = {name: value for name, value in vars(calls).items() if name != "first_clock"}
     assert len(arrays) == 6 and all(type(array) is StrictArray for array in arrays.values())

@@ -156,10 +156,10 @@ def test_permutations(case, device) -> None:  # type: ignore[no-untyped-def]
         np.testing.assert_array_equal(permuted(device, device.load(states)).get(), permuted(CpuDevice(1), states))
 
 
-@pytest.mark.parametrize(("count", "height"), test_calls.CASES)
+@pytest.mark.parametrize("count", test_calls.CASES)
 @pytest.mark.parametrize("name", test_calls.NAMES)
-def test_host_calls_of_integers(name, count, height, device) -> None:  # type: ignore[no-untyped-def]
+def test_host_calls_of_several_rows(name, count, device) -> None:  # type: ignore[no-untyped-def]
     calls, _ = test_calls.case(name, count)
     with device.task():
-        main = test_calls.filled(device, name, calls, height)
-        np.testing.assert_array_equal(main.get(), test_calls.expected(name, count, height))
+        main = test_calls.filled(device, name, calls, count)
+        np.testing.assert_array_equal(main.get(), test_calls.expected(name, count))

@@ -1,4 +1,4 @@
-"""Programs of host calls on integers, points and blocks of a sponge, and their reference: Python and NumPy."""
+"""Programs of host calls of several rows, and their reference: Python and NumPy."""
 
 import random
 import struct
@@ -9,10 +9,11 @@ import numpy as np
 from graphprover.vm.program.curves import ALL_CURVES, Curve
 from graphprover.vm.program.elf import Image
 from graphprover.vm.program.host_calls import RATE_WORDS, HostCall
-from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT
+from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT, SHA256
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
 from graphprover.vm.tables.keccak_f import WORDS, rounds
 from tests.vm.assemble import DATA, image, leave, li
+from tests.vm.sha256 import compress
 
 BOUND = 1 << 256
 EDGES = (
@@ -42,6 +43,9 @@ class Call:
             state = np.frombuffer(memory[to : to + 8 * WORDS], dtype=np.uint64).copy()
             state[:RATE_WORDS] ^= np.frombuffer(memory[block : block + 8 * RATE_WORDS], dtype=np.uint64)
             result = rounds(state[:, None])[-1].tobytes()
+        elif self.number == SHA256:
+            state, block = (bytes(memory[at : at + size]) for at, size in zip(self.at, (32, 64), strict=True))
+            result = struct.pack("<8I", *compress(list(struct.unpack("<8I", state)), block))
         else:
             curve, double = divmod(self.number - POINT, 2)
             first, second = (_point(memory, at) for at in (self.at * 2)[:2])
@@ -91,7 +95,8 @@ def random_calls(rng: random.Random, count: int) -> tuple[bytes, list[Call], byt
     while len(calls) < count:
         kind = rng.random()
         if kind < 0.2:
-            number, at = KECCAK_ABSORB, tuple(8 * rng.randrange(0, 200) for _ in range(2))
+            number = rng.choice((KECCAK_ABSORB, SHA256))
+            at = tuple(8 * rng.randrange(0, 200) for _ in range(2))
         elif kind < 0.6:
             number = rng.choice((MODULAR, MODULAR_QUOTIENT))
             at = tuple(8 * rng.randrange(0, 200) for _ in range(5))

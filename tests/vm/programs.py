@@ -12,7 +12,7 @@ import pytest
 from graphprover.air.columns import Columns
 from graphprover.statement.statement import Table
 from graphprover.vm.program.elf import Image
-from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_QUOTIENT, OUTPUT_BASE, POINT
+from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_QUOTIENT, OUTPUT_BASE, POINT, SHA256
 from graphprover.vm.program.isa import A0, A7, BRANCHES, LOADS, SHIFT, SHIFTW, STORES, I, Instruction, Op
 from graphprover.vm.statement import shape
 from graphprover.vm.tables.mixed import Mixed
@@ -111,6 +111,7 @@ CALLS = (
     Call(POINT, (_AT[6], _AT[8])),
     Call(POINT + 3, (_AT[8],)),
     Call(KECCAK_ABSORB, (0, 200)),
+    Call(SHA256, (_AT[4], _AT[0])),
 )
 
 

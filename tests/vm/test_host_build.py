@@ -14,7 +14,7 @@ from tests.naive import keccak256
 
 SDK = Path(__file__).parents[2] / "examples/guests/sdk"
 HOST = SDK / "host"
-SOFTWARE = (HOST / "keccak.c", HOST / "arithmetic.c")  # of host calls
+SOFTWARE = (HOST / "keccak.c", HOST / "sha256.c", HOST / "arithmetic.c")  # of host calls
 INCLUDE = f"-I{SDK / 'include'}"
 SANITIZE = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover")
 MACHINE = ("-march=rv64im", "-mabi=lp64", "-mcmodel=medany", "-ffreestanding", "-O2", "-Wall", "-Wextra", "-Werror")
@@ -136,7 +136,7 @@ def test_the_makefile_of_a_new_folder_builds_both(tmp_path: Path) -> None:
         assert run(*command, data=b"abc").stdout == output
     (tmp_path / "main.c").write_text(LACKS)
     done = subprocess.run(["make", "-s", "main.host"], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode and "zkvm_sha256" in done.stderr
+    assert done.returncode and "zkvm_ripemd160" in done.stderr
 
 
 LACKS = """
@@ -144,9 +144,9 @@ LACKS = """
 
 int main(void)
 {
-    zkvm_sha256_hash hash;
+    zkvm_ripemd160_hash hash;
 
-    return zkvm_sha256(hash.data, sizeof hash.data, &hash);
+    return zkvm_ripemd160(hash.data, sizeof hash.data, &hash);
 }
 """
 

@@ -18,7 +18,7 @@ from graphprover.vm.program.elf import load_elf
 from tests.vm.kit import SDK
 
 STOCK = Path(__file__).parent / "stock"
-HOST = (SDK / "host/native.c", SDK / "host/keccak.c", SDK / "host/arithmetic.c")
+HOST = (SDK / "host/native.c", SDK / "host/keccak.c", SDK / "host/sha256.c", SDK / "host/arithmetic.c")
 
 MACHINE = ("-march=rv64im", "-mabi=lp64", "-mcmodel=medany", "-ffreestanding", "-O2")
 CLANG = ("--target=riscv64-unknown-elf", *MACHINE)

@@ -4,9 +4,11 @@ import numpy as np
 
 from graphprover.kernels.cpu.keccak import permute_one
 from graphprover.runtime.numba_cache import njit
+from graphprover.vm.executor import sha256
 from graphprover.vm.executor.integers import PRIMES, ZERO, add, less, load, modular, slope, store
-from graphprover.vm.program.host_calls import RATE_WORDS, NUMBER_WORDS, POINT_WORDS
-from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT
+from graphprover.vm.program.host_calls import BLOCK_WORDS, NUMBER_WORDS, POINT_WORDS, RATE_WORDS
+from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT, SHA256
+from graphprover.vm.program.sha256 import ROUNDS
 
 
 @njit(nogil=True, cache=True)
@@ -23,6 +25,9 @@ def change(number, words):
         return True
     if number == np.uint64(MODULAR) or number == np.uint64(MODULAR_QUOTIENT):
         return _modular(words, number == np.uint64(MODULAR_QUOTIENT))
+    if number == np.uint64(SHA256):
+        _compress(words)
+        return True
     kind = np.int64(number - np.uint64(POINT))
     return _point(words, kind // 2, kind % 2 == 1)
 
@@ -34,6 +39,17 @@ def absorb(words):
     for k in range(RATE_WORDS):
         state[k] ^= words[k]
     permute_one(state)
+
+
+@njit(nogil=True, cache=True)
+def _compress(words):
+    """Replace the state, behind the block, by the one after the block."""
+    a, e = np.empty(sha256.SEQUENCE, dtype=np.uint32), np.empty(sha256.SEQUENCE, dtype=np.uint32)
+    w = np.empty(ROUNDS, dtype=np.uint32)
+    sha256.start(words, BLOCK_WORDS, a, e)
+    sha256.schedule(words, 0, w)
+    sha256.run(a, e, w)
+    sha256.finish(a, e, words, BLOCK_WORDS)
 
 
 @njit(nogil=True, cache=True)

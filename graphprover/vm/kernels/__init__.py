@@ -22,12 +22,13 @@ from graphprover.vm.kernels.calls import (
     MODULAR_WIDTH,
     POINT_ROWS,
     POINT_WIDTH,
+    SHA256_WIDTH,
     Calls,
 )
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Code, Lanes
 from graphprover.vm.kernels.tape import Cycles, Tape
-from graphprover.vm.tables import keccak_planes, keccak_rounds
+from graphprover.vm.tables import keccak_planes, keccak_rounds, sha256
 from graphprover.vm.tables.keccak_digits import NUMBERS, Lookup
 from graphprover.vm.tables.keccak_f import WORDS
 
@@ -147,6 +148,12 @@ def fill_absorbs(device: Device, calls: Calls, main: Array) -> None:
     """Write the rows of calls that absorb a block; see `fill_modular`."""
     calls.require(main, ABSORB_WIDTH, ABSORB_ROWS)
     _twin(device).fill_absorbs(device, calls, main)
+
+
+def fill_sha256(device: Device, calls: Calls, main: Array) -> None:
+    """Write the rows of compressions of SHA-256, 36 each; idle rows stay as they are. See `fill_modular`."""
+    calls.require(main, SHA256_WIDTH, sha256.ROWS)
+    _twin(device).fill_sha256(device, calls, main)
 
 
 def permuted(device: Device, states: Array) -> Array:

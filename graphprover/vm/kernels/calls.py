@@ -1,5 +1,5 @@
 """The host calls of a table as the kernels of their traces take them: formats of cpu/absorb.py, cpu/modular.py,
-cpu/point.py and cuda/calls.cu.
+cpu/point.py, cpu/sha256.py and cuda/calls.cu.
 
 The i-th call is the cycle ``order[i]`` of a cycle range. Its columns are in ``rows`` (tape.py), its accesses in
 ``old``, ``time`` and ``new``, its instruction's address in ``pc`` by its entry of the program table.
@@ -16,6 +16,7 @@ from graphprover.vm.tables.call import CallTable
 from graphprover.vm.tables.keccak_planes import PLANES
 from graphprover.vm.tables.modular import Modular
 from graphprover.vm.tables.point import Point
+from graphprover.vm.tables.sha256 import Sha256
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +48,10 @@ def columns_of(table: type[CallTable]) -> dict[str, int]:
     return {name: family.offset for name, family in Columns(table.cells).families.items()}
 
 
-MODULAR, POINT, ABSORB = map(columns_of, (Modular, Point, Absorb))
-MODULAR_WIDTH, POINT_WIDTH, ABSORB_WIDTH = (Columns(table.cells).width for table in (Modular, Point, Absorb))
+MODULAR, POINT, ABSORB, SHA256 = map(columns_of, (Modular, Point, Absorb, Sha256))
+MODULAR_WIDTH, POINT_WIDTH, ABSORB_WIDTH, SHA256_WIDTH = (
+    Columns(table.cells).width for table in (Modular, Point, Absorb, Sha256)
+)
 MODULAR_ROWS, POINT_ROWS, ABSORB_ROWS = 2, 3, PLANES  # of a call
 
 LIMBS = 2 * NUMBER_WORDS  # of 32 bits, of a number

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT
+from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT, SHA256
 from graphprover.vm.statement.table_numbers import CALL_CHIPS
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
 from graphprover.vm.tables.keccak_f import WORDS
@@ -20,6 +20,7 @@ NUMBER_WORDS = 4  # of an integer below 2^256
 POINT_WORDS = 2 * NUMBER_WORDS  # of the coordinates x and y
 CURVES = 3  # secp256k1, P-256, bn254
 RATE_WORDS = 17  # that a sponge absorbs before each permutation
+BLOCK_WORDS, STATE_WORDS = 8, 4  # of the compression of SHA-256
 MOST_FURTHER = 4  # further registers of a call
 SLOT_FURTHER = SLOT_A  # at which calls read them
 
@@ -70,6 +71,7 @@ HOST_CALLS = (
     _modular(MODULAR_QUOTIENT, 2 * NUMBER_WORDS),
     *_points(),
     HostCall(KECCAK_ABSORB, "keccak_absorb", (Operand(1, RATE_WORDS, SLOT_B), Operand(0, WORDS, SLOT_MEMORY))),
+    HostCall(SHA256, "sha256", (Operand(1, BLOCK_WORDS, SLOT_MEMORY), Operand(0, STATE_WORDS, SLOT_D))),
 )
 MOST_WORDS = max(len(call.accesses) for call in HOST_CALLS)
 

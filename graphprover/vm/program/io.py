@@ -33,6 +33,7 @@ MODULAR_QUOTIENT = 1026  # r, and q behind it: a b + c = q m + r
 POINT = 1028  # + 1 for the double, + 2 for each next curve: secp256k1, P-256, bn254
 # The 17 words at a1 are xored into the first of the 25 words at a0, then Keccak-f[1600] permutes these.
 KECCAK_ABSORB = 1034
+SHA256 = 1035  # the compression of SHA-256: the state of 4 words at a0 takes in the block of 8 words at a1
 
 
 def region(data: bytes) -> np.ndarray:

@@ -50,5 +50,5 @@ CHIP_NUMBERS: Mapping[str, int] = MappingProxyType({
     "remw_in_place": 192, "remuw_in_place": 193, "lh_unaligned_in_place": 194, "lh_crossing_in_place": 195,
     "lhu_unaligned_in_place": 196, "lhu_crossing_in_place": 197, "lw_unaligned_in_place": 198,
     "lw_crossing_in_place": 199, "lwu_unaligned_in_place": 200, "lwu_crossing_in_place": 201,
-    "ld_crossing_in_place": 202, "modular": 203, "point": 204, "keccak_absorb": 205,
+    "ld_crossing_in_place": 202, "modular": 203, "point": 204, "keccak_absorb": 205, "sha256": 206,
 })  # fmt: skip

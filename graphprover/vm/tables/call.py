@@ -67,10 +67,18 @@ class CallBuilder:
 
     def access(self, at: Any, before: Expr, slot: Any, old: Sequence[Any], new: Sequence[Any], times: Expr) -> None:
         """Change a value from ``old`` to ``new`` at ``slot`` of the call's cycle, in rows with ``times``."""
+        self.exchange(at, before, slot, old, new, times)
+        self.recent(before, slot, times)
+
+    def exchange(self, at: Any, before: Expr, slot: Any, old: Sequence[Any], new: Sequence[Any], times: Expr) -> None:
+        """Do the same as `access`, without the check that the access before is recent; see `recent`."""
         now = time_of(self.t.clk, slot)
         self.t.receive(VM, message(Tag.ACCESS, at, before, *old), times, weight=1)
         self.t.send(VM, message(Tag.ACCESS, at, now, *new), times, weight=1)
-        self.half(now - before - 1, times)
+
+    def recent(self, before: Expr, slot: Any, times: Expr) -> None:
+        """Check that a time is before ``slot`` of the call's cycle, and recent."""
+        self.half(time_of(self.t.clk, slot) - before - 1, times)
 
     def register(self, number: Any, before: Expr, slot: Any, value: Any, times: Expr) -> None:
         """Read a register, whose value is below 2^32."""

@@ -17,6 +17,7 @@ from graphprover.vm.tables.compare import FLIP
 from graphprover.vm.tables.limbs import LIMB_BITS, WORD_MASK, limbs
 from graphprover.vm.tables.modular import Modular
 from graphprover.vm.tables.point import Point
+from graphprover.vm.tables.sha256 import Sha256
 from graphprover.vm.tables.step import Step
 
 SIGNED_LOADS = (Op.LB, Op.LH, Op.LW)
@@ -75,6 +76,7 @@ def _chips() -> dict[str, Callable[[int], Step]]:
         "modular": Modular,
         "point": Point,
         "keccak_absorb": Absorb,
+        "sha256": Sha256,
     }
     for kind in logic.SUM:
         made[kind] = partial(logic.Logic, kind)

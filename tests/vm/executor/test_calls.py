@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+import struct
 from functools import cache
 
 import numpy as np
@@ -11,15 +12,16 @@ from graphprover.runtime.numba_cache import njit
 from graphprover.vm.executor import accelerators
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.host_calls import RATE_WORDS, HOST_CALLS, MOST_WORDS, NUMBER_WORDS, HostCall
-from graphprover.vm.program.io import KECCAK_ABSORB, MODULAR, OUTPUT_BASE, POINT
+from graphprover.vm.program.host_calls import HOST_CALLS, MOST_WORDS, NUMBER_WORDS, RATE_WORDS, HostCall
+from graphprover.vm.program.io import KECCAK_ABSORB, MODULAR, OUTPUT_BASE, POINT, SHA256
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
 from graphprover.vm.tables import keccak_f
 from tests.vm.assemble import DATA, image, leave, li
 from tests.vm.calls import BOUND, Call, add, random_number
+from tests.vm.sha256 import compress
 
 CASES, IN_GUESTS = 10_000, 1_000
-CALLS = [call for call in HOST_CALLS if MODULAR <= call.number < KECCAK_ABSORB]
+CALLS = [call for call in HOST_CALLS if call.number >= MODULAR and call.number != KECCAK_ABSORB]
 
 
 @njit(nogil=True)
@@ -29,7 +31,9 @@ def _change_all(number, words, done):
 
 
 def edges(number: int) -> list[list[int]]:
-    """Return edge cases of a call's numbers: a, b, m, c or coordinates."""
+    """Return edge cases of a call's numbers: a, b, m, c or coordinates, or a block's two halves and a state."""
+    if number == SHA256:
+        return [[a, b, c] for a in (0, BOUND - 1) for b in (0, BOUND - 1) for c in (0, BOUND - 1)]
     if number < POINT:
         primes = [curve.p for curve in ALL_CURVES]
         moduli = [0, 1, 2, 3, (1 << 32) - 1, 1 << 32, 1 << 128, 1 << 255, BOUND - 1, BOUND - (1 << 224), *primes]
@@ -50,9 +54,11 @@ def edges(number: int) -> list[list[int]]:
 def cases(call: HostCall) -> tuple[list[list[int]], list[list[int] | None]]:
     """Return the numbers of CASES calls, and their results, or None."""
     rng, found = random.Random(call.number), edges(call.number)
-    count = 4 if call.number < POINT else 4 - 2 * (call.number % 2)
+    count = 4 - 2 * (call.number % 2)  # of a point or two
     while len(found) < CASES:
-        if call.number < POINT:
+        if call.number == SHA256:
+            found.append([rng.getrandbits(256) for _ in range(3)])
+        elif call.number < POINT:
             found.append([random_number(rng) for _ in range(4)])
         else:
             p = ALL_CURVES[(call.number - POINT) // 2].p
@@ -66,6 +72,9 @@ def result(number: int, numbers: list[int]) -> list[int] | None:
         a, b, m, c = numbers
         q, r = divmod(a * b + c, m or BOUND)
         return None if q >= BOUND else [r, q][: number - MODULAR + 1]
+    if number == SHA256:
+        words = struct.unpack("<8I", packed(numbers[2:]))
+        return [int.from_bytes(struct.pack("<8I", *compress(list(words), packed(numbers[:2]))), "little")]
     curve, double = divmod(number - POINT, 2)
     try:
         x1, y1, x2, y2 = (numbers * 2)[:4]
@@ -92,11 +101,16 @@ def test_results(call: HostCall) -> None:
     _change_all(np.uint64(call.number), words, done)
     has = np.array([found is not None for found in expected])
     np.testing.assert_array_equal(done, has)
-    at = 4 * NUMBER_WORDS if call.number < POINT else 0
+    at = NUMBER_WORDS * _operand_changed(call.number)
     results = np.frombuffer(b"".join(packed(found) for found in expected if found), dtype="<u8")
     before[has, at : at + len(results) // has.sum()] = results.reshape(has.sum(), -1)
     np.testing.assert_array_equal(words[has], before[has])
-    assert has.sum() > CASES // 3 and not has.all()
+    assert has.sum() > CASES // 3 and has.all() == (call.number == SHA256)
+
+
+def _operand_changed(number: int) -> int:
+    """Return the place of the first number that a call changes among its operands and results."""
+    return 2 if number == SHA256 else 4 if number < POINT else 0
 
 
 @pytest.mark.parametrize("call", CALLS, ids=named)
@@ -110,10 +124,10 @@ def test_guests_in_a_loop(call: HostCall) -> None:
     load = []
     if call.number < POINT:
         offsets = {1: 0, 2: 32, 3: 64, 4: 96}
-    else:  # the first point is replaced: copy it
-        offsets = {1: 64} if call.further else {}
-        for i in range(2 * NUMBER_WORDS):
-            load.append(Instruction(Op.LD, word, source, imm=8 * i))
+    else:  # the first point, or the state, is replaced: copy it
+        offsets = {1: 0 if call.number == SHA256 else 64} if call.further else {}
+        for i in range(step // 8):
+            load.append(Instruction(Op.LD, word, source, imm=32 * _operand_changed(call.number) + 8 * i))
             load.append(Instruction(Op.SD, rs1=A0, rs2=word, imm=8 * i))
     load += [Instruction(Op.ADDI, A0 + i, source, imm=offset) for i, offset in offsets.items()]
     turn = [
@@ -202,6 +216,17 @@ def test_blocks_that_overlap_the_state(at: tuple[int, int]) -> None:
     """Read the block before the state changes, wherever it lies."""
     memory = bytearray(random.Random(3).randbytes(352))
     call = Call(KECCAK_ABSORB, at)
+    found = execute(image([*call.code(), *stored(len(memory)), *leave()], bytes(memory))).output
+    call.apply(memory)
+    assert found == bytes(memory)
+
+
+@pytest.mark.parametrize("at", [(0, 0), (0, 32), (64, 0), (40, 8), (32, 0), (0, 24)])
+@pytest.mark.usefixtures("by")
+def test_a_state_that_overlaps_the_block(at: tuple[int, int]) -> None:
+    """Read the block before the state changes."""
+    memory = bytearray(packed([SOME, SOME >> 3 | 1 << 255, (1 << 256) - 189]))
+    call = Call(SHA256, at)
     found = execute(image([*call.code(), *stored(len(memory)), *leave()], bytes(memory))).output
     call.apply(memory)
     assert found == bytes(memory)

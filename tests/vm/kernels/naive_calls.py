@@ -14,7 +14,7 @@ import numpy as np
 from graphprover.field import P
 from graphprover.vm.kernels.calls import columns_of
 from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.host_calls import RATE_WORDS, NUMBER_WORDS, POINT_WORDS
+from graphprover.vm.program.host_calls import NUMBER_WORDS, POINT_WORDS, RATE_WORDS
 from graphprover.vm.program.io import KECCAK_ABSORB, MODULAR, MODULAR_QUOTIENT
 from graphprover.vm.tables.call import CallTable
 from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS

@@ -1,6 +1,7 @@
 """The traces of host calls of several rows, against their rows by Python's integers."""
 
 import random
+import struct
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -9,34 +10,39 @@ import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice
-from graphprover.vm.kernels import fill_absorbs, fill_modular, fill_points
+from graphprover.vm.kernels import fill_absorbs, fill_modular, fill_points, fill_sha256
 from graphprover.vm.kernels.calls import Calls
 from graphprover.vm.kernels.tape import ROW_WORDS, WIDE
 from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.host_calls import MOST_FURTHER, calls_of
-from graphprover.vm.program.io import KECCAK_ABSORB, POINT
+from graphprover.vm.program.io import KECCAK_ABSORB, POINT, SHA256
+from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP
 from graphprover.vm.tables.absorb import Absorb
 from graphprover.vm.tables.clock import FAR, SLOTS
 from graphprover.vm.tables.modular import Modular
 from graphprover.vm.tables.point import Point as PointTable
+from graphprover.vm.tables.sha256 import Sha256
 from tests.vm.calls import BOUND, EDGES, Point, random_number
 from tests.vm.kernels.naive_calls import Around, Row, absorb_rows, matrix, modular_rows, point_rows
+from tests.vm.kernels.naive_sha256 import sha256_rows
 
-NAMES = ("modular", "point", "keccak_absorb")
-FILL = {"modular": fill_modular, "point": fill_points, "keccak_absorb": fill_absorbs}
-TABLES: dict[str, Any] = {"modular": Modular, "point": PointTable, "keccak_absorb": Absorb}
+FILL = {"modular": fill_modular, "point": fill_points, "keccak_absorb": fill_absorbs, "sha256": fill_sha256}
+TABLES: dict[str, Any] = {"modular": Modular, "point": PointTable, "keccak_absorb": Absorb, "sha256": Sha256}
+NAMES = tuple(FILL)
 ENTRIES = 50
-CASES = ((0, 4), (1, 8), (2, 16), (5, 32), (300, 2048))  # calls, rows
+CASES = (0, 1, 2, 5, 300)  # calls
 IDLE = 3  # in idle rows before
 
 
 def operands(rng: random.Random, number: int, turn: int) -> list[int]:
     """Return the numbers of a call with a result: a, b, m, c, or the points' coordinates; edge cases first.
 
-    A call without numbers has none.
+    A call that absorbs has none; a compression of SHA-256 has the halves of the block, and the state.
     """
     if number == KECCAK_ABSORB:
         return []
+    if number == SHA256:
+        return [rng.choice((0, BOUND - 1)) if turn < 8 else rng.getrandbits(256) for _ in range(3)]
     while number < POINT:
         a, b, m, c = (random_number(rng) for _ in range(4))
         if turn < 3 * len(EDGES):
@@ -62,6 +68,9 @@ def expected_rows(number: int, numbers: list[int], around: Around) -> list[Row]:
     if number < POINT:
         a, b, m, c = numbers
         return modular_rows(a, b, m, c, around, number=number)
+    if number == SHA256:
+        words = b"".join(x.to_bytes(32, "little") for x in numbers)
+        return sha256_rows(list(struct.unpack("<8I", words[64:])), words[:64], around)
     first, second = (numbers[0], numbers[1]), numbers[2:]
     points: tuple[Point, Point | None] = first, (second[0], second[1]) if second else None
     return point_rows((number - POINT) // 2, *points, around)
@@ -109,29 +118,34 @@ def case(name: str, count: int) -> tuple[Calls, np.ndarray]:
     return calls, matrix(TABLES[name], found)
 
 
-def filled(device: Any, name: str, calls: Calls, height: int) -> Any:
-    """Return the trace of calls in a table of ``height`` rows, on the device."""
+def height_of(name: str, count: int) -> int:
+    """Return the height of a table with idle rows after the calls."""
+    return 1 << (ROWS_OF_CHIP[name] * count + 2).bit_length()
+
+
+def filled(device: Any, name: str, calls: Calls, count: int) -> Any:
+    """Return the trace of calls in a table, on the device."""
     there = {key: value if isinstance(value, int) else device.load(value) for key, value in vars(calls).items()}
     width = TABLES[name]().describe().main_width
-    main = device.load(np.full((width, height), IDLE, dtype=np.uint64))
+    main = device.load(np.full((width, height_of(name, count)), IDLE, dtype=np.uint64))
     FILL[name](device, Calls(**there), main)
     return main
 
 
-def expected(name: str, count: int, height: int) -> np.ndarray:
+def expected(name: str, count: int) -> np.ndarray:
     """Return the trace of a case."""
     _, rows = case(name, count)
-    main = np.full((TABLES[name]().describe().main_width, height), IDLE, dtype=np.uint64)
+    main = np.full((TABLES[name]().describe().main_width, height_of(name, count)), IDLE, dtype=np.uint64)
     main[:, : rows.shape[1]] = rows
     return main
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize(("count", "height"), CASES)
+@pytest.mark.parametrize("count", CASES)
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_of_calls(name: str, count: int, height: int, threads: int) -> None:
+def test_rows_of_calls(name: str, count: int, threads: int) -> None:
     calls, _ = case(name, count)
-    np.testing.assert_array_equal(filled(CpuDevice(threads), name, calls, height), expected(name, count, height))
+    np.testing.assert_array_equal(filled(CpuDevice(threads), name, calls, count), expected(name, count))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -143,8 +157,9 @@ def test_calls_that_do_not_fit_are_refused(name: str) -> None:
         with pytest.raises(ValueError, match=problem):
             FILL[name](device, replace(calls, **changes), main)
 
-    main = np.zeros((width, 32), dtype=np.uint64)
-    refused("do not fit", main[:, :8].copy())
+    rows = 5 * ROWS_OF_CHIP[name]
+    main = np.zeros((width, rows), dtype=np.uint64)
+    refused("do not fit", main[:, 1:].copy())
     for wrong in (main[1:], main[:, ::2], main.astype(np.int64)):
         refused(f"a trace of {width} columns", wrong)
     for key in ("order", "rows", "old", "time", "new", "pc"):

@@ -64,7 +64,11 @@ def description(name: str) -> AirDescription:
 
 def judged(name: str, rows: np.ndarray, blocks: int = 1) -> list[tuple[set[str], Counter]]:
     """Return for each block of rows which constraints and ranges notice it, and if none, what it tells the machine."""
-    air = description(name)
+    return judge(description(name), rows, blocks)
+
+
+def judge(air: AirDescription, rows: np.ndarray, blocks: int = 1) -> list[tuple[set[str], Counter]]:
+    """Do the same as `judged` for a table's description."""
     messages = [message for interaction in air.globals for message in interaction.tuples]
     roots = [*air.constraints, *(node for message in messages for node in (message.multiplicity, *message.fields))]
     values = [

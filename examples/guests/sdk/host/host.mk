@@ -5,8 +5,8 @@
 HOST_CC ?= cc
 HOST_CXX ?= c++
 HOST_FLAGS ?= -O1 -g -fsanitize=address,undefined
-HOST_KIT = sdk/host/native.host.o sdk/host/keccak.host.o sdk/host/arithmetic.host.o
-LINUX_KIT = sdk/host/linux_riscv64.qemu.o sdk/host/keccak.qemu.o sdk/host/arithmetic.qemu.o
+HOST_KIT = sdk/host/native.host.o sdk/host/keccak.host.o sdk/host/sha256.host.o sdk/host/arithmetic.host.o
+LINUX_KIT = sdk/host/linux_riscv64.qemu.o sdk/host/keccak.qemu.o sdk/host/sha256.qemu.o sdk/host/arithmetic.qemu.o
 LINUX_FLAGS = -Wl,-e,__zkvm_linux_start,-z,max-page-size=4096
 
 .SECONDEXPANSION:

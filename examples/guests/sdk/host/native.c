@@ -1,6 +1,6 @@
 /* The kit's functions for an ordinary program of this computer, so that debuggers, sanitizers and fuzzers can run a guest:
    standard input is the input, standard output is the output, standard error is the debug channel. The C library has the
-   rest. keccak.c and arithmetic.c belong to it; there are no other accelerators. */
+   rest. keccak.c, sha256.c and arithmetic.c belong to it; there are no other accelerators. */
 #include "zkvm.h"
 
 #include <stdio.h>

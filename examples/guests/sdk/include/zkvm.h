@@ -64,6 +64,10 @@ void keccak_f(uint64_t state[25]);
    before the call. */
 void keccak_absorb(uint64_t state[25], const uint64_t block[17]);
 
+/* The compression of SHA-256, by the machine: the state takes in a block. The state is eight numbers of 32 bits, the
+   lower half of a word before the upper one; a block is 64 bytes in the order of the message. Both may overlap. */
+void sha256_compress(uint64_t state[4], const uint64_t block[8]);
+
 /* r = (a b + c) mod m, by the machine. Numbers have 256 bits, the lowest word first. An m of 0 stands for 2^256. The
    quotient must be below 2^256, otherwise it is a fault; it is if a or b is below m, or one of them 1 and m above 1.
    Numbers may overlap, except m and c. */

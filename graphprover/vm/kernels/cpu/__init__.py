@@ -13,6 +13,7 @@ from graphprover.vm.kernels.cpu.lanes import fill_lanes
 from graphprover.vm.kernels.cpu.modular import fill_modular
 from graphprover.vm.kernels.cpu.places import place_columns
 from graphprover.vm.kernels.cpu.point import fill_points
+from graphprover.vm.kernels.cpu.sha256 import fill_sha256
 from graphprover.vm.kernels.cpu.tape import census, replay
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "fill_lanes",
     "fill_modular",
     "fill_points",
+    "fill_sha256",
     "permuted",
     "place_columns",
     "replay",

@@ -33,10 +33,16 @@ def fill_absorbs(device: "CudaDevice", calls: Calls, main: cupy.ndarray) -> None
         _launch("fill_absorbs", calls, main)
 
 
-def _launch(name: str, calls: Calls, main: cupy.ndarray) -> None:
-    """Start a thread for each call."""
+def fill_sha256(device: "CudaDevice", calls: Calls, main: cupy.ndarray) -> None:
+    """Write the rows of calls; see ``graphprover.vm.kernels.fill_sha256``."""
+    with device.operation("fill_sha256"):
+        _launch("fill_sha256", calls, main, each=1)
+
+
+def _launch(name: str, calls: Calls, main: cupy.ndarray, *, each: int = _THREADS) -> None:
+    """Start a thread for each call, or with ``each`` = 1 a block of threads, of which each writes a row."""
     count = len(calls.order)
     arrays = calls.order, calls.rows, calls.old, calls.time, calls.new, calls.pc
     words = np.array([*(array.data.ptr for array in arrays), calls.first_clock, count], dtype=np.uint64)
     kernels = compiled(text("calls.cu"))
-    launch(kernels, name, blocks_for(count, _THREADS), _THREADS, words, main, main.shape[1])
+    launch(kernels, name, blocks_for(count, each), _THREADS, words, main, main.shape[1])

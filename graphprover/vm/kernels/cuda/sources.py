@@ -14,7 +14,8 @@ from graphprover.vm.program import host_calls
 from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.io import EXIT, MODULAR_QUOTIENT, POINT
 from graphprover.vm.program.isa import A1, Op
-from graphprover.vm.tables import clock, keccak_planes, keccak_rounds
+from graphprover.vm.program.sha256 import ROUND_CONSTANTS, ROUNDS
+from graphprover.vm.tables import clock, keccak_planes, keccak_rounds, sha256
 from graphprover.vm.tables.absorb import PLANE_WORDS
 from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.buses import REGISTER_BASE
@@ -96,10 +97,24 @@ _CALL_TRACES = {
     **{f"MODULAR_{name.upper()}": column for name, column in calls.MODULAR.items()},
     **{f"POINT_{name.upper()}": column for name, column in calls.POINT.items()},
     **{f"ABSORB_{name.upper()}": column for name, column in calls.ABSORB.items()},
+    **{f"SHA256_{name.upper()}": column for name, column in calls.SHA256.items()},
+    **{f"SHA256_{name}": getattr(sha256, name) for name in ("ROWS", "STEPS", "FIRST_ROUND", "BLOCK_END")},
+    **{f"SHA256_{name}": getattr(sha256, name) for name in ("DELAY", "JOINED", "READ_A0", "READ_A1", "READ_A7")},
+    "SHA256_ROUNDS": ROUNDS,
+    "LIST_SHA256_CONSTANTS": _list(np.array(ROUND_CONSTANTS)),
+    "LIST_SHA256_SLOT_OF": _list(np.array(sha256.SLOT_OF)),
     **{name: getattr(clock, name) for name in ("FAR", "SLOTS", "SLOT_A", "SLOT_B", "SLOT_MEMORY", "SLOT_D")},
     **{
         name: getattr(host_calls, name)
-        for name in ("CURVES", "MOST_FURTHER", "NUMBER_WORDS", "POINT_WORDS", "RATE_WORDS", "WORDS")
+        for name in (
+            "CURVES",
+            "MOST_FURTHER",
+            "NUMBER_WORDS",
+            "POINT_WORDS",
+            "RATE_WORDS",
+            "WORDS",
+            "BLOCK_WORDS",
+        )
     },
     **{f"ROW_{name.upper()}": tape.WIDE.index(name) for name in ("a", "b", "t_a", "t_b")},
     "ROW_WORDS": tape.ROW_WORDS,
