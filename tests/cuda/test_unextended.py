@@ -22,7 +22,9 @@ ZETA, GAMMA = (5, 7, 2**40 + 1), (2**64 - 2**32, 5, 2**50)
 def device():  # type: ignore[no-untyped-def]
     from graphprover.device import cuda
 
-    return cuda.device(0)
+    gpu = cuda.device(0)
+    with gpu.task():
+        yield gpu
 
 
 def columns(width: int, rows: int) -> np.ndarray:

@@ -130,7 +130,7 @@ def place_columns(device: Device, sources: Sequence[Array], moves: np.ndarray, m
 
 
 def fill_modular(device: Device, calls: Calls, main: Array) -> None:
-    """Write the rows of calls of the modular operation to the first rows of ``main``, uint64 (columns, rows).
+    """Write the rows of calls of the modular operation to the first rows of ``main``, uint64 (columns, rows), of zeros.
 
     Raises ValueError for calls that do not fit it, and for other arrays than the formats say.
     """

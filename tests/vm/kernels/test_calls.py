@@ -127,7 +127,9 @@ def filled(device: Any, name: str, calls: Calls, count: int) -> Any:
     """Return the trace of calls in a table, on the device."""
     there = {key: value if isinstance(value, int) else device.load(value) for key, value in vars(calls).items()}
     width = TABLES[name]().describe().main_width
-    main = device.load(np.full((width, height_of(name, count)), IDLE, dtype=np.uint64))
+    empty = np.full((width, height_of(name, count)), IDLE, dtype=np.uint64)
+    empty[:, : ROWS_OF_CHIP[name] * count] = 0
+    main = device.load(empty)
     FILL[name](device, Calls(**there), main)
     return main
 

@@ -197,7 +197,7 @@ def least_bytes(tables: int, columns: int, queries: int) -> int:
 
 # The rules for shapes: the pseudocode of docs/shapes.md
 
-VERSION = 2
+VERSION = 3
 
 ONCE, SEVERAL = {1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 14, 15}, {8, 10, 12, 4096, 4097, 4098}
 FIRST_SHARD_ONLY = {2, 3, 4, 5, 6, 7, 14, 15}
