@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use revm::bytecode::{Bytecode, JumpTable};
 use revm::primitives::Bytes;
 
-const JUMPDEST: i8 = 0x5b;
+const JUMPDEST: isize = 0x5b;
 /// One less than the opcode that pushes one byte.
-const PUSH0: i8 = 0x5f;
+const PUSH0: isize = 0x5f;
 /// Zeros behind a code, so that the EVM stops there and reads no further: a pushed number of 32 bytes, and a `STOP` with
 /// an operand.
 const PADDING: usize = 34;
@@ -46,20 +46,21 @@ fn jump_destinations(padded: &mut [u8]) -> Vec<u8> {
     // `JUMPDEST`, and those from 0x80 on, which are negative.
     let last = padded.len() - 1;
     padded[last] = JUMPDEST as u8;
-    let mut at = 0;
+    let start = padded.as_ptr();
+    let mut at = start.wrapping_sub(1);
     loop {
-        // Safety: a code's last instruction pushes at most 32 bytes, so `at` is at most `last` behind it, and behind
-        // the code instructions have one byte.
+        at = at.wrapping_add(1);
+        // Safety: a code's last instruction pushes at most 32 bytes, and behind the code each instruction is one byte,
+        // so `at` comes to `last` before the end.
         #[allow(unsafe_code)]
-        let opcode = unsafe { *padded.get_unchecked(at) } as i8;
-        at += 1;
+        let opcode = unsafe { *at } as i8 as isize;
         if opcode < JUMPDEST {
             continue;
         }
         if opcode > PUSH0 {
-            at += (opcode - PUSH0) as usize;
+            at = at.wrapping_offset(opcode - PUSH0);
         } else if opcode == JUMPDEST {
-            let destination = at - 1;
+            let destination = at as usize - start as usize;
             if destination == last {
                 break;
             }
