@@ -129,7 +129,7 @@ def test_a_worker_makes_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphprover.cluster.batching.BATCH_SECONDS", 60.0)  # however slow this machine is
     guest = Prover(GUEST, security=20)
     runs = [guest.job(struct.pack("<Q", 5 + number), f"job {number}") for number in range(24)]
-    runs[9] = guest.job(struct.pack("<Q", 5), "bad", exit_code=1)
+    runs[2] = guest.job(struct.pack("<Q", 5), "bad", exit_code=1)  # first of the first shared task: always reached
     begun: Counter[str] = Counter()
     with workers(1) as client:
         found = prove_many(runs, client, "cpu", lambda job, worker: begun.update([job.name]))
@@ -138,5 +138,5 @@ def test_a_worker_makes_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     assert results.keys() == {run.name for run in runs} and len(tasks) < 16
     assert [name for name, result in results.items() if result.error] == ["bad"]
     assert isinstance(results["bad"].error, VerificationError) and begun["bad"] >= 2  # among others, then alone
-    for number in (0, 8, 10, 23):
+    for number in (0, 3, 10, 23):
         assert results[f"job {number}"].proof == guest.prove(struct.pack("<Q", 5 + number))

@@ -21,6 +21,7 @@ ONLY_CPU = {
     "products": "the verifier's, in NumPy: protocol/arrays.py",
     "simd": "a GPU's threads are its vectors",
     "sums": "in CUDA C++: sums.cuh",
+    "wide": "words of the executor's host calls",
 }
 ONLY_CUDA = {
     "columns": "a CPU takes the addresses of NumPy arrays",
