@@ -11,13 +11,12 @@ a value. Place 0 holds zero, which pads tuples and gives a table without constra
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from graphprover.air.description import AirDescription
-from graphprover.air.expression import ADD, CONST, FIRST, MAIN, MUL, NEG, PREPROCESSED, PUBLIC, SUB
-from graphprover.field import P
+from graphprover.air.expression import ADD, CONST, FIRST, MAIN, NEG, PREPROCESSED, PUBLIC, SUB
 
 SELECTORS = 3  # selectors of a table
 ENDS = 3  # constraints on the accumulator of a table with lookups: first row, transition, last row
@@ -63,14 +62,15 @@ class Circuit:
 @lru_cache(maxsize=16)  # a circuit is much smaller than a proof
 def circuit(tables: tuple[AirDescription, ...]) -> Circuit:
     """Return the circuit of these tables."""
-    leaves, literals, steps, place_of = _values(tables)
+    leaves, literals, steps, places = _values(tables)
     size = len(leaves) + sum(len(step.a) for step in steps)
+    *first_nodes, _ = accumulate((len(air.nodes) for air in tables), initial=0)
 
     lookups = [(table, lookup) for table, air in enumerate(tables) for lookup in air.lookups]  # L
     tuples = [(table, i, entry) for i, (table, lookup) in enumerate(lookups) for entry in lookup.tuples]  # M
     most_fields = max((len(entry.fields) for _, _, entry in tuples), default=0)
-    fields = [  # (M, most_fields)
-        [0] * (most_fields - len(entry.fields)) + [place_of[table, field] for field in entry.fields]
+    fields = [  # (M, most_fields): nodes, padded by a number behind all nodes
+        [len(places)] * (most_fields - len(entry.fields)) + [first_nodes[table] + field for field in entry.fields]
         for table, _, entry in tuples
     ]
 
@@ -82,7 +82,7 @@ def circuit(tables: tuple[AirDescription, ...]) -> Circuit:
     constraints: list[list[int]] = []  # for each table
     first_end = size + len(lookups)
     for table, air in enumerate(tables):
-        of_table = [0, *(place_of[table, node] for node in air.constraints)]
+        of_table = [0, *places[first_nodes[table] + _indices(air.constraints)].tolist()]
         if air.lookups:
             number = lookup_tables.index(table)
             first_lookup = size + first_lookups[number]
@@ -90,11 +90,11 @@ def circuit(tables: tuple[AirDescription, ...]) -> Circuit:
             of_table += [first_end + end * len(lookup_tables) + number for end in range(ENDS)]
         constraints.append(of_table)
     return Circuit(
-        leaves=_indices(leaves),
-        literals=np.array(literals, dtype=np.uint64),
+        leaves=leaves,
+        literals=literals,
         steps=tuple(steps),
-        fields=_indices(fields).reshape(len(tuples), most_fields),
-        multiplicities=_indices([place_of[table, entry.multiplicity] for table, _, entry in tuples]),
+        fields=np.append(places, 0)[_indices(fields).reshape(len(tuples), most_fields)],
+        multiplicities=places[_indices([first_nodes[table] + entry.multiplicity for table, _, entry in tuples])],
         lookup_of_tuple=_indices([i for _, i, _ in tuples]),
         tuples=_padded([len(lookup.tuples) for _, lookup in lookups]),
         accumulators=_indices(accumulators),
@@ -107,47 +107,64 @@ def circuit(tables: tuple[AirDescription, ...]) -> Circuit:
     )
 
 
-def _values(
-    tables: Sequence[AirDescription],
-) -> tuple[list[int], list[int], list[Step], dict[tuple[int, int], int]]:
-    """Return the leaves, the literals, the steps, and the place of each (table, node)."""
-    *opened, first_public = accumulate((2 * (air.main_width + air.preprocessed_width) for air in tables), initial=0)
-    *public, first_selector = accumulate((air.num_public_values for air in tables), initial=first_public)
+def _values(tables: Sequence[AirDescription]) -> tuple[np.ndarray, np.ndarray, list[Step], np.ndarray]:
+    """Return the leaves, the literals, the steps, and the place of each node of all tables, in order."""
+    counts = [len(air.nodes) for air in tables]
+    nodes = np.array([node for air in tables for node in air.nodes], dtype=np.uint64).reshape(-1, 3)
+    table = np.repeat(np.arange(len(tables)), counts)
+    op = nodes[:, 0].astype(np.intp)
+    leaves, literals = _leaves(tables, nodes[op < ADD], table[op < ADD])
+
+    inner = np.flatnonzero(op >= ADD)
+    kind = np.where(op == NEG, SUB, op)  # a negation subtracts from 0
+    depth = _indices([depth for air in tables for depth in _depths(air)])
+    inner = inner[np.lexsort((kind[inner], depth[inner]))]
+    places = np.empty(len(nodes), dtype=np.intp)
+    places[op < ADD] = np.arange(1, len(leaves))
+    places[inner] = np.arange(len(leaves), 1 + len(nodes))
+
+    first_node = np.cumsum([0, *counts])[table[inner]]
+    of_a, of_b = (places[first_node + nodes[inner, operand].astype(np.intp)] for operand in (1, 2))
+    negated = op[inner] == NEG
+    of_a, of_b = np.where(negated, 0, of_a), np.where(negated, of_a, of_b)
+    changes = 1 + np.flatnonzero(np.diff(kind[inner]) | np.diff(depth[inner]))
+    bounds = pairwise([0, *changes.tolist(), len(inner)] if len(inner) else [])
+    steps = [Step(int(kind[inner[first]]), of_a[first:end], of_b[first:end]) for first, end in bounds]
+    return leaves, literals, steps, places
+
+
+def _leaves(tables: Sequence[AirDescription], nodes: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the leaves and the literals, for these nodes of these tables; the literal 0 is read first."""
+    op, a, b = nodes.T
+    literals = np.unique(np.append(a[op == CONST], np.uint64(0)))
+    main, preprocessed, public = (
+        _indices([getattr(air, name) for air in tables])
+        for name in ("main_width", "preprocessed_width", "num_public_values")
+    )
+    opened = np.cumsum([0, *2 * (main + preprocessed)])
+    publics = opened[-1] + np.cumsum([0, *public])
+    first_selector = int(publics[-1])
     first_literal = first_selector + SELECTORS * len(tables)
-    literals = {0: first_literal}
-    leaves, places = [first_literal], dict[tuple[int, int], int]()
-    inner: dict[tuple[int, int], list[tuple[int, int]]] = {}  # (depth, operation) to (table, node) pairs
-    for table, air in enumerate(tables):
-        depths = list[int]()
-        for node, (op, a, b) in enumerate(air.nodes):
-            if op in (ADD, SUB, MUL, NEG):
-                depths.append(1 + max(depths[a], 0 if op == NEG else depths[b]))
-                inner.setdefault((depths[-1], SUB if op == NEG else op), []).append((table, node))
-                continue
-            if op == MAIN:
-                source = opened[table] + b * air.main_width + a
-            elif op == PREPROCESSED:
-                source = opened[table] + 2 * air.main_width + b * air.preprocessed_width + a
-            elif op == PUBLIC:
-                source = public[table] + a
-            elif op == CONST:
-                source = literals.setdefault(a % P, first_literal + len(literals))
-            else:
-                source = first_selector + SELECTORS * table + op - FIRST
-            depths.append(0)
-            places[table, node] = len(leaves)
-            leaves.append(source)
-    steps, size = [], len(leaves)
-    for (_, op), members in sorted(inner.items()):
-        operands = []
-        for table, node in members:
-            own, a, b = tables[table].nodes[node]
-            operands.append((0, places[table, a]) if own == NEG else (places[table, a], places[table, b]))
-        places.update((member, size + i) for i, member in enumerate(members))
-        size += len(members)
-        first, second = zip(*operands, strict=True)
-        steps.append(Step(op, _indices(first), _indices(second)))
-    return leaves, list(literals), steps, places
+    index, following = np.where(op == CONST, 0, a).astype(np.intp), b.astype(np.intp)
+    sources = np.select(
+        [op == MAIN, op == PREPROCESSED, op == PUBLIC, op == CONST],
+        [
+            opened[table] + following * main[table] + index,
+            opened[table] + 2 * main[table] + following * preprocessed[table] + index,
+            publics[table] + index,
+            first_literal + np.searchsorted(literals, a),
+        ],
+        first_selector + SELECTORS * table + op.astype(np.intp) - FIRST,
+    )
+    return np.append(first_literal, sources), literals
+
+
+def _depths(air: AirDescription) -> list[int]:
+    """Return for each node the most operations between it and a leaf."""
+    depths: list[int] = []
+    for op, a, b in air.nodes:
+        depths.append(0 if op < ADD else 1 + (depths[a] if op == NEG else max(depths[a], depths[b])))
+    return depths
 
 
 def _indices(values: Sequence[int] | Sequence[Sequence[int]]) -> np.ndarray:
