@@ -100,6 +100,14 @@ class AirDescription:
         return node_degrees(self.nodes)
 
     @cached_property
+    def depths(self) -> tuple[int, ...]:
+        """Most operations between every node and a leaf."""
+        depths: list[int] = []
+        for op, a, b in self.nodes:
+            depths.append(0 if op < ADD else 1 + (depths[a] if op == NEG else max(depths[a], depths[b])))
+        return tuple(depths)
+
+    @cached_property
     def main_next(self) -> bool:
         """Whether anything reads the next row of the main trace."""
         return any(op == MAIN and offset for op, _, offset in self.nodes)

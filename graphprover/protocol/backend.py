@@ -1,8 +1,8 @@
 """Choice between NumPy and the prover's compiled kernels for the verifier's bulk work; the verdict is the same.
 
-The kernels hash about 30 times faster, but loading their compiler costs as much time as several 100,000 hashes with
-NumPy. Therefore hashing uses the kernels if this process has loaded them already or has made `WORTH_LOADING`
-calls of a hash. Array products use the kernels only if they are loaded.
+The kernels hash faster, but loading their compiler costs as much time as several 100,000 hashes with NumPy. Therefore
+hashing uses the kernels if this process has loaded them already or has made so many calls of a hash that they are worth
+loading (`graphprover.protocol.hashing.Hash`). Array products use the kernels only if they are loaded.
 """
 
 import os
@@ -12,7 +12,6 @@ from importlib.util import find_spec
 
 NUMPY_ONLY = "GRAPHPROVER_NUMPY_ONLY"  # environment variable; if set, kernels are not used
 KERNELS = "graphprover.kernels.cpu.hashes"
-WORTH_LOADING = 600_000  # calls of a hash
 
 used: Counter[str] = Counter()  # calls of a hash made by "NumPy" and by "kernels" in this process
 
@@ -22,13 +21,14 @@ def loaded() -> bool:
     return KERNELS in sys.modules and NUMPY_ONLY not in os.environ
 
 
-def compiled(calls: int) -> bool:
+def compiled(calls: int, worth_loading: int) -> bool:
     """Return whether to hash with the kernels, loading them if necessary.
 
     Args:
         calls: permutations or compressions to do now; previous ones by NumPy in this process are added.
+        worth_loading: calls for which it is worth loading them.
     """
     if NUMPY_ONLY in os.environ:
         return False
-    worth = used["NumPy"] + calls >= WORTH_LOADING
+    worth = used["NumPy"] + calls >= worth_loading
     return KERNELS in sys.modules or (worth and find_spec("numba") is not None)

@@ -117,7 +117,7 @@ def _values(tables: Sequence[AirDescription]) -> tuple[np.ndarray, np.ndarray, l
 
     inner = np.flatnonzero(op >= ADD)
     kind = np.where(op == NEG, SUB, op)  # a negation subtracts from 0
-    depth = _indices([depth for air in tables for depth in _depths(air)])
+    depth = _indices([depth for air in tables for depth in air.depths])
     inner = inner[np.lexsort((kind[inner], depth[inner]))]
     places = np.empty(len(nodes), dtype=np.intp)
     places[op < ADD] = np.arange(1, len(leaves))
@@ -157,14 +157,6 @@ def _leaves(tables: Sequence[AirDescription], nodes: np.ndarray, table: np.ndarr
         first_selector + SELECTORS * table + op.astype(np.intp) - FIRST,
     )
     return np.append(first_literal, sources), literals
-
-
-def _depths(air: AirDescription) -> list[int]:
-    """Return for each node the most operations between it and a leaf."""
-    depths: list[int] = []
-    for op, a, b in air.nodes:
-        depths.append(0 if op < ADD else 1 + (depths[a] if op == NEG else max(depths[a], depths[b])))
-    return depths
 
 
 def _indices(values: Sequence[int] | Sequence[Sequence[int]]) -> np.ndarray:

@@ -23,11 +23,12 @@ class Hash:
     digest: Callable[[bytes], bytes]  # of one message
     calls: Callable[[int], int]  # number of calls for a message of this number of 8-byte words
     hash_groups: Callable[[Sequence[np.ndarray]], list[np.ndarray]]  # by NumPy; see `hash_groups`
+    worth_loading: int  # calls by NumPy that take as long as loading the kernels
 
 
 HASHES = {
-    "keccak": Hash("Keccak-256", "Keccak-f", keccak.digest, keccak.calls, keccak.hash_groups),
-    "blake3": Hash("BLAKE3", "BLAKE3", blake3.digest, blake3.calls, blake3.hash_groups),
+    "keccak": Hash("Keccak-256", "Keccak-f", keccak.digest, keccak.calls, keccak.hash_groups, 600_000),
+    "blake3": Hash("BLAKE3", "BLAKE3", blake3.digest, blake3.calls, blake3.hash_groups, 3_000_000),
 }  # by `Parameters.hash`
 
 
@@ -50,7 +51,7 @@ def hash_groups(hash: str, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Return `hash_rows` of each group of rows; one call for all groups is faster."""
     chosen = HASHES[hash]
     work = sum(len(rows) * chosen.calls(rows.shape[1]) for rows in groups)
-    by_kernels = backend.compiled(work)
+    by_kernels = backend.compiled(work, chosen.worth_loading)
     backend.used["kernels" if by_kernels else "NumPy"] += work
     return _compiled(hash, groups) if by_kernels else chosen.hash_groups(groups)
 

@@ -20,6 +20,7 @@ from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.hashing import HASHES, hash_rows
 
 Cap = tuple[bytes, ...]
+WORTH_LOADING = 600_000  # calls of a hash for which kernels are worth loading, with the transforms before them
 _BLOCK = 1 << 12  # words of a block; a few blocks fit in a core's cache
 
 
@@ -125,7 +126,7 @@ def preprocessed_caps(
     work = sum(trace.shape[1] * HASHES[hash].calls(trace.shape[0]) for trace in traces.values())
     work = (work + max(trace.shape[1] for trace in traces.values())) << most
     by: Any = _NumPy()
-    if backend.compiled(work):
+    if backend.compiled(work, WORTH_LOADING):
         from graphprover.device.cpu import CpuDevice
 
         backend.used["kernels"] += work

@@ -1,6 +1,7 @@
 """Hashes of many messages together against one at a time, by NumPy and by the prover's kernels."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def test_groups_of_messages(hash: str, by: str, monkeypatch: pytest.MonkeyPatch)
     if by == "NumPy":
         monkeypatch.setenv(backend.NUMPY_ONLY, "1")
     else:
-        monkeypatch.setattr(backend, "WORTH_LOADING", 0)
+        monkeypatch.setitem(HASHES, hash, replace(HASHES[hash], worth_loading=0))
         monkeypatch.delenv(backend.NUMPY_ONLY, raising=False)
     before = backend.used.copy()
     messages = groups(1)
@@ -62,13 +63,13 @@ def test_the_kernels_are_used_if_they_are_loaded_or_worth_loading(monkeypatch: p
     monkeypatch.delenv(backend.NUMPY_ONLY, raising=False)
     monkeypatch.setattr(backend, "KERNELS", "graphprover.kernels.cpu.hashes_of_nobody")
     monkeypatch.setattr(backend, "used", Counter())
-    assert not backend.compiled(backend.WORTH_LOADING - 1)
-    assert backend.compiled(backend.WORTH_LOADING)
+    assert not backend.compiled(99, 100)
+    assert backend.compiled(100, 100)
     backend.used["NumPy"] += 1
-    assert backend.compiled(backend.WORTH_LOADING - 1) and not backend.loaded()
+    assert backend.compiled(99, 100) and not backend.loaded()
     monkeypatch.setattr(backend, "find_spec", lambda name: None)
-    assert not backend.compiled(backend.WORTH_LOADING)
+    assert not backend.compiled(100, 100)
     monkeypatch.setattr(backend, "KERNELS", "graphprover.protocol.hashing")
-    assert backend.compiled(1)
+    assert backend.compiled(1, 100)
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
-    assert not backend.compiled(backend.WORTH_LOADING)
+    assert not backend.compiled(100, 100)

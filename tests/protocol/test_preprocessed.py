@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphprover.field import P, root_of_unity
-from graphprover.protocol import backend
+from graphprover.protocol import backend, preprocessed
 from graphprover.protocol.preprocessed import low_degree_extension, ntt, powers, preprocessed_cap, preprocessed_caps
 from tests.hashes import BOTH
 from tests.naive_device import NaiveDevice, bit_reversed, extended
@@ -60,7 +60,7 @@ def test_cap_is_that_of_the_kernels(hash: str, log_blowup: int, monkeypatch: pyt
     """Columns are transformed in one block and in several."""
     rng = np.random.default_rng(log_blowup)
     traces = [rng.integers(0, P, (3, 1 << log), dtype=np.uint64) for log in (6, 12, 14)]
-    monkeypatch.setattr(backend, "WORTH_LOADING", 0)
+    monkeypatch.setattr(preprocessed, "WORTH_LOADING", 0)
     monkeypatch.delenv(backend.NUMPY_ONLY, raising=False)
     before = backend.used.copy()
     cap = preprocessed_cap(traces, log_blowup, 2, hash)
@@ -81,7 +81,7 @@ def test_caps_of_several_statements_and_rates(
     rng, device = random.Random(cap_height), NaiveDevice()
     traces = [trace(rng, rng.randint(1, 4), log) for log in (4, 3, 4, 0, 2)]
     statements = [[traces[i] for i in chosen] for chosen in ((0, 1, 3), (0, 3), (1, 4), (0, 1, 3, 4), (0, 1, 2))]
-    monkeypatch.setattr(backend, "WORTH_LOADING", 0 if kernels else 1 << 60)
+    monkeypatch.setattr(preprocessed, "WORTH_LOADING", 0 if kernels else 1 << 60)
     monkeypatch.delenv(backend.NUMPY_ONLY, raising=False)
     if not kernels:
         monkeypatch.setenv(backend.NUMPY_ONLY, "1")

@@ -42,6 +42,7 @@ from graphprover.vm.statement.times import check_times
 from graphprover.vm.tables import keccak_digits
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.chips import chip_table
+from graphprover.vm.tables.described import described
 from graphprover.vm.tables.entries import Entries, program_entries
 from graphprover.vm.tables.fixed import Numbers, Powers, SparseRange
 from graphprover.vm.tables.keccak_digits import KeccakDigits
@@ -82,9 +83,9 @@ def _same_for_all(number: int) -> Air:
         table = CHIP_TABLES[number]
         return chip_table(table.chip, table.lanes)
     if number in SHARED:
-        number = TableNumber(number)
-        return Mixed(number.name.lower(), [chip_table(chip) for chip in SHARED[number]])
-    return _AIRS[number]()
+        name = TableNumber(number).name.lower()
+        return described(name, Mixed(name, [chip_table(chip) for chip in SHARED[TableNumber(number)]]))
+    return described(TableNumber(number).name.lower(), _AIRS[number]())
 
 
 @lru_cache(maxsize=32)

@@ -14,6 +14,7 @@ from graphprover.vm.tables import arithmetic, compare, host_calls, load_store, l
 from graphprover.vm.tables.absorb import Absorb
 from graphprover.vm.tables.buses import REGISTER_BASE
 from graphprover.vm.tables.compare import FLIP
+from graphprover.vm.tables.described import described
 from graphprover.vm.tables.limbs import LIMB_BITS, WORD_MASK, limbs
 from graphprover.vm.tables.modular import Modular
 from graphprover.vm.tables.point import Point
@@ -122,7 +123,7 @@ CHIPS: Mapping[str, Callable[[int], Step]] = MappingProxyType(_chips())
 @cache
 def chip_table(name: str, lanes: int = 1) -> Step:
     """Return the table of a chip, described once in a process."""
-    return CHIPS[name](lanes)
+    return described(f"{name} {lanes}", CHIPS[name](lanes))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,96 @@
+"""Descriptions of the machine's tables in a file for later processes, as Python keeps bytecode.
+
+To run the definitions of the tables of a wide program takes longer than to verify its proof. The file is beside this
+module's bytecode, or in the user's private folder if that cannot be written. It counts only for the exact sources of
+the definitions, and is as trusted as bytecode.
+"""
+
+import atexit
+import hashlib
+import marshal
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache, partial
+from importlib.util import cache_from_source
+from pathlib import Path
+from typing import Any, TypeVar
+
+import graphprover
+from graphprover.air.air import Air, run_definition
+from graphprover.air.description import AirDescription
+from graphprover.air.packed import pack, unpack
+from graphprover.runtime.checked_file import load, save
+from graphprover.runtime.files import FileError, make_folder, private_folder
+
+_PACKAGE = Path(graphprover.__file__).parent
+_SOURCES = ("field.py", "air/*.py", "vm/program/*.py", "vm/statement/*.py", "vm/tables/*.py")
+
+AnyAir = TypeVar("AnyAir", bound=Air)
+
+used: Counter[str] = Counter()  # tables whose definition was "run" and whose description was "loaded" in this process
+_new: dict[str, Any] = {}  # packed descriptions that the file lacks
+
+
+def described(key: str, air: AnyAir) -> AnyAir:
+    """Return a table whose description is loaded from the file, or else made and saved when the process ends.
+
+    Args:
+        key: Names the table; tables with this key are equal.
+        air: The table.
+    """
+    air.describe_by(partial(_description, key))
+    return air
+
+
+def _description(key: str, air: Air) -> AirDescription:
+    if key in _loaded():
+        used["loaded"] += 1
+        return unpack(_loaded()[key])
+    if not _new:
+        atexit.register(_save)
+    used["run"] += 1
+    description = run_definition(air)
+    _new[key] = pack(description)
+    return description
+
+
+@cache
+def _loaded() -> Mapping[str, Any]:
+    """Return the packed descriptions in the file, by key."""
+    for path in _paths():
+        data = load(path)
+        if data is not None and data.startswith(_stamp()):
+            found: Mapping[str, Any] = marshal.loads(data[len(_stamp()) :])
+            return found
+    return {}
+
+
+def _save() -> None:
+    """Write a file with the loaded descriptions and the new ones; without a writable folder there is none."""
+    data = _stamp() + marshal.dumps({**_loaded(), **_new})
+    for path in _paths():
+        with suppress(FileError):
+            make_folder(path.parent)
+            save(path, data)
+            return
+
+
+def _paths() -> list[Path]:
+    """Return the places of the file, the first one first."""
+    beside = Path(cache_from_source(__file__)).with_suffix(".tables")
+    paths = [beside]
+    with suppress(FileError):
+        paths.append(private_folder() / beside.name)
+    return paths
+
+
+@cache
+def _stamp() -> bytes:
+    """Return a digest of the interpreter's version and of the sources on which descriptions depend."""
+    digest = hashlib.sha256(f"{sys.version} {marshal.version}".encode())
+    for pattern in _SOURCES:
+        for path in sorted(_PACKAGE.glob(pattern)):
+            digest.update(f"{path.relative_to(_PACKAGE)} {path.stat().st_size} ".encode() + path.read_bytes())
+    return digest.digest()
