@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphprover.runtime.numba_cache import call, njit
+from graphprover.runtime.numba_cache import borrowed, call, njit
 from graphprover.vm.executor.accelerators import change
 from graphprover.vm.executor.faults import Fault
 from graphprover.vm.executor.operations import SIZES, computed, loaded, stored, stored_behind, taken
@@ -226,28 +226,35 @@ def _call(store, state, tape, counters, number, cycle):
         state.position[ADDRESS] = _I(x[A0 + other])
         return _OVERLAPPING_OPERANDS
     places, words = state.places, state.words
+    base, place = _I(0), _I(0)
     for k in range(size):
-        word = x[A0 + accesses[k, 0]] + _8 * _U(accesses[k, 1])
-        base = store.pages[word >> _U(LOG_PAGE)] if word < _U(MEMORY_END) else 0
-        if base > 0:
-            places[k] = base + _I(word >> _3) % PAGE_WORDS
+        pointer, offset = accesses[k, 0], accesses[k, 1]
+        word = x[A0 + pointer] + _8 * _U(offset)
+        if offset != 0 and base > 0 and word & _U(PAGE_BYTES - 1):
+            place += 1
         else:
-            status, places[k], _ = locate(store, state, word, _8, accesses[k, 0] == 0)
-            if status != RUNNING:
-                state.position[ADDRESS] = _I(x[A0 + accesses[k, 0]])
-                return status
-        words[k] = store.pool[places[k]]
+            base = store.pages[word >> _U(LOG_PAGE)] if word < _U(MEMORY_END) else 0
+            if base > 0:
+                place = base + _I(word >> _3) % PAGE_WORDS
+            else:
+                status, place, _ = locate(store, state, word, _8, pointer == 0)
+                if status != RUNNING:
+                    state.position[ADDRESS] = _I(x[A0 + pointer])
+                    return status
+        places[k] = place
+        words[k] = store.pool[_U(place)]
     if not change(number, words):
         state.position[ADDRESS] = _I(x[A0])
         return _NO_RESULT
+    first = state.position[ACCESSES]
     for k in range(size):
         place = places[k]
         if tape is not None:
-            _access(tape, state.position[ACCESSES] + k, place, store.pool[place], cycle, accesses[k, 2])
+            _access(tape, first + k, place, store.pool[_U(place)], cycle, accesses[k, 2])
         if counters is not None:
             touch_of_call(counters, place, cycle, accesses[k, 2])
         if accesses[k, 0] == 0:
-            store.pool[place] = words[k]
+            store.pool[_U(place)] = words[k]
     for k in range(A1, A1 + FURTHER_OF[listed]):
         if tape is not None:
             tape.registers[k] = _U(_time_of(_clock_of(cycle), SLOT_FURTHER))
@@ -308,6 +315,20 @@ def run(code, state, store, limit, tape, counters, blocks):
     until the limit; ``counters`` is None or the `Counters` of a profile, which sees no cycles of ``blocks``. Numba
     compiles each combination separately. A faulty instruction has changed neither registers nor the contents of memory.
     """
+    return _run(
+        borrowed(code),
+        borrowed(state),
+        borrowed(store),
+        limit,
+        borrowed(tape),
+        borrowed(counters),
+        borrowed(blocks),
+    )
+
+
+@njit(nogil=True, error_model="numpy")
+def _run(code, state, store, limit, tape, counters, blocks):
+    """Do the work of `run`."""
     x = state.registers
     position = state.position
     visits = state.visits
