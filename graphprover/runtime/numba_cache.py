@@ -78,7 +78,8 @@ def borrowed(_context: Any, of: Any) -> Any:
 
     def without(context: Any, builder: Any, kind: Any, value: Any) -> Any:
         if isinstance(kind, numba.types.BaseTuple):
-            for i, member in enumerate(kind):
+            members: Any = kind  # a sequence of types, whatever its class says
+            for i, member in enumerate(members):
                 own = without(context, builder, member, builder.extract_value(value, i))
                 value = builder.insert_value(value, own, i)
         elif isinstance(kind, numba.types.Array):

@@ -226,7 +226,7 @@ def _call(store, state, tape, counters, number, cycle):
         state.position[ADDRESS] = _I(x[A0 + other])
         return _OVERLAPPING_OPERANDS
     places, words = state.places, state.words
-    base, place = _I(0), _I(0)
+    base = place = 0
     for k in range(size):
         pointer, offset = accesses[k, 0], accesses[k, 1]
         word = x[A0 + pointer] + _8 * _U(offset)
