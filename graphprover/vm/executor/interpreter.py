@@ -235,7 +235,7 @@ def _call(store, state, tape, counters, number, cycle):
         else:
             base = store.pages[word >> _U(LOG_PAGE)] if word < _U(MEMORY_END) else 0
             if base > 0:
-                place = base + _I(word >> _3) % PAGE_WORDS
+                place = int(base + _I(word >> _3) % PAGE_WORDS)
             else:
                 status, place, _ = locate(store, state, word, _8, pointer == 0)
                 if status != RUNNING:
