@@ -20,9 +20,9 @@ from graphprover.vm.tables.absorb import PLANE_WORDS
 from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.buses import REGISTER_BASE
 from graphprover.vm.tables.clock import FAR
+from graphprover.vm.tables.integers import NUMBER, OFFSET, SIGN
 from graphprover.vm.tables.keccak_digits import FACTORS, NUMBERS, Lookup
-from graphprover.vm.tables.modular import CARRY_CELLS, OFFSET
-from graphprover.vm.tables.point import SIGN
+from graphprover.vm.tables.modular import carry_cells
 from graphprover.vm.traces.ways import FAR_BASE, WAYS
 
 _FOLDER = Path(__file__).parent
@@ -94,7 +94,7 @@ _BUMPS: dict[str, int | str] = {
     "BLOCK_CYCLES": BUMPS_CYCLES,
 }
 _CALL_TRACES = {
-    **{f"MODULAR_{name.upper()}": column for name, column in calls.MODULAR.items()},
+    **{f"MODULAR_{name.upper()}": column for name, column in calls.columns_of(calls.MODULAR_TABLES[NUMBER]).items()},
     **{f"POINT_{name.upper()}": column for name, column in calls.POINT.items()},
     **{f"ABSORB_{name.upper()}": column for name, column in calls.ABSORB.items()},
     **{f"SHA256_{name.upper()}": column for name, column in calls.SHA256.items()},
@@ -123,7 +123,7 @@ _CALL_TRACES = {
     "PLANE_WORDS": PLANE_WORDS,
     "POINT": POINT,
     "LIMBS": calls.LIMBS,
-    "CARRY_CELLS": CARRY_CELLS,
+    "CARRY_CELLS": carry_cells(NUMBER),
     "OFFSET": OFFSET,
     "SIGN": SIGN,
     "LIST_PRIMES": _list(np.array(calls.PRIME_LIMBS)),
