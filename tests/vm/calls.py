@@ -106,6 +106,13 @@ def add(curve: Curve, first: Point, second: Point, double: bool) -> Point:
     return x3, (slope * (x1 - x3) - y1) % p
 
 
+def bytes_of_number(number: int) -> int:
+    """Return the bytes of each integer of a host call."""
+    if number in FIELDS:
+        return 8 * FIELDS[number].words
+    return MODULAR_CALLS[number][0] if number in MODULAR_CALLS else 32
+
+
 def multiply_add(field: Field, a: Pair, b: Pair, c: Pair) -> Pair:
     """Return a b + c in Fp2; raise ValueError for too large coordinates."""
     if max(*a, *b, *c) >= field.p:
