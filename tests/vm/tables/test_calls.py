@@ -24,7 +24,7 @@ from graphprover.vm.executor.execute import execute
 from graphprover.vm.kernels.calls import FP2_TABLES, MODULAR_TABLES
 from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.fields import ALL_FIELDS, BLS12_381
-from graphprover.vm.program.host_calls import MOST_WORDS
+from graphprover.vm.program.host_calls import HOST_CALLS, MOST_WORDS, calls_of
 from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_384
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP
@@ -209,8 +209,11 @@ def test_programs_are_accepted() -> None:
 
 
 def test_a_program_is_proved() -> None:
-    """Prove it as a whole and in shards."""
-    memory, calls, _ = random_calls(random.Random(5), 8)
+    """Prove it as a whole and in shards: calls of every chip, and with and without a quotient."""
+    memory, calls, _ = random_calls(random.Random(296), 10)
+    numbers = {call.number for call in calls}
+    made = {call.number for call in HOST_CALLS if call.chip not in ("keccak_call", "point")}
+    assert made <= numbers and numbers & {call.number for call in calls_of("point")}
     execution = execute(program(memory, calls), record=True)
     machine = Machine(execution.image)
     stated = statement_of_run(machine, execution)
