@@ -193,7 +193,7 @@ def divide(x, m):
     bits = leading_zeros(d[-1])
     d = shifted(d, bits)
     v = _reciprocal(d[-1], d[-2])
-    # The words of 2^shift x: at first the number of words of m, then one more, and a zero for each zero at m's upper end.
+    # The words of 2^shift x: first the number of words of m, then one more, and a zero for each zero at m's upper end.
     all_words = shifted(extended(x), bits)
     r, left = upper(all_words), lower(all_words)
     q, fits = masked(m, _0), True

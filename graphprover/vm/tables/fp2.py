@@ -18,6 +18,8 @@ times a carry is at most 2^55. The carries of the identities are below 2^21.7, s
 Operands may overlap: a is read first, then b, then c; r is written last.
 """
 
+from typing import Any
+
 from graphprover.air import TableBuilder
 from graphprover.vm.program.fields import BN254, Field
 from graphprover.vm.program.isa import A0, A7
@@ -73,7 +75,7 @@ class Fp2(CallTable):
     def _identities(self, t: TableBuilder) -> None:
         first, n, limbs = t.first, t.next, self.size.limbs
 
-        def rest(row: TableBuilder, i: int) -> object:
+        def rest(row: Any, i: int) -> Any:
             return row.c[i] - limbs_of(row.r)[i] if i < limbs else 0
 
         multiple(
@@ -82,7 +84,9 @@ class Fp2(CallTable):
         multiple(
             t, first, lambda i: product(t.x, n.y, i) + product(t.y, n.x, i) + rest(n, i), n, self.prime, "the factor"
         )
-        check_below(t, t.on, t.on, limbs_of(t.r), limbs_of(self.prime), t.flag, t.part[0] + HALF * t.part[1])
+        check_below(
+            t, t.on, t.on, limbs_of(t.r), self.size.limbs_of(self.field.p), t.flag, t.part[0] + HALF * t.part[1]
+        )
 
     def _messages(self, row: CallBuilder) -> None:
         t, first, words = row.t, row.t.first, self.field.words

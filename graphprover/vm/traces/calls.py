@@ -1,5 +1,6 @@
 """The traces of host calls that take several rows a call."""
 
+from collections.abc import Callable
 from functools import partial
 
 from graphprover.device import Array, Device
@@ -9,7 +10,7 @@ from graphprover.vm.tables.call import CallTable
 from graphprover.vm.tables.clock import clock_of
 from graphprover.vm.traces.run import Run
 
-_FILL = {
+_FILL: dict[str, Callable[[Device, Calls, Array], None]] = {
     "point": fill_points,
     "keccak_absorb": fill_absorbs,
     "sha256": fill_sha256,
