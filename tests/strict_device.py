@@ -14,6 +14,8 @@ from graphprover.vm.kernels.calls import Calls
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Code, Lanes
 from graphprover.vm.kernels.tape import Cycles, Tape
+from graphprover.vm.tables.fp2 import Fp2
+from graphprover.vm.tables.modular import Modular
 
 _SAME = (
     "arange",
@@ -149,8 +151,12 @@ def permuted(device: "StrictDevice", states: StrictArray) -> StrictArray:
     return wrapped(kernels.permuted(device.cpu, unwrapped(states)))
 
 
-def fill_modular(device: "StrictDevice", calls: Calls, main: StrictArray) -> None:
-    kernels.fill_modular(device.cpu, _calls_here(calls), unwrapped(main))
+def fill_modular(device: "StrictDevice", calls: Calls, main: StrictArray, table: Modular) -> None:
+    kernels.fill_modular(device.cpu, _calls_here(calls), unwrapped(main), table)
+
+
+def fill_fp2(device: "StrictDevice", calls: Calls, main: StrictArray, table: Fp2) -> None:
+    kernels.fill_fp2(device.cpu, _calls_here(calls), unwrapped(main), table)
 
 
 def fill_points(device: "StrictDevice", calls: Calls, main: StrictArray) -> None:

@@ -22,6 +22,7 @@ ONLY_CPU = {
     "simd": "a GPU's threads are its vectors",
     "sums": "in CUDA C++: sums.cuh",
     "wide": "words of the executor's host calls",
+    "words": "integers of the executor's host calls",
 }
 ONLY_CUDA = {
     "columns": "a CPU takes the addresses of NumPy arrays",

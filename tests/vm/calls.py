@@ -8,19 +8,42 @@ import numpy as np
 
 from graphprover.vm.program.curves import ALL_CURVES, Curve
 from graphprover.vm.program.elf import Image
+from graphprover.vm.program.fields import ALL_FIELDS, BLS12_381, Field
 from graphprover.vm.program.host_calls import RATE_WORDS, HostCall
-from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT, SHA256
+from graphprover.vm.program.io import (
+    FP2_BLS12_381,
+    FP2_BN254,
+    KECCAK_ABSORB,
+    KECCAK_F,
+    MODULAR,
+    MODULAR_384,
+    MODULAR_384_QUOTIENT,
+    MODULAR_QUOTIENT,
+    POINT,
+    SHA256,
+)
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
 from graphprover.vm.tables.keccak_f import WORDS, rounds
 from tests.vm.assemble import DATA, image, leave, li
 from tests.vm.sha256 import compress
 
 BOUND = 1 << 256
+P_384 = 2**384 - 2**128 - 2**96 + 2**32 - 1  # of the curve P-384
 EDGES = (
     0, 1, 2, 3, (1 << 16) - 1, (1 << 32) - 1, 1 << 32, (1 << 64) - 1, 1 << 64, 1 << 255, BOUND - 1, BOUND - (1 << 224),
     *(curve.p for curve in ALL_CURVES), *(curve.p - 1 for curve in ALL_CURVES), *(curve.p + 1 for curve in ALL_CURVES),
 )  # fmt: skip
-Point = tuple[int, int]
+WIDE_BOUND = 1 << 384
+WIDE_EDGES = (
+    0, 1, 2, 3, (1 << 64) - 1, 1 << 64, 1 << 256, 1 << 383, WIDE_BOUND - 1, WIDE_BOUND - (1 << 352), BLS12_381.p,
+    BLS12_381.p - 1, BLS12_381.p + 1, P_384, P_384 - 1, P_384 + 1,
+)  # fmt: skip
+Pair = Point = tuple[int, int]
+# Of the calls of the modular operation: the bytes of a number, and whether the quotient is written.
+MODULAR_CALLS = {
+    MODULAR: (32, False), MODULAR_QUOTIENT: (32, True), MODULAR_384: (48, False), MODULAR_384_QUOTIENT: (48, True),
+}  # fmt: skip
+FIELDS = {field.number: field for field in ALL_FIELDS}
 
 
 @dataclass(frozen=True)
@@ -32,12 +55,18 @@ class Call:
 
     def apply(self, memory: bytearray) -> None:
         """Apply the call to the bytes from DATA on; raise ValueError if it has no result."""
-        if self.number in (MODULAR, MODULAR_QUOTIENT):
-            a, b, m, c = (_number(memory, at) for at in self.at[1:])
-            q, r = divmod(a * b + c, m or BOUND)
-            if q >= BOUND:
+        if self.number in MODULAR_CALLS:
+            size, with_quotient = MODULAR_CALLS[self.number]
+            a, b, m, c = (_number(memory, at, size) for at in self.at[1:])
+            q, r = divmod(a * b + c, m or 1 << 8 * size)
+            if q >> 8 * size:
                 raise ValueError("the quotient is too large")
-            result = r.to_bytes(32, "little") + q.to_bytes(32, "little") * (self.number == MODULAR_QUOTIENT)
+            result = r.to_bytes(size, "little") + q.to_bytes(size, "little") * with_quotient
+        elif self.number in FIELDS:
+            field = FIELDS[self.number]
+            size = 8 * field.words
+            numbers = [(_number(memory, at, size), _number(memory, at + size, size)) for at in self.at[1:]]
+            result = b"".join(x.to_bytes(size, "little") for x in multiply_add(field, *numbers))
         elif self.number == KECCAK_ABSORB:
             to, block = self.at
             state = np.frombuffer(memory[to : to + 8 * WORDS], dtype=np.uint64).copy()
@@ -58,8 +87,8 @@ class Call:
         return [*registers, *li(A7, self.number), Instruction(Op.ECALL)]
 
 
-def _number(memory: bytes, at: int) -> int:
-    return int.from_bytes(memory[at : at + 32], "little")
+def _number(memory: bytes, at: int, size: int = 32) -> int:
+    return int.from_bytes(memory[at : at + size], "little")
 
 
 def _point(memory: bytes, at: int) -> Point:
@@ -77,16 +106,49 @@ def add(curve: Curve, first: Point, second: Point, double: bool) -> Point:
     return x3, (slope * (x1 - x3) - y1) % p
 
 
-def random_number(rng: random.Random) -> int:
-    return rng.choice(EDGES) if rng.random() < 0.4 else rng.getrandbits(rng.randrange(1, 257))
+def bytes_of_number(number: int) -> int:
+    """Return the bytes of each integer of a host call."""
+    if number in FIELDS:
+        return 8 * FIELDS[number].words
+    return MODULAR_CALLS[number][0] if number in MODULAR_CALLS else 32
+
+
+def multiply_add(field: Field, a: Pair, b: Pair, c: Pair) -> Pair:
+    """Return a b + c in Fp2; raise ValueError for too large coordinates."""
+    if max(*a, *b, *c) >= field.p:
+        raise ValueError("a coordinate is not below the prime")
+    return (a[0] * b[0] - a[1] * b[1] + c[0]) % field.p, (a[0] * b[1] + a[1] * b[0] + c[1]) % field.p
+
+
+def random_number(rng: random.Random, bits: int = 256) -> int:
+    """Return a number of up to 256 or 384 bits, often an edge case."""
+    if rng.random() < 0.4:
+        return rng.choice(EDGES if bits == 256 else WIDE_EDGES)
+    return rng.getrandbits(rng.randrange(1, bits + 1))
+
+
+def random_coordinate(rng: random.Random, field: Field) -> int:
+    """Return a coordinate of an element of Fp2, often an edge case."""
+    edges = (0, 1, 2, field.p - 1, field.p - 2, field.p >> 1, 1 << 32, field.p - (1 << 32), field.p - (1 << 224))
+    return rng.choice(edges) if rng.random() < 0.4 else rng.randrange(field.p)
+
+
+ELEMENTS = {FP2_BN254: 6144, FP2_BLS12_381: 7168}  # where elements of Fp2 begin in the memory of `random_calls`
+MEMORY = 8448
 
 
 def random_calls(rng: random.Random, count: int) -> tuple[bytes, list[Call], bytes]:
     """Return the memory from DATA on, calls with results whose operands may overlap, and the memory after them."""
-    memory = bytearray(4096)
+    memory = bytearray(MEMORY)
     for at in range(0, 4096, 32):
         memory[at : at + 32] = random_number(rng).to_bytes(32, "little")
-    for i in range(12):  # coordinates of points at the end of the memory
+    for i in range(40):  # integers of 384 bits, and elements of Fp2
+        memory[4096 + 48 * i : 4096 + 48 * i + 48] = random_number(rng, 384).to_bytes(48, "little")
+    for field in ALL_FIELDS:
+        for j in range(24):
+            at, size = ELEMENTS[field.number] + 8 * field.words * j, 8 * field.words
+            memory[at : at + size] = random_coordinate(rng, field).to_bytes(size, "little")
+    for i in range(12):  # coordinates of points at the end of the first part of the memory
         for j, at in enumerate(range(2048 + 128 * i, 2048 + 128 * i + 128, 32)):
             p = ALL_CURVES[i % 3].p
             value = p - 1 if (i, j) == (4, 1) else rng.randrange(p)
@@ -94,7 +156,7 @@ def random_calls(rng: random.Random, count: int) -> tuple[bytes, list[Call], byt
     before, calls = bytes(memory), []
     while len(calls) < count:
         kind = rng.random()
-        if kind < 0.2:
+        if kind < 0.15:
             number = rng.choice((KECCAK_ABSORB, SHA256))
             at = tuple(8 * rng.randrange(0, 200) for _ in range(2))
         elif kind < 0.6:
@@ -104,6 +166,15 @@ def random_calls(rng: random.Random, count: int) -> tuple[bytes, list[Call], byt
                 at = (at[1], at[1], rng.choice(at[1:3]), at[3], at[4])
             if abs(at[3] - at[4]) < 32:
                 continue
+        elif kind < 0.75:
+            number = rng.choice((MODULAR_384, MODULAR_384_QUOTIENT))
+            at = tuple(4096 + 8 * rng.randrange(0, 220) for _ in range(5))
+            if abs(at[3] - at[4]) < 48:
+                continue
+        elif kind < 0.9:
+            field = rng.choice(ALL_FIELDS)
+            number, size = field.number, 8 * field.words
+            at = tuple(ELEMENTS[number] + size * rng.randrange(0, 23) for _ in range(4))
         else:
             i = rng.randrange(12)
             number = POINT + 2 * (i % 3) + rng.randrange(2)

@@ -12,7 +12,19 @@ import pytest
 from graphprover.air.columns import Columns
 from graphprover.statement.statement import Table
 from graphprover.vm.program.elf import Image
-from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_QUOTIENT, OUTPUT_BASE, POINT, SHA256
+from graphprover.vm.program.io import (
+    FP2_BLS12_381,
+    FP2_BN254,
+    KECCAK_ABSORB,
+    KECCAK_F,
+    MODULAR,
+    MODULAR_384,
+    MODULAR_384_QUOTIENT,
+    MODULAR_QUOTIENT,
+    OUTPUT_BASE,
+    POINT,
+    SHA256,
+)
 from graphprover.vm.program.isa import A0, A7, BRANCHES, LOADS, SHIFT, SHIFTW, STORES, I, Instruction, Op
 from graphprover.vm.statement import shape
 from graphprover.vm.tables.mixed import Mixed
@@ -102,9 +114,12 @@ def jumps(start: int) -> list[Instruction]:
     return code
 
 
-# Behind the data of `everything`: numbers a, b, m, c, room for r and q, and two points of any curve's prime.
+# Behind the data of `everything`: numbers a, b, m, c, room for r and q, and two points of any curve's prime. Then
+# a, b, m, c and room for r and q of 384 bits, which are elements of Fp2 as well.
 NUMBERS = b"".join(x.to_bytes(32, "little") for x in (3, 5, 1 << 200, 9, 0, 0, 1, 2, 3, 4))
 _AT = range(1024, 1024 + len(NUMBERS), 32)
+WIDE_NUMBERS = b"".join(x.to_bytes(48, "little") for x in (3, 5, 1 << 200, 9, 0, 0))
+_WIDE = range(1024 + len(NUMBERS), 1024 + len(NUMBERS) + len(WIDE_NUMBERS), 48)
 CALLS = (
     Call(MODULAR, (_AT[4], *_AT[:4])),
     Call(MODULAR_QUOTIENT, (_AT[4], *_AT[:4])),
@@ -112,6 +127,10 @@ CALLS = (
     Call(POINT + 3, (_AT[8],)),
     Call(KECCAK_ABSORB, (0, 200)),
     Call(SHA256, (_AT[4], _AT[0])),
+    Call(MODULAR_384, (_WIDE[4], *_WIDE[:4])),
+    Call(MODULAR_384_QUOTIENT, (_WIDE[4], *_WIDE[:4])),
+    Call(FP2_BN254, (_WIDE[4], *_WIDE[:3])),
+    Call(FP2_BLS12_381, (_WIDE[4], *_WIDE[:3])),
 )
 
 
@@ -127,7 +146,7 @@ def everything(pairs: int = 8, seed: int = 0) -> Image:
     code += [line for call in CALLS for line in call.code()]
     code += [*li(X, OUTPUT_BASE), *li(Y, 8), Instruction(Op.SD, rs1=X, rs2=Y), Instruction(Op.SD, rs1=X, rs2=D, imm=8)]
     data = struct.pack("<128Q", *(rng.getrandbits(64) for _ in range(128)))
-    return image([*code, *leave(7)], data + NUMBERS)
+    return image([*code, *leave(7)], data + NUMBERS + WIDE_NUMBERS)
 
 
 def waiting_calls() -> Image:

@@ -5,10 +5,37 @@ import numpy as np
 from graphprover.kernels.cpu.keccak import permute_one
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.executor import sha256
-from graphprover.vm.executor.integers import PRIMES, ZERO, add, less, load, modular, slope, store
+from graphprover.vm.executor.integers import (
+    PRIMES,
+    ZERO,
+    ZERO_WIDE,
+    add,
+    less,
+    load,
+    load_as,
+    modular,
+    multiply_add_fp2,
+    slope,
+    store,
+    words_of,
+)
+from graphprover.vm.program import fields
 from graphprover.vm.program.host_calls import BLOCK_WORDS, NUMBER_WORDS, POINT_WORDS, RATE_WORDS
-from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT, SHA256
+from graphprover.vm.program.io import (
+    FP2_BLS12_381,
+    FP2_BN254,
+    KECCAK_ABSORB,
+    KECCAK_F,
+    MODULAR,
+    MODULAR_384,
+    MODULAR_384_QUOTIENT,
+    MODULAR_QUOTIENT,
+    POINT,
+    SHA256,
+)
 from graphprover.vm.program.sha256 import ROUNDS
+
+_BN254, _BLS12_381 = (words_of(field.p, field.words) for field in (fields.BN254, fields.BLS12_381))
 
 
 @njit(nogil=True, cache=True)
@@ -24,7 +51,13 @@ def change(number, words):
         absorb(words)
         return True
     if number == np.uint64(MODULAR) or number == np.uint64(MODULAR_QUOTIENT):
-        return _modular(words, number == np.uint64(MODULAR_QUOTIENT))
+        return _modular(words, ZERO, number == np.uint64(MODULAR_QUOTIENT))
+    if number == np.uint64(MODULAR_384) or number == np.uint64(MODULAR_384_QUOTIENT):
+        return _modular(words, ZERO_WIDE, number == np.uint64(MODULAR_384_QUOTIENT))
+    if number == np.uint64(FP2_BN254):
+        return _fp2(words, _BN254)
+    if number == np.uint64(FP2_BLS12_381):
+        return _fp2(words, _BLS12_381)
     if number == np.uint64(SHA256):
         _compress(words)
         return True
@@ -53,15 +86,39 @@ def _compress(words):
 
 
 @njit(nogil=True, cache=True)
-def _modular(words, with_quotient):
-    """Compute r, and q behind it, of the operands a, b, m, c."""
-    a, b, m, c = load(words, 0), load(words, NUMBER_WORDS), load(words, 2 * NUMBER_WORDS), load(words, 3 * NUMBER_WORDS)
+def _modular(words, zero, with_quotient):
+    """Compute r, and q behind it, of the operands a, b, m, c, with as many words each as ``zero``."""
+    size = len(zero)
+    a, b = load_as(zero, words, 0), load_as(zero, words, size)
+    m, c = load_as(zero, words, 2 * size), load_as(zero, words, 3 * size)
     fits, q, r = modular(a, b, c, m)
     if not fits:
         return False
-    store(r, words, 4 * NUMBER_WORDS)
+    store(r, words, 4 * size)
     if with_quotient:
-        store(q, words, 5 * NUMBER_WORDS)
+        store(q, words, 5 * size)
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _element(p, words, first):
+    """Return an element of Fp2, and whether its coordinates are below p."""
+    real, other = load_as(p, words, first), load_as(p, words, first + len(p))
+    return (real, other), less(real, p) and less(other, p)
+
+
+@njit(nogil=True, cache=True)
+def _fp2(words, p):
+    """Compute a b + c in Fp2 of the operands a, b, c."""
+    size = 2 * len(p)
+    a, a_fits = _element(p, words, 0)
+    b, b_fits = _element(p, words, size)
+    c, c_fits = _element(p, words, 2 * size)
+    if not (a_fits and b_fits and c_fits):
+        return False
+    real, other = multiply_add_fp2(a, b, c, p)
+    store(real, words, 3 * size)
+    store(other, words, 3 * size + len(p))
     return True
 
 

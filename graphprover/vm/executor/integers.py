@@ -1,30 +1,46 @@
-"""Integers of 256 bits, compiled: products, divisions, and points of curves.
+"""Integers of several words, compiled: products, divisions, elements of Fp2, and points of curves.
 
-An integer is a tuple of NUMBER_WORDS words, the lowest first; a product has twice as many.
+An integer is a tuple of words, the lowest first, at least three; a product has twice as many. Coordinates of points
+have NUMBER_WORDS.
 """
 
 import numpy as np
 
 from graphprover.kernels.cpu.field import leading_zeros, mul_high
 from graphprover.kernels.cpu.wide import multiply_add
+from graphprover.kernels.cpu.words import (
+    any_bit,
+    down,
+    extended,
+    lower,
+    masked,
+    minus,
+    multiply,
+    plus,
+    row,
+    shifted,
+    up,
+    upper,
+)
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.executor.inverses import invert
 from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.host_calls import CURVES, NUMBER_WORDS
+from graphprover.vm.program.host_calls import CURVES, NUMBER_WORDS, WIDE_WORDS
 
 _U = np.uint64
-_0, _1, _2, _3, _31, _32, _63, _64 = map(np.uint64, (0, 1, 2, 3, 31, 32, 63, 64))
+_0, _1, _2, _3, _32, _64 = map(np.uint64, (0, 1, 2, 3, 32, 64))
 _MASK, _ALL = np.uint64(2**32 - 1), np.uint64(2**64 - 1)
-ZERO = (_0, _0, _0, _0)
+ZERO = (_0,) * NUMBER_WORDS
+ZERO_WIDE = (_0,) * WIDE_WORDS
 TWO, THREE = (_2, _0, _0, _0), (_3, _0, _0, _0)
 
 assert NUMBER_WORDS == 4
 assert len(ALL_CURVES) == CURVES
 
 
-def words_of(x: int) -> tuple[np.uint64, ...]:
-    """Return an integer below 2^256."""
-    return tuple(np.uint64(x >> 64 * i & 2**64 - 1) for i in range(NUMBER_WORDS))
+def words_of(x: int, words: int = NUMBER_WORDS) -> tuple[np.uint64, ...]:
+    """Return an integer of this number of words."""
+    return tuple(np.uint64(x >> 64 * i & 2**64 - 1) for i in range(words))
 
 
 PRIMES = np.array([words_of(curve.p) for curve in ALL_CURVES])
@@ -33,84 +49,50 @@ COEFFICIENTS = np.array([words_of(curve.a % curve.p) for curve in ALL_CURVES])
 
 @njit(nogil=True, cache=True)
 def load(words, first):
-    """Return the integer of the words from ``first`` on."""
+    """Return the integer of NUMBER_WORDS words from ``first`` on."""
     return words[first], words[first + 1], words[first + 2], words[first + 3]
+
+
+@njit(nogil=True, cache=True)
+def load_as(like, words, first):
+    """Return the integer from ``first`` on with as many words as ``like``."""
+    found = like
+    for i in range(len(like)):
+        found = up(found, words[first + len(like) - 1 - i])
+    return found
 
 
 @njit(nogil=True, cache=True)
 def store(x, words, first):
     """Write an integer's words from ``first`` on."""
-    for i in range(NUMBER_WORDS):
+    for i in range(len(x)):
         words[first + i] = x[i]
 
 
 @njit(nogil=True, cache=True)
 def is_zero(x):
     """Return whether x is 0."""
-    return x[0] | x[1] | x[2] | x[3] == _0
-
-
-@njit(nogil=True, cache=True)
-def _add(x, y):
-    """Return x + y mod 2^256, and the carry."""
-    a0, carry = multiply_add(_1, x[0], y[0], _0)
-    a1, carry = multiply_add(_1, x[1], y[1], carry)
-    a2, carry = multiply_add(_1, x[2], y[2], carry)
-    a3, carry = multiply_add(_1, x[3], y[3], carry)
-    return (a0, a1, a2, a3), carry
+    return any_bit(x) == _0
 
 
 @njit(nogil=True, cache=True)
 def subtract(x, y):
-    """Return x - y mod 2^256, and the borrow: all bits, or 0."""
-    a0 = x[0] - y[0]
-    borrow = _U(x[0] < y[0])
-    a1 = x[1] - y[1] - borrow
-    borrow = _U(x[1] < y[1]) | _U(x[1] == y[1]) & borrow
-    a2 = x[2] - y[2] - borrow
-    borrow = _U(x[2] < y[2]) | _U(x[2] == y[2]) & borrow
-    a3 = x[3] - y[3] - borrow
-    borrow = _U(x[3] < y[3]) | _U(x[3] == y[3]) & borrow
-    return (a0, a1, a2, a3), _0 - borrow
+    """Return x - y mod 2^64 to the number of words, and the borrow: all bits, or 0."""
+    found = minus(x, y)
+    return found[:-1], found[-1]
 
 
 @njit(nogil=True, cache=True)
 def less(x, y):
     """Return whether x < y."""
-    return subtract(x, y)[1] != _0
+    return minus(x, y)[-1] != _0
 
 
 @njit(nogil=True, cache=True)
 def difference(x, y, p):
     """Return x - y mod p, of numbers below p."""
     found, borrow = subtract(x, y)
-    return _add(found, (p[0] & borrow, p[1] & borrow, p[2] & borrow, p[3] & borrow))[0]
-
-
-@njit(nogil=True, cache=True)
-def _row(x, y, z):
-    """Return x y + z as five words, for a word x."""
-    a0, carry = multiply_add(x, y[0], z[0], _0)
-    a1, carry = multiply_add(x, y[1], z[1], carry)
-    a2, carry = multiply_add(x, y[2], z[2], carry)
-    a3, carry = multiply_add(x, y[3], z[3], carry)
-    return a0, a1, a2, a3, carry
-
-
-@njit(nogil=True, cache=True)
-def multiply(a, b, c):
-    """Return a b + c, with twice as many words."""
-    x0, a1, a2, a3, a4 = _row(a[0], b, c)
-    x1, a2, a3, a4, a5 = _row(a[1], b, (a1, a2, a3, a4))
-    x2, a3, a4, a5, a6 = _row(a[2], b, (a2, a3, a4, a5))
-    x3, a4, a5, a6, a7 = _row(a[3], b, (a3, a4, a5, a6))
-    return x0, x1, x2, x3, a4, a5, a6, a7
-
-
-@njit(nogil=True, cache=True)
-def _shifted(high, low, bits):
-    """Return the upper word of two, shifted to the left by less than 64 bits."""
-    return high << bits | low >> _1 >> (_63 - bits)
+    return plus(found, masked(p, borrow))[:-1]
 
 
 @njit(nogil=True, cache=True)
@@ -185,13 +167,13 @@ def _digit(u2, u1, u0, d1, d0, v):
 @njit(nogil=True, cache=True)
 def _step(r, word, d, v):
     """Return the quotient of 2^64 r + word by d, and the remainder, for r < d; ``v``: `_reciprocal` of d."""
-    digit = _digit(r[3], r[2], r[1], d[3], d[2], v)
-    a0, a1, a2, a3, a4 = _row(digit, d, ZERO)
-    rest, borrow = subtract((word, r[0], r[1], r[2]), (a0, a1, a2, a3))
-    above = r[3] - a4 + borrow
+    digit = _digit(r[-1], r[-2], r[-3], d[-1], d[-2], v)
+    taken = row(digit, d, masked(d, _0))
+    rest, borrow = subtract(up(r, word), taken[:-1])
+    above = r[-1] - taken[-1] + borrow
     while above != _0:  # the digit is too large, by 1 or 2
-        rest, carry = _add(rest, d)
-        above += carry
+        found = plus(rest, d)
+        rest, above = found[:-1], above + found[-1]
         digit -= _1
     return digit, rest
 
@@ -200,34 +182,29 @@ def _step(r, word, d, v):
 def divide(x, m):
     """Return whether the quotient of x, of twice as many words, by m fits; the quotient; and the remainder.
 
-    A modulus 0 stands for 2^256. Schoolbook division (Knuth, The Art of Computer Programming, 4.3.1, Algorithm D), by
-    the divisor d = 2^shift m with 1 as its highest bit.
+    A modulus 0 stands for 2^64 to the number of words. Schoolbook division (Knuth, The Art of Computer Programming,
+    4.3.1, Algorithm D), by the divisor d = 2^shift m with 1 as its highest bit.
     """
     if is_zero(m):
-        return True, (x[4], x[5], x[6], x[7]), (x[0], x[1], x[2], x[3])
+        return True, upper(x), lower(x)
     d, words = m, 0
-    while d[3] == _0:
-        d, words = (_0, d[0], d[1], d[2]), words + 1
-    bits = leading_zeros(d[3])
-    d = d[0] << bits, _shifted(d[1], d[0], bits), _shifted(d[2], d[1], bits), _shifted(d[3], d[2], bits)
-    v = _reciprocal(d[3], d[2])
-    # The words of 2^shift x: four at first, five more, and as many zeros as m has at its upper end.
-    r = _shifted(x[5], x[4], bits), _shifted(x[6], x[5], bits), _shifted(x[7], x[6], bits), _shifted(_0, x[7], bits)
-    q4, r = _step(r, _shifted(x[4], x[3], bits), d, v)
-    q3, r = _step(r, _shifted(x[3], x[2], bits), d, v)
-    q2, r = _step(r, _shifted(x[2], x[1], bits), d, v)
-    q1, r = _step(r, _shifted(x[1], x[0], bits), d, v)
-    q0, r = _step(r, x[0] << bits, d, v)
-    q, fits = (q0, q1, q2, q3), q4 == _0
+    while d[-1] == _0:
+        d, words = up(d, _0), words + 1
+    bits = leading_zeros(d[-1])
+    d = shifted(d, bits)
+    v = _reciprocal(d[-1], d[-2])
+    # The words of 2^shift x: first the number of words of m, then one more, and a zero for each zero at m's upper end.
+    all_words = shifted(extended(x), bits)
+    r, left = upper(all_words), lower(all_words)
+    q, fits = masked(m, _0), True
+    for _ in range(len(left) + words):
+        fits &= q[-1] == _0
+        digit, r = _step(r, left[-1], d, v)
+        q, left = up(q, digit), up(left, _0)
     for _ in range(words):
-        fits &= q[3] == _0
-        digit, r = _step(r, _0, d, v)
-        q = digit, q[0], q[1], q[2]
-    for _ in range(words):
-        r = r[1], r[2], r[3], _0
-    back = _64 - bits
+        r = down(r)
     if bits != _0:
-        r = r[0] >> bits | r[1] << back, r[1] >> bits | r[2] << back, r[2] >> bits | r[3] << back, r[3] >> bits
+        r = shifted(extended(r), _64 - bits)[1:]
     return fits, q, r
 
 
@@ -235,6 +212,20 @@ def divide(x, m):
 def modular(a, b, c, m):
     """Return whether q of a b + c = q m + r fits, q, and r."""
     return divide(multiply(a, b, c), m)
+
+
+@njit(nogil=True, cache=True)
+def _sum_mod(a, b, c, d, e, p):
+    """Return a b + c d + e mod p, of numbers up to p, for p below a fourth of the largest integer."""
+    product, other = multiply(a, b, e), multiply(c, d, masked(e, _0))
+    return divide(plus(product, other)[:-1], p)[2]
+
+
+@njit(nogil=True, cache=True)
+def multiply_add_fp2(a, b, c, p):
+    """Return a b + c in Fp2. Elements are pairs, real part and factor of u, of numbers below p; see `_sum_mod`."""
+    minus_b1 = subtract(p, b[1])[0]
+    return _sum_mod(a[0], b[0], a[1], minus_b1, c[0], p), _sum_mod(a[0], b[1], a[1], b[0], c[1], p)
 
 
 @njit(nogil=True, cache=True)

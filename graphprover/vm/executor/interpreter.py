@@ -471,8 +471,10 @@ def _run(code, state, store, limit, tape, counters, blocks):
             if counters is not None:
                 step = steps[_U(WAYS * index + way)]
                 if step & OTHER:
-                    way = way_of_call(a) if op == Op.ECALL else way_of_shift(b)
-                    step = steps[_U(WAYS * index + way)]
+                    if op == Op.ECALL:
+                        step = steps[_U((step >> FLAGS) + way_of_call(a))]
+                    else:
+                        step = steps[_U(WAYS * index + way_of_shift(b))]
                 entry = step >> FLAGS
                 at = _U(start + entry)
                 counts[at] += 1

@@ -18,19 +18,22 @@ from graphprover.vm.kernels.bumps import Accessed
 from graphprover.vm.kernels.calls import (
     ABSORB_ROWS,
     ABSORB_WIDTH,
+    FP2_ROWS,
     MODULAR_ROWS,
-    MODULAR_WIDTH,
     POINT_ROWS,
     POINT_WIDTH,
     SHA256_WIDTH,
     Calls,
+    width_of,
 )
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Code, Lanes
 from graphprover.vm.kernels.tape import Cycles, Tape
 from graphprover.vm.tables import keccak_planes, keccak_rounds, sha256
+from graphprover.vm.tables.fp2 import Fp2
 from graphprover.vm.tables.keccak_digits import NUMBERS, Lookup
 from graphprover.vm.tables.keccak_f import WORDS
+from graphprover.vm.tables.modular import Modular
 
 # The module of the functions for each kind of device, imported on first use, since it may need a compiler.
 TWINS = {"cpu": "graphprover.vm.kernels.cpu", "cuda": "graphprover.vm.kernels.cuda"}
@@ -85,7 +88,7 @@ def census(device: Device, tape: Tape, steps: Array, counts: Array, late: Array,
     Args:
         device: The device of all arrays.
         tape: The cycle range's record.
-        steps: uint64 (WAYS * instructions,), see tape.py.
+        steps: uint64, see tape.py.
         counts: uint32 (groups, intervals), all zero: becomes the cycles of the range by group and interval.
         late: uint64 (groups, ACCESSES): grows by the late accesses.
         refused: uint64 (2,), by UNPROVED and UNREACHED: falls to the smallest cycle of the run that no table proves,
@@ -129,13 +132,19 @@ def place_columns(device: Device, sources: Sequence[Array], moves: np.ndarray, m
     _twin(device).place_columns(device, sources, moves, main)
 
 
-def fill_modular(device: Device, calls: Calls, main: Array) -> None:
+def fill_modular(device: Device, calls: Calls, main: Array, table: Modular) -> None:
     """Write the rows of calls of the modular operation to the first rows of ``main``, uint64 (columns, rows), of zeros.
 
     Raises ValueError for calls that do not fit it, and for other arrays than the formats say.
     """
-    calls.require(main, MODULAR_WIDTH, MODULAR_ROWS)
-    _twin(device).fill_modular(device, calls, main)
+    calls.require(main, width_of(table), MODULAR_ROWS)
+    _twin(device).fill_modular(device, calls, main, table)
+
+
+def fill_fp2(device: Device, calls: Calls, main: Array, table: Fp2) -> None:
+    """Write the rows of calls of a b + c in Fp2; see `fill_modular`."""
+    calls.require(main, width_of(table), FP2_ROWS)
+    _twin(device).fill_fp2(device, calls, main, table)
 
 
 def fill_points(device: Device, calls: Calls, main: Array) -> None:

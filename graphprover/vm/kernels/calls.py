@@ -1,22 +1,69 @@
-"""The host calls of a table as the kernels of their traces take them: formats of cpu/absorb.py, cpu/modular.py,
-cpu/point.py, cpu/sha256.py and cuda/calls.cu.
+"""The host calls of a table as the kernels of their traces take them: formats of cpu/absorb.py, cpu/fp2.py,
+cpu/modular.py, cpu/point.py, cpu/sha256.py and cuda/calls.cu.
 
 The i-th call is the cycle ``order[i]`` of a cycle range. Its columns are in ``rows`` (tape.py), its accesses in
 ``old``, ``time`` and ``new``, its instruction's address in ``pc`` by its entry of the program table.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphprover.air.columns import Columns
 from graphprover.device import Array
 from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.host_calls import NUMBER_WORDS
+from graphprover.vm.program.fields import ALL_FIELDS
 from graphprover.vm.tables.absorb import Absorb
 from graphprover.vm.tables.call import CallTable
+from graphprover.vm.tables.fp2 import Fp2
+from graphprover.vm.tables.integers import NUMBER, WIDE
 from graphprover.vm.tables.keccak_planes import PLANES
 from graphprover.vm.tables.modular import Modular
 from graphprover.vm.tables.point import Point
 from graphprover.vm.tables.sha256 import Sha256
+
+
+class ModularColumns(NamedTuple):
+    """The first columns of the names of a table `Modular`."""
+
+    on: int
+    first: int
+    clk: int
+    third: int
+    full: int
+    pointer: int
+    register_t: int
+    a7_pc: int
+    u: int
+    v: int
+    s: int
+    word_t: int
+    old_v: int
+    old_s: int
+    low: int
+    high: int
+
+
+class Fp2Columns(NamedTuple):
+    """The first columns of the names of a table `Fp2`."""
+
+    on: int
+    first: int
+    clk: int
+    pointer: int
+    register_t: int
+    a7_pc: int
+    sign: int
+    x: int
+    y: int
+    r: int
+    q: int
+    low: int
+    high: int
+    flag: int
+    part: int
+    word_t: int
+    c: int
+    old: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,17 +90,22 @@ class Calls:
                 raise ValueError(f"{name} is {array.dtype} {array.shape}")
 
 
-def columns_of(table: type[CallTable]) -> dict[str, int]:
+def columns_of(table: CallTable) -> dict[str, int]:
     """Return the first column of each name of a table."""
     return {name: family.offset for name, family in Columns(table.cells).families.items()}
 
 
-MODULAR, POINT, ABSORB, SHA256 = map(columns_of, (Modular, Point, Absorb, Sha256))
-MODULAR_WIDTH, POINT_WIDTH, ABSORB_WIDTH, SHA256_WIDTH = (
-    Columns(table.cells).width for table in (Modular, Point, Absorb, Sha256)
-)
-MODULAR_ROWS, POINT_ROWS, ABSORB_ROWS = 2, 3, PLANES  # of a call
+def width_of(table: CallTable) -> int:
+    """Return the number of a table's columns."""
+    return Columns(table.cells).width
 
-LIMBS = 2 * NUMBER_WORDS  # of 32 bits, of a number
-PRIME_LIMBS = [[curve.p >> 32 * i & 0xFFFFFFFF for i in range(LIMBS)] for curve in ALL_CURVES]
+
+MODULAR_TABLES = {size: Modular(size=size) for size in (NUMBER, WIDE)}
+FP2_TABLES = {field: Fp2(field=field) for field in ALL_FIELDS}
+POINT, ABSORB, SHA256 = (columns_of(table()) for table in (Point, Absorb, Sha256))
+POINT_WIDTH, ABSORB_WIDTH, SHA256_WIDTH = (width_of(table()) for table in (Point, Absorb, Sha256))
+MODULAR_ROWS, FP2_ROWS, POINT_ROWS, ABSORB_ROWS = 2, 2, 3, PLANES  # of a call
+
+LIMBS = NUMBER.limbs  # of a coordinate of a point
+PRIME_LIMBS = [NUMBER.limbs_of(curve.p) for curve in ALL_CURVES]
 PRIME_INVERSES = [pow(curve.p, -1, 1 << 32) for curve in ALL_CURVES]  # of the primes, mod 2^32

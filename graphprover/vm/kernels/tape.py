@@ -3,9 +3,9 @@
 Each interval is replayed independently, from its snapshot on. A loaded value is a part of the words before the access,
 so that no memory is needed.
 
-A *step* of an instruction that goes some way (``traces.ways``) is the entry that it looks up, in the low 32 bits, and
-its group above; or NO_STEP, if no table proves it. A group is the cycles of one kind of instruction, one outcome and
-one chip; groups are numbered in the order of the partition.
+A *step* of an instruction that goes some way is the entry that it looks up, in the low 32 bits, and its group above; or
+NO_STEP, if no table proves it. The array of all steps is laid out by ``traces.ways.laid_out``. A group is the cycles of
+one kind of instruction, one outcome and one chip; groups are numbered in the order of the partition.
 """
 
 from dataclasses import dataclass

@@ -21,7 +21,7 @@ from graphprover.vm.program.isa import Instructions, Op
 from graphprover.vm.statement.table_numbers import IN_PLACE
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
-from graphprover.vm.traces.ways import CALL, SHIFT, entries_by_way, kinds
+from graphprover.vm.traces.ways import CALL, SHIFT, entries_by_way, kinds, laid_out
 
 FLAGS = 2  # bits of a step below its entry:
 JUMP, OTHER = 1, 2  # it may be a call or a return; its way is a shift's or a host call's
@@ -37,7 +37,7 @@ class Counters(NamedTuple):
     """The arrays of a profile's counts, changed in place."""
 
     calls: Calls
-    steps: np.ndarray  # int64 (WAYS instructions,), see `steps_of`
+    steps: np.ndarray  # int64, see `steps_of`
     in_place: np.ndarray  # bool (entries,)
     room: int  # most counters of nodes, except for nodes below calls.ELSEWHERE
     counts: np.ndarray  # int64 (counters,), executions of each entry, by node
@@ -48,7 +48,7 @@ class Counters(NamedTuple):
 
 
 def steps_of(code: Instructions, first: np.ndarray, chips: np.ndarray) -> np.ndarray:
-    """Return for each instruction and each of its ways the entry, with FLAGS below: int64 (WAYS instructions,).
+    """Return for each instruction and each of its ways the entry, with FLAGS below: int64, see ``ways.laid_out``.
 
     If no chip fits, as for an access with a base from 2^32 on, it is the first entry. ``first`` (instructions + 1,): of
     the entries of each instruction; ``chips`` (entries,): their numbers.
@@ -59,7 +59,12 @@ def steps_of(code: Instructions, first: np.ndarray, chips: np.ndarray) -> np.nda
     jump = (code.op == Op.JAL) & links | (code.op == Op.JALR) & (links | back)
     entries = entries_by_way(kind, first, chips)
     entries = np.where(entries < 0, first[:-1, None], entries)
-    return (entries << FLAGS | (JUMP * jump + OTHER * other)[:, None]).ravel()
+    flags = JUMP * jump + OTHER * other
+    return laid_out(
+        kind == CALL,
+        lambda chosen, ways: entries[chosen, :ways] << FLAGS | flags[chosen][:, None],
+        lambda places: places << FLAGS | OTHER,
+    )
 
 
 @njit(nogil=True, cache=True, forceinline=True)

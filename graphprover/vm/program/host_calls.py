@@ -11,12 +11,23 @@ from itertools import combinations
 
 import numpy as np
 
-from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_QUOTIENT, POINT, SHA256
+from graphprover.vm.program.fields import ALL_FIELDS, Field
+from graphprover.vm.program.io import (
+    KECCAK_ABSORB,
+    KECCAK_F,
+    MODULAR,
+    MODULAR_384,
+    MODULAR_384_QUOTIENT,
+    MODULAR_QUOTIENT,
+    POINT,
+    SHA256,
+)
 from graphprover.vm.statement.table_numbers import CALL_CHIPS
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
 from graphprover.vm.tables.keccak_f import WORDS
 
 NUMBER_WORDS = 4  # of an integer below 2^256
+WIDE_WORDS = 6  # of an integer below 2^384
 POINT_WORDS = 2 * NUMBER_WORDS  # of the coordinates x and y
 CURVES = 3  # secp256k1, P-256, bn254
 RATE_WORDS = 17  # that a sponge absorbs before each permutation
@@ -53,10 +64,10 @@ class HostCall:
         return [(operand.pointer, i, operand.slot) for operand in self.operands for i in range(operand.words)]
 
 
-def _modular(number: int, result_words: int) -> HostCall:
-    a, b = Operand(1, NUMBER_WORDS, SLOT_A), Operand(2, NUMBER_WORDS, SLOT_B)
-    m, c = (Operand(pointer, NUMBER_WORDS, SLOT_MEMORY) for pointer in (3, 4))
-    return HostCall(number, "modular", (a, b, m, c, Operand(0, result_words, SLOT_D)))
+def _modular(number: int, chip: str, words: int, result_words: int) -> HostCall:
+    a, b = Operand(1, words, SLOT_A), Operand(2, words, SLOT_B)
+    m, c = (Operand(pointer, words, SLOT_MEMORY) for pointer in (3, 4))
+    return HostCall(number, chip, (a, b, m, c, Operand(0, result_words, SLOT_D)))
 
 
 def _points() -> list[HostCall]:
@@ -65,13 +76,21 @@ def _points() -> list[HostCall]:
     return [HostCall(POINT + i, "point", operands[i % 2]) for i in range(2 * CURVES)]
 
 
+def _fp2(field: Field) -> HostCall:
+    slots = (1, SLOT_A), (2, SLOT_B), (3, SLOT_MEMORY), (0, SLOT_D)
+    return HostCall(field.number, field.name, tuple(Operand(pointer, 2 * field.words, slot) for pointer, slot in slots))
+
+
 HOST_CALLS = (
     HostCall(KECCAK_F, "keccak_call", (Operand(0, WORDS, SLOT_MEMORY),)),
-    _modular(MODULAR, NUMBER_WORDS),
-    _modular(MODULAR_QUOTIENT, 2 * NUMBER_WORDS),
+    _modular(MODULAR, "modular", NUMBER_WORDS, NUMBER_WORDS),
+    _modular(MODULAR_QUOTIENT, "modular", NUMBER_WORDS, 2 * NUMBER_WORDS),
     *_points(),
     HostCall(KECCAK_ABSORB, "keccak_absorb", (Operand(1, RATE_WORDS, SLOT_B), Operand(0, WORDS, SLOT_MEMORY))),
     HostCall(SHA256, "sha256", (Operand(1, BLOCK_WORDS, SLOT_MEMORY), Operand(0, STATE_WORDS, SLOT_D))),
+    _modular(MODULAR_384, "modular_384", WIDE_WORDS, WIDE_WORDS),
+    _modular(MODULAR_384_QUOTIENT, "modular_384", WIDE_WORDS, 2 * WIDE_WORDS),
+    *map(_fp2, ALL_FIELDS),
 )
 MOST_WORDS = max(len(call.accesses) for call in HOST_CALLS)
 

@@ -34,6 +34,12 @@ POINT = 1028  # + 1 for the double, + 2 for each next curve: secp256k1, P-256, b
 # The 17 words at a1 are xored into the first of the 25 words at a0, then Keccak-f[1600] permutes these.
 KECCAK_ABSORB = 1034
 SHA256 = 1035  # the compression of SHA-256: the state of 4 words at a0 takes in the block of 8 words at a1
+# The same as MODULAR and MODULAR_QUOTIENT on integers of 384 bits; a modulus 0 stands for 2^384.
+MODULAR_384 = 1036
+MODULAR_384_QUOTIENT = 1037
+# r = a b + c in Fp[u] / (u^2 + 1), at the addresses in a0 (r), a1 (a), a2 (b) and a3 (c); p is the prime of a curve.
+FP2_BN254 = 1038
+FP2_BLS12_381 = 1039
 
 
 def region(data: bytes) -> np.ndarray:

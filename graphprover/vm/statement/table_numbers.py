@@ -54,7 +54,9 @@ class ChipTable:
 
 
 # Rows of a call, of a chip that needs several.
-ROWS_OF_CHIP = MappingProxyType({"modular": 2, "point": 3, "keccak_absorb": 5, "sha256": 36})
+ROWS_OF_CHIP = MappingProxyType({
+    "modular": 2, "point": 3, "keccak_absorb": 5, "sha256": 36, "modular_384": 2, "fp2_bn254": 2, "fp2_bls12_381": 2,
+})  # fmt: skip
 CALL_CHIPS = ("keccak_call", *ROWS_OF_CHIP)  # chips of host calls but the exit: they have tables of their own only
 PERMUTING = ("keccak_call", "keccak_absorb")  # chips whose calls need a permutation each
 EXIT = "halt"  # the chip that proves one cycle, the last

@@ -51,4 +51,5 @@ CHIP_NUMBERS: Mapping[str, int] = MappingProxyType({
     "lhu_unaligned_in_place": 196, "lhu_crossing_in_place": 197, "lw_unaligned_in_place": 198,
     "lw_crossing_in_place": 199, "lwu_unaligned_in_place": 200, "lwu_crossing_in_place": 201,
     "ld_crossing_in_place": 202, "modular": 203, "point": 204, "keccak_absorb": 205, "sha256": 206,
+    "modular_384": 207, "fp2_bn254": 208, "fp2_bls12_381": 209,
 })  # fmt: skip

@@ -82,7 +82,12 @@ class CallBuilder:
 
     def register(self, number: Any, before: Expr, slot: Any, value: Any, times: Expr) -> None:
         """Read a register, whose value is below 2^32."""
-        self.access(REGISTER_BASE + number, before, slot, (value, 0), (value, 0), times)
+        self.exchange_register(number, before, slot, value, times)
+        self.recent(before, slot, times)
+
+    def exchange_register(self, number: Any, before: Expr, slot: Any, value: Any, times: Expr) -> None:
+        """Do the same as `register`, without the check that the access before is recent; see `recent`."""
+        self.exchange(REGISTER_BASE + number, before, slot, (value, 0), (value, 0), times)
 
     def instruction(self, pc: Expr, times: Expr) -> None:
         """State that this is an ecall of the program, and that its turn has come."""

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from graphprover.field import P
 from graphprover.vm.executor.record import NO_REGISTER
+from graphprover.vm.program.fields import ALL_FIELDS
 from graphprover.vm.program.isa import ACCESS_BYTES, BRANCHES, LOADS, STORES, Instruction, Op
 from graphprover.vm.statement.table_numbers import CALL_CHIPS, IN_PLACE
 from graphprover.vm.statement.version import CHIP_NUMBERS
@@ -15,6 +16,8 @@ from graphprover.vm.tables.absorb import Absorb
 from graphprover.vm.tables.buses import REGISTER_BASE
 from graphprover.vm.tables.compare import FLIP
 from graphprover.vm.tables.described import described
+from graphprover.vm.tables.fp2 import Fp2
+from graphprover.vm.tables.integers import WIDE
 from graphprover.vm.tables.limbs import LIMB_BITS, WORD_MASK, limbs
 from graphprover.vm.tables.modular import Modular
 from graphprover.vm.tables.point import Point
@@ -78,6 +81,8 @@ def _chips() -> dict[str, Callable[[int], Step]]:
         "point": Point,
         "keccak_absorb": Absorb,
         "sha256": Sha256,
+        "modular_384": partial(Modular, size=WIDE),
+        **{field.name: partial(Fp2, field=field) for field in ALL_FIELDS},
     }
     for kind in logic.SUM:
         made[kind] = partial(logic.Logic, kind)

@@ -1,67 +1,75 @@
-"""The modular operation on numbers of 256 bits: r = (a b + c) mod m, with m an operand.
+"""The modular operation on numbers of 256 or 384 bits: r = (a b + c) mod m, with m an operand.
 
-A call takes two rows. The first holds a, b and c, the second m, r and the quotient q, each as 16 halves of 16 bits in
-the columns ``u``, ``v`` and ``s``. All is stated in the first row, with both in sight:
+A call takes two rows. The first holds a, b and c, the second m, r and the quotient q, each as halves of 16 bits in the
+columns ``u``, ``v`` and ``s``. All is stated in the first row, with both in sight:
 
 - a b + c = q m + r over the integers, limb by limb of 32 bits, with a signed carry between neighbours. The sum of a
-  limb is below 2^53 and 2^32 times a carry below 2^57, so no equation wraps around p;
+  limb is below 2^53: of at most 24 products of halves in each of two places, 24 (2^16 - 1)^2 (2^16 + 1) < 2^52.6, less
+  as much, and two numbers below 2^32. 2^32 times a carry is at most 2^55. So no equation wraps around p, and all
+  carries of a b + c = q m + r, which are below 2^21, are in their range;
 - r < m, so r is the only result;
-- a modulus 0 stands for 2^256: then ``full`` is 1, q is the upper half of a b + c, and r < m holds by its halves.
+- a modulus 0 stands for 2^256 or 2^384: then ``full`` is 1, q is the upper half of a b + c, and r < m holds by its
+  halves.
 
-The last two columns of carries have 30 cells for 15 carries in two rows; the second row's other cells hold the check of
-r < m. The number of the call tells whether q is written behind r (``third`` of the second row).
+The columns ``low`` and ``high`` have room in two rows for the carries and for the check of r < m, which is in the
+second row's last cells of both; of 384 bits, four cells stay unused. The number of the call tells whether q is written
+behind r (``third`` of the second row).
 
 Operands may overlap, except for m and c, which are read at one slot: a is read first, then b, then m and c; r and q are
 written last.
 """
 
 from graphprover.air import TableBuilder
-from graphprover.vm.program.host_calls import NUMBER_WORDS
-from graphprover.vm.program.io import MODULAR
+from graphprover.vm.program.host_calls import calls_of
 from graphprover.vm.program.isa import A0, A7
 from graphprover.vm.tables.call import CallBuilder, CallTable, check_below, limbs_of, product
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
+from graphprover.vm.tables.integers import NUMBER, WIDE, Size, carries_of
 from graphprover.vm.tables.limbs import HALF, LIMB
 
-HALVES = 4 * NUMBER_WORDS  # of a number
-LIMBS = 2 * NUMBER_WORDS
-CARRIES = HALVES - 1
-CARRY_CELLS = 10  # pairs of cells a row: two rows hold CARRIES carries, a difference in two cells and LIMBS flags
-OFFSET = 1 << 23  # carries are from -OFFSET to 2^24 - 1 - OFFSET
+NAMES = {NUMBER: "modular", WIDE: "modular_384"}
 
-assert 4 * CARRY_CELLS >= 2 * CARRIES + 2 + LIMBS
+
+def carry_cells(size: Size) -> int:
+    """Return how many pairs of cells a row has: two rows hold the carries, a difference in two cells and a flag a limb.
+
+    The number is even, as the bytes of a row are checked in pairs.
+    """
+    return 2 * -(-(2 * size.carries + 2 + size.limbs) // 8)
 
 
 class Modular(CallTable):
     """Calls of the modular operation, two rows each."""
 
-    name = "modular"
-    cells = (
-        "on",
-        "first",  # 1 in the first row of a call
-        "clk",
-        "third",  # the third operand of the row, c or q, is accessed
-        "full",  # the modulus is 2^256; of the first row
-        "pointer[3]",  # addresses of a, b, c and of m, r, q
-        "register_t[3]",  # times before: of a1, a2, a4 and of a3, a0
-        "a7_pc",  # the time before of a7; the instruction's address
-        f"u[{HALVES}]",  # a, m
-        f"v[{HALVES}]",  # b, r
-        f"s[{HALVES}]",  # c, q
-        f"word_t[3][{NUMBER_WORDS}]",  # times before of the operands' words
-        f"old_v[{LIMBS}]",  # the words of b or r before, as limbs
-        f"old_s[{LIMBS}]",  # of c or q
-        f"low[{CARRY_CELLS}]",  # 16 bits each
-        f"high[{CARRY_CELLS}]",  # 8 bits each
-    )
+    def __init__(self, lanes: int = 1, *, size: Size = NUMBER) -> None:
+        super().__init__(lanes)
+        self.name, self.size = NAMES[size], size
+        carries = carry_cells(size)
+        self.cells = (  # type: ignore[misc]
+            "on",
+            "first",  # 1 in the first row of a call
+            "clk",
+            "third",  # the third operand of the row, c or q, is accessed
+            "full",  # the modulus is 0, for the number above all others; of the first row
+            "pointer[3]",  # addresses of a, b, c and of m, r, q
+            "register_t[3]",  # times before: of a1, a2, a4 and of a3, a0
+            "a7_pc",  # the time before of a7; the instruction's address
+            f"u[{size.halves}]",  # a, m
+            f"v[{size.halves}]",  # b, r
+            f"s[{size.halves}]",  # c, q
+            f"word_t[3][{size.words}]",  # times before of the operands' words
+            f"old_v[{size.limbs}]",  # the words of b or r before, as limbs
+            f"old_s[{size.limbs}]",  # of c or q
+            f"low[{carries}]",  # 16 bits each
+            f"high[{carries}]",  # 8 bits each
+        )
 
     def calls(self, t: CallBuilder) -> None:
         self._rows(t.t)
         self._identity(t.t)
         self._messages(t)
 
-    @staticmethod
-    def _rows(t: TableBuilder) -> None:
+    def _rows(self, t: TableBuilder) -> None:
         first, n = t.first, t.next
         t.boolean(first, "a row is the first or not")
         t.every_row(n.on - n.first - first, "the second row follows the first")
@@ -70,33 +78,31 @@ class Modular(CallTable):
         t.every_row(t.third * (1 - t.on), "a row without a call accesses nothing")
         t.every_row(first * (t.third - 1), "c is read")
         second = t.on - first
-        t.every_row(second * (t.pointer[2] - t.pointer[1] - 8 * NUMBER_WORDS), "q is behind r")
+        t.every_row(second * (t.pointer[2] - t.pointer[1] - 8 * self.size.words), "q is behind r")
         for now, old in ((t.v, t.old_v), (t.s, t.old_s)):
             for limb, before in zip(limbs_of(now), old, strict=True):
                 t.every_row(first * (before - limb), "b and c stay")
 
-    @staticmethod
-    def _identity(t: TableBuilder) -> None:
+    def _identity(self, t: TableBuilder) -> None:
         first, n = t.first, t.next
-        carries = [low + HALF * high - OFFSET for row in (t, n) for low, high in zip(row.low, row.high, strict=True)]
-        rest = CARRIES - CARRY_CELLS
+        carries, limbs = [*carries_of(t), *carries_of(n)], self.size.limbs
+        rest = self.size.carries - len(t.low)
         unused = [*n.low[rest:], *n.high[rest:]]
-        part_low, part_high, *flags = unused[: 2 + LIMBS]
+        part_low, part_high, *flags = unused[: 2 + limbs]
         c, r, q, m = map(limbs_of, (t.s, n.v, n.s, n.u))
-        for i in range(HALVES):
+        for i in range(self.size.halves):
             total = product(t.u, t.v, i) - product(n.u, n.s, i)
-            total = total + (c[i] - r[i] if i < LIMBS else -t.full * q[i - LIMBS])
+            total = total + (c[i] - r[i] if i < limbs else -t.full * q[i - limbs])
             if i:
                 total = total + carries[i - 1]
-            if i < CARRIES:
+            if i < self.size.carries:
                 total = total - LIMB * carries[i]
             t.every_row(first * total, f"limb {i} of a b + c = q m + r")
-        t.boolean(t.full, "the modulus is 2^256 or not")
-        t.every_row(first * t.full * sum(n.u[1:], n.u[0]), "a modulus that stands for 2^256 is 0")
+        t.boolean(t.full, "the modulus is 0 or not")
+        t.every_row(first * t.full * sum(n.u[1:], n.u[0]), "a modulus in place of the number above all others is 0")
         check_below(t, first, 1 - t.full, r, m, flags, part_low + HALF * part_high)
 
-    @staticmethod
-    def _messages(row: CallBuilder) -> None:
+    def _messages(self, row: CallBuilder) -> None:
         t, first = row.t, row.t.first
         second = t.on - first
         for cell in (*t.u, *t.v, *t.s, *t.low):
@@ -107,7 +113,7 @@ class Modular(CallTable):
             return of_second + (of_first - of_second) * first
 
         u, v, s = map(limbs_of, (t.u, t.v, t.s))
-        for i in range(NUMBER_WORDS):
+        for i in range(self.size.words):
             word = slice(2 * i, 2 * i + 2)
             at = [pointer + 8 * i for pointer in t.pointer]
             before = [times[i] for times in t.word_t]
@@ -118,5 +124,5 @@ class Modular(CallTable):
         row.register(A0 + 3 - 2 * first, t.register_t[0], SLOT_A, t.pointer[0], t.on)
         row.register(A0 + 2 * first, t.register_t[1], slot(SLOT_A, SLOT_B), t.pointer[1], t.on)
         row.register(A0 + 4, t.register_t[2], SLOT_A, t.pointer[2], first)
-        row.register(A7, t.a7_pc, SLOT_A, MODULAR + t.next.third, first)
+        row.register(A7, t.a7_pc, SLOT_A, calls_of(self.name)[0].number + t.next.third, first)
         row.instruction(t.a7_pc, second)

@@ -15,7 +15,7 @@ same holds of y1 and 0. x3 and y3 are below p, so they are the only result. Noth
 A sum has no proof if x1 = x2, and a double if y1 = 0: the program must treat these cases.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from graphprover.air import Expr, TableBuilder
@@ -25,12 +25,11 @@ from graphprover.vm.program.io import POINT
 from graphprover.vm.program.isa import A0, A7
 from graphprover.vm.tables.call import CallBuilder, CallTable, check_below, limbs_of, product
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_MEMORY
-from graphprover.vm.tables.limbs import HALF, LIMB
-from graphprover.vm.tables.modular import CARRIES, HALVES, LIMBS, OFFSET
+from graphprover.vm.tables.integers import NUMBER, multiple
+from graphprover.vm.tables.limbs import HALF
 
-SIGN = 1 << 4  # quotients are from -SIGN 2^256 on
-
-PRIME_HALVES = [[curve.p >> 16 * i & HALF - 1 for i in range(HALVES)] for curve in ALL_CURVES]
+HALVES, LIMBS, CARRIES = NUMBER.halves, NUMBER.limbs, NUMBER.carries
+PRIME_HALVES = [NUMBER.halves_of(curve.p) for curve in ALL_CURVES]
 
 
 class Point(CallTable):
@@ -99,7 +98,7 @@ class Point(CallTable):
                 of_sum = of_sum - t.z[i] + y1[i]
             return sums * of_sum + t.double * (of_double - a if i == 0 else of_double)
 
-        _divisible(t, first, line, t, "the slope")
+        multiple(t, first, line, t, _prime(t), "the slope")
         for i in range(LIMBS):
             t.every_row(first * t.double * (x2[i] - y1[i]), "of a double, row 0 has y1")
             t.every_row(first * (n.w[i] - x2[i] - t.double * (x1[i] - x2[i])), "row 1 has x2, of a double x1")
@@ -112,8 +111,9 @@ class Point(CallTable):
         middle, n = t.row[1], t.next
         x1, x3, y3 = limbs_of(t.x), limbs_of(n.x), limbs_of(n.y)
         back = [above - below for above, below in zip(t.x, n.x, strict=True)]
-        _divisible(t, middle, lambda i: product(t.y, t.y, i) - _limb(i, x1, t.w, x3), t, "x3")
-        _divisible(t, middle, lambda i: product(t.y, back, i) - _limb(i, t.z, y3), n, "y3")
+        prime = _prime(t)
+        multiple(t, middle, lambda i: product(t.y, t.y, i) - _limb(i, x1, t.w, x3), t, prime, "x3")
+        multiple(t, middle, lambda i: product(t.y, back, i) - _limb(i, t.z, y3), n, prime, "y3")
 
     @staticmethod
     def _messages(row: CallBuilder) -> None:
@@ -147,22 +147,3 @@ def _prime(t: TableBuilder) -> list[Expr]:
 def _limb(i: int, *numbers: Sequence[Any]) -> Any:
     """Return the i-th limb of the numbers' sum."""
     return sum((number[i] for number in numbers), 0) if i < LIMBS else 0
-
-
-def _divisible(t: TableBuilder, gate: Expr, limb: Callable[[int], Any], row: Any, label: str) -> None:
-    """State in rows with ``gate`` that a number is the quotient of ``row`` times the prime, with carries of ``row``.
-
-    ``limb``: maps i to the number's i-th limb, before carries.
-    """
-    prime = _prime(t)
-    carries = [low + HALF * high - OFFSET for low, high in zip(row.low, row.high, strict=True)]
-    above = limbs_of(prime)
-    for i in range(HALVES):
-        total = limb(i) - product(row.q, prime, i)
-        if i >= LIMBS:
-            total = total - (row.sign - SIGN) * above[i - LIMBS]
-        if i:
-            total = total + carries[i - 1]
-        if i < CARRIES:
-            total = total - LIMB * carries[i]
-        t.every_row(gate * total, f"limb {i} of {label}")

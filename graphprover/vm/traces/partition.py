@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,7 +20,7 @@ from graphprover.device import Array, Device
 from graphprover.vm.executor.record import INTERVAL, LOG_INTERVAL
 from graphprover.vm.kernels import census, replay
 from graphprover.vm.kernels.tape import ACCESSES, NO_STEP, Tape, empty_cycles
-from graphprover.vm.program.isa import disassemble
+from graphprover.vm.program.isa import Op, disassemble
 from graphprover.vm.statement.shape import LayoutPolicy, least_for
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import IN_PLACE, NARROW
@@ -27,7 +28,7 @@ from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables.chips import chip_table
 from graphprover.vm.tables.entries import Entries
 from graphprover.vm.traces.accesses import Access, accesses_of
-from graphprover.vm.traces.ways import WAYS, entries_by_way, kinds
+from graphprover.vm.traces.ways import entries_by_way, kinds, laid_out
 
 _NAMES = {number: name for name, number in CHIP_NUMBERS.items()}
 
@@ -74,7 +75,7 @@ class Partition:
     """The cycles of a cycle range, chip by chip."""
 
     groups: int
-    steps: np.ndarray  # uint64 (WAYS instructions,): the entry of each way, and in the upper bits the group; or NO_STEP
+    steps: np.ndarray  # uint64, see `steps_of`
     shares: Mapping[str, tuple[int, int]]  # start and end in the order of each chip that proves cycles
     late: tuple[Late, ...]  # by chip, then by access
 
@@ -176,7 +177,8 @@ def _instruction_of(machine: Machine, device: Device, tape: Tape, cycle: int) ->
     one = slice(interval, interval + 1)
     snapshot = {name: getattr(tape, name)[one] for name in ("index", "at", "values", "times")}
     alone = replace(tape, **snapshot, start=tape.start + INTERVAL * interval, first=cycle, last=cycle + 1)
-    number = np.repeat(np.arange(len(machine.instructions.op), dtype=np.uint64), WAYS)
+    every = np.arange(len(machine.instructions.op), dtype=np.uint64)[:, None]
+    number = laid_out(machine.instructions.op == Op.ECALL, lambda chosen, ways: np.repeat(every[chosen], ways, axis=1))
     with device.task():
         cycles = empty_cycles(device, 1, len(tape.old))
         replay(device, alone, device.load(number), device.load(np.zeros((1, 1), dtype=np.uint32)), cycles)
@@ -211,9 +213,10 @@ def _make_groups(machine: Machine) -> Groups:
 
 
 def steps_of(machine: Machine, dropped: frozenset[int] = frozenset()) -> np.ndarray:
-    """Return the entry and the group of each way of each instruction, without chips of these numbers.
+    """Return the steps (``kernels.tape``) of all ways of each instruction, without chips of these numbers.
 
-    The last `MOST_STEPS` arrays of a program are cached, so the caller must not write to the array; see `Partition`.
+    The last `MOST_STEPS` arrays of a program are cached, so the caller must not write to the array: uint64, laid
+    out by ``ways.laid_out``.
     """
     with _caching:
         cached = _steps.setdefault(machine, OrderedDict())
@@ -240,7 +243,12 @@ def _make_steps(machine: Machine, dropped: frozenset[int]) -> np.ndarray:
     chips = np.array([*chain(*(form.chips for form in program.forms))], dtype=np.int64)
     bounds = np.append(groups.starts, len(chips))
     found = entries_by_way(kinds(ops), bounds, chips, without)
-    ways = (groups.of_outcome[found] << 32) + found - groups.starts[:, None]
-    steps = (ways[program.form] + program.first[:-1, None]).view(np.uint64)
-    steps[(found < 0)[program.form]] = NO_STEP
-    return steps.ravel()
+    by_form = (groups.of_outcome[found] << 32) + found - groups.starts[:, None]
+
+    def of(chosen: Any, ways: int) -> np.ndarray:
+        form = program.form[chosen]
+        steps: np.ndarray = (by_form[form, :ways] + program.first[:-1][chosen][:, None]).view(np.uint64)
+        steps[found[form, :ways] < 0] = NO_STEP
+        return steps
+
+    return laid_out(machine.instructions.op == Op.ECALL, of)

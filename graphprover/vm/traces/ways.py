@@ -1,12 +1,17 @@
 """The way an instruction went, which selects one of its entries of the program table.
 
 An *entry* is an instruction as one chip proves it. Which of its entries a cycle looks up depends on few properties of
-that cycle, its *way*, a number below WAYS; an instruction without such properties may go any way. `entries_by_way` asks
-the chips themselves which entry proves which way.
+that cycle, its *way*, a number below WAYS, or of a host call below CALL_WAYS; an instruction without such properties
+may go any way. `entries_by_way` asks the chips themselves which entry proves which way.
+
+Only host calls have more than four ways, and a program has few of these instructions. So arrays by instruction and way
+have WAYS elements for each instruction, and the elements of host calls come behind (`laid_out`).
 """
 
+from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +23,9 @@ from graphprover.vm.statement.table_numbers import CALL_CHIPS
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables.chips import CHIPS
 
-WAYS = 8
+WAYS = 4  # of an instruction that is no host call
+CALL_WAYS = 1 + len(CALL_CHIPS)  # of a host call: the exit, then by the chip
+MOST_WAYS = max(WAYS, CALL_WAYS)
 FAR_BASE = 3  # the way of a load or store with a base at or above 2^32, which no chip proves
 
 # The property on which the way of an instruction depends: none; how registers compare, as equal, signed or unsigned;
@@ -47,7 +54,9 @@ def kinds(ops: np.ndarray) -> np.ndarray:
 def entries_by_way(
     kind: np.ndarray, first: np.ndarray, chips: np.ndarray, without: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the entry of each instruction for each way, the first that proves it, or -1: int64 (instructions, WAYS).
+    """Return the entry of each instruction for each way, the first that proves it, or -1.
+
+    The result is int64 (instructions, MOST_WAYS); the ways that an instruction does not have are as its last one.
 
     Args:
         kind: The property of each instruction, (instructions,).
@@ -57,21 +66,23 @@ def entries_by_way(
     """
     names = {number: name for name, number in CHIP_NUMBERS.items()}
     counts = np.diff(first)
-    found = np.full((len(kind), WAYS), -1, dtype=np.int64)
+    found = np.full((len(kind), MOST_WAYS), -1, dtype=np.int64)
     for outcome in reversed(range(int(counts.max(initial=0)))):
         (some,) = (counts > outcome).nonzero()
         numbers = chips[first[some] + outcome].astype(np.int64)
         if without is not None:
             some, numbers = some[~without[numbers]], numbers[~without[numbers]]
         pairs, which = np.unique(numbers << 8 | kind[some], return_inverse=True)
-        fits = np.array([_fits(names[pair >> 8], pair & 255) for pair in pairs.tolist()], dtype=bool).reshape(-1, WAYS)
+        fits = np.array([_fits(names[pair >> 8], pair & 255) for pair in pairs.tolist()], dtype=bool).reshape(
+            -1, MOST_WAYS
+        )
         found[some] = np.where(fits[which], (first[some] + outcome)[:, None], found[some])
     return found
 
 
 @cache  # one for each kind and chip, a few hundred; each run asks again for its program's
 def _fits(chip: str, kind: int) -> np.ndarray:
-    """Return which ways of a kind a chip proves, by an example of each: bool (WAYS,).
+    """Return which ways of a kind a chip proves, by an example of each: bool (MOST_WAYS,).
 
     The ways that a kind does not have are as its last one.
     """
@@ -97,9 +108,30 @@ def _fits(chip: str, kind: int) -> np.ndarray:
         a = [zero] * FAR_BASE + [1 << 32]
     if kind in (_UNEQUAL, _NOT_LESS, _NOT_BELOW):
         a, b = (column[::-1] for column in (a, b))
-    columns = [np.array(column + column[-1:] * (WAYS - len(column)), dtype=np.uint64) for column in (a, b, c, address)]
+    columns = [
+        np.array(column + column[-1:] * (MOST_WAYS - len(column)), dtype=np.uint64) for column in (a, b, c, address)
+    ]
     example = SimpleNamespace(**dict(zip(("a", "b", "c", "address"), columns, strict=True)))
-    return np.broadcast_to(CHIPS[chip](1).fits(example), WAYS)
+    return np.broadcast_to(CHIPS[chip](1).fits(example), MOST_WAYS)
+
+
+def laid_out(
+    calls: np.ndarray, of: Callable[[Any, int], np.ndarray], leading: Callable[[np.ndarray], np.ndarray] = np.asarray
+) -> np.ndarray:
+    """Return numbers of all ways of each instruction in one array.
+
+    An instruction has WAYS numbers from WAYS times its index on. The CALL_WAYS numbers of a host call are behind the
+    numbers of all instructions, and the numbers at its index tell where they begin.
+
+    Args:
+        calls: Which instructions are host calls, bool (instructions,).
+        of: The numbers of chosen instructions, (instructions, ways), by an index for them and a number of ways.
+        leading: The number at a host call's index, by where its own numbers begin.
+    """
+    numbers = of(slice(None), WAYS)
+    (chosen,) = calls.nonzero()
+    numbers[chosen] = leading(numbers.size + CALL_WAYS * np.arange(len(chosen)))[:, None]
+    return np.concatenate([numbers.ravel(), of(chosen, CALL_WAYS).ravel()])
 
 
 @njit(nogil=True, cache=True, forceinline=True)

@@ -12,12 +12,24 @@ from graphprover.runtime.numba_cache import njit
 from graphprover.vm.executor import accelerators
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.host_calls import HOST_CALLS, MOST_WORDS, NUMBER_WORDS, RATE_WORDS, HostCall
+from graphprover.vm.program.fields import BLS12_381
+from graphprover.vm.program.host_calls import HOST_CALLS, MOST_WORDS, RATE_WORDS, HostCall
 from graphprover.vm.program.io import KECCAK_ABSORB, MODULAR, OUTPUT_BASE, POINT, SHA256
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
 from graphprover.vm.tables import keccak_f
 from tests.vm.assemble import DATA, image, leave, li
-from tests.vm.calls import BOUND, Call, add, random_number
+from tests.vm.calls import (
+    BOUND,
+    FIELDS,
+    MODULAR_CALLS,
+    P_384,
+    Call,
+    add,
+    bytes_of_number,
+    multiply_add,
+    random_coordinate,
+    random_number,
+)
 from tests.vm.sha256 import compress
 
 CASES, IN_GUESTS = 10_000, 1_000
@@ -32,13 +44,17 @@ def _change_all(number, words, done):
 
 def edges(number: int) -> list[list[int]]:
     """Return edge cases of a call's numbers: a, b, m, c or coordinates, or a block's two halves and a state."""
+    if number in FIELDS:
+        return edges_of_elements(number)
     if number == SHA256:
         return [[a, b, c] for a in (0, BOUND - 1) for b in (0, BOUND - 1) for c in (0, BOUND - 1)]
-    if number < POINT:
-        primes = [curve.p for curve in ALL_CURVES]
-        moduli = [0, 1, 2, 3, (1 << 32) - 1, 1 << 32, 1 << 128, 1 << 255, BOUND - 1, BOUND - (1 << 224), *primes]
+    if number in MODULAR_CALLS:
+        bits = 8 * MODULAR_CALLS[number][0]
+        bound = 1 << bits
+        primes = [curve.p for curve in ALL_CURVES] if bits == 256 else [BLS12_381.p, P_384]
+        moduli = [0, 1, 2, 3, (1 << 32) - 1, 1 << 32, 1 << 128, bound >> 1, bound - 1, bound - (bound >> 32), *primes]
         return [
-            [a % BOUND, b % BOUND, m, c % BOUND]
+            [a % bound, b % bound, m, c % bound]
             for m in moduli
             for a in (0, 1, m - 1, m, -1)
             for b in (0, 1, m - 1, m, -1)
@@ -50,6 +66,17 @@ def edges(number: int) -> list[list[int]]:
     return firsts if number % 2 else [[*first, x, y] for first in firsts for x in values for y in (1, p - 1, p)]
 
 
+def edges_of_elements(number: int) -> list[list[int]]:
+    """Return elements a, b, c with coordinates around 0 and p, and up to the largest integer."""
+    p, bound = FIELDS[number].p, 1 << 64 * FIELDS[number].words
+    below = [[x, y] for x in (0, 1, p - 1) for y in (0, 1, p - 1)]
+    found = [[*a, *b, *c] for a in below for b in below for c in ([0, 0], [p - 1, p - 1])]
+    for i in range(6):
+        for x in (p - 1, p, p + 1, bound - 1):
+            found.append([x if i == j else p - 1 for j in range(6)])
+    return [*found, [bound - 1] * 6]
+
+
 @cache
 def cases(call: HostCall) -> tuple[list[list[int]], list[list[int] | None]]:
     """Return the numbers of CASES calls, and their results, or None."""
@@ -58,8 +85,10 @@ def cases(call: HostCall) -> tuple[list[list[int]], list[list[int] | None]]:
     while len(found) < CASES:
         if call.number == SHA256:
             found.append([rng.getrandbits(256) for _ in range(3)])
-        elif call.number < POINT:
-            found.append([random_number(rng) for _ in range(4)])
+        elif call.number in FIELDS:
+            found.append([random_coordinate(rng, FIELDS[call.number]) for _ in range(6)])
+        elif call.number in MODULAR_CALLS:
+            found.append([random_number(rng, 8 * MODULAR_CALLS[call.number][0]) for _ in range(4)])
         else:
             p = ALL_CURVES[(call.number - POINT) // 2].p
             found.append([rng.randrange(p) for _ in range(count)])
@@ -67,14 +96,21 @@ def cases(call: HostCall) -> tuple[list[list[int]], list[list[int] | None]]:
 
 
 def result(number: int, numbers: list[int]) -> list[int] | None:
-    """Return r (and q) or the coordinates of a point, or None without a result."""
-    if number < POINT:
+    """Return r (and q) or the coordinates of a point or an element, or None without a result."""
+    if number in MODULAR_CALLS:
+        size, with_quotient = MODULAR_CALLS[number]
         a, b, m, c = numbers
-        q, r = divmod(a * b + c, m or BOUND)
-        return None if q >= BOUND else [r, q][: number - MODULAR + 1]
+        q, r = divmod(a * b + c, m or 1 << 8 * size)
+        return None if q >> 8 * size else [r, q][: 1 + with_quotient]
+    if number in FIELDS:
+        a0, a1, b0, b1, c0, c1 = numbers
+        try:
+            return list(multiply_add(FIELDS[number], (a0, a1), (b0, b1), (c0, c1)))
+        except ValueError:
+            return None
     if number == SHA256:
-        words = struct.unpack("<8I", packed(numbers[2:]))
-        return [int.from_bytes(struct.pack("<8I", *compress(list(words), packed(numbers[:2]))), "little")]
+        words = struct.unpack("<8I", packed(numbers[2:], 32))
+        return [int.from_bytes(struct.pack("<8I", *compress(list(words), packed(numbers[:2], 32))), "little")]
     curve, double = divmod(number - POINT, 2)
     try:
         x1, y1, x2, y2 = (numbers * 2)[:4]
@@ -83,8 +119,8 @@ def result(number: int, numbers: list[int]) -> list[int] | None:
         return None
 
 
-def packed(numbers: list[int]) -> bytes:
-    return b"".join(x.to_bytes(32, "little") for x in numbers)
+def packed(numbers: list[int], size: int) -> bytes:
+    return b"".join(x.to_bytes(size, "little") for x in numbers)
 
 
 def named(call: HostCall) -> str:
@@ -94,15 +130,15 @@ def named(call: HostCall) -> str:
 @pytest.mark.parametrize("call", CALLS, ids=named)
 def test_results(call: HostCall) -> None:
     numbers, expected = cases(call)
-    words = np.zeros((CASES, MOST_WORDS), dtype=np.uint64)
-    given = np.frombuffer(b"".join(map(packed, numbers)), dtype="<u8").reshape(CASES, -1)
+    words, size = np.zeros((CASES, MOST_WORDS), dtype=np.uint64), bytes_of_number(call.number)
+    given = np.frombuffer(b"".join(packed(of, size) for of in numbers), dtype="<u8").reshape(CASES, -1)
     words[:, : given.shape[1]] = given
     before, done = words.copy(), np.zeros(CASES, dtype=bool)
     _change_all(np.uint64(call.number), words, done)
     has = np.array([found is not None for found in expected])
     np.testing.assert_array_equal(done, has)
-    at = NUMBER_WORDS * _operand_changed(call.number)
-    results = np.frombuffer(b"".join(packed(found) for found in expected if found), dtype="<u8")
+    at = size // 8 * _operand_changed(call.number)
+    results = np.frombuffer(b"".join(packed(found, size) for found in expected if found), dtype="<u8")
     before[has, at : at + len(results) // has.sum()] = results.reshape(has.sum(), -1)
     np.testing.assert_array_equal(words[has], before[has])
     assert has.sum() > CASES // 3 and has.all() == (call.number == SHA256)
@@ -110,7 +146,7 @@ def test_results(call: HostCall) -> None:
 
 def _operand_changed(number: int) -> int:
     """Return the place of the first number that a call changes among its operands and results."""
-    return 2 if number == SHA256 else 4 if number < POINT else 0
+    return 2 if number == SHA256 else 4 if number in MODULAR_CALLS else 6 if number in FIELDS else 0
 
 
 @pytest.mark.parametrize("call", CALLS, ids=named)
@@ -118,12 +154,13 @@ def _operand_changed(number: int) -> int:
 def test_guests_in_a_loop(call: HostCall) -> None:
     """Make calls on consecutive operands, with results in the output."""
     chosen = [pair for pair in zip(*cases(call), strict=True) if pair[1] is not None][:IN_GUESTS]
-    size = 32 * len(chosen[0][0])
-    step = 32 * len(chosen[0][1] or ())
+    each = bytes_of_number(call.number)
+    size, step = each * len(chosen[0][0]), each * len(chosen[0][1] or ())
     source, end, word = 20, 21, 22
     load = []
-    if call.number < POINT:
-        offsets = {1: 0, 2: 32, 3: 64, 4: 96}
+    if call.number in MODULAR_CALLS or call.number in FIELDS:
+        words = 2 if call.number in FIELDS else 1
+        offsets = {1 + i: each * words * i for i in range(call.further)}
     else:  # the first point, or the state, is replaced: copy it
         offsets = {1: 0 if call.number == SHA256 else 64} if call.further else {}
         for i in range(step // 8):
@@ -141,8 +178,8 @@ def test_guests_in_a_loop(call: HostCall) -> None:
         Instruction(Op.BNE, rs1=source, rs2=end, imm=-4 * len(turn)),
         *li(A0, OUTPUT_BASE), *li(word, step * len(chosen)), Instruction(Op.SD, rs1=A0, rs2=word), *leave(),
     ]  # fmt: skip
-    execution = execute(image(code, b"".join(packed(numbers) for numbers, _ in chosen)), record=True)
-    assert execution.output == b"".join(packed(found or []) for _, found in chosen)
+    execution = execute(image(code, b"".join(packed(numbers, each) for numbers, _ in chosen)), record=True)
+    assert execution.output == b"".join(packed(found or [], each) for _, found in chosen)
 
 
 SOME = 0x1234567890ABCDEF << 190 | 77
@@ -154,14 +191,29 @@ OVERLAPPING = (
 
 
 @pytest.mark.parametrize("at", OVERLAPPING)
-@pytest.mark.parametrize("number", [MODULAR, MODULAR + 1])
+@pytest.mark.parametrize("number", MODULAR_CALLS)
 @pytest.mark.usefixtures("by")
 def test_operands_that_overlap(number: int, at: tuple[int, ...]) -> None:
     """Read all operands before a result is written, wherever they lie; only the modulus keeps clear of the addend."""
-    memory = bytearray(packed([SOME, SOME >> 3 | 1 << 255, (1 << 256) - 189, SOME * 3 % BOUND, 5]))
-    call = Call(number, at)
+    size = MODULAR_CALLS[number][0]
+    bound = 1 << 8 * size
+    memory = bytearray(packed([SOME, SOME >> 3 | bound >> 1, bound - 189, SOME * 3 % BOUND, 5], size))
+    call = Call(number, tuple(at * size // 32 // 8 * 8 for at in at))
     code = [*call.code(), *stored(len(memory)), *leave()]
     found = execute(image(code, bytes(memory))).output
+    call.apply(memory)
+    assert found == bytes(memory)
+
+
+@pytest.mark.parametrize("at", [(0, 0, 0, 0), (0, 0, 2, 4), (4, 0, 2, 4), (1, 0, 1, 2), (3, 4, 3, 2), (2, 1, 0, 3)])
+@pytest.mark.parametrize("number", FIELDS)
+@pytest.mark.usefixtures("by")
+def test_elements_that_overlap(number: int, at: tuple[int, ...]) -> None:
+    """Read all elements before the result is written; offsets are in coordinates."""
+    size, p = 8 * FIELDS[number].words, FIELDS[number].p
+    memory = bytearray(packed([SOME % p, p - 1, SOME * 3 % p, 5, p - SOME % p, 7], size))
+    call = Call(number, tuple(size * i for i in at))
+    found = execute(image([*call.code(), *stored(len(memory)), *leave()], bytes(memory))).output
     call.apply(memory)
     assert found == bytes(memory)
 
@@ -225,7 +277,7 @@ def test_blocks_that_overlap_the_state(at: tuple[int, int]) -> None:
 @pytest.mark.usefixtures("by")
 def test_a_state_that_overlaps_the_block(at: tuple[int, int]) -> None:
     """Read the block before the state changes."""
-    memory = bytearray(packed([SOME, SOME >> 3 | 1 << 255, (1 << 256) - 189]))
+    memory = bytearray(packed([SOME, SOME >> 3 | 1 << 255, (1 << 256) - 189], 32))
     call = Call(SHA256, at)
     found = execute(image([*call.code(), *stored(len(memory)), *leave()], bytes(memory))).output
     call.apply(memory)

@@ -14,16 +14,16 @@ import numpy as np
 from graphprover.field import P
 from graphprover.vm.kernels.calls import columns_of
 from graphprover.vm.program.curves import ALL_CURVES
+from graphprover.vm.program.fields import Field
 from graphprover.vm.program.host_calls import NUMBER_WORDS, POINT_WORDS, RATE_WORDS
-from graphprover.vm.program.io import KECCAK_ABSORB, MODULAR, MODULAR_QUOTIENT
+from graphprover.vm.program.io import KECCAK_ABSORB, MODULAR
 from graphprover.vm.tables.call import CallTable
 from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS
+from graphprover.vm.tables.integers import OFFSET, SIGN
 from graphprover.vm.tables.keccak_f import WORDS, rounds
-from graphprover.vm.tables.modular import CARRIES, CARRY_CELLS, HALVES, LIMBS, OFFSET
-from graphprover.vm.tables.point import SIGN
-from tests.vm.calls import BOUND
-from tests.vm.calls import Point as Pair
+from tests.vm.calls import BOUND, MODULAR_CALLS, Pair
 
+LIMBS = 8  # of 256 bits
 Row = dict[str, Any]  # cells, or lists of them, by name; absent ones are 0
 Carries = Callable[[list[int]], list[int]]  # from the limbs of a number that should be 0, before carries
 
@@ -52,14 +52,14 @@ class Around:
         """Return the times of an operand's words."""
         return [self.time(before, slot) for before in self.word_times[words * operand : words * operand + words]]
 
-    def limbs(self, operand: int) -> list[int]:
-        """Return an operand of four words before the call."""
-        words = self.old[NUMBER_WORDS * operand : NUMBER_WORDS * operand + NUMBER_WORDS]
+    def limbs(self, operand: int, count: int = NUMBER_WORDS) -> list[int]:
+        """Return an operand of some words before the call."""
+        words = self.old[count * operand : count * operand + count]
         return list(chain.from_iterable(limbs(word, 2) for word in words))
 
 
-def halves(x: int) -> list[int]:
-    return [x >> 16 * i & 0xFFFF for i in range(HALVES)]
+def halves(x: int, limbs: int = LIMBS) -> list[int]:
+    return [x >> 16 * i & 0xFFFF for i in range(2 * limbs)]
 
 
 def limbs(x: int, count: int = LIMBS) -> list[int]:
@@ -68,7 +68,7 @@ def limbs(x: int, count: int = LIMBS) -> list[int]:
 
 def limbs_of_product(u: Sequence[int], v: Sequence[int]) -> list[int]:
     """Return the limbs, before carries, of the product of two numbers of halves, which may be negative."""
-    places = [0] * (2 * HALVES)
+    places = [0] * (2 * len(u))
     for i, x in enumerate(u):
         for j, y in enumerate(v):
             places[i + j] += x * y
@@ -103,16 +103,16 @@ def carry_cells(carries: Sequence[int]) -> tuple[list[int], list[int]]:
     return list(low), list(high)
 
 
-def below(x: int, bound: int) -> tuple[list[int], tuple[int, int]]:
+def below(x: int, bound: int, count: int = LIMBS) -> tuple[list[int], tuple[int, int]]:
     """Return the flags of x < bound, and what x lacks in the flagged limb."""
-    of_x, of_bound = limbs(x), limbs(bound)
-    top = max((i for i in range(LIMBS) if of_x[i] != of_bound[i]), default=0)
-    return [int(i == top) for i in range(LIMBS)], pair(of_bound[top] - of_x[top] - 1)
+    of_x, of_bound = limbs(x, count), limbs(bound, count)
+    top = max((i for i in range(count) if of_x[i] != of_bound[i]), default=0)
+    return [int(i == top) for i in range(count)], pair(of_bound[top] - of_x[top] - 1)
 
 
-def matrix(table: type[CallTable], rows: Sequence[Row]) -> np.ndarray:
+def matrix(table: CallTable, rows: Sequence[Row]) -> np.ndarray:
     """Return rows as a trace."""
-    columns, width = columns_of(table), table().describe().main_width
+    columns, width = columns_of(table), table.describe().main_width
     found = np.zeros((width, len(rows)), dtype=np.uint64)
     for i, row in enumerate(rows):
         for name, value in row.items():
@@ -136,46 +136,104 @@ def modular_rows(
     more: int | None = None,
 ) -> list[Row]:
     """Return the two rows of a modular operation; ``more``: q and r are of a b + c and 1 more in this limb."""
+    size, third = MODULAR_CALLS[number]
+    words, count, bound = size // 8, size // 4, 1 << 8 * size
     value = a * b + c + (0 if more is None else 1 << 32 * more)
-    q = value // (m or BOUND) if q is None else q
-    r = value % (m or BOUND) if r is None else r
+    q = value // (m or bound) if q is None else q
+    r = value % (m or bound) if r is None else r
     full = m == 0 if full is None else full
-    of_q = limbs(q)
-    products = zip(limbs_of_product(halves(a), halves(b)), limbs_of_product(halves(m), halves(q)), strict=True)
-    added = [*(x - y for x, y in zip(limbs(c), limbs(r), strict=True)), *(-int(full) * x for x in of_q)]
+    of_a, of_b, of_m, of_q = (halves(x, count) for x in (a, b, m, q))
+    products = zip(limbs_of_product(of_a, of_b), limbs_of_product(of_m, of_q), strict=True)
+    added = [x - y for x, y in zip(limbs(c, count), limbs(r, count), strict=True)]
+    added += [-int(full) * x for x in limbs(q, count)]
     totals = [x - y + z + (i == more) for i, ((x, y), z) in enumerate(zip(products, added, strict=True))]
     low, high = carry_cells(carries(totals))
-    flags, parts = below(r, m) if not full else ([0] * LIMBS, (0, 0))
-    unused = [*parts, *flags]
-    rest = CARRIES - CARRY_CELLS
-    third = int(number == MODULAR_QUOTIENT)
+    flags, parts = below(r, m, count) if not full else ([0] * count, (0, 0))
+    in_row = {4: 10, 6: 16}[words]
+    unused = [*parts, *flags, *[0] * (4 * in_row - 2 * len(low) - 2 - count)]
+    rest = len(low) - in_row
     r_pointer = around.pointers[0]
+    reads = (0, SLOT_A), (1, SLOT_B), (3, SLOT_MEMORY)
     first = {
         "on": 1, "first": 1, "clk": around.clk, "third": 1, "full": int(full),
         "pointer": [around.pointers[i] for i in (1, 2, 4)],
         "register_t": [around.register_time(i) for i in (1, 2, 4)],
         "a7_pc": around.time(around.a7_time, SLOT_A),
-        "u": halves(a), "v": halves(b), "s": halves(c),
-        "word_t": [
-            around.times(operand, NUMBER_WORDS, slot) for operand, slot in ((0, SLOT_A), (1, SLOT_B), (3, SLOT_MEMORY))
-        ],
-        "old_v": limbs(b), "old_s": limbs(c), "low": low[:CARRY_CELLS], "high": high[:CARRY_CELLS],
+        "u": of_a, "v": of_b, "s": halves(c, count),
+        "word_t": [around.times(operand, words, slot) for operand, slot in reads],
+        "old_v": limbs(b, count), "old_s": limbs(c, count), "low": low[:in_row], "high": high[:in_row],
     }  # fmt: skip
-    q_times, q_before = [0] * NUMBER_WORDS, [0] * LIMBS
+    q_times, q_before = [0] * words, [0] * count
     if third:
-        q_times, q_before = around.times(5, NUMBER_WORDS, SLOT_D), around.limbs(5)
+        q_times, q_before = around.times(5, words, SLOT_D), around.limbs(5, words)
     second = {
-        "on": 1, "clk": around.clk, "third": third,
-        "pointer": [around.pointers[3], r_pointer, r_pointer + 8 * NUMBER_WORDS],
+        "on": 1, "clk": around.clk, "third": int(third),
+        "pointer": [around.pointers[3], r_pointer, r_pointer + size],
         "register_t": [around.register_time(3), around.register_time(0), 0],
         "a7_pc": around.pc,
-        "u": halves(m), "v": halves(r), "s": halves(q),
-        "word_t": [around.times(2, NUMBER_WORDS, SLOT_MEMORY), around.times(4, NUMBER_WORDS, SLOT_D), q_times],
-        "old_v": around.limbs(4), "old_s": q_before,
-        "low": [*low[CARRY_CELLS:], *unused[: CARRY_CELLS - rest]],
-        "high": [*high[CARRY_CELLS:], *unused[CARRY_CELLS - rest :]],
+        "u": of_m, "v": halves(r, count), "s": of_q,
+        "word_t": [around.times(2, words, SLOT_MEMORY), around.times(4, words, SLOT_D), q_times],
+        "old_v": around.limbs(4, words), "old_s": q_before,
+        "low": [*low[in_row:], *unused[: in_row - rest]],
+        "high": [*high[in_row:], *unused[in_row - rest :]],
     }  # fmt: skip
     return [first, second]
+
+
+def fp2_rows(
+    field: Field,
+    a: Pair,
+    b: Pair,
+    c: Pair,
+    around: Around,
+    *,
+    r: Pair | None = None,
+    q: Pair | None = None,
+    carries: Carries = exact,
+    more: tuple[int, int] | None = None,
+) -> list[Row]:
+    """Return the two rows of a b + c in Fp2.
+
+    ``q``: signed quotients. ``more``: the multiple of p for the real part (0) or the factor of u (1) is reached with 1
+    more in a limb.
+    """
+    words, count, p = field.words, 2 * field.words, field.p
+    excess = [1 << 32 * more[1] if more and more[0] == i else 0 for i in range(2)]
+    values = a[0] * b[0] - a[1] * b[1] + c[0] + excess[0], a[0] * b[1] + a[1] * b[0] + c[1] + excess[1]
+    r = (values[0] % p, values[1] % p) if r is None else r
+    q = ((values[0] - r[0]) // p, (values[1] - r[1]) // p) if q is None else q
+    of = {(name, i): halves(x, count) for name, pair in (("a", a), ("b", b)) for i, x in enumerate(pair)}
+    sums = (
+        ((1, "a", 0, "b", 0), (-1, "a", 1, "b", 1)),
+        ((1, "a", 0, "b", 1), (1, "a", 1, "b", 0)),
+    )
+    rows: list[Row] = []
+    for i, (factors, x, quotient) in enumerate(zip(sums, r, q, strict=True)):
+        totals = [0] * (2 * count)
+        for sign, one, j, other, k in factors:
+            totals = [t + sign * y for t, y in zip(totals, limbs_of_product(of[one, j], of[other, k]), strict=True)]
+        low_part, above = quotient % (1 << 64 * words), quotient >> 64 * words
+        multiple = limbs_of_product(halves(low_part, count), halves(p, count))
+        multiple = [y + above * z for y, z in zip(multiple, [*[0] * count, *limbs(p, count)], strict=True)]
+        added = [y - z for y, z in zip(limbs(c[i], count), limbs(x, count), strict=True)] + [0] * count
+        totals = [t + y - z for t, y, z in zip(totals, added, multiple, strict=True)]
+        if more and more[0] == i:
+            totals[more[1]] += 1
+        low, high = carry_cells(carries(totals))
+        flags, parts = below(x, p, count)
+        operand, slot = (b, SLOT_B) if i else (a, SLOT_A)
+        times = [around.times(place, words, slot) for place in (2 * i, 2 * i + 1)]
+        times += [around.times(4 + i, words, SLOT_MEMORY), around.times(6 + i, words, SLOT_D)]
+        rows.append({
+            "on": 1, "first": 1 - i, "clk": around.clk, "sign": above + SIGN,
+            "pointer": [around.pointers[1 + i], around.pointers[3] + 8 * words * i, around.pointers[0] + 8 * words * i],
+            "register_t": [around.register_time(1 + i), around.register_time(0 if i else 3)],
+            "a7_pc": around.pc if i else around.time(around.a7_time, SLOT_A),
+            "x": halves(operand[0], count), "y": halves(operand[1], count), "r": halves(x, count),
+            "q": halves(low_part, count), "low": low, "high": high, "flag": flags, "part": list(parts),
+            "word_t": times, "c": limbs(c[i], count), "old": around.limbs(6 + i, words),
+        })  # fmt: skip
+    return rows
 
 
 def point_rows(

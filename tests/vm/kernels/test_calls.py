@@ -3,31 +3,49 @@
 import random
 import struct
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice
-from graphprover.vm.kernels import fill_absorbs, fill_modular, fill_points, fill_sha256
-from graphprover.vm.kernels.calls import Calls
+from graphprover.vm.kernels import fill_absorbs, fill_fp2, fill_modular, fill_points, fill_sha256
+from graphprover.vm.kernels.calls import FP2_TABLES, MODULAR_TABLES, Calls
 from graphprover.vm.kernels.tape import ROW_WORDS, WIDE
 from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.host_calls import MOST_FURTHER, calls_of
 from graphprover.vm.program.io import KECCAK_ABSORB, POINT, SHA256
 from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP
 from graphprover.vm.tables.absorb import Absorb
+from graphprover.vm.tables.call import CallTable
 from graphprover.vm.tables.clock import FAR, SLOTS
-from graphprover.vm.tables.modular import Modular
 from graphprover.vm.tables.point import Point as PointTable
 from graphprover.vm.tables.sha256 import Sha256
-from tests.vm.calls import BOUND, EDGES, Point, random_number
-from tests.vm.kernels.naive_calls import Around, Row, absorb_rows, matrix, modular_rows, point_rows
+from tests.vm.calls import (
+    BOUND,
+    EDGES,
+    FIELDS,
+    MODULAR_CALLS,
+    WIDE_EDGES,
+    Point,
+    bytes_of_number,
+    random_coordinate,
+    random_number,
+)
+from tests.vm.kernels.naive_calls import Around, Row, absorb_rows, fp2_rows, matrix, modular_rows, point_rows
 from tests.vm.kernels.naive_sha256 import sha256_rows
 
-FILL = {"modular": fill_modular, "point": fill_points, "keccak_absorb": fill_absorbs, "sha256": fill_sha256}
-TABLES: dict[str, Any] = {"modular": Modular, "point": PointTable, "keccak_absorb": Absorb, "sha256": Sha256}
+FILL = {
+    "point": fill_points,
+    "keccak_absorb": fill_absorbs,
+    "sha256": fill_sha256,
+    **{table.name: partial(fill_modular, table=table) for table in MODULAR_TABLES.values()},
+    **{table.name: partial(fill_fp2, table=table) for table in FP2_TABLES.values()},
+}
+TABLES: dict[str, CallTable] = {
+    table.name: table for table in (PointTable(), Absorb(), Sha256(), *MODULAR_TABLES.values(), *FP2_TABLES.values())
+}
 NAMES = tuple(FILL)
 ENTRIES = 50
 CASES = (0, 1, 2, 5, 300)  # calls
@@ -43,12 +61,18 @@ def operands(rng: random.Random, number: int, turn: int) -> list[int]:
         return []
     if number == SHA256:
         return [rng.choice((0, BOUND - 1)) if turn < 8 else rng.getrandbits(256) for _ in range(3)]
-    while number < POINT:
-        a, b, m, c = (random_number(rng) for _ in range(4))
-        if turn < 3 * len(EDGES):
-            m = EDGES[turn // 3]
-            a, b, c = (rng.choice([x for x in (0, 1, m - 1, m, BOUND - 1) if x >= 0]) for _ in range(3))
-        if (a * b + c) // (m or BOUND) < BOUND:
+    if number in FIELDS:
+        edges = [random_coordinate(rng, FIELDS[number]) for _ in range(6)]
+        largest = FIELDS[number].p - 1
+        return [largest if turn & 1 << i else 0 for i in range(6)] if turn < 64 else edges
+    while number in MODULAR_CALLS:
+        bits = 8 * MODULAR_CALLS[number][0]
+        a, b, m, c = (random_number(rng, bits) for _ in range(4))
+        edges = EDGES if bits == 256 else WIDE_EDGES
+        if turn < 3 * len(edges):
+            m = edges[turn // 3]
+            a, b, c = (rng.choice([x for x in (0, 1, m - 1, m, (1 << bits) - 1) if x >= 0]) for _ in range(3))
+        if (a * b + c) // (m or 1 << bits) < 1 << bits:
             return [a, b, m, c]
         turn += 1
     p = ALL_CURVES[(number - POINT) // 2].p
@@ -65,9 +89,12 @@ def expected_rows(number: int, numbers: list[int], around: Around) -> list[Row]:
     """Return the rows of a call."""
     if number == KECCAK_ABSORB:
         return absorb_rows(around)
-    if number < POINT:
+    if number in MODULAR_CALLS:
         a, b, m, c = numbers
         return modular_rows(a, b, m, c, around, number=number)
+    if number in FIELDS:
+        a0, a1, b0, b1, c0, c1 = numbers
+        return fp2_rows(FIELDS[number], (a0, a1), (b0, b1), (c0, c1), around)
     if number == SHA256:
         words = b"".join(x.to_bytes(32, "little") for x in numbers)
         return sha256_rows(list(struct.unpack("<8I", words[64:])), words[:64], around)
@@ -94,7 +121,8 @@ def case(name: str, count: int) -> tuple[Calls, np.ndarray]:
         def before(now: int = SLOTS * clk) -> int:
             return now - rng.choice((1, 2, FAR - 3, FAR, FAR + 1, FAR + 2, FAR + 3, FAR + 4, now, rng.randrange(now)))
 
-        words = [word for x in numbers for word in np.frombuffer(x.to_bytes(32, "little"), dtype="<u8").tolist()]
+        packed = b"".join(x.to_bytes(bytes_of_number(kind.number), "little") for x in numbers)
+        words = np.frombuffer(packed, dtype="<u8").tolist()
         words += [
             rng.getrandbits(64) if rng.random() < 0.9 else rng.choice((0, 2**64 - 1))
             for _ in range(len(kind.accesses) - len(words))
@@ -126,7 +154,7 @@ def height_of(name: str, count: int) -> int:
 def filled(device: Any, name: str, calls: Calls, count: int) -> Any:
     """Return the trace of calls in a table, on the device."""
     there = {key: value if isinstance(value, int) else device.load(value) for key, value in vars(calls).items()}
-    width = TABLES[name]().describe().main_width
+    width = TABLES[name].describe().main_width
     empty = np.full((width, height_of(name, count)), IDLE, dtype=np.uint64)
     empty[:, : ROWS_OF_CHIP[name] * count] = 0
     main = device.load(empty)
@@ -137,7 +165,7 @@ def filled(device: Any, name: str, calls: Calls, count: int) -> Any:
 def expected(name: str, count: int) -> np.ndarray:
     """Return the trace of a case."""
     _, rows = case(name, count)
-    main = np.full((TABLES[name]().describe().main_width, height_of(name, count)), IDLE, dtype=np.uint64)
+    main = np.full((TABLES[name].describe().main_width, height_of(name, count)), IDLE, dtype=np.uint64)
     main[:, : rows.shape[1]] = rows
     return main
 
@@ -153,7 +181,7 @@ def test_rows_of_calls(name: str, count: int, threads: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_calls_that_do_not_fit_are_refused(name: str) -> None:
     calls, _ = case(name, 5)
-    device, width = CpuDevice(1), TABLES[name]().describe().main_width
+    device, width = CpuDevice(1), TABLES[name].describe().main_width
 
     def refused(problem: str, main: np.ndarray, **changes: np.ndarray) -> None:
         with pytest.raises(ValueError, match=problem):

@@ -23,6 +23,7 @@ from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
 from graphprover.vm.traces.partition import groups_of, steps_of
 from graphprover.vm.traces.rows import Rows
 from graphprover.vm.traces.run import Run, load_tape, program_columns
+from graphprover.vm.traces.ways import CALL_WAYS
 from tests.vm.assemble import image, leave, li
 from tests.vm.programs import D, X, everything, waiting_calls
 from tests.vm.traces.test_cycle_ranges import far_accesses
@@ -99,7 +100,7 @@ def _entries(machine: Machine, run: Run, instruction: np.ndarray, dropped: froze
         for number in set(chips.tolist()) - dropped
     }
     found = np.full(len(instruction), -1)
-    for outcome in reversed(range(8)):
+    for outcome in reversed(range(CALL_WAYS)):
         entry = machine.program_entries.first[instruction] + outcome
         entry = np.where(entry < machine.program_entries.first[instruction + 1], entry, -1)
         for number, fitting in fits.items():

@@ -201,8 +201,8 @@ VERSION = 3
 
 ONCE, SEVERAL = {1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 14, 15}, {8, 10, 12, 4096, 4097, 4098}
 FIRST_SHARD_ONLY = {2, 3, 4, 5, 6, 7, 14, 15}
-CHIPS, HALT, KECCAK_CALL, NARROW, FIRST_IN_PLACE = 206, 46, 47, {9, 11}, 115
-ROWS_OF_CHIP = {203: 2, 204: 3, 205: 5, 206: 36}  # rows of a call, of a chip that needs several
+CHIPS, HALT, KECCAK_CALL, NARROW, FIRST_IN_PLACE = 209, 46, 47, {9, 11}, 115
+ROWS_OF_CHIP = {203: 2, 204: 3, 205: 5, 206: 36, 207: 2, 208: 2, 209: 2}  # rows of a call, of a chip that needs several
 CALLS = {KECCAK_CALL, *ROWS_OF_CHIP}  # chips with tables of their own only
 PERMUTING = {KECCAK_CALL, 205}  # chips whose uses are calls of Keccak-f
 COMMON = {*range(1, 9), 10, *range(12, 26), 35, 36, 37, 41, 42, 43, 45, 46, 49, 50, 52, 55, 56, 57, *range(59, 76, 2)}

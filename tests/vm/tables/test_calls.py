@@ -7,7 +7,7 @@ are right. Its messages to the rest of the machine count only for cells that are
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -21,17 +21,21 @@ from graphprover.air.expression import CONST
 from graphprover.field import P
 from graphprover.statement.check import check
 from graphprover.vm.executor.execute import execute
+from graphprover.vm.kernels.calls import FP2_TABLES, MODULAR_TABLES
 from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR_QUOTIENT
+from graphprover.vm.program.fields import ALL_FIELDS, BLS12_381
+from graphprover.vm.program.host_calls import HOST_CALLS, MOST_WORDS, calls_of
+from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_384
 from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP
 from graphprover.vm.tables.absorb import Absorb
 from graphprover.vm.tables.buses import LOOKUPS, Tag, tag_of
-from graphprover.vm.tables.modular import HALVES, LIMBS, Modular
-from graphprover.vm.tables.point import Point
+from graphprover.vm.tables.call import CallTable
+from graphprover.vm.tables.point import HALVES, LIMBS, Point
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 from tests.graphs.test_proof_graph import FEW
-from tests.vm.calls import BOUND, program, random_calls
+from tests.vm.calls import P_384, program, random_calls
 from tests.vm.kernels.naive_calls import (
     Around,
     Row,
@@ -41,25 +45,26 @@ from tests.vm.kernels.naive_calls import (
     modular_rows,
     point_rows,
 )
+from tests.vm.tables import fp2_forgeries
 
 SECP, P256, BN = range(3)
 PRIMES = [curve.p for curve in ALL_CURVES]
 BN_PRIME = PRIMES[BN]
-TABLES: dict[str, Any] = {"modular": Modular, "point": Point, "keccak_absorb": Absorb}
+TABLES: dict[str, CallTable] = {
+    table.name: table for table in (Point(), Absorb(), *MODULAR_TABLES.values(), *FP2_TABLES.values())
+}
 PARAMETERS = replace(FEW, cap_height=0)  # a key has no other commitments
-ROWS = {"modular": 2, "point": 3, "keccak_absorb": 5}
 RNG = random.Random(3)
 AROUND = Around(
     1000, 0x10000, [8 * RNG.randrange(1 << 28) for _ in range(5)], [RNG.randrange(4000) for _ in range(5)], 77,
-    [RNG.randrange(4000) for _ in range(42)], [RNG.getrandbits(64) for _ in range(42)],
+    [RNG.randrange(4000) for _ in range(MOST_WORDS)], [RNG.getrandbits(64) for _ in range(MOST_WORDS)],
 )  # fmt: skip
 HALF, BYTES, AND = "a number of 16 bits", "a number of 8 bits", "the bits of both bytes"
 
 
 @cache
 def description(name: str) -> AirDescription:
-    found: AirDescription = TABLES[name]().describe()
-    return found
+    return TABLES[name].describe()
 
 
 def judged(name: str, rows: np.ndarray, blocks: int = 1) -> list[tuple[set[str], Counter]]:
@@ -113,11 +118,43 @@ def padded(rows: np.ndarray, height: int = 8) -> np.ndarray:
 # Calls.
 
 
-def numbers(m: int, seed: int = 1) -> tuple[int, int, int, int]:
-    """Return a, b, m, c with a, b and c below m, or 2^256."""
-    rng = random.Random(seed)
-    a, b, c = (rng.randrange(m or BOUND) for _ in range(3))
-    return a, b, m, c
+@dataclass(frozen=True)
+class Sized:
+    """The modular operation on numbers of some bits."""
+
+    number: int  # of the call; the next one writes the quotient as well
+    bits: int
+    large: int  # a prime next to 2^bits
+    small: int  # a prime with room for a multiple
+
+    def rows(self, a: int, b: int, m: int, c: int, *, quotient: bool = False, **given: Any) -> list[Row]:
+        """Return the rows of a call."""
+        return modular_rows(a, b, m, c, AROUND, number=self.number + quotient, **given)
+
+    def some(self, m: int, **given: Any) -> list[Row]:
+        """Return the rows of a call with a, b and c below m, or 2^bits."""
+        return self.rows(*self.numbers(m), **given)
+
+    def numbers(self, m: int) -> tuple[int, int, int, int]:
+        """Return a, b, m, c with a, b and c below m, or 2^bits."""
+        rng = random.Random(1)
+        a, b, c = (rng.randrange(m or 1 << self.bits) for _ in range(3))
+        return a, b, m, c
+
+    def unused(self, rows: list[Row], parts: Sequence[int], *flags: tuple[int, int]) -> list[Row]:
+        """Return the rows with another check of r < m: parts of the difference, and flags by limb."""
+        carries, cells = self.bits // 16 - 1, [*parts, *one_hot(*flags, count=self.bits // 32)]
+        kept = carries - len(rows[0]["low"])
+        low, high = rows[1]["low"][:kept], rows[1]["high"][:kept]
+        lows = len(rows[0]["low"]) - kept
+        last = rows[1] | {"low": low + cells[:lows], "high": high + cells[lows:]}
+        return [rows[0], last]
+
+
+SIZED = {
+    "modular": Sized(MODULAR, 256, PRIMES[SECP], BN_PRIME),
+    "modular_384": Sized(MODULAR_384, 384, P_384, BLS12_381.p),
+}
 
 
 def on_curve(curve: int, seed: int) -> tuple[int, int]:
@@ -132,10 +169,6 @@ def on_curve(curve: int, seed: int) -> tuple[int, int]:
             return x, y
 
 
-def modular(m: int, **given: Any) -> list[Row]:
-    return modular_rows(*numbers(m), AROUND, **given)
-
-
 def summed(curve: int, **given: Any) -> list[Row]:
     return point_rows(curve, on_curve(curve, 1), on_curve(curve, 2), AROUND, **given)
 
@@ -145,10 +178,14 @@ def doubled(curve: int, **given: Any) -> list[Row]:
 
 
 HONEST = {
-    "modular": [
-        modular(PRIMES[SECP]), modular(BN_PRIME, number=MODULAR_QUOTIENT), modular(0), modular(12345),
-        modular(0, number=MODULAR_QUOTIENT), modular_rows(0, 0, 1, 0, AROUND), modular_rows(1, BOUND - 1, 0, 0, AROUND),
-    ],
+    **{
+        name: [
+            of.some(of.large), of.some(of.small, quotient=True), of.some(0), of.some(12345), of.some(0, quotient=True),
+            of.rows(0, 0, 1, 0), of.rows(1, (1 << of.bits) - 1, 0, 0),
+        ]
+        for name, of in SIZED.items()
+    },
+    **{field.name: fp2_forgeries.honest(field, AROUND) for field in ALL_FIELDS},
     "point": [*(summed(curve) for curve in range(3)), *(doubled(curve) for curve in range(3))],
     "keccak_absorb": [
         absorb_rows(AROUND), absorb_rows(AROUND, block=[0] * 17), absorb_rows(AROUND, state=[0] * 25),
@@ -172,8 +209,11 @@ def test_programs_are_accepted() -> None:
 
 
 def test_a_program_is_proved() -> None:
-    """Prove it as a whole and in shards."""
-    memory, calls, _ = random_calls(random.Random(5), 8)
+    """Prove it as a whole and in shards: calls of every chip, and with and without a quotient."""
+    memory, calls, _ = random_calls(random.Random(296), 10)
+    numbers = {call.number for call in calls}
+    made = {call.number for call in HOST_CALLS if call.chip not in ("keccak_call", "point")}
+    assert made <= numbers and numbers & {call.number for call in calls_of("point")}
     execution = execute(program(memory, calls), record=True)
     machine = Machine(execution.image)
     stated = statement_of_run(machine, execution)
@@ -187,13 +227,16 @@ def test_a_program_is_proved() -> None:
 # Cells changed alone.
 
 # Cells that nothing reads, by table and row; the reason holds for all honest calls unless it says more.
-UNREAD = {
-    "modular": {
-        (1, "full"): "the modulus is 2^256 by the first row",
-        (1, "register_t"): "the second row reads two registers",
-        (1, "word_t"): "q is not accessed",
-        (1, "old_s"): "q is not accessed",
-    },
+UNREAD_MODULAR = {
+    (1, "full"): "the modulus is 0 by the first row",
+    (1, "register_t"): "the second row reads two registers",
+    (1, "word_t"): "q is not accessed",
+    (1, "old_s"): "q is not accessed",
+}
+UNREAD: dict[str, dict[tuple[int, str], str]] = {
+    "modular": UNREAD_MODULAR,
+    "modular_384": UNREAD_MODULAR | {(1, "high"): "four cells are more than carries and the check of r < m need"},
+    **{field.name: {} for field in ALL_FIELDS},
     "point": {
         (0, "a7_pc"): "a7 and the instruction are of the other rows",
         (0, "pointer"): "a double has no second point",
@@ -227,7 +270,7 @@ def changed_cells(name: str) -> list[tuple[tuple[int, str], bool, set[str]]]:
     for rows in HONEST[name][:5]:
         block = padded(matrix(TABLES[name], rows))
         _, honest = judged(name, block)[0]
-        places = [(column, row) for column in range(len(block)) for row in range(ROWS[name])]
+        places = [(column, row) for column in range(len(block)) for row in range(ROWS_OF_CHIP[name])]
         many = np.tile(block, len(places) * len(CHANGES))
         for i, (column, row) in enumerate(places):
             for j, change in enumerate(CHANGES):
@@ -262,72 +305,71 @@ def flagged(rows: list[Row], row: int, name: str, flags: Sequence[int], differen
     return [old | {name: list(flags), "part": both} if i == row else old for i, old in enumerate(rows)]
 
 
-def unused(rows: list[Row], parts: Sequence[int], flags: Sequence[int]) -> list[Row]:
-    """Return the rows of a modular operation with another check of r < m."""
-    cells = [*parts, *flags]
-    low, high = rows[1]["low"][:5] + cells[:5], rows[1]["high"][:5] + cells[5:]
-    return [rows[0], rows[1] | {"low": low, "high": high}]
-
-
-def one_hot(*places: tuple[int, int]) -> list[int]:
-    return [dict(places).get(i, 0) for i in range(LIMBS)]
+def one_hot(*places: tuple[int, int], count: int = LIMBS) -> list[int]:
+    return [dict(places).get(i, 0) for i in range(count)]
 
 
 TWO_FLAGS = one_hot((1, 1), (0, 1))  # of which limb 1 is smaller, and limb 0 equal
-SMALL = (3, 5, BN_PRIME, BN_PRIME + 7)  # a b + c = m + 22
-ABOVE = BN_PRIME + 5  # in the lowest limb
-MODULAR_FORGERIES: dict[str, Callable[[], list[Row]]] = {
-    "r + m": lambda: modular_rows(*SMALL, AROUND, q=0, r=22 + BN_PRIME),
-    "r + m, another limb flagged": lambda: unused(
-        modular_rows(*SMALL, AROUND, q=0, r=22 + BN_PRIME), (0xFFFF, 0xFFFF), one_hot((7, 1))
-    ),
-    "r + m, no limb flagged": lambda: unused(modular_rows(*SMALL, AROUND, q=0, r=22 + BN_PRIME), (P - 1, 0), one_hot()),
-    "r = m": lambda: modular_rows(1, BN_PRIME, BN_PRIME, 0, AROUND, q=0, r=BN_PRIME),
-    "r > m, a lower limb flagged": lambda: unused(
-        modular_rows(1 << 32, 1, 5 | 1 << 31, 0, AROUND, q=0, r=1 << 32), (4, 0x8000), one_hot((0, 1))
-    ),
-    "r > m, no limb flagged, a difference of -1": lambda: unused(
-        modular_rows(1 << 32, 1, 5, 0, AROUND, q=0, r=1 << 32), (P - 1, 0), one_hot()
-    ),
-    "r >= m, two flags": lambda: unused(
-        modular_rows(BN_PRIME + 5, 1, BN_PRIME, 0, AROUND, q=0, r=ABOVE), (4, 0), one_hot((1, 2), (0, -1))
-    ),
-    "r >= m, one limb flagged twice": lambda: unused(
-        modular_rows(7, 1, 9, 0, AROUND, q=0, r=7), (3, 0), one_hot((0, 2))
-    ),
-    "a second flag, of an equal limb": lambda: unused(modular_rows(7 << 32, 1, 9 << 32, 0, AROUND), (1, 0), TWO_FLAGS),
-    "q + 1": lambda: modular_rows(3, 5, 8, 7, AROUND, q=3, r=(22 - 24) % BOUND),
-    "q + 1, carries in the field": lambda: modular_rows(3, 5, 8, 7, AROUND, q=3, r=0, carries=in_the_field),
-    "r + 1, carries in the field": lambda: modular(PRIMES[SECP], r=77, carries=in_the_field),
-    "2^256 for m > 0": lambda: (
-        modular_rows(BOUND - 1, BOUND - 1, 0, 0, AROUND)[:1]
-        + edited(modular_rows(BOUND - 1, BOUND - 1, 0, 0, AROUND)[1:], {"u": [0] * 15 + [9]})
-    ),
-    "2^256 for m > 0, q = 0": lambda: modular_rows(5, 6, 17, 0, AROUND, q=0, r=30, full=True),
-    "0 for m = 0": lambda: modular_rows(*numbers(0), AROUND, full=False),
-    "0 for m = 0, no limb flagged": lambda: unused(
-        modular_rows(5, 6, 0, 0, AROUND, q=9, r=30, full=False), (P - 1, 0), one_hot()
-    ),
-    "half full": lambda: edited(modular(PRIMES[SECP]), {"full": 2}, {}),
-    "q wanted twice": lambda: edited(modular(PRIMES[SECP]), {}, {"third": 2}),
-    "q elsewhere": lambda: edited(modular(PRIMES[SECP]), {}, {"pointer": [8, 16, 56]}),
-    "c not read": lambda: edited(modular(PRIMES[SECP]), {"third": 0}, {}),
-    "b written": lambda: edited(modular(PRIMES[SECP]), {"old_v": [9] * LIMBS}, {}),
-    "c written": lambda: edited(modular(PRIMES[SECP]), {"old_s": [9] * LIMBS}, {}),
-    "two cycles": lambda: edited(modular(PRIMES[SECP]), {}, {"clk": 1001}),
-    "the first row alone": lambda: modular(PRIMES[SECP])[:1],
-    "the second row alone": lambda: modular(PRIMES[SECP])[1:],
-    "two first rows": lambda: [modular(5)[0], *modular(5)],
-    "two second rows": lambda: [*modular(5), modular(5)[1]],
-    "swapped rows": lambda: modular(5)[::-1],
-    "on 2": lambda: edited(modular(5), {"on": 2}),
-    "on -1": lambda: edited(modular(5), {"on": -1}),
-    "on 2 in the second row": lambda: edited(modular(5), {}, {"on": 2}),
-    "first 2": lambda: edited(modular(5), {"first": 2}, {}),
-    "first 2, on 2": lambda: edited(modular(5), {"first": 2, "on": 2}, {"on": 2}),
-    "an idle row wants q": lambda: [*modular(5), {"third": 1}],
-    **{f"limb {i} is 1 more": lambda i=i: modular(PRIMES[SECP], more=i) for i in range(HALVES)},  # type: ignore[misc]
-}
+
+
+def modular_forgeries(of: Sized) -> dict[str, Callable[[], list[Row]]]:
+    """Return forgeries of the modular operation."""
+    m, bound = of.small, 1 << of.bits
+    three = (3, 5, m, m + 7)  # a b + c = m + 22
+    highest = of.bits // 32 - 1
+    return {
+        "r + m": lambda: of.rows(*three, q=0, r=22 + m),
+        "r + m, another limb flagged": lambda: of.unused(
+            of.rows(*three, q=0, r=22 + m), (0xFFFF, 0xFFFF), (highest, 1)
+        ),
+        "r + m, no limb flagged": lambda: of.unused(of.rows(*three, q=0, r=22 + m), (P - 1, 0)),
+        "r = m": lambda: of.rows(1, m, m, 0, q=0, r=m),
+        "r > m, a lower limb flagged": lambda: of.unused(
+            of.rows(1 << 32, 1, 5 | 1 << 31, 0, q=0, r=1 << 32), (4, 0x8000), (0, 1)
+        ),
+        "r > m, no limb flagged, a difference of -1": lambda: of.unused(
+            of.rows(1 << 32, 1, 5, 0, q=0, r=1 << 32), (P - 1, 0)
+        ),
+        "r >= m, two flags": lambda: of.unused(of.rows(m + 5, 1, m, 0, q=0, r=m + 5), (4, 0), (1, 2), (0, -1)),
+        "r >= m, one limb flagged twice": lambda: of.unused(of.rows(7, 1, 9, 0, q=0, r=7), (3, 0), (0, 2)),
+        "a second flag, of an equal limb": lambda: of.unused(of.rows(7 << 32, 1, 9 << 32, 0), (1, 0), (1, 1), (0, 1)),
+        "q + 1": lambda: of.rows(3, 5, 8, 7, q=3, r=(22 - 24) % bound),
+        "q - 1": lambda: of.rows(3, 5, 8, 7, q=1, r=22 - 8),
+        "q + 1, carries in the field": lambda: of.rows(3, 5, 8, 7, q=3, r=0, carries=in_the_field),
+        "r + 1": lambda: of.rows(*of.numbers(m), r=1 + remainder(*of.numbers(m))),
+        "r + 1, carries in the field": lambda: of.some(of.large, r=77, carries=in_the_field),
+        "2^bits for m > 0": lambda: [
+            of.rows(bound - 1, bound - 1, 0, 0)[0],
+            of.rows(bound - 1, bound - 1, 0, 0)[1] | {"u": [0] * (of.bits // 16 - 1) + [9]},
+        ],
+        "2^bits for m > 0, q = 0": lambda: of.rows(5, 6, 17, 0, q=0, r=30, full=True),
+        "0 for m = 0": lambda: of.some(0, full=False),
+        "0 for m = 0, no limb flagged": lambda: of.unused(of.rows(5, 6, 0, 0, q=9, r=30, full=False), (P - 1, 0)),
+        "half full": lambda: edited(of.some(of.large), {"full": 2}, {}),
+        "q wanted twice": lambda: edited(of.some(of.large), {}, {"third": 2}),
+        "q elsewhere": lambda: edited(of.some(of.large), {}, {"pointer": [8, 16, 56]}),
+        "c not read": lambda: edited(of.some(of.large), {"third": 0}, {}),
+        "b written": lambda: edited(of.some(of.large), {"old_v": [9] * (highest + 1)}, {}),
+        "c written": lambda: edited(of.some(of.large), {"old_s": [9] * (highest + 1)}, {}),
+        "two cycles": lambda: edited(of.some(of.large), {}, {"clk": 1001}),
+        "the first row alone": lambda: of.some(of.large)[:1],
+        "the second row alone": lambda: of.some(of.large)[1:],
+        "two first rows": lambda: [of.some(5)[0], *of.some(5)],
+        "two second rows": lambda: [*of.some(5), of.some(5)[1]],
+        "swapped rows": lambda: of.some(5)[::-1],
+        "on 2": lambda: edited(of.some(5), {"on": 2}),
+        "on -1": lambda: edited(of.some(5), {"on": -1}),
+        "on 2 in the second row": lambda: edited(of.some(5), {}, {"on": 2}),
+        "first 2": lambda: edited(of.some(5), {"first": 2}, {}),
+        "first 2, on 2": lambda: edited(of.some(5), {"first": 2, "on": 2}, {"on": 2}),
+        "an idle row wants q": lambda: [*of.some(5), {"third": 1}],
+        **{f"limb {i} is 1 more": lambda i=i: of.some(of.large, more=i) for i in range(of.bits // 16)},  # type: ignore[misc]
+    }
+
+
+def remainder(a: int, b: int, m: int, c: int) -> int:
+    return (a * b + c) % m
+
 
 SAME = on_curve(SECP, 1)
 P_BN = on_curve(BN, 1)
@@ -497,7 +539,12 @@ ABSORB_FORGERIES: dict[str, Callable[[], list[Row]]] = {
     "an idle row reads the block": lambda: [*absorb_rows(AROUND), {"within": [0, 0, 0, 1]}],
     "an idle row is a first one": lambda: [*absorb_rows(AROUND), {"within": [1, 1, 1, 1]}],
 }
-FORGERIES = {"modular": MODULAR_FORGERIES, "point": POINT_FORGERIES, "keccak_absorb": ABSORB_FORGERIES}
+FORGERIES = {
+    "point": POINT_FORGERIES,
+    "keccak_absorb": ABSORB_FORGERIES,
+    **{name: modular_forgeries(of) for name, of in SIZED.items()},
+    **{field.name: fp2_forgeries.forgeries(field, AROUND) for field in ALL_FIELDS},
+}
 
 
 @cache
@@ -519,7 +566,7 @@ def test_forgeries_are_noticed(name: str) -> None:
 def test_calls_cut_short_by_the_tables_end(name: str) -> None:
     """Refuse rows that begin at the end of a table; with all of them, they may go on at its beginning."""
     rows = matrix(TABLES[name], HONEST[name][0])
-    for shift in range(1, ROWS[name]):
+    for shift in range(1, ROWS_OF_CHIP[name]):
         table = np.zeros((len(rows), 8), dtype=np.uint64)
         table[:, : rows.shape[1]] = rows
         around = np.roll(table, -shift, axis=1)
@@ -530,12 +577,15 @@ def test_calls_cut_short_by_the_tables_end(name: str) -> None:
 
 # Constraints without which everything above would still be noticed.
 OVERLAP = "a row that is of two calls would have cells with a carry near 2^23 as well as a flag"
-REDUNDANT = {
-    "modular": {
-        "a row is of a call or not": OVERLAP,
-        "a row is the first or not": OVERLAP,
-        "a flag of a limb": "flags pass as numbers of 16 or 8 bits, and their sum is 0 or 1",
-    },
+REDUNDANT_MODULAR = {
+    "a row is of a call or not": OVERLAP,
+    "a row is the first or not": OVERLAP,
+    "a flag of a limb": "flags pass as numbers of 16 or 8 bits, and their sum is 0 or 1",
+}
+REDUNDANT: dict[str, dict[str, str]] = {
+    "modular": REDUNDANT_MODULAR,
+    "modular_384": REDUNDANT_MODULAR,
+    **{field.name: {} for field in ALL_FIELDS},
     "point": {
         "a row is of a call or not": "the row is one of three, and has one curve",
         "a row is of a kind or not": "idle rows have no curve, so the rows of a call are not apart",

@@ -269,6 +269,13 @@ STATE_EDITS = [
     ("keccak_absorb", "new", 0, 1, "a state after a block"),
     ("keccak_absorb", "added_t", 2, 1, "when a word of a block was accessed before"),
     ("keccak_absorb", "t_pc", 3, 4, "which instruction absorbs a block"),
+    ("modular_384", "pointer", 1, 8, "where a modulus of 384 bits is"),
+    ("modular_384", "v", 1, 1, "a remainder of 384 bits"),
+    ("fp2_bn254", "r", 1, 1, "a product in Fp2"),
+    ("fp2_bn254", "word_t", 0, 1, "when a coordinate was accessed before"),
+    ("fp2_bls12_381", "old", 0, 1, "what the product replaces"),
+    ("fp2_bls12_381", "pointer", 0, 8, "where an element of Fp2 is"),
+    ("fp2_bls12_381", "a7_pc", 1, 4, "which instruction multiplies in Fp2"),
 ]
 
 

@@ -8,12 +8,13 @@ import pytest
 
 from graphprover.vm.kernels.tape import NO_STEP
 from graphprover.vm.program.elf import load_elf
+from graphprover.vm.program.isa import Op
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import IN_PLACE, NARROW
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.traces import partition
 from graphprover.vm.traces.partition import MOST_STEPS, groups_of, steps_of
-from graphprover.vm.traces.ways import entries_by_way, kinds
+from graphprover.vm.traces.ways import CALL_WAYS, WAYS, entries_by_way, kinds
 from tests.vm.assemble import image, leave, li
 from tests.vm.programs import everything
 
@@ -58,7 +59,14 @@ def test_steps_of_forms_are_the_steps_of_each_instruction(guest: str, dropped: t
     without = {number for name, number in CHIP_NUMBERS.items() if name.endswith(dropped)}
     excluded = np.isin(np.arange(max(CHIP_NUMBERS.values()) + 1), list(without))
     entries = entries_by_way(kinds(machine.instructions.op), program.first, chips, excluded)
-    proved, steps = entries.ravel() >= 0, steps_of(machine, frozenset(without))
-    assert proved.any() and (steps[~proved] == NO_STEP).all()
-    assert (steps[proved] & np.uint64(2**32 - 1) == entries.ravel()[proved]).all()
-    assert (steps[proved] >> np.uint64(32) == groups.of(entries.ravel()[proved])).all()
+    steps, calls = steps_of(machine, frozenset(without)), machine.instructions.op == Op.ECALL
+    behind = WAYS * len(calls)
+    assert len(steps) == behind + CALL_WAYS * calls.sum() and calls.any()
+    own, of_calls = steps[:behind].reshape(-1, WAYS), steps[behind:].reshape(-1, CALL_WAYS)
+    leading = behind + CALL_WAYS * np.arange(len(of_calls))
+    assert (own[calls] == leading[:, None]).all()
+    for found, expected in ((own[~calls], entries[~calls, :WAYS]), (of_calls, entries[calls, :CALL_WAYS])):
+        proved = expected >= 0
+        assert proved.any() and (found[~proved] == NO_STEP).all()
+        assert (found[proved] & np.uint64(2**32 - 1) == expected[proved]).all()
+        assert (found[proved] >> np.uint64(32) == groups.of(expected[proved])).all()

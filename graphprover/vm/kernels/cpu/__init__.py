@@ -3,6 +3,7 @@
 from graphprover.vm.kernels.cpu.absorb import fill_absorbs
 from graphprover.vm.kernels.cpu.bumps import fill_bumps
 from graphprover.vm.kernels.cpu.counting import count_entries, count_keys
+from graphprover.vm.kernels.cpu.fp2 import fill_fp2
 from graphprover.vm.kernels.cpu.keccak_f import (
     count_keccak_digits,
     fill_keccak_planes,
@@ -23,6 +24,7 @@ __all__ = [
     "count_keys",
     "fill_absorbs",
     "fill_bumps",
+    "fill_fp2",
     "fill_keccak_planes",
     "fill_keccak_rounds",
     "fill_lanes",

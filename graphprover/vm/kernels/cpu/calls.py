@@ -11,6 +11,7 @@ from graphprover.vm.kernels import calls as formats
 from graphprover.vm.kernels import tape
 from graphprover.vm.program.host_calls import MOST_FURTHER
 from graphprover.vm.tables import clock
+from graphprover.vm.tables.integers import OFFSET, SIGN
 
 _U = np.uint64
 _FAR, _1, _16, _32 = map(np.uint64, (clock.FAR, 1, 16, 32))
@@ -82,6 +83,54 @@ def _convolution(u, v, place):
     for i in range(max(0, place - len(v) + 1), min(place + 1, len(u))):
         total += u[i] * v[place - i]
     return total
+
+
+@njit(nogil=True, cache=True)
+def put_carry(row, low, high, carry):
+    """Write a carry to two cells."""
+    row[low] = _U(carry + OFFSET) & HALF_MASK
+    row[high] = _U(carry + OFFSET) >> _16
+
+
+@njit(nogil=True, cache=True)
+def put_multiple(sums, prime, inverse, row, q, sign, low, high):
+    """Write the quotient of a multiple of a prime, and the carries, to columns from ``q``, ... on.
+
+    A limb of the quotient follows from the limb of the multiple, as its product with the prime's lowest limb cancels it
+    mod 2^32 (Hensel's division). ``sums``: the limbs of the multiple, before carries; ``prime``: its limbs.
+    """
+    count = len(prime)
+    of_prime, of_q = np.empty(2 * count, dtype=np.int64), np.zeros(2 * count, dtype=np.int64)
+    halve(prime, of_prime)
+    carry, above = np.int64(0), np.int64(0)
+    for i in range(2 * count):
+        total = sums[i] + carry - product(of_q, of_prime, i)
+        digit = _U(total) * inverse & LIMB_MASK
+        if i < count:
+            lower, upper = np.int64(digit & HALF_MASK), np.int64(digit >> _16)
+            of_q[2 * i], of_q[2 * i + 1] = lower, upper
+            total -= lower * of_prime[0] + ((lower * of_prime[1] + upper * of_prime[0]) << 16)
+        else:
+            if i == count:
+                above = np.int64(digit) - (np.int64(digit >> _U(31)) << 32)
+            total -= above * np.int64(prime[i - count])
+        carry = total >> 32
+        if i < 2 * count - 1:
+            put_carry(row, low + i, high + i, carry)
+    for i in range(2 * count):
+        row[q + i] = of_q[i]
+    row[sign] = above + SIGN
+
+
+@njit(nogil=True, cache=True)
+def put_below(x, bound, flags, parts):
+    """Write the check of x < bound: the flag of the highest limb that differs, and what x lacks there."""
+    top = len(x) - 1
+    while top > 0 and x[top] == bound[top]:
+        top -= 1
+    missing = bound[top] - x[top] - _1
+    flags[top] = _1
+    parts[0], parts[1] = missing & HALF_MASK, missing >> _16
 
 
 @njit(nogil=True, cache=True)

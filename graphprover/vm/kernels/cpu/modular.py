@@ -4,8 +4,8 @@ import numpy as np
 
 from graphprover.device import Device
 from graphprover.runtime.numba_cache import njit
-from graphprover.vm.executor.integers import load, modular
-from graphprover.vm.kernels.calls import LIMBS, MODULAR, MODULAR_ROWS, MODULAR_WIDTH, Calls
+from graphprover.vm.executor.integers import load_as, modular, words_of
+from graphprover.vm.kernels.calls import MODULAR_ROWS, Calls, ModularColumns, columns_of, width_of
 from graphprover.vm.kernels.cpu.calls import (
     HALF_MASK,
     LAST,
@@ -20,131 +20,119 @@ from graphprover.vm.kernels.cpu.calls import (
     halve,
     limbs,
     product,
+    put_carry,
     recent,
     write_rows,
 )
-from graphprover.vm.program.host_calls import NUMBER_WORDS
-from graphprover.vm.program.io import MODULAR_QUOTIENT
+from graphprover.vm.program.host_calls import calls_of
 from graphprover.vm.tables import clock
-from graphprover.vm.tables.modular import CARRIES, CARRY_CELLS, HALVES, OFFSET
+from graphprover.vm.tables.modular import Modular
 
 _U, _I = np.uint64, np.int64
 _SLOTS, _A, _B, _M, _D = map(np.uint64, (clock.SLOTS, clock.SLOT_A, clock.SLOT_B, clock.SLOT_MEMORY, clock.SLOT_D))
 _1, _8, _16, _32 = map(np.uint64, (1, 8, 16, 32))
-_ON, _FIRST, _CLK, _THIRD, _FULL, _POINTER, _REGISTER_T, _A7_PC, _U_CELLS, _V_CELLS, _S_CELLS = (
-    MODULAR[name] for name in ("on", "first", "clk", "third", "full", "pointer", "register_t", "a7_pc", "u", "v", "s")
-)
-_WORD_T, _OLD_V, _OLD_S, _LOW, _HIGH = (MODULAR[name] for name in ("word_t", "old_v", "old_s", "low", "high"))
-_UNUSED = CARRIES - CARRY_CELLS  # carries of the second row
 
 
 @njit(nogil=True, cache=True)
-def _carry(cells, i, value):
-    """Write a carry."""
-    value += OFFSET
-    row, at = (0, i) if i < CARRY_CELLS else (1, i - CARRY_CELLS)
-    cells[row, _LOW + at] = _U(value) & HALF_MASK
-    cells[row, _HIGH + at] = _U(value) >> _16
+def _put_unused(cells, columns, used, i, value):
+    """Write the i-th cell of the second row that holds no carry, of which ``used`` pairs do."""
+    lows = columns.high - columns.low - used
+    cells[1, columns.low + used + i if i < lows else columns.high + used + i - lows] = value
 
 
 @njit(nogil=True, cache=True)
-def _put_unused(cells, i, value):
-    """Write the i-th cell of the second row that holds no carry."""
-    lows = CARRY_CELLS - _UNUSED
-    cells[1, _LOW + _UNUSED + i if i < lows else _HIGH + _UNUSED + i - lows] = value
-
-
-@njit(nogil=True, cache=True)
-def _numbers(calls, at, with_quotient, cells):
-    """Write the numbers, the identity and the check of r < m."""
-    numbers = np.empty((6, LIMBS), dtype=np.uint64)  # a, b, m, c, r, q
+def _numbers(calls, at, zero, columns, with_quotient, cells):
+    """Write the numbers, of as many words as ``zero``, the identity and the check of r < m."""
+    words, at, old = len(zero), _I(at), calls.old
+    count = 2 * words  # of limbs
+    numbers = np.empty((6, count), dtype=np.uint64)  # a, b, m, c, r, q
     for i in range(4):
-        limbs(calls.old, _I(at) + NUMBER_WORDS * i, numbers[i])
+        limbs(old, at + words * i, numbers[i])
     full = True
     for limb in numbers[2]:
         full &= limb == _U(0)
-    a_at = _I(at)
-    b_at, m_at, c_at = a_at + NUMBER_WORDS, a_at + 2 * NUMBER_WORDS, a_at + 3 * NUMBER_WORDS
-    old = calls.old
-    _, quotient, remainder = modular(load(old, a_at), load(old, b_at), load(old, c_at), load(old, m_at))
+    a, b = load_as(zero, old, at), load_as(zero, old, at + words)
+    m, c = load_as(zero, old, at + 2 * words), load_as(zero, old, at + 3 * words)
+    _, quotient, remainder = modular(a, b, c, m)
     limbs(remainder, 0, numbers[4])
     limbs(quotient, 0, numbers[5])
-    halves = np.empty((6, HALVES), dtype=np.int64)
+    halves = np.empty((6, 2 * count), dtype=np.int64)
     for i in range(6):
         halve(numbers[i], halves[i])
-    a, b, m, c, r, q = halves[0], halves[1], halves[2], halves[3], halves[4], halves[5]
-    for i in range(HALVES):
-        cells[0, _U_CELLS + i], cells[1, _U_CELLS + i] = a[i], m[i]
-        cells[0, _V_CELLS + i], cells[1, _V_CELLS + i] = b[i], r[i]
-        cells[0, _S_CELLS + i], cells[1, _S_CELLS + i] = c[i], q[i]
-    cells[0, _FULL] = full
-    carry = _I(0)
-    for i in range(CARRIES):
-        total = product(a, b, i) - product(m, q, i) + carry
-        if i < LIMBS:
+    for i in range(2 * count):
+        cells[0, columns.u + i], cells[1, columns.u + i] = halves[0, i], halves[2, i]
+        cells[0, columns.v + i], cells[1, columns.v + i] = halves[1, i], halves[4, i]
+        cells[0, columns.s + i], cells[1, columns.s + i] = halves[3, i], halves[5, i]
+    cells[0, columns.full] = full
+    carry, in_row = _I(0), columns.high - columns.low
+    for i in range(2 * count - 1):
+        total = product(halves[0], halves[1], i) - product(halves[2], halves[5], i) + carry
+        if i < count:
             total += _I(numbers[3, i]) - _I(numbers[4, i])
         elif full:
-            total -= _I(numbers[5, i - LIMBS])
+            total -= _I(numbers[5, i - count])
         carry = total >> 32
-        _carry(cells, i, carry)
+        row, place = (0, i) if i < in_row else (1, i - in_row)
+        put_carry(cells[row], columns.low + place, columns.high + place, carry)
     if not full:
-        top = LIMBS - 1
+        used = 2 * count - 1 - in_row
+        top = count - 1
         while top > 0 and numbers[4, top] == numbers[2, top]:
             top -= 1
         missing = numbers[2, top] - numbers[4, top] - _1
-        _put_unused(cells, 0, missing & HALF_MASK)
-        _put_unused(cells, 1, missing >> _16)
-        _put_unused(cells, 2 + top, _1)
-    before = np.empty(LIMBS, dtype=np.uint64)
-    for i in range(LIMBS):
-        cells[0, _OLD_V + i], cells[0, _OLD_S + i] = numbers[1, i], numbers[3, i]
-    limbs(old, _I(at) + 4 * NUMBER_WORDS, before)
-    cells[1, _OLD_V : _OLD_V + LIMBS] = before
+        _put_unused(cells, columns, used, 0, missing & HALF_MASK)
+        _put_unused(cells, columns, used, 1, missing >> _16)
+        _put_unused(cells, columns, used, 2 + top, _1)
+    for i in range(count):
+        cells[0, columns.old_v + i], cells[0, columns.old_s + i] = numbers[1, i], numbers[3, i]
+    limbs(old, at + 4 * words, cells[1, columns.old_v : columns.old_v + count])
     if with_quotient:
-        limbs(old, _I(at) + 5 * NUMBER_WORDS, before)
-        cells[1, _OLD_S : _OLD_S + LIMBS] = before
+        limbs(old, at + 5 * words, cells[1, columns.old_s : columns.old_s + count])
 
 
 @njit(nogil=True, cache=True)
-def _call(calls, cycle, first_clock, cells):
-    """Write the rows of one call, (2, MODULAR_WIDTH)."""
+def _call(calls, cycle, first_clock, zero, columns, quotient, cells):
+    """Write the rows of one call, (2, columns)."""
     cells[:] = _U(0)
-    row = calls.rows[cycle]
+    row, words = calls.rows[cycle], len(zero)
     clk = _U(cycle) + first_clock
     at, entry, now = row[LAST] >> _32, row[LAST] & LIMB_MASK, _SLOTS * clk
-    with_quotient = row[A] == _U(MODULAR_QUOTIENT)
-    _numbers(calls, at, with_quotient, cells)
+    with_quotient = row[A] == quotient
+    _numbers(calls, at, zero, columns, with_quotient, cells)
     for r in range(2):
-        cells[r, _ON], cells[r, _CLK] = _1, clk
-    cells[0, _FIRST] = cells[0, _THIRD] = _1
-    cells[1, _THIRD] = _U(with_quotient)
+        cells[r, columns.on], cells[r, columns.clk] = _1, clk
+    cells[0, columns.first] = cells[0, columns.third] = _1
+    cells[1, columns.third] = _U(with_quotient)
     # Further registers a1 to a4 have the addresses of a, b, m and c.
     places = (0, 0), (0, 1), (1, 0), (0, 2)
     for i in range(4):
         value, before = further(calls, at, i)
         r, column = places[i]
-        cells[r, _POINTER + column] = value
-        cells[r, _REGISTER_T + column] = recent(before, now + _A)
-    cells[1, _POINTER + 1], cells[1, _POINTER + 2] = row[B], row[B] + _8 * _U(NUMBER_WORDS)
-    cells[1, _REGISTER_T + 1] = recent(row[T_B], now + _B)
-    cells[0, _A7_PC], cells[1, _A7_PC] = recent(row[T_A], now + _A), calls.pc[entry]
+        cells[r, columns.pointer + column] = value
+        cells[r, columns.register_t + column] = recent(before, now + _A)
+    cells[1, columns.pointer + 1], cells[1, columns.pointer + 2] = row[B], row[B] + _8 * _U(words)
+    cells[1, columns.register_t + 1] = recent(row[T_B], now + _B)
+    cells[0, columns.a7_pc], cells[1, columns.a7_pc] = recent(row[T_A], now + _A), calls.pc[entry]
     operands = (0, 0, _A), (0, 1, _B), (1, 0, _M), (0, 2, _M), (1, 1, _D), (1, 2, _D)
     for k in range(6 if with_quotient else 5):
         r, column, slot = operands[k]
-        for i in range(NUMBER_WORDS):
-            before = calls.time[at + _U(NUMBER_WORDS * k + i)]
-            cells[r, _WORD_T + NUMBER_WORDS * column + i] = recent(before, now + slot)
+        for i in range(words):
+            before = calls.time[at + _U(words * k + i)]
+            cells[r, columns.word_t + words * column + i] = recent(before, now + slot)
 
 
 @njit(nogil=True, cache=True)
-def _fill(calls, first_clock, first, last, main):
-    cells = np.empty((MODULAR_ROWS, MODULAR_WIDTH), dtype=np.uint64)
+def _fill(calls, first_clock, zero, columns, quotient, width, first, last, main):
+    cells = np.empty((MODULAR_ROWS, width), dtype=np.uint64)
     for i in range(first, last):
-        _call(calls, _I(calls.order[i]), first_clock, cells)
+        _call(calls, _I(calls.order[i]), first_clock, zero, columns, quotient, cells)
         write_rows(cells, i, main)
 
 
-def fill_modular(device: Device, calls: Calls, main: np.ndarray) -> None:
+def fill_modular(device: Device, calls: Calls, main: np.ndarray, table: Modular) -> None:
     """Write the rows of calls; see ``graphprover.vm.kernels.fill_modular``."""
     arrays, first_clock = arrays_of(calls), np.uint64(calls.first_clock)
-    by_call(device, calls, lambda first, last: _fill(arrays, first_clock, first, last, main))
+    zero, columns = words_of(0, table.size.words), ModularColumns(**columns_of(table))
+    quotient = np.uint64(calls_of(table.name)[1].number)
+    arguments = arrays, first_clock, zero, columns, quotient, width_of(table)
+    by_call(device, calls, lambda first, last: _fill(*arguments, first, last, main))

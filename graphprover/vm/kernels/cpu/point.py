@@ -22,6 +22,8 @@ from graphprover.vm.kernels.cpu.calls import (
     halve,
     limbs,
     product,
+    put_below,
+    put_multiple,
     recent,
     write_rows,
 )
@@ -29,8 +31,7 @@ from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.host_calls import NUMBER_WORDS, POINT_WORDS
 from graphprover.vm.program.io import POINT
 from graphprover.vm.tables import clock
-from graphprover.vm.tables.modular import CARRIES, HALVES, OFFSET
-from graphprover.vm.tables.point import PRIME_HALVES, SIGN
+from graphprover.vm.tables.point import HALVES
 
 _U, _I = np.uint64, np.int64
 _SLOTS, _A, _B, _M = map(np.uint64, (clock.SLOTS, clock.SLOT_A, clock.SLOT_B, clock.SLOT_MEMORY))
@@ -44,52 +45,9 @@ _ON, _ROW, _CLK, _DOUBLE, _ACCESSED, _CURVE, _POINTER, _REGISTER_T, _A7_PC, _SIG
 _X, _Y, _Q, _LOW, _HIGH, _Z, _W, _FLAG, _PART, _WORD_T = (
     COLUMNS[name] for name in ("x", "y", "q", "low", "high", "z", "w", "flag", "part", "word_t")
 )
-_PRIME_HALVES = np.array(PRIME_HALVES, dtype=np.int64)
 _PRIMES = np.array(PRIME_LIMBS, dtype=np.uint64)
 _INVERSES = np.array(PRIME_INVERSES, dtype=np.uint64)
 _A_OF = np.array([curve.a for curve in ALL_CURVES], dtype=np.int64)
-
-
-@njit(nogil=True, cache=True)
-def _divide(sums, curve, cells):
-    """Write the quotient of a multiple of the prime, and the carries; ``sums``: its limbs before carries.
-
-    A limb of the quotient follows from the limb of the multiple, as its product with the prime's lowest limb cancels it
-    mod 2^32 (Hensel's division).
-    """
-    prime, inverse = _PRIME_HALVES[curve], _INVERSES[curve]
-    q = np.zeros(HALVES, dtype=np.int64)
-    carry, sign = _I(0), _I(0)
-    for i in range(HALVES):
-        total = sums[i] + carry - product(q, prime, i)
-        if i < LIMBS:
-            digit = _U(total) * inverse & LIMB_MASK
-            low, high = _I(digit & HALF_MASK), _I(digit >> _16)
-            q[2 * i], q[2 * i + 1] = low, high
-            total -= low * prime[0] + ((low * prime[1] + high * prime[0]) << 16)
-        else:
-            if i == LIMBS:
-                digit = _U(total) * inverse & LIMB_MASK
-                sign = _I(digit) - (_I(1) << 32 if digit >> _U(31) else _I(0))
-            total -= sign * _I(_PRIMES[curve, i - LIMBS])
-        carry = total >> 32
-        if i < CARRIES:
-            cells[_LOW + i] = _U(carry + OFFSET) & HALF_MASK
-            cells[_HIGH + i] = _U(carry + OFFSET) >> _16
-    for i in range(HALVES):
-        cells[_Q + i] = q[i]
-    cells[_SIGN] = sign + SIGN
-
-
-@njit(nogil=True, cache=True)
-def _below(x, curve, flags, parts):
-    """Write the check of x < p: the flag of the highest limb that differs, and what x lacks there."""
-    top = LIMBS - 1
-    while top > 0 and x[top] == _PRIMES[curve, top]:
-        top -= 1
-    missing = _PRIMES[curve, top] - x[top] - _1
-    flags[top] = _1
-    parts[0], parts[1] = missing & HALF_MASK, missing >> _16
 
 
 @njit(nogil=True, cache=True)
@@ -145,14 +103,15 @@ def _points(calls, at, curve, double, cells):
     limbs(y, 0, result[LIMBS:])
     sums = np.empty((3, HALVES), dtype=np.int64)
     _limb_sums(first, second, line, result, curve, double, sums)
+    prime = _PRIMES[curve]
     in_row_0 = first[LIMBS:] if double else second[:LIMBS]
     for r, x_of_row in ((0, in_row_0), (1, first[:LIMBS]), (2, result[:LIMBS])):
         _write_halves(x_of_row, cells[r], _X)
-        _divide(sums[r], curve, cells[r])
-        _below(x_of_row, curve, cells[r, _FLAG : _FLAG + LIMBS], cells[r, _PART : _PART + 2])
+        put_multiple(sums[r], prime, _INVERSES[curve], cells[r], _Q, _SIGN, _LOW, _HIGH)
+        put_below(x_of_row, prime, cells[r, _FLAG : _FLAG + LIMBS], cells[r, _PART : _PART + 2])
     _write_halves(line, cells[1], _Y)
     _write_halves(result[LIMBS:], cells[2], _Y)
-    _below(result[LIMBS:], curve, cells[2, _Z : _Z + LIMBS], cells[2, _PART + 2 : _PART + 4])
+    put_below(result[LIMBS:], prime, cells[2, _Z : _Z + LIMBS], cells[2, _PART + 2 : _PART + 4])
     differing = False
     for i in range(LIMBS):
         cells[0, _Z + i] = second[LIMBS + i]

@@ -178,6 +178,10 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
             elif op != Op.FENCE:
                 c = computed(op, a, b + imm)
                 way = way_of_sum(a, b, c) if op == Op.ADDI or op == Op.ADD else way_of_shift(b)
+            place_of_step = _U(WAYS * index)
+            if op == Op.ECALL:
+                place_of_step = steps[place_of_step]
+            step = steps[place_of_step + _U(way)]
             now = _SLOTS * _U(cycle + 1)
             d = x[rd]
             x[rd] = c
@@ -187,7 +191,6 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
                 t[rs2] = now + _B
                 t[rd] = now + _D
                 t[NO_REGISTER] = _NEVER
-                step = steps[_U(WAYS * index + way)]
                 if cycle >= first:
                     if step == _NO_STEP:
                         refused[UNPROVED] = min(refused[UNPROVED], _U(cycle))
@@ -217,7 +220,6 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
                 t_d = t[rd]
                 t[rd] = now + _D
                 t[NO_REGISTER] = _0
-                step = steps[_U(WAYS * index + way)]
                 if cycle >= first and step != _NO_STEP:
                     group = step >> _LIMB_BITS
                     place = _U(own[group])

@@ -12,7 +12,7 @@ from graphprover.vm.kernels import bumps, calls, keys, lanes, tape
 from graphprover.vm.kernels.lanes import Op as LaneOp
 from graphprover.vm.program import host_calls
 from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.io import EXIT, MODULAR_QUOTIENT, POINT
+from graphprover.vm.program.io import EXIT, POINT
 from graphprover.vm.program.isa import A1, Op
 from graphprover.vm.program.sha256 import ROUND_CONSTANTS, ROUNDS
 from graphprover.vm.tables import clock, keccak_planes, keccak_rounds, sha256
@@ -20,9 +20,8 @@ from graphprover.vm.tables.absorb import PLANE_WORDS
 from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.buses import REGISTER_BASE
 from graphprover.vm.tables.clock import FAR
+from graphprover.vm.tables.integers import OFFSET, SIGN
 from graphprover.vm.tables.keccak_digits import FACTORS, NUMBERS, Lookup
-from graphprover.vm.tables.modular import CARRY_CELLS, OFFSET
-from graphprover.vm.tables.point import SIGN
 from graphprover.vm.traces.ways import FAR_BASE, WAYS
 
 _FOLDER = Path(__file__).parent
@@ -94,7 +93,6 @@ _BUMPS: dict[str, int | str] = {
     "BLOCK_CYCLES": BUMPS_CYCLES,
 }
 _CALL_TRACES = {
-    **{f"MODULAR_{name.upper()}": column for name, column in calls.MODULAR.items()},
     **{f"POINT_{name.upper()}": column for name, column in calls.POINT.items()},
     **{f"ABSORB_{name.upper()}": column for name, column in calls.ABSORB.items()},
     **{f"SHA256_{name.upper()}": column for name, column in calls.SHA256.items()},
@@ -118,12 +116,10 @@ _CALL_TRACES = {
     },
     **{f"ROW_{name.upper()}": tape.WIDE.index(name) for name in ("a", "b", "t_a", "t_b")},
     "ROW_WORDS": tape.ROW_WORDS,
-    "MODULAR_QUOTIENT": MODULAR_QUOTIENT,
     "ABSORB_ROWS": calls.ABSORB_ROWS,
     "PLANE_WORDS": PLANE_WORDS,
     "POINT": POINT,
     "LIMBS": calls.LIMBS,
-    "CARRY_CELLS": CARRY_CELLS,
     "OFFSET": OFFSET,
     "SIGN": SIGN,
     "LIST_PRIMES": _list(np.array(calls.PRIME_LIMBS)),

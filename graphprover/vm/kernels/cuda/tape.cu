@@ -193,7 +193,9 @@ __device__ __forceinline__ void replayed(
             c = computed(op, a, b + imm);
             way = op == OP_ADDI || op == OP_ADD ? ((a ^ c) >> 32 | b >> 32) != 0 : b >> 4 & 3;
         }
-        u64 step = __ldg(steps + WAYS * index + way), d = x[rd];
+        u64 place = WAYS * index;
+        if (op == OP_ECALL) place = __ldg(steps + place);
+        u64 step = __ldg(steps + place + way), d = x[rd];
         x[rd] = c;
         each(Step{cycle, SLOTS * (cycle + 1), step, a, b, c, d, at, rd, rs1, rs2, accesses, call}, t);
         t[NO_REGISTER] = never;
