@@ -4,42 +4,16 @@ import ctypes
 import itertools
 import random
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 
 import pytest
 
 from graphprover.examples.conformance import load
-from tests.vm.kit import SDK
+from tests.vm.curve_constants import Curve, bls12_381, bn254
+from tests.vm.native import native_library
 
 pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc")
 
-SOURCES = [SDK / "host/arithmetic.c"]
-NAMES = ("bn254_g1", "bn254_pairing", "modexp", "points", "power", "secp256k1", "secp256r1")
-SOURCES += [SDK / f"runtime/{name}.c" for name in NAMES]
-REST = """
-#include "runtime.h"
-#include <stdlib.h>
-#include <string.h>
-
-static char room[1 << 20] __attribute__((aligned(64)));
-static size_t used;
-
-void *__zkvm_scratch(size_t size, size_t align)
-{
-    used = (used + align - 1) / align * align;
-    if (used + size > sizeof room)
-        abort();
-    used += size;
-    return memset(room + used - size, 0xA5, size);
-}
-
-size_t __zkvm_scratch_mark(void) { return used; }
-void __zkvm_scratch_release(size_t mark) { used = mark; }
-void __zkvm_fail(const char *message, size_t size) { (void)message, (void)size; abort(); }
-"""
-FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"]
-WHOLE = 1 << 256
 # p, a and the generator of the curves, in the order of their host calls from 1028 on.
 CURVES = [
     (
@@ -60,54 +34,79 @@ CURVES = [
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    folder = tmp_path_factory.mktemp("arithmetic")
-    (folder / "rest.c").write_text(REST)
-    command = ["gcc", *FLAGS, "-shared", "-fPIC", f"-I{SDK / 'include'}", f"-I{SDK / 'runtime'}"]
-    subprocess.run([*command, *SOURCES, folder / "rest.c", "-o", folder / "library.so"], check=True)
-    return ctypes.CDLL(str(folder / "library.so"))
+    return native_library(tmp_path_factory.mktemp("arithmetic"))
 
 
-def words(*numbers: int) -> "ctypes.Array[ctypes.c_uint64]":
-    """Return numbers of 256 bits as words."""
-    return (ctypes.c_uint64 * (4 * len(numbers)))(
-        *(number >> shift & 2**64 - 1 for number in numbers for shift in range(0, 256, 64))
+def words(*numbers: int, size: int = 4) -> "ctypes.Array[ctypes.c_uint64]":
+    """Return numbers as words, `size` each."""
+    return (ctypes.c_uint64 * (size * len(numbers)))(
+        *(number >> shift & 2**64 - 1 for number in numbers for shift in range(0, 64 * size, 64))
     )
 
 
-def numbers(array: "ctypes.Array[ctypes.c_uint64]") -> list[int]:
-    """Return the numbers of 256 bits in words."""
+def numbers(array: "ctypes.Array[ctypes.c_uint64]", size: int = 4) -> list[int]:
+    """Return the numbers in words, `size` each."""
     data = bytes(array)
-    return [int.from_bytes(data[i : i + 32], "little") for i in range(0, len(data), 32)]
+    return [int.from_bytes(data[i : i + 8 * size], "little") for i in range(0, len(data), 8 * size)]
 
 
-def operands(turns: int) -> Iterator[tuple[int, int, int, int]]:
+def operands(turns: int, bits: int) -> Iterator[tuple[int, int, int, int]]:
     """Yield a, b, m, c whose quotient fits, with extreme ones among them."""
-    random_ = random.Random(36)
-    edges = [0, 1, 2, 3, 2**32 - 1, 2**32, 2**64 - 1, 2**64, 2**128 - 1, 2**255 - 1, 2**255, 2**255 + 1, WHOLE - 1]
-    edges += [curve[0] for curve in CURVES]
+    random_, whole = random.Random(36), 1 << bits
+    edges = [0, 1, 2, 3, 2**32 - 1, 2**32, 2**64 - 1, 2**64, 2**128 - 1, whole // 2 - 1, whole // 2, whole // 2 + 1]
+    edges += [whole - 1, *(curve[0] for curve in CURVES)]
     for _ in range(turns):
-        m = random_.choice([random_.choice(edges), random_.getrandbits(random_.randrange(1, 257))])
-        near = [(m + step) % WHOLE for step in (-1, 0, 1)]
+        m = random_.choice([random_.choice(edges), random_.getrandbits(random_.randrange(1, bits + 1))])
+        near = [(m + step) % whole for step in (-1, 0, 1)]
         a, b, c = (
-            random_.choice([random_.choice(edges), random_.choice(near), random_.getrandbits(256)]) for _ in range(3)
+            random_.choice([random_.choice(edges), random_.choice(near), random_.getrandbits(bits)]) for _ in range(3)
         )
-        if (a * b + c) // (m or WHOLE) < WHOLE:
+        if (a * b + c) // (m or whole) < whole:
             yield a, b, m, c
 
 
-def test_the_modular_operation(library: ctypes.CDLL) -> None:
-    for a, b, m, c in operands(20_000):
-        quotient, remainder = divmod(a * b + c, m or WHOLE)
-        result, narrow = words(0, 0), words(0)
-        library.multiply_divide_256(result, words(a), words(b), words(m), words(c))
-        library.multiply_add_256(narrow, words(a), words(b), words(m), words(c))
-        assert (numbers(result), numbers(narrow)) == ([remainder, quotient], [remainder]), (a, b, m, c)
+@pytest.mark.parametrize("bits", [256, 384])
+def test_the_modular_operation(bits: int, library: ctypes.CDLL) -> None:
+    size = bits // 64
+    multiply_divide = getattr(library, f"multiply_divide_{bits}")
+    multiply_add = getattr(library, f"multiply_add_{bits}")
+    for case in operands(20_000, bits):
+        a, b, m, c = case
+        quotient, remainder = divmod(a * b + c, m or 1 << bits)
+        result, narrow = words(0, 0, size=size), words(0, size=size)
+        inputs = [words(number, size=size) for number in case]
+        multiply_divide(result, *inputs)
+        multiply_add(narrow, *inputs)
+        assert (numbers(result, size), numbers(narrow, size)) == ([remainder, quotient], [remainder]), case
 
 
-def test_operands_of_the_modular_operation_may_be_its_result(library: ctypes.CDLL) -> None:
-    room = words(5, 7)
-    library.multiply_divide_256(room, room, room, words(0), room)
-    assert numbers(room) == [30, 0]
+@pytest.mark.parametrize("bits", [256, 384])
+def test_operands_of_the_modular_operation_may_be_its_result(bits: int, library: ctypes.CDLL) -> None:
+    room = words(5, 7, size=bits // 64)
+    getattr(library, f"multiply_divide_{bits}")(room, room, room, words(0, size=bits // 64), room)
+    assert numbers(room, bits // 64) == [30, 0]
+
+
+@pytest.mark.parametrize("curve", [bn254(), bls12_381()], ids=lambda curve: curve.name)
+def test_the_product_with_a_sum_in_fp2(curve: Curve, library: ctypes.CDLL) -> None:
+    random_ = random.Random(38)
+    size = -(-curve.p.bit_length() // 64)
+    operation = getattr(library, f"multiply_add_fp2_{curve.name}")
+    for turn in range(5000):
+        parts = [random_.choice([0, 1, curve.p - 1, random_.randrange(curve.p)]) for _ in range(6)]
+        a, b, c = [(parts[i], parts[i + 1]) for i in (0, 2, 4)]
+        product = curve.times(a, b)
+        expected = [(left + right) % curve.p for left, right in zip(product, c, strict=True)]
+        inputs = [words(*element, size=size) for element in (a, b, c)]
+        result = inputs[turn % 4] if turn % 4 < 3 else words(0, 0, size=size)
+        operation(result, *inputs)
+        assert numbers(result, size) == expected, (a, b, c)
+
+
+def test_operands_of_fp2_may_be_one(library: ctypes.CDLL) -> None:
+    room = words(3, 5)
+    library.multiply_add_fp2_bn254(room, room, room, room)
+    assert numbers(room) == [(9 - 25 + 3) % bn254().p, 35]
 
 
 def added(left: tuple[int, int], right: tuple[int, int], p: int, a: int) -> tuple[int, int]:

@@ -1,7 +1,19 @@
-/* The modular operation and the point operation in C, for programs that run without the machine's host calls. */
+/* The modular operations, the point operation and the products of Fp2 in C, for programs that run without the machine's
+   host calls. Functions with a parameter `words` work on numbers of so many words: 4 or 6. */
 #include "zkvm.h"
 
-enum { MULTIPLY_ADD = 1025, MULTIPLY_DIVIDE = 1026, FIRST_CURVE = 1028, WORDS = 4, DIGITS = 8 };
+enum {
+    MULTIPLY_ADD = 1025,
+    MULTIPLY_DIVIDE = 1026,
+    FIRST_CURVE = 1028,
+    MULTIPLY_ADD_384 = 1036,
+    MULTIPLY_DIVIDE_384 = 1037,
+    FP2_BN254 = 1038,
+    FP2_BLS12_381 = 1039,
+    WORDS = 4,
+    MOST_WORDS = 6,
+    MOST_DIGITS = 2 * MOST_WORDS,
+};
 
 typedef struct {
     uint64_t words[WORDS];
@@ -24,6 +36,9 @@ static const struct {
      {{0xFFFFFFFFFFFFFFFC, 0x00000000FFFFFFFF, 0x0000000000000000, 0xFFFFFFFF00000001}}},
     {{{0x3C208C16D87CFD47, 0x97816A916871CA8D, 0xB85045B68181585D, 0x30644E72E131A029}}, {{0}}},
 };
+static const uint64_t BN254[WORDS] = {0x3C208C16D87CFD47, 0x97816A916871CA8D, 0xB85045B68181585D, 0x30644E72E131A029};
+static const uint64_t BLS12_381[MOST_WORDS] = {0xB9FEFFFFFFFFAAAB, 0x1EABFFFEB153FFFF, 0x6730D2A0F6B0F624,
+                                               0x64774B84F38512BF, 0x4B1BA7B6434BACD7, 0x1A0111EA397FE69A};
 
 static void require(bool held)
 {
@@ -69,18 +84,15 @@ static bool is_one(const number *a)
     return a->words[0] == 1 && !(a->words[1] | a->words[2] | a->words[3]);
 }
 
-static uint32_t digit_of(const number *a, int place)
+static uint32_t digit_of(const uint64_t *a, int place)
 {
-    return (uint32_t)(a->words[place / 2] >> (32 * (place % 2)));
+    return (uint32_t)(a[place / 2] >> (32 * (place % 2)));
 }
 
-static number from_digits(const uint32_t *digits)
+static void write_digits(uint64_t *to, const uint32_t *digits, int words)
 {
-    number result;
-
-    for (int i = 0; i < WORDS; i++)
-        result.words[i] = digits[2 * i] | (uint64_t)digits[2 * i + 1] << 32;
-    return result;
+    for (int i = 0; i < words; i++)
+        to[i] = digits[2 * i] | (uint64_t)digits[2 * i + 1] << 32;
 }
 
 /* Return the bits of `high` and `low` in a row from `shift` bits above the lowest of `high`. */
@@ -89,11 +101,11 @@ static uint32_t joined(uint32_t high, uint32_t low, unsigned shift)
     return (uint32_t)((high * ((uint64_t)1 << 32) + low) << shift >> 32);
 }
 
-/* Divide 16 digits by a number that is not 0, by the long division of Knuth's algorithm D. */
-static void divide(const uint32_t value[2 * DIGITS], const number *m, number *quotient, number *remainder)
+/* Divide 4 digits a word by a number that is not 0, by the long division of Knuth's algorithm D. */
+static void divide(const uint32_t *value, const uint64_t *m, uint64_t *quotient, uint64_t *remainder, int words)
 {
-    uint32_t u[2 * DIGITS + 1], v[DIGITS], q[2 * DIGITS] = {0}, r[DIGITS] = {0};
-    int size = DIGITS;
+    uint32_t u[2 * MOST_DIGITS + 1], v[MOST_DIGITS], q[2 * MOST_DIGITS] = {0}, r[MOST_DIGITS] = {0};
+    int digits = 2 * words, size = digits;
     unsigned shift = 0;
 
     while (!digit_of(m, size - 1))
@@ -102,9 +114,9 @@ static void divide(const uint32_t value[2 * DIGITS], const number *m, number *qu
         shift++;
     for (int i = 0; i < size; i++)
         v[i] = joined(digit_of(m, i), i ? digit_of(m, i - 1) : 0, shift);
-    for (int i = 0; i <= 2 * DIGITS; i++)
-        u[i] = joined(i < 2 * DIGITS ? value[i] : 0, i ? value[i - 1] : 0, shift);
-    for (int j = 2 * DIGITS - size; j >= 0; j--) {
+    for (int i = 0; i <= 2 * digits; i++)
+        u[i] = joined(i < 2 * digits ? value[i] : 0, i ? value[i - 1] : 0, shift);
+    for (int j = 2 * digits - size; j >= 0; j--) {
         uint64_t top = (uint64_t)u[j + size] << 32 | u[j + size - 1], guess = top / v[size - 1], carry = 0;
         int64_t borrow = 0;
         if (guess > UINT32_MAX)
@@ -133,38 +145,51 @@ static void divide(const uint32_t value[2 * DIGITS], const number *m, number *qu
     }
     for (int i = 0; i < size; i++)
         r[i] = (uint32_t)((u[i] | (uint64_t)u[i + 1] << 32) >> shift);
-    for (int i = DIGITS; i < 2 * DIGITS; i++)
+    for (int i = digits; i < 2 * digits; i++)
         require(!q[i]);
-    *quotient = from_digits(q);
-    *remainder = from_digits(r);
+    write_digits(quotient, q, words);
+    write_digits(remainder, r, words);
 }
 
-/* Return (a b + c) mod m, and the quotient. */
-static number modular(const number *a, const number *b, const number *m, const number *c, number *quotient)
+/* Write (a b + c) mod m, and the quotient. The results may be operands. */
+static void divide_product(uint64_t *remainder, uint64_t *quotient, const uint64_t *a, const uint64_t *b,
+                           const uint64_t *m, const uint64_t *c, int words)
 {
-    uint32_t value[2 * DIGITS] = {0};
-    number remainder;
+    uint32_t value[2 * MOST_DIGITS] = {0};
+    int digits = 2 * words;
+    uint64_t any = 0;
 
-    for (int i = 0; i < DIGITS; i++)
+    for (int i = 0; i < digits; i++)
         value[i] = digit_of(c, i);
-    for (int i = 0; i < DIGITS; i++) {
+    for (int i = 0; i < digits; i++) {
         uint64_t sum = 0;
-        for (int j = 0; j < DIGITS; j++) {
+        for (int j = 0; j < digits; j++) {
             sum += (uint64_t)digit_of(a, i) * digit_of(b, j) + value[i + j];
             value[i + j] = (uint32_t)sum;
             sum >>= 32;
         }
-        for (int j = i + DIGITS; sum; j++) {
+        for (int j = i + digits; sum; j++) {
             sum += value[j];
             value[j] = (uint32_t)sum;
             sum >>= 32;
         }
     }
-    if (equal(m, &ZERO)) {
-        *quotient = from_digits(value + DIGITS);
-        return from_digits(value);
+    for (int i = 0; i < words; i++)
+        any |= m[i];
+    if (any) {
+        divide(value, m, quotient, remainder, words);
+    } else {
+        write_digits(quotient, value + digits, words);
+        write_digits(remainder, value, words);
     }
-    divide(value, m, quotient, &remainder);
+}
+
+/* Return (a b + c) mod m, and the quotient. */
+static number modular(const number *a, const number *b, const number *m, const number *c, number *quotient)
+{
+    number remainder;
+
+    divide_product(remainder.words, quotient->words, a->words, b->words, m->words, c->words, WORDS);
     return remainder;
 }
 
@@ -241,22 +266,61 @@ static void add_points(point *at, const point *other, const number *p, const num
     *at = (point){x, difference(&y, &at->y, p)};
 }
 
+static void modular_call(bool with_quotient, uint64_t *to, const uint64_t *a, const uint64_t *b, const uint64_t *m,
+                         const uint64_t *c, int words)
+{
+    uintptr_t modulus = (uintptr_t)m, addend = (uintptr_t)c, size = (uintptr_t)words * sizeof *m;
+    uint64_t unused[MOST_WORDS];
+
+    require(modulus - addend >= size && addend - modulus >= size);
+    divide_product(to, with_quotient ? to + words : unused, a, b, m, c, words);
+}
+
+static bool below(const uint64_t *a, const uint64_t *b, int words)
+{
+    for (int i = words - 1; i > 0; i--)
+        if (a[i] != b[i])
+            return a[i] < b[i];
+    return a[0] < b[0];
+}
+
+/* Write a b + c for elements of Fp[u] / (u^2 + 1): the real part, then the factor of u. */
+static void fp2_call(uint64_t *to, const uint64_t *a, const uint64_t *b, const uint64_t *c, const uint64_t *p, int words)
+{
+    static const uint64_t zero[MOST_WORDS];
+    uint64_t minus_one[MOST_WORDS], real[MOST_WORDS], imaginary[MOST_WORDS], unused[MOST_WORDS];
+    const uint64_t *operands[] = {a, a + words, b, b + words, c, c + words};
+
+    for (size_t i = 0; i < sizeof operands / sizeof *operands; i++)
+        require(below(operands[i], p, words));
+    for (int i = 0; i < words; i++)
+        minus_one[i] = i ? p[i] : p[i] - 1; /* p is odd: nothing is borrowed */
+    divide_product(real, unused, a + words, b + words, p, zero, words);
+    divide_product(real, unused, real, minus_one, p, c, words);
+    divide_product(real, unused, a, b, p, real, words);
+    divide_product(imaginary, unused, a, b + words, p, c + words, words);
+    divide_product(imaginary, unused, a + words, b, p, imaginary, words);
+    for (int i = 0; i < words; i++) {
+        to[i] = real[i];
+        to[words + i] = imaginary[i];
+    }
+}
+
 void __zkvm_software_call(uint64_t call, void *to, const void *a, const void *b, const void *m, const void *c)
 {
-    number quotient;
-
     if (call == MULTIPLY_ADD || call == MULTIPLY_DIVIDE) {
-        uintptr_t modulus = (uintptr_t)m, addend = (uintptr_t)c;
-        require(modulus - addend >= sizeof(number) && addend - modulus >= sizeof(number));
-        number *result = to, remainder = modular(a, b, m, c, &quotient);
-        result[0] = remainder;
-        if (call == MULTIPLY_DIVIDE)
-            result[1] = quotient;
-        return;
+        modular_call(call == MULTIPLY_DIVIDE, to, a, b, m, c, WORDS);
+    } else if (call == MULTIPLY_ADD_384 || call == MULTIPLY_DIVIDE_384) {
+        modular_call(call == MULTIPLY_DIVIDE_384, to, a, b, m, c, MOST_WORDS);
+    } else if (call == FP2_BN254) {
+        fp2_call(to, a, b, m, BN254, WORDS);
+    } else if (call == FP2_BLS12_381) {
+        fp2_call(to, a, b, m, BLS12_381, MOST_WORDS);
+    } else {
+        require(call - FIRST_CURVE < 2 * sizeof CURVES / sizeof *CURVES);
+        size_t curve = (call - FIRST_CURVE) / 2;
+        add_points(to, call % 2 ? 0 : a, &CURVES[curve].p, &CURVES[curve].a);
     }
-    require(call - FIRST_CURVE < 2 * sizeof CURVES / sizeof *CURVES);
-    size_t curve = (call - FIRST_CURVE) / 2;
-    add_points(to, call % 2 ? 0 : a, &CURVES[curve].p, &CURVES[curve].a);
 }
 
 void multiply_add_256(uint64_t r[4], const uint64_t a[4], const uint64_t b[4], const uint64_t m[4], const uint64_t c[4])
@@ -268,6 +332,27 @@ void multiply_divide_256(uint64_t r_and_q[8], const uint64_t a[4], const uint64_
                          const uint64_t c[4])
 {
     __zkvm_software_call(MULTIPLY_DIVIDE, r_and_q, a, b, m, c);
+}
+
+void multiply_add_384(uint64_t r[6], const uint64_t a[6], const uint64_t b[6], const uint64_t m[6], const uint64_t c[6])
+{
+    __zkvm_software_call(MULTIPLY_ADD_384, r, a, b, m, c);
+}
+
+void multiply_divide_384(uint64_t r_and_q[12], const uint64_t a[6], const uint64_t b[6], const uint64_t m[6],
+                         const uint64_t c[6])
+{
+    __zkvm_software_call(MULTIPLY_DIVIDE_384, r_and_q, a, b, m, c);
+}
+
+void multiply_add_fp2_bn254(uint64_t r[8], const uint64_t a[8], const uint64_t b[8], const uint64_t c[8])
+{
+    __zkvm_software_call(FP2_BN254, r, a, b, c, 0);
+}
+
+void multiply_add_fp2_bls12_381(uint64_t r[12], const uint64_t a[12], const uint64_t b[12], const uint64_t c[12])
+{
+    __zkvm_software_call(FP2_BLS12_381, r, a, b, c, 0);
 }
 
 void __zkvm_power(number *x, const number table[16], const uint8_t *exponent, const uint8_t *end, const number *modulus)

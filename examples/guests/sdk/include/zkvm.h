@@ -76,6 +76,16 @@ void multiply_add_256(uint64_t r[4], const uint64_t a[4], const uint64_t b[4], c
 void multiply_divide_256(uint64_t r_and_q[8], const uint64_t a[4], const uint64_t b[4], const uint64_t m[4],
                          const uint64_t c[4]);
 
+/* The same for numbers of 384 bits, six words each. */
+void multiply_add_384(uint64_t r[6], const uint64_t a[6], const uint64_t b[6], const uint64_t m[6], const uint64_t c[6]);
+void multiply_divide_384(uint64_t r_and_q[12], const uint64_t a[6], const uint64_t b[6], const uint64_t m[6],
+                         const uint64_t c[6]);
+
+/* r = a b + c in Fp[u] / (u^2 + 1), for the field Fp of a curve, by the machine. An element is its real part, then its
+   factor of u; each is below p, otherwise it is a fault. Elements may overlap. */
+void multiply_add_fp2_bn254(uint64_t r[8], const uint64_t a[8], const uint64_t b[8], const uint64_t c[8]);
+void multiply_add_fp2_bls12_381(uint64_t r[12], const uint64_t a[12], const uint64_t b[12], const uint64_t c[12]);
+
 /* Words anywhere in memory: the machine takes misaligned ones. */
 typedef uint64_t __attribute__((aligned(1), may_alias)) word64;
 typedef uint32_t __attribute__((aligned(1), may_alias)) word32;

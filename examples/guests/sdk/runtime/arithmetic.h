@@ -17,6 +17,7 @@ typedef struct {
 
 /* The host calls, docs/vm.md. One of a curve is for additions, the next one for doublings. */
 enum { MULTIPLY_ADD = 1025, MULTIPLY_DIVIDE = 1026, SECP256K1 = 1028, SECP256R1 = 1030, BN254 = 1032 };
+enum { FP2_BN254 = 1038 }; /* products with a sum in Fp2 */
 
 static const number ZERO = {{0}}, ONE = {{1}};
 
@@ -29,6 +30,16 @@ static inline void host_call(uint64_t call, void *to, const void *a, const void 
     register uint64_t a7 __asm__("a7") = call;
 
     __asm__ volatile("call __zkvm_call" : : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(a4), "r"(a7) : "ra", "memory");
+}
+
+/* A call with three operands, which may be its result. */
+static inline void field_call(uint64_t call, void *to, const void *a, const void *b, const void *c)
+{
+    register void *a0 __asm__("a0") = to;
+    register const void *a1 __asm__("a1") = a, *a2 __asm__("a2") = b, *a3 __asm__("a3") = c;
+    register uint64_t a7 __asm__("a7") = call;
+
+    __asm__ volatile("call __zkvm_call" : : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(a7) : "ra", "memory");
 }
 
 static inline void add_call(uint64_t curve, point *to, const point *other)
@@ -51,6 +62,7 @@ static inline void double_call(uint64_t curve, point *to)
 void __zkvm_call(uint64_t call, void *to, const void *a, const void *b, const void *m, const void *c);
 
 #define host_call __zkvm_call
+#define field_call(call, to, a, b, c) __zkvm_call(call, to, a, b, c, 0)
 #define add_call(curve, to, other) __zkvm_call(curve, to, other, 0, 0, 0)
 #define double_call(curve, to) __zkvm_call((curve) + 1, to, 0, 0, 0, 0)
 #endif

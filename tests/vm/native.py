@@ -1,0 +1,41 @@
+"""The kit's arithmetic in C as a library of this computer."""
+
+import ctypes
+import subprocess
+from pathlib import Path
+
+from tests.vm.kit import SDK
+
+SOURCES = [SDK / "host/arithmetic.c"]
+NAMES = ("bn254_g1", "bn254_pairing", "modexp", "points", "power", "secp256k1", "secp256r1")
+SOURCES += [SDK / f"runtime/{name}.c" for name in NAMES]
+REST = """
+#include "runtime.h"
+#include <stdlib.h>
+#include <string.h>
+
+static char room[1 << 20] __attribute__((aligned(64)));
+static size_t used;
+
+void *__zkvm_scratch(size_t size, size_t align)
+{
+    used = (used + align - 1) / align * align;
+    if (used + size > sizeof room)
+        abort();
+    used += size;
+    return memset(room + used - size, 0xA5, size);
+}
+
+size_t __zkvm_scratch_mark(void) { return used; }
+void __zkvm_scratch_release(size_t mark) { used = mark; }
+void __zkvm_fail(const char *message, size_t size) { (void)message, (void)size; abort(); }
+"""
+FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"]
+
+
+def native_library(folder: Path) -> ctypes.CDLL:
+    """Return the accelerator functions and the software of host calls, compiled into a folder."""
+    (folder / "rest.c").write_text(REST)
+    command = ["gcc", *FLAGS, "-shared", "-fPIC", f"-I{SDK / 'include'}", f"-I{SDK / 'runtime'}"]
+    subprocess.run([*command, *SOURCES, folder / "rest.c", "-o", folder / "library.so"], check=True)
+    return ctypes.CDLL(str(folder / "library.so"))
