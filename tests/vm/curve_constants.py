@@ -79,7 +79,10 @@ def bls12_381() -> Curve:
 
 
 def signed_digits(number: int, width: int) -> list[int]:
-    """Return digits that are 0 or odd and below 2^(width - 1), the highest first: one of any `width` in a row is not 0."""
+    """Return digits that are 0 or odd and below 2^(width - 1), the highest first.
+
+    At most one of any ``width`` digits in a row is not 0.
+    """
     digits = []
     while number:
         digit = number % 2**width if number % 2 else 0

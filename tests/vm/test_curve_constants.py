@@ -21,8 +21,10 @@ def test_the_parameters_give_the_curves() -> None:
 
 
 def resultant(quadratic: tuple[int, int], other: list[int]) -> int:
-    """Return the resultant of X^2 + s X + c, given as (s, c), and a polynomial with the highest factor first: the norm of
-    its remainder."""
+    """Return the resultant of X^2 + s X + c, given as (s, c), and a polynomial: the norm of its remainder.
+
+    The polynomial's factors come with the highest first.
+    """
     s, c = quadratic
     high, low = 0, 0
     for factor in other:  # (high X + low) X + factor
@@ -36,8 +38,10 @@ def test_the_resultant() -> None:
 
 
 def test_the_relation_of_psi_decides_on_the_subgroup_of_bn254() -> None:
-    """psi^2 - t psi + p = 0 on the twist. A point with (6 u + 2) + psi - psi^2 + psi^3 = 0 has an order that divides both
-    the resultant and the number of points: r."""
+    """psi^2 - t psi + p = 0 on the twist.
+
+    A point with (6 u + 2) + psi - psi^2 + psi^3 = 0 has an order that divides the resultant and the number of points: r.
+    """
     curve = bn254()
     trace, u = curve.p + 1 - curve.r, curve.parameter
     relation = [1, -1, 1, 6 * u + 2]
