@@ -40,7 +40,7 @@ def test_the_resultant() -> None:
 def test_the_relation_of_psi_decides_on_the_subgroup_of_bn254() -> None:
     """psi^2 - t psi + p = 0 on the twist.
 
-    A point with (6 u + 2) + psi - psi^2 + psi^3 = 0 has an order that divides the resultant and the number of points: r.
+    If (6 u + 2) + psi - psi^2 + psi^3 takes a point to 0, its order divides the resultant and the number of points: r.
     """
     curve = bn254()
     trace, u = curve.p + 1 - curve.r, curve.parameter
