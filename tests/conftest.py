@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,16 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Return the number of processes for ``-n auto``: the processors that this process may use."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(processors, MOST_PROCESSES)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def definitions_run() -> Iterator[None]:
+    """Describe all tables by their definitions, which tests change, and not by the file of an earlier process."""
+    from graphprover.vm.tables import described
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(described, "_paths", list)
+        yield
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -18,6 +18,7 @@ from graphprover.vm.statement.table_numbers import CHIP_TABLES, SHARED, TableNum
 from graphprover.vm.tables import described
 from graphprover.vm.tables.fixed import Powers
 
+_PATHS = described._paths  # tests/conftest.py replaces it
 NUMBERS = [*CHIP_TABLES, *SHARED, TableNumber.BUMP, TableNumber.REGISTERS, TableNumber.KECCAK_PLANES]
 # Prints how many tables were described in which way.
 COUNT = """
@@ -32,6 +33,7 @@ print(used["run"], used["loaded"])
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return the folder of the file, which this process has not read."""
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
+    monkeypatch.setattr(described, "_paths", _PATHS)
     monkeypatch.setattr(described, "_new", {})
     described._loaded.cache_clear()
     yield tmp_path
