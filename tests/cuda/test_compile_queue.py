@@ -198,7 +198,9 @@ def test_a_process_says_what_it_waits_for():
     assert not pending_compilations()
 
 
-def test_the_same_work_is_done_by_one_at_a_time():
+def test_the_same_work_is_done_by_one_at_a_time(monkeypatch, tmp_path):
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # other processes of tests have locks of their own
     inside, most = [], []
 
     def work():
