@@ -32,6 +32,7 @@ from graphprover.protocol import backend, verification
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.constraints import selectors_at
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.hashing import HASHES
 from graphprover.protocol.proof import BatchProof, decode, exts_to_words, rows_by_height, words_to_exts
 from graphprover.protocol.verification import evaluate, fold_groups
 from graphprover.prover.prepare import prepare
@@ -241,7 +242,8 @@ def test_a_table_of_64_times_as_many_rows_costs_little_more() -> None:
 def test_numpy_and_the_kernels_come_to_one_verdict(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refuse a proof for the same reason in both."""
     vector = vectors.load(name)
-    monkeypatch.setattr(backend, "WORTH_LOADING", 0)
+    for hash, known in HASHES.items():
+        monkeypatch.setitem(HASHES, hash, replace(known, worth_loading=0))
 
     def verdict(payload: bytes, by: str) -> str:
         before = backend.used.copy()

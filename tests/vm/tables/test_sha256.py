@@ -36,7 +36,8 @@ AROUND = Around(
 BLOCK = RNG.randbytes(64)
 STATE = [RNG.getrandbits(32) for _ in range(8)]
 HEIGHT = ROWS + 8
-AIR = Sha256().describe()
+TABLE = Sha256()
+AIR = TABLE.describe()
 NAMES = [cell.partition("[")[0] for cell in AIR.main_names]
 FIRST = {name: NAMES.index(name) for name in NAMES}
 
@@ -49,7 +50,7 @@ def padded(rows: np.ndarray) -> np.ndarray:
 
 
 def trace(rows: list[Row]) -> np.ndarray:
-    return padded(matrix(Sha256, rows))
+    return padded(matrix(TABLE, rows))
 
 
 def honest() -> list[Row]:
@@ -73,7 +74,7 @@ def test_honest_calls_are_accepted(byte: int | None) -> None:
     state = STATE if byte is None else [byte * 0x1010101] * 8
     rows = sha256_rows(state, BLOCK if byte is None else bytes([byte]) * 64, AROUND)
     assert not judge(AIR, trace(rows))[0][0]
-    assert not judge(AIR, matrix(Sha256, rows * 2))[0][0]
+    assert not judge(AIR, matrix(TABLE, rows * 2))[0][0]
 
 
 def test_a_program_is_proved() -> None:
