@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import cache, partial
 from importlib.util import cache_from_source
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import graphprover
 from graphprover.air.air import Air, run_definition
@@ -30,7 +30,7 @@ _SOURCES = ("field.py", "air/*.py", "vm/program/*.py", "vm/statement/*.py", "vm/
 AnyAir = TypeVar("AnyAir", bound=Air)
 
 used: Counter[str] = Counter()  # tables whose definition was "run" and whose description was "loaded" in this process
-_new: dict[str, Any] = {}  # packed descriptions that the file lacks
+_new: dict[str, bytes] = {}  # descriptions that the file lacks, packed and as bytes
 
 
 def described(key: str, air: AnyAir) -> AnyAir:
@@ -47,22 +47,22 @@ def described(key: str, air: AnyAir) -> AnyAir:
 def _description(key: str, air: Air) -> AirDescription:
     if key in _loaded():
         used["loaded"] += 1
-        return unpack(_loaded()[key])
+        return unpack(marshal.loads(_loaded()[key]))
     if not _new:
         atexit.register(_save)
     used["run"] += 1
     description = run_definition(air)
-    _new[key] = pack(description)
+    _new[key] = marshal.dumps(pack(description))
     return description
 
 
 @cache
-def _loaded() -> Mapping[str, Any]:
-    """Return the packed descriptions in the file, by key."""
+def _loaded() -> Mapping[str, bytes]:
+    """Return the packed descriptions in the file, by key. Each has bytes of its own, as a program needs few of them."""
     for path in _paths():
         data = load(path)
         if data is not None and data.startswith(_stamp()):
-            found: Mapping[str, Any] = marshal.loads(data[len(_stamp()) :])
+            found: Mapping[str, bytes] = marshal.loads(data[len(_stamp()) :])
             return found
     return {}
 
