@@ -57,6 +57,11 @@ def own_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             yield private_folder()
 
 
+def remove(folder: Path) -> None:
+    """Rename a folder of ledgers before removing it: a ledger's thread may add a file to it at any time."""
+    shutil.rmtree(folder.rename(folder.with_name("removed")))
+
+
 def device(total: int, **named: Any) -> Any:
     return Memory(total, **named)
 
@@ -500,7 +505,7 @@ def test_a_folder_that_vanishes_while_memory_is_held_does_not_end_the_proof(
 ) -> None:
     memory = device(100, identity="vanishes")
     with admitted(memory, 10):
-        shutil.rmtree(private_folder())
+        remove(private_folder())
         (parent / f"graphprover-{os.geteuid()}").touch()
     assert "no ledger can be kept" in caplog.text and not ledgers._ledgers["vanishes"].own.held
 
@@ -514,7 +519,7 @@ def test_an_entry_that_was_removed_is_written_again(own_folder: Path) -> None:
             until(entry.exists)
         theirs = other(memory)
         assert [each.taken() for each in theirs.entries() if each.process != theirs.own.process] == [60]
-        shutil.rmtree(own_folder / "memory-cleaned")
+        remove(own_folder / "memory-cleaned")
         with theirs.locked():  # which has lost its entry, too
             assert not theirs._is_settled()
         until(lambda: sum(each.taken() for each in theirs.entries()) == 60)
@@ -570,7 +575,7 @@ def test_an_error_inside_gives_the_grant_back() -> None:
 def test_a_ledger_that_was_removed_is_begun_again(own_folder: Path) -> None:
     memory = device(100, identity="removed")
     take(memory, 10)
-    own_folder.rename(own_folder.with_name("removed"))  # at once: a thread of another ledger may still write
+    remove(own_folder)
     with admitted(memory, 100):
         assert [entry.taken() for entry in ledgers._ledgers["removed"].entries()] == [100]
     assert own_folder.stat().st_mode & 0o777 == 0o700
