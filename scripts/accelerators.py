@@ -11,16 +11,6 @@ WORKSPACE = Path(__file__).parents[1] / "examples/guests/sdk/accelerators"
 # Each group is one object of the archive: a guest links only the groups that it calls.
 GROUPS = {
     "blake2f": ("zkvm_blake2f",),
-    "bls12_381": (
-        "zkvm_bls12_g1_add",
-        "zkvm_bls12_g1_msm",
-        "zkvm_bls12_g2_add",
-        "zkvm_bls12_g2_msm",
-        "zkvm_bls12_pairing",
-        "zkvm_bls12_map_fp_to_g1",
-        "zkvm_bls12_map_fp2_to_g2",
-        "zkvm_kzg_point_eval",
-    ),
     "hashes": ("zkvm_ripemd160",),
 }
 TARGET = "riscv64im-unknown-none-elf"
@@ -81,7 +71,7 @@ def rust_environment(target: Path) -> dict[str, str]:
 def _object(group: str, target: Path, folder: Path, environment: Mapping[str, str]) -> Path:
     """Compile one group."""
     command = [environment["CARGO"], "rustc", "--quiet", "--locked", "--release", f"--package=zkvm-{group}"]
-    options = ["--lib", "--crate-type=staticlib", f"--target={TARGET}", "-Zbuild-std=core,alloc"]
+    options = ["--lib", "--crate-type=staticlib", f"--target={TARGET}", "-Zbuild-std=core"]
     subprocess.run([*command, *options], cwd=WORKSPACE, env=environment, check=True)
     archive = target / TARGET / "release" / f"libzkvm_{group}.a"
     result = folder / f"{group}.o"

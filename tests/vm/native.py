@@ -7,14 +7,15 @@ from pathlib import Path
 from tests.vm.kit import SDK
 
 SOURCES = [SDK / "host/arithmetic.c"]
-NAMES = ("bn254_g1", "bn254_pairing", "modexp", "points", "power", "secp256k1", "secp256r1")
+NAMES = ("bls12_381_map", "bls12_381_pairing", "bls12_381_points", "bls12_381_sums", "bn254_g1", "bn254_pairing")
+NAMES += ("kzg", "modexp", "points", "power", "secp256k1", "secp256r1")
 SOURCES += [SDK / f"runtime/{name}.c" for name in NAMES]
 REST = """
 #include "runtime.h"
 #include <stdlib.h>
 #include <string.h>
 
-static char room[1 << 20] __attribute__((aligned(64)));
+static char room[1 << 22] __attribute__((aligned(64)));
 static size_t used;
 
 void *__zkvm_scratch(size_t size, size_t align)

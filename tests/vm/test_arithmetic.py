@@ -156,6 +156,11 @@ def function(library: ctypes.CDLL, name: str, data: bytes, sizes: Sequence[int],
         ("secp256r1_verify", (32, 64, 64), 1),
         ("bn254_g1_add", (64, 64), 64),
         ("bn254_g1_mul", (64, 32), 64),
+        ("bls12_g1_add", (96, 96), 96),
+        ("bls12_g2_add", (192, 192), 192),
+        ("bls12_map_fp_to_g1", (48,), 96),
+        ("bls12_map_fp2_to_g2", (96,), 192),
+        ("kzg_point_eval", (48, 32, 32, 48), 1),
     ],
 )
 def test_vectors(name: str, sizes: Sequence[int], size: int, library: ctypes.CDLL) -> None:
@@ -164,12 +169,28 @@ def test_vectors(name: str, sizes: Sequence[int], size: int, library: ctypes.CDL
         assert function(library, name, case.input, sizes, size) == case.expect, case
 
 
-def test_pairings_of_vectors(library: ctypes.CDLL) -> None:
-    for case in load("bn254_pairing"):
+@pytest.mark.parametrize(("name", "size"), [("bn254_pairing", 192), ("bls12_pairing", 288)])
+def test_pairings_of_vectors(name: str, size: int, library: ctypes.CDLL) -> None:
+    for case in load(name):
         pairs = ctypes.create_string_buffer(case.input, len(case.input) + 1)
         verified = ctypes.c_bool(case.expect is None)
-        status = library.zkvm_bn254_pairing(pairs, ctypes.c_size_t(len(case.input) // 192), ctypes.byref(verified))
+        count = ctypes.c_size_t(len(case.input) // size)
+        status = getattr(library, f"zkvm_{name}")(pairs, count, ctypes.byref(verified))
         assert (status, verified.value) == ((-1, False) if case.expect is None else (0, case.expect == b"\1")), case
+
+
+@pytest.mark.parametrize(("name", "size", "result"), [("bls12_g1_msm", 128, 96), ("bls12_g2_msm", 224, 192)])
+def test_sums_of_vectors(name: str, size: int, result: int, library: ctypes.CDLL) -> None:
+    """Results are written over arguments."""
+    for case in load(name):
+        assert summed(library, name, case.input, size, result) == case.expect, case
+
+
+def summed(library: ctypes.CDLL, name: str, data: bytes, size: int, result: int) -> bytes | None:
+    """Return the result of a multi-scalar multiplication over its arguments."""
+    room = ctypes.create_string_buffer(data, max(len(data), result))
+    status = getattr(library, f"zkvm_{name}")(room, ctypes.c_size_t(len(data) // size), room)
+    return room.raw[:result] if status == 0 else None
 
 
 def power(library: ctypes.CDLL, base: bytes, exponent: bytes, modulus: bytes) -> bytes:

@@ -17,7 +17,7 @@ typedef struct {
 
 /* The host calls, docs/vm.md. One of a curve is for additions, the next one for doublings. */
 enum { MULTIPLY_ADD = 1025, MULTIPLY_DIVIDE = 1026, SECP256K1 = 1028, SECP256R1 = 1030, BN254 = 1032 };
-enum { FP2_BN254 = 1038 }; /* products with a sum in Fp2 */
+enum { FP2_BN254 = 1038, FP2_BLS12_381 = 1039 }; /* products with a sum in Fp2 */
 
 static const number ZERO = {{0}}, ONE = {{1}};
 

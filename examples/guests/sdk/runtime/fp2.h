@@ -106,6 +106,14 @@ static inline bool fp_decode(fp *to, const uint8_t *bytes)
     return fp_below(to, &MODULUS);
 }
 
+static inline void fp_encode(uint8_t *bytes, const fp *from)
+{
+    uint64_t *words = (uint64_t *)(void *)bytes;
+
+    for (int i = 0; i < FP_WORDS; i++)
+        words[i] = reversed(from->words[FP_WORDS - 1 - i]);
+}
+
 /* Take x to the power of a big-endian number whose first byte is not 0, by digits of 4 bits. */
 static inline void fp2_raise(fp2 *x, const uint8_t *exponent, size_t size)
 {

@@ -1,7 +1,7 @@
-//! What all accelerator functions share: the types of `zkvm_accelerators.h`, results, memory and failure.
+//! What all accelerator functions share: the types of `zkvm_accelerators.h`, results and failure.
 //!
-//! On the machine (`target_os = "none"`) memory and failure come from the C part of `libzkvm.a`. On any other target, for
-//! tests, they are those of the standard library.
+//! On the machine (`target_os = "none"`) failure comes from the C part of `libzkvm.a`. On any other target, for tests, it
+//! is a panic.
 #![cfg_attr(target_os = "none", no_std)]
 
 #[cfg(target_os = "none")]
@@ -63,54 +63,4 @@ pub unsafe fn slice<'a, T>(pointer: *const T, count: usize) -> &'a [T] {
     }
     check_pointer(pointer);
     unsafe { core::slice::from_raw_parts(pointer, count) }
-}
-
-/// Returns the caller's buffer of `count` bytes. The pointer is not used if there are none.
-///
-/// # Safety
-/// `count` is 0, or `pointer` is null, which ends the execution, or valid for writing `count` bytes for `'a`, and no
-/// other reference to these bytes is used while the result is.
-pub unsafe fn slice_mut<'a>(pointer: *mut u8, count: usize) -> &'a mut [u8] {
-    if count == 0 {
-        return &mut [];
-    }
-    check_pointer(pointer);
-    unsafe { core::slice::from_raw_parts_mut(pointer, count) }
-}
-
-/// Writes `value` and returns [`EOK`], or returns [`EFAIL`] and writes nothing.
-///
-/// # Safety
-/// As [`write`].
-pub unsafe fn finish<T>(value: Option<T>, result: *mut T) -> Status {
-    match value {
-        Some(value) => {
-            unsafe { write(result, value) };
-            EOK
-        }
-        None => EFAIL,
-    }
-}
-
-/// Writes the verdict and returns [`EOK`], or writes false and returns [`EFAIL`].
-///
-/// # Safety
-/// As [`write`].
-pub unsafe fn finish_check(verdict: Option<bool>, verified: *mut bool) -> Status {
-    unsafe { write(verified, verdict.unwrap_or(false)) };
-    if verdict.is_some() {
-        EOK
-    } else {
-        EFAIL
-    }
-}
-
-/// Runs `work` and then frees all memory that it allocated. Its result must not refer to any.
-pub fn with_memory<T>(work: impl FnOnce() -> T) -> T {
-    #[cfg(target_os = "none")]
-    let mark = machine::mark();
-    let result = work();
-    #[cfg(target_os = "none")]
-    machine::release(mark);
-    result
 }
