@@ -27,24 +27,11 @@ needs_qemu = pytest.mark.skipif(
 )
 GUESTS = ["conformance_c", pytest.param("conformance_cpp", marks=needs_compiler)]
 MOST_CYCLES = 2**32 - 1
-PART = 40  # cases of a run: all vectors of a function can have more cycles than a run may
-# Functions whose vectors take more than 10^8 cycles come last, as slow tests.
-LONG = [
-    "bls12_map_fp_to_g1",
-    "bls12_map_fp2_to_g2",
-    "bls12_g1_msm",
-    "kzg_point_eval",
-    "bls12_g2_msm",
-    "bls12_pairing",
-]
-SHORT = [function for function in FUNCTIONS if function not in LONG]
 PROVED = [
     ["keccak256", "sha256", "ripemd160", "blake2f", "modexp", "bn254_g1_add", "bls12_g1_add", "bls12_g2_add"],
     ["secp256k1_verify", "secp256k1_ecrecover", "secp256r1_verify", "bn254_g1_mul", "bls12_map_fp_to_g1"],
     ["bls12_g1_msm", "bls12_g2_msm", "bls12_map_fp2_to_g2"],
-    ["bn254_pairing"],
-    ["bls12_pairing"],
-    ["kzg_point_eval"],
+    ["bn254_pairing", "bls12_pairing", "kzg_point_eval"],
 ]
 MACHINE = ["-march=rv64im", "-mabi=lp64", "-mcmodel=medany", "-ffreestanding", "-O2", f"-I{SDK / 'include'}"]
 
@@ -92,13 +79,11 @@ def test_the_guest_in_c_is_built_from_its_source(built: Path) -> None:
     assert (built / "conformance_c.elf").read_bytes() == (FOLDER / "conformance_c.elf").read_bytes()
 
 
-@pytest.mark.parametrize("function", slow_after(len(SHORT), SHORT + LONG))
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_all_cases(function: str) -> None:
     cases = load(function)
     guest = load_elf((FOLDER / "conformance_c.elf").read_bytes())
-    for start in range(0, len(cases), PART):
-        part = cases[start : start + PART]
-        assert run(guest, part).output == output(part)
+    assert run(guest, cases).output == output(cases)
 
 
 def test_a_wrong_outcome_is_reported(guest: Image) -> None:
