@@ -12,8 +12,9 @@ enum {
     FP2_BLS12_381 = 1039,
     WORDS = 4,
     MOST_WORDS = 6,
-    MOST_DIGITS = 2 * MOST_WORDS,
 };
+
+__extension__ typedef unsigned __int128 wide;
 
 typedef struct {
     uint64_t words[WORDS];
@@ -84,103 +85,92 @@ static bool is_one(const number *a)
     return a->words[0] == 1 && !(a->words[1] | a->words[2] | a->words[3]);
 }
 
-static uint32_t digit_of(const uint64_t *a, int place)
-{
-    return (uint32_t)(a[place / 2] >> (32 * (place % 2)));
-}
-
-static void write_digits(uint64_t *to, const uint32_t *digits, int words)
-{
-    for (int i = 0; i < words; i++)
-        to[i] = digits[2 * i] | (uint64_t)digits[2 * i + 1] << 32;
-}
-
 /* Return the bits of `high` and `low` in a row from `shift` bits above the lowest of `high`. */
-static uint32_t joined(uint32_t high, uint32_t low, unsigned shift)
+static uint64_t joined(uint64_t high, uint64_t low, int shift)
 {
-    return (uint32_t)((high * ((uint64_t)1 << 32) + low) << shift >> 32);
+    return shift ? high << shift | low >> (64 - shift) : high;
 }
 
-/* Divide 4 digits a word by a number that is not 0, by the long division of Knuth's algorithm D. */
-static void divide(const uint32_t *value, const uint64_t *m, uint64_t *quotient, uint64_t *remainder, int words)
+/* Divide 2 `words` words by a number that is not 0, by the long division of Knuth's algorithm D. */
+static void divide(const uint64_t *value, const uint64_t *m, uint64_t *quotient, uint64_t *remainder, int words)
 {
-    uint32_t u[2 * MOST_DIGITS + 1], v[MOST_DIGITS], q[2 * MOST_DIGITS] = {0}, r[MOST_DIGITS] = {0};
-    int digits = 2 * words, size = digits;
-    unsigned shift = 0;
+    uint64_t u[2 * MOST_WORDS + 1], v[MOST_WORDS], q[2 * MOST_WORDS] = {0};
+    int size = words, shift;
 
-    while (!digit_of(m, size - 1))
+    while (!m[size - 1])
         size--;
-    while (!(digit_of(m, size - 1) << shift >> 31))
-        shift++;
+    shift = __builtin_clzll(m[size - 1]);
     for (int i = 0; i < size; i++)
-        v[i] = joined(digit_of(m, i), i ? digit_of(m, i - 1) : 0, shift);
-    for (int i = 0; i <= 2 * digits; i++)
-        u[i] = joined(i < 2 * digits ? value[i] : 0, i ? value[i - 1] : 0, shift);
-    for (int j = 2 * digits - size; j >= 0; j--) {
-        uint64_t top = (uint64_t)u[j + size] << 32 | u[j + size - 1], guess = top / v[size - 1], carry = 0;
-        int64_t borrow = 0;
-        if (guess > UINT32_MAX)
-            guess = UINT32_MAX;
+        v[i] = joined(m[i], i ? m[i - 1] : 0, shift);
+    for (int i = 0; i <= 2 * words; i++)
+        u[i] = joined(i < 2 * words ? value[i] : 0, i ? value[i - 1] : 0, shift);
+    for (int j = 2 * words - size; j >= 0; j--) {
+        uint64_t *top = &u[j + size], high = v[size - 1], guess = UINT64_MAX, carry = 0, before;
+        if (*top < high)
+            guess = (uint64_t)(((wide)*top << 64 | top[-1]) / high);
         for (int i = 0; i < size; i++) {
-            uint64_t product = guess * v[i] + carry;
-            int64_t difference = (int64_t)u[i + j] - (uint32_t)product + borrow;
-            carry = product >> 32;
-            u[i + j] = (uint32_t)difference;
-            borrow = difference < 0 ? -1 : 0;
+            wide product = (wide)guess * v[i] + carry;
+            before = u[i + j];
+            u[i + j] -= (uint64_t)product;
+            carry = (uint64_t)(product >> 64) + (before < (uint64_t)product);
         }
-        int64_t difference = (int64_t)u[j + size] - (int64_t)carry + borrow;
-        u[j + size] = (uint32_t)difference;
-        while (difference < 0) { /* the guess is at most 2 too high */
-            uint64_t sum = 0;
+        before = *top;
+        *top -= carry;
+        for (bool negative = before < carry; negative;) { /* the guess is at most 2 too high */
+            wide sum = 0;
             guess--;
             for (int i = 0; i < size; i++) {
-                sum += (uint64_t)u[i + j] + v[i];
-                u[i + j] = (uint32_t)sum;
-                sum >>= 32;
+                sum += (wide)u[i + j] + v[i];
+                u[i + j] = (uint64_t)sum;
+                sum >>= 64;
             }
-            difference += (int64_t)sum;
-            u[j + size] = (uint32_t)difference;
+            negative = !(sum && ++*top == 0);
         }
-        q[j] = (uint32_t)guess;
+        q[j] = guess;
     }
-    for (int i = 0; i < size; i++)
-        r[i] = (uint32_t)((u[i] | (uint64_t)u[i + 1] << 32) >> shift);
-    for (int i = digits; i < 2 * digits; i++)
-        require(!q[i]);
-    write_digits(quotient, q, words);
-    write_digits(remainder, r, words);
+    for (int i = 0; i < words; i++) {
+        require(!q[words + i]);
+        quotient[i] = q[i];
+        remainder[i] = i < size ? u[i] >> shift | (shift ? u[i + 1] << (64 - shift) : 0) : 0;
+    }
+}
+
+/* Add a b to a value of 2 `words` words. */
+static void add_product(uint64_t *value, const uint64_t *a, const uint64_t *b, int words)
+{
+    for (int i = 0; i < words; i++) {
+        wide sum = 0;
+        for (int j = 0; j < words; j++) {
+            sum += (wide)a[i] * b[j] + value[i + j];
+            value[i + j] = (uint64_t)sum;
+            sum >>= 64;
+        }
+        for (int j = i + words; sum; j++) {
+            sum += value[j];
+            value[j] = (uint64_t)sum;
+            sum >>= 64;
+        }
+    }
 }
 
 /* Write (a b + c) mod m, and the quotient. The results may be operands. */
 static void divide_product(uint64_t *remainder, uint64_t *quotient, const uint64_t *a, const uint64_t *b,
                            const uint64_t *m, const uint64_t *c, int words)
 {
-    uint32_t value[2 * MOST_DIGITS] = {0};
-    int digits = 2 * words;
-    uint64_t any = 0;
+    uint64_t value[2 * MOST_WORDS] = {0}, any = 0;
 
-    for (int i = 0; i < digits; i++)
-        value[i] = digit_of(c, i);
-    for (int i = 0; i < digits; i++) {
-        uint64_t sum = 0;
-        for (int j = 0; j < digits; j++) {
-            sum += (uint64_t)digit_of(a, i) * digit_of(b, j) + value[i + j];
-            value[i + j] = (uint32_t)sum;
-            sum >>= 32;
-        }
-        for (int j = i + digits; sum; j++) {
-            sum += value[j];
-            value[j] = (uint32_t)sum;
-            sum >>= 32;
-        }
-    }
-    for (int i = 0; i < words; i++)
+    for (int i = 0; i < words; i++) {
+        value[i] = c[i];
         any |= m[i];
+    }
+    add_product(value, a, b, words);
     if (any) {
         divide(value, m, quotient, remainder, words);
-    } else {
-        write_digits(quotient, value + digits, words);
-        write_digits(remainder, value, words);
+        return;
+    }
+    for (int i = 0; i < words; i++) {
+        remainder[i] = value[i];
+        quotient[i] = value[words + i];
     }
 }
 
@@ -284,22 +274,34 @@ static bool below(const uint64_t *a, const uint64_t *b, int words)
     return a[0] < b[0];
 }
 
+/* Write (a b + d e + c) mod p. The sum is below 2^(128 words), because p is below 2^(64 words - 1). */
+static void write_sum(uint64_t *to, const uint64_t *a, const uint64_t *b, const uint64_t *d, const uint64_t *e,
+                      const uint64_t *c, const uint64_t *p, int words)
+{
+    uint64_t value[2 * MOST_WORDS] = {0}, unused[MOST_WORDS];
+
+    for (int i = 0; i < words; i++)
+        value[i] = c[i];
+    add_product(value, a, b, words);
+    add_product(value, d, e, words);
+    divide(value, p, unused, to, words);
+}
+
 /* Write a b + c for elements of Fp[u] / (u^2 + 1): the real part, then the factor of u. */
 static void fp2_call(uint64_t *to, const uint64_t *a, const uint64_t *b, const uint64_t *c, const uint64_t *p, int words)
 {
-    static const uint64_t zero[MOST_WORDS];
-    uint64_t minus_one[MOST_WORDS], real[MOST_WORDS], imaginary[MOST_WORDS], unused[MOST_WORDS];
+    uint64_t negative[MOST_WORDS], real[MOST_WORDS], imaginary[MOST_WORDS], borrow = 0;
     const uint64_t *operands[] = {a, a + words, b, b + words, c, c + words};
 
     for (size_t i = 0; i < sizeof operands / sizeof *operands; i++)
         require(below(operands[i], p, words));
-    for (int i = 0; i < words; i++)
-        minus_one[i] = i ? p[i] : p[i] - 1; /* p is odd: nothing is borrowed */
-    divide_product(real, unused, a + words, b + words, p, zero, words);
-    divide_product(real, unused, real, minus_one, p, c, words);
-    divide_product(real, unused, a, b, p, real, words);
-    divide_product(imaginary, unused, a, b + words, p, c + words, words);
-    divide_product(imaginary, unused, a + words, b, p, imaginary, words);
+    for (int i = 0; i < words; i++) { /* p minus the factor of u in b */
+        uint64_t subtracted = b[words + i], difference = p[i] - subtracted;
+        negative[i] = difference - borrow;
+        borrow = (p[i] < subtracted) | (difference < borrow);
+    }
+    write_sum(real, a, b, a + words, negative, c, p, words);
+    write_sum(imaginary, a, b + words, a + words, b, c + words, p, words);
     for (int i = 0; i < words; i++) {
         to[i] = real[i];
         to[words + i] = imaginary[i];
