@@ -31,9 +31,15 @@ from graphprover.examples.synthetic import Synthetic
 from graphprover.kernels.cuda import bytecode, deep, fri, inverse, launch, logup, opening, quotient, source_cache
 from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands
-from graphprover.vm.kernels import count_keccak_digits, fill_keccak_planes, fill_keccak_rounds
+from graphprover.vm.kernels import (
+    count_keccak_digits,
+    fill_keccak_classes,
+    fill_keccak_limbs,
+    fill_keccak_planes,
+    fill_keccak_rounds,
+)
 from graphprover.vm.statement.table_numbers import LANES
-from graphprover.vm.tables import keccak_planes, keccak_rounds
+from graphprover.vm.tables import keccak_classes, keccak_limbs, keccak_planes, keccak_rounds
 from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.tables.keccak_digits import NUMBERS, Lookup
 from graphprover.vm.tables.keccak_f import WORDS
@@ -188,11 +194,13 @@ def keccak_traces(report: Report, device: CudaDevice, log_rows: int) -> None:
     for fill, table, name in (
         (fill_keccak_rounds, keccak_rounds, "rounds"),
         (fill_keccak_planes, keccak_planes, "planes"),
+        (fill_keccak_classes, keccak_classes, "classes"),
+        (fill_keccak_limbs, keccak_limbs, "limbs"),
     ):
         main, some = words(table.WIDTH, rows), min(calls, rows // table.ROWS)
         filled = partial(fill, device, states, clocks, 0, some, main)
         report(f"trace of keccak_{name}, {some} calls, 2^{log_rows}", filled, table.WIDTH * rows, 0)
-    count = partial(count_keccak_digits, device, states, words(len(Lookup), NUMBERS))
+    count = partial(count_keccak_digits, device, states, words(len(Lookup), NUMBERS), False)
     report(f"lookups of keccak_digits, {calls} calls", count, WORDS * calls, 0)
 
 

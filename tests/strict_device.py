@@ -191,9 +191,23 @@ def fill_keccak_planes(
     kernels.fill_keccak_planes(device.cpu, unwrapped(states), unwrapped(clocks), first, last, unwrapped(main))
 
 
-def count_keccak_digits(device: "StrictDevice", states: StrictArray, counts: StrictArray) -> None:
+def fill_keccak_classes(
+    device: "StrictDevice", states: StrictArray, clocks: StrictArray, first: int, last: int, main: StrictArray
+) -> None:
+    assert type(states) is type(clocks) is type(main) is StrictArray
+    kernels.fill_keccak_classes(device.cpu, unwrapped(states), unwrapped(clocks), first, last, unwrapped(main))
+
+
+def fill_keccak_limbs(
+    device: "StrictDevice", states: StrictArray, clocks: StrictArray, first: int, last: int, main: StrictArray
+) -> None:
+    assert type(states) is type(clocks) is type(main) is StrictArray
+    kernels.fill_keccak_limbs(device.cpu, unwrapped(states), unwrapped(clocks), first, last, unwrapped(main))
+
+
+def count_keccak_digits(device: "StrictDevice", states: StrictArray, counts: StrictArray, narrow: bool) -> None:
     assert type(states) is type(counts) is StrictArray
-    kernels.count_keccak_digits(device.cpu, unwrapped(states), unwrapped(counts))
+    kernels.count_keccak_digits(device.cpu, unwrapped(states), unwrapped(counts), narrow)
 
 
 class StrictDevice:

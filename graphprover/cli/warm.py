@@ -9,7 +9,7 @@ from graphprover.air import AirDescription
 from graphprover.cli.args import DEVICE_HELP, FAILED, OK, Command, UsageError, add_device
 from graphprover.cli.paths import program_argument
 from graphprover.cli.program_args import machine_of
-from graphprover.vm.statement.shape import MIN_ROWS
+from graphprover.vm.statement.shape import MIN_ROWS, rows_for
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.traces.possible import possible_tables
@@ -85,14 +85,15 @@ def _trace_keccak_f() -> None:
 
     from graphprover.device.cpu import CpuDevice
     from graphprover.vm.kernels import permuted
+    from graphprover.vm.tables.keccak_classes import ROWS
     from graphprover.vm.tables.keccak_f import WORDS
-    from graphprover.vm.traces.keccak import Calls, digits_trace, planes_trace, rounds_trace
+    from graphprover.vm.traces.keccak import Calls, classes_trace, digits_trace, limbs_trace, planes_trace, rounds_trace
 
     device, calls = CpuDevice(1), Calls(np.zeros((WORDS, 1), dtype=np.uint64), np.zeros(1, dtype=np.uint64))
     permuted(device, calls.states)
-    for fill in (rounds_trace, planes_trace):
-        fill(device, calls, height=MIN_ROWS, first=0, last=1)
-    digits_trace(device, calls)
+    for fill in (rounds_trace, planes_trace, classes_trace, limbs_trace):
+        fill(device, calls, height=rows_for(ROWS), first=0, last=1)
+    digits_trace(device, calls, narrow=True)
 
 
 def _sum_codewords() -> None:

@@ -29,7 +29,7 @@ from graphprover.vm.kernels.calls import (
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Code, Lanes
 from graphprover.vm.kernels.tape import Cycles, Tape
-from graphprover.vm.tables import keccak_planes, keccak_rounds, sha256
+from graphprover.vm.tables import keccak_classes, keccak_limbs, keccak_planes, keccak_rounds, sha256
 from graphprover.vm.tables.fp2 import Fp2
 from graphprover.vm.tables.keccak_digits import NUMBERS, Lookup
 from graphprover.vm.tables.keccak_f import WORDS
@@ -187,15 +187,28 @@ def fill_keccak_planes(device: Device, states: Array, clocks: Array, first: int,
     _twin(device).fill_keccak_planes(device, states, clocks, first, last, main)
 
 
-def count_keccak_digits(device: Device, states: Array, counts: Array) -> None:
+def fill_keccak_classes(device: Device, states: Array, clocks: Array, first: int, last: int, main: Array) -> None:
+    """Write the trace of `KeccakClasses` for these calls; arguments and errors as of ``fill_keccak_rounds``."""
+    _require_calls(states, clocks, first, last, main, keccak_classes.WIDTH, keccak_classes.ROWS)
+    _twin(device).fill_keccak_classes(device, states, clocks, first, last, main)
+
+
+def fill_keccak_limbs(device: Device, states: Array, clocks: Array, first: int, last: int, main: Array) -> None:
+    """Write the trace of `KeccakLimbs` for these calls; arguments and errors as of ``fill_keccak_rounds``."""
+    _require_calls(states, clocks, first, last, main, keccak_limbs.WIDTH, keccak_limbs.ROWS)
+    _twin(device).fill_keccak_limbs(device, states, clocks, first, last, main)
+
+
+def count_keccak_digits(device: Device, states: Array, counts: Array, narrow: bool) -> None:
     """Add to ``counts``, uint64 (tags, NUMBERS), how often the traces of these calls look up each number.
 
+    ``narrow``: the traces are of `KeccakClasses` and `KeccakLimbs`, not of `KeccakRounds` and `KeccakPlanes`.
     Raises ValueError for arrays that are not contiguous.
     """
     _require_states(states, 0, states.shape[-1])
     if counts.shape != (len(Lookup), NUMBERS) or counts.dtype != "uint64" or not counts.flags.c_contiguous:
         raise ValueError(f"counts are contiguous uint64 ({len(Lookup)}, {NUMBERS}), not {counts.dtype} {counts.shape}")
-    _twin(device).count_keccak_digits(device, states, counts)
+    _twin(device).count_keccak_digits(device, states, counts, narrow)
 
 
 def _require_states(states: Array, first: int, last: int) -> None:

@@ -17,9 +17,9 @@ from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.executor.record import Memory, Registers
 from graphprover.vm.statement.shape import (
     MIN_ROWS,
-    ROWS_OF_CALL,
     may_have_sparse_range,
     packing,
+    permutation_tables,
     policy_at,
     rows_for,
     table_for,
@@ -75,7 +75,8 @@ def tables_of(
     uses += [_drawn(machine, TableNumber.BUMP, BUMP, bumps, cycles)] * (bumps > 0)
     calls = sum(executed.get(chip, 0) for chip in PERMUTING)
     if calls:
-        uses += [_drawn(machine, number, name_of(number), calls, cycles) for number in ROWS_OF_CALL]
+        numbers = permutation_tables(calls, policy_at(None))
+        uses += [_drawn(machine, number, name_of(number), calls, cycles) for number in numbers]
     tables = {use.name: use for use in uses}
     words = len(output_words(execution, memory))
     for number, height, rows in (*_others(machine, memory, words, calls, cycles), *_looked_up(machine, execution)):

@@ -32,7 +32,7 @@ from graphprover.vm.statement.table_numbers import (
     lanes_of,
     name_of,
 )
-from graphprover.vm.tables import keccak_planes, keccak_rounds
+from graphprover.vm.tables import keccak_classes, keccak_limbs, keccak_planes, keccak_rounds
 from graphprover.vm.tables.bump import BUMP_LANES
 
 MIN_ROWS = 64  # minimum height of a table: lower ones would make the proof longer, not shorter
@@ -42,17 +42,16 @@ MAX_ROWS = 1 << MAX_LOG_ROWS
 # heights: folds of arity 8 meet them without a stop between.
 MERGED_ROWS = (MIN_ROWS, 1 << 10, 1 << 13)
 LONG = 1 << 18  # cycles from which a run is long, see ``LayoutPolicy``
-# Tables that a statement may have several times, beside the tables of chips.
-SEVERAL = frozenset({
-    TableNumber.BUMP, TableNumber.SPARSE_RANGE, TableNumber.KECCAK_ROUNDS, TableNumber.KECCAK_PLANES, *SHARED,
-})  # fmt: skip
-# The rows of a permutation in the tables that have each call's.
-ROWS_OF_CALL: Mapping[int, int] = MappingProxyType(
-    {
-        TableNumber.KECCAK_ROUNDS: keccak_rounds.ROWS,
-        TableNumber.KECCAK_PLANES: keccak_planes.ROWS,
-    }
+# The rows of a permutation in the tables that have each call's: a statement has the wide tables or the narrow ones.
+WIDE_TABLES: Mapping[int, int] = MappingProxyType(
+    {TableNumber.KECCAK_ROUNDS: keccak_rounds.ROWS, TableNumber.KECCAK_PLANES: keccak_planes.ROWS}
 )
+NARROW_TABLES: Mapping[int, int] = MappingProxyType(
+    {TableNumber.KECCAK_CLASSES: keccak_classes.ROWS, TableNumber.KECCAK_LIMBS: keccak_limbs.ROWS}
+)
+ROWS_OF_CALL: Mapping[int, int] = MappingProxyType({**WIDE_TABLES, **NARROW_TABLES})
+# Tables that a statement may have several times, beside the tables of chips.
+SEVERAL = frozenset({TableNumber.BUMP, TableNumber.SPARSE_RANGE, *ROWS_OF_CALL, *SHARED})
 # The sparse range table has twice the cells a row of the full table of numbers, but only rows for numbers that the run
 # looks up. Counting these takes the run's traces, so only short runs in one shard have it.
 SPARSE_CYCLES = 1 << 17  # most cycles of a run with a sparse range table
@@ -85,6 +84,7 @@ class LayoutPolicy:
     idle_cells: int  # idle cells above which a table is split, if its idle rows exceed their threshold too
     idle_rows: int  # idle rows above which a table is split, if its idle cells exceed their threshold too
     merged_rows: int  # rows below which a table in a run of LONG cycles or more has one of MERGED_ROWS
+    wide_permutations: int  # permutations from which they have the wide tables
 
     @property
     def lanes_from(self) -> dict[int, int]:
@@ -107,6 +107,7 @@ DEFAULT = LayoutPolicy(  # values an opened word at about 2^12 to 2^14 cells
     idle_cells=1 << 20,
     idle_rows=1 << 12,
     merged_rows=MIN_ROWS,
+    wide_permutations=1 << 8,
 )
 COMPACT = LayoutPolicy(  # values an opened word at 32 times as many cells
     in_place=1 << 21,
@@ -117,6 +118,7 @@ COMPACT = LayoutPolicy(  # values an opened word at 32 times as many cells
     idle_cells=1 << 25,
     idle_rows=1 << 17,
     merged_rows=1 << 16,
+    wide_permutations=1 << 13,
 )
 
 
@@ -136,7 +138,7 @@ _PREPROCESSED = {
 }
 _TABLE_NUMBERS = frozenset(map(int, TableNumber))
 _CALLS = frozenset(number for number, table in CHIP_TABLES.items() if table.chip in PERMUTING)
-_OF_CALLS = (*ROWS_OF_CALL, TableNumber.KECCAK_DIGITS)
+_OF_CALLS = frozenset({*ROWS_OF_CALL, TableNumber.KECCAK_DIGITS})
 
 
 def preprocessed(kind: Kind, data: bool) -> tuple[TableNumber, ...]:
@@ -178,6 +180,11 @@ def table_for(chip: str, count: int, cycles: int, policy: LayoutPolicy) -> int:
         return SHARED_TABLE[chip]
     lanes = [lanes for lanes in lanes_of(chip) if count >= policy.lanes_from[lanes]]
     return ChipTable(chip, max(lanes)).number
+
+
+def permutation_tables(calls: int, policy: LayoutPolicy) -> Mapping[int, int]:
+    """Return the rows of a permutation in each of the tables for these calls of it, one or more."""
+    return WIDE_TABLES if calls >= policy.wide_permutations else NARROW_TABLES
 
 
 def rows_for(count: int) -> int:
@@ -316,8 +323,8 @@ def _check_shard(numbers: Sequence[int], required: Collection[int], exits: bool)
 
     The rule, in the order of the checks: numbers are known and rising; only tables of chips and of ``SEVERAL`` repeat;
     all ``required`` tables are present, and the exit's if the run ends in this shard; numbers and the input's memory
-    have one table each; Keccak-f calls and their three tables are present together; a chip proves at least one cycle,
-    and the tables of a chip have the same number of lanes.
+    have one table each; Keccak-f calls and their three tables, wide or narrow, are present together; a chip proves at
+    least one cycle, and the tables of a chip have the same number of lanes.
 
     Args:
         numbers: Numbers of the shard's tables, without the boundary.
@@ -344,9 +351,10 @@ def _check_shard(numbers: Sequence[int], required: Collection[int], exits: bool)
         raise RuleError("shape.input", "input and stated_input exclude each other")
     if TableNumber.ZERO_BETWEEN in present and TableNumber.STATED_INPUT not in present:
         raise RuleError("shape.zero_between", "zero_between requires stated_input")
-    if {number in present for number in _OF_CALLS} != {not _CALLS.isdisjoint(present)}:
-        names = ", ".join((" or ".join(PERMUTING), *map(name_of, _OF_CALLS)))
-        raise RuleError("shape.keccak", f"{names} must be present together")
+    of_calls = [{TableNumber.KECCAK_DIGITS, *tables} for tables in (WIDE_TABLES, NARROW_TABLES)]
+    if present & _OF_CALLS not in ([set()] if _CALLS.isdisjoint(present) else of_calls):
+        either = " or ".join(", ".join(map(name_of, sorted(tables))) for tables in of_calls)
+        raise RuleError("shape.keccak", f"{' or '.join(PERMUTING)} must be present together with {either}")
     chips = [CHIP_TABLES[number].chip for number in sorted(present - _TABLE_NUMBERS)]
     if not chips and SHARED.keys().isdisjoint(present):
         raise RuleError("shape.no_cycle", "no table proves a cycle")
@@ -416,8 +424,8 @@ def _cycles_proved(
     The rule: all heights are from MIN_ROWS to MAX_ROWS. A table that cannot repeat has the height for one of its
     possible numbers of rows. The tables of any other number have a range of possible numbers of uses, which must not
     be empty: `Packing.counts`, at most SPARSE_NUMBERS for sparse range tables, for a chip the counts with which it has
-    these tables (`_instructions`), and as many permutations as calls of all chips that need them. The result is the sum
-    of the ranges of permutations and of all other chips.
+    these tables (`_instructions`), and as many permutations as calls of all chips that need them, with which these have
+    the wide or the narrow tables. The result is the sum of the ranges of permutations and of all other chips.
 
     Raises:
         ValueError: If no run has these tables.
@@ -448,12 +456,16 @@ def _cycles_proved(
                 )
     callers = [uses[number] for number in _CALLS & uses.keys()]
     if callers and all(callers):
-        calls = reduce(_common, (uses[of_call] for of_call in ROWS_OF_CALL), _sum(callers))
-        uses |= dict.fromkeys(ROWS_OF_CALL, calls)
+        wide = TableNumber.KECCAK_ROUNDS in uses
+        of_calls = WIDE_TABLES if wide else NARROW_TABLES
+        few = range(1, policy.wide_permutations)
+        some = _common(_sum(callers), range(few.stop, _UNBOUNDED) if wide else few)
+        uses |= dict.fromkeys(of_calls, reduce(_common, (uses[number] for number in of_calls), some))
     for number, counts in uses.items():
         if not counts:
             raise RuleError("shape.uses", f"no number of uses gives tables {name_of(number)} of {tables[number]} rows")
-    proving = (CHIP_TABLES.keys() | SHARED.keys() | {TableNumber.KECCAK_ROUNDS}) - _CALLS
+    permuting = {TableNumber.KECCAK_ROUNDS, TableNumber.KECCAK_CLASSES}
+    proving = (CHIP_TABLES.keys() | SHARED.keys() | permuting) - _CALLS
     return _sum([counts for number, counts in uses.items() if number in proving])
 
 

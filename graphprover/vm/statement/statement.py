@@ -45,7 +45,9 @@ from graphprover.vm.tables.chips import chip_table
 from graphprover.vm.tables.described import described
 from graphprover.vm.tables.entries import Entries, program_entries
 from graphprover.vm.tables.fixed import Numbers, Powers, SparseRange
+from graphprover.vm.tables.keccak_classes import KeccakClasses
 from graphprover.vm.tables.keccak_digits import KeccakDigits
+from graphprover.vm.tables.keccak_limbs import KeccakLimbs
 from graphprover.vm.tables.keccak_planes import KeccakPlanes
 from graphprover.vm.tables.keccak_rounds import KeccakRounds
 from graphprover.vm.tables.limbs import HALF
@@ -70,6 +72,8 @@ _AIRS: dict[int, Callable[[], Air]] = {
     TableNumber.KECCAK_ROUNDS: KeccakRounds,
     TableNumber.KECCAK_PLANES: KeccakPlanes,
     TableNumber.KECCAK_DIGITS: KeccakDigits,
+    TableNumber.KECCAK_CLASSES: KeccakClasses,
+    TableNumber.KECCAK_LIMBS: KeccakLimbs,
 }
 _OPS = tuple(Op)
 HASH_CHARACTERS = 64  # hexadecimal digits of a program's hash

@@ -34,6 +34,8 @@ class TableNumber(IntEnum):
     COMMON = 1 << 12  # shared by chips that most programs use
     RARE = COMMON + 1  # shared by the other chips
     KECCAK_PLANES = RARE + 1
+    KECCAK_CLASSES = RARE + 2  # with KECCAK_LIMBS in place of KECCAK_ROUNDS and KECCAK_PLANES
+    KECCAK_LIMBS = RARE + 3
 
 
 LANES = (1, 2, 4)  # instructions in a row of a chip's table

@@ -75,7 +75,7 @@ class KeccakRounds(Air):
         for w, c in sorted(TURNS, key=lambda at: not TURNS[at]):
             with_iota = w == 0 and c in IOTA_CLASSES
             parity = n.iota[IOTA_CLASSES.index(c)] if with_iota else n.parity[w % 5 - 1][c]
-            number = _chi(*(_moved(t, source, c) for source in _chi_words(w))) + 2 * (parity + _shifted(n, w % 5, c))
+            number = chi(*(_moved(t, source, c) for source in chi_words(w))) + 2 * (parity + _shifted(n, w % 5, c))
             fields = [Lookup.SECOND + TURNS[w, c], number, n.theta[w][c], _turned(n, w, c)]
             t.lookup(DIGITS, fields, goes, weight=1)
 
@@ -87,8 +87,8 @@ class KeccakRounds(Air):
             after: list[Expr] = []
             for w in range(5 * plane, 5 * plane + 5):
                 before += (2 * (a + b) for a, b in zip(joined(t.theta[w]), flips[w % 5], strict=True))
-                chi = [_chi(*numbers) for numbers in zip(*(moved[source] for source in _chi_words(w)), strict=True)]
-                after += chi if w else (a + b for a, b in zip(chi, iota, strict=True))
+                of_chi = [chi(*numbers) for numbers in zip(*(moved[source] for source in chi_words(w)), strict=True)]
+                after += of_chi if w else (a + b for a, b in zip(of_chi, iota, strict=True))
             t.receive(PERMUTATION, message(int(Tag.BEFORE), t.call, plane, *before), place[1], weight=1)
             t.send(PERMUTATION, message(int(Tag.AFTER), t.call, plane, *after), place[-1], weight=1)
 
@@ -128,12 +128,12 @@ def _moved(row: Any, word: int, c: int) -> Expr:
     return _turned(row, source, (c - ROTATIONS[source]) % CLASSES)
 
 
-def _chi_words(word: int) -> list[int]:
+def chi_words(word: int) -> list[int]:
     """Return the words that chi of a word reads."""
     return [word - word % 5 + (word + i) % 5 for i in range(3)]
 
 
-def _chi(a: Expr, b: Expr, c: Expr) -> Expr:
+def chi(a: Expr, b: Expr, c: Expr) -> Expr:
     """Return a sum of bits, or of numbers with bits as digits, whose bit 1 is chi of them."""
     return linear([(2, a), (1, b), (3, c)])
 

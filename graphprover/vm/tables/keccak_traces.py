@@ -3,7 +3,7 @@
 The machine's kernels write the same (`graphprover.vm.kernels`). These are for other statements, and for tests.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,21 +54,21 @@ def blocks_of(states: np.ndarray) -> Blocks:
     return Blocks(theta, parity, parity[4] ^ CONSTANTS)
 
 
-def _spread(words: np.ndarray, of: int) -> np.ndarray:
+def spread(words: np.ndarray, of: int) -> np.ndarray:
     """Return the bits of a class as digits of 16 bits."""
     return words >> np.uint64(of) & np.uint64(SPREAD)
 
 
-def _number(digits: np.ndarray, by: int = 0) -> np.ndarray:
+def number(digits: np.ndarray, by: int = 0) -> np.ndarray:
     """Return the number of digits of 16 bits, turned by some places."""
     return digits * np.uint64(FACTORS[by]) >> np.uint64(FACTOR_SHIFT)
 
 
-def _chi(moved: np.ndarray, word: int, of: int) -> np.ndarray:
+def chi_digits(moved: np.ndarray, word: int, of: int) -> np.ndarray:
     """Return the digits that have chi of a word as bits 1, from the words after rho and pi."""
     first = word - word % 5
     one, two = (moved[first + (word + i) % 5] for i in (1, 2))
-    return 2 * _spread(moved[word], of) + _spread(one, of) + 3 * _spread(two, of)
+    return 2 * spread(moved[word], of) + spread(one, of) + 3 * spread(two, of)
 
 
 def rounds_trace(numbers: Sequence[int] | np.ndarray, blocks: Blocks, rows: int) -> np.ndarray:
@@ -88,13 +88,13 @@ def rounds_trace(numbers: Sequence[int] | np.ndarray, blocks: Blocks, rows: int)
     columns.turn[used % ROWS // STEPS, used] = 1
     theta, parity, iota = in_rows(blocks.theta), in_rows(blocks.parity), in_rows(blocks.iota)
     for i, c in enumerate(IOTA_CLASSES):
-        columns.iota[i, used] = _number(_spread(iota, c))
+        columns.iota[i, used] = number(spread(iota, c))
     for c in range(CLASSES):
-        columns.parity[:, c, used] = _number(_spread(parity, c))
-        columns.theta[:, c, used] = _number(_spread(theta, c))
-    columns.parity_turned[:, used] = _number(_spread(parity, CLASSES - 1), 1)
+        columns.parity[:, c, used] = number(spread(parity, c))
+        columns.theta[:, c, used] = number(spread(theta, c))
+    columns.parity_turned[:, used] = number(spread(parity, CLASSES - 1), 1)
     for (word, c), i in TURNED.items():
-        columns.turned[i, used] = _number(_spread(theta[word], c), TURNS[word, c])
+        columns.turned[i, used] = number(spread(theta[word], c), TURNS[word, c])
     return main
 
 
@@ -105,8 +105,8 @@ def _plane_sums(blocks: Blocks) -> np.ndarray:
     for w in range(WORDS):
         parity, shifted = blocks.parity[w % 5 - 1, 1], blocks.shifted[w % 5, 1]
         for c in range(CLASSES):
-            found[0, w, c] = _number(2 * (_spread(first[w], c) + _spread(parity, c) + _spread(shifted, c)))
-            found[1, w, c] = _number(_chi(last, w, c) + (0 if w else 2 * _spread(_LAST, c)))
+            found[0, w, c] = number(2 * (spread(first[w], c) + spread(parity, c) + spread(shifted, c)))
+            found[1, w, c] = number(chi_digits(last, w, c) + (0 if w else 2 * spread(_LAST, c)))
     return found
 
 
@@ -136,22 +136,27 @@ def lookups(blocks: Blocks) -> Iterator[tuple[int, np.ndarray]]:
     moved = after_rho(blocks.theta.reshape(WORDS, -1)).reshape(blocks.theta.shape)[:, :-1]
     for c in range(CLASSES):
         if c in IOTA_CLASSES:
-            yield Lookup.SECOND, _number(2 * (_spread(parity[4], c) + _spread(CONSTANTS, c)))[1:]
+            yield Lookup.SECOND, number(2 * (spread(parity[4], c) + spread(CONSTANTS, c)))[1:]
         for x in range(5):
-            column = sum(_spread(word, c) for word in blocks.theta[x::5])
-            total = column + _spread(parity[x - 1], c) + _spread(shifted[x], c)
-            yield Lookup.FIRST if c < CLASSES - 1 else Lookup.FIRST_TURNED_1, _number(total)[1:]
+            column = sum(spread(word, c) for word in blocks.theta[x::5])
+            total = column + spread(parity[x - 1], c) + spread(shifted[x], c)
+            yield Lookup.FIRST if c < CLASSES - 1 else Lookup.FIRST_TURNED_1, number(total)[1:]
         for w in range(WORDS):
             left = parity[w % 5 - 1] if w else blocks.iota
-            flip = _spread(left, c)[1:] + _spread(shifted[w % 5], c)[1:]
-            yield Lookup.SECOND + TURNS[w, c], _number(_chi(moved, w, c) + 2 * flip)
+            flip = spread(left, c)[1:] + spread(shifted[w % 5], c)[1:]
+            yield Lookup.SECOND + TURNS[w, c], number(chi_digits(moved, w, c) + 2 * flip)
     yield Lookup.HALVES, _plane_sums(blocks)
 
 
 def digits_trace(blocks: Blocks) -> np.ndarray:
-    """Return the trace of `KeccakDigits`."""
+    """Return the trace of `KeccakDigits` beside rounds and planes."""
+    return counted(lookups(blocks))
+
+
+def counted(asked: Iterable[tuple[int, np.ndarray]]) -> np.ndarray:
+    """Return the trace of `KeccakDigits` for lookups with these tags, of these numbers."""
     counts = np.zeros((len(Lookup), keccak_digits.ROWS), dtype=np.uint64)
-    for tag, numbers in lookups(blocks):
+    for tag, numbers in asked:
         found = np.bincount(numbers.ravel().astype(np.int64), minlength=keccak_digits.ROWS)
         counts[tag] += found.astype(np.uint64)
     return np.concatenate([keccak_digits.digit_cells(), counts])

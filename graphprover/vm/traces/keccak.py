@@ -6,12 +6,18 @@ from dataclasses import dataclass
 from graphprover.device import Array, Device
 from graphprover.statement.cells import cells_per_row
 from graphprover.statement.trace_task import TraceTask
-from graphprover.vm.kernels import count_keccak_digits, fill_keccak_planes, fill_keccak_rounds
+from graphprover.vm.kernels import (
+    count_keccak_digits,
+    fill_keccak_classes,
+    fill_keccak_limbs,
+    fill_keccak_planes,
+    fill_keccak_rounds,
+)
 from graphprover.vm.program.host_calls import RATE_WORDS
-from graphprover.vm.statement.shape import LayoutPolicy, packing
+from graphprover.vm.statement.shape import NARROW_TABLES, LayoutPolicy, packing, permutation_tables
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.table_numbers import TableNumber
-from graphprover.vm.tables import keccak_digits, keccak_planes, keccak_rounds
+from graphprover.vm.statement.table_numbers import TableNumber, name_of
+from graphprover.vm.tables import keccak_classes, keccak_digits, keccak_limbs, keccak_planes, keccak_rounds
 from graphprover.vm.tables.absorb import Absorb
 from graphprover.vm.tables.keccak_digits import NUMBERS, Lookup
 from graphprover.vm.tables.keccak_f import WORDS
@@ -34,17 +40,15 @@ def keccak_trace_tasks(
 
     ``cycles``: length of the whole run.
     """
-    filled: tuple[tuple[TableNumber, Callable[..., Array], int], ...] = (
-        (TableNumber.KECCAK_ROUNDS, rounds_trace, keccak_rounds.WIDTH),
-        (TableNumber.KECCAK_PLANES, planes_trace, keccak_planes.WIDTH),
-    )
-    for number, make, width in filled:
+    tables = permutation_tables(count, policy)
+    for number in tables:
+        make, width = _TRACES[number]
         cells = cells_per_row(machine.air(number, 0, 0).describe())
         for height, first, last in packing(number, cells, cycles, policy).shares(count):
             fixed = {"height": height, "first": first, "last": last}
-            yield int(number), TraceTask(number.name.lower(), make, fixed, (calls,), (width, height))
-    shape = keccak_digits.WIDTH, keccak_digits.ROWS
-    yield int(TableNumber.KECCAK_DIGITS), TraceTask("keccak_digits", digits_trace, {}, (calls,), shape)
+            yield int(number), TraceTask(name_of(number), make, fixed, (calls,), (width, height))
+    shape, narrow = (keccak_digits.WIDTH, keccak_digits.ROWS), tables is NARROW_TABLES
+    yield int(TableNumber.KECCAK_DIGITS), TraceTask("keccak_digits", digits_trace, {"narrow": narrow}, (calls,), shape)
 
 
 def calls_of(device: Device, run: Run, *, shares: Mapping[str, tuple[int, int]]) -> Calls:
@@ -79,11 +83,33 @@ def planes_trace(device: Device, calls: Calls, *, height: int, first: int, last:
     return main
 
 
-def digits_trace(device: Device, calls: Calls) -> Array:
-    """Return the trace of all numbers of digits, for all calls."""
+def classes_trace(device: Device, calls: Calls, *, height: int, first: int, last: int) -> Array:
+    """Return the trace of one table of classes, for the calls first..last."""
+    main = device.arrays.empty((keccak_classes.WIDTH, height), dtype="uint64")
+    fill_keccak_classes(device, calls.states, calls.clocks, first, last, main)
+    return main
+
+
+def limbs_trace(device: Device, calls: Calls, *, height: int, first: int, last: int) -> Array:
+    """Return the trace of one table of limbs, for the calls first..last."""
+    main = device.arrays.empty((keccak_limbs.WIDTH, height), dtype="uint64")
+    fill_keccak_limbs(device, calls.states, calls.clocks, first, last, main)
+    return main
+
+
+def digits_trace(device: Device, calls: Calls, *, narrow: bool) -> Array:
+    """Return the trace of all numbers of digits, for all calls; ``narrow``: they have the narrow tables."""
     counts = device.arrays.zeros((len(Lookup), NUMBERS), dtype="uint64")
-    count_keccak_digits(device, calls.states, counts)
+    count_keccak_digits(device, calls.states, counts, narrow)
     main = device.arrays.zeros((keccak_digits.WIDTH, keccak_digits.ROWS), dtype="uint64")
     main[: -len(Lookup)] = device.load(keccak_digits.digit_cells())
     main[-len(Lookup) :, :NUMBERS] = counts
     return main
+
+
+_TRACES: dict[int, tuple[Callable[..., Array], int]] = {
+    TableNumber.KECCAK_ROUNDS: (rounds_trace, keccak_rounds.WIDTH),
+    TableNumber.KECCAK_PLANES: (planes_trace, keccak_planes.WIDTH),
+    TableNumber.KECCAK_CLASSES: (classes_trace, keccak_classes.WIDTH),
+    TableNumber.KECCAK_LIMBS: (limbs_trace, keccak_limbs.WIDTH),
+}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from graphprover.air.description import AirDescription
 from graphprover.vm.program.host_calls import HOST_CALLS
 from graphprover.vm.program.isa import Op
-from graphprover.vm.statement.shape import Kind
+from graphprover.vm.statement.shape import ROWS_OF_CALL, Kind
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import CALL_CHIPS, CHIP_TABLES, PERMUTING, SHARED, TableNumber
 from graphprover.vm.statement.version import CHIP_NUMBERS
@@ -32,7 +32,7 @@ def possible_tables(machine: Machine, chips: set[str] | None = None) -> Iterator
     others = {*TableNumber} - {TableNumber.OUTPUT, TableNumber.STATED_INPUT}
     others -= {TableNumber.IMAGE} - set(machine.preprocessed(Kind.FIRST))
     if chips.isdisjoint(PERMUTING):
-        others -= {TableNumber.KECCAK_ROUNDS, TableNumber.KECCAK_PLANES, TableNumber.KECCAK_DIGITS}
+        others -= {*ROWS_OF_CALL, TableNumber.KECCAK_DIGITS}
     others -= {number for number, sharing in SHARED.items() if chips.isdisjoint(sharing)}
     tables = sorted((table.lanes, table.chip, n) for n, table in CHIP_TABLES.items() if table.chip in chips)
     for number in (0, *sorted(others), *(number for *_, number in tables)):

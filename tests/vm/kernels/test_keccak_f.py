@@ -6,13 +6,30 @@ import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice
-from graphprover.vm.kernels import count_keccak_digits, fill_keccak_planes, fill_keccak_rounds, permuted
-from graphprover.vm.tables import keccak_f, keccak_planes, keccak_rounds
+from graphprover.vm.kernels import (
+    count_keccak_digits,
+    fill_keccak_classes,
+    fill_keccak_limbs,
+    fill_keccak_planes,
+    fill_keccak_rounds,
+    permuted,
+)
+from graphprover.vm.tables import keccak_class_traces as narrow_traces
+from graphprover.vm.tables import keccak_classes, keccak_f, keccak_limbs, keccak_planes, keccak_rounds
+from graphprover.vm.tables import keccak_traces as wide_traces
 from graphprover.vm.tables.keccak_digits import NUMBERS, Lookup
 from graphprover.vm.tables.keccak_f import WORDS
-from graphprover.vm.tables.keccak_traces import blocks_of, digits_trace, planes_trace, rounds_trace
+from graphprover.vm.tables.keccak_traces import counted
 
-FILLS = ((fill_keccak_rounds, keccak_rounds, rounds_trace), (fill_keccak_planes, keccak_planes, planes_trace))
+WIDE = (
+    (fill_keccak_rounds, keccak_rounds, wide_traces.rounds_trace),
+    (fill_keccak_planes, keccak_planes, wide_traces.planes_trace),
+)
+NARROW = (
+    (fill_keccak_classes, keccak_classes, narrow_traces.classes_trace),
+    (fill_keccak_limbs, keccak_limbs, narrow_traces.limbs_trace),
+)
+FILLS = {False: WIDE, True: NARROW}
 
 
 def states(calls: int) -> np.ndarray:
@@ -22,42 +39,50 @@ def states(calls: int) -> np.ndarray:
     return found
 
 
-def traces(device: Any, calls: int, first: int, last: int, rows: int) -> list[Any]:
-    """Return the traces of rounds and planes for some of the calls, and the counts of all lookups, on the device."""
+def traces(device: Any, narrow: bool, calls: int, first: int, last: int, rows: int) -> list[Any]:
+    """Return the traces of some of the calls, and the counts of all lookups, on the device."""
     some, clocks = device.load(states(calls)), device.load(1000 + 7 * np.arange(calls, dtype=np.uint64))
-    found = [device.arrays.empty((table.WIDTH, rows), dtype=np.uint64) for _, table, _ in FILLS]
-    for main, (fill, *_) in zip(found, FILLS, strict=True):
+    found = [device.arrays.empty((table.WIDTH, rows), dtype=np.uint64) for _, table, _ in FILLS[narrow]]
+    for main, (fill, *_) in zip(found, FILLS[narrow], strict=True):
         main[:] = 7  # what was there before does not matter
         fill(device, some, clocks, first, last, main)
     counts = device.arrays.zeros((len(Lookup), NUMBERS), dtype=np.uint64)
-    count_keccak_digits(device, some, counts)
+    count_keccak_digits(device, some, counts, narrow)
     return [*found, counts]
 
 
-# Calls in all, the first and the last of a table, its rows.
-CASES = ((1, 0, 1, 64), (5, 2, 4, 64), (100, 1, 81, 2048), (90, 0, 0, 64), (200, 20, 183, 4096), (40, 3, 40, 1024))
+# Whether the tables are narrow, calls in all, the first and the last of a table, its rows.
+CASES = (
+    (False, 1, 0, 1, 64), (False, 5, 2, 4, 64), (False, 100, 1, 81, 2048), (False, 90, 0, 0, 64),
+    (False, 200, 20, 183, 4096), (False, 40, 3, 40, 1024),
+    (True, 1, 0, 1, 512), (True, 5, 2, 4, 1024), (True, 30, 1, 21, 8192), (True, 90, 0, 0, 64),
+    (True, 12, 3, 12, 4096),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("threads", [1, 3])
-def test_traces(case: tuple[int, int, int, int], threads: int) -> None:
-    calls, first, last, rows = case
+def test_traces(case: tuple[bool, int, int, int, int], threads: int) -> None:
+    narrow, calls, first, last, rows = case
     *mains, counts = traces(CpuDevice(threads), *case)
-    blocks = blocks_of(states(calls)[:, first:last])
-    for main, (_, _, trace) in zip(mains, FILLS, strict=True):
-        np.testing.assert_array_equal(main, trace(1000 + 7 * np.arange(first, last), blocks, rows))
-    expected = digits_trace(blocks_of(states(calls)))[-len(Lookup) :]
+    words_of: Any = narrow_traces.steps_of if narrow else wide_traces.blocks_of
+    words = words_of(states(calls)[:, first:last])
+    for main, (_, _, trace) in zip(mains, FILLS[narrow], strict=True):
+        np.testing.assert_array_equal(main, trace(1000 + 7 * np.arange(first, last), words, rows))
+    asked: Any = narrow_traces.lookups if narrow else wide_traces.lookups
+    expected = counted(asked(words_of(states(calls))))[-len(Lookup) :]
     np.testing.assert_array_equal(counts, expected[:, :NUMBERS])
 
 
-def test_counts_are_added() -> None:
+@pytest.mark.parametrize(("narrow", "of_call"), [(False, 24 * (5 + 80 + 400)), (True, 25 * (16 + 80 + 400))])
+def test_counts_are_added(narrow: bool, of_call: int) -> None:
     device, some = CpuDevice(2), states(30)
     once, twice = (np.zeros((len(Lookup), NUMBERS), dtype=np.uint64) for _ in range(2))
-    count_keccak_digits(device, some, once)
+    count_keccak_digits(device, some, once, narrow)
     for _ in range(2):
-        count_keccak_digits(device, some, twice)
+        count_keccak_digits(device, some, twice, narrow)
     np.testing.assert_array_equal(twice, 2 * once)
-    assert once.sum() == 30 * (24 * (5 + 80 + 400) + 2 * 400)
+    assert once.sum() == 30 * (of_call + 2 * 400)
 
 
 @pytest.mark.parametrize("calls", [0, 1, 8, 21, 3000])
@@ -65,11 +90,12 @@ def test_permutations(calls: int) -> None:
     np.testing.assert_array_equal(permuted(CpuDevice(2), states(calls)), keccak_f.rounds(states(calls))[-1])
 
 
-@pytest.mark.parametrize("which", range(len(FILLS)))
+@pytest.mark.parametrize("which", range(len(WIDE + NARROW)))
 def test_what_does_not_fit_is_refused(which: int) -> None:
     device, some = CpuDevice(1), states(9)
-    fill, table, _ = FILLS[which]
-    clocks, main = np.zeros(9, dtype=np.uint64), np.zeros((table.WIDTH, 64), dtype=np.uint64)
+    fill, table, _ = (WIDE + NARROW)[which]
+    rows = 1 << (6 * table.ROWS).bit_length() - 1
+    clocks, main = np.zeros(9, dtype=np.uint64), np.zeros((table.WIDTH, rows), dtype=np.uint64)
     for first, last, problem in ((0, 7, "do not fit"), (3, 10, "calls"), (2, 1, "calls")):
         with pytest.raises(ValueError, match=problem):
             fill(device, some, clocks, first, last, main)
@@ -88,8 +114,8 @@ def test_what_does_not_count_is_refused() -> None:
     device, some, counts = CpuDevice(1), states(4), np.zeros((len(Lookup), NUMBERS), dtype=np.uint64)
     for wrong in (counts[1:], counts[:, 1:], counts.astype(np.int64)):
         with pytest.raises(ValueError, match="counts"):
-            count_keccak_digits(device, some, wrong)
+            count_keccak_digits(device, some, wrong, False)
     with pytest.raises(ValueError, match="states are"):
-        count_keccak_digits(device, some[:, ::2], counts)
+        count_keccak_digits(device, some[:, ::2], counts, True)
     with pytest.raises(ValueError, match="states are"):
         permuted(device, some.astype(np.int64))

@@ -6,6 +6,8 @@ from graphprover.vm.kernels.cpu.counting import count_entries, count_keys
 from graphprover.vm.kernels.cpu.fp2 import fill_fp2
 from graphprover.vm.kernels.cpu.keccak_f import (
     count_keccak_digits,
+    fill_keccak_classes,
+    fill_keccak_limbs,
     fill_keccak_planes,
     fill_keccak_rounds,
     permuted,
@@ -25,6 +27,8 @@ __all__ = [
     "fill_absorbs",
     "fill_bumps",
     "fill_fp2",
+    "fill_keccak_classes",
+    "fill_keccak_limbs",
     "fill_keccak_planes",
     "fill_keccak_rounds",
     "fill_lanes",

@@ -5,11 +5,12 @@ from functools import partial
 import numpy as np
 
 from graphprover.device import Device
+from graphprover.field import P
 from graphprover.kernels.cpu import keccak, simd
 from graphprover.protocol.keccak import ROUND_CONSTANTS
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.kernels.cpu.counting import counted_apart
-from graphprover.vm.tables import keccak_planes, keccak_rounds
+from graphprover.vm.tables import keccak_classes, keccak_limbs, keccak_planes, keccak_rounds
 from graphprover.vm.tables.keccak_digits import CLASSES, FACTOR_SHIFT, FACTORS, SPREAD, Lookup
 from graphprover.vm.tables.keccak_f import ROTATIONS, SOURCES, WORDS
 from graphprover.vm.tables.keccak_rounds import IOTA_CLASSES, ROWS, STEPS, TURNED, TURNS
@@ -23,11 +24,25 @@ _ON, _AFTER, _PLANE_CALL, _PLANE, _SUM, _LOW, _HIGH = (
     keccak_planes.FIRST_COLUMNS[name] for name in ("on", "after", "call", "plane", "sum", "low", "high")
 )
 _PLANE_ROWS = keccak_planes.ROWS
+_CLASS_ROWS, _CLASS_STEPS, _STEP_BASE = keccak_classes.ROWS, keccak_classes.STEPS, keccak_classes.BASE
+_C_ON, _C_STEP, _C_TURN, _C_REACHED, _C_CALL = (
+    keccak_classes.FIRST_COLUMNS[name] for name in ("on", "step", "turn", "reached", "call")
+)
+_C_CONSTANT, _C_IOTA, _C_PARITY, _C_PARITY_TURNED, _C_SHIFTED, _C_THETA, _C_TURNED, _C_MOVED = (
+    keccak_classes.FIRST_COLUMNS[name]
+    for name in ("constant", "iota", "parity", "parity_turned", "shifted", "theta", "turned", "moved")
+)
+_LIMB_ROWS, _LIMB_BLOCK = keccak_limbs.ROWS, keccak_limbs.PLANE_ROWS
+_L_ON, _L_ENDS, _L_AFTER, _L_CALL, _L_PLANE, _L_CLASS, _L_SUM, _L_LOW, _L_HIGH = (
+    keccak_limbs.FIRST_COLUMNS[name]
+    for name in ("on", "ends", "after", "call", "plane", "of_class", "sum", "low", "high")
+)
 _SOURCES = np.array(SOURCES, dtype=np.int64)
 _ROTATIONS = np.array([ROTATIONS[word] for word in SOURCES], dtype=np.uint64)
-_CONSTANTS = np.array([0, 0, *map(int, ROUND_CONSTANTS[:-1])], dtype=np.uint64)  # by row, of the round before
+_CONSTANTS = np.array([0, 0, *map(int, ROUND_CONSTANTS)], dtype=np.uint64)  # by row, of the round before
 _LAST_CONSTANT = np.uint64(ROUND_CONSTANTS[-1])
 _IOTA_CLASSES = np.array(IOTA_CLASSES, dtype=np.uint64)
+_ALL_CLASSES = np.arange(CLASSES, dtype=np.uint64)
 _TURNS = np.array([[TURNS[word, c] for c in range(CLASSES)] for word in range(WORDS)], dtype=np.int64)
 _COPIES = np.array([[TURNED.get((word, c), 0) for c in range(CLASSES)] for word in range(WORDS)], dtype=np.int64)
 _SPREAD, _SHIFT = np.uint64(SPREAD), np.uint64(FACTOR_SHIFT)
@@ -38,6 +53,8 @@ _LAST_CLASS = np.uint64(CLASSES - 1)
 _ZERO, _ONE, _TWO, _THREE = (np.uint64(i) for i in range(4))
 _32, _63, _64 = np.uint64(32), np.uint64(63), np.uint64(64)
 _LOW_BITS = np.uint64(1 | 1 << 16)
+_32_BITS = np.uint64(2**32 - 1)
+_MINUS_ONE = np.uint64(P - 1)
 
 
 @njit(nogil=True, cache=True)
@@ -197,45 +214,127 @@ def _fill_planes(states, clocks, first_call, last_call, main, first, last):
 
 
 @njit(nogil=True, cache=True)
+def _write_class(theta, parity, moved, constant, j, main, at):
+    """Write the chunks of a class of a step."""
+    c = np.uint64(j)
+    main[_C_CONSTANT, at] = _spread(constant, c) * _FACTOR >> _SHIFT
+    main[_C_IOTA, at] = _spread(parity[4] ^ constant, c) * _FACTOR >> _SHIFT
+    for x in range(5):
+        factor = _FACTORS[1] if j == CLASSES - 1 else _FACTOR
+        main[_C_PARITY + x, at] = _spread(parity[x], c) * _FACTOR >> _SHIFT
+        main[_C_PARITY_TURNED + x, at] = _spread(parity[x], c) * factor >> _SHIFT
+        main[_C_SHIFTED + x, at] = _spread(_rotated(parity[x], _ONE), c) * _FACTOR >> _SHIFT
+    for word in range(WORDS):
+        digits = _spread(theta[word], c)
+        main[_C_THETA + word, at] = digits * _FACTOR >> _SHIFT
+        main[_C_MOVED + word, at] = _spread(moved[word], c) * _FACTOR >> _SHIFT
+        if word:
+            main[_C_TURNED + word - 1, at] = digits * _FACTORS[_TURNS[word, j]] >> _SHIFT
+
+
+@njit(nogil=True, cache=True)
+def _fill_classes(states, clocks, first_call, last_call, main, first, last):
+    state, moved = np.empty(WORDS, dtype=np.uint64), np.empty(WORDS, dtype=np.uint64)
+    theta, parity = np.empty(WORDS, dtype=np.uint64), np.empty(5, dtype=np.uint64)
+    used = (last_call - first_call) * _CLASS_ROWS
+    for column in range(len(main)):
+        main[column, max(first, min(last, used)) : last] = _ZERO
+    for block in range(first // _CLASS_ROWS * _CLASS_ROWS, min(last, used), _CLASS_ROWS):
+        call = first_call + block // _CLASS_ROWS
+        _begin(states, call, theta, parity)
+        for step in range(_CLASS_STEPS):
+            _advance(step, theta, parity, state, moved)
+            start = block + step * CLASSES
+            for at in range(max(first, start), min(last, start + CLASSES)):
+                main[_C_ON, at], main[_C_CALL, at] = _ONE, clocks[call]
+                for i in range(1, _STEP_BASE):
+                    main[_C_STEP + i - 1, at] = step % _STEP_BASE == i
+                    main[_C_TURN + i - 1, at] = step // _STEP_BASE == i
+                for i in range(1, CLASSES):
+                    main[_C_REACHED + i - 1, at] = at - start >= i
+                _write_class(theta, parity, moved, _CONSTANTS[step + 1], at - start, main, at)
+
+
+@njit(nogil=True, cache=True)
+def _fill_limbs(states, clocks, first_call, last_call, main, first, last):
+    state, moved = np.empty(WORDS, dtype=np.uint64), np.empty(WORDS, dtype=np.uint64)
+    theta, parity = np.empty(WORDS, dtype=np.uint64), np.empty(5, dtype=np.uint64)
+    used = (last_call - first_call) * _LIMB_ROWS
+    for column in range(len(main)):
+        main[column, max(first, min(last, used)) : last] = _ZERO
+    for start in range(first // _LIMB_BLOCK * _LIMB_BLOCK, min(last, used), _LIMB_BLOCK):
+        call, block = first_call + start // _LIMB_ROWS, start % _LIMB_ROWS // _LIMB_BLOCK
+        after, plane = block // 5, block % 5
+        if plane == 0 or start <= first:
+            _begin(states, call, theta, parity)
+            for step in range((_CLASS_STEPS - 1) * after + 1):
+                _advance(step, theta, parity, state, moved)
+        for at in range(max(first, start), min(last, start + _LIMB_BLOCK)):
+            left = start + CLASSES - 1 - at
+            main[_L_ON, at], main[_L_ENDS, at], main[_L_AFTER, at] = left >= 0, left < 0, after
+            main[_L_CALL, at], main[_L_PLANE, at] = clocks[call], plane
+            main[_L_CLASS, at] = np.uint64(left) if left >= 0 else _MINUS_ONE
+        for x in range(5):
+            low = high = _ZERO
+            for i in range(_LIMB_BLOCK):
+                digits = _ZERO
+                if i < CLASSES:
+                    digits = _before(theta, parity, 5 * plane + x, np.uint64(CLASSES - 1 - i))
+                at = start + i
+                if first <= at < last:
+                    main[_L_SUM + x, at] = digits * _FACTOR >> _SHIFT
+                    main[_L_LOW + x, at], main[_L_HIGH + x, at] = low, high
+                bits = digits >> _ONE & _SPREAD
+                low, high = _TWO * low + (bits & _32_BITS), _TWO * high + (bits >> _32)
+
+
+@njit(nogil=True, cache=True)
 def _count(counts, tag, digits):
     counts[tag, np.int64(digits * _FACTOR >> _SHIFT)] += _ONE
 
 
 @njit(nogil=True, cache=True)
-def _count_digits(states, counts, first, last):
+def _count_row(counts, theta, parity, moved, constant, iota_classes, left, shifted):
+    """Count the lookups of theta, chi and iota of a row of a block: ``moved`` is of the row before."""
+    for x in range(5):
+        left[x], shifted[x] = parity[(x + 4) % 5], _rotated(parity[(x + 1) % 5], _ONE)
+    for j in range(CLASSES):
+        c = np.uint64(j)
+        for x in range(5):
+            flip = _spread(left[x], c) + _spread(shifted[x], c)
+            total = flip
+            for y in range(0, WORDS, 5):
+                total += _spread(theta[x + y], c)
+            _count(counts, _FIRST if j < CLASSES - 1 else _FIRST_TURNED, total)
+            for y in range(0, WORDS, 5):
+                before = flip
+                if x + y == 0:
+                    before = _spread(left[0] ^ constant, c) + _spread(shifted[0], c)
+                _count(counts, _TURNS[x + y, j], _chi(moved, x + y, c) + _TWO * before)
+    for c in iota_classes:
+        _count(counts, 0, _TWO * (_spread(parity[4], c) + _spread(constant, c)))
+
+
+@njit(nogil=True, cache=True)
+def _count_digits(states, narrow, counts, first, last):
     state, moved = np.empty(WORDS, dtype=np.uint64), np.empty(WORDS, dtype=np.uint64)
     theta, parity = np.empty(WORDS, dtype=np.uint64), np.empty(5, dtype=np.uint64)
     left, shifted = np.empty(5, dtype=np.uint64), np.empty(5, dtype=np.uint64)
+    iota_classes = _ALL_CLASSES if narrow else _IOTA_CLASSES
     for call in range(first, last):
         _begin(states, call, theta, parity)
-        for row in range(1, ROWS):
+        for row in range(1, ROWS + narrow):
             _advance(row - 1, theta, parity, state, moved)
-            constant = _CONSTANTS[row]
-            for x in range(5):
-                left[x], shifted[x] = parity[(x + 4) % 5], _rotated(parity[(x + 1) % 5], _ONE)
-            for j in range(CLASSES):
-                c = np.uint64(j)
-                for x in range(5):
-                    flip = _spread(left[x], c) + _spread(shifted[x], c)
-                    total = flip
-                    for y in range(0, WORDS, 5):
-                        total += _spread(theta[x + y], c)
-                    _count(counts, _FIRST if j < CLASSES - 1 else _FIRST_TURNED, total)
-                    for y in range(0, WORDS, 5):
-                        before = flip
-                        if x + y == 0:
-                            before = _spread(left[0] ^ constant, c) + _spread(shifted[0], c)
-                        _count(counts, _TURNS[x + y, j], _chi(moved, x + y, c) + _TWO * before)
-                    if row == 1:
-                        for y in range(0, WORDS, 5):
-                            _count(counts, _HALVES, _before(theta, parity, x + y, c))
-            for k in range(len(_IOTA_CLASSES)):
-                c = _IOTA_CLASSES[k]
-                _count(counts, 0, _TWO * (_spread(parity[4], c) + _spread(constant, c)))
-        _move(theta, moved)
-        for word in range(WORDS):
-            for j in range(CLASSES):
-                _count(counts, _HALVES, _after(moved, word, np.uint64(j)))
+            _count_row(counts, theta, parity, moved, _CONSTANTS[row], iota_classes, left, shifted)
+            if row == 1 or row == ROWS:
+                for word in range(WORDS):
+                    for c in _ALL_CLASSES:
+                        _count(counts, _HALVES, _before(theta, parity, word, c))
+        if not narrow:
+            _move(theta, moved)
+            for word in range(WORDS):
+                for c in _ALL_CLASSES:
+                    _count(counts, _HALVES, _after(moved, word, c))
 
 
 @njit(nogil=True, cache=True)
@@ -273,6 +372,20 @@ def fill_keccak_planes(
     device.split_rows(partial(_fill_planes, states, clocks, first, last, main), main.shape[1])
 
 
-def count_keccak_digits(device: Device, states: np.ndarray, counts: np.ndarray) -> None:
+def fill_keccak_classes(
+    device: Device, states: np.ndarray, clocks: np.ndarray, first: int, last: int, main: np.ndarray
+) -> None:
+    """Write the trace; see ``graphprover.vm.kernels.fill_keccak_classes``."""
+    device.split_rows(partial(_fill_classes, states, clocks, first, last, main), main.shape[1])
+
+
+def fill_keccak_limbs(
+    device: Device, states: np.ndarray, clocks: np.ndarray, first: int, last: int, main: np.ndarray
+) -> None:
+    """Write the trace; see ``graphprover.vm.kernels.fill_keccak_limbs``."""
+    device.split_rows(partial(_fill_limbs, states, clocks, first, last, main), main.shape[1])
+
+
+def count_keccak_digits(device: Device, states: np.ndarray, counts: np.ndarray, narrow: bool) -> None:
     """Count lookups; see ``graphprover.vm.kernels.count_keccak_digits``."""
-    counted_apart(device, states.shape[1], counts, partial(_count_digits, states))
+    counted_apart(device, states.shape[1], counts, partial(_count_digits, states, narrow))
