@@ -159,6 +159,105 @@ extern "C" __global__ void __launch_bounds__(128) fill_keccak_planes(
     }
 }
 
+// T of a step and what its row has: `moved` is T of the step before after rho and pi, `state` is of the call.
+__device__ __forceinline__ void reach_step(u64 (&state)[25], u64 (&moved)[25], u64 (&parity)[5], int step) {
+    if (step == 0) {
+        before_chi(state, moved);
+    } else {
+        keccak::permute(state, step - 1);
+        apply_theta(state, parity);
+        move(state, moved);
+#pragma unroll
+        for (int word = 0; word < 25; word++) {
+            int x = word % 5, y = word - x;
+            state[word] = moved[word] ^ (~moved[y + (x + 1) % 5] & moved[y + (x + 2) % 5]);
+        }
+        state[0] ^= constant_of(step + 1);
+    }
+    apply_theta(state, parity);
+}
+
+// Thread by row, as above.
+extern "C" __global__ void __launch_bounds__(128) fill_keccak_classes(
+    const u64* states, u64 stride, const u64* clocks, u64 calls, u64* main, u64 rows) {
+    u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= rows) return;
+    u64 call = at / CLASS_ROWS, theta[25] = {}, moved[25] = {}, parity[5] = {}, clock = 0, constant = 0;
+    int row = (int)(at % CLASS_ROWS), step = row / 16, c = row % 16;
+    bool on = call < calls;
+    if (on) {
+        load(theta, states, stride, call);
+        clock = clocks[call];
+        reach_step(theta, moved, parity, step);
+        constant = constant_of(step + 1);
+    }
+    u64* column = main + at;
+    column[CLASSES_ON * rows] = on;
+    for (int i = 1; i < STEP_BASE; i++) {
+        column[(CLASSES_STEP + i - 1) * rows] = on && step % STEP_BASE == i;
+        column[(CLASSES_TURN + i - 1) * rows] = on && step / STEP_BASE == i;
+    }
+    for (int i = 1; i < 16; i++) column[(CLASSES_REACHED + i - 1) * rows] = on && c >= i;
+    column[CLASSES_CALL * rows] = clock;
+    column[CLASSES_CONSTANT * rows] = number(spread(constant, c));
+    column[CLASSES_IOTA * rows] = number(spread(parity[4] ^ constant, c));
+#pragma unroll
+    for (int x = 0; x < 5; x++) {
+        u64 digits = spread(parity[x], c);
+        column[(CLASSES_PARITY + x) * rows] = number(digits);
+        column[(CLASSES_PARITY_TURNED + x) * rows] = number(digits, c == 15);
+        column[(CLASSES_SHIFTED + x) * rows] = number(spread(keccak::rotated(parity[x], 1), c));
+    }
+#pragma unroll
+    for (int word = 0; word < 25; word++) {
+        u64 digits = spread(theta[word], c);
+        column[(CLASSES_THETA + word) * rows] = number(digits);
+        column[(CLASSES_MOVED + word) * rows] = number(spread(moved[word], c));
+        if (word) column[(CLASSES_TURNED + word - 1) * rows] = number(digits, turn(word, c));
+    }
+}
+
+// The bits of the classes from `c` on of a limb's two halves, of which `c` is the lowest.
+__device__ __forceinline__ u64 from_class(u32 limb, int c) { return (limb & 0xffff) >> c | limb >> 16 >> c << 16; }
+
+// Thread by row, as above.
+extern "C" __global__ void __launch_bounds__(128) fill_keccak_limbs(
+    const u64* states, u64 stride, const u64* clocks, u64 calls, u64* main, u64 rows) {
+    u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= rows) return;
+    u64 call = at / LIMB_ROWS, clock = 0, parity[5] = {}, words[5] = {}, theta[5] = {};
+    int block = (int)(at % LIMB_ROWS) / LIMB_BLOCK, plane = block % 5, left = 15 - (int)(at % LIMB_ROWS) % LIMB_BLOCK;
+    bool on = call < calls, after = on && block >= 5;
+    if (on) {
+        u64 state[25];
+        load(state, states, stride, call);
+        clock = clocks[call];
+        if (after) keccak::permute(state);
+#pragma unroll
+        for (int word = 0; word < 25; word++)
+            if (plane == word / 5) words[word % 5] = state[word];
+        apply_theta(state, parity);
+#pragma unroll
+        for (int word = 0; word < 25; word++)
+            if (plane == word / 5) theta[word % 5] = state[word];
+    }
+    u64* column = main + at;
+    column[LIMBS_ON * rows] = on && left >= 0;
+    column[LIMBS_ENDS * rows] = on && left < 0;
+    column[LIMBS_AFTER * rows] = after;
+    column[LIMBS_CALL * rows] = clock;
+    column[LIMBS_PLANE * rows] = on ? plane : 0;
+    column[LIMBS_OF_CLASS * rows] = !on ? 0 : left >= 0 ? left : MINUS_ONE;
+#pragma unroll
+    for (int x = 0; x < 5; x++) {
+        u64 shifted = keccak::rotated(parity[(x + 1) % 5], 1), digits = 0;
+        if (left >= 0) digits = 2 * (spread(theta[x], left) + spread(parity[(x + 4) % 5], left) + spread(shifted, left));
+        column[(LIMBS_SUM + x) * rows] = number(digits);
+        column[(LIMBS_LOW + x) * rows] = from_class((u32)words[x], left + 1);
+        column[(LIMBS_HIGH + x) * rows] = from_class(words[x] >> 32, left + 1);
+    }
+}
+
 // Some of the counts of a tag, which a block counts in shared memory.
 struct Counts {
     u32* found;
@@ -176,19 +275,18 @@ __device__ __forceinline__ u64 chi(const u64 (&moved)[25], int word, int c) {
            3 * spread(moved[row + (word + 2) % 5], c);
 }
 
-// Counts the lookups of one row of a block that have the tag: `moved` is of the row before.
+// Counts the lookups of one row of a block that have the tag: `moved` is of the row before. Narrow tables look up the
+// constant in all classes, and the state after the permutation as they do the one before.
 __device__ __forceinline__ void count_row(
-    const Counts& counts, int tag, int row, const u64 (&moved)[25], const u64 (&theta)[25], const u64 (&parity)[5]) {
+    const Counts& counts, int tag, int row, bool narrow, const u64 (&moved)[25], const u64 (&theta)[25],
+    const u64 (&parity)[5]) {
     u64 constant = constant_of(row);
-    if (tag == SECOND)
-#pragma unroll
-        for (int i = 0; i < 5; i++) {
-            int c = (1 << i) - 1;
-            counts.add(2 * (spread(parity[4], c) + spread(constant, c)));
-        }
 #pragma unroll 1
     for (int c = 0; c < 16; c++) {
-        bool sums = tag == (c < 15 ? FIRST : FIRST_TURNED_1), halves = tag == HALVES && row == 1;
+        bool iota = narrow || (c & (c + 1)) == 0;  // classes with bits of constants: 0, 1, 3, 7, 15
+        if (tag == SECOND && iota) counts.add(2 * (spread(parity[4], c) + spread(constant, c)));
+        bool sums = tag == (c < 15 ? FIRST : FIRST_TURNED_1);
+        bool halves = tag == HALVES && (row == 1 || row == ROUND_ROWS);
 #pragma unroll
         for (int x = 0; x < 5; x++) {
             u64 left = parity[(x + 4) % 5], shifted = spread(keccak::rotated(parity[(x + 1) % 5], 1), c);
@@ -211,7 +309,7 @@ __device__ __forceinline__ void count_row(
 
 // Adds how often calls look up each number; thread by call, and by blockIdx.y a tag and some of its numbers.
 extern "C" __global__ void __launch_bounds__(128) count_keccak_digits(
-    const u64* states, u64 calls, u64* target) {
+    const u64* states, u64 calls, u64* target, u32 narrow) {
     __shared__ u32 found[COUNTED];
     for (u32 i = threadIdx.x; i < COUNTED; i += blockDim.x) found[i] = 0;
     __syncthreads();
@@ -222,11 +320,11 @@ extern "C" __global__ void __launch_bounds__(128) count_keccak_digits(
         load(state, states, calls, call);
         before_chi(state, moved);
 #pragma unroll 1
-        for (int row = 1; row < ROUND_ROWS; row++) {
+        for (int row = 1; row < ROUND_ROWS + narrow; row++) {
             apply_theta(state, parity);
-            count_row(counts, tag, row, moved, state, parity);
+            count_row(counts, tag, row, narrow, moved, state, parity);
             move(state, moved);
-            if (row == ROUND_ROWS - 1) break;
+            if (row == ROUND_ROWS - 1 + narrow) break;
 #pragma unroll
             for (int word = 0; word < 25; word++) {
                 int x = word % 5, y = word - x;
@@ -234,7 +332,7 @@ extern "C" __global__ void __launch_bounds__(128) count_keccak_digits(
             }
             state[0] ^= constant_of(row + 1);
         }
-        if (tag == HALVES)
+        if (tag == HALVES && !narrow)
 #pragma unroll 1
             for (int c = 0; c < 16; c++)
 #pragma unroll

@@ -38,6 +38,20 @@ def fill_keccak_planes(
     _fill("fill_keccak_planes", device, states, clocks, first, last, main)
 
 
+def fill_keccak_classes(
+    device: "CudaDevice", states: cupy.ndarray, clocks: cupy.ndarray, first: int, last: int, main: cupy.ndarray
+) -> None:
+    """Write the trace; see ``graphprover.vm.kernels.fill_keccak_classes``."""
+    _fill("fill_keccak_classes", device, states, clocks, first, last, main)
+
+
+def fill_keccak_limbs(
+    device: "CudaDevice", states: cupy.ndarray, clocks: cupy.ndarray, first: int, last: int, main: cupy.ndarray
+) -> None:
+    """Write the trace; see ``graphprover.vm.kernels.fill_keccak_limbs``."""
+    _fill("fill_keccak_limbs", device, states, clocks, first, last, main)
+
+
 def _fill(
     kernel: str,
     device: "CudaDevice",
@@ -55,10 +69,10 @@ def _fill(
         )  # fmt: skip
 
 
-def count_keccak_digits(device: "CudaDevice", states: cupy.ndarray, counts: cupy.ndarray) -> None:
+def count_keccak_digits(device: "CudaDevice", states: cupy.ndarray, counts: cupy.ndarray, narrow: bool) -> None:
     """Count lookups; see ``graphprover.vm.kernels.count_keccak_digits``."""
     calls = states.shape[1]
     with device.operation("count_keccak_digits"):
         blocks = min(blocks_for(calls, _THREADS), _COUNTING)
         grid = blocks, COUNT_DIGITS_PARTS * len(Lookup)
-        launch(compiled(text("keccak_f.cu")), "count_keccak_digits", grid, _THREADS, states, calls, counts)
+        launch(compiled(text("keccak_f.cu")), "count_keccak_digits", grid, _THREADS, states, calls, counts, int(narrow))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from graphprover.field import P
 from graphprover.kernels.cuda.sources import source
 from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS
 from graphprover.vm.kernels import bumps, calls, keys, lanes, tape
@@ -15,7 +16,7 @@ from graphprover.vm.program.curves import ALL_CURVES
 from graphprover.vm.program.io import EXIT, POINT
 from graphprover.vm.program.isa import A1, Op
 from graphprover.vm.program.sha256 import ROUND_CONSTANTS, ROUNDS
-from graphprover.vm.tables import clock, keccak_planes, keccak_rounds, sha256
+from graphprover.vm.tables import clock, keccak_classes, keccak_limbs, keccak_planes, keccak_rounds, sha256
 from graphprover.vm.tables.absorb import PLANE_WORDS
 from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.buses import REGISTER_BASE
@@ -46,12 +47,19 @@ COUNT_SLOTS, COUNT_EACH = 1 << 11, 4  # numbers that it counts in its own memory
 BUMPS_CYCLES = 1 << 12  # cycles of a block that looks for bumps
 COUNT_DIGITS_PARTS = 2  # of a tag's numbers; a block counts one of them in its own memory
 _PLANES = {name.upper(): column for name, column in keccak_planes.FIRST_COLUMNS.items()}
-_KECCAK_F = {
+_KECCAK_F: dict[str, int | str] = {
     **{name.upper(): column for name, column in keccak_rounds.FIRST_COLUMNS.items()},
     **{name: column for name, column in _PLANES.items() if name != "CALL"},
     **{lookup.name: int(lookup) for lookup in Lookup},
     **{f"FACTOR_{by}": factor for by, factor in enumerate(FACTORS)},
     "PLANE_CALL": _PLANES["CALL"],
+    **{f"CLASSES_{name.upper()}": column for name, column in keccak_classes.FIRST_COLUMNS.items()},
+    **{f"LIMBS_{name.upper()}": column for name, column in keccak_limbs.FIRST_COLUMNS.items()},
+    "CLASS_ROWS": keccak_classes.ROWS,
+    "STEP_BASE": keccak_classes.BASE,
+    "LIMB_ROWS": keccak_limbs.ROWS,
+    "LIMB_BLOCK": keccak_limbs.PLANE_ROWS,
+    "MINUS_ONE": f"{P - 1}ull",
     "ROUND_ROWS": keccak_rounds.ROWS,
     "PLANE_ROWS": keccak_planes.ROWS,
     "NUMBERS": NUMBERS,
