@@ -199,7 +199,7 @@ def least_bytes(tables: int, columns: int, queries: int) -> int:
 
 VERSION = 3
 
-ONCE, SEVERAL = {1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 14, 15}, {8, 10, 12, 4096, 4097, 4098}
+ONCE, SEVERAL = {1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 14, 15}, {8, 10, 12, *range(4096, 4101)}
 FIRST_SHARD_ONLY = {2, 3, 4, 5, 6, 7, 14, 15}
 CHIPS, HALT, KECCAK_CALL, NARROW, FIRST_IN_PLACE = 209, 46, 47, {9, 11}, 115
 ROWS_OF_CHIP = {203: 2, 204: 3, 205: 5, 206: 36, 207: 2, 208: 2, 209: 2}  # rows of a call, of a chip that needs several
@@ -207,13 +207,14 @@ CALLS = {KECCAK_CALL, *ROWS_OF_CHIP}  # chips with tables of their own only
 PERMUTING = {KECCAK_CALL, 205}  # chips whose uses are calls of Keccak-f
 COMMON = {*range(1, 9), 10, *range(12, 26), 35, 36, 37, 41, 42, 43, 45, 46, 49, 50, 52, 55, 56, 57, *range(59, 76, 2)}
 RARE = set(range(1, FIRST_IN_PLACE)) - COMMON - NARROW - {KECCAK_CALL}
-ROWS_OF_CALL = {12: 25, 4098: 10}  # tables with rows for each call of Keccak-f
+MANY_CALLS, FEW_CALLS = {12: 25, 4098: 10}, {4099: 400, 4100: 170}  # rows of a call of Keccak-f, if there are many or few
+ROWS_OF_CALL = MANY_CALLS | FEW_CALLS
 MOST_ROWS = 2**26
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """One set of the bounds a to g."""
+    """One set of the bounds a to h."""
 
     a: int  # uses from which a chip in place has tables of its own
     b: int  # uses from which another chip has, in a run of fewer than 2^18 cycles
@@ -222,11 +223,12 @@ class Bounds:
     e: int  # idle cells of a table that is not split
     f: int  # idle rows of a table that is not split
     low: tuple[int, ...]  # the only rows up to the last of them, which is g, in a run of 2^18 cycles or more
+    h: int  # calls of Keccak-f from which they are many
 
 
 SETS = (
-    Bounds(2**16, 2**10, 2**17, 2**19, 2**20, 2**12, (64,)),
-    Bounds(2**21, 2**15, 2**22, 2**24, 2**25, 2**17, (64, 2**10, 2**13, 2**16)),
+    Bounds(2**16, 2**10, 2**17, 2**19, 2**20, 2**12, (64,), 2**8),
+    Bounds(2**21, 2**15, 2**22, 2**24, 2**25, 2**17, (64, 2**10, 2**13, 2**16), 2**13),
 )
 
 
@@ -261,8 +263,8 @@ def check_numbers(own: Sequence[int], index: int, shards: int, program: Program)
     require(index < shards - 1 or 4096 in present, "shape.exit")
     require(not {5, 14} <= present, "shape.input")
     require(14 in present or 15 not in present, "shape.zero_between")
-    calls = any(chip in PERMUTING for chip, _ in chips)
-    require(all((number in present) == calls for number in (12, 13, 4098)), "shape.keccak")
+    of_calls = [{13, *MANY_CALLS}, {13, *FEW_CALLS}] if any(chip in PERMUTING for chip, _ in chips) else [set()]
+    require(present & {13, *ROWS_OF_CALL} in of_calls, "shape.keccak")
     require(bool(chips) or 4096 in present or 4097 in present, "shape.no_cycle")
     require(len({chip for chip, _ in chips}) == len(chips), "shape.lanes")
 
@@ -426,9 +428,11 @@ def uses_of(
     callers = [counts for number, counts in found.items() if permutes(number)]
     if callers and all(callers):
         calls = range(sum(counts[0] for counts in callers), sum(counts[-1] for counts in callers) + 1)
-        for other in ROWS_OF_CALL:
+        calls = common(calls, bounds.h, 2**62) if 12 in found else common(calls, 1, bounds.h - 1)
+        of_calls = MANY_CALLS if 12 in found else FEW_CALLS
+        for other in of_calls:
             calls = common(calls, found[other].start, found[other].stop - 1)
-        found |= dict.fromkeys(ROWS_OF_CALL, calls)
+        found |= dict.fromkeys(of_calls, calls)
     return found
 
 
@@ -447,7 +451,7 @@ def cycles_range(
 ) -> tuple[int, int] | None:
     """Return the least and largest sum of the uses of all chips; None if no uses lead to some tables.
 
-    The chips that call Keccak-f have as many uses together as table 12.
+    The chips that call Keccak-f have as many uses together as table 12 or table 4099.
     """
     fewest, most = 0, 0
     for own, heights in zip(numbers, rows, strict=True):
@@ -455,7 +459,7 @@ def cycles_range(
         if not all(uses.values()):
             return None
         for number, counts in uses.items():
-            if number in (12, 4096, 4097) or (chip_of(number) and not permutes(number)):
+            if number in (12, 4096, 4097, 4099) or (chip_of(number) and not permutes(number)):
                 fewest, most = fewest + counts[0], most + counts[-1]
     return fewest, most
 

@@ -33,12 +33,13 @@ from tests.vm.programs import X, Y, everything
 PARAMETERS = Parameters("keccak", 1, 10, 0, 3, 0, 0, 0, 0, 0, 0)
 SEARCHED = [800, pytest.param(8000, marks=pytest.mark.slow)]  # headers
 POLICIES = (
-    LayoutPolicy(1 << 12, 1 << 5, 1 << 6, 1 << 12, 1 << 14, 1 << 20, 1 << 12, 1 << 6),
-    LayoutPolicy(1 << 13, 1 << 7, 1 << 8, 1 << 13, 1 << 16, 1 << 22, 1 << 14, 1 << 11),
+    LayoutPolicy(1 << 12, 1 << 5, 1 << 6, 1 << 12, 1 << 14, 1 << 20, 1 << 12, 1 << 6, 2),
+    LayoutPolicy(1 << 13, 1 << 7, 1 << 8, 1 << 13, 1 << 16, 1 << 22, 1 << 14, 1 << 11, 5),
 )
 SPARSE_IDLE = 1 << 4
-OF_CALL = (TableNumber.KECCAK_ROUNDS, TableNumber.KECCAK_PLANES)  # with rows for each call
-KECCAK = (*OF_CALL, TableNumber.KECCAK_DIGITS)
+# With rows for each call; a run has one pair of them.
+WIDE, NARROW = (12, 4098), (4099, 4100)
+KECCAK = {*WIDE, *NARROW, 13}
 SOME_WORDS = 2493  # of the tables of a run, that with an unstated input has fewer and that with a stated one more
 
 
@@ -59,7 +60,7 @@ def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("low_heights", [(64,), (64, 256)])
 @pytest.mark.parametrize("split_rows", [0, 100])
 @pytest.mark.parametrize(
-    ("uses", "rows", "cells"), [(4, 1, 3), (1, 1, 40), (1, 25, 3), (2, 1, 4000), (1, 25, 1533), (1, 10, 376)]
+    ("uses", "rows", "cells"), [(4, 1, 3), (1, 1, 40), (1, 25, 3), (2, 1, 4000), (1, 25, 1533), (1, 400, 185)]
 )
 def test_counts_are_the_inverse_of_heights(
     uses: int, rows: int, cells: int, split_rows: int, low_heights: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
@@ -222,7 +223,7 @@ def is_made_at(policy: LayoutPolicy, machine: Machine, proof: Proof | ShardedPro
         found.append(uses_of(numbers, [1 << log for log in logs], claim.cycles, words, policy))
     if claim.boundary != 6 or not all(all(uses.values()) for uses in found):
         return False
-    proving = {TableNumber.KECCAK_ROUNDS, *CHIP_TABLES, *SHARED}  # a permutation is a cycle of its caller
+    proving = {WIDE[0], NARROW[0], *CHIP_TABLES, *SHARED}  # a permutation is a cycle of its caller
     proved = [counts for uses in found for number, counts in uses.items() if number in proving and not permutes(number)]
     return sum(map(min, proved)) <= claim.cycles <= sum(map(max, proved))
 
@@ -250,7 +251,7 @@ def may_stand(
         or (first and (TableNumber.IMAGE in singles) != (machine.data() is not None))
         or (TableNumber.INPUT in singles and TableNumber.STATED_INPUT in singles)
         or (TableNumber.ZERO_BETWEEN in singles and TableNumber.STATED_INPUT not in singles)
-        or any(bool(call) != (number in singles) for number in KECCAK)
+        or {*singles} & KECCAK not in ([{13, *WIDE}, {13, *NARROW}] if call else [set()])
         or len(names) != len({*chips})
         or (last and TableNumber.COMMON not in singles)
         or not (names or {*singles} & {*SHARED})
@@ -314,8 +315,10 @@ def uses_of(
     callers = [uses[number] for number in uses if permutes(number)]
     if callers:  # as many permutations as calls of both chips
         totals = sums(callers)
-        calls = {count for count in uses[OF_CALL[0]] & uses[OF_CALL[1]] if totals >> count & 1}
-        uses |= dict.fromkeys(OF_CALL, calls)
+        of_call = WIDE if WIDE[0] in uses else NARROW
+        calls = {count for count in uses[of_call[0]] & uses[of_call[1]] if totals >> count & 1}
+        calls = {count for count in calls if (count < policy.wide_permutations) == (of_call == NARROW)}
+        uses |= dict.fromkeys(of_call, calls)
     return uses
 
 

@@ -220,7 +220,11 @@ def made(subject: Subject, bounds: spec.Bounds, rng: random.Random) -> Claimed:
                 continue
             cycles += count
         if permutations:
-            for number in spec.ROWS_OF_CALL:
+            # Sometimes the tables of the other side of the bound, or one of each.
+            sides = [spec.MANY_CALLS, spec.FEW_CALLS][:: 1 if permutations >= bounds.h else -1]
+            side, other = (sides if rng.random() < 0.8 else reversed(sides))
+            numbers = {*side} if rng.random() < 0.95 else {min(side), max(other)}
+            for number in sorted(numbers):
                 add(tables, number, permutations)
             tables.append([13, 14, ()])
         cycles += index == shards - 1
@@ -287,7 +291,7 @@ def at_edge(subject: Subject, claim: Claimed, bounds: spec.Bounds, rng: random.R
 def near(bounds: spec.Bounds, rng: random.Random) -> int:
     """Return a number of uses: near a bound, or of any length."""
     if rng.random() < 0.5:
-        bound = rng.choice((bounds.a, bounds.b, 2 * bounds.b, bounds.c, bounds.d, bounds.f, 3 * bounds.f))
+        bound = rng.choice((bounds.a, bounds.b, 2 * bounds.b, bounds.c, bounds.d, bounds.f, 3 * bounds.f, bounds.h))
         return bound + rng.choice((-1, 0, 1))
     return rng.randint(1, 1 << rng.randint(1, 22))
 
@@ -323,8 +327,8 @@ def change(claim: Claimed, subject: Subject, rng: random.Random) -> None:
             tables[i][0] = max(tables[i][0] + rng.choice((-1, 1, 2)), 0)
         case 3:  # a table more
             chip = rng.choice(SOME)
-            unknown = (0, 16 * spec.HALT + 1, 16 * chip + 3, 16 * (spec.CHIPS + 1) + 1, 4099)
-            known = (*range(1, 16), 4096, 4097, 4098, *(16 * chip + lanes for lanes in (1, 2, 4)))
+            unknown = (0, 16 * spec.HALT + 1, 16 * chip + 3, 16 * (spec.CHIPS + 1) + 1, 4101)
+            known = (*range(1, 16), *range(4096, 4101), *(16 * chip + lanes for lanes in (1, 2, 4)))
             tables.append([rng.choice(unknown if rng.random() < 0.2 else known), rng.randint(5, 13), ()])
             tables.sort(key=lambda table: table[0])
         case 4:  # other cycles
@@ -465,11 +469,11 @@ def test_chips_have_the_numbers_of_the_page() -> None:
 
 
 def test_the_machines_digest_is_that_of_the_page() -> None:
-    """Put tables 4096 to 4098 before the tables of chips."""
+    """Put tables 4096 to 4100 before the tables of chips."""
     program = Key(0, 8, 6, 6, bytes(32), {})
     chips = [16 * f + lanes for f in range(1, spec.CHIPS + 1) for lanes in (1, 2, 4) if spec.chip_of(16 * f + lanes)]
     hashed = b"graphprover machine" + struct.pack("<QQ", 9, spec.VERSION)
-    for number in (0, *range(1, 16), 4096, 4097, 4098, *chips):
+    for number in (0, *range(1, 16), *range(4096, 4101), *chips):
         described = program.air(number, 2, 32, 33).describe().canonical_bytes
         hashed += struct.pack("<QQ", number, len(described)) + described
     assert keccak256(hashed) == MACHINE_DIGEST

@@ -309,22 +309,22 @@ __device__ __forceinline__ void count_row(
 
 // Adds how often calls look up each number; thread by call, and by blockIdx.y a tag and some of its numbers.
 extern "C" __global__ void __launch_bounds__(128) count_keccak_digits(
-    const u64* states, u64 calls, u64* target, u32 narrow) {
+    const u64* states, u64 calls, u64* target, u64 narrow) {
     __shared__ u32 found[COUNTED];
     for (u32 i = threadIdx.x; i < COUNTED; i += blockDim.x) found[i] = 0;
     __syncthreads();
-    int tag = blockIdx.y / PARTS;
+    int tag = blockIdx.y / PARTS, last = narrow ? ROUND_ROWS : ROUND_ROWS - 1;
     Counts counts = {found, (u32)(blockIdx.y % PARTS * COUNTED)};
     for (u64 call = (u64)blockIdx.x * blockDim.x + threadIdx.x; call < calls; call += (u64)gridDim.x * blockDim.x) {
         u64 state[25], moved[25], parity[5];
         load(state, states, calls, call);
         before_chi(state, moved);
 #pragma unroll 1
-        for (int row = 1; row < ROUND_ROWS + narrow; row++) {
+        for (int row = 1; row <= last; row++) {
             apply_theta(state, parity);
             count_row(counts, tag, row, narrow, moved, state, parity);
             move(state, moved);
-            if (row == ROUND_ROWS - 1 + narrow) break;
+            if (row == last) break;
 #pragma unroll
             for (int word = 0; word < 25; word++) {
                 int x = word % 5, y = word - x;
