@@ -273,7 +273,7 @@ def guests(cases: Cases) -> None:
     add("guest.input", "a padding that is not 0", header.changed(stated))
     add("guest.short", "a payload too short for the columns", plain)
     for rule, comment, tables in (
-        ("shape.unknown", "number 4099", {4099: (6, ())}),
+        ("shape.unknown", "number 4101", {4101: (6, ())}),
         ("shape.unknown", "a table of `halt` alone", {16 * 46 + 1: (6, ())}),
         ("shape.missing", "no table 11", {11: None}),
         ("shape.data", "table 3, but no data", {3: (6, ())}),
@@ -281,7 +281,7 @@ def guests(cases: Cases) -> None:
         ("shape.exit", "no table 4096", {4096: None}),
         ("shape.input", "tables 5 and 14", {5: (6, ()), 14: (6, (1, 0, 0x61, 0))}),
         ("shape.zero_between", "table 15 without 14", {15: (6, ())}),
-        ("shape.keccak", "table 13 without 12", {13: (12, ())}),
+        ("shape.keccak", "table 13 without a call", {13: (12, ())}),
         ("shape.lanes", "chip 1 with one lane and two", {17: (6, ()), 18: (6, ())}),
     ):
         add(rule, comment, header.changed(tables))

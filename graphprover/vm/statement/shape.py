@@ -202,7 +202,10 @@ _UNBOUNDED = 1 << 62  # more than any number of uses
 
 @dataclass(frozen=True)
 class Packing:
-    """How uses fill the tables of one number: ``uses`` of them fill ``rows`` rows."""
+    """How uses fill the tables of one number: ``uses`` of them fill ``rows`` rows.
+
+    ``spare`` is at least ``rows``, unless a use fits MIN_ROWS: so a table that is split has room for a use.
+    """
 
     uses: int
     rows: int

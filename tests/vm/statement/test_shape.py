@@ -60,8 +60,12 @@ def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("low_heights", [(64,), (64, 256)])
 @pytest.mark.parametrize("split_rows", [0, 100])
 @pytest.mark.parametrize(
-    ("uses", "rows", "cells"), [(4, 1, 3), (1, 1, 40), (1, 25, 3), (2, 1, 4000), (1, 25, 1533), (1, 400, 185)]
-)
+    ("uses", "rows", "cells"),
+    [
+        (4, 1, 3), (1, 1, 40), (1, 25, 3), (2, 1, 4000), (1, 25, 1533), (1, 10, 376), (1, 170, 10), (1, 400, 5),
+        (1, 400, 2),
+    ],
+)  # fmt: skip
 def test_counts_are_the_inverse_of_heights(
     uses: int, rows: int, cells: int, split_rows: int, low_heights: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -162,7 +162,7 @@ def test_several_sparse_range_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_several_tables_of_permutations_and_bumps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Split a table that would stay idle; any part may answer a call, and none answers an absent call."""
-    set_policy(monkeypatch, idle_cells=3000, idle_rows=0)
+    set_policy(monkeypatch, idle_cells=3000, idle_rows=0, wide_permutations=1)
     loop = [*li(X, 17000), Instruction(Op.ADDI, X, X, imm=-1), Instruction(Op.BNE, rs1=X, imm=-4)]
     call = [*li(A0, DATA), *li(A7, KECCAK_F), Instruction(Op.ECALL)]
     reads = [Instruction(Op.LD, Y, 5, imm=8 * i) for i in range(-128, 129)]
@@ -183,6 +183,18 @@ def test_several_tables_of_permutations_and_bumps(monkeypatch: pytest.MonkeyPatc
         for finding in noticed(stated, "keccak_rounds", again)
         if isinstance(finding, UnbalancedBus)
     )
+
+
+def test_several_narrow_tables_of_permutations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Split tables, with a call's classes and its limbs in tables of different places."""
+    set_policy(monkeypatch, idle_cells=30_000, idle_rows=0)
+    call = [*li(A0, DATA), *li(A7, KECCAK_F), Instruction(Op.ECALL)]
+    execution = execute(image([*call * 7, *leave()], bytes(200)), record=True)
+    machine = Machine(execution.image)
+    stated = with_traces(statement_of_run(machine, execution))
+    assert [names(stated).count(name) for name in ("keccak_classes", "keccak_limbs")] == [3, 2]
+    assert not check(stated)
+    assert proven(machine, prove(stated, security=80), 80).cycles == execution.cycles
 
 
 @pytest.fixture(scope="module")
