@@ -14,8 +14,9 @@ them.
 - Tables that chips look up: program.py (all instructions of the program; entries.py makes its rows), fixed.py (numbers
   of 16 bits with their bytes, all or a sparse range of them; powers of two), bump.py (accesses in between two that are
   far apart).
-- The permutation behind a host call: keccak_f.py (on words), keccak_rounds.py, keccak_planes.py, keccak_digits.py;
-  keccak_traces.py makes their traces for other statements.
+- The permutation behind a host call: keccak_f.py (on words); keccak_rounds.py and keccak_planes.py, or for few calls
+  keccak_classes.py and keccak_limbs.py; keccak_digits.py. keccak_traces.py makes traces for other statements,
+  keccak_class_traces.py for tests.
 - Shared definitions: clock.py (time), limbs.py (the parts of a word), buses.py (messages).
 
 docs/vm.md argues why the rules suffice; docs/security.md bounds sums over all tables.

@@ -207,7 +207,7 @@ CALLS = {KECCAK_CALL, *ROWS_OF_CHIP}  # chips with tables of their own only
 PERMUTING = {KECCAK_CALL, 205}  # chips whose uses are calls of Keccak-f
 COMMON = {*range(1, 9), 10, *range(12, 26), 35, 36, 37, 41, 42, 43, 45, 46, 49, 50, 52, 55, 56, 57, *range(59, 76, 2)}
 RARE = set(range(1, FIRST_IN_PLACE)) - COMMON - NARROW - {KECCAK_CALL}
-MANY_CALLS, FEW_CALLS = {12: 25, 4098: 10}, {4099: 400, 4100: 170}  # rows of a call of Keccak-f, if there are many or few
+MANY_CALLS, FEW_CALLS = {12: 25, 4098: 10}, {4099: 400, 4100: 170}  # rows of one of many or few calls of Keccak-f
 ROWS_OF_CALL = MANY_CALLS | FEW_CALLS
 MOST_ROWS = 2**26
 

@@ -122,6 +122,14 @@ def test_tables_of_both_kinds_are_refused(calls: int) -> None:
         assert refusal(claim, calls) == "shape.keccak"
 
 
+@pytest.mark.parametrize(("calls", "number", "log_rows"), [(MANY - 1, 4099, 11), (MANY - 1, 4100, 11), (MANY, 4098, 8)])
+def test_tables_of_different_numbers_of_calls_are_refused(calls: int, number: int, log_rows: int) -> None:
+    claim = header_of_run(calls)
+    (table,) = (table for table in claim.shards[0] if table[0] == number)
+    table[1] = log_rows
+    assert refusal(claim, calls) == "shape.uses"
+
+
 def test_each_shard_has_the_tables_for_its_own_calls() -> None:
     """Cut a run behind many calls and before one: the shards have tables of different kinds."""
     machine, execution = run_of(MANY + 1)
@@ -133,7 +141,8 @@ def test_each_shard_has_the_tables_for_its_own_calls() -> None:
         {*WIDE, TableNumber.KECCAK_DIGITS}, {*NARROW, TableNumber.KECCAK_DIGITS},
     ]  # fmt: skip
     assert machine.statement_of(proof)
-    for tables, added in zip(claim.shards, ([[4099, 11, ()], [4100, 9, ()]], [[12, 6, ()], [4098, 6, ()]]), strict=True):
+    others = [[4099, 11, ()], [4100, 9, ()]], [[12, 6, ()], [4098, 6, ()]]
+    for tables, added in zip(claim.shards, others, strict=True):
         kept = tables.copy()
         tables[:] = sorted([*(table for table in kept if table[0] not in {*WIDE, *NARROW}), *added])
         assert refusal(claim, MANY + 1) == "shape.uses"

@@ -19,7 +19,10 @@ from graphprover.vm.tables import described
 from graphprover.vm.tables.fixed import Powers
 
 _PATHS = described._paths  # tests/conftest.py replaces it
-NUMBERS = [*CHIP_TABLES, *SHARED, TableNumber.BUMP, TableNumber.REGISTERS, TableNumber.KECCAK_PLANES]
+NUMBERS = [
+    *CHIP_TABLES, *SHARED, TableNumber.BUMP, TableNumber.REGISTERS, TableNumber.KECCAK_PLANES,
+    TableNumber.KECCAK_CLASSES, TableNumber.KECCAK_LIMBS,
+]  # fmt: skip
 # Prints how many tables were described in which way.
 COUNT = """
 from graphprover.vm.statement.statement import _same_for_all
