@@ -152,7 +152,7 @@ def test_permutations(case, device) -> None:  # type: ignore[no-untyped-def]
     with device.task():
         for there, here in zip(test_keccak_f.traces(device, *case), expected, strict=True):
             np.testing.assert_array_equal(there.get(), here)
-        states = test_keccak_f.states(case[0])
+        states = test_keccak_f.states(case[1])
         np.testing.assert_array_equal(permuted(device, device.load(states)).get(), permuted(CpuDevice(1), states))
 
 
