@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import dask
@@ -59,10 +60,15 @@ def run_by_gpu(seconds: float) -> tuple[float, float]:
         return first, time.monotonic()
 
 
-def take_and_release(folder: Path, marker: Path, end: float) -> int:
-    """Return the number of locks of a folder taken until ``end``; raises FileExistsError if two processes held one."""
-    own, times = Lock(lambda: folder), 0
-    while time.time() < end:
+def begin(begun: Barrier) -> None:
+    """Wait for all processes of a pool."""
+    begun.wait()
+
+
+def take_and_release(folder: Path, marker: Path, seconds: float) -> int:
+    """Return the number of locks of a folder taken in ``seconds``; raises FileExistsError if two processes held one."""
+    own, times, end = Lock(lambda: folder), 0, time.monotonic() + seconds
+    while time.monotonic() < end:
         with own.taken():
             marker.mkdir()
             time.sleep(0.0005)

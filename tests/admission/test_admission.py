@@ -37,7 +37,7 @@ from graphprover.prover.prepare import Prepared, prepare
 from graphprover.prover.prove import prove_prepared
 from graphprover.runtime.files import private_folder
 from graphprover.runtime.settings import MEMORY_LIMIT, POOL
-from tests.admission.holding import Memory, run, run_by_gpu, take_and_release
+from tests.admission.holding import Memory, begin, run, run_by_gpu, take_and_release
 from tests.graphs.test_proof_graph import FEW
 
 ROOT = Path(__file__).parents[2]
@@ -529,9 +529,10 @@ def test_an_entry_that_was_removed_is_written_again(own_folder: Path) -> None:
 def test_two_processes_never_have_the_lock_whatever_files_are_removed(tmp_path: Path) -> None:
     folder, marker = tmp_path / "ledger", tmp_path / "inside"
     folder.mkdir()
-    end = time.time() + 3
-    with ProcessPoolExecutor(4, get_context("spawn")) as pool:
-        takers = [pool.submit(take_and_release, folder, marker, end) for _ in range(4)]
+    context = get_context("spawn")
+    begun = context.Barrier(4)  # on a busy host a process takes longer to start than the lock is tried
+    with ProcessPoolExecutor(4, context, begin, (begun,)) as pool:
+        takers = [pool.submit(take_and_release, folder, marker, 3) for _ in range(4)]
         while not all(taker.done() for taker in takers):
             for path in folder.rglob("*"):
                 if random.random() < 0.5:
