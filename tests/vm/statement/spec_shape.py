@@ -197,7 +197,7 @@ def least_bytes(tables: int, columns: int, queries: int) -> int:
 
 # The rules for shapes: the pseudocode of docs/shapes.md
 
-VERSION = 3
+VERSION = 4
 
 ONCE, SEVERAL = {1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 14, 15}, {8, 10, 12, *range(4096, 4101)}
 FIRST_SHARD_ONLY = {2, 3, 4, 5, 6, 7, 14, 15}
