@@ -7,6 +7,7 @@ before its turn is compiled by the thread that needs it. Nothing here needs a GP
 import heapq
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -16,6 +17,12 @@ from typing import NamedTuple
 
 from graphprover.air.description import AirDescription
 from graphprover.runtime.signals import COMPILER
+
+
+# Loading a cached kernel is Python's work, and more threads would only take Python's lock from the proof. A kernel that
+# takes longer is compiled, without the lock.
+_LOADERS = 4  # threads
+_LOADED = 0.05  # seconds
 
 
 class Turn(IntEnum):
@@ -40,7 +47,8 @@ class Ahead:
     """The queue of texts and the threads that compile them.
 
     ``jobs_of`` returns a table's texts, which takes Python some time, so the threads call it; ``run`` compiles one.
-    Their errors are left to the thread that needs the kernel.
+    Their errors are left to the thread that needs the kernel. A few threads start, and ``threads`` of them, by default
+    one for each core, as soon as a kernel has to be compiled.
     """
 
     def __init__(
@@ -84,10 +92,7 @@ class Ahead:
                 self._put(job, guess)
             if not self._tables and not self._jobs:
                 return
-            starting = self.threads - self._running
-            self._running += starting
-        for i in range(starting):
-            threading.Thread(target=self._work, name=f"{COMPILER} {i}").start()
+        self._start(min(self.threads, _LOADERS))
 
     def expects(self, text: str) -> bool:
         """Return whether a text is queued or compiled; false after a failure."""
@@ -106,6 +111,14 @@ class Ahead:
         if job.text not in self._begun:
             self._queued.add(job.text)
             heapq.heappush(self._jobs, (guess, job.turn, -len(job.text), job.text, job))
+
+    def _start(self, threads: int) -> None:
+        """Start threads until this number of them runs."""
+        with self._changed:
+            starting = max(0, threads - self._running)
+            self._running += starting
+        for i in range(starting):
+            threading.Thread(target=self._work, name=f"{COMPILER} {i}").start()
 
     def _work(self) -> None:
         while (step := self._next()) is not None:
@@ -132,11 +145,14 @@ class Ahead:
             return None
 
     def _compile(self, job: Job) -> None:
+        started = time.perf_counter()
         try:
             self._run(job)
         except Exception:
             self._queued.discard(job.text)
             raise
+        if time.perf_counter() - started > _LOADED:
+            self._start(self.threads)
 
     def _describe(self, entry: tuple[bool, Iterator[AirDescription]]) -> None:
         """Queue the texts of the next table."""

@@ -3,6 +3,7 @@
 import ctypes
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from tests.vm.kit import SDK
 
@@ -29,9 +30,23 @@ void *__zkvm_scratch(size_t size, size_t align)
 
 size_t __zkvm_scratch_mark(void) { return used; }
 void __zkvm_scratch_release(size_t mark) { used = mark; }
+void paint_stack(void)
+{
+    volatile char stack[1 << 16];
+    for (size_t i = 0; i < sizeof stack; i++)
+        stack[i] = (char)0xA5;
+}
 void __zkvm_fail(const char *message, size_t size) { (void)message, (void)size; abort(); }
 """
 FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"]
+
+
+class Library(ctypes.CDLL):
+    """A library whose calls find no zeros in variables without a value: 0xA5 is no value of a bool, for example."""
+
+    def __getattr__(self, name: str) -> Any:
+        self["paint_stack"]()
+        return self[name]  # without an attribute, so that each call comes here
 
 
 def native_library(folder: Path) -> ctypes.CDLL:
@@ -39,4 +54,4 @@ def native_library(folder: Path) -> ctypes.CDLL:
     (folder / "rest.c").write_text(REST)
     command = ["gcc", *FLAGS, "-shared", "-fPIC", f"-I{SDK / 'include'}", f"-I{SDK / 'runtime'}"]
     subprocess.run([*command, *SOURCES, folder / "rest.c", "-o", folder / "library.so"], check=True)
-    return ctypes.CDLL(str(folder / "library.so"))
+    return Library(str(folder / "library.so"))

@@ -115,12 +115,12 @@ static zkvm_status add_multiples(const group *in, const uint8_t *pairs, size_t n
     if (num_pairs)
         check_pointer(pairs);
     check_pointer(result);
-    for (; num_pairs && status == ZKVM_EOK; num_pairs--, pairs += 2 * in->bytes + 32) {
+    for (; num_pairs; num_pairs--, pairs += 2 * in->bytes + 32) {
         affine *point = &terms[count].point;
-        if (!__zkvm_bls12_decode(in, point, &infinite, pairs))
+        if (!__zkvm_bls12_decode(in, point, &infinite, pairs) || (!infinite && !__zkvm_bls12_is_member(in, point))) {
             status = ZKVM_EFAIL;
-        else if (!infinite && !__zkvm_bls12_is_member(in, point))
-            status = ZKVM_EFAIL;
+            break;
+        }
         terms[count].factor = decoded(pairs + 2 * in->bytes);
         count += !infinite;
     }
