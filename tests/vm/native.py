@@ -2,6 +2,7 @@
 
 import ctypes
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,20 +34,27 @@ void __zkvm_scratch_release(size_t mark) { used = mark; }
 void paint_stack(void)
 {
     volatile char stack[1 << 16];
+
     for (size_t i = 0; i < sizeof stack; i++)
         stack[i] = (char)0xA5;
 }
+
 void __zkvm_fail(const char *message, size_t size) { (void)message, (void)size; abort(); }
 """
 FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"]
 
 
 class Library(ctypes.CDLL):
-    """A library whose calls find no zeros in variables without a value: 0xA5 is no value of a bool, for example."""
+    """A library whose functions find 0xA5, which is no bool, in the bytes of variables without a value."""
 
-    def __getattr__(self, name: str) -> Any:
-        self["paint_stack"]()
-        return self[name]  # without an attribute, so that each call comes here
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        function, paint = self[name], self["paint_stack"]
+
+        def call(*arguments: Any) -> Any:
+            paint()
+            return function(*arguments)
+
+        return call
 
 
 def native_library(folder: Path) -> ctypes.CDLL:
