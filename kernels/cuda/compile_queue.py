@@ -18,7 +18,6 @@ from typing import NamedTuple
 from graphprover.air.description import AirDescription
 from graphprover.runtime.signals import COMPILER
 
-
 # Loading a cached kernel is Python's work, and more threads would only take Python's lock from the proof. A kernel that
 # takes longer is compiled, without the lock.
 _LOADERS = 4  # threads

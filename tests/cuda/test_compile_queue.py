@@ -8,7 +8,7 @@ from pathlib import Path
 
 from graphprover.air import Air, Bus
 from graphprover.jobs.programs import open_program
-from graphprover.kernels.cuda import source_cache
+from graphprover.kernels.cuda import compile_queue, source_cache
 from graphprover.kernels.cuda.compile_queue import Ahead, Job, Turn
 from graphprover.runtime import files
 from graphprover.runtime.files import alone, private_folder
@@ -116,6 +116,23 @@ def test_a_proof_that_needs_nothing_new_starts_no_thread():
     before = set(threading.enumerate())
     ahead.expect([table(2)])
     assert set(threading.enumerate()) <= before
+
+
+def test_few_threads_load_and_all_compile(monkeypatch):
+    """Start more threads only after a kernel that took as long as a compilation."""
+    monkeypatch.setattr(compile_queue, "_LOADERS", 2)
+    for loaded, most in ((60.0, 2), (0.0, 5)):
+        monkeypatch.setattr(compile_queue, "_LOADED", loaded)
+        idents = set()
+
+        def run(job, idents=idents):
+            idents.add(threading.get_ident())
+            time.sleep(0.02)
+
+        ahead = Ahead(list, run, threads=5)
+        ahead.expect([], [Job(Turn.OPERATION, str(i), str(i)) for i in range(30)])
+        ahead.wait()
+        assert len(idents) == most
 
 
 def test_guesses_end_when_it_is_known_what_is_needed():
