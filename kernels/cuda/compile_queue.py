@@ -21,7 +21,7 @@ from graphprover.runtime.signals import COMPILER
 # Loading a cached kernel is Python's work, and more threads would only take Python's lock from the proof. A kernel that
 # takes longer is compiled, without the lock.
 _LOADERS = 4  # threads
-_LOADED = 0.05  # seconds
+_LOADED = 0.05  # seconds that a load takes at most
 
 
 class Turn(IntEnum):
@@ -91,7 +91,7 @@ class Ahead:
                 self._put(job, guess)
             if not self._tables and not self._jobs:
                 return
-        self._start(min(self.threads, _LOADERS))
+            self._start(min(self.threads, _LOADERS))
 
     def expects(self, text: str) -> bool:
         """Return whether a text is queued or compiled; false after a failure."""
@@ -112,11 +112,9 @@ class Ahead:
             heapq.heappush(self._jobs, (guess, job.turn, -len(job.text), job.text, job))
 
     def _start(self, threads: int) -> None:
-        """Start threads until this number of them runs."""
-        with self._changed:
-            starting = max(0, threads - self._running)
-            self._running += starting
-        for i in range(starting):
+        """Start threads until this number of them runs; the caller has the lock."""
+        for i in range(self._running, threads):
+            self._running += 1
             threading.Thread(target=self._work, name=f"{COMPILER} {i}").start()
 
     def _work(self) -> None:
@@ -151,7 +149,9 @@ class Ahead:
             self._queued.discard(job.text)
             raise
         if time.perf_counter() - started > _LOADED:
-            self._start(self.threads)
+            with self._changed:
+                if self._jobs:  # otherwise the new threads would end at once
+                    self._start(self.threads)
 
     def _describe(self, entry: tuple[bool, Iterator[AirDescription]]) -> None:
         """Queue the texts of the next table."""
