@@ -45,12 +45,15 @@ class Operands:
 
 @dataclass(frozen=True)
 class Height:
-    """Matrices of one height, opened at one or two points: extensions (columns, N), or columns (columns, n) on H."""
+    """Matrices of one height, opened at one or two points: extensions (columns, N), or columns (columns, n) on H.
+
+    n is the number of rows of the trace.
+    """
 
     matrices: Sequence[Array]
     values: Sequence[Sequence[np.ndarray]]  # [matrix][point]: opened values as host words, (columns, 3)
     offsets: Sequence[int]  # for each matrix the power of gamma of its first column; k counts by point and column
-    inverses: Sequence[Array]  # 1/(z - x) for each point z, (3, N)
+    inverses: Sequence[Array]  # 1/(z - x) over 7·H for each point z, (3, n)
 
 
 def points_apart(height: Height, inverses: Array) -> list[Height]:

@@ -162,7 +162,7 @@ def openings(report: Report, log_rows: int, width: int, points: int) -> None:
 def reduced(report: Report, log_rows: int, parts: list[tuple[int, int]]) -> None:
     """Measure the reduced openings; ``parts``: width and points of each matrix."""
     n, width = 1 << log_rows, sum(width for width, _ in parts)
-    matrices = [words(width, n) for width, _ in parts]
+    matrices = [words(width, 2 * n) for width, _ in parts]
     values = [[np.array([POINT] * width, dtype=np.uint64)] * points for width, points in parts]
     inverses = [words(3, n)] * 2
     report(
@@ -224,7 +224,7 @@ def main() -> None:
             quotients(report, air, log_rows, 1)
         for log_rows, width, points in ((20, 100, 2), (20, 100, 1), (22, 20, 2), (14, 100, 2), (8, 15, 2)):
             openings(report, log_rows, width, points)
-        for log_rows, parts in ((21, [(100, 2), (33, 2), (6, 1)]), (23, [(20, 2), (6, 1)]), (11, [(15, 2), (6, 1)])):
+        for log_rows, parts in ((20, [(100, 2), (33, 2), (6, 1)]), (22, [(20, 2), (6, 1)]), (10, [(15, 2), (6, 1)])):
             reduced(report, log_rows, parts)
         for log_size, log_arity in ((22, 1), (22, 2), (22, 3), (22, 4), (12, 3)):
             folds(report, log_size, log_arity)

@@ -35,6 +35,8 @@ from graphprover.statement.statement import Statement
 from tests.naive_constraints import Evaluations, fold_constraints, join_coordinates
 from tests.naive_device import NaiveDevice
 
+LOG_BLOWUP = 1  # of all forged proofs
+
 
 def forge(
     statement: Statement,
@@ -152,7 +154,25 @@ class OtherLookups(NaiveDevice):
         return columns, terminal
 
 
-class OtherOpenings(NaiveDevice):
+class OnWholeDomain(NaiveDevice):
+    """A prover that computes DEEP quotients on all of 7·K, so that wrong openings give codewords of high degree."""
+
+    def inverse_denominators(self, domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
+        return super().inverse_denominators([(log_rows + LOG_BLOWUP, point) for log_rows, point in domains])
+
+    def sum_vectors(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
+        self.codeword = super().sum_vectors(vectors)
+        return self.codeword
+
+    def extend_chunks(
+        self, quotients: Sequence[np.ndarray], log_chunks: Sequence[int], log_blowup: int
+    ) -> list[np.ndarray]:
+        if quotients[0] is getattr(self, "codeword", None):
+            return [*quotients]
+        return super().extend_chunks(quotients, log_chunks, log_blowup)
+
+
+class OtherOpenings(OnWholeDomain):
     """A prover that opens the quotient of its only table at values that satisfy the constraints out of domain."""
 
     def quotient_of(self, table: Operands, tau: Ext, alpha: Ext, log_blowup: int) -> np.ndarray:
@@ -193,7 +213,7 @@ HONEST_OPENINGS = opening.openings
 class ZeroCodewords(NaiveDevice):
     """A prover that folds zeros, which have low degree, instead of the openings' codewords."""
 
-    def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
+    def sum_vectors(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
         return np.zeros_like(vectors[0])
 
 
@@ -204,7 +224,7 @@ class NothingJoins(NaiveDevice):
         return super().fold(codeword, log_arity, beta, None)
 
 
-class NotLowDegree(NaiveDevice):
+class NotLowDegree(OnWholeDomain):
     """A prover that commits to one trace column of high degree at some height: every other word is one more."""
 
     def __init__(self, height: int) -> None:

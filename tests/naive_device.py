@@ -384,22 +384,22 @@ class NaiveDevice:
         return [self.reduced_opening(height, gamma) for height in heights]
 
     def reduced_opening(self, height: Height, gamma: Ext) -> np.ndarray:
-        total = [ZERO] * height.matrices[0].shape[1]
+        total = [ZERO] * height.inverses[0].shape[1]
         for columns, opened, offset in zip(height.matrices, height.values, height.offsets, strict=True):
             power = ext_pow(gamma, offset)
             for inverse, at_point in zip(height.inverses, opened, strict=False):
                 for column, value in zip(columns.tolist(), exts(at_point.T), strict=True):
-                    for row, (word, over) in enumerate(zip(column, exts(inverse), strict=True)):
+                    for row, (word, over) in enumerate(zip(column, exts(inverse), strict=False)):
                         quotient = ext_mul(ext_sub(value, ext(word)), over)
                         total[row] = ext_add(total[row], ext_mul(power, quotient))
                     power = ext_mul(power, gamma)
         return vector(total)
 
-    def reduced_traces(self, heights: Sequence[Height], gamma: Ext, log_blowup: int) -> list[np.ndarray]:
-        extended = [replace(height, matrices=self.extend(height.matrices, log_blowup)) for height in heights]
+    def reduced_traces(self, heights: Sequence[Height], gamma: Ext) -> list[np.ndarray]:
+        extended = [replace(height, matrices=self.extend(height.matrices, 0)) for height in heights]
         return self.reduced_openings(extended, gamma)
 
-    def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
+    def sum_vectors(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
         return vector([ext_sum(elements) for elements in zip(*map(exts, vectors), strict=True)])
 
     def fold_tree(self, codeword: np.ndarray, log_arity: int, cap_height: int, hash: str) -> Tree:

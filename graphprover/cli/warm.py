@@ -74,7 +74,7 @@ def _warm_cpu() -> bool:
     make_key(Machine(smallest()))
     profile(smallest())
     _trace_keccak_f()
-    _sum_codewords()
+    _sum_vectors()
     _say(len(numba_cache.made), "the CPU", started)
     return numba_cache.all_saved()
 
@@ -96,13 +96,13 @@ def _trace_keccak_f() -> None:
     digits_trace(device, calls, narrow=True)
 
 
-def _sum_codewords() -> None:
-    """Compile the sum of two codewords: the smallest guest has no two batches of tables of equal height."""
+def _sum_vectors() -> None:
+    """Compile the sum of two DEEP quotients: the smallest guest has no two batches of tables of equal height."""
     import numpy as np
 
-    from graphprover.kernels.cpu.deep import sum_codewords
+    from graphprover.kernels.cpu.deep import sum_vectors
 
-    sum_codewords([np.zeros((3, MIN_ROWS), dtype=np.uint64)] * 2)
+    sum_vectors([np.zeros((3, MIN_ROWS), dtype=np.uint64)] * 2)
 
 
 def _warm_gpu(machines: Sequence[Machine], number: int) -> None:

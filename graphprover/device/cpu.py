@@ -192,12 +192,12 @@ class CpuDevice:
         return deep.reduced_openings(self._threads, heights, gamma)
 
     @_operation
-    def reduced_traces(self, heights: Sequence[Height], gamma: Ext, log_blowup: int) -> list[np.ndarray]:
-        return deep.reduced_traces(self._threads, heights, gamma, log_blowup)
+    def reduced_traces(self, heights: Sequence[Height], gamma: Ext) -> list[np.ndarray]:
+        return deep.reduced_traces(self._threads, heights, gamma)
 
     @_operation
-    def sum_codewords(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
-        return deep.sum_codewords(vectors)
+    def sum_vectors(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
+        return deep.sum_vectors(vectors)
 
     # Round 6: FRI.
 

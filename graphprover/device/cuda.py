@@ -314,12 +314,12 @@ class CudaDevice:
         return deep.reduced_openings(heights, gamma)
 
     @_operation
-    def reduced_traces(self, heights: Sequence[Height], gamma: Ext, log_blowup: int) -> list[cupy.ndarray]:
-        return deep.reduced_traces(heights, gamma, log_blowup)
+    def reduced_traces(self, heights: Sequence[Height], gamma: Ext) -> list[cupy.ndarray]:
+        return deep.reduced_traces(heights, gamma)
 
     @_operation
-    def sum_codewords(self, vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
-        return deep.sum_codewords(vectors)
+    def sum_vectors(self, vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
+        return deep.sum_vectors(vectors)
 
     # Round 6: FRI.
 

@@ -205,15 +205,16 @@ class Device(Protocol):
         """Return for each (log2 of N, point) 1/(point - x) for all x of 7·K, (3, N) in bit-reversed order."""
 
     def reduced_openings(self, heights: Sequence[Height], gamma: Ext) -> list[Array]:
-        """Return the codeword (3, N) of each height.
+        """Return the DEEP quotient (3, n) of each height on 7·H in bit-reversed order, from the first n rows.
 
-        It is the sum over matrices, points z and columns p of gamma^k (p(z) - p(x)) / (z - x).
+        It is the sum over matrices, points z and columns p of gamma^k (p(z) - p(x)) / (z - x), and n the length of the
+        height's inverses. Its degree is below n.
         """
 
-    def reduced_traces(self, heights: Sequence[Height], gamma: Ext, log_blowup: int) -> list[Array]:
-        """Return the codewords of `reduced_openings` from columns on H in natural order."""
+    def reduced_traces(self, heights: Sequence[Height], gamma: Ext) -> list[Array]:
+        """Return the quotients of `reduced_openings` from columns on H in natural order."""
 
-    def sum_codewords(self, vectors: Sequence[Array]) -> Array:
+    def sum_vectors(self, vectors: Sequence[Array]) -> Array:
         """Return the sum of extension vectors of one length."""
 
     def fold_tree(self, codeword: Array, log_arity: int, cap_height: int, hash: str) -> Tree:

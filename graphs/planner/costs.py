@@ -350,20 +350,19 @@ class Costs:
         )
 
     def denominators(self, name: str) -> Cost:
-        rows = sum(1 << log_rows for log_rows in self.layout.fri_log_heights)
+        rows = sum(1 << log_height for log_height in set(self.layout.log_heights))
         size = 2 * EXT_BYTES * rows
         return Cost(multiplications=2 * 3 * EXT_MUL * rows, moved=size, kept=size)
 
     def deep(self, name: str) -> Cost:
         work = sum(map(self.deep_of_table, self.tables[name]), Cost())
         heights = {self.layout.log_heights[table] for table in self.tables[name]}
-        kept = sum(EXT_BYTES << (height + self.log_blowup) for height in heights)
+        kept = sum(EXT_BYTES << height for height in heights)
         again = sum((self.again(table) for table in self.tables[name]), Cost())
         scratch = 0
         if any(self.holds[table] for table in self.tables[name]):
-            # of the longest height: two sums on the trace and a factor, the extended sums, two shares to add
-            longest = max(EXT_BYTES << (height + self.log_blowup) for height in heights)
-            scratch = (3 * longest >> self.log_blowup) + 4 * longest
+            # of the longest height: a factor, two sums on H and on 7·H, two shares to add
+            scratch = 7 * EXT_BYTES << max(heights)
             scratch += max(self.again(table).scratch for table in self.tables[name])
         work += replace(again, scratch=scratch)
         return work + Cost(moved=3 * kept, kept=kept)  # the denominators of two points, and the result
@@ -371,22 +370,20 @@ class Costs:
     def deep_of_table(self, table: int) -> Cost:
         """Return the cost of summing the columns of one table."""
         log_height = self.layout.log_heights[table]
-        log_rows = log_height + self.log_blowup
         columns = self.columns(table)
         points = sum(matrix.points for matrix in self.matrices[table])
         if not self.holds[table]:
             return Cost(
-                multiplications=(EXTENSION_DEGREE * columns + 2 * EXT_MUL * points) << log_rows,
-                moved=columns * WORD_BYTES << log_rows,
+                multiplications=(EXTENSION_DEGREE * columns + 2 * EXT_MUL * points) << log_height,
+                moved=columns * WORD_BYTES << log_height,
             )
         air = self.air(table)
         on_trace = sum(m.points * w for m, w in self._on_trace(table))
         extended = columns - air.main_width - air.permutation_width
-        sums = self.extend_again(2 * EXTENSION_DEGREE, log_height)
+        sums = self.extend_again(2 * EXTENSION_DEGREE, log_height, 1)
         return replace(sums, scratch=0) + Cost(
-            multiplications=(EXTENSION_DEGREE * on_trace + 2 * EXT_MUL * points << log_height)
-            + ((EXTENSION_DEGREE * extended + 4 * EXT_MUL) << log_rows),
-            moved=(on_trace * WORD_BYTES << log_height) + (extended * WORD_BYTES << log_rows),
+            multiplications=(EXTENSION_DEGREE * (on_trace + extended) + (2 * points + 4) * EXT_MUL) << log_height,
+            moved=(on_trace + extended) * WORD_BYTES << log_height,
         )
 
     def _on_trace(self, table: int) -> list[tuple[OpenedMatrix, int]]:
@@ -412,10 +409,14 @@ class Costs:
         log_height = int(name.removeprefix("2^"))
         heights = self.layout.log_heights
         shares = sum(any(heights[table] == log_height for table in tables) for tables in self.tables.values())
-        size = EXT_BYTES << (log_height + self.log_blowup)
-        if shares == 1:
-            return Cost()
-        return Cost(moved=(shares + 1) * size, kept=size, scratch=size if shares > 2 else 0)
+        size, blowup = EXT_BYTES << log_height, 1 << self.log_blowup
+        added = Cost(moved=(shares + 1) * size, scratch=size) if shares > 1 else Cost()
+        return added + Cost(
+            multiplications=EXTENSION_DEGREE << log_height,
+            butterflies=butterflies(EXTENSION_DEGREE, log_height) * (1 + blowup),
+            moved=(1 + blowup) * size,
+            kept=blowup * size,
+        )
 
     def fri_tree(self, name: str) -> Cost:
         log_arity, log_rows = self.layout.fold_log_arities[int(name)], self.layout.folded_log_heights[int(name)]

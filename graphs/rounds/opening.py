@@ -1,4 +1,8 @@
-"""Rounds 4 and 5: every polynomial at zeta and at the next row's point, then one batched quotient for each height."""
+"""Rounds 4 and 5: every polynomial at zeta and at the next row's point, then one batched quotient for each height.
+
+A DEEP quotient (p(zeta) - p(X)) / (zeta - X) has a lower degree than p, so it is computed on 7·H from the first block
+of each extension. The sum over all columns of a height is then extended to the codeword.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -146,11 +150,9 @@ def _table_openings(values: Mapping[tuple[str, int], bytes]) -> TableOpenings:
     )
 
 
-def inverse_denominators(device: Device, zeta: Drawn, *, log_heights: Sequence[int], log_blowup: int) -> ByHeight:
-    """Return for each height and opening point z the values 1/(z - x) over all x of 7·K."""
-    domains = [
-        (height + log_blowup, point) for height in log_heights for point in opening_points(zeta.challenge, height)
-    ]
+def inverse_denominators(device: Device, zeta: Drawn, *, log_heights: Sequence[int]) -> ByHeight:
+    """Return for each height and opening point z the values 1/(z - x) over all x of 7·H."""
+    domains = [(height, point) for height in log_heights for point in opening_points(zeta.challenge, height)]
     return _in_pairs(log_heights, device.inverse_denominators(domains))
 
 
@@ -164,10 +166,7 @@ def reduced_openings(
     matrices: Sequence[OpenedMatrix],
     log_blowup: int,
 ) -> dict[int, Array]:
-    """Return a batch's share of the codeword of each height among its tables.
-
-    Columns without extension are summed on the trace, and the sum is extended.
-    """
+    """Return a batch's share of the DEEP quotient of each height among its tables, on 7·H."""
     extensions = {name: extensions_of(of_round, log_blowup) for name, of_round in columns.items()}
     shares: dict[int, Array] = {}
     for turn in turns_of(matrices, extensions):
@@ -186,12 +185,12 @@ def reduced_openings(
                 for log_height, of_height in by_height.items()
             ]
             if on_trace:
-                made = device.reduced_traces(heights, batching.challenge, log_blowup)
+                made = device.reduced_traces(heights, batching.challenge)
             else:
                 made = device.reduced_openings(heights, batching.challenge)
             for log_height, share in zip(by_height, made, strict=True):
                 before = shares.get(log_height)
-                shares[log_height] = share if before is None else device.sum_codewords([before, share])
+                shares[log_height] = share if before is None else device.sum_vectors([before, share])
     return shares
 
 
@@ -207,9 +206,10 @@ def _opened_values(opened: TableOpenings, name: str) -> list[np.ndarray]:
     return [point.astype(np.uint64, copy=False).reshape(-1, EXTENSION_DEGREE) for point in words]
 
 
-def sum_codewords(device: Device, shares: Sequence[Mapping[int, Array]], *, log_height: int) -> Array:
-    """Return the codeword of one height from the batches' shares."""
-    return device.sum_codewords([share[log_height] for share in shares])
+def codeword(device: Device, shares: Sequence[Mapping[int, Array]], *, log_height: int, log_blowup: int) -> Array:
+    """Return the codeword of one height, on 7·K: the extension of the sum of the batches' shares."""
+    quotient = device.sum_vectors([share[log_height] for share in shares])
+    return device.extend_chunks([quotient], [0], log_blowup)[0]
 
 
 def build_openings(graph: Graph, layout: Layout, commitments: dict[str, Commitment], zeta: Node) -> dict[str, Node]:
@@ -248,9 +248,7 @@ def build_codewords(
     """Add round 5; return the task of each height's codeword, by log2 of its length."""
     log_blowup = layout.parameters.log_blowup
     log_heights = sorted(set(layout.log_heights))
-    inverses = graph.task(
-        DENOMINATORS, "all heights", inverse_denominators, zeta, log_heights=log_heights, log_blowup=log_blowup
-    )
+    inverses = graph.task(DENOMINATORS, "all heights", inverse_denominators, zeta, log_heights=log_heights)
     shares: dict[int, list[Node]] = {log_height: [] for log_height in log_heights}
     for batch, matrices in _matrices_of_batches(graph, layout).items():
         share = graph.task(
@@ -268,7 +266,7 @@ def build_codewords(
             shares[log_height].append(share)
     return {
         log_height + log_blowup: graph.task(
-            CODEWORD, f"2^{log_height}", sum_codewords, shares[log_height], log_height=log_height
+            CODEWORD, f"2^{log_height}", codeword, shares[log_height], log_height=log_height, log_blowup=log_blowup
         )
         for log_height in log_heights
     }

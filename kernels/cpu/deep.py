@@ -1,7 +1,8 @@
-"""DEEP: codewords that are low-degree exactly if the columns have the claimed values outside of the domain.
+"""DEEP: quotients that are low-degree exactly if the columns have the claimed values outside of the domain.
 
-For w columns p_c opened at points z_j: sum_j gamma^(j w) sum_c gamma^c (p_c(z_j) - p_c(x)) / (z_j - x). The sum over c
-of gamma^c p_c(x) is the same for all points and computed once for each row. Source: ``open`` in
+A quotient has a lower degree than the columns, so it is computed on 7 H, and the sum of all quotients of a height is
+extended. For w columns p_c opened at points z_j: sum_j gamma^(j w) sum_c gamma^c (p_c(z_j) - p_c(x)) / (z_j - x). The
+sum over c of gamma^c p_c(x) is the same for all points and computed once for each row. Source: ``open`` in
 p3-fri/src/two_adic_pcs.rs.
 """
 
@@ -77,7 +78,7 @@ def _compress(matrix, first, rows, weights, target):
 @njit(nogil=True, cache=True)
 def _add_rows(matrix, weights, claims, power, inverses, target, first, last):
     """Add (claims[0] - compressed) / (z_0 - x) and, for a second claim, power times the same of z_1, for each row."""
-    columns, height = matrix.shape
+    columns, height = len(matrix), target.shape[1]
     block = np.empty((3, _ROWS), dtype=np.uint64)
     whole = first + (last - first) // simd.WIDTH * simd.WIDTH
     for start in range(first, whole, _ROWS):
@@ -132,15 +133,16 @@ def _add_reduced_opening(matrix, opened, offset, gamma, inverses, target, first,
 
 
 def reduced_openings(threads: Threads, heights: Sequence[Height], gamma: Ext) -> list[np.ndarray]:
-    """For each height the sum over matrices, points z_j and columns p of gamma^k (p(z_j) - p(x)) / (z_j - x): (3, N).
+    """For each height the sum over matrices, points z_j and columns p of gamma^k (p(z_j) - p(x)) / (z_j - x): (3, n).
 
-    Raises ValueError for shapes that do not agree.
+    Inverses are (3, n) on 7 H, and matrices (w, n or more), of which the first n rows are read. Raises ValueError for
+    shapes that do not agree.
     """
     return [_reduced_opening(threads, height, gamma) for height in heights]
 
 
 def _reduced_opening(threads: Threads, height: Height, gamma: Ext) -> np.ndarray:
-    target = np.zeros((3, height.matrices[0].shape[1]), dtype=np.uint64)
+    target = np.zeros((3, height.inverses[0].shape[1]), dtype=np.uint64)
 
     def piece(first: int, last: int) -> None:
         for matrix, opened, offset in zip(height.matrices, height.values, height.offsets, strict=True):
@@ -162,13 +164,13 @@ def add_reduced_opening(
 ) -> None:
     """target += sum_j gamma^(offset + j w) sum_c gamma^c (opened[j][c] - p_c(x)) / (z_j - x) on rows [first, last).
 
-    ``matrix`` is (w, N), ``target`` (3, N); ``inverses`` holds 1 / (z_j - x) as (3, N or more) for at least as many
-    points as ``opened``, values as words (w, 3). All are C-contiguous uint64 in bit-reversed order, canonical. Raises
-    ValueError for shapes that do not agree.
+    ``target`` is (3, n), ``matrix`` (w, n or more); ``inverses`` holds 1 / (z_j - x) as (3, n or more) for at least as
+    many points as ``opened``, values as words (w, 3). All are C-contiguous uint64 in bit-reversed order, canonical.
+    Raises ValueError for shapes that do not agree.
     """
-    columns, rows = matrix.shape
+    columns, rows = len(matrix), target.shape[1]
     claims = np.array(opened, dtype=np.uint64).reshape(-1, columns, 3)
-    if target.shape != (3, rows) or not 0 <= first <= last <= rows:
+    if len(target) != 3 or matrix.shape[1] < rows or not 0 <= first <= last <= rows:
         raise ValueError(f"rows {first} to {last} of {matrix.shape} do not fit {target.shape}")
     if len(inverses) < len(claims) or any(inverse.shape[0] != 3 or inverse.shape[1] < rows for inverse in inverses):
         raise ValueError(f"{len(claims)} points of {rows} rows got {[inverse.shape for inverse in inverses]} inverses")
@@ -178,20 +180,20 @@ def add_reduced_opening(
         _add_reduced_opening(matrix, some, offset + j * columns, _words(gamma), pair, target, first, last)
 
 
-def reduced_traces(threads: Threads, heights: Sequence[Height], gamma: Ext, log_blowup: int) -> list[np.ndarray]:
-    """Return the same as `reduced_openings` from columns (w, n) on H in natural order; inverses are (3, N) as there.
+def reduced_traces(threads: Threads, heights: Sequence[Height], gamma: Ext) -> list[np.ndarray]:
+    """Return the same as `reduced_openings` from columns (w, n) on H in natural order; inverses are on 7 H as there.
 
-    The sum over columns of each point is a polynomial like the columns, so it is made on H, and only then extended.
+    The sum over columns of each point is a polynomial like the columns, so it is made on H, and then evaluated on 7 H.
     """
-    return [_reduced_traces(threads, height, gamma, log_blowup) for height in heights]
+    return [_reduced_traces(threads, height, gamma) for height in heights]
 
 
-def _reduced_traces(threads: Threads, height: Height, gamma: Ext, log_blowup: int) -> np.ndarray:
+def _reduced_traces(threads: Threads, height: Height, gamma: Ext) -> np.ndarray:
     ones = np.zeros((3, height.matrices[0].shape[1]), dtype=np.uint64)
     ones[0] = 1
     sums_ = [_reduced_opening(threads, part, gamma) for part in points_apart(height, ones)]
     whole = [0] * len(sums_)
-    extended = ntt.coset_ldes(threads, sums_, whole, log_blowup, GENERATOR, bit_reversed_source=False)
+    extended = ntt.coset_ldes(threads, sums_, whole, 0, GENERATOR, bit_reversed_source=False)
     target = np.zeros_like(extended[0])
     for numerators, inverses in zip(extended, height.inverses, strict=False):
         split_rows(threads, partial(_add_products, numerators, inverses, target), target.shape[1])
@@ -221,7 +223,7 @@ def _add(x, y, target):
         target[i] = add_word(x[i], y[i])
 
 
-def sum_codewords(vectors: Sequence[np.ndarray]) -> np.ndarray:
+def sum_vectors(vectors: Sequence[np.ndarray]) -> np.ndarray:
     """Return the sum of C-contiguous uint64 arrays of one shape, canonical. Raises ValueError for different shapes."""
     if len({vector.shape for vector in vectors}) != 1:
         raise ValueError(f"arrays of shapes {[vector.shape for vector in vectors]} have no sum")

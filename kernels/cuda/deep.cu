@@ -1,4 +1,4 @@
-// DEEP: sum over matrices, points z_j and columns of gamma^k (p(z_j) - p(x)) / (z_j - x). The columns of a matrix of w
+// DEEP on 7 H: sum over matrices, points z_j and columns of gamma^k (p(z_j) - p(x)) / (z_j - x). The columns of a matrix of w
 // columns carry gamma^k at the first point and gamma^w times that at the second, so that one compressed sum a row
 // serves both. Source: ``open`` in p3-fri/src/two_adic_pcs.rs.
 #include "denominators.cuh"
@@ -18,6 +18,7 @@ __device__ __forceinline__ void put(u64* place, Ext x) { place[0] = x.a0, place[
 // One matrix, as `kernels/cuda/deep.py` describes it.
 struct Part {
     const u64* columns;
+    u64 stride;                 // words from a column to the next, even
     u64 width, offset, points;  // gamma^offset is the weight of its first column
     u64 first_claim;            // opened values of its first point; a second point's follow
 };
@@ -89,13 +90,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) reduced_openings(
     u32 pairs = THREADS / (u32)slices, slice = threadIdx.x / pairs;
     u64 pair = (blockIdx.x - height.first) * pairs + threadIdx.x % pairs;
     bool inside = 2 * pair < rows;
-    u64 last = rows / 2 - 1;
+    u64 last = (rows - 1) / 2;
     Ext at_first[2] = {ext::ZERO, ext::ZERO}, at_second[2] = {ext::ZERO, ext::ZERO};
     for (u64 m = 0; m < height.count; m++) {
         Part part = *(const Part*)(height.parts + m * WORDS_OF_PART);
-        const ulonglong2* cells = (const ulonglong2*)part.columns + (inside ? pair : last) + slice * (rows / 2);
+        const ulonglong2* cells = (const ulonglong2*)part.columns + (inside ? pair : last) + slice * (part.stride / 2);
         const u64* weight = weights + 3 * slice;
-        u64 step = slices * (rows / 2), c = slice;
+        u64 step = slices * (part.stride / 2), c = slice;
         ExtSum low = {}, high = {};
         for (; c + (AHEAD - 1) * slices < part.width; c += AHEAD * slices) {
             ulonglong2 x[AHEAD];
@@ -132,6 +133,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) reduced_openings(
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         u64 row = 2 * pair + i;
+        if (row == rows) return;  // of one row
         Ext value = ext::mul(ext::sub(first, at_first[i]), ext::load(height.inverses0, rows, row));
         if (height.inverses1 != height.inverses0) {
             Ext more = ext::mul(ext::sub(second, at_second[i]), ext::load(height.inverses1, rows, row));
@@ -146,7 +148,7 @@ struct Vectors {
 };
 
 // target = sum of the first `count` vectors, of `words` words each.
-extern "C" __global__ void __launch_bounds__(THREADS) sum_codewords(
+extern "C" __global__ void __launch_bounds__(THREADS) sum_vectors(
     const __grid_constant__ Vectors vectors, u64 count, u64* target, u64 words) {
     u64 i = (u64)blockIdx.x * THREADS + threadIdx.x;
     if (i >= words) return;

@@ -26,9 +26,10 @@ def inverse_denominators(domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarra
 
 
 def reduced_openings(heights: Sequence[Height], gamma: Ext) -> list[cupy.ndarray]:
-    """For each height the sum over matrices, points z_j and columns p of gamma^k (p(z_j) - p(x)) / (z_j - x): (3, N).
+    """For each height the sum over matrices, points z_j and columns p of gamma^k (p(z_j) - p(x)) / (z_j - x): (3, n).
 
-    Raises ValueError for shapes that do not agree.
+    Inverses are (3, n) on 7 H, and matrices (w, n or more), of which the first n rows are read. Raises ValueError for
+    shapes that do not agree.
     """
     parts: list[int] = []
     opened: list[np.ndarray] = []
@@ -38,7 +39,7 @@ def reduced_openings(heights: Sequence[Height], gamma: Ext) -> list[cupy.ndarray
         starts.append((len(parts), words_before))
         claim = 0
         for matrix, values, offset in zip(height.matrices, height.values, height.offsets, strict=True):
-            parts += [matrix.data.ptr, len(matrix), offset, len(values), claim]
+            parts += [matrix.data.ptr, matrix.shape[1], len(matrix), offset, len(values), claim]
             claim += len(values) * len(matrix)
         opened += [at_point.reshape(-1) for values in height.values for at_point in values]
         words_before += 3 * claim
@@ -49,7 +50,7 @@ def reduced_openings(heights: Sequence[Height], gamma: Ext) -> list[cupy.ndarray
     items = []
     for height, (first_part, first_opened), target, scratch in zip(heights, starts, targets, weights, strict=True):
         rows, slices = target.shape[1], 1
-        while slices < 32 and rows // 2 * slices < _BUSY:
+        while slices < 32 and rows * slices < 2 * _BUSY:
             slices *= 2
         count = len(height.matrices)
         inverses = height.inverses[: max(map(len, height.values))]
@@ -58,7 +59,7 @@ def reduced_openings(heights: Sequence[Height], gamma: Ext) -> list[cupy.ndarray
             scratch[2 + count :].data.ptr, scratch[2:].data.ptr, scratch.data.ptr,
             inverses[0].data.ptr, inverses[-1].data.ptr, target.data.ptr, rows, slices,
         ]  # fmt: skip
-        items.append((words, blocks_for(rows // 2, THREADS // slices)))
+        items.append((words, blocks_for(rows, 2 * THREADS // slices)))
     for described, count, blocks in batched(items):
         launch(kernels_of("deep.cu"), "weigh", count, THREADS, described, *gamma)
         launch(kernels_of("deep.cu"), "reduced_openings", blocks, THREADS, described, count)
@@ -70,9 +71,8 @@ def _require_fitting(height: Height) -> None:
     widths = [matrix.shape[0] for matrix in height.matrices]
     counts = [[len(at_point) for at_point in values] for values in height.values]
     if (
-        rows < 2
-        or any(inverse.shape != (3, rows) for inverse in height.inverses)
-        or any(matrix.shape[1] != rows for matrix in height.matrices)
+        any(inverse.shape != (3, rows) for inverse in height.inverses)
+        or any(matrix.shape[1] < rows or matrix.shape[1] % 2 for matrix in height.matrices)
         or any(set(count) != {width} or len(count) > 2 for count, width in zip(counts, widths, strict=True))
         or not 0 < max(map(len, height.values)) <= len(height.inverses)
     ):
@@ -82,23 +82,22 @@ def _require_fitting(height: Height) -> None:
         )
 
 
-def reduced_traces(heights: Sequence[Height], gamma: Ext, log_blowup: int) -> list[cupy.ndarray]:
-    """Return the same as `reduced_openings` from columns (w, n) on H in natural order; inverses are (3, N) as there.
+def reduced_traces(heights: Sequence[Height], gamma: Ext) -> list[cupy.ndarray]:
+    """Return the same as `reduced_openings` from columns (w, n) on H in natural order; inverses are on 7 H as there.
 
-    The sum over columns of each point is a polynomial like the columns, so it is made on H, and only then extended.
+    The sum over columns of each point is a polynomial like the columns, so it is made on H, and then evaluated on 7 H.
     """
-    return [_reduced_traces(height, gamma, log_blowup) for height in heights]
+    return [_reduced_traces(height, gamma) for height in heights]
 
 
-def _reduced_traces(height: Height, gamma: Ext, log_blowup: int) -> cupy.ndarray:
+def _reduced_traces(height: Height, gamma: Ext) -> cupy.ndarray:
     rows = height.matrices[0].shape[1]
-    even = max(rows, 2)  # the kernel takes pairs of rows
-    matrices = [matrix if rows == even else cupy.repeat(matrix, even, axis=1) for matrix in height.matrices]
-    ones = cupy.zeros((3, even), dtype=np.uint64)
+    if rows == 1:  # the kernel reads pairs of words
+        height = replace(height, matrices=[cupy.repeat(matrix, 2, axis=1) for matrix in height.matrices])
+    ones = cupy.zeros((3, rows), dtype=np.uint64)
     ones[0] = 1
-    sums = [reduced_openings([part], gamma)[0] for part in points_apart(replace(height, matrices=matrices), ones)]
-    traces = [cupy.ascontiguousarray(vector[:, :rows]) for vector in sums]
-    extended = ntt.coset_ldes(traces, [0] * len(traces), log_blowup, GENERATOR, bit_reversed_source=False)
+    sums = reduced_openings(points_apart(height, ones), gamma)
+    extended = ntt.coset_ldes(sums, [0] * len(sums), 0, GENERATOR, bit_reversed_source=False)
     target = cupy.empty_like(extended[0])
     first, last = extended[0], extended[-1]
     launch(
@@ -108,10 +107,10 @@ def _reduced_traces(height: Height, gamma: Ext, log_blowup: int) -> cupy.ndarray
     return target
 
 
-def sum_codewords(vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
+def sum_vectors(vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
     """Return the sum of C-contiguous uint64 arrays of one shape, canonical. Raises ValueError for different shapes."""
     if len(vectors) > VECTORS:
-        return sum_codewords([sum_codewords(vectors[:VECTORS]), *vectors[VECTORS:]])
+        return sum_vectors([sum_vectors(vectors[:VECTORS]), *vectors[VECTORS:]])
     if len({vector.shape for vector in vectors}) != 1 or not all(vector.flags.c_contiguous for vector in vectors):
         raise ValueError(f"arrays of shapes {[vector.shape for vector in vectors]} have no sum")
     if len(vectors) == 1:
@@ -120,7 +119,7 @@ def sum_codewords(vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
     addresses = np.zeros(VECTORS, dtype=np.uint64)
     addresses[: len(vectors)] = [vector.data.ptr for vector in vectors]
     launch(
-        kernels_of("deep.cu"), "sum_codewords", blocks_for(target.size, THREADS), THREADS,
+        kernels_of("deep.cu"), "sum_vectors", blocks_for(target.size, THREADS), THREADS,
         addresses, len(vectors), target, target.size,
     )  # fmt: skip
     return target

@@ -44,9 +44,10 @@ def test_no_denominators_for_a_point_of_the_domain():
     "parts",  # width, points
     [[(1, 1)], [(1, 2)], [(3, 1), (6, 2)], [(5, 2), (3, 1), (4, 2), (9, 1)], [(70, 2), (12, 1), (2, 1), (130, 2)]],
 )
-@pytest.mark.parametrize("log_rows", [1, 2, 5, 9, 12])
-def test_reduced_openings_of_a_height(log_rows, parts):
-    height, expected = height_of(log_rows, parts)
+@pytest.mark.parametrize("log_rows", [0, 1, 2, 5, 9, 12])
+@pytest.mark.parametrize("log_blowup", [1, 2])
+def test_reduced_openings_of_a_height(log_rows, log_blowup, parts):
+    height, expected = height_of(log_rows, parts, log_blowup)
     [codeword] = cuda.reduced_openings([height], GAMMA)
     np.testing.assert_array_equal(codeword.get(), expected)
 
@@ -54,16 +55,16 @@ def test_reduced_openings_of_a_height(log_rows, parts):
 @pytest.mark.parametrize("count", [3, 70])
 def test_reduced_openings_of_many_heights(count):
     """All heights at once, more than one launch accepts."""
-    some = [height_of(1 + i % 13, [(1 + i % 20, 1 + i % 2), (2, 1), (1 + i % 7, 2)][: 1 + i % 3]) for i in range(count)]
+    some = [height_of(i % 14, [(1 + i % 20, 1 + i % 2), (2, 1), (1 + i % 7, 2)][: 1 + i % 3]) for i in range(count)]
     codewords = cuda.reduced_openings([height for height, _ in some], GAMMA)
     for codeword, (_, expected) in zip(codewords, some, strict=True):
         np.testing.assert_array_equal(codeword.get(), expected)
 
 
-def height_of(log_rows, parts):
-    """Return random matrices of these widths and points on the device, and the CPU's codeword."""
+def height_of(log_rows, parts, log_blowup=1):
+    """Return random extensions of these widths and points on the device, and the CPU's quotient of their first rows."""
     rows = 1 << log_rows
-    matrices = [random_words((width, rows), width) for width, _ in parts]
+    matrices = [random_words((width, rows << log_blowup), width) for width, _ in parts]
     values = [[random_words((width, 3), i + j) for j in range(points)] for i, (width, points) in enumerate(parts)]
     offsets = [7 + 1000 * i for i in range(len(parts))]
     inverses = [random_words((3, rows), j) for j in range(2)]
@@ -78,8 +79,8 @@ def height_of(log_rows, parts):
 @pytest.mark.parametrize("rows", [1, 100, 4096])
 def test_sum_of_codewords(rows, count):
     vectors = [random_words((3, rows), i) for i in range(count)]
-    total = cuda.sum_codewords([cupy.asarray(vector) for vector in vectors])
-    np.testing.assert_array_equal(total.get(), cpu.sum_codewords(vectors))
+    total = cuda.sum_vectors([cupy.asarray(vector) for vector in vectors])
+    np.testing.assert_array_equal(total.get(), cpu.sum_vectors(vectors))
 
 
 def test_shapes_must_agree():
@@ -94,4 +95,4 @@ def test_shapes_must_agree():
         with pytest.raises(ValueError, match="do not fit"):
             cuda.reduced_openings([Height(matrices, values, [0], inverses)], GAMMA)
     with pytest.raises(ValueError, match="have no sum"):
-        cuda.sum_codewords([vector, vector[:, :4]])
+        cuda.sum_vectors([vector, vector[:, :4]])

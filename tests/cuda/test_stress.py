@@ -246,10 +246,10 @@ def operations(device: Any, seed: int, max_log_height: int = 10) -> list[tuple[s
         weights = device.interpolation_weights([(log_height, point) for point in points])
         values = device.evaluate([matrix], [weights])
         note("values", values[0])
-        inverses = device.inverse_denominators([(log_height + log_blowup, point) for point in points])
-        codewords = device.reduced_openings([Height([matrix], values, [rng.randint(0, 9)], inverses)], element())
-        codewords += [words(3, leaves) for _ in range(rng.randint(0, 2))]
-        codeword = device.sum_codewords(codewords)
+        inverses = device.inverse_denominators([(log_height, point) for point in points])
+        quotients = device.reduced_openings([Height([matrix], values, [rng.randint(0, 9)], inverses)], element())
+        quotients += [words(3, 1 << log_height) for _ in range(rng.randint(0, 2))]
+        [codeword] = device.extend_chunks([device.sum_vectors(quotients)], [0], log_blowup)
         note("codeword", codeword)
 
         log_arity = rng.randint(1, min(4, log_height + log_blowup - 1))

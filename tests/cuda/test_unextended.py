@@ -50,18 +50,17 @@ def test_trees(hash, piece, log_blowup, device, monkeypatch) -> None:  # type: i
 
 
 @pytest.mark.parametrize("log_rows", [0, 1, 5, 9, 13])
-@pytest.mark.parametrize("log_blowup", [1, 2])
-def test_openings_and_their_sums(log_rows, log_blowup, device) -> None:  # type: ignore[no-untyped-def]
+def test_openings_and_their_sums(log_rows, device) -> None:  # type: ignore[no-untyped-def]
     traces, cpu = [columns(7, 1 << log_rows), columns(30, 1 << log_rows)], CpuDevice(2)
     points = [ZETA, ext_scale(ZETA, root_of_unity(log_rows))]
     weights = device.natural_weights([(log_rows, point) for point in points])
     own = cpu.natural_weights([(log_rows, point) for point in points])
     assert all((ours.get() == theirs).all() for ours, theirs in zip(weights, own, strict=True))
     values = cpu.evaluate(traces, [own, own[:1]])
-    domains = [(log_rows + log_blowup, point) for point in points]
+    domains = [(log_rows, point) for point in points]
     theirs = Height(traces, values, [0, 14], cpu.inverse_denominators(domains))
     ours = Height([device.load(t) for t in traces], values, [0, 14], device.inverse_denominators(domains))
-    [expected], [found] = (d.reduced_traces([h], GAMMA, log_blowup) for d, h in ((cpu, theirs), (device, ours)))
+    [expected], [found] = (d.reduced_traces([h], GAMMA) for d, h in ((cpu, theirs), (device, ours)))
     assert (found.get() == expected).all()
 
 

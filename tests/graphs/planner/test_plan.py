@@ -89,9 +89,9 @@ def test_bytes_moved_are_those_counted_by_hand() -> None:
     assert found["quotient"] == word * (2 + 3) * 32 + word * 6 * (16 + 32)
     assert found["opening_weights"] == 2 * element * 16
     assert found["opening"] == word * (2 + 6) * 16 + 2 * element * 16
-    assert found["deep_denominators"] == 2 * element * 32
-    assert found["deep"] == word * (2 + 6) * 32 + 3 * element * 32
-    assert found["deep_codeword"] == 0
+    assert found["deep_denominators"] == 2 * element * 16
+    assert found["deep"] == word * (2 + 6) * 16 + 3 * element * 16
+    assert found["deep_codeword"] == element * (16 + 32)
     assert layout.fold_log_arities == (3, 1)  # found has the figures of the last layer
     assert found["fri_tree"] == element * 4 + 2 * digest * 3
     assert found["fri_fold"] == element * (4 + 2)
