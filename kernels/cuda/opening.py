@@ -36,8 +36,11 @@ def natural_weights(domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarray]:
     """
     # With q(7 X) = p(X), the values of p on H are those of q on 7 H.
     found = interpolation_weights([(log_rows, ext_scale(point, GENERATOR)) for log_rows, point in domains])
-    orders = (reversed_indices(log_rows, cupy) for log_rows, _ in domains)
-    return [weights.take(order, axis=1) for weights, order in zip(found, orders, strict=True)]
+    longest = max((log_rows for log_rows, _ in domains), default=0)
+    # The reversed indices of a shorter domain are the first of the longest one's, without their last bits.
+    reversed_ = reversed_indices(longest, cupy)
+    orders = {log_rows: reversed_[: 1 << log_rows] >> longest - log_rows for log_rows, _ in domains}
+    return [weights.take(orders[log_rows], axis=1) for weights, (log_rows, _) in zip(found, domains, strict=True)]
 
 
 def evaluate(matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[cupy.ndarray]]) -> list[list[np.ndarray]]:
