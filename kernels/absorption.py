@@ -1,7 +1,7 @@
-"""The order in which the leaves of a tree absorb columns of which no extension is kept, on any device.
+"""Pieces of columns whose extension is not held, on any device.
 
-Rows are hashed column by column. So a few columns at a time are extended, absorbed into a state for each row, and
-forgotten.
+The leaves of a tree hash rows column by column. So a few columns at a time are extended, absorbed into a state for each
+row, and freed. Queried rows are read from the same pieces.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ def columns_at_once(rows: int, grain: int = 1) -> int:
 
 
 def pieces(
-    matrices: Sequence[Matrix], rows: int, grain: int, extend: Callable[[Array, int], Array]
+    matrices: Sequence[Matrix], rows: int, grain: int, extend: Callable[[Unextended, Array], Array]
 ) -> Iterator[tuple[int, list[Array]]]:
     """Yield the columns of matrices of one height in pieces: the number of columns before it, and extensions of it.
 
@@ -42,7 +42,7 @@ def pieces(
         matrices: The matrices, in order.
         rows: The rows of their extensions.
         grain: All pieces but the last have a multiple of this number of columns.
-        extend: Returns the extension of columns on H by a blow-up, given by its logarithm.
+        extend: Returns the extension of some columns of a matrix.
     """
     size = columns_at_once(rows, grain)
     begin, count, piece = 0, 0, list[Array]()
@@ -50,7 +50,7 @@ def pieces(
         columns, place = matrix.columns() if isinstance(matrix, Unextended) else matrix, 0
         while place < width:
             part = columns[place : place + size - count]
-            piece.append(extend(part, matrix.log_blowup) if isinstance(matrix, Unextended) else part)
+            piece.append(extend(matrix, part) if isinstance(matrix, Unextended) else part)
             place, count = place + len(part), count + len(part)
             if count == size:
                 yield begin, piece

@@ -209,11 +209,11 @@ class NaiveDevice:
         return matrix(columns)
 
     def merkle_tree(self, matrices: Sequence[np.ndarray | Unextended], cap_height: int, hash: str) -> Tree:
-        extended = [
-            self.extended(matrix.columns(), matrix.log_blowup) if isinstance(matrix, Unextended) else matrix
-            for matrix in matrices
-        ]
-        return self.tree(extended, cap_height, hash)
+        return self.tree([self.whole(matrix) for matrix in matrices], cap_height, hash)
+
+    def whole(self, matrix: np.ndarray | Unextended) -> np.ndarray:
+        """Return the extension of a matrix."""
+        return self.extended(matrix.columns(), matrix.log_blowup) if isinstance(matrix, Unextended) else matrix
 
     def tree(self, matrices: Sequence[np.ndarray], cap_height: int, hash: str) -> Tree:
         def hashed_rows(size: int) -> list[bytes] | None:
@@ -242,9 +242,11 @@ class NaiveDevice:
         return tuple(tree.layers[-1])
 
     def gather(
-        self, blocks: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]], digests: Sequence[tuple[Tree, np.ndarray]]
+        self,
+        blocks: Sequence[Sequence[tuple[np.ndarray | Unextended, np.ndarray]]],
+        digests: Sequence[tuple[Tree, np.ndarray]],
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        rows = [np.hstack([matrix.T[indices] for matrix, indices in block]) for block in blocks]
+        rows = [np.hstack([self.whole(matrix).T[indices] for matrix, indices in block]) for block in blocks]
         heaps = [b"".join(node for layer in reversed(tree.layers) for node in layer) for tree, _ in digests]
         nodes = []
         for heap, (tree, numbers) in zip(heaps, digests, strict=True):

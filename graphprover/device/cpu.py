@@ -153,9 +153,11 @@ class CpuDevice:
 
     @_operation
     def gather(
-        self, blocks: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]], digests: Sequence[tuple[Tree, np.ndarray]]
+        self,
+        blocks: Sequence[Sequence[tuple[np.ndarray | Unextended, np.ndarray]]],
+        digests: Sequence[tuple[Tree, np.ndarray]],
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        return gather.gather(blocks, [(tree.layers, numbers) for tree, numbers in digests])
+        return gather.gather(self._threads, blocks, [(tree.layers, numbers) for tree, numbers in digests])
 
     # Rounds 2 and 3: lookups and quotients.
 

@@ -275,7 +275,9 @@ class CudaDevice:
 
     @_operation
     def gather(
-        self, blocks: Sequence[Sequence[tuple[cupy.ndarray, np.ndarray]]], digests: Sequence[tuple[Tree, np.ndarray]]
+        self,
+        blocks: Sequence[Sequence[tuple[cupy.ndarray | Unextended, np.ndarray]]],
+        digests: Sequence[tuple[Tree, np.ndarray]],
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         return gather.gather(blocks, [(tree.layers, numbers) for tree, numbers in digests])
 

@@ -156,15 +156,17 @@ class Device(Protocol):
         """Return the commitment."""
 
     def gather(
-        self, blocks: Sequence[Sequence[tuple[Array, np.ndarray]]], digests: Sequence[tuple[Tree, np.ndarray]]
+        self,
+        blocks: Sequence[Sequence[tuple[Array | Unextended, np.ndarray]]],
+        digests: Sequence[tuple[Tree, np.ndarray]],
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return rows of matrices and nodes of trees, in one copy to the host.
 
         Args:
-            blocks: For each block, matrices (w, n) with equally many row indices each.
+            blocks: For each block, matrices (w, n) with equally many row indices each. Columns without extension are
+                extended in pieces.
             digests: For each tree, the numbers of nodes, as in a heap: n + i for node i of the layer of n nodes, so
-                that node i
-                has the children 2 i and 2 i + 1.
+                that node i has the children 2 i and 2 i + 1.
 
         Returns:
             For each block the rows side by side, (indices, all columns), and for each tree the nodes (nodes, 4).

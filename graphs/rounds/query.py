@@ -13,8 +13,6 @@ from graphprover.graphs.builder import Graph, Node
 from graphprover.graphs.rounds.commit import Columns, Commitment, Extensions, extensions_of
 from graphprover.graphs.rounds.fri import FriRound
 from graphprover.graphs.rounds.transcript import BATCHING, LOOKUP, QUERIES, ZETA, Drawn
-from graphprover.kernels.absorption import pieces
-from graphprover.kernels.operands import Unextended
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 from graphprover.protocol.proof import BatchProof, Cap, FoldQueries, RoundQueries, TableOpenings, array_to_words
 
@@ -82,14 +80,13 @@ def queries(
     indices = np.array(drawn.challenge, dtype=np.int64)
     at = {log_rows: indices >> (layout.log_max_rows - log_rows) for log_rows in range(layout.log_max_rows + 1)}
     log_blowup = layout.parameters.log_blowup
-    wanted = [
+    blocks = [
         [
             (extension.columns, at[layout.log_heights[table] + log_blowup])
             for table, extension in merged([extensions_of(batch, log_blowup) for batch in batches]).items()
         ]
         for batches in columns
     ]
-    blocks = [of_round for of_round in wanted if _held(of_round)]
     folds = list(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True))
     for codeword, (log_arity, log_rows) in zip(codewords, folds, strict=True):
         groups = (at[log_rows][:, None] << log_arity) + np.arange(1 << log_arity)
@@ -103,11 +100,6 @@ def queries(
         for log_rows, cap in zip(log_leaves, caps, strict=True)
     ]
     rows, digests = device.gather(blocks, list(zip([*trees, *fold_trees], nodes, strict=True)))
-    held = iter(rows)
-    rows = [
-        next(held) if _held(of_round) else np.concatenate([_rows(device, *of_table) for of_table in of_round], axis=1)
-        for of_round in wanted
-    ] + list(held)
     opened = [(array_to_words(read[:-cap]), _split(read[-cap:])) for read, cap in zip(digests, caps, strict=True)]
     rounds = len(layout.rounds)
     return Opened(
@@ -122,24 +114,6 @@ def queries(
             for (log_arity, log_rows), words, (path, _) in zip(folds, rows[rounds:], opened[rounds:], strict=True)
         ),
     )
-
-
-def _held(matrices: Sequence[tuple[Array | Unextended, np.ndarray]]) -> bool:
-    """Return whether the extensions of all matrices of a round are held."""
-    return not any(isinstance(matrix, Unextended) for matrix, _ in matrices)
-
-
-def _rows(device: Device, matrix: Array | Unextended, indices: np.ndarray) -> np.ndarray:
-    """Return rows (indices, columns) of one extension, which is made piece by piece unless it is held."""
-
-    def extend(columns: Array, log_blowup: int) -> Array:
-        return device.extend([columns], log_blowup)[0]
-
-    rows = matrix.rows if isinstance(matrix, Unextended) else matrix.shape[1]
-    read = [
-        device.gather([[(part, indices) for part in piece]], [])[0][0] for _, piece in pieces([matrix], rows, 1, extend)
-    ]
-    return np.concatenate(read, axis=1)
 
 
 def _siblings(elements: np.ndarray, indices: np.ndarray, log_arity: int) -> tuple[bytes, ...]:

@@ -10,7 +10,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from graphprover.field import GENERATOR
 from graphprover.kernels.absorption import by_height, pieces, widths
 from graphprover.kernels.cpu import ntt
 from graphprover.kernels.cpu.hashes import KERNELS
@@ -43,13 +42,9 @@ def tree(
 def _absorb(threads: Threads, group: Sequence[np.ndarray | Unextended], digests: np.ndarray, hash: str) -> None:
     """Write the digests of the rows of matrices of one height, a piece of the columns after the other."""
     kernels, rows = KERNELS[hash], len(digests)
-
-    def extend(columns: np.ndarray, log_blowup: int) -> np.ndarray:
-        return ntt.coset_ldes(threads, [columns], [0], log_blowup, GENERATOR, bit_reversed_source=False)[0]
-
     columns = sum(widths(group))
     states = kernels.row_states(rows, columns)
-    for begin, piece in pieces(group, rows, kernels.GRAIN, extend):
+    for begin, piece in pieces(group, rows, kernels.GRAIN, partial(ntt.extended, threads)):
         split_rows(threads, partial(kernels.absorb_rows, piece, states, begin, columns, digests), rows)
 
 

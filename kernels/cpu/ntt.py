@@ -24,6 +24,7 @@ from graphprover import field
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import add, mul, power, reverse_bits
 from graphprover.kernels.cpu.parallel import Threads, split_columns
+from graphprover.kernels.operands import Unextended
 from graphprover.runtime.numba_cache import njit
 
 _LOG_LEAF = 6
@@ -471,6 +472,11 @@ def coset_ldes(
         _coset_lde_of_runs(threads, source, log, log_cosets, shift, bit_reversed_source)
         for source, log in zip(sources, log_chunks, strict=True)
     ]
+
+
+def extended(threads: Threads, matrix: Unextended, columns: np.ndarray) -> np.ndarray:
+    """Return the extension of some of a matrix's columns."""
+    return coset_ldes(threads, [columns], [0], matrix.log_blowup, field.GENERATOR, bit_reversed_source=False)[0]
 
 
 def _coset_lde_of_runs(

@@ -1,19 +1,27 @@
-"""Rows of matrices and nodes of trees to one buffer, by one launch and one copy (``gather.cu``)."""
+"""Rows of matrices and nodes of trees to one buffer and by one copy to the host (``gather.cu``).
+
+One launch reads all arrays. Columns without extension are extended in pieces, and each piece takes a launch.
+"""
 
 from collections.abc import Sequence
 
 import cupy
 import numpy as np
 
+from graphprover.kernels.absorption import pieces
+from graphprover.kernels.cuda import ntt
 from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, to_host
+from graphprover.kernels.operands import Unextended
 from graphprover.protocol.digests import DIGEST_WORDS
 
 THREADS = 128  # as in gather.cu
 _BLOCKS = 64  # most thread blocks of a part
 
+_Part = tuple[int, int, int, int, int, int, int, int]  # as in gather.cu
+
 
 def gather(
-    blocks: Sequence[Sequence[tuple[cupy.ndarray, np.ndarray]]],
+    blocks: Sequence[Sequence[tuple[cupy.ndarray | Unextended, np.ndarray]]],
     trees: Sequence[tuple[Sequence[cupy.ndarray], np.ndarray]],
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Return the rows and nodes of `graphprover.device.Device.gather`; a tree is its layers. Waits for them.
@@ -22,17 +30,20 @@ def gather(
     or node, ValueError for a block whose matrices differ in the number of indices or are not contiguous.
     """
     listed = _Indices()
-    parts, shapes, ends = [], [], [0]
+    parts, shapes, ends = list[_Part](), [], [0]
+    unextended: list[tuple[Unextended, _Part]] = []  # parts without address and columns
     for block in blocks:
-        counts = {len(indices) for _, indices in block}
-        if len(counts) != 1 or not all(matrix.flags.c_contiguous for matrix, _ in block):
-            raise ValueError(f"a block of {counts} rows of matrices {[matrix.shape for matrix, _ in block]}")
+        counts, sizes = {len(indices) for _, indices in block}, [_shape(matrix) for matrix, _ in block]
+        if len(counts) != 1 or not all(isinstance(m, Unextended) or m.flags.c_contiguous for m, _ in block):
+            raise ValueError(f"a block of {counts} rows of matrices {sizes}")
         (count,) = counts
-        width, column = sum(len(matrix) for matrix, _ in block), 0
-        for matrix, indices in block:
-            columns, rows = matrix.shape
-            place = listed.place(indices, rows)
-            parts.append((matrix.data.ptr, 1, rows, columns, place, count, ends[-1] + column, width))
+        width, column = sum(columns for columns, _ in sizes), 0
+        for (matrix, indices), (columns, rows) in zip(block, sizes, strict=True):
+            of_rows = listed.place(indices, rows), count, ends[-1] + column, width
+            if isinstance(matrix, Unextended):
+                unextended.append((matrix, (0, 1, rows, 0, *of_rows)))
+            else:
+                parts.append((matrix.data.ptr, 1, rows, columns, *of_rows))
             column += columns
         shapes.append((count, width))
         ends.append(ends[-1] + count * width)
@@ -45,24 +56,29 @@ def gather(
         shapes.append((count, DIGEST_WORDS))
         ends.append(ends[-1] + count * DIGEST_WORDS)
 
-    described = np.array(parts, dtype=np.uint64)
-    plan = cupy.asarray(
-        np.concatenate([described.reshape(-1), *(indices.astype(np.uint64) for indices in listed.arrays)])
-    )
+    indices = cupy.asarray(np.concatenate([np.empty(0), *listed.arrays]).astype(np.uint64))
     target = cupy.empty(ends[-1], dtype=np.uint64)
-    most = max((count * columns for _, _, _, columns, _, count, _, _ in parts), default=0)
-    launch(
-        kernels_of("gather.cu"),
-        "gather",
-        (len(parts), min(blocks_for(most, THREADS), _BLOCKS)),
-        THREADS,
-        plan[: described.size],
-        plan[described.size :],
-        target,
-    )
+    _launch(parts, indices, target)
+    for matrix, part in unextended:
+        _, row_step, column_step, _, first, count, place, step = part
+        for begin, piece in pieces([matrix], matrix.rows, 1, ntt.extended):
+            (columns,) = piece
+            of_piece = columns.data.ptr, row_step, column_step, len(columns), first, count, place + begin, step
+            _launch([of_piece], indices, target)
     words = to_host(target)
     arrays = [words[first:end].reshape(shape) for first, end, shape in zip(ends, ends[1:], shapes, strict=False)]
     return arrays[: len(blocks)], arrays[len(blocks) :]
+
+
+def _shape(matrix: cupy.ndarray | Unextended) -> tuple[int, int]:
+    return (matrix.width, matrix.rows) if isinstance(matrix, Unextended) else matrix.shape
+
+
+def _launch(parts: Sequence[_Part], indices: cupy.ndarray, target: cupy.ndarray) -> None:
+    most = max((count * columns for _, _, _, columns, _, count, _, _ in parts), default=0)
+    blocks = len(parts), min(blocks_for(most, THREADS), _BLOCKS)
+    described = cupy.asarray(np.array(parts, dtype=np.uint64))
+    launch(kernels_of("gather.cu"), "gather", blocks, THREADS, described, indices, target)
 
 
 class _Indices:

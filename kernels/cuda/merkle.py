@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import cupy
 import numpy as np
 
-from graphprover.field import GENERATOR
 from graphprover.kernels.absorption import by_height, pieces, widths
 from graphprover.kernels.cuda import ntt
 from graphprover.kernels.cuda.hashes import KERNELS
@@ -46,13 +45,9 @@ def tree(matrices: Sequence[cupy.ndarray | Unextended], cap_height: int, hash: s
 def _absorb(group: Sequence[cupy.ndarray | Unextended], digests: cupy.ndarray, hash: str) -> None:
     """Write the digests of the rows of matrices of one height, a piece of the columns after the other."""
     kernels, rows = KERNELS[hash], len(digests)
-
-    def extend(columns: cupy.ndarray, log_blowup: int) -> cupy.ndarray:
-        return ntt.coset_ldes([columns], [0], log_blowup, GENERATOR, bit_reversed_source=False)[0]
-
     columns = sum(widths(group))
     states = kernels.row_states(rows, columns)
-    for begin, piece in pieces(group, rows, kernels.GRAIN, extend):
+    for begin, piece in pieces(group, rows, kernels.GRAIN, ntt.extended):
         kernels.absorb_rows(piece, states, begin, columns, digests)
 
 

@@ -18,6 +18,7 @@ from graphprover import field
 from graphprover.kernels.cuda.launch import compiled, empty_arrays, launch, multiprocessors
 from graphprover.kernels.cuda.multi_table import batched
 from graphprover.kernels.cuda.sources import ntt as text_of
+from graphprover.kernels.operands import Unextended
 
 LOG_TILE = 12  # a transform of one tile has a kernel of its own
 _LOG_SHORT = 8  # up to here a column keeps few threads busy
@@ -226,6 +227,11 @@ def coset_ldes(
     short = [extension for extension in in_order if extension.log_size <= LOG_TILE]
     _whole(short, log_cosets, shift, natural=not bit_reversed_source)
     return [extension.target for extension in extensions]
+
+
+def extended(matrix: Unextended, columns: cupy.ndarray) -> cupy.ndarray:
+    """Return the extension of some of a matrix's columns."""
+    return coset_ldes([columns], [0], matrix.log_blowup, field.GENERATOR, bit_reversed_source=False)[0]
 
 
 def _extensions(

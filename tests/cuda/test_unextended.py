@@ -38,14 +38,19 @@ def test_trees(hash, piece, log_blowup, device, monkeypatch) -> None:  # type: i
     monkeypatch.setattr(absorption, "PIECE_BYTES", piece)
     shapes = [(5, 64), (200, 64), (40, 8192), (3, 1), (133, 64), (1, 2048), (300, 1024), (513, 2), (128, 4)]
     traces, cpu = [columns(*shape) for shape in shapes], CpuDevice(2)
-    expected = cpu.merkle_tree(cpu.extend(traces, log_blowup), 2, hash)
+    extended = cpu.extend(traces, log_blowup)
+    expected = cpu.merkle_tree(extended, 2, hash)
     held = device.extend([device.load(trace) for trace in traces], log_blowup)
     for mask in (511, 341, 1, 256):
         mixed = [
             Unextended.of(device.load(trace), log_blowup) if mask >> i & 1 else held[i]
             for i, trace in enumerate(traces)
         ]
-        layers = device.merkle_tree(mixed, 2, hash).layers
+        tree = device.merkle_tree(mixed, 2, hash)
+        wanted = [np.arange(0, trace.shape[1] << log_blowup, trace.shape[1]) for trace in traces]
+        [found], _ = device.gather([list(zip(mixed, wanted, strict=True))], [])
+        assert (found == np.concatenate([matrix.T[at] for matrix, at in zip(extended, wanted, strict=True)], 1)).all()
+        layers = tree.layers
         assert all((ours.get() == theirs).all() for ours, theirs in zip(layers, expected.layers, strict=True))
 
 
