@@ -108,7 +108,8 @@ def test_a_run_is_laid_out_for_the_chosen_rate() -> None:
 
     assert smallest(counted, FEW, 1e9, device, policy_at)
     assert [policy_at(level.rate) for level in seen] == [DEFAULT, COMPACT]
-    least = memory_plan(Prover(FIB, rate=FAST, security=80).job(DATA).prepared(), device).bytes
+    with in_memory(1):  # the least that a proof in one shard takes
+        least = memory_plan(Prover(FIB, rate=FAST, security=80).job(DATA).prepared(), device).bytes
     with in_memory(int(0.7 * least)):
         cut = job.prepared(device)
         assert isinstance(cut, PreparedShards) and cut.shards[0].layout.parameters.log_blowup == RATES[FAST]
