@@ -48,7 +48,7 @@ class GraphOfProof:
     live: int  # planned bytes on the device before the graph
     shard: int | None = None
     tables: int = 0  # tables of all earlier shards
-    holds: Holds = field(default_factory=dict)  # what the device holds of each batch
+    holds: Holds = field(default_factory=dict)  # what the device holds of each table
 
 
 class _Ran(NamedTuple):
@@ -238,7 +238,7 @@ class _Plan(dict[Place, _Part]):
 
 @lru_cache(64)
 def _plan(
-    layout: Layout, on: On, made: tuple[int, ...], holds: tuple[tuple[str, Hold], ...], kind: str
+    layout: Layout, on: On, made: tuple[int, ...], holds: tuple[tuple[int, Hold], ...], kind: str
 ) -> Mapping[Place, _Part]:
     """Return the plan of a shape, cached because it takes longer than the observation of a proof."""
     batched = batches(layout, on.log_batch_rows, dict(holds))

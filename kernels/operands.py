@@ -39,7 +39,7 @@ class Operands:
     public_values: Sequence[int]
     prefixes: Sequence[Ext]  # constant terms of the lookups' denominators
     permutation: Array | None = None  # the lookup columns, from round 2 on
-    terminal: Ext | None = None  # their terminal
+    terminal: Ext | None = None  # their terminal, once they have been computed
     extended: bool = True  # of a quotient: whether main and permutation are extensions, or columns on H
 
 

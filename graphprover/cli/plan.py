@@ -38,6 +38,8 @@ from graphprover.statement.cells import committed_cells
 
 if TYPE_CHECKING:
     from graphprover.device.choose import Profile
+    from graphprover.graphs.batches import Holds
+    from graphprover.protocol.layout import Layout
     from graphprover.prover.smallest import Planned
 
 
@@ -113,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
     found = {
         "program": program.name,
         **json_output.plan(plan, profile),
-        "held": {name: hold.name.lower() for name, hold in whole.holds.items()},
+        "held": _held(prepared.layout, whole.holds),
         "committed_cells": cells,
         **costs,
     }
@@ -213,6 +215,13 @@ def _usage(option: str) -> Iterator[None]:
         raise UsageError(f"{option}: {error}") from error
 
 
+def _held(layout: "Layout", holds: "Holds") -> dict[str, str]:
+    """Return what the device holds of each table that does not hold its extensions, by the table's name."""
+    from graphprover.graphs.batches import named
+
+    return {named(layout, table): hold.name.lower() for table, hold in holds.items()}
+
+
 def _plan_in_shards(
     name: str,
     prepared: Any,
@@ -234,9 +243,7 @@ def _plan_in_shards(
     plans = {keep: plan_keeping(prepared.shapes, on, keep) for keep in Keep}
     budget = _planned(profile, options.device).budget(prepared)
     chosen = None if budget is None else plan_shards(prepared.shapes, on, budget)
-    held = (
-        [{name: hold.name.lower() for name, hold in shard.holds.items()} for shard in chosen.shards] if chosen else []
-    )
+    held = [_held(shard.layout, shard.holds) for shard in chosen.shards] if chosen else []
     found = {"program": name, **json_output.plan_in_shards(plans, profile), "held": held, **facts}
 
     times = assumed(profile.kind, profile.threads)

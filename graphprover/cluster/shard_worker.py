@@ -98,7 +98,7 @@ class CommittedShard:
         self.source: Source | None = None  # see `_source`
         self.token, self.nbytes = "", 0
         self.keep: Keep | None = None  # None in other processes
-        self.holds = NO_HOLDS  # the columns of each batch that the device holds within a graph
+        self.holds = NO_HOLDS  # the columns of each table that the device holds within a graph
         self.seconds: Mapping[str, float] = {}
         self.store = Store()
         finalize(self, self.store.drop).atexit = False

@@ -178,6 +178,7 @@ class Device(Protocol):
     def lookup_columns(self, tables: Sequence[Operands], tau: Ext) -> list[tuple[Array, Ext]]:
         """Return the accumulator and fraction columns (3(k + 1), n) of each trace, and their terminal.
 
+        Operands that already have a terminal are the inputs of an earlier call, so a GPU does not wait for it again.
         Raises ZeroDivisionError for a zero denominator; a CPU accepts one with multiplicity 0.
         """
 

@@ -46,7 +46,7 @@ class ObservationBuilder:
             prepared: The prepared statement.
             proof: The proof.
             plan: The plan of a sharded proof.
-            holds: Of a proof in one shard: the columns of each batch that the device held.
+            holds: Of a proof in one shard: the columns of each table that the device held.
             stages: The stages of each shard of a sharded proof, on the clock of ``proving``.
         """
         layouts, began = [shard.layout for shard in prepared.shards], self._began

@@ -28,7 +28,7 @@ class MemoryPlan:
     shards: ShardsPlan | None  # see `shards_plan`
     cost: Cost  # of all graphs
     tasks: int
-    holds: Holds = field(default_factory=dict)  # of a proof in one shard: the columns held of each batch
+    holds: Holds = field(default_factory=dict)  # of a proof in one shard: the columns held of each table
 
     @property
     def holds_all(self) -> bool:

@@ -75,7 +75,7 @@ def prove_shards(
         plan: Which arrays of each of several shards stay between its graphs.
         tell: Called with the progress of the tasks.
         check: Verifies each of several shards as it is made.
-        holds: The columns of each batch that the device holds, in a single shard.
+        holds: The columns of each table that the device holds, in a single shard.
 
     Raises:
         RuntimeError: if a recomputed shard differs, because one of its trace tasks is not pure.
@@ -206,7 +206,7 @@ def proof_task(
         device: The device that its tasks use.
         token: Part of the graph's keys, another one for each proof.
         around: Called around each task.
-        holds: The columns of each batch that the device holds.
+        holds: The columns of each table that the device holds.
     """
     graph = Graph(device, token, batches(prepared.layout, device.log_batch_rows, holds), around=around)
     return proof_graph.build(graph, *_given(prepared))

@@ -28,10 +28,10 @@ def peak_text(plan: Plan, threads: int) -> str:
 
 
 def held_text(holds: Holds) -> str:
-    """Return how many batches hold less than their extensions, so that the proof fits the memory."""
+    """Return of how many tables the device holds less than the extensions, so that the proof fits the memory."""
     lookups = sum(hold == Hold.MAIN for hold in holds.values())
-    batches = f"{len(holds)} batch{'es' * (len(holds) > 1)}"
-    return f"made again for each use, to fit the memory: extensions of {batches}, lookup columns of {lookups or 'none'}"
+    tables = f"{len(holds)} table{'s' * (len(holds) > 1)}"
+    return f"recomputed for each use, to fit the memory: extensions of {tables}, lookup columns of {lookups or 'none'}"
 
 
 def rates_rows(rates: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:

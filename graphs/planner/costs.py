@@ -155,12 +155,21 @@ class Costs:
             return Cost()
         if round_ in self.of_table:
             costs = [self.of_table[round_](table) for table in self.tables[name]]
-            total = sum(costs, Cost())
-            in_turn = round_ != lookup.LOOKUP or self.holds[self.tables[name][0]] == Hold.MAIN
-            if self.holds[self.tables[name][0]] and in_turn:
-                return replace(total, scratch=max(cost.scratch for cost in costs))
-            return total
+            return replace(sum(costs, Cost()), scratch=max(self.scratch_of_turns(round_, name)))
         return self.rounds[round_](name)
+
+    def scratch_of_turns(self, round_: str, name: str) -> list[int]:
+        """Return the scratch bytes of each set of tables that a task treats together."""
+        tables = self.tables[name]
+        hold = self.holds[tables[0]]
+        if round_ == lookup.LOOKUP and hold == Hold.EXTENSIONS:
+            heights = self.layout.log_heights
+            turns = list(lookup.turns((table, 1 << heights[table], self.air(table)) for table in tables))
+        elif hold == Hold.EXTENSIONS or (round_ == lookup.LOOKUP and hold == Hold.TRACES):
+            turns = [list(tables)]
+        else:
+            turns = [[table] for table in tables]
+        return [sum(self.of_table[round_](table).scratch for table in turn) for turn in turns]
 
     def alone(self, table: int) -> Cost:
         """Return the cost of a table in the rounds that treat tables separately, and of hashing its rows."""

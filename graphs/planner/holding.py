@@ -1,21 +1,21 @@
-"""What a device holds of each batch between the rounds, for a proof that does not fit with all extensions.
+"""The columns that a device holds of each table between the rounds, for a proof that does not fit with all extensions.
 
-An extension that is not held is made again for each of its uses, which takes time, so as little as possible is given
-up. A byte costs less time by extensions than by lookup columns, so these come second; large batches come first, because
-few tasks then change.
+An extension that is not held is recomputed for each of its uses. So the device gives up as few bytes as possible:
+extensions first, because a byte of them costs less time than a byte of lookup columns; and large tables first, because
+each table costs launches.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from graphprover.device import Array
-from graphprover.graphs.batches import NO_HOLDS, Hold, Holds, batches
+from graphprover.graphs.batches import NO_HOLDS, Hold, Holds
 from graphprover.graphs.planner.costs import WORD_BYTES, Cost
 from graphprover.graphs.planner.plan import On, Peak, make_plan
 from graphprover.protocol.layout import Layout
 from graphprover.statement.trace_task import TraceTask
 
-_LEAST = 1000  # a smaller share of all columns is worth no change
+_LEAST = 10_000  # a smaller share of all columns is worth no change
 
 
 @dataclass(frozen=True)
@@ -46,19 +46,18 @@ def plan_whole(layout: Layout, main: Sequence[Array | TraceTask], device: On, bu
 
     if budget is None or peak(NO_HOLDS) <= budget:
         return plan_holding(layout, main, device, NO_HOLDS)
-    return plan_holding(layout, main, device, fewest_changes(layout, device.log_batch_rows, budget, peak))
+    return plan_holding(layout, main, device, fewest_changes(layout, budget, peak))
 
 
-def fewest_changes(layout: Layout, log_batch_rows: int, budget: int, peak: Callable[[Holds], int]) -> Holds:
-    """Return what to hold of each batch so that the peak is at most ``budget`` bytes; if none is, the least of all.
+def fewest_changes(layout: Layout, budget: int, peak: Callable[[Holds], int]) -> Holds:
+    """Return what to hold of each table so that the peak is at most ``budget`` bytes; if none is, the least of all.
 
     Args:
         layout: The layout of the proof.
-        log_batch_rows: log2 of the most rows of tables that share tasks.
         budget: The bytes.
         peak: Returns the peak for a choice.
     """
-    changes = _changes(layout, log_batch_rows)
+    changes = _changes(layout)
 
     def after(count: int) -> Holds:
         return dict(changes[:count])
@@ -78,14 +77,12 @@ def fewest_changes(layout: Layout, log_batch_rows: int, budget: int, peak: Calla
     return min((NO_HOLDS, after(extensions), found), key=peak)
 
 
-def _changes(layout: Layout, log_batch_rows: int) -> list[tuple[str, Hold]]:
-    """Return the changes in order: a batch and what is held of it instead."""
-    sizes = {
-        batch.name: sum(_bytes(layout, table) for table in batch.tables) for batch in batches(layout, log_batch_rows)
-    }
-    worth = [name for name, size in sizes.items() if size * _LEAST >= sum(sizes.values())]
-    worth.sort(key=lambda name: -sizes[name])
-    return [(name, hold) for hold in (Hold.TRACES, Hold.MAIN) for name in worth]
+def _changes(layout: Layout) -> list[tuple[int, Hold]]:
+    """Return the changes in order: a table and what is held of it instead."""
+    sizes = [_bytes(layout, table) for table in range(len(layout.tables))]
+    worth = [table for table, size in enumerate(sizes) if size * _LEAST >= sum(sizes)]
+    worth.sort(key=lambda table: -sizes[table])
+    return [(table, hold) for hold in (Hold.TRACES, Hold.MAIN) for table in worth]
 
 
 def _bytes(layout: Layout, table: int) -> int:
@@ -99,7 +96,7 @@ _SHAPES = 1000  # cached at most
 
 
 def plan_holding(layout: Layout, main: Sequence[Array | TraceTask], device: On, holds: Holds) -> WholePlan:
-    """Return the plan of a proof by a device that holds this of each batch; cached as in `plan_whole`."""
+    """Return the plan of a proof by a device that holds these columns of each table; cached as in `plan_whole`."""
     made = tuple(isinstance(trace, TraceTask) for trace in main)
     shape = layout, made, device, tuple(holds.items())
     if shape not in _plans:

@@ -135,7 +135,7 @@ def make_plan(
         log_batch_rows: log2 of the most rows of tables that share tasks.
         main: The traces, if known (`prepare.checked_traces`); the proof generates the trace tasks among them.
         loaded: Whether the other traces are copied to the device, which has its own memory.
-        holds: What the device holds of each batch.
+        holds: The columns that the device holds of each table.
     """
     graph = Graph(_NO_DEVICE, "", batches(layout, log_batch_rows, holds))
     return _plan(graph, layout, proof_graph.build(graph, *_empty(layout, main)), main, loaded)

@@ -25,7 +25,7 @@ class ShardPlan:
 
     layout: Layout
     keep: Keep
-    holds: Holds  # what the device holds of each batch within a graph
+    holds: Holds  # what the device holds of each table within a graph
     kept: int  # cached bytes between its commitment and its second graph
     peak: Peak  # of its two graphs, without arrays that a device caches by size
     cost: Cost  # of both graphs
@@ -98,12 +98,12 @@ def plan_shards(shards: Given, device: On, budget: int) -> ShardsPlan:
 
 
 def _holds(layout: Layout, main: Sequence[Array | TraceTask], device: On, budget: int) -> Holds:
-    """Return what to hold of each batch of a shard so that its own peak is at most ``budget`` bytes."""
+    """Return what to hold of each table of a shard so that its own peak is at most ``budget`` bytes."""
 
     def peak(holds: Holds) -> int:
         return _planned(layout, main, device, Keep.TREES, holds).peak.bytes
 
-    return fewest_changes(layout, device.log_batch_rows, budget, peak)
+    return fewest_changes(layout, budget, peak)
 
 
 def _at_least(shards: Given, device: On, keep: Keep, budget: int) -> ShardsPlan:

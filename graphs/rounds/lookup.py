@@ -1,9 +1,10 @@
 """Round 2: the LogUp columns of every table with lookups, from its trace, extended and committed together.
 
-A batch that does not hold extensions keeps the columns on the trace, or the inputs from which they are computed again.
+A batch that does not hold extensions holds the columns on the trace, or the inputs to recompute them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from graphprover.air.description import AirDescription
@@ -15,8 +16,10 @@ from graphprover.graphs.rounds.commit import Commitment, Extension, Extensions, 
 from graphprover.graphs.rounds.transcript import Drawn
 from graphprover.kernels.operands import Operands, Unextended
 from graphprover.protocol.layout import PERMUTATION, Layout
+from graphprover.protocol.proof import WORD_BYTES
 
 LOOKUP = "lookup"
+TURN_BYTES = 1 << 30  # of columns on the trace that exist together until they are extended, unless one table has more
 
 
 def lookup_columns(
@@ -37,25 +40,52 @@ def lookup_columns(
         for table, air in airs.items()
     }
     if hold == Hold.MAIN:
-        return {table: _forgotten(device, of_table, tau, log_blowup) for table, of_table in operands.items()}
-    made = device.lookup_columns(list(operands.values()), tau)
+        return {table: _recomputed(device, of_table, tau, log_blowup) for table, of_table in operands.items()}
     if hold == Hold.TRACES:
+        made = device.lookup_columns(list(operands.values()), tau)
         return {
             table: Extension(Unextended.of(columns, log_blowup), terminal)
             for table, (columns, terminal) in zip(airs, made, strict=True)
         }
+    extended = [
+        extension
+        for turn in turns((table, of_table.main.shape[1], of_table.air) for table, of_table in operands.items())
+        for extension in _extended(device, [operands[table] for table in turn], tau, log_blowup)
+    ]
+    return dict(zip(airs, extended, strict=True))
+
+
+def turns(tables: Iterable[tuple[int, int, AirDescription]]) -> Iterator[list[int]]:
+    """Yield consecutive tables with at most `TURN_BYTES` of lookup columns, or one table with more.
+
+    Args:
+        tables: Tables with their number of rows and their AIR.
+    """
+    turn, bytes_ = list[int](), 0
+    for table, rows, air in tables:
+        of_table = air.permutation_width * rows * WORD_BYTES
+        if turn and bytes_ + of_table > TURN_BYTES:
+            yield turn
+            turn, bytes_ = [], 0
+        turn.append(table)
+        bytes_ += of_table
+    if turn:
+        yield turn
+
+
+def _extended(device: Device, operands: Sequence[Operands], tau: Ext, log_blowup: int) -> list[Extension]:
+    """Return the extensions of some tables' lookup columns with their terminals."""
+    made = device.lookup_columns(operands, tau)
     extended = device.extend([columns for columns, _ in made], log_blowup)
-    return {
-        table: Extension(columns, terminal) for table, columns, (_, terminal) in zip(airs, extended, made, strict=True)
-    }
+    return [Extension(columns, terminal) for columns, (_, terminal) in zip(extended, made, strict=True)]
 
 
-def _forgotten(device: Device, operands: Operands, tau: Ext, log_blowup: int) -> Extension:
-    """Return the terminal of a table with its columns to be computed again."""
+def _recomputed(device: Device, operands: Operands, tau: Ext, log_blowup: int) -> Extension:
+    """Return the terminal of a table, whose columns each use recomputes."""
     columns, terminal = device.lookup_columns([operands], tau)[0]
     width, rows = columns.shape
-    again = partial(_columns_again, device, operands, tau)
-    return Extension(Unextended(width, rows << log_blowup, log_blowup, again, in_memory=False), terminal)
+    recompute = partial(_columns_again, device, replace(operands, terminal=terminal), tau)
+    return Extension(Unextended(width, rows << log_blowup, log_blowup, recompute, in_memory=False), terminal)
 
 
 def _columns_again(device: Device, operands: Operands, tau: Ext) -> Array:

@@ -35,7 +35,7 @@ def _quotient(table: Operands, log_rows: int, tau: Ext, alpha: Ext, log_blowup: 
     words = constants(program.bytecode, table.public_values, table.prefixes, tau, alpha, table.terminal or ZERO)
     if not table.extended:
         for run in range(1 << log_chunks):
-            on_run = [_on_run(matrix, matrix is table.preprocessed, log_rows, run, log_chunks) for matrix in matrices]
+            on_run = _on_run(table, log_rows, run, log_chunks)
             part = cupy.empty((3, 1 << log_rows), dtype=target.dtype)
             bytecode.evaluate(program, words, on_run, part, log_rows, log_chunks, run)
             target[:, run << log_rows : run + 1 << log_rows] = part
@@ -51,9 +51,16 @@ def _quotient(table: Operands, log_rows: int, tau: Ext, alpha: Ext, log_blowup: 
     bytecode.evaluate(program, words, matrices, target, log_rows, log_chunks)
 
 
-def _on_run(matrix: cupy.ndarray | None, extended: bool, log_rows: int, run: int, log_runs: int) -> cupy.ndarray | None:
-    """Return the columns of a matrix, which is an extension or on H, on a run of n points of the quotient's domain."""
-    if matrix is None:
-        return None
-    shift = run_shift(log_rows, run, log_runs) * (1 if extended else GENERATOR) % P
-    return ntt.coset_ldes([matrix[:, : 1 << log_rows]], [0], 0, shift, bit_reversed_source=extended)[0]
+def _on_run(table: Operands, log_rows: int, run: int, log_runs: int) -> list[cupy.ndarray | None]:
+    """Return main, preprocessed and lookup columns on a run of n points of the quotient's domain.
+
+    The preprocessed columns are extensions; main and lookup columns are on H, and share launches.
+    """
+    shift = run_shift(log_rows, run, log_runs)
+    traces = [matrix for matrix in (table.main, table.permutation) if matrix is not None]
+    main, *permutation = ntt.coset_ldes(traces, [0] * len(traces), 0, shift * GENERATOR % P, bit_reversed_source=False)
+    preprocessed = None
+    if table.preprocessed is not None:
+        block = table.preprocessed[:, : 1 << log_rows]
+        preprocessed = ntt.coset_ldes([block], [0], 0, shift, bit_reversed_source=True)[0]
+    return [main, preprocessed, permutation[0] if permutation else None]

@@ -51,6 +51,11 @@ def test_lookup_columns(seed, part, monkeypatch):
             [(columns, total)] = cuda.lookup_columns([Operands(air, *trace, public, prefixes)], tau)
             np.testing.assert_array_equal(columns.get(), expected)
             assert total == terminal
+            with monkeypatch.context() as patch:  # a known terminal is not read again
+                patch.setattr(cuda, "to_host", None)
+                [(again, known)] = cuda.lookup_columns([Operands(air, *trace, public, prefixes, None, total)], tau)
+            np.testing.assert_array_equal(again.get(), expected)
+            assert known == terminal
 
 
 @pytest.mark.parametrize("count", [3, 64, 70])

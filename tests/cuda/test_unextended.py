@@ -5,7 +5,7 @@ import pytest
 
 from graphprover.device import CpuDevice
 from graphprover.field import P, ext_scale, root_of_unity
-from graphprover.graphs.batches import Hold, batches
+from graphprover.graphs.batches import Hold
 from graphprover.kernels import absorption
 from graphprover.kernels.operands import Height, Unextended
 from graphprover.prover.prepare import prepare
@@ -74,6 +74,6 @@ def test_openings_and_their_sums(log_rows, device) -> None:  # type: ignore[no-u
 def test_proofs(seed, hold, device) -> None:  # type: ignore[no-untyped-def]
     parameters, statement = random_statement(seed, tables=1 + seed % 4, max_log_height=3 + seed % 12, max_degree=5)
     prepared = prepare(statement, parameters=parameters)
-    holds = {batch.name: hold for batch in batches(prepared.layout, device.log_batch_rows)}
+    holds = dict.fromkeys(range(len(prepared.layout.tables)), hold)
     expected = prove_shards(prepared, CpuDevice(2), "sync").proof
     assert prove_shards(prepared, device, "sync", holds=holds).proof == expected

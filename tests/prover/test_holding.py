@@ -14,12 +14,13 @@ from graphprover.admission.admission import TooLarge
 from graphprover.device import CpuDevice, Device
 from graphprover.device.interface import CPU_BATCH
 from graphprover.examples import memory, synthetic
-from graphprover.graphs.batches import NO_HOLDS, Hold, Holds, batches
+from graphprover.graphs.batches import NO_HOLDS, Hold, Holds
 from graphprover.graphs.planner import holding, shard_memory
 from graphprover.graphs.planner.holding import plan_holding, plan_whole
 from graphprover.graphs.planner.plan import On
 from graphprover.graphs.planner.shard_memory import plan_keeping, plan_shards
 from graphprover.graphs.proof_graph import Keep
+from graphprover.graphs.rounds import lookup
 from graphprover.jobs.jobs import Prover
 from graphprover.kernels import absorption
 from graphprover.protocol.hashing import HASHES
@@ -42,28 +43,31 @@ LESS = (Hold.TRACES, Hold.MAIN)
 
 @pytest.fixture(params=[absorption.PIECE_BYTES, 1 << 12], ids=["whole", "pieces"])
 def pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Extend columns all at once, or a few at a time."""
+    """Extend columns and compute lookup columns all at once, or a few at a time."""
     monkeypatch.setattr(absorption, "PIECE_BYTES", request.param)
+    monkeypatch.setattr(lookup, "TURN_BYTES", request.param)
 
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Extend few columns at a time, because these tables are small."""
     monkeypatch.setattr(absorption, "PIECE_BYTES", 1 << 16)
+    monkeypatch.setattr(lookup, "TURN_BYTES", 1 << 16)
     monkeypatch.setattr(holding, "_plans", {})
     monkeypatch.setattr(shard_memory, "_plans", {})
 
 
-def names(prepared: Prepared) -> list[str]:
-    return [batch.name for batch in batches(prepared.layout, CPU_BATCH)]
+def every(prepared: Prepared) -> range:
+    """Return all tables."""
+    return range(len(prepared.layout.tables))
 
 
 def choices(prepared: Prepared) -> Iterator[Holds]:
-    """Return all batches at each level, and the first one and the others by themselves."""
-    every = names(prepared)
+    """Return all tables at each level, and the first one and the others by themselves."""
+    tables = every(prepared)
     for hold in LESS:
-        yield from (dict.fromkeys(some, hold) for some in (every, every[:1], every[1:]) if some)
-    yield dict(zip(every, LESS * len(every), strict=False))
+        yield from (dict.fromkeys(some, hold) for some in (tables, tables[:1], tables[1:]) if some)
+    yield dict(zip(tables, LESS * len(tables), strict=False))
 
 
 def proof_of(prepared: Prepared, holds: Holds = NO_HOLDS, device: Device | None = None) -> bytes:
@@ -87,7 +91,7 @@ def test_the_bytes_are_the_same(hash: str, rate: int) -> None:
 def test_the_bytes_are_those_of_the_definitions(hold: Hold) -> None:
     parameters, statement = random_statement(3, tables=2, max_log_height=4)
     prepared = prepare(statement, parameters=parameters)
-    assert proof_of(prepared, dict.fromkeys(names(prepared), hold), NaiveDevice()) == proof_of(prepared)  # type: ignore[arg-type]
+    assert proof_of(prepared, dict.fromkeys(every(prepared), hold), NaiveDevice()) == proof_of(prepared)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -104,7 +108,7 @@ def test_the_bytes_of_a_run_are_the_same() -> None:
     assert isinstance(whole, Prepared)
     expected = proof_of(whole, device=device)
     for hold in LESS:
-        assert proof_of(whole, dict.fromkeys(names(whole), hold), device) == expected
+        assert proof_of(whole, dict.fromkeys(every(whole), hold), device) == expected
 
 
 def wide(log_rows: int = 11, count: int = 6) -> Prepared:
@@ -128,15 +132,26 @@ def measured(prepared: Prepared | PreparedShards, **options: object) -> int:
 @pytest.mark.usefixtures("small_pieces")
 def test_measured_peak_is_near_the_planned_one(hold: Hold) -> None:
     prepared = wide(12, 3)
-    holds = dict.fromkeys(names(prepared), hold)
+    holds = dict.fromkeys(every(prepared), hold)
     planned = plan_holding(prepared.layout, prepared.traces, ON, holds).peak.bytes
     assert 0.85 * planned <= measured(prepared, holds=holds) <= 1.15 * planned
+
+
+def test_few_lookup_columns_wait_for_their_extension(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small tables share a task, which extends lookup columns before it computes those of further tables."""
+    statement = Statement([synthetic.table(8, 60, 200, f"table {i}") for i in range(12)])
+    prepared, peaks = prepare(as_trace_tasks(statement), parameters=FEW), list[tuple[int, int]]()
+    for limit in (lookup.TURN_BYTES, 1):
+        monkeypatch.setattr(lookup, "TURN_BYTES", limit)
+        monkeypatch.setattr(holding, "_plans", {})
+        peaks.append((measured(prepared), plan_holding(prepared.layout, prepared.traces, ON, NO_HOLDS).peak.bytes))
+    assert all(after < 0.9 * before for before, after in zip(*peaks, strict=True)), peaks
 
 
 @pytest.mark.usefixtures("small_pieces")
 def test_each_level_takes_less_memory_and_more_time() -> None:
     prepared = wide()
-    plans = [plan_holding(prepared.layout, prepared.traces, ON, dict.fromkeys(names(prepared), hold)) for hold in Hold]
+    plans = [plan_holding(prepared.layout, prepared.traces, ON, dict.fromkeys(every(prepared), hold)) for hold in Hold]
     peaks, butterflies, products = zip(
         *((plan.peak.bytes, plan.cost.butterflies, plan.cost.multiplications) for plan in plans), strict=True
     )
@@ -147,7 +162,7 @@ def test_each_level_takes_less_memory_and_more_time() -> None:
 
 @pytest.mark.usefixtures("small_pieces")
 def test_as_little_as_possible_is_given_up() -> None:
-    """With room for all nothing changes; with less, large batches come first, and lookup columns last."""
+    """With room for all nothing changes; with less, large tables come first, and lookup columns last."""
     prepared = wide()
 
     def plan(budget: int | None):  # type: ignore[no-untyped-def]
@@ -189,7 +204,7 @@ def test_shards_that_hold_less(keep: Keep) -> None:
     prepared = shards([synthetic.table(10, 50, 5)] * 2)
     expected = prove_shards(prepared, CpuDevice(1), "sync", plan_keeping(prepared.shapes, ON, keep)).proof
     for hold in LESS:
-        holds = [dict.fromkeys(names(shard), hold) for shard in prepared.shards]
+        holds = [dict.fromkeys(every(shard), hold) for shard in prepared.shards]
         plan = plan_keeping(prepared.shapes, ON, keep, holds)
         assert prove_shards(prepared, CpuDevice(1), "sync", plan).proof == expected
 
@@ -218,7 +233,7 @@ def test_shards_hold_less_before_they_do_not_fit() -> None:
 )
 def test_a_task_without_memory_is_named(operation: str, place: str) -> None:
     prepared = prepare(Statement([synthetic.table(9, 20, 4, "table")]), parameters=FEW)
-    holds = dict.fromkeys(names(prepared), Hold.MAIN)
+    holds = dict.fromkeys(every(prepared), Hold.MAIN)
     device = FailingDevice(operation, 1, MemoryError("no memory is left"))
     with pytest.raises(MemoryError, match=f"{place}.*: no memory is left"):
         prove_shards(prepared, device, "sync", holds=holds)  # type: ignore[arg-type]
