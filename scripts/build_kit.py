@@ -57,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="Compare with the files of the repository.")
     parser.add_argument("--compilers", action="store_true", help="Print the versions of the compilers as JSON.")
     options = parser.parse_args(arguments)
+    if not shutil.which(f"{BINUTILS}gcc"):
+        sys.exit(f"no {BINUTILS}gcc: apt-get install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf")
     if options.compilers:
         print(json.dumps(compilers()))
         return 0
@@ -151,6 +153,4 @@ def output(*command: str) -> str:
 
 
 if __name__ == "__main__":
-    if not shutil.which(f"{BINUTILS}gcc"):
-        sys.exit(f"no {BINUTILS}gcc: apt-get install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf")
     sys.exit(main())
