@@ -10,6 +10,7 @@ import dask.threaded
 from dask.callbacks import Callback
 from dask.delayed import Delayed
 
+from graphprover.device import Device
 from graphprover.graphs import one_thread
 from graphprover.graphs.executor_names import SYNCHRONOUS
 from graphprover.graphs.progress import Tell, local_progress
@@ -19,28 +20,29 @@ _log = logging.getLogger(__name__)
 _threaded: set[int] = set()  # processes that used Dask's threads; a forked child finds its parent's number here
 
 
-def executor_for(name: str, threads: int, progress: Tell | None = None) -> Callable[[Delayed], Any]:
+def executor_for(name: str, device: Device, progress: Tell | None = None) -> Callable[[Delayed], Any]:
     """Return the executor of a name in `LOCAL`: a function from a task to its value.
 
     Args:
         name: The executor.
-        threads: Threads of the device.
+        device: The device of all tasks.
         progress: Called as each task starts.
 
     Raises:
         RuntimeError: Threads in a process forked from one that had used them.
     """
-    if name == SYNCHRONOUS or threads == 1:
-        return lambda task: _alone(task, progress)
+    if name == SYNCHRONOUS or device.threads == 1:
+        return lambda task: _alone(task, device, progress)
     _refuse_forks()
-    return lambda task: _local(task, progress, scheduler=dask.threaded.get, num_workers=threads)
+    return lambda task: _local(task, progress, scheduler=dask.threaded.get, num_workers=device.threads)
 
 
-def _alone(task: Delayed, progress: Tell | None) -> Any:
-    if Callback.active:  # a callback such as a Dask profiler
-        return _local(task, progress, scheduler=dask.get)
-    _log.debug("%d tasks in this process, one after the other", len(task.dask))
-    return one_thread.run(task, progress)
+def _alone(task: Delayed, device: Device, progress: Tell | None) -> Any:
+    with device.task():  # the tasks are then nested in it, which costs them less
+        if Callback.active:  # a callback such as a Dask profiler
+            return _local(task, progress, scheduler=dask.get)
+        _log.debug("%d tasks in this process, one after the other", len(task.dask))
+        return one_thread.run(task, progress)
 
 
 def _local(task: Any, progress: Tell | None, **how: Any) -> Any:

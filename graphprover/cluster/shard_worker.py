@@ -247,7 +247,7 @@ class _Observed:
 @contextmanager
 def _observed(device: Device, request: ShardRequest, shard: Prepared, holds: Holds) -> Iterator[_Observed]:
     observer, graphs = observer_for(device), list[GraphOfProof]()
-    run = executor_for(THREADS, device.threads)
+    run = executor_for(THREADS, device)
 
     def run_seen(task: Any) -> Any:
         if observer:

@@ -7,7 +7,7 @@ waits only for its own inputs: caps, digests, queried rows, terminals, opened va
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, wraps
 from itertools import accumulate
@@ -70,6 +70,20 @@ def _operation(method: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+class _Nested:
+    """A task inside another one: it converts the errors of the device."""
+
+    def __init__(self, device: "CudaDevice") -> None:
+        self._device = device
+
+    def __enter__(self) -> None:
+        self._device.require()
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if error is not None:
+            self._device.convert(error)
+
+
 class CudaDevice:
     """An implementation of `graphprover.device.Device` with CuPy arrays.
 
@@ -94,6 +108,7 @@ class CudaDevice:
         self.lost = ""  # the reason that the device is unusable
         self._lock = threading.Lock()
         self._inside = threading.local()
+        self._nested = _Nested(self)
         self._stamps: list[cupy.cuda.Event] = []  # their times were read
 
     @cached_property
@@ -107,36 +122,40 @@ class CudaDevice:
         return device, (self.number,)
 
     def task(self) -> AbstractContextManager[None]:
-        """Make CuPy use this device, its stream and its memory; nothing inside another task.
+        """Make CuPy use this device, its stream and its memory; inside another task, only convert errors.
 
         Kernels run after they are enqueued, so an error may surface in a later task.
         """
-        return nullcontext() if getattr(self._inside, "task", False) else self._task()
+        return self._nested if getattr(self._inside, "task", False) else self._task()
 
     @contextmanager
     def _task(self) -> Iterator[None]:
-        if self.lost:
-            raise DeviceLost(self.lost)
         self._inside.task = True
         try:
-            with cupy.cuda.Device(self.number), self.stream, cupy.cuda.using_allocator(self.memory.allocate):
+            with (
+                cupy.cuda.Device(self.number),
+                self.stream,
+                cupy.cuda.using_allocator(self.memory.allocate),
+                self._nested,
+            ):
                 yield
-        except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
-            if error.status == _NO_MEMORY:
-                raise MemoryError(f"{error}, with {self.memory.held():,} bytes held") from error
-            raise self._lose(error) from error
-        except DeviceLost:
-            raise
-        except RuntimeError as error:
-            if names_cuda_error(error):
-                raise self._lose(error) from error
-            raise
         finally:
             self._inside.task = False
 
-    def _lose(self, error: Exception) -> DeviceLost:
+    def require(self) -> None:
+        """Raise DeviceLost if the device has failed."""
+        if self.lost:
+            raise DeviceLost(self.lost)
+
+    def convert(self, error: BaseException) -> None:
+        """Raise MemoryError or DeviceLost for an error of the GPU; return for others."""
+        if isinstance(error, (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError)):
+            if error.status == _NO_MEMORY:
+                raise MemoryError(f"{error}, with {self.memory.held():,} bytes held") from error
+        elif isinstance(error, DeviceLost) or not (isinstance(error, RuntimeError) and names_cuda_error(error)):
+            return
         self.lost = f"GPU {self.number} failed and is lost to this process, which must end: {error}"
-        return DeviceLost(self.lost)
+        raise DeviceLost(self.lost) from error
 
     @contextmanager
     def operation(self, name: str) -> Iterator[None]:

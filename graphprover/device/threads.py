@@ -1,15 +1,25 @@
 """A budget of threads for tasks and for parallel loops within tasks.
 
 A device never runs more than its number of threads, however a graph is scheduled: a task holds one thread, and a
-parallel loop also uses idle ones.
+parallel loop also uses idle ones if the rest of the loop takes longer than their start.
 """
 
+import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+from weakref import WeakSet
+
+WORTH_HELP = 2e-4  # seconds of a loop's rest: another thread takes about half as long to start and to end
+
+_NESTED = nullcontext()
+_all: "WeakSet[Threads]" = WeakSet()
 
 
 class Threads:
@@ -19,16 +29,22 @@ class Threads:
         if count < 1:
             raise ValueError(f"a device needs at least one thread, not {count}")
         self.count = count
-        self._free = threading.Semaphore(count)
+        self._rates: dict[Any, float] = {}  # seconds of an item, when a function's code last ran
+        self._start()
+        _all.add(self)
+
+    def _start(self) -> None:
+        """Create the pool, or replace it in a forked process, which lacks its parent's threads."""
+        self._free = threading.Semaphore(self.count)
         self._inside = threading.local()
-        self._pool = ThreadPoolExecutor(count - 1, "graphprover") if count > 1 else None
+        self._pool = ThreadPoolExecutor(self.count - 1, "graphprover") if self.count > 1 else None
+
+    def task(self) -> AbstractContextManager[None]:
+        """Hold one thread of the budget; a nested task uses the thread of the outer one."""
+        return _NESTED if getattr(self._inside, "task", False) else self._task()
 
     @contextmanager
-    def task(self) -> Iterator[None]:
-        """Hold one thread of the budget; a nested task uses the thread of the outer one."""
-        if getattr(self._inside, "task", False):
-            yield
-            return
+    def _task(self) -> Iterator[None]:
         with self._free:
             self._inside.task = True
             try:
@@ -41,6 +57,11 @@ class Threads:
 
         Every range but the last has ``piece`` items. Calls must write to disjoint places.
         """
+        if total <= piece:
+            with self.task():
+                if total:
+                    function(0, total)
+            return
         split = _Split(function, deque((first, min(first + piece, total)) for first in range(0, total, piece)))
         try:
             with self.task():
@@ -50,25 +71,47 @@ class Threads:
                 helper.result()
 
     def _work(self, split: "_Split") -> None:
-        """Take ranges until none are left; ask for help before each, because another task may end at any time."""
-        while split.pieces:
-            if self._pool is not None and len(split.pieces) > 1 and self._free.acquire(blocking=False):
+        """Take ranges until none are left; consider help before each, because another task may end at any time."""
+        pieces, code = split.pieces, getattr(split.function, "__code__", None)
+        while pieces:
+            if self._pool is not None and self._is_worth_help(pieces, code) and self._free.acquire(blocking=False):
                 split.helpers.append(self._pool.submit(self._help, split))
             try:
-                first, last = split.pieces.popleft()
+                first, last = pieces.popleft()
             except IndexError:  # another thread took the last one
                 return
+            started = time.perf_counter()
             try:
                 split.function(first, last)
             except BaseException:
-                split.pieces.clear()
+                pieces.clear()
                 raise
+            self._rates[code] = (time.perf_counter() - started) / (last - first)
+
+    def _is_worth_help(self, pieces: deque[tuple[int, int]], code: Any) -> bool:
+        """Return whether the pieces are several and take long; their items are expected to take as long as the last.
+
+        Items of a function that has not run are expected to take long.
+        """
+        try:
+            rest = pieces[-1][1] - pieces[0][0]
+        except IndexError:  # other threads took them
+            return False
+        return len(pieces) > 1 and rest * self._rates.get(code, inf) > WORTH_HELP
 
     def _help(self, split: "_Split") -> None:
         try:
             self._work(split)
         finally:
             self._free.release()
+
+
+def _restart() -> None:
+    for threads in _all:
+        threads._start()
+
+
+os.register_at_fork(after_in_child=_restart)
 
 
 @dataclass(frozen=True)

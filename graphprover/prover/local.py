@@ -20,13 +20,11 @@ from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint
-from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.protocol.security import QUERY_POW_BITS
 from graphprover.prover.peak_memory import memory_plan
-from graphprover.prover.prepare import Prepared, PreparedShards
+from graphprover.prover.prepare import Prepared, PreparedShards, cells_of
 from graphprover.prover.sharded import prove_shards
-from graphprover.statement.cells import cells_per_row
 from graphprover.telemetry.model import GuestRun, Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import on_clock
@@ -148,12 +146,6 @@ def _named(joint: Joint | None, index: int) -> Iterator[None]:
         if joint is None:
             raise
         raise error.refusal(f"{ShardNumber(index, len(joint.digests))}: {error}") from error
-
-
-def cells_of(layout: Layout) -> int:
-    """Return the committed cells of all tables of a layout."""
-    sized = zip(layout.tables, layout.log_heights, strict=True)
-    return sum(cells_per_row(air) << log_rows for air, log_rows in sized)
 
 
 def on_device(

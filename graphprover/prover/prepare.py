@@ -15,7 +15,7 @@ from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import FAST, SMALL, Parameters
 from graphprover.protocol.proof import encode
 from graphprover.protocol.security import shape_of
-from graphprover.statement.cells import committed_cells
+from graphprover.statement.cells import cells_per_row, committed_cells
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table, as_columns
 from graphprover.statement.trace_task import TraceTask
@@ -139,6 +139,12 @@ def _prepared(
         [1 << log_height for shard in prepared for log_height in shard.layout.log_heights],
     )
     return tuple(prepared)
+
+
+def cells_of(layout: Layout) -> int:
+    """Return the committed cells of all tables of a layout."""
+    sized = zip(layout.tables, layout.log_heights, strict=True)
+    return sum(cells_per_row(air) << log_rows for air, log_rows in sized)
 
 
 def rate_for(cells: int) -> int:

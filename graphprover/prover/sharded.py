@@ -16,6 +16,7 @@ from graphprover.device.choose import CPU
 from graphprover.graphs import proof_graph
 from graphprover.graphs.batches import NO_HOLDS, Holds, batches
 from graphprover.graphs.builder import Around, Graph
+from graphprover.graphs.executor_names import SYNCHRONOUS
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.observer import GraphOfProof, around_tasks, observer_for
 from graphprover.graphs.planner.costs import kept_by_size
@@ -32,7 +33,7 @@ from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import Cap
 from graphprover.protocol.verification import prepare as prepare_verification
 from graphprover.prover.observe import ObservationBuilder, made_in
-from graphprover.prover.prepare import Prepared, PreparedShards, wrapped
+from graphprover.prover.prepare import Prepared, PreparedShards, cells_of, wrapped
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock, observing
@@ -40,6 +41,10 @@ from graphprover.telemetry.subscribe import clock, observing
 _log = logging.getLogger(__name__)
 
 Run = Callable[[Any], Any]  # a task's value
+
+# Committed cells up to which a CPU's tasks run in order: below, threads for tasks cost more than they gain, and the
+# loops of large tasks use idle threads anyway.
+FEW_CELLS = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -109,9 +114,11 @@ class _Making:
         self._graphs: list[GraphOfProof] = []
         self._stages: list[list[Stage]] = [[] for _ in prepared.shards]
         self._token = uuid.uuid4().hex[:8]
-        self._run = (
-            _running(executor, device, plan.tasks, tell) if plan else executor_for(executor, device.threads, tell)
-        )
+        if plan:
+            self._run = _running(executor, device, plan.tasks, tell)
+        else:
+            few = device.kind == CPU and cells_of(prepared.shards[0].layout) <= FEW_CELLS
+            self._run = executor_for(SYNCHRONOUS if few else executor, device, tell)
 
     def whole(self) -> tuple[Proof, Cap | None]:
         """Make a proof of one shard, by one graph."""
@@ -263,7 +270,7 @@ def _running(executor: str, device: Device, total: int | None, tell: Tell | None
         if task or ended + now == total:
             tell(ended + now, total, task)
 
-    run = executor_for(executor, device.threads, told if tell and total is not None else tell)
+    run = executor_for(executor, device, told if tell and total is not None else tell)
 
     def counted(task: Any) -> Any:
         nonlocal ended

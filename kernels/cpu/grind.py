@@ -6,6 +6,7 @@ from graphprover.kernels.cpu.hashes import KERNELS
 from graphprover.kernels.cpu.parallel import Threads
 
 _NONCES = 1 << 14  # of a piece
+_PIECES = 64  # of a parallel loop, for each thread
 
 
 def grind(threads: Threads, seed: bytes, bits: int, hash: str) -> int:
@@ -16,18 +17,18 @@ def grind(threads: Threads, seed: bytes, bits: int, hash: str) -> int:
     if bits == 0:
         return 0
     words = np.frombuffer(seed, dtype="<u8").astype(np.uint64)
-    start = 0
+    stop, start = _PIECES * _NONCES * threads.count, 0
     while True:
-        # The smallest nonce of a round of pieces is the smallest of all: earlier rounds had none.
         found: list[int] = []
-        stop = start + _NONCES * threads.count
 
         def piece(first: int, last: int, start: int = start, found: list[int] = found) -> None:
+            if any(nonce < start + first for nonce in found):
+                return
             nonce = KERNELS[hash].smallest_nonce(words, bits, start + first, start + last)
             if nonce >= 0:
                 found.append(nonce)
 
-        threads.split(piece, stop - start, _NONCES)
+        threads.split(piece, stop, _NONCES)
         if found:
             return min(found)
-        start = stop
+        start += stop

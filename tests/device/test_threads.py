@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from graphprover.device.threads import Threads
+from graphprover.device.threads import WORTH_HELP, Threads
 from graphprover.kernels.cpu.parallel import split_columns
 
 
@@ -76,6 +76,7 @@ def test_a_thread_that_gets_free_later_helps() -> None:
         if first == 0:
             ending.set()
             assert ended.wait(10)
+            time.sleep(2 * WORTH_HELP)
         else:
             both.wait()  # passes only if two parts run at the same time
 

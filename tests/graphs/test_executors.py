@@ -11,10 +11,10 @@ PROCESSES = """
 import multiprocessing
 import sys
 from graphprover.device import CpuDevice
-from graphprover.jobs.programs import load_packaged
+from graphprover.examples import synthetic
 from graphprover.prover.prove import prove
 
-STATEMENT = load_packaged("examples/fibonacci").statement_for(None)
+STATEMENT = synthetic.statement(16, 20, 4)  # more than FEW_CELLS, and long enough loops for the device's threads
 
 def work(executor):
     prove(STATEMENT, executor, device=CpuDevice(2))
@@ -34,7 +34,10 @@ if __name__ == "__main__":
 def test_a_process_forked_after_a_proof_does_not_wait_for_ever(
     how: str, executor: str, code: int, tmp_path: Path
 ) -> None:
-    """Report an error in a forked process, which lacks Dask's threads; `sync` and spawned processes succeed."""
+    """Report an error in a forked process, which lacks Dask's threads; `sync` and spawned processes succeed.
+
+    The device's own threads are replaced in the forked process.
+    """
     (tmp_path / "processes.py").write_text(PROCESSES)
     command = [sys.executable, "-W", "ignore", str(tmp_path / "processes.py"), how, executor]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
