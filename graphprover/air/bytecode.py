@@ -11,6 +11,7 @@ fingerprint, the folding of constraints by powers of alpha, limbs joined to a wo
 a kernel can postpone the modular reductions to its end.
 """
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -102,10 +103,16 @@ class Sum:
 
     terms: tuple[Term, ...]
 
-    def value(self, alpha: Ext, tau: Ext) -> Ext:
-        """Return the value of the sum at these challenges."""
+    def value(self, alphas: list[Ext], taus: list[Ext]) -> Ext:
+        """Return the value of the sum, given the first powers of both challenges; missing powers are appended."""
+        if not self.terms:
+            return ZERO
         highest_alpha, highest_tau = self._highest
-        alphas, taus = _powers(alpha, highest_alpha), _powers(tau, highest_tau)
+        if len(alphas) <= highest_alpha or len(taus) <= highest_tau:
+            _append_powers(alphas, highest_alpha)
+            _append_powers(taus, highest_tau)
+        if self._is_power:
+            return alphas[highest_alpha]
         c0 = c1 = c2 = 0
         for factor, power_of_alpha, power_of_tau, shift in self.terms:
             value = _product(_product(alphas[power_of_alpha], taus[power_of_tau]), _SHIFTS[shift])
@@ -118,6 +125,11 @@ class Sum:
     def _highest(self) -> tuple[int, int]:
         """Highest powers of alpha and of tau."""
         return max((term.alpha for term in self.terms), default=0), max((term.tau for term in self.terms), default=0)
+
+    @cached_property
+    def _is_power(self) -> bool:
+        """Whether the sum is a power of alpha, as most sums are."""
+        return len(self.terms) == 1 and self.terms[0] == Term(1, self.terms[0].alpha, 0, 0)
 
 
 class Multiple(NamedTuple):
@@ -158,6 +170,16 @@ class Bytecode:
             terms.setdefault((node, challenge), []).append(Term(factor, alpha, tau, shift))
         sums = {key: _sum(tuple(some)) for key, some in terms.items()}
         return sums.pop((_NONE, _NONE)), tuple(Multiple(sum_, *key) for key, sum_ in sums.items())
+
+    @cached_property
+    def fixed_values(self) -> list[int]:
+        """Values of the uniforms that are constants, and 0 for others."""
+        return [a if op == CONST else 0 for op, a, _ in self.uniforms]
+
+    @cached_property
+    def is_fixed(self) -> bool:
+        """Whether all uniforms are constants."""
+        return all(op == CONST for op, _, _ in self.uniforms)
 
     @property
     def constant_planes(self) -> int:
@@ -236,17 +258,17 @@ def constants(
     Returns:
         uint64 array (bytecode.constant_planes,).
     """
-    values: list[int] = []
-    for op, a, b in bytecode.uniforms:
-        if op == CONST:
-            values.append(a)
-        elif op == PUBLIC:
-            values.append(public_values[a])
-        elif op == NEG:
-            values.append(-values[a] % P)
-        else:
-            x, y = values[a], values[b]
-            values.append((x + y if op == ADD else x - y if op == SUB else x * y) % P)
+    values = bytecode.fixed_values
+    if not bytecode.is_fixed:
+        values = values.copy()
+        for place, (op, a, b) in enumerate(bytecode.uniforms):
+            if op == PUBLIC:
+                values[place] = public_values[a]
+            elif op == NEG:
+                values[place] = -values[a] % P
+            elif op != CONST:
+                x, y = values[a], values[b]
+                values[place] = (x + y if op == ADD else x - y if op == SUB else x * y) % P
 
     words, sums = [values[node] for node in bytecode.base_constants], _evaluated(alpha, tau)
     for shared, multiples in bytecode.ext_sums:
@@ -255,7 +277,9 @@ def constants(
             value = sums[sum_]
             if challenge != _NONE:
                 value = _product(value, terminal if challenge == _TERMINAL else prefixes[challenge])
-            total = ext_add(total, value if node == _NONE else ext_scale(value, values[node]))
+            if node != _NONE:
+                value = ext_scale(value, values[node])
+            total = value if total is ZERO else ext_add(total, value)
         words += total
     return np.array(words, dtype=np.uint64)
 
@@ -269,24 +293,22 @@ class _Evaluated(dict[Sum, Ext]):
     """Values of sums at two challenges, computed on first use."""
 
     def __init__(self, alpha: Ext, tau: Ext) -> None:
-        self.alpha, self.tau = alpha, tau
+        self.alphas, self.taus = [ONE, alpha], [ONE, tau]
 
     def __missing__(self, sum_: Sum) -> Ext:
-        value = self[sum_] = sum_.value(self.alpha, self.tau)
+        value = self[sum_] = sum_.value(self.alphas, self.taus)
         return value
 
 
+_appending = threading.Lock()
 _evaluated = lru_cache(maxsize=8)(_Evaluated)  # all tables of a proof share one entry
 
 
-@lru_cache(maxsize=8)  # all tables of a proof share one entry
-def _powers_below(base: Ext, count: int) -> list[Ext]:
-    return ext_powers(base, count)
-
-
-def _powers(base: Ext, highest: int) -> list[Ext]:
-    """Return the powers of a challenge up to at least ``highest``, rounded up so that calls share a cache entry."""
-    return _powers_below(base, 1 << (highest + 1).bit_length())
+def _append_powers(powers: list[Ext], highest: int) -> None:
+    """Append to the first powers of a challenge, at least two, up to ``highest``."""
+    with _appending:
+        while len(powers) <= highest:
+            powers.append(ext_mul(powers[-1], powers[1]))
 
 
 class _Operand(NamedTuple):
