@@ -29,7 +29,6 @@ TABLES = {
     TableNumber.NUMBERS: (Tag.HALF, Tag.SIGN, Tag.BYTES, Tag.AND),
     TableNumber.POWERS: (Tag.LEFT, Tag.RIGHT),
 }
-SMALL = 1 << 18  # most cells of a trace that is counted together with others
 
 _KEY = {Tag.HALF: -1, Tag.SIGN: -2, Tag.BYTES: -2, Tag.AND: -3, Tag.LEFT: -2, Tag.RIGHT: -2}  # index of the key
 _PLACES = np.array([*range(8, 16), *range(8)], dtype=np.uint64)  # positions of the bits of a and b in 256 a + b
@@ -37,26 +36,18 @@ _PAIRS = (Tag.BYTES, Tag.AND)  # tags with the key 256 a + b
 
 
 def count_trace_task(
-    traces: Sequence[tuple[TraceTask, AirDescription]], counted: Sequence[TraceTask] = ()
+    traces: Sequence[tuple[TraceTask, AirDescription]],
+    sharing: Sequence[tuple[TraceTask, Sequence[AirDescription]]] = (),
 ) -> TraceTask:
-    """Return the task of all counts in these traces: each large trace is counted by itself, all small ones together.
+    """Return the task of all counts in these traces.
 
-    ``counted``: tasks that give more counts, as `count` does.
+    Args:
+        traces: The trace tasks of tables, each with its table's AIR.
+        sharing: Tasks that give the traces of several chips, with the AIRs of these chips.
     """
-    groups: list[list[tuple[TraceTask, AirDescription]]] = [[]]
-    for trace_task, air in traces:
-        if trace_task.shape[0] * trace_task.shape[1] > SMALL:
-            groups.append([(trace_task, air)])
-        else:
-            groups[0].append((trace_task, air))
-    counts = tuple(
-        TraceTask(
-            f"counts.{i}", count, {"airs": [air for _, air in group]}, tuple(trace_task for trace_task, _ in group)
-        )
-        for i, group in enumerate(groups)
-        if group
-    )
-    return TraceTask("counts", add, {}, (*counts, *counted))
+    needs = [*(trace_task for trace_task, _ in traces), *(own for own, _ in sharing)]
+    airs = [*([air] for _, air in traces), *(list(of_chips) for _, of_chips in sharing)]
+    return TraceTask("counts", count, {"airs": airs}, tuple(needs))
 
 
 def fixed_trace_tasks(total: TraceTask) -> list[tuple[TableNumber, TraceTask]]:
@@ -88,21 +79,21 @@ def sparse_range_trace_tasks(counts: np.ndarray, words: int) -> list[tuple[Table
     return [*found, (TableNumber.POWERS, TraceTask("powers", loaded, {"trace": of_powers}, shape=of_powers.shape))]
 
 
-def count(device: Device, *traces: Array, airs: Sequence[AirDescription]) -> Array:
-    """Return how often these traces look up each row of the fixed tables: uint64, up to the last table in use."""
-    keys = [looked_up(air) for air in airs]
-    counts = device.arrays.zeros(max(of_table.size for of_table in keys), dtype=np.uint64)
-    for trace, of_table in zip(traces, keys, strict=True):
-        count_keys(device, trace, of_table, counts)
+def count(device: Device, *made: Array | list[Array], airs: Sequence[Sequence[AirDescription]]) -> Array:
+    """Return how often traces look up each row of the fixed tables: uint64.
+
+    Args:
+        device: The device.
+        made: Traces, or lists of them.
+        airs: For each, the AIRs of its traces.
+    """
+    counts = device.arrays.zeros(sum(SIZES.values()), dtype=np.uint64)
+    for some, of_some in zip(made, airs, strict=True):
+        for trace, air in zip(some if isinstance(some, list) else [some], of_some, strict=True):
+            keys = looked_up(air)
+            if len(keys.keys):
+                count_keys(device, trace, keys, counts[: keys.size])
     return counts
-
-
-def add(device: Device, *counts: Array) -> Array:
-    """Return the sum of counts, for the rows of all fixed tables."""
-    total = device.arrays.zeros(sum(SIZES.values()), dtype=np.uint64)
-    for some in counts:
-        total[: len(some)] += some
-    return total
 
 
 def fixed_table(device: Device, counts: Array, *, tags: Sequence[Tag]) -> Array:

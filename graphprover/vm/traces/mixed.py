@@ -5,13 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphprover.air import AirDescription
 from graphprover.device import Array, Device
 from graphprover.vm.kernels import place_columns
 from graphprover.vm.statement.shape import rows_for
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.chips import chip_trace
-from graphprover.vm.traces.counts import count
 from graphprover.vm.traces.run import Run
 
 
@@ -43,11 +41,6 @@ def sharing_traces(device: Device, run: Run, *, chips: Sequence[SharingChip]) ->
         )
         for chip in chips
     ]
-
-
-def count_sharing(device: Device, traces: Sequence[Array], *, airs: Sequence[AirDescription]) -> Array:
-    """Return how often these traces look up each row of the fixed tables; see `count`."""
-    return count(device, *traces, airs=airs)
 
 
 def mixed_trace(device: Device, traces: Sequence[Array], *, shares: Sequence[Share], width: int, height: int) -> Array:

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from graphprover.air import Air
+from graphprover.air import Air, AirDescription
 from graphprover.device import Device
 from graphprover.device.cpu import CpuDevice
 from graphprover.protocol.joint import check_count
@@ -44,7 +44,7 @@ from graphprover.vm.traces.calls import call_trace
 from graphprover.vm.traces.chips import chip_trace
 from graphprover.vm.traces.counts import count_trace_task, fixed_trace_tasks, program_trace, sparse_range_trace_tasks
 from graphprover.vm.traces.keccak import calls_of, keccak_trace_tasks
-from graphprover.vm.traces.mixed import Share, SharingChip, count_sharing, mixed_trace, sharing_traces
+from graphprover.vm.traces.mixed import Share, SharingChip, mixed_trace, sharing_traces
 from graphprover.vm.traces.partition import Late, Unprovable, partition
 from graphprover.vm.traces.run import load_run, load_tape
 from graphprover.vm.traces.state import boundary, output_words, state_trace_tasks
@@ -205,13 +205,12 @@ def _traces(
 
     looking = [(trace_task, step.describe()) for _, step, trace_task in chips]
     looking += [(trace_task, air.describe()) for _, air, trace_task in others]
-    counts = []
+    counted: list[tuple[TraceTask, list[AirDescription]]] = []
     found: list[_Numbered] = [(int(number), trace_task) for number, _, trace_task in others]
     for number, sharing in shared.items():
         if sharing:
             own = TraceTask(f"chips.{name_of(number)}", sharing_traces, {"chips": sharing}, (run,))
-            airs = [one.step.describe() for one in sharing]
-            counts.append(TraceTask(f"counts.{name_of(number)}", count_sharing, {"airs": airs}, (own,)))
+            counted.append((own, [one.step.describe() for one in sharing]))
             mixed_tasks = _mixed_trace_tasks(machine, number, sharing, own, cycles, policy)
             found += ((number, trace_task) for trace_task in mixed_tasks)
     permuting = {chip: parted.shares[chip] for chip in PERMUTING if chip in parted.shares}
@@ -221,7 +220,7 @@ def _traces(
             machine, calls, sum(end - start for start, end in permuting.values()), cycles, policy
         )
     found += [(number, trace_task) for number, _, trace_task in chips]
-    total = count_trace_task(looking, counts)
+    total = count_trace_task(looking, counted)
     known = sparse_range_trace_tasks(_result(device, total), _words(machine, found, state)) if short else None
     found += ((int(number), trace_task) for number, trace_task in known or fixed_trace_tasks(total))
     return sorted(found, key=lambda numbered: numbered[0])
