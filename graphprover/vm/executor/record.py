@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphprover.vm.program.isa import A0, A7, BRANCHES, LOADS, STORES, Instructions, Op
+from graphprover.vm.program.isa import A0, A7, BRANCHES, LOADS, Instructions, Op
 
 SINK = 32  # takes values loaded to x0
 NO_REGISTER = 33  # in `AccessedRegisters`
@@ -19,7 +19,19 @@ REGISTERS = 33  # with SINK
 LOG_INTERVAL = 10
 INTERVAL = 1 << LOG_INTERVAL  # cycles between snapshots; each interval is replayed independently
 
-_WITH_EFFECT = LOADS | STORES | BRANCHES | {Op.JAL, Op.JALR, Op.ECALL, Op.EBREAK}
+_READS_A, _READS_B, _WRITES, _EFFECT, _LOAD, _BRANCH, _LI, _CALL = (1 << bit for bit in range(8))
+
+
+def _traits(op: Op) -> int:
+    """Return the bits of an operation: what it does with registers, and whether it has an effect without rd."""
+    form = op.format
+    found = {_READS_A: form.rs1, _READS_B: form.rs2, _WRITES: form.rd, _LOAD: op in LOADS, _BRANCH: op in BRANCHES}
+    found |= {_LI: op == Op.ADDI, _CALL: op == Op.ECALL}
+    found[_EFFECT] = not form.rd or op in LOADS or op in (Op.JAL, Op.JALR)
+    return sum(bit for bit, has in found.items() if has)
+
+
+_TRAITS = np.array([*map(_traits, Op), 0], dtype=np.uint8)  # one table, because a lookup takes longer than the rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,20 +49,17 @@ def registers_accessed(instructions: Instructions) -> AccessedRegisters:
     An instruction that can only change rd and has rd = x0 (or fence) accesses nothing; jumps without a return address
     write nothing; addi of x0 (li) and a branch on rs2 = x0 do not read x0; ecall reads a7 and a0.
     """
-    op, none = instructions.op, np.uint8(NO_REGISTER)
-    forms = [operation.format for operation in Op]
-    reads_a, reads_b, writes = (np.array([getattr(f, n) for f in forms] + [False]) for n in ("rs1", "rs2", "rd"))
-    effect = ~writes[op] | (instructions.rd > 0) | _any(op, _WITH_EFFECT)
-    a = np.where(reads_a[op] & effect & ~((op == Op.ADDI) & (instructions.rs1 == 0)), instructions.rs1, none)
-    b = np.where(reads_b[op] & effect & ~(_any(op, BRANCHES) & (instructions.rs2 == 0)), instructions.rs2, none)
-    d = np.where(writes[op] & (instructions.rd > 0), instructions.rd, none)
-    d[_any(op, LOADS) & (instructions.rd == 0)] = SINK
-    a[op == Op.ECALL], b[op == Op.ECALL] = A7, A0
+    traits, none = _TRAITS.take(instructions.op), np.uint8(NO_REGISTER)
+    named = instructions.rd > 0
+    effect = (traits & _EFFECT > 0) | named
+    reads_a = (traits & _READS_A > 0) & effect & ((traits & _LI == 0) | (instructions.rs1 > 0))
+    reads_b = (traits & _READS_B > 0) & effect & ((traits & _BRANCH == 0) | (instructions.rs2 > 0))
+    a, b = np.where(reads_a, instructions.rs1, none), np.where(reads_b, instructions.rs2, none)
+    d = np.where((traits & _WRITES > 0) & named, instructions.rd, none)
+    d[(traits & _LOAD > 0) & ~named] = SINK
+    calls = traits & _CALL > 0
+    a[calls], b[calls] = A7, A0
     return AccessedRegisters(a, b, d)
-
-
-def _any(op: np.ndarray, ops: frozenset[Op]) -> np.ndarray:
-    return np.isin(op, [int(operation) for operation in ops])
 
 
 @dataclass(frozen=True, eq=False)

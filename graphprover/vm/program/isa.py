@@ -7,6 +7,7 @@ of the table is illegal, including compressed instructions and CSR accesses.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,8 @@ STORES = frozenset({Op.SB, Op.SH, Op.SW, Op.SD})
 ACCESS_BYTES = {op: 1 << (op.match >> 12 & 3) for op in LOADS | STORES}  # funct3 ends with their log2
 BRANCHES = frozenset({Op.BEQ, Op.BNE, Op.BLT, Op.BGE, Op.BLTU, Op.BGEU})
 ILLEGAL = len(Op)  # no instruction, in `Instructions.op`
+_SYSTEM_OPS = (Op.ECALL, Op.EBREAK)  # whole words
+_IMMEDIATES = list(dict.fromkeys(op.format.immediate for op in Op))
 
 
 @dataclass(frozen=True)
@@ -227,19 +230,42 @@ def decode(word: int, pc: int = 0) -> Instruction | None:
 
 def decode_all(words: np.ndarray) -> Instructions:
     """Decode a uint32 array of words."""
-    wide = words.astype(np.int64)
-    rd, rs1, rs2 = np.zeros((3, len(words)), np.uint8)
-    decoded = Instructions(np.full(len(words), ILLEGAL, np.uint8), rd, rs1, rs2, np.zeros_like(wide))
+    by_key, registers, immediates = _decoding()
+    key = words >> np.uint32(25) << np.uint32(10)
+    key |= words >> np.uint32(5) & np.uint32(_FUNCT3 >> 5)
+    key |= words & np.uint32(_OPCODE)
+    op = by_key.take(key)
+    for system in _SYSTEM_OPS:
+        op[words == np.uint32(system.match)] = system
+    rd, rs1, rs2 = (
+        (words >> np.uint32(shift)).astype(np.uint8) & mask.take(op)
+        for shift, mask in zip((7, 15, 20), registers, strict=True)
+    )
+    imm, place = np.zeros(len(words), dtype=np.int64), immediates.take(op)
+    for number, immediate in enumerate(_IMMEDIATES):
+        rows = np.flatnonzero(place == number)
+        imm[rows] = immediate.read(words[rows].astype(np.int64))
+    return Instructions(op, rd, rs1, rs2, imm)
+
+
+@cache
+def _decoding() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return uint8 tables for decoding.
+
+    Returns:
+        The operation by funct7, funct3 and opcode, (2^17,), without those of SYSTEM; the bits of rd, rs1 and rs2 that
+        an operation has, (3, operations); and the index of its immediate, (operations,).
+    """
+    by_key = np.full((1 << 7, 1 << 3, 1 << 7), ILLEGAL, dtype=np.uint8)
     for op in Op:
-        form = op.format
-        rows = np.flatnonzero(wide & form.mask == op.match)
-        hits = wide[rows]
-        decoded.op[rows] = op
-        for has, shift, field in ((form.rd, 7, rd), (form.rs1, 15, rs1), (form.rs2, 20, rs2)):
-            if has:
-                field[rows] = hits >> shift & 31
-        decoded.imm[rows] = form.immediate.read(hits)
-    return decoded
+        if op not in _SYSTEM_OPS:
+            mask, match = op.format.mask, op.match
+            funct7 = [bits for bits in range(1 << 7) if (bits << 25) & mask == match & _FUNCT7]
+            funct3 = [bits for bits in range(1 << 3) if (bits << 12) & mask == match & _FUNCT3]
+            by_key[np.ix_(funct7, funct3, [match & _OPCODE])] = op
+    forms = [op.format for op in Op] + [SYSTEM]  # the last one for ILLEGAL
+    registers = np.array([[31 * getattr(form, name) for form in forms] for name in ("rd", "rs1", "rs2")], np.uint8)
+    return by_key.ravel(), registers, np.array([_IMMEDIATES.index(form.immediate) for form in forms], np.uint8)
 
 
 def encode(instruction: Instruction) -> int:

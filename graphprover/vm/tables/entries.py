@@ -26,6 +26,7 @@ _AWAY = 1 << 30
 _BELOW = -2 * _HERE  # of jumps and branches to a negative address
 _SHORT = 1 << 12  # immediates of other combinations, from -2^11 on
 _OPS = tuple(Op)
+_ADDRESSES = np.array([*range(REGISTER_BASE, REGISTER_BASE + NO_REGISTER), 0], dtype=np.uint64)  # by register
 
 
 @dataclass(frozen=True)
@@ -68,29 +69,33 @@ def program_entries(decoded: Instructions, base: int) -> Entries:
     chips = [tuple(CHIP_NUMBERS[outcome.chip] for outcome in some) for some in found]
 
     counts = np.array([len(some) for some in found], dtype=np.int64)
-    first = np.concatenate([[0], np.cumsum(counts[which])])
-    of = np.repeat(np.arange(len(op)), counts[which])  # the instruction of each row
+    of_each = counts[which]
+    first = np.concatenate([[0], np.cumsum(of_each)])
+    of = np.repeat(np.arange(len(op)), of_each)  # the instruction of each row
     # The rows of a combination are neighbours, and so are the rows of an instruction.
     source = ((np.cumsum(counts) - counts)[which] - first[:-1])[of] + np.arange(len(of))
-    columns: dict[str, np.ndarray] = {"pc": pc[of].view(np.uint64), "chip": _column(chips)[source]}
+    rows = np.empty((len(FIELDS), len(of)), dtype=np.uint64)
+    columns = dict(zip(FIELDS, rows, strict=True))
+    _pick(pc.view(np.uint64), of, columns["pc"])
+    _pick(_column(chips), source, columns["chip"])
     for name in ("following", "imm", "imm2"):
-        columns[name] = _column([[getattr(outcome, name) for outcome in some] for some in found])[source]
+        _pick(_column([[getattr(outcome, name) for outcome in some] for some in found]), source, columns[name])
     for name in ("d", "a", "b"):
-        register = getattr(used, name)
-        columns[name] = np.where(register == NO_REGISTER, 0, REGISTER_BASE + register.astype(np.uint64))[of]
+        _pick(_ADDRESSES[getattr(used, name)], of, columns[name])
     following, imm1 = columns["following"], columns["imm"]
     (same,) = (imm1 == _AWAY).nonzero()
-    imm1[same] = _element(imm)[of[same]]
+    imm1[same] = _element(imm[of[same]])
     (constant,) = (columns["chip"] == CHIP_NUMBERS["constant"]).nonzero()
-    value = (imm + np.where(op == Op.AUIPC, pc, 0)).view(np.uint64)[of[constant]]
-    imm1[constant], columns["imm2"][constant] = limbs(value)
+    own_op, own_pc, value = (array[of[constant]] for array in (op, pc, imm))
+    value[own_op == Op.AUIPC] += own_pc[own_op == Op.AUIPC]
+    imm1[constant], columns["imm2"][constant] = limbs(value.view(np.uint64))
     (away,) = (following == _HERE + _AWAY).nonzero()
     (next_one,) = (following == _HERE + 4).nonzero()
-    following[away], following[next_one] = (pc + imm)[of[away]], (pc + 4)[of[next_one]]
+    following[away] = (pc + imm)[of[away]]
+    following[next_one] = columns["pc"][next_one] + np.uint64(4)
 
     numbers: dict[Form, int] = {}
     forms = [numbers.setdefault(Form(*form), len(numbers)) for form in zip(op[at].tolist(), chips, strict=True)]
-    rows = np.stack([columns[name] for name in FIELDS])
     return Entries(rows, of, first, np.array(forms, dtype=np.int64)[which], tuple(numbers))
 
 
@@ -101,6 +106,11 @@ def _outcomes(decoded: Instructions, used: AccessedRegisters, at: int, imm: int)
     rd, rs1, rs2 = (int(field[at]) for field in (decoded.rd, decoded.rs1, decoded.rs2))
     instruction = Instruction(_OPS[decoded.op[at]], rd, rs1, rs2, imm, _HERE)
     return outcomes(instruction, (int(used.d[at]), int(used.a[at]), int(used.b[at])))
+
+
+def _pick(values: np.ndarray, index: np.ndarray, column: np.ndarray) -> None:
+    """Write the values at valid indices to a column."""
+    np.take(values, index, out=column, mode="clip")  # the mode "raise" would copy the column
 
 
 def _column(of_each: Sequence[Sequence[int]]) -> np.ndarray:
