@@ -128,9 +128,16 @@ def census(device: "StrictDevice", tape: Tape, *arrays: StrictArray) -> None:
     kernels.census(device.cpu, _here(tape), *map(unwrapped, arrays))
 
 
-def replay(device: "StrictDevice", tape: Tape, steps: StrictArray, places: StrictArray, cycles: Cycles) -> None:
-    assert type(steps) is type(places) is StrictArray
-    kernels.replay(device.cpu, _here(tape), unwrapped(steps), unwrapped(places), _here(cycles))
+def replay(
+    device: "StrictDevice",
+    tape: Tape,
+    steps: StrictArray,
+    redirects: StrictArray,
+    places: StrictArray,
+    cycles: Cycles,
+) -> None:
+    assert type(steps) is type(redirects) is type(places) is StrictArray
+    kernels.replay(device.cpu, _here(tape), *map(unwrapped, (steps, redirects, places)), _here(cycles))
 
 
 def fill_bumps(device: "StrictDevice", accessed: Accessed, sought: np.ndarray, bumps: StrictArray) -> None:

@@ -27,6 +27,7 @@ from graphprover.reports.section import Block, Section
 from graphprover.runtime.files import FileError, check_writable, read_input, write
 from graphprover.vm.program.elf import ElfError, load_elf
 from graphprover.vm.statement.claim import bytes_json, shown
+from graphprover.vm.statement.statement import Machine
 
 if TYPE_CHECKING:
     from graphprover.vm.executor.execute import Execution
@@ -94,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     from graphprover.vm.executor.faults import GuestFault
 
     try:
-        image = load_elf(read_input(options.guest))
+        machine = Machine(load_elf(read_input(options.guest)))
     except ElfError as error:
         raise FileError(f"{options.guest}: {error}") from error
     data = read_input(options.input) if options.input else b""
@@ -108,10 +109,10 @@ def run(options: argparse.Namespace) -> int:
         if options.profile or options.cost or options.max_cost is not None:
             from graphprover.vm.profile.measure import profile
 
-            profiled = profile(image, data, **limits, random_seed=seed, debug=to_stderr)
+            profiled = profile(machine, data, **limits, random_seed=seed, debug=to_stderr)
             execution = profiled.execution
         else:
-            execution = execute(image, data, **limits, random_seed=seed, debug=to_stderr)
+            execution = execute(machine.image, data, **limits, random_seed=seed, debug=to_stderr)
     except GuestFault as fault:
         if options.output:
             write(options.output, fault.output)
@@ -129,11 +130,10 @@ def run(options: argparse.Namespace) -> int:
         found["profile"] = write_profile(profiled, options)
     if options.cells:
         from graphprover.statement.cells import committed_cells
-        from graphprover.vm.statement.statement import Machine
         from graphprover.vm.traces.run_statement import statement_of_run
 
-        recorded = execute(image, data, **limits, random_seed=seed, record=True)
-        found["committed_cells"] = committed_cells(statement_of_run(Machine(image), recorded))
+        recorded = execute(machine.image, data, **limits, random_seed=seed, record=True)
+        found["committed_cells"] = committed_cells(statement_of_run(machine, recorded))
 
     def report() -> list[Block]:
         cells = cells_report(found["committed_cells"], execution.cycles) if options.cells else []

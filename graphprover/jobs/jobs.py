@@ -190,7 +190,7 @@ class Prover:
         """
         if self.program.elf is None:
             raise ProgramError(f"{self.program.name}: no ELF file, so it has no run with a cost")
-        return profile(self.program.elf.image, data, debug=self.debug, random_seed=random_seed, **limits).cost
+        return profile(self.program.elf, data, debug=self.debug, random_seed=random_seed, **limits).cost
 
     def prepare(
         self,

@@ -87,6 +87,11 @@ def test_replayed_cycle_ranges_with_late_accesses(device) -> None:  # type: igno
     same_cycle_range(device, test_tape.case(program, 0, 1 << 20, later=1 << 31))
 
 
+def test_replayed_cycle_ranges_without_some_chips(device) -> None:  # type: ignore[no-untyped-def]
+    program = test_tape.PROGRAMS["everything"]
+    same_cycle_range(device, test_tape.case(program, 0, 1 << 20, dropped=test_tape.DROPPED))
+
+
 @pytest.mark.parametrize("blocks", [16, 4, 1])
 def test_replayed_cycle_ranges_of_many_intervals(blocks, device, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     """One cycle range repeatedly, like a long run: in blocks of several threads, which diverge."""

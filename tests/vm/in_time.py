@@ -8,7 +8,7 @@ from graphprover.vm.executor.record import INTERVAL
 from graphprover.vm.kernels import replay
 from graphprover.vm.kernels.tape import empty_cycles
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.traces.partition import groups_of, steps_of
+from graphprover.vm.traces.partition import groups_of
 from graphprover.vm.traces.run import Run, load_tape, program_columns
 
 ENTRY = np.uint64(2**32 - 1)  # of a step
@@ -18,11 +18,12 @@ def in_time(machine: Machine, execution: Execution, cycle_range: range | None = 
     """Replay all cycles, or the cycles of a range, as if all entries were of one group."""
     cycle_range = cycle_range or range(execution.cycles)
     device = CpuDevice(1)
-    assert execution.record is not None and len(groups_of(machine).chip)
+    assert execution.record is not None
     tape = load_tape(device, machine=machine, record=execution.record, cycle_range=cycle_range)
     cycles = empty_cycles(device, len(cycle_range), len(tape.old))
     places = np.maximum(tape.start + INTERVAL * np.arange(len(tape.index)), cycle_range.start) - cycle_range.start
-    replay(device, tape, steps_of(machine) & ENTRY, places[None].astype(np.uint32), cycles)
+    steps, redirects = groups_of(machine).steps & ENTRY, np.zeros(1, dtype=np.uint64)
+    replay(device, tape, steps, redirects, places[None].astype(np.uint32), cycles)
     return Run(cycle_range.start, cycles, tape.old, tape.time, program_columns(device, machine))
 
 

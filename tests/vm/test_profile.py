@@ -5,6 +5,7 @@ import shutil
 import struct
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from graphprover.statement.cells import committed_cells
 from graphprover.statement.cost import Cost
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.executor.faults import GuestFault
-from graphprover.vm.profile import calls
+from graphprover.vm.profile import calls, facts
 from graphprover.vm.profile.formats import FORMATS, leaves, text
 from graphprover.vm.profile.lines import Lines, lines_of
 from graphprover.vm.profile.measure import Profile, profile
@@ -65,6 +66,21 @@ def stacks(found: Profile, by: str = "cycles") -> dict[str, int]:
 def cost_about(program: Image, run: Execution) -> Cost:
     """Return the cost of a run from its record."""
     return Guest("guest", "guest", Machine(program)).cost_about(run)
+
+
+def test_profiles_of_a_machine_share_the_facts_about_its_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Machine] = []
+
+    def counted(machine: Machine, make: Callable[[Machine], facts.Facts] = facts._make_facts) -> facts.Facts:
+        made.append(machine)
+        return make(machine)
+
+    monkeypatch.setattr(facts, "_make_facts", counted)
+    machine, data = Machine(image_of("sha256")), (b"abc", bytes(300))
+    found = [profile(machine, some).cost.value for some in data]
+    assert made == [machine]
+    assert found == [profile(machine.image, some).cost.value for some in data]
+    assert len(made) == 3
 
 
 def check_sums(program: Image, data: bytes) -> Profile:

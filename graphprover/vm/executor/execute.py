@@ -35,6 +35,7 @@ from graphprover.vm.executor.interpreter import (
     Store,
     Tape,
 )
+from graphprover.vm.executor.predecode import predecode
 from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS, Memory, Record, Registers
 from graphprover.vm.profile.counters import Counters
 from graphprover.vm.program.compressed import REMEDY, is_compressed
@@ -86,7 +87,7 @@ class Execution:
     output: bytes
     exit_code: int  # a0 at the exit, 64 bits
     cycles: int  # instructions executed, the exit's ecall included
-    counts: np.ndarray  # int64 (instructions of the image,), how often each was executed
+    visits: np.ndarray  # int64 (instructions of the image + 2,): its running sum is `counts`
     misaligned: int  # loads and stores at addresses that are not multiples of their size
     in_blocks: int  # cycles that compiled blocks ran, not the interpreter
     memory_bytes: int  # bytes of touched pages, pages with program or input, and the output
@@ -98,6 +99,11 @@ class Execution:
             f"Execution(cycles={self.cycles:,}, exit_code={self.exit_code}, input={len(self.input):,} bytes, "
             f"output={len(self.output):,} bytes, recorded={self.record is not None})"
         )
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Return how often each instruction was executed: int64 (instructions of the image,)."""
+        return np.cumsum(self.visits)[: len(self.image.code)]
 
     def mix(self) -> dict[Op, int]:
         """Return how often each operation was executed, most frequent first, without unused operations."""
@@ -228,7 +234,7 @@ class _Run:
         self.image, self.data, self.max_cycles, self.max_memory = image, data, max_cycles, max_memory
         self.given_seed = random_seed
         self.channel = Channel(debug, self._bytes) if debug else None
-        self.code = interpreter.predecode(image.instructions, prints=debug is not None)
+        self.code = predecode(image.instructions, prints=debug is not None)
         visits = np.zeros(len(image.code) + 2, dtype=np.int64)
         self.native, self.runs = pieces.none(image), visits[:0]
         registers, position = np.zeros(NO_REGISTER + 1, np.uint64), np.zeros(IN_BLOCKS + 1, np.int64)
@@ -354,7 +360,7 @@ class _Run:
         assert self.channel
         self.channel.show(int(self.state.registers[A0]), int(self.state.registers[A1]))
         if not self.channel.open:
-            self.code = interpreter.predecode(self.image.instructions)
+            self.code = predecode(self.image.instructions)
 
     def _put_seed(self) -> None:
         """Allocate the page of the random seed; raise GuestFault at the memory limit."""
@@ -375,7 +381,7 @@ class _Run:
     def _blocks(self, code: pieces.Native, tape: Tape | None) -> Blocks:
         """Return compiled blocks for the next cycles."""
         state, store = self.state, self.store
-        state.visits[:] = self._visits()
+        self._settle()
         self.native, self.runs = code, np.zeros(len(code.blocks), dtype=np.int64)
         recorded = (None,) * 4 if tape is None else (tape.old, tape.time, tape.registers, tape.pool)
         places = (state.registers, state.position, store.pages, store.pool, store.there)
@@ -387,16 +393,16 @@ class _Run:
         """Return the cycles that the interpreter ran."""
         return int(self.state.position[CYCLE] - self.state.position[IN_BLOCKS])
 
-    def _visits(self) -> np.ndarray:
-        """Return the state's visits, with the visits of blocks."""
-        visits = self.state.visits.copy()
-        np.add.at(visits, [block.start for block in self.native.blocks], self.runs)
-        np.subtract.at(visits, [block.end for block in self.native.blocks], self.runs)
-        return visits
+    def _settle(self) -> None:
+        """Move the visits of blocks to the state's visits."""
+        np.add.at(self.state.visits, [block.start for block in self.native.blocks], self.runs)
+        np.subtract.at(self.state.visits, [block.end for block in self.native.blocks], self.runs)
+        self.runs[:] = 0
 
     def _counts(self) -> np.ndarray:
         """Return how often each instruction was executed so far."""
-        return np.cumsum(self._visits())[: len(self.image.code)]
+        self._settle()
+        return np.cumsum(self.state.visits)[: len(self.image.code)]
 
     def _guest_fault(self, fault: Fault) -> GuestFault:
         """Return the fault of the instruction at which the interpreter stopped."""
@@ -528,13 +534,14 @@ class _Run:
         """Return the finished run."""
         position = self.state.position
         output = self._output()
+        self._settle()
         return Execution(
             self.image,
             self.data,
             output,
             int(self.state.registers[A0]),
             int(position[CYCLE]),
-            self._counts(),
+            self.state.visits,
             int(position[MISALIGNED]),
             int(position[IN_BLOCKS]),
             PAGE_BYTES * self.pages + len(output),

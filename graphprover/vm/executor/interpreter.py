@@ -7,7 +7,6 @@ negated if only some words of the page exist or some are code.
 Registers: 0..31, SINK, and NO_REGISTER, which holds 0 and time 0.
 """
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,8 @@ from graphprover.runtime.numba_cache import borrowed, call, njit
 from graphprover.vm.executor.accelerators import change
 from graphprover.vm.executor.faults import Fault
 from graphprover.vm.executor.operations import SIZES, computed, loaded, stored, stored_behind, taken
-from graphprover.vm.executor.record import INTERVAL, LOG_INTERVAL, NO_REGISTER, REGISTERS, registers_accessed
+from graphprover.vm.executor.predecode import END
+from graphprover.vm.executor.record import INTERVAL, LOG_INTERVAL, NO_REGISTER, REGISTERS
 from graphprover.vm.profile.calls import enter, move
 from graphprover.vm.profile.counters import (
     FLAGS,
@@ -39,10 +39,9 @@ from graphprover.vm.program.host_calls import (
     SLOT_FURTHER,
     WORDS_OF,
 )
-from graphprover.vm.program.io import DEBUG_PRINT, EXIT, MEMORY_END, RANDOM_SEED
-from graphprover.vm.program.isa import A0, A1, ILLEGAL, Instructions, Op, decode
+from graphprover.vm.program.io import EXIT, MEMORY_END, RANDOM_SEED
+from graphprover.vm.program.isa import A0, A1, ILLEGAL, Op
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
-from graphprover.vm.tables.limbs import LIMB_MASK
 from graphprover.vm.traces.ways import WAYS, way_of_call, way_of_place, way_of_shift, way_of_sum
 
 PAGE_WORDS = 512
@@ -65,9 +64,6 @@ _MISALIGNED_HOST_CALL = FAULTS.index(Fault.MISALIGNED_HOST_CALL)
 _OVERLAPPING_OPERANDS = FAULTS.index(Fault.OVERLAPPING_OPERANDS)
 _NO_RESULT = FAULTS.index(Fault.NO_RESULT)
 
-_END = ILLEGAL + 1  # marks the end of the code
-_NOWHERE = 1 << 30  # the distance of a jump to no instruction
-
 SP = 2  # the stack pointer
 _NEAR = 32  # instructions
 _NEVER = 1 << 62
@@ -75,7 +71,6 @@ _NEVER = 1 << 62
 _U = np.uint64
 _I = np.int64
 _0, _1, _3, _7, _8, _64 = map(np.uint64, (0, 1, 3, 7, 8, 64))
-_LIMB_MASK = np.uint64(LIMB_MASK)
 _clock_of, _time_of = njit(nogil=True)(clock_of), njit(nogil=True)(time_of)
 
 
@@ -127,37 +122,6 @@ class Blocks(NamedTuple):
     entries: np.ndarray  # int32 (instructions + 2,), not 0 if a block begins there
     address: int  # of the compiled function
     arguments: np.ndarray  # uint64, addresses of its data: `translate.ARGUMENTS`
-
-
-@lru_cache(maxsize=32)  # two for a program, which runs and is replayed several times
-def predecode(decoded: Instructions, *, prints: bool = False) -> np.ndarray:
-    """Return one uint64 an instruction: op, d, a, b as bytes from the lowest, then the immediate; and one for the end.
-
-    An instruction without register accesses and effect becomes a fence; the immediate of jumps counts instructions.
-    A fence has the immediate 0; with ``prints`` the ones of DEBUG_PRINT have 1.
-    """
-    used = registers_accessed(decoded)
-    none = used.d == NO_REGISTER
-    idle = none & (used.a == NO_REGISTER) & ~np.isin(decoded.op, [Op.JAL, Op.EBREAK, ILLEGAL])
-    op = np.where(idle, Op.FENCE, decoded.op).astype(np.uint64)
-    jumps = (op >= Op.JAL) & (op <= Op.BGEU) & (op != Op.JALR)
-    imm = (
-        np.where(jumps, np.where(decoded.imm % 4, _NOWHERE, decoded.imm >> 2), decoded.imm).astype(np.uint64)
-        & _LIMB_MASK
-    )
-    imm[idle] = 0
-    if prints:
-        imm[_is_print(decoded)] = 1
-    fields = op | used.d.astype(np.uint64) << 8 | used.a.astype(np.uint64) << 16 | used.b.astype(np.uint64) << 24
-    return np.append(fields | imm << 32, np.uint64(_END | NO_REGISTER << 8 | NO_REGISTER << 16 | NO_REGISTER << 24))
-
-
-def _is_print(decoded: Instructions) -> np.ndarray:
-    """Return which instructions are DEBUG_PRINT."""
-    word = decode(DEBUG_PRINT)
-    assert word is not None
-    same = (decoded.op == word.op) & (decoded.imm == word.imm)
-    return same & (decoded.rd == word.rd) & (decoded.rs1 == word.rs1)
 
 
 @njit(nogil=True, cache=True)
@@ -458,7 +422,7 @@ def _run(code, state, store, limit, tape, counters, blocks):
             elif op == ILLEGAL:
                 status = _ILLEGAL_INSTRUCTION
                 break
-            elif op == _END:
+            elif op == END:
                 status = _JUMP_OUTSIDE_CODE
                 break
             else:

@@ -15,8 +15,8 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from graphprover.vm.executor import pieces
-from graphprover.vm.executor.interpreter import predecode
 from graphprover.vm.executor.pieces import Native, Piece
+from graphprover.vm.executor.predecode import predecode
 from graphprover.vm.executor.translate import Block
 from graphprover.vm.program.elf import Image
 from graphprover.vm.program.isa import ILLEGAL, Op
@@ -154,13 +154,13 @@ def _compiler() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, "graphprover-native")
 
 
-_translations: OrderedDict[tuple[bool, int, bytes], Translation] = OrderedDict()
+_translations: OrderedDict[tuple[bool, bytes], Translation] = OrderedDict()
 _lock = threading.Lock()
 
 
 def translation_of(image: Image, *, record: bool) -> Translation:
     """Return this process's translation of a program, with or without a record."""
-    key = record, image.code_base, image.code.tobytes()
+    key = record, image.code_digest
     with _lock:
         found = _translations.pop(key, None) or Translation(image, record=record, kept=True)
         _translations[key] = found

@@ -18,15 +18,14 @@ import numpy as np
 
 from graphprover import __version__
 from graphprover.runtime.numba_cache import Cached
-from graphprover.vm.executor import interpreter, record, translate
-from graphprover.vm.executor.interpreter import predecode
+from graphprover.vm.executor import interpreter, predecode, record, translate
 from graphprover.vm.executor.translate import Block, Code, name_of, translated
 from graphprover.vm.program import io, isa
 from graphprover.vm.program.elf import Image
 from graphprover.vm.tables import clock
 
 KEPT = 64  # files of programs, of a few MB at most
-_SOURCES = (translate, interpreter, record, io, isa, clock)  # modules on which the machine code depends
+_SOURCES = (translate, interpreter, predecode, record, io, isa, clock)  # modules on which the machine code depends
 
 used: Counter[str] = Counter()  # pieces that were "compiled" and "loaded" in this process
 
@@ -77,7 +76,7 @@ def none(image: Image) -> Native:
 
 def compiled(image: Image, blocks: Sequence[Block], first: int, *, record: bool) -> Piece:
     """Compile a piece; ``first``: the number of blocks before."""
-    words = predecode(image.instructions, prints=True)
+    words = predecode.predecode(image.instructions, prints=True)
     own = {index: int(words[index]) for block in blocks for index in range(block.start, block.end)}
     text = translated(Code(own, image.code_base, image.code_end), blocks, first=first, record=record)
     module = llvm.parse_assembly(text)
@@ -118,8 +117,7 @@ def save(image: Image, pieces: Sequence[Piece], *, record: bool) -> None:
 
 
 def _name(image: Image, record: bool) -> str:
-    parts = f"{record} {image.code_base} ".encode(), image.code.tobytes()
-    return f"native.{hashlib.sha256(b''.join(parts)).hexdigest()[:32]}.mc"
+    return f"native.{hashlib.sha256(bytes([record]) + image.code_digest).hexdigest()[:32]}.mc"
 
 
 @cache

@@ -48,7 +48,7 @@ _SHARED = ", ".join(f"ptr %{name}" for name in ("position", "pages", "pool", "ol
 class Code:
     """A program."""
 
-    words: Sequence[int] | Mapping[int, int]  # `interpreter.predecode`'s, of the blocks at least
+    words: Sequence[int] | Mapping[int, int]  # `predecode.predecode`'s, of the blocks at least
     base: int  # address of its first instruction
     end: int  # end address of the code
 

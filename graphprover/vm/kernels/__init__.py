@@ -82,13 +82,16 @@ def count_entries(device: Device, entries: Array, counts: Array) -> None:
     _twin(device).count_entries(device, entries, counts)
 
 
-def census(device: Device, tape: Tape, steps: Array, counts: Array, late: Array, refused: Array) -> None:
+def census(
+    device: Device, tape: Tape, steps: Array, redirects: Array, counts: Array, late: Array, refused: Array
+) -> None:
     """Count the cycles of a cycle range by group, and its late accesses.
 
     Args:
         device: The device of all arrays.
         tape: The cycle range's record.
         steps: uint64, see tape.py.
+        redirects: uint64 (groups,), see tape.py.
         counts: uint32 (groups, intervals), all zero: becomes the cycles of the range by group and interval.
         late: uint64 (groups, ACCESSES): grows by the late accesses.
         refused: uint64 (2,), by UNPROVED and UNREACHED: falls to the smallest cycle of the run that no table proves,
@@ -98,10 +101,10 @@ def census(device: Device, tape: Tape, steps: Array, counts: Array, late: Array,
         ValueError: For an invalid tape.
     """
     tape.require()
-    _twin(device).census(device, tape, steps, counts, late, refused)
+    _twin(device).census(device, tape, steps, redirects, counts, late, refused)
 
 
-def replay(device: Device, tape: Tape, steps: Array, places: Array, cycles: Cycles) -> None:
+def replay(device: Device, tape: Tape, steps: Array, redirects: Array, places: Array, cycles: Cycles) -> None:
     """Write the cycles of a cycle range.
 
     ``places`` is uint32 (groups, intervals): the place of the first cycle of each group in each interval; further
@@ -109,7 +112,7 @@ def replay(device: Device, tape: Tape, steps: Array, places: Array, cycles: Cycl
     ValueError for an invalid tape.
     """
     tape.require()
-    _twin(device).replay(device, tape, steps, places, cycles)
+    _twin(device).replay(device, tape, steps, redirects, places, cycles)
 
 
 def fill_bumps(device: Device, accessed: Accessed, sought: np.ndarray, bumps: Array) -> None:

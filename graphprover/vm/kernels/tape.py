@@ -6,6 +6,9 @@ so that no memory is needed.
 A *step* of an instruction that goes some way is the entry that it looks up, in the low 32 bits, and its group above; or
 NO_STEP, if no table proves it. The array of all steps is laid out by ``traces.ways.laid_out``. A group is the cycles of
 one kind of instruction, one outcome and one chip; groups are numbered in the order of the partition.
+
+The steps belong to the program. A run that drops chips has *redirects*: uint64 (groups,), added to the steps of each
+group mod 2^64. The sum is the step with the group and the entry that take the cycle over.
 """
 
 from dataclasses import dataclass
@@ -38,7 +41,7 @@ UNPROVED, UNREACHED = range(2)  # indices of the smallest refused cycles: withou
 class Tape:
     """A cycle range of a run on a device: the intervals from its first cycle's to its last."""
 
-    code: Array  # uint64 (instructions + 1,), `interpreter.predecode`'s
+    code: Array  # uint64 (instructions + 1,), `predecode.predecode`'s
     code_base: int
     old: Array  # uint64 (accesses,), words before each access of memory, from the first snapshot on
     time: Array  # uint64 (accesses,), of the access before; 0 for none

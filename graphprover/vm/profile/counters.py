@@ -9,19 +9,20 @@ are late at SLOT_D, but not at SLOT_A of the other chip, are counted with the ne
 other counts.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphprover.runtime.numba_cache import njit
-from graphprover.vm.executor.record import NO_REGISTER
+from graphprover.vm.executor.record import NO_REGISTER, REGISTERS
 from graphprover.vm.profile.calls import LINKS, Calls
 from graphprover.vm.program.host_calls import SLOT_FURTHER
 from graphprover.vm.program.isa import Instructions, Op
 from graphprover.vm.statement.table_numbers import IN_PLACE
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
-from graphprover.vm.traces.ways import CALL, SHIFT, entries_by_way, kinds, laid_out
+from graphprover.vm.tables.entries import Entries
+from graphprover.vm.traces.ways import CALL, SHIFT, kinds, laid_out, outcomes_by_way
 
 FLAGS = 2  # bits of a step below its entry:
 JUMP, OTHER = 1, 2  # it may be a call or a return; its way is a shift's or a host call's
@@ -47,24 +48,25 @@ class Counters(NamedTuple):
     of_call: np.ndarray  # int64 (1,): late accesses of a host call
 
 
-def steps_of(code: Instructions, first: np.ndarray, chips: np.ndarray) -> np.ndarray:
+def steps_of(code: Instructions, program: Entries) -> np.ndarray:
     """Return for each instruction and each of its ways the entry, with FLAGS below: int64, see ``ways.laid_out``.
 
-    If no chip fits, as for an access with a base from 2^32 on, it is the first entry. ``first`` (instructions + 1,): of
-    the entries of each instruction; ``chips`` (entries,): their numbers.
+    If no chip fits, as for an access with a base from 2^32 on, it is the first entry.
     """
-    kind = kinds(code.op)
-    other = np.isin(kind, (SHIFT, CALL)) & (np.diff(first) > 1)
-    links, back = np.isin(code.rd, LINKS), np.isin(code.rs1, LINKS)
+    outcomes = np.maximum(outcomes_by_way(program.forms), 0) << FLAGS
+    kind = kinds(np.array([form.op for form in program.forms], dtype=np.uint8))
+    several = np.array([len(form.chips) > 1 for form in program.forms])
+    other, calls = np.isin(kind, (SHIFT, CALL)) & several, kind == CALL
+    links, back = (np.isin(np.arange(REGISTERS), LINKS)[register] for register in (code.rd, code.rs1))
     jump = (code.op == Op.JAL) & links | (code.op == Op.JALR) & (links | back)
-    entries = entries_by_way(kind, first, chips)
-    entries = np.where(entries < 0, first[:-1, None], entries)
-    flags = JUMP * jump + OTHER * other
-    return laid_out(
-        kind == CALL,
-        lambda chosen, ways: entries[chosen, :ways] << FLAGS | flags[chosen][:, None],
-        lambda places: places << FLAGS | OTHER,
-    )
+    own = (program.first[:-1] << FLAGS) + JUMP * jump + (OTHER * other)[program.form]
+
+    def of(chosen: Any, ways: int) -> np.ndarray:
+        steps: np.ndarray = outcomes[:, :ways].take(program.form[chosen], axis=0)
+        steps += own[chosen, None]
+        return steps
+
+    return laid_out(calls[program.form], of, lambda places: places << FLAGS | OTHER)
 
 
 @njit(nogil=True, cache=True, forceinline=True)

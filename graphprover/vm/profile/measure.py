@@ -7,12 +7,11 @@ import numpy as np
 
 from graphprover.statement.cost import Cost, cost_of_counts
 from graphprover.vm.executor.execute import Execution, execute_counting
-from graphprover.vm.profile.calls import LINKS, follow, given, paths
+from graphprover.vm.profile.calls import follow, given, paths
 from graphprover.vm.profile.cells import BUMP, Use, tables_of
-from graphprover.vm.profile.counters import Counters, in_place_chips, start, steps_of
+from graphprover.vm.profile.counters import Counters, in_place_chips, start
+from graphprover.vm.profile.facts import facts_of
 from graphprover.vm.program.elf import Image
-from graphprover.vm.program.isa import Instructions, Op
-from graphprover.vm.program.symbols import functions
 from graphprover.vm.statement.guest import RunOptions
 from graphprover.vm.statement.shape import ROWS_OF_CALL, policy_at, table_for
 from graphprover.vm.statement.statement import Machine
@@ -60,27 +59,22 @@ class Profile:
         return cost_of_counts(cells=self.cells, cycles=self.execution.cycles, words=words, tables=len(self.tables))
 
 
-def profile(image: Image, data: bytes = b"", **options: Unpack[RunOptions]) -> Profile:
-    """Run ``image`` on ``data`` and count; raise the errors of ``execute``.
+def profile(program: Image | Machine, data: bytes = b"", **options: Unpack[RunOptions]) -> Profile:
+    """Run ``program`` on ``data`` and count; raise the errors of ``execute``.
 
-    Runs without a proof have cells, too.
+    Runs without a proof have cells, too. Profiles of one machine share the facts about its program, which each profile
+    of an image makes.
     """
-    machine = Machine(image)
-    code = machine.instructions
-    chips, of, first = machine.chip_of_entry, machine.program_entries.instruction, machine.program_entries.first
-    steps = steps_of(code, first, chips)
-
-    parts = functions(image.file, image.code_base, image.code_end, _called(image, code))
-    begins = np.array([(part.start - image.code_base) // 4 for part in parts] + [len(code.op) + 1], dtype=np.int64)
-    function = np.repeat(np.arange(len(parts)), np.diff(begins))
-    calls = follow(function, begins, first[np.minimum(begins, len(code.op))], MAX_COUNTERS + len(of))
+    machine = program if isinstance(program, Machine) else Machine(program)
+    chips, of, facts = machine.chip_of_entry, machine.program_entries.instruction, facts_of(machine)
+    calls = follow(facts.function, facts.first, facts.slot, MAX_COUNTERS + len(of))
     made: list[Counters] = []
 
     def begin(words: int) -> Counters:
-        made.append(start(calls, steps, in_place_chips()[chips], MAX_COUNTERS, words))
+        made.append(start(calls, facts.steps, facts.in_place, MAX_COUNTERS, words))
         return made[0]
 
-    execution, memory = execute_counting(image, data, begin, **options)
+    execution, memory = execute_counting(machine.image, data, begin, **options)
     node, entry, cycles, late = _used(machine, made[0])
     chip, instruction = chips[entry], of[entry]
 
@@ -104,18 +98,7 @@ def profile(image: Image, data: bytes = b"", **options: Unpack[RunOptions]) -> P
             continue
         columns.append((node[some], instruction[some], np.full(len(draws), table), counted, use.shares(draws)))
     samples = Samples(*(np.concatenate(column) for column in zip(*columns, strict=True)))
-    return Profile(execution, tuple(part.name for part in parts), *paths(calls), samples, tuple(uses))
-
-
-def _called(image: Image, code: Instructions) -> np.ndarray:
-    """Return the target addresses of calls, alone or with the auipc before them: uint64."""
-    links = np.isin(code.rd, LINKS)
-    at = image.code_base + 4 * np.arange(len(code.op), dtype=np.int64)
-    (near,) = (links & (code.op == Op.JAL)).nonzero()
-    (first,) = (links[1:] & (code.op[1:] == Op.JALR) & (code.op[:-1] == Op.AUIPC)).nonzero()
-    first = first[code.rd[first] == code.rs1[first + 1]]
-    found = np.concatenate([at[near] + code.imm[near], at[first] + code.imm[first] + code.imm[first + 1]])
-    return found[(found >= 0) & (found % 4 == 0)].astype(np.uint64)
+    return Profile(execution, facts.names, *paths(calls), samples, tuple(uses))
 
 
 def _used(machine: Machine, counters: Counters) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -130,10 +113,11 @@ def _used(machine: Machine, counters: Counters) -> tuple[np.ndarray, np.ndarray,
     entry = at - counters.calls.node_base[node]
     cycles, late = counters.counts[at], counters.late[at]
     totals = np.bincount(groups.of(entry), weights=cycles, minlength=len(groups.chip)).astype(np.int64)
-    dropped = np.isin(chips, list(dropped_chips(groups, totals, int(totals.sum()), policy_at(None))))
+    dropped = np.zeros_like(in_place)
+    dropped[list(dropped_chips(groups, totals, int(totals.sum()), policy_at(None)))] = True
     late_at_d = (cycles == 0) & (entry > 0) & in_place[chips[entry - 1]]
     entry = np.where(late_at_d, entry - 1, entry)
-    late = np.where(late_at_d & dropped[entry], 0, late)
-    while dropped[entry].any():
-        entry = entry + dropped[entry]
+    late = np.where(late_at_d & dropped[chips[entry]], 0, late)
+    while (gone := dropped[chips[entry]]).any():
+        entry = entry + gone
     return node, entry, cycles, late

@@ -3,6 +3,7 @@
 Tool Interface Standard, "Executable and Linking Format", 1.2; the RISC-V ELF psABI for the machine's flags.
 """
 
+import hashlib
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,6 +55,11 @@ class Image:
     def instructions(self) -> Instructions:
         """Return the decoded code."""
         return decode_all(self.code)
+
+    @cached_property
+    def code_digest(self) -> bytes:
+        """Return SHA-256 of the code and its address."""
+        return hashlib.sha256(struct.pack("<Q", self.code_base) + self.code.tobytes()).digest()
 
     @property
     def code_end(self) -> int:

@@ -402,6 +402,11 @@ class Machine(ProgramStatements):
         """Return the chip's number of each row of the program table, int64 (rows,)."""
         return self.entries[FIELDS.index("chip")].astype(np.int64)
 
+    @cached_property
+    def offset_of_entry(self) -> np.ndarray:
+        """Return the immediate, mod 2^64, of the instruction of each row of the program table: uint64 (rows,)."""
+        return self.instructions.imm.view(np.uint64)[self.program_entries.instruction]
+
     @property
     def entries(self) -> np.ndarray:
         """Return the rows of the program table, uint64 (fields, rows), by instruction and then by outcome."""

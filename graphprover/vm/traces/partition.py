@@ -7,7 +7,6 @@ the groups of a chip are neighbours.
 """
 
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -28,7 +27,7 @@ from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables.chips import chip_table
 from graphprover.vm.tables.entries import Entries
 from graphprover.vm.traces.accesses import Access, accesses_of
-from graphprover.vm.traces.ways import entries_by_way, kinds, laid_out
+from graphprover.vm.traces.ways import laid_out, outcomes_by_way
 
 _NAMES = {number: name for name, number in CHIP_NUMBERS.items()}
 
@@ -44,7 +43,9 @@ class Groups:
     program: Entries
     starts: np.ndarray  # int64 (forms,), where each form's outcomes begin among those of all forms
     of_outcome: np.ndarray  # int64, the group of each outcome of each form
+    steps: np.ndarray  # uint64, see kernels/tape.py: for each way the first entry that proves it; nobody writes to it
     chip: np.ndarray  # int64 (groups,), the group's chip number
+    outcome: np.ndarray  # int64 (groups,), the place of the group's entries among those of an instruction
     other: np.ndarray  # int64 (groups,), the next of the same outcomes: after IN_PLACE or NARROW it proves the same
 
     def of(self, entries: np.ndarray) -> np.ndarray:
@@ -58,6 +59,12 @@ class Groups:
         while (gone := np.isin(self.chip[found], list(dropped))).any():
             found[gone] = self.other[found[gone]]
         return found
+
+    def redirects(self, dropped: frozenset[int]) -> np.ndarray:
+        """Return what redirects each group's steps to its heir: uint64 (groups,), see kernels/tape.py."""
+        own, heirs = np.arange(len(self.other)), self.heirs(dropped)
+        # An instruction's entries are in the order of its outcomes, each one behind its predecessor.
+        return ((heirs - own << 32) + self.outcome[heirs] - self.outcome[own]).astype(np.uint64)
 
 
 @dataclass(frozen=True)
@@ -74,8 +81,7 @@ class Late:
 class Partition:
     """The cycles of a cycle range, chip by chip."""
 
-    groups: int
-    steps: np.ndarray  # uint64, see `steps_of`
+    redirects: np.ndarray  # uint64 (groups,), see kernels/tape.py
     shares: Mapping[str, tuple[int, int]]  # start and end in the order of each chip that proves cycles
     late: tuple[Late, ...]  # by chip, then by access
 
@@ -84,23 +90,24 @@ class Partition:
 class Counted:
     """A device's counts of a cycle range."""
 
-    steps: Array
+    steps: Array  # of the program
+    redirects: Array
     places: Array  # uint32 (groups, intervals): cycles before the group's in an interval
     ends: Array  # uint32 (groups, intervals): the same with the group's cycles
     late: Array  # uint64 (groups, ACCESSES): late accesses
     refused: Array  # uint64 (2,): the first cycles that no table proves
 
 
-def count(device: Device, tape: Tape, steps: np.ndarray, groups: int) -> Counted:
+def count(device: Device, tape: Tape, steps: np.ndarray, redirects: np.ndarray) -> Counted:
     """Replay a cycle range for its counts."""
-    arrays = device.arrays
-    there, shape = device.load(steps), (groups, len(tape.index))
+    arrays, groups = device.arrays, len(redirects)
+    there, shape = (device.load(steps), device.load(redirects)), (groups, len(tape.index))
     counts, late = arrays.zeros(shape, dtype=np.uint32), arrays.zeros((groups, ACCESSES), dtype=np.uint64)
     refused = device.load(np.full(2, NO_STEP, dtype=np.uint64))
-    census(device, tape, there, counts, late, refused)
+    census(device, tape, *there, counts, late, refused)
     sums = arrays.zeros(counts.size + 1, dtype=np.uint32)
     arrays.cumsum(counts.ravel(), dtype=np.uint32, out=sums[1:])
-    return Counted(there, sums[:-1].reshape(shape), sums[1:].reshape(shape), late, refused)
+    return Counted(*there, sums[:-1].reshape(shape), sums[1:].reshape(shape), late, refused)
 
 
 def partition(machine: Machine, device: Device, tape: Tape, cycles: int, policy: LayoutPolicy) -> Partition:
@@ -110,7 +117,7 @@ def partition(machine: Machine, device: Device, tape: Tape, cycles: int, policy:
     """
     groups = groups_of(machine)
     with device.task():
-        counted = count(device, tape, steps_of(machine, frozenset()), len(groups.chip))
+        counted = count(device, tape, groups.steps, groups.redirects(frozenset()))
         ends = device.fetch(counted.ends[:, -1])
         refused, late = device.fetch(counted.refused), device.fetch(counted.late)
     _check(machine, device, tape, refused)
@@ -118,7 +125,7 @@ def partition(machine: Machine, device: Device, tape: Tape, cycles: int, policy:
     dropped = dropped_chips(groups, totals, cycles, policy)
     heirs = groups.heirs(dropped)
     totals, late = (_inherited(values, heirs) for values in (totals, late.astype(np.int64)))
-    return Partition(len(groups.chip), steps_of(machine, dropped), *_chips(groups.chip, totals, late))
+    return Partition(groups.redirects(dropped), *_chips(groups.chip, totals, late))
 
 
 def dropped_chips(groups: Groups, totals: np.ndarray, cycles: int, policy: LayoutPolicy) -> frozenset[int]:
@@ -181,17 +188,20 @@ def _instruction_of(machine: Machine, device: Device, tape: Tape, cycle: int) ->
     number = laid_out(machine.instructions.op == Op.ECALL, lambda chosen, ways: np.repeat(every[chosen], ways, axis=1))
     with device.task():
         cycles = empty_cycles(device, 1, len(tape.old))
-        replay(device, alone, device.load(number), device.load(np.zeros((1, 1), dtype=np.uint32)), cycles)
+        redirects, places = np.zeros(1, dtype=np.uint64), np.zeros((1, 1), dtype=np.uint32)
+        replay(device, alone, device.load(number), device.load(redirects), device.load(places), cycles)
         return int(device.fetch(cycles.entry)[0])
 
 
 def groups_of(machine: Machine) -> Groups:
-    """Return the groups of a program's entries."""
-    if machine not in _groups:
-        _groups[machine] = _make_groups(machine)
-    return _groups[machine]
+    """Return the groups of a program's entries, which are made once for a machine."""
+    with _making:
+        if machine not in _groups:
+            _groups[machine] = _make_groups(machine)
+        return _groups[machine]
 
 
+_making = threading.Lock()  # threads that begin with one program wait for its groups instead of making them again
 _groups: "WeakKeyDictionary[Machine, Groups]" = WeakKeyDictionary()
 
 
@@ -203,52 +213,32 @@ def _make_groups(machine: Machine) -> Groups:
         for form in program.forms
     ]
     numbers = {key: group for group, key in enumerate(sorted({key for of_form in keys for key in of_form}))}
-    of_outcome = [[numbers[key] for key in of_form] for of_form in keys]
+    groups = [[numbers[key] for key in of_form] for of_form in keys]
     other = np.arange(len(numbers))
-    for of_form in of_outcome:
+    for of_form in groups:
         other[of_form[:-1]] = of_form[1:]
-    starts = np.cumsum([0, *map(len, of_outcome)])[:-1]
-    chip = np.array([chip for chip, *_ in numbers], dtype=np.int64)
-    return Groups(program, starts, np.array([*chain(*of_outcome)], dtype=np.int64), chip, other)
+    starts = np.cumsum([0, *map(len, groups)])[:-1]
+    of_outcome = np.array([*chain(*groups)], dtype=np.int64)
+    chip, outcome = (np.array([key[i] for key in numbers], dtype=np.int64) for i in (0, 2))
+    steps = _make_steps(program, starts, of_outcome)
+    return Groups(program, starts, of_outcome, steps, chip, outcome, other)
 
 
-def steps_of(machine: Machine, dropped: frozenset[int] = frozenset()) -> np.ndarray:
-    """Return the steps (``kernels.tape``) of all ways of each instruction, without chips of these numbers.
+def _make_steps(program: Entries, starts: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Choose for each form of instructions, then add each instruction's first entry.
 
-    The last `MOST_STEPS` arrays of a program are cached, so the caller must not write to the array: uint64, laid
-    out by ``ways.laid_out``.
+    ``starts`` and ``groups``: as `Groups` has them as ``starts`` and ``of_outcome``.
     """
-    with _caching:
-        cached = _steps.setdefault(machine, OrderedDict())
-        found = cached.pop(dropped, None)
-        if found is None:
-            found = _make_steps(machine, dropped)
-        cached[dropped] = found
-        if len(cached) > MOST_STEPS:
-            cached.popitem(last=False)
-    return found
-
-
-MOST_STEPS = 4  # runs of one program drop similar sets of chips; an array has 32 bytes an instruction
-_steps: "WeakKeyDictionary[Machine, OrderedDict[frozenset[int], np.ndarray]]" = WeakKeyDictionary()
-_caching = threading.Lock()
-
-
-def _make_steps(machine: Machine, dropped: frozenset[int]) -> np.ndarray:
-    """Choose for each form of instructions, then add each instruction's first entry."""
-    groups, program = groups_of(machine), machine.program_entries
-    without = np.zeros(max(_NAMES) + 1, dtype=bool)
-    without[list(dropped)] = True
-    ops = np.array([form.op for form in program.forms], dtype=np.uint8)
-    chips = np.array([*chain(*(form.chips for form in program.forms))], dtype=np.int64)
-    bounds = np.append(groups.starts, len(chips))
-    found = entries_by_way(kinds(ops), bounds, chips, without)
-    by_form = (groups.of_outcome[found] << 32) + found - groups.starts[:, None]
+    outcomes = outcomes_by_way(program.forms)
+    proved = outcomes >= 0
+    of_form = (groups[starts[:, None] + outcomes] << 32) + outcomes
 
     def of(chosen: Any, ways: int) -> np.ndarray:
         form = program.form[chosen]
-        steps: np.ndarray = (by_form[form, :ways] + program.first[:-1][chosen][:, None]).view(np.uint64)
-        steps[found[form, :ways] < 0] = NO_STEP
-        return steps
+        steps = of_form[:, :ways].take(form, axis=0)
+        steps += program.first[:-1][chosen, None]
+        np.copyto(steps, -1, where=~proved[:, :ways].take(form, axis=0))
+        return steps.view(np.uint64)
 
-    return laid_out(machine.instructions.op == Op.ECALL, of)
+    calls = np.array([form.op == Op.ECALL for form in program.forms])
+    return laid_out(calls[program.form], of)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.device import Array, Device
-from graphprover.vm.executor.interpreter import predecode
+from graphprover.vm.executor.predecode import predecode
 from graphprover.vm.executor.record import INTERVAL, LOG_INTERVAL, Record
 from graphprover.vm.kernels import replay
 from graphprover.vm.kernels.tape import Cycles, Tape, empty_cycles
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.tables.program import FIELDS
-from graphprover.vm.traces.partition import Partition, count
+from graphprover.vm.traces.partition import Partition, count, groups_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +48,14 @@ def load_tape(device: Device, *, machine: Machine, record: Record, cycle_range: 
 
 def load_run(device: Device, tape: Tape, *, machine: Machine, partition: Partition) -> Run:
     """Return the cycles of a cycle range, in the order of their groups."""
-    counted = count(device, tape, partition.steps, partition.groups)
+    counted = count(device, tape, groups_of(machine).steps, partition.redirects)
     cycles = empty_cycles(device, tape.last - tape.first, len(tape.old))
-    replay(device, tape, counted.steps, counted.places, cycles)
+    replay(device, tape, counted.steps, counted.redirects, counted.places, cycles)
     return Run(tape.first, cycles, tape.old, tape.time, program_columns(device, machine))
 
 
 def program_columns(device: Device, machine: Machine) -> dict[str, Array]:
     """Return the columns of the program table; see `Run`."""
     names = (f"{name}_at" if name in "dab" else name for name in FIELDS)
-    offset = machine.instructions.imm.view(np.uint64)[machine.program_entries.instruction]
-    return dict(zip((*names, "offset"), (*device.load(machine.entries), device.load(offset)), strict=True))
+    columns = *device.load(machine.entries), device.load(machine.offset_of_entry)
+    return dict(zip((*names, "offset"), columns, strict=True))

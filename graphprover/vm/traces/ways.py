@@ -2,13 +2,13 @@
 
 An *entry* is an instruction as one chip proves it. Which of its entries a cycle looks up depends on few properties of
 that cycle, its *way*, a number below WAYS, or of a host call below CALL_WAYS; an instruction without such properties
-may go any way. `entries_by_way` asks the chips themselves which entry proves which way.
+may go any way. `outcomes_by_way` asks the chips themselves which entry proves which way.
 
 Only host calls have more than four ways, and a program has few of these instructions. So arrays by instruction and way
 have WAYS elements for each instruction, and the elements of host calls come behind (`laid_out`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +22,7 @@ from graphprover.vm.program.isa import ACCESS_BYTES, ILLEGAL, Op
 from graphprover.vm.statement.table_numbers import CALL_CHIPS
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables.chips import CHIPS
+from graphprover.vm.tables.entries import Form
 
 WAYS = 4  # of an instruction that is no host call
 CALL_WAYS = 1 + len(CALL_CHIPS)  # of a host call: the exit, then by the chip
@@ -51,36 +52,21 @@ def kinds(ops: np.ndarray) -> np.ndarray:
     return found[ops]
 
 
-def entries_by_way(
-    kind: np.ndarray, first: np.ndarray, chips: np.ndarray, without: np.ndarray | None = None
-) -> np.ndarray:
-    """Return the entry of each instruction for each way, the first that proves it, or -1.
+def outcomes_by_way(forms: Sequence[Form]) -> np.ndarray:
+    """Return the outcome by which instructions of each form go each way, the first that proves it, or -1.
 
-    The result is int64 (instructions, MOST_WAYS); the ways that an instruction does not have are as its last one.
-
-    Args:
-        kind: The property of each instruction, (instructions,).
-        first: The first entry of each instruction, (instructions + 1,).
-        chips: The chip's number of each entry, (entries,).
-        without: Chips to leave out, bool (numbers,).
+    The result is int64 (forms, MOST_WAYS); the ways that an instruction does not have are as its last one.
     """
     names = {number: name for name, number in CHIP_NUMBERS.items()}
-    counts = np.diff(first)
-    found = np.full((len(kind), MOST_WAYS), -1, dtype=np.int64)
-    for outcome in reversed(range(int(counts.max(initial=0)))):
-        (some,) = (counts > outcome).nonzero()
-        numbers = chips[first[some] + outcome].astype(np.int64)
-        if without is not None:
-            some, numbers = some[~without[numbers]], numbers[~without[numbers]]
-        pairs, which = np.unique(numbers << 8 | kind[some], return_inverse=True)
-        fits = np.array([_fits(names[pair >> 8], pair & 255) for pair in pairs.tolist()], dtype=bool).reshape(
-            -1, MOST_WAYS
-        )
-        found[some] = np.where(fits[which], (first[some] + outcome)[:, None], found[some])
+    found = np.full((len(forms), MOST_WAYS), -1, dtype=np.int64)
+    of_forms = kinds(np.array([form.op for form in forms], dtype=np.uint8))
+    for own, form, kind in zip(found, forms, of_forms.tolist(), strict=True):
+        for outcome in reversed(range(len(form.chips))):
+            own[_fits(names[form.chips[outcome]], kind)] = outcome
     return found
 
 
-@cache  # one for each kind and chip, a few hundred; each run asks again for its program's
+@cache  # one for each kind and chip, a few hundred; each program asks again for its forms'
 def _fits(chip: str, kind: int) -> np.ndarray:
     """Return which ways of a kind a chip proves, by an example of each: bool (MOST_WAYS,).
 

@@ -18,8 +18,9 @@ from llvmlite.binding import parse_assembly
 from graphprover.runtime import numba_cache
 from graphprover.vm.executor import native, pieces
 from graphprover.vm.executor.execute import SLICE, Execution, execute
-from graphprover.vm.executor.interpreter import PAGE_BYTES, predecode
+from graphprover.vm.executor.interpreter import PAGE_BYTES
 from graphprover.vm.executor.pieces import Piece
+from graphprover.vm.executor.predecode import predecode
 from graphprover.vm.executor.translate import Block, Code, translated
 from graphprover.vm.program.elf import Image, load_elf
 from graphprover.vm.program.io import OUTPUT_BASE

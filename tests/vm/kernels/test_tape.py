@@ -20,7 +20,7 @@ from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
-from graphprover.vm.traces.partition import groups_of, steps_of
+from graphprover.vm.traces.partition import groups_of
 from graphprover.vm.traces.rows import Rows
 from graphprover.vm.traces.run import Run, load_tape, program_columns
 from graphprover.vm.traces.ways import CALL_WAYS
@@ -29,6 +29,7 @@ from tests.vm.programs import D, X, everything, waiting_calls
 from tests.vm.traces.test_cycle_ranges import far_accesses
 
 NAMES = {number: name for name, number in CHIP_NUMBERS.items()}
+DROPPED = frozenset(number for number, name in NAMES.items() if name.endswith("_in_place"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,7 @@ class Case:
 
     tape: Tape
     steps: np.ndarray
+    redirects: np.ndarray
     counts: np.ndarray
     late: np.ndarray
     refused: np.ndarray
@@ -66,21 +68,24 @@ def case(
     taped = replace(taped, start=taped.start + later, first=taped.first + later, last=taped.last + later)
     if times is not None:
         taped = replace(taped, times=np.full_like(taped.times, times))
-    steps = steps_of(machine, dropped)
+    groups = groups_of(machine)
+    steps, redirects = groups.steps, groups.redirects(dropped)
 
     cycles = empty_cycles(CpuDevice(1), taped.last - taped.first, len(taped.old))
     starts = np.maximum(taped.start + INTERVAL * np.arange(len(taped.index)), taped.first) - taped.first
-    replay_cycles(CpuDevice(1), taped, steps & np.uint64(2**32 - 1), starts[None].astype(np.uint32), cycles)
+    of_one_group = steps & np.uint64(2**32 - 1), np.zeros(1, dtype=np.uint64)
+    replay_cycles(CpuDevice(1), taped, *of_one_group, starts[None].astype(np.uint32), cycles)
     assert (cycles.order == np.arange(len(cycles.order))).all()
     run = Run(taped.first, cycles, taped.old, taped.time, program_columns(CpuDevice(1), machine))
     instruction = machine.program_entries.instruction[cycles.entry]
-    groups = groups_of(machine)
-    group = groups.of(_entries(machine, run, instruction, dropped))
+    entries = _entries(machine, run, instruction, dropped)
+    group = groups.of(entries)
+    cycles.entry[:] = entries
     counts = np.zeros((len(groups.chip), len(taped.index)), dtype=np.uint32)
     np.add.at(counts, (group, (taped.first + cycles.order - taped.start) // INTERVAL), 1)
     late, refused = _late(machine, run, instruction, group, len(counts))
     order = np.argsort(group, kind="stable").astype(np.uint32)
-    return Case(taped, steps, counts, late, refused, replace(cycles, order=order))
+    return Case(taped, steps, redirects, counts, late, refused, replace(cycles, order=order))
 
 
 def tape_of(machine: Machine, first: int, last: int) -> Tape:
@@ -156,7 +161,7 @@ def counted(device: Any, expected: Case) -> tuple[np.ndarray, np.ndarray, np.nda
     counts = device.load(np.zeros_like(expected.counts))
     late = device.load(np.ones_like(expected.late))
     refused = device.load(np.full(2, NO_STEP, dtype=np.uint64))
-    census(device, there, device.load(expected.steps), counts, late, refused)
+    census(device, there, device.load(expected.steps), device.load(expected.redirects), counts, late, refused)
     return counts, late, refused
 
 
@@ -164,7 +169,8 @@ def written(device: Any, expected: Case) -> Cycles:
     """Return the cycles that a device writes."""
     there = loaded(device, expected.tape)
     cycles = empty_cycles(device, len(expected.cycles.order), len(expected.tape.old))
-    replay_cycles(device, there, device.load(expected.steps), device.load(expected.places), cycles)
+    steps = device.load(expected.steps), device.load(expected.redirects)
+    replay_cycles(device, there, *steps, device.load(expected.places), cycles)
     return cycles
 
 
@@ -237,13 +243,14 @@ def test_what_no_table_proves() -> None:
     far = li(X, 2**32)
     machine = Machine(image([*far, *2 * [Instruction(Op.LD, D, X, imm=-8)], *leave()]))
     taped = tape_of(machine, 0, 100)
-    groups = len(groups_of(machine).chip)
-    counts, late = np.zeros((groups, 1), dtype=np.uint32), np.zeros((groups, ACCESSES), dtype=np.uint64)
+    groups = groups_of(machine)
+    steps, shape = (groups.steps, groups.redirects(frozenset())), (len(groups.chip), ACCESSES)
+    counts, late = np.zeros((len(groups.chip), 1), dtype=np.uint32), np.zeros(shape, dtype=np.uint64)
     refused = np.full(2, NO_STEP, dtype=np.uint64)
-    census(CpuDevice(1), taped, steps_of(machine), counts, late, refused)
+    census(CpuDevice(1), taped, *steps, counts, late, refused)
     assert refused.tolist() == [len(far), NO_STEP] and counts.sum() == taped.last - 2
     cycles = empty_cycles(CpuDevice(1), taped.last, len(taped.old))
-    replay_cycles(CpuDevice(1), taped, steps_of(machine), (np.cumsum(counts)[:, None] - counts).astype("u4"), cycles)
+    replay_cycles(CpuDevice(1), taped, *steps, (np.cumsum(counts)[:, None] - counts).astype("u4"), cycles)
     assert sorted(cycles.order[: taped.last - 2].tolist()) == sorted({*range(taped.last)} - {len(far), len(far) + 1})
 
 
@@ -257,12 +264,14 @@ def test_repeated_cycle_ranges() -> None:
 
 def test_chips_that_are_left_out() -> None:
     """Assign cycles to other chips if no chip with rd = rs1 has a table."""
-    dropped = frozenset(number for number, name in NAMES.items() if name.endswith("_in_place"))
-    expected = case(PROGRAMS["everything"], 0, 1 << 20, dropped=dropped)
+    expected = case(PROGRAMS["everything"], 0, 1 << 20, dropped=DROPPED)
     np.testing.assert_array_equal(counted(CpuDevice(1), expected)[0], expected.counts)
-    left_out = np.isin(groups_of(Machine(PROGRAMS["everything"])).chip, list(dropped))
+    left_out = np.isin(groups_of(Machine(PROGRAMS["everything"])).chip, list(DROPPED))
     assert left_out.any() and not expected.counts[left_out].any()
     assert case(PROGRAMS["everything"], 0, 1 << 20).counts[left_out].any()
+    cycles = written(CpuDevice(1), expected)
+    for name in Cycles.__annotations__:
+        np.testing.assert_array_equal(getattr(cycles, name), getattr(expected.cycles, name), err_msg=name)
 
 
 def test_tapes_that_are_none() -> None:

@@ -95,7 +95,7 @@ def _count_registers(late, refused, group, rd, rs1, rs2, t_a, t_b, t_d, now, cyc
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _replay(tape, code_base, start, first, last, steps, census, written, begin, end):
+def _replay(tape, code_base, start, first, last, steps, redirects, census, written, begin, end):
     """Replay the intervals begin to end. ``census`` and ``written``: one of them is None."""
     code, old, times = tape.code, tape.old, tape.time
     x = np.zeros(NO_REGISTER + 1, dtype=np.uint64)
@@ -182,6 +182,8 @@ def _replay(tape, code_base, start, first, last, steps, census, written, begin, 
             if op == Op.ECALL:
                 place_of_step = steps[place_of_step]
             step = steps[place_of_step + _U(way)]
+            if step != _NO_STEP:
+                step += redirects[step >> _LIMB_BITS]
             now = _SLOTS * _U(cycle + 1)
             d = x[rd]
             x[rd] = c
@@ -257,16 +259,22 @@ def _split(device: Device, tape: Tape, function: Callable[[int, int], None]) -> 
     device.split_rows(piece, tape.last - tape.start)
 
 
-def _arguments(tape: Tape, steps: np.ndarray) -> tuple[object, ...]:
+def _arguments(tape: Tape, *steps: np.ndarray) -> tuple[object, ...]:
     arrays = _Tape(tape.code, tape.old, tape.time, tape.index, tape.at, tape.values, tape.times)
-    return arrays, tape.code_base, tape.start, tape.first, tape.last, steps
+    return arrays, tape.code_base, tape.start, tape.first, tape.last, *steps
 
 
 def census(
-    device: Device, tape: Tape, steps: np.ndarray, counts: np.ndarray, late: np.ndarray, refused: np.ndarray
+    device: Device,
+    tape: Tape,
+    steps: np.ndarray,
+    redirects: np.ndarray,
+    counts: np.ndarray,
+    late: np.ndarray,
+    refused: np.ndarray,
 ) -> None:
     """Count cycles; see ``graphprover.vm.kernels.census``."""
-    arguments = _arguments(tape, steps)
+    arguments = _arguments(tape, steps, redirects)
     # Row ranges that run in parallel count separately. A range takes arrays that no other one uses, or new ones.
     free = [_Census(counts, late, refused)]
     made: list[_Census] = []
@@ -286,9 +294,11 @@ def census(
         np.minimum(refused, own.refused, out=refused)
 
 
-def replay(device: Device, tape: Tape, steps: np.ndarray, places: np.ndarray, cycles: Cycles) -> None:
+def replay(
+    device: Device, tape: Tape, steps: np.ndarray, redirects: np.ndarray, places: np.ndarray, cycles: Cycles
+) -> None:
     """Write cycles; see ``graphprover.vm.kernels.replay``."""
-    arguments = _arguments(tape, steps)
+    arguments = _arguments(tape, steps, redirects)
     written = _Places(places, **vars(cycles))
 
     def piece(begin: int, end: int) -> None:

@@ -127,7 +127,7 @@ __constant__ unsigned char WAY_OF[LISTED] = LIST_WAY_OF, SLOT_OF[LISTED][MOST_WO
 // ``write`` takes words after stores, or is null.
 template <class Each>
 __device__ __forceinline__ void replayed(
-    const Tape& tape, const u64* steps, u64 interval, u64 never, u64* write, const Each& each) {
+    const Tape& tape, const u64* steps, const u64* redirects, u64 interval, u64 never, u64* write, const Each& each) {
     extern __shared__ u64 shared[];
     Registers x = {shared + threadIdx.x}, t = {shared + (NO_REGISTER + 1) * blockDim.x + threadIdx.x};
     for (u32 i = 0; i < REGISTERS; i++) {
@@ -196,6 +196,7 @@ __device__ __forceinline__ void replayed(
         u64 place = WAYS * index;
         if (op == OP_ECALL) place = __ldg(steps + place);
         u64 step = __ldg(steps + place + way), d = x[rd];
+        if (step != NO_STEP) step += __ldg(redirects + (step >> 32));
         x[rd] = c;
         each(Step{cycle, SLOTS * (cycle + 1), step, a, b, c, d, at, rd, rs1, rs2, accesses, call}, t);
         t[NO_REGISTER] = never;
@@ -207,10 +208,11 @@ __device__ __forceinline__ void replayed(
     }
 }
 
-extern "C" __global__ void census(Tape tape, const u64* steps, u32* counts, u64* late, u64* refused) {
+extern "C" __global__ void census(
+    Tape tape, const u64* steps, const u64* redirects, u32* counts, u64* late, u64* refused) {
     u64 interval = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (interval >= tape.intervals) return;
-    replayed(tape, steps, interval, NEVER, nullptr, [&](const Step& s, const Registers& t) {
+    replayed(tape, steps, redirects, interval, NEVER, nullptr, [&](const Step& s, const Registers& t) {
         u64 t_a = t[s.rs1], t_b = t[s.rs2], t_d = t[s.rd];
         t[s.rs1] = s.now + SLOT_A;
         t[s.rs2] = s.now + SLOT_B;
@@ -246,10 +248,11 @@ extern "C" __global__ void census(Tape tape, const u64* steps, u32* counts, u64*
     });
 }
 
-extern "C" __global__ void replay(Tape tape, const u64* steps, u32* places, Cycles cycles) {
+extern "C" __global__ void replay(
+    Tape tape, const u64* steps, const u64* redirects, u32* places, Cycles cycles) {
     u64 interval = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (interval >= tape.intervals) return;
-    replayed(tape, steps, interval, 0, cycles.fresh, [&](const Step& s, const Registers& t) {
+    replayed(tape, steps, redirects, interval, 0, cycles.fresh, [&](const Step& s, const Registers& t) {
         u64 t_a = t[s.rs1], t_b = t[s.rs2], t_d = t[s.rd];
         t[s.rs1] = s.now + SLOT_A;
         t[s.rs2] = s.now + SLOT_B;

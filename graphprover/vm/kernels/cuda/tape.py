@@ -22,19 +22,22 @@ _WRITING = (224 << 10) // 256
 
 
 def census(
-    device: "CudaDevice", tape: Tape, steps: cupy.ndarray, counts: cupy.ndarray, late: cupy.ndarray,
-    refused: cupy.ndarray,
+    device: "CudaDevice", tape: Tape, steps: cupy.ndarray, redirects: cupy.ndarray, counts: cupy.ndarray,
+    late: cupy.ndarray, refused: cupy.ndarray,
 ) -> None:  # fmt: skip
     """Count cycles; see ``graphprover.vm.kernels.census``."""
     with device.operation("census"):
-        _launch("census", _SHARED, tape, _words(tape), steps, counts.data.ptr, late, refused)
+        _launch("census", _SHARED, tape, _words(tape), steps, redirects, counts.data.ptr, late, refused)
 
 
-def replay(device: "CudaDevice", tape: Tape, steps: cupy.ndarray, places: cupy.ndarray, cycles: Cycles) -> None:
+def replay(
+    device: "CudaDevice", tape: Tape, steps: cupy.ndarray, redirects: cupy.ndarray, places: cupy.ndarray,
+    cycles: Cycles,
+) -> None:  # fmt: skip
     """Write cycles; see ``graphprover.vm.kernels.replay``."""
     written = np.array([column.data.ptr for column in vars(cycles).values()], dtype=np.uint64)
     with device.operation("replay"):
-        _launch("replay", _WRITING, tape, _words(tape), steps, places.data.ptr, written)
+        _launch("replay", _WRITING, tape, _words(tape), steps, redirects, places.data.ptr, written)
 
 
 def _words(tape: Tape) -> np.ndarray:
