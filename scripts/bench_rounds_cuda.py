@@ -133,7 +133,8 @@ def quotients(report: Report, air: AirDescription, log_rows: int, log_blowup: in
         lambda: quotient.quotient([Operands(air, main, None, [], prefixes, lookup, POINT)], POINT, POINT, log_blowup),
         *floor,
     )
-    filled = constants(code, [], prefixes, POINT, POINT, POINT)
+    of_chunks = bytecode.of_chunks(log_rows, air.log_quotient_chunks, 0)
+    filled = np.concatenate([constants(code, [], prefixes, POINT, POINT, POINT), of_chunks])
     matrices, target = (main, None, lookup), words(3, size)
     report(
         f"interpreted, {shape}",

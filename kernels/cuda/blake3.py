@@ -7,7 +7,7 @@ import numpy as np
 
 from graphprover.kernels.absorption import is_last_piece
 from graphprover.kernels.cuda.columns import check, of_groups, of_rows
-from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch
+from graphprover.kernels.cuda.launch import blocks_for, copied, kernels_of, launch
 from graphprover.protocol.blake3 import BLOCK_WORDS, CHUNK_WORDS
 
 THREADS = 128
@@ -25,7 +25,7 @@ def _hash(addresses: np.ndarray, stride: int, target: cupy.ndarray) -> None:
         launch(kernels, "hash_rows", blocks, THREADS, parameter, count, stride, target, rows)
     else:
         stack = THREADS * _CHAINING_VALUE * _depth(count)
-        many = cupy.asarray(addresses)
+        (many,) = copied(addresses)
         launch(kernels, "hash_long_rows", blocks, THREADS, many, count, stride, target, rows, shared=stack)
 
 
@@ -56,7 +56,7 @@ def absorb_rows(
     check(target)
     launch(
         kernels_of("blake3.cu"), "absorb_rows", blocks_for(rows, THREADS), THREADS,
-        cupy.asarray(addresses), begin, len(addresses), columns, states, target, rows,
+        *copied(addresses), begin, len(addresses), columns, states, target, rows,
         shared=THREADS * _CHAINING_VALUE * max(_depth(columns), 1),
     )  # fmt: skip
 

@@ -13,7 +13,15 @@ from graphprover.air.bytecode import Bytecode, Source
 from graphprover.kernels import domain
 from graphprover.kernels.cuda import generate, warm
 from graphprover.kernels.cuda.domain import points as point_tables
-from graphprover.kernels.cuda.launch import blocks_for, compiled, count_interpreted, kernels_of, launch, pointer_or_null
+from graphprover.kernels.cuda.launch import (
+    blocks_for,
+    compiled,
+    copied,
+    count_interpreted,
+    kernels_of,
+    launch,
+    pointer_or_null,
+)
 from graphprover.kernels.cuda.source_cache import Program
 
 _THREADS = 128  # most threads of an interpreting block
@@ -23,14 +31,9 @@ _WORD = 8
 _WORTH_WAITING = 1 << 34  # steps of all rows, which the interpreter of an H200 takes 0.1 to 0.3 s for
 
 
-def run_generated(text: str, name: str, blocks: int, words: np.ndarray, *arguments: object) -> None:
-    """Enqueue a kernel that was generated for a table, with the ``words`` that are this proof's constants."""
-    launch(compiled(text), name, blocks, generate.THREADS, _passed(words), *arguments)
-
-
-def _passed(words: np.ndarray) -> np.ndarray | cupy.ndarray:
-    """Return the arguments of generated kernels."""
-    return words if generate.by_value(len(words)) else cupy.asarray(words)
+def passed(words: np.ndarray) -> np.ndarray | cupy.ndarray:
+    """Return the argument of a table's generated kernels with ``words``, which are this proof's constants."""
+    return words if generate.by_value(len(words)) else copied(words)[0]
 
 
 def evaluate(
@@ -44,17 +47,16 @@ def evaluate(
 ) -> None:
     """Run a quotient's program into ``target``, uint64 (3, 2^(log_rows + log_chunks)) on 7 K in bit-reversed order.
 
-    ``words`` fills the bytecode's constants. ``matrices`` are main, preprocessed and permutation, (columns, rows) with
-    at least as many rows as the quotient; None if the bytecode does not read it. A program without texts is
-    interpreted. With a ``run``, target and matrices have only that run of 2^log_rows of the rows. Raises ValueError for
-    too few rows or a missing matrix.
+    ``words`` fills the bytecode's constants, followed by those of `of_chunks`. ``matrices`` are main, preprocessed and
+    permutation, (columns, rows) with at least as many rows as the quotient; None if the bytecode does not read it. A
+    program without texts is interpreted. With a ``run``, target and matrices have only that run of 2^log_rows of the
+    rows. Raises ValueError for too few rows or a missing matrix.
     """
     bytecode, size = program.bytecode, target.shape[1]
     for source, row in _last_rows(bytecode):
         array = matrices[source]
         if array is None or array.shape[0] <= row or array.shape[1] < size:
             raise ValueError(f"plane {row} with {size} rows is not in the {source.name.lower()} matrix")
-    words = np.concatenate([words, _of_chunks(log_rows, log_chunks, run or 0)])
     points = point_tables(log_rows + log_chunks)
     if run:
         points = _from_row(points, run << log_rows)
@@ -65,11 +67,11 @@ def evaluate(
     for array in matrices:
         planes += [pointer_or_null(array), 0 if array is None else array.shape[1]]
     blocks = blocks_for(size, generate.THREADS)
-    passed = _passed(words)
+    given = passed(words)
     for text in program.texts:
         launch(
             compiled(text), "quotient", blocks, generate.THREADS,
-            passed, *planes, target, *points, log_rows, size,
+            given, *planes, target, *points, log_rows, size,
         )  # fmt: skip
 
 
@@ -99,7 +101,7 @@ def _is_done_sooner(program: Program, size: int) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _of_chunks(log_rows: int, log_chunks: int, first: int) -> np.ndarray:
+def of_chunks(log_rows: int, log_chunks: int, first: int) -> np.ndarray:
     """Z = x^n - 1 on each chunk of rows from the ``first`` on, 1 / Z on each, and the trace's last point."""
     values = [np.roll(each, -first).tolist() for each in domain.vanishing(log_rows, log_chunks)]
     return np.array([*values[0], *values[1], domain.last_point(log_rows)], dtype=np.uint64)
@@ -140,10 +142,10 @@ def _interpret(
         array = None if selector else matrices[matrix]
         plane = 0 if array is None else array.data.ptr + row * array.strides[0]
         inputs += [plane, offset, row if selector else 0]
-    arrays = cupy.asarray(np.concatenate([words, np.array(inputs, dtype=np.uint64)]))
+    constants, described = copied(words, np.array(inputs, dtype=np.uint64))
     instructions, terms = _on_device(bytecode, cupy.cuda.runtime.getDevice())
     launch(
         kernels_of("bytecode.cu"), "interpret", blocks_for(target.shape[1], threads), threads,
-        instructions, len(bytecode.instructions), terms, arrays[: len(words)], bytecode.constant_planes,
-        arrays[len(words) :], len(bytecode.inputs), chunks, target, *rest, shared=shared,
+        instructions, len(bytecode.instructions), terms, constants, bytecode.constant_planes,
+        described, len(bytecode.inputs), chunks, target, *rest, shared=shared,
     )  # fmt: skip

@@ -5,10 +5,12 @@
 
 // 1 / (z - x) for all points of each domain.
 extern "C" __global__ void __launch_bounds__(denominators::THREADS, 2) inverse_denominators(
-    const __grid_constant__ Domains domains, u64 count, const u64* fine, const u64* coarse) {
-    denominators::invert({fine, coarse}, domains, count, [](const Domain& domain, u64 i, u64, Ext inverse) {
+    const __grid_constant__ Domains domains, const __grid_constant__ Points points, u64 count, const u64* fine,
+    const u64* coarse) {
+    auto finish = [](const Domain& domain, const Point&, u64 i, u64, Ext inverse) {
         ext::store(domain.target, domain.count, i, inverse);
-    });
+    };
+    denominators::invert({fine, coarse}, domains, points, count, finish);
 }
 
 __device__ __forceinline__ Ext words(const u64* place) { return {place[0], place[1], place[2]}; }

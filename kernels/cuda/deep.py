@@ -8,12 +8,13 @@ import numpy as np
 
 from graphprover.field import GENERATOR, ZERO, Ext
 from graphprover.kernels.cuda import denominators, ntt
-from graphprover.kernels.cuda.launch import blocks_for, empty_arrays, kernels_of, launch
+from graphprover.kernels.cuda.launch import blocks_for, copied, empty_arrays, kernels_of, launch
 from graphprover.kernels.cuda.multi_table import batched
 from graphprover.kernels.operands import Height, points_apart
 
 THREADS = 256  # as in deep.cu
 VECTORS = 64  # whose addresses are a parameter of a kernel, as in deep.cu
+_WORD = 8
 _BUSY = 1 << 17  # threads that keep a device busy; a shorter codeword's columns are divided
 
 
@@ -31,19 +32,25 @@ def reduced_openings(heights: Sequence[Height], gamma: Ext) -> list[cupy.ndarray
     Inverses are (3, n) on 7 H, and matrices (w, n or more), of which the first n rows are read. Raises ValueError for
     shapes that do not agree.
     """
-    parts: list[int] = []
-    opened: list[np.ndarray] = []
-    starts, words_before = [], 0
     for height in heights:
         _require_fitting(height)
+    opened = [at_point.reshape(-1) for height in heights for values in height.values for at_point in values]
+    return _reduced_openings(heights, [np.array(gamma, dtype=np.uint64), np.concatenate(opened)])
+
+
+def _reduced_openings(heights: Sequence[Height], words: Sequence[np.ndarray]) -> list[cupy.ndarray]:
+    """Return the quotients from the words of gamma and of all opened values."""
+    parts: list[int] = []
+    starts, words_before = [], 0
+    for height in heights:
         starts.append((len(parts), words_before))
         claim = 0
         for matrix, values, offset in zip(height.matrices, height.values, height.offsets, strict=True):
             parts += [matrix.data.ptr, matrix.shape[1], len(matrix), offset, len(values), claim]
             claim += len(values) * len(matrix)
-        opened += [at_point.reshape(-1) for values in height.values for at_point in values]
         words_before += 3 * claim
-    plan = cupy.asarray(np.concatenate([np.array(parts, dtype=np.uint64), *opened]))
+    gamma, opened = words
+    described_parts, values_there = copied(np.array(parts, dtype=np.uint64), opened)
     targets = empty_arrays(height.inverses[0].shape for height in heights)
     weights = empty_arrays((sum(map(len, height.matrices)) + len(height.matrices) + 2, 3) for height in heights)
 
@@ -54,14 +61,14 @@ def reduced_openings(heights: Sequence[Height], gamma: Ext) -> list[cupy.ndarray
             slices *= 2
         count = len(height.matrices)
         inverses = height.inverses[: max(map(len, height.values))]
-        words = [
-            plan[first_part:].data.ptr, plan[len(parts) + first_opened :].data.ptr, count,
+        of_height = [
+            described_parts.data.ptr + _WORD * first_part, values_there.data.ptr + _WORD * first_opened, count,
             scratch[2 + count :].data.ptr, scratch[2:].data.ptr, scratch.data.ptr,
             inverses[0].data.ptr, inverses[-1].data.ptr, target.data.ptr, rows, slices,
         ]  # fmt: skip
-        items.append((words, blocks_for(rows, 2 * THREADS // slices)))
+        items.append((of_height, blocks_for(rows, 2 * THREADS // slices)))
     for described, count, blocks in batched(items):
-        launch(kernels_of("deep.cu"), "weigh", count, THREADS, described, *gamma)
+        launch(kernels_of("deep.cu"), "weigh", count, THREADS, described, gamma)
         launch(kernels_of("deep.cu"), "reduced_openings", blocks, THREADS, described, count)
     return targets
 

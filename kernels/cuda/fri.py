@@ -1,6 +1,9 @@
 """FRI folds (``fri.cu``) and the final polynomial; the definitions stand in kernels/cpu/fri.py."""
 
+from collections.abc import Sequence
+
 import cupy
+import numpy as np
 
 from graphprover.field import Ext, ext_pow
 from graphprover.kernels.cpu import fri
@@ -20,16 +23,28 @@ def fold(codeword: cupy.ndarray, log_arity: int, beta: Ext, joining: cupy.ndarra
     shapes = [codeword.shape, (3, size) if joining is None else joining.shape]
     if shapes != [(3, size << log_arity), (3, size)] or log_arity < 1 or size < 1:
         raise ValueError(f"a fold by {1 << log_arity} does not fit {shapes}")
-    factors = domain.fold_factors(codeword.shape[1].bit_length() - 1)
+    steps, betas = [], []
     while log_arity:
-        step = min(log_arity, LOG_ARITY)
-        log_arity -= step
+        steps.append(min(log_arity, LOG_ARITY))
+        betas.append(np.array(beta, dtype=np.uint64))
+        log_arity -= steps[-1]
+        if log_arity:
+            beta = ext_pow(beta, 1 << steps[-1])
+    return _fold(codeword, steps, joining, betas)
+
+
+def _fold(
+    codeword: cupy.ndarray, steps: Sequence[int], joining: cupy.ndarray | None, betas: Sequence[np.ndarray]
+) -> cupy.ndarray:
+    """Return the codeword folded by 2^step at each beta, the last time with ``joining``."""
+    factors = domain.fold_factors(codeword.shape[1].bit_length() - 1)
+    for number, (step, beta) in enumerate(zip(steps, betas, strict=True), 1):
         size = codeword.shape[1] >> step
         target = cupy.empty((3, size), dtype=cupy.uint64)
-        joins = 0 if log_arity or joining is None else joining
+        joins = 0 if number < len(steps) or joining is None else joining
         blocks = blocks_for(size, THREADS)
-        launch(kernels_of("fri.cu"), f"fold_{step}", blocks, THREADS, codeword, *factors, *beta, joins, target, size)
-        codeword, beta = target, ext_pow(beta, 1 << step)
+        launch(kernels_of("fri.cu"), f"fold_{step}", blocks, THREADS, codeword, *factors, beta, joins, target, size)
+        codeword = target
     return codeword
 
 

@@ -1,9 +1,11 @@
 """Proof of work for the challenger; the twin of ``graphprover.kernels.cpu.grind``."""
 
+from collections.abc import Sequence
+
 import cupy
 import numpy as np
 
-from graphprover.kernels.cuda.launch import blocks_for, hashing_kernels, launch, multiprocessors, to_host
+from graphprover.kernels.cuda.launch import blocks_for, copied, hashing_kernels, launch, multiprocessors, to_host
 from graphprover.protocol.digests import DIGEST_WORDS
 
 THREADS = 128
@@ -11,6 +13,7 @@ KECCAK_RESIDENT, BLAKE3_RESIDENT = 5, 8
 _RESIDENT = {"keccak": KECCAK_RESIDENT, "blake3": BLAKE3_RESIDENT}  # blocks that a multiprocessor runs at once
 _EXPECTED = 8  # times the expected number of nonces in one launch: a second is needed once in e^8
 _TAKES = 8  # in which all warps together have as many nonces as are expected, if they are many
+_NOTHING = np.array([2**64 - 1, 0], dtype=np.uint64)  # no nonce found, none taken
 _MOST = 16  # nonces of a lane in one take: enough that the counter is no bottleneck
 
 
@@ -33,10 +36,17 @@ def grind(seed: bytes, bits: int, hash: str) -> int:
     blocks = min(blocks_for(count, THREADS), resident)
     take = min(max((1 << bits) // (_TAKES * blocks * THREADS), 1), _MOST)
     while True:
-        found = cupy.asarray(np.array([2**64 - 1, 0], dtype=np.uint64))
         stop = start + count
-        launch(hashing_kernels("grind.cu", hash), "grind", blocks, THREADS, *words, mask, start, stop, take, found)
+        found = _search(blocks, take, hash, [np.array([*words, mask, start, stop], dtype=np.uint64), _NOTHING])
         nonce = int(to_host(found)[0])
         if nonce < stop:
             return nonce
         start = stop
+
+
+def _search(blocks: int, take: int, hash: str, words: Sequence[np.ndarray]) -> cupy.ndarray:
+    """Return a vector with the smallest nonce; ``words`` has the kernel's first arguments, and the vector before."""
+    given, before = words
+    (found,) = copied(before)
+    launch(hashing_kernels("grind.cu", hash), "grind", blocks, THREADS, given, take, found)
+    return found

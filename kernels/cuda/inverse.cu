@@ -4,6 +4,12 @@
 
 constexpr int THREADS = 256, WORDS = 16;  // of a thread
 
+// target[i] = word for i < count.
+extern "C" __global__ void __launch_bounds__(THREADS) fill(u64* target, u64 count, u64 word) {
+    u64 i = (u64)blockIdx.x * THREADS + threadIdx.x;
+    if (i < count) target[i] = word;
+}
+
 // target[i] = 1 / source[i] for i < count; possibly the same array.
 extern "C" __global__ void __launch_bounds__(THREADS) inverse(
     const u64* source, u64* target, u64 count, u64* first_zero) {

@@ -10,8 +10,10 @@ THREADS, WORDS = 256, 16  # as in inverse.cu
 
 
 def no_zero(place: cupy.ndarray) -> cupy.ndarray:
-    """Make a word, uint64 (1,), the place where kernels report the smallest index of a zero."""
-    place.data.memset_async(0xFF, place.nbytes)
+    """Make words of an array, uint64, the places where kernels report the smallest index of a zero."""
+    # By a kernel: a tape repeats launches, and nothing else.
+    blocks = blocks_for(place.size, THREADS)
+    launch(kernels_of("inverse.cu"), "fill", blocks, THREADS, place, place.size, NO_ZERO)
     return place
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from graphprover.kernels.absorption import is_last_piece
 from graphprover.kernels.cuda.columns import check, of_groups, of_rows
-from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch
+from graphprover.kernels.cuda.launch import blocks_for, copied, kernels_of, launch
 from graphprover.protocol.keccak import RATE_WORDS
 
 THREADS = 128
@@ -30,7 +30,7 @@ def _hash(
     if len(addresses) <= FEW:
         few[: len(addresses)] = addresses
     else:
-        many = cupy.asarray(addresses)
+        (many,) = copied(addresses)
     launch(
         kernels_of("keccak.cu"),
         "hash_rows",

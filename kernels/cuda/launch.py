@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import prod
 from typing import NamedTuple
 
@@ -247,6 +247,13 @@ def empty_arrays(shapes: Iterable[tuple[int, ...]]) -> list[cupy.ndarray]:
         cupy.ndarray(shape, dtype=cupy.uint64, memptr=memory.data + 8 * start)
         for shape, start in zip(shapes, starts, strict=False)
     ]
+
+
+def copied(*arrays: np.ndarray) -> list[cupy.ndarray]:
+    """Return copies of vectors of uint64 on the device, by one copy of all of them."""
+    there = cupy.asarray(arrays[0] if len(arrays) == 1 else np.concatenate(arrays))
+    starts = [0, *accumulate(map(len, arrays))]
+    return [there[start:end] for start, end in pairwise(starts)]
 
 
 def pointer_or_null(matrix: cupy.ndarray | None) -> cupy.ndarray | int:

@@ -3,13 +3,22 @@
 from collections.abc import Sequence
 
 import cupy
+import numpy as np
 
 from graphprover.air.bytecode import constants
 from graphprover.field import Ext
 from graphprover.kernels.cuda import generate, source_cache
-from graphprover.kernels.cuda.bytecode import run_generated
+from graphprover.kernels.cuda.bytecode import passed
 from graphprover.kernels.cuda.inverse import NO_ZERO, no_zero
-from graphprover.kernels.cuda.launch import blocks_for, empty_arrays, kernels_of, launch, pointer_or_null, to_host
+from graphprover.kernels.cuda.launch import (
+    blocks_for,
+    compiled,
+    empty_arrays,
+    kernels_of,
+    launch,
+    pointer_or_null,
+    to_host,
+)
 from graphprover.kernels.cuda.multi_table import batched
 from graphprover.kernels.operands import Operands
 
@@ -23,17 +32,36 @@ def lookup_columns(tables: Sequence[Operands], tau: Ext) -> list[tuple[cupy.ndar
     earlier call returned for the same inputs. Raises ZeroDivisionError, naming table and row, for a denominator of
     zero, whatever its multiplicity.
     """
+    words = [
+        constants(source_cache.lookup_program(table.air).bytecode, table.public_values, table.prefixes, tau)
+        for table in tables
+    ]
+    columns, results = _made(tables, words)
+    known = [table.terminal for table in tables if table.terminal is not None]
+    if len(known) == len(tables):
+        return list(zip(columns, known, strict=True))
+    terminals = to_host(results).tolist()
+    for table, (*_, row) in zip(tables, terminals, strict=True):
+        if row != NO_ZERO:
+            raise ZeroDivisionError(f"a denominator is zero in row {row} of {table.air.name}")
+    return [(target, (a, b, c)) for target, (a, b, c, _) in zip(columns, terminals, strict=True)]
+
+
+def _made(tables: Sequence[Operands], words: Sequence[np.ndarray]) -> tuple[list[cupy.ndarray], cupy.ndarray]:
+    """Return the columns of each table, and (tables, 4): its terminal and its first row with a zero.
+
+    ``words`` are the constants of each table's program.
+    """
     columns = empty_arrays((table.air.permutation_width, table.main.shape[1]) for table in tables)
-    # The sums of each table's blocks of rows; its terminal, then its first row with a zero.
+    # The sums of each table's blocks of rows.
     totals = empty_arrays((blocks_for(target.shape[1], generate.THREADS), 3) for target in columns)
     results = no_zero(cupy.empty((len(tables), 4), dtype=cupy.uint64))
 
-    for table, target, sums, result in zip(tables, columns, totals, results, strict=True):
-        program, rows = source_cache.lookup_program(table.air), target.shape[1]
-        words = constants(program.bytecode, table.public_values, table.prefixes, tau)
+    for table, target, sums, result, of_table in zip(tables, columns, totals, results, words, strict=True):
+        program, rows, given = source_cache.lookup_program(table.air), target.shape[1], passed(of_table)
         for text in program.texts:
-            run_generated(
-                text, "lookups", len(sums), words,
+            launch(
+                compiled(text), "lookups", len(sums), generate.THREADS, given,
                 table.main, rows, pointer_or_null(table.preprocessed), rows, target, sums, result[3:], rows,
             )  # fmt: skip
 
@@ -44,11 +72,4 @@ def lookup_columns(tables: Sequence[Operands], tau: Ext) -> list[tuple[cupy.ndar
     for described, count, blocks in batched(items):
         launch(kernels_of("logup.cu"), "scan_totals", count, SCAN, described)
         launch(kernels_of("logup.cu"), "accumulate", blocks, generate.THREADS, described, count)
-    known = [table.terminal for table in tables if table.terminal is not None]
-    if len(known) == len(tables):
-        return list(zip(columns, known, strict=True))
-    terminals = to_host(results).tolist()
-    for table, (*_, row) in zip(tables, terminals, strict=True):
-        if row != NO_ZERO:
-            raise ZeroDivisionError(f"a denominator is zero in row {row} of {table.air.name}")
-    return [(target, (a, b, c)) for target, (a, b, c, _) in zip(columns, terminals, strict=True)]
+    return columns, results

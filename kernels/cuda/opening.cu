@@ -4,11 +4,13 @@
 
 // factor * x / (z - x) for all points of each domain.
 extern "C" __global__ void __launch_bounds__(denominators::THREADS, 2) weights(
-    const __grid_constant__ Domains domains, u64 count, const u64* fine, const u64* coarse) {
-    denominators::invert({fine, coarse}, domains, count, [](const Domain& domain, u64 i, u64 x, Ext inverse) {
-        Ext factor = {domain.factor[0], domain.factor[1], domain.factor[2]};
+    const __grid_constant__ Domains domains, const __grid_constant__ Points points, u64 count, const u64* fine,
+    const u64* coarse) {
+    auto finish = [](const Domain& domain, const Point& point, u64 i, u64 x, Ext inverse) {
+        Ext factor = {point.factor[0], point.factor[1], point.factor[2]};
         ext::store(domain.target, domain.count, i, ext::mul(ext::scale(inverse, x), factor));
-    });
+    };
+    denominators::invert({fine, coarse}, domains, points, count, finish);
 }
 
 constexpr int THREADS = 256, WARPS = THREADS / block::WARP;

@@ -34,9 +34,11 @@ def natural_weights(domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarray]:
 
     Raises ZeroDivisionError for a point of its H.
     """
+    if not domains:
+        return []
     # With q(7 X) = p(X), the values of p on H are those of q on 7 H.
     found = interpolation_weights([(log_rows, ext_scale(point, GENERATOR)) for log_rows, point in domains])
-    longest = max((log_rows for log_rows, _ in domains), default=0)
+    longest = max(log_rows for log_rows, _ in domains)
     # The reversed indices of a shorter domain are the first of the longest one's, without their last bits.
     reversed_ = reversed_indices(longest, cupy)
     orders = {log_rows: reversed_[: 1 << log_rows] >> longest - log_rows for log_rows, _ in domains}

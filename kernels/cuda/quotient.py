@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import cupy
+import numpy as np
 
 from graphprover.air.bytecode import constants
 from graphprover.field import GENERATOR, ZERO, Ext, P
@@ -19,36 +20,64 @@ def quotient(tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) 
     again. Main and permutation may be on H instead, (columns, n) in natural order: then they are extended to one run of
     n points of the domain after the other.
     """
-    sizes = [table.main.shape[1] >> (log_blowup if table.extended else 0) for table in tables]
+    sized = [(table, _log_rows(table, log_blowup)) for table in tables]
+    if all(table.extended for table in tables):
+        words = [_words(table, log_rows, tau, alpha, 0) for table, log_rows in sized]
+        return _of_extensions(tables, log_blowup, words)
+    return [
+        _of_extensions([table], log_blowup, [_words(table, log_rows, tau, alpha, 0)])[0]
+        if table.extended
+        else _of_trace(table, log_rows, tau, alpha)
+        for table, log_rows in sized
+    ]
+
+
+def _log_rows(table: Operands, log_blowup: int) -> int:
+    """Return log2 of the rows of a table's trace."""
+    return int(table.main.shape[1]).bit_length() - 1 - (log_blowup if table.extended else 0)
+
+
+def _words(table: Operands, log_rows: int, tau: Ext, alpha: Ext, run: int) -> np.ndarray:
+    """Return the constants of a table's program, for the rows from those of a run on."""
+    program = source_cache.quotient_program(table.air)
+    words = constants(program.bytecode, table.public_values, table.prefixes, tau, alpha, table.terminal or ZERO)
+    return np.concatenate([words, bytecode.of_chunks(log_rows, table.air.log_quotient_chunks, run)])
+
+
+def _of_extensions(tables: Sequence[Operands], log_blowup: int, words: Sequence[np.ndarray]) -> list[cupy.ndarray]:
+    """Return the quotients of tables that are extensions; ``words`` are the constants of each table's program."""
+    sizes = [table.main.shape[1] >> log_blowup for table in tables]
     targets = empty_arrays(
         (3, rows << table.air.log_quotient_chunks) for table, rows in zip(tables, sizes, strict=True)
     )
-    for table, rows, target in zip(tables, sizes, targets, strict=True):
-        _quotient(table, rows.bit_length() - 1, tau, alpha, log_blowup, target)
+    for table, rows, of_table, target in zip(tables, sizes, words, targets, strict=True):
+        log_chunks = table.air.log_quotient_chunks
+        matrices = [table.main, table.preprocessed, table.permutation]
+        if log_chunks > log_blowup:
+            matrices = [
+                None
+                if matrix is None
+                else ntt.coset_ldes([matrix[:, :rows]], [0], log_chunks, 1, bit_reversed_source=True)[0]
+                for matrix in matrices
+            ]
+        program = source_cache.quotient_program(table.air)
+        bytecode.evaluate(program, of_table, matrices, target, rows.bit_length() - 1, log_chunks)
     return targets
 
 
-def _quotient(table: Operands, log_rows: int, tau: Ext, alpha: Ext, log_blowup: int, target: cupy.ndarray) -> None:
+def _of_trace(table: Operands, log_rows: int, tau: Ext, alpha: Ext) -> cupy.ndarray:
+    """Return the quotient of a table whose columns are on H, one run of the domain after the other."""
     log_chunks = table.air.log_quotient_chunks
-    matrices = [table.main, table.preprocessed, table.permutation]
     program = source_cache.quotient_program(table.air)
-    words = constants(program.bytecode, table.public_values, table.prefixes, tau, alpha, table.terminal or ZERO)
-    if not table.extended:
-        for run in range(1 << log_chunks):
-            on_run = _on_run(table, log_rows, run, log_chunks)
-            part = cupy.empty((3, 1 << log_rows), dtype=target.dtype)
-            bytecode.evaluate(program, words, on_run, part, log_rows, log_chunks, run)
-            target[:, run << log_rows : run + 1 << log_rows] = part
-            del on_run  # before the next ones are made
-        return
-    if log_chunks > log_blowup:
-        matrices = [
-            None
-            if matrix is None
-            else ntt.coset_ldes([matrix[:, : 1 << log_rows]], [0], log_chunks, 1, bit_reversed_source=True)[0]
-            for matrix in matrices
-        ]
-    bytecode.evaluate(program, words, matrices, target, log_rows, log_chunks)
+    target = cupy.empty((3, 1 << log_rows + log_chunks), dtype=cupy.uint64)
+    for run in range(1 << log_chunks):
+        on_run = _on_run(table, log_rows, run, log_chunks)
+        part = cupy.empty((3, 1 << log_rows), dtype=cupy.uint64)
+        words = _words(table, log_rows, tau, alpha, run)
+        bytecode.evaluate(program, words, on_run, part, log_rows, log_chunks, run)
+        target[:, run << log_rows : run + 1 << log_rows] = part
+        del on_run  # before the next ones are made
+    return target
 
 
 def _on_run(table: Operands, log_rows: int, run: int, log_runs: int) -> list[cupy.ndarray | None]:

@@ -50,6 +50,11 @@ def on_device(matrices):
     return [None if matrix is None else cupy.asarray(matrix) for matrix in matrices]
 
 
+def given(words, log_rows, log_chunks):
+    """Return a program's constants with those of its chunks."""
+    return np.concatenate([words, cuda.of_chunks(log_rows, log_chunks, 0)])
+
+
 def program_of(air, interpreted=False):
     """Return a new program for a quotient."""
     made = source_cache.made_quotient(air)
@@ -70,7 +75,9 @@ def test_quotient(seed, interpreted):
             cpu.evaluate(program.bytecode, words, (*matrices, selectors), (expected,), log_rows, True, 0, size)
             before = launches["interpret"]
             quotient = cupy.empty((3, size), dtype=cupy.uint64)
-            cuda.evaluate(program, words, on_device(matrices), quotient, log_rows, log_chunks)
+            cuda.evaluate(
+                program, given(words, log_rows, log_chunks), on_device(matrices), quotient, log_rows, log_chunks
+            )
             np.testing.assert_array_equal(quotient.get(), expected)
             assert launches["interpret"] - before == int(interpreted)
 
@@ -83,7 +90,7 @@ def quotients(air, log_rows, interpreted=False):
     selectors = domain.selectors(log_rows, log_chunks)
     cpu.evaluate(program.bytecode, words, (*matrices, selectors), (expected,), log_rows, True, 0, size)
     quotient = cupy.empty((3, size), dtype=cupy.uint64)
-    cuda.evaluate(program, words, on_device(matrices), quotient, log_rows, log_chunks)
+    cuda.evaluate(program, given(words, log_rows, log_chunks), on_device(matrices), quotient, log_rows, log_chunks)
     return expected, quotient.get()
 
 
@@ -113,6 +120,7 @@ def test_constants_too_many_for_parameters(monkeypatch):
     words = constants(program.bytecode, *draw_challenges(1, air))
     matrices = on_device(matrices_of(air, 16 << log_chunks, 1))
     by_value, by_array = cupy.empty((2, 3, 16 << log_chunks), dtype=cupy.uint64)
+    words = given(words, 4, log_chunks)
     cuda.evaluate(program, words, matrices, by_value, 4, log_chunks)
     monkeypatch.setattr(generate, "VALUES", 1)
     cuda.evaluate(program_of(air), words, matrices, by_array, 4, log_chunks)

@@ -66,7 +66,7 @@ ONE_SIDED = {
     "cuda": {
         "inverse.no_zero": "where kernels report, as they cannot raise",
         "ntt.plan": "a CPU walks the tree in one pass",
-        "bytecode.run_generated": "a CPU has no generated kernels",
+        "bytecode.passed": "a CPU has no generated kernels",
     },
 }
 DIFFERENT = {
