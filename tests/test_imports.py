@@ -71,8 +71,8 @@ UPWARD = {  # upward imports inside functions, with the reason
 HOMES = {  # the only modules that import large dependencies
     "dask": ("runtime.settings", "graphs", "cli.executor", "cluster", "prover.delayed", "prover.sharded"),
     "distributed": ("cli.batch", "cluster"),
-    "numba": ("runtime.numba_cache", "kernels.cpu"),
-    "llvmlite": ("runtime.numba_cache", "kernels.cpu", "vm.executor.pieces"),
+    "numba": ("runtime.numba_cache", "kernels.cpu", "kernels.cuda.enqueue"),
+    "llvmlite": ("runtime.numba_cache", "kernels.cpu", "kernels.cuda.enqueue", "vm.executor.pieces"),
     "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),
     "rmm": ("kernels.cuda",),
     "elftools": ("vm.profile.lines",),

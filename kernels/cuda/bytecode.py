@@ -18,6 +18,7 @@ from graphprover.kernels.cuda.launch import (
     compiled,
     copied,
     count_interpreted,
+    keep,
     kernels_of,
     launch,
     pointer_or_null,
@@ -144,6 +145,7 @@ def _interpret(
         inputs += [plane, offset, row if selector else 0]
     constants, described = copied(words, np.array(inputs, dtype=np.uint64))
     instructions, terms = _on_device(bytecode, cupy.cuda.runtime.getDevice())
+    keep(instructions, terms)
     launch(
         kernels_of("bytecode.cu"), "interpret", blocks_for(target.shape[1], threads), threads,
         instructions, len(bytecode.instructions), terms, constants, bytecode.constant_planes,

@@ -21,6 +21,11 @@ class Fault:
         finally:
             self._left = 0
 
+    @property
+    def armed(self) -> bool:
+        """Return whether a later call may fail."""
+        return self._left > 0
+
     def due(self) -> bool:
         """Return whether this call fails."""
         if not self._left:

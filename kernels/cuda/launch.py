@@ -13,16 +13,19 @@ device's architecture and on the compiler's version; it writes whole files, so t
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from itertools import accumulate, pairwise
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
 
 from graphprover.kernels.cuda import faults
+from graphprover.kernels.cuda.enqueue import driver_s_launch, enqueue
+from graphprover.kernels.cuda.launches import Launches, Recording
 from graphprover.kernels.cuda.sources import HASHES, STANDARD, source
 from graphprover.runtime.files import alone
 
@@ -32,7 +35,7 @@ _MAX_PARAMETERS = 32764 // 8  # words
 _LAUNCH_FAILED = 719  # CUDA_ERROR_LAUNCH_FAILED, after a kernel that read an invalid address
 _STATIC_SHARED = 32 << 10  # bytes a block may have by default: 48 KiB without static ones
 
-launches: Counter[str] = Counter()  # of each kernel in this process, for tests of which path ran
+launches: Counter[str] = Counter()  # by `launch`, of each kernel in this process, for tests of which path ran
 _WORD = 0xFFFFFFFFFFFFFFFF
 _ALIGNED = 32  # words between two arrays in one piece of memory begin at multiples of 256 bytes
 _lock = threading.Lock()
@@ -148,11 +151,14 @@ class _Parameters(threading.local):
         addresses = [pointer, self.words.ctypes.data, size, self._size.ctypes.data, end]
         self._extra = np.array(addresses, dtype=np.uint64)
         self.address = self._extra.ctypes.data
+        self.count = 0  # words of the last launch
         self.launched = 0  # kernels, by this thread
         self.downloaded = 0  # bytes, by this thread
         self.waited = 0.0  # seconds, by this thread
         self.missed = 0  # kernels that were not loaded when this thread launched them
         self.interpreted = 0  # quotients, by this thread, as their kernels were not there yet
+        self.waits = 0  # of this thread for results
+        self.recording: Recording | None = None  # of this thread's operation
 
     def fill(self, kernel: str, arguments: tuple[object, ...]) -> None:
         """Raise ValueError for an invalid argument."""
@@ -175,6 +181,7 @@ class _Parameters(threading.local):
                 raise ValueError(f"kernel {kernel}: {type(value).__name__} is no argument")
             count += 1
         self._size[0] = 8 * count
+        self.count = count
 
 
 _parameters = _Parameters()
@@ -204,6 +211,9 @@ def launch(
     # CuPy's own call makes an object of every argument and takes twice as long.
     cupy.cuda.driver.launchKernel(kernel, x, y, z, threads, 1, 1, shared, stream, 0, _parameters.address)
     _parameters.launched += 1
+    if _parameters.recording is not None:
+        words = _parameters.words[: _parameters.count]
+        _parameters.recording.note(kernel, (x, y, z), threads, shared, words, arguments)
     with _lock:
         launches[name] += 1
 
@@ -216,12 +226,13 @@ class Done(NamedTuple):
     waited: float  # seconds, in `to_host`
     missed: int  # kernels that it had to compile, or load, or wait for
     interpreted: int  # quotients, because their kernels were not there yet
+    waits: int  # calls of `to_host`
 
 
 def done() -> Done:
     """By this thread."""
     own = _parameters
-    return Done(own.launched, own.downloaded, own.waited, own.missed, own.interpreted)
+    return Done(own.launched, own.downloaded, own.waited, own.missed, own.interpreted, own.waits)
 
 
 def count_interpreted() -> None:
@@ -235,7 +246,51 @@ def to_host(array: cupy.ndarray) -> np.ndarray:
     words = array.get()
     _parameters.waited += time.perf_counter() - started
     _parameters.downloaded += array.nbytes
+    _parameters.waits += 1
     return words
+
+
+@contextmanager
+def recording(
+    allocate: Callable[[int], Any], lasting: Callable[[int], Any], words: Sequence[np.ndarray]
+) -> Iterator[Recording]:
+    """Record the launches of this thread in the block.
+
+    Args:
+        allocate: Allocates the arrays of the block.
+        lasting: Allocates what the block copies to the device, memory apart from that of all other arrays: a
+            repetition copies before it launches anything.
+        words: The words that differ from one repetition to the next.
+    """
+    made = _parameters.recording = Recording(words, lasting)
+    try:
+        with cupy.cuda.using_allocator(allocate):
+            yield made
+    finally:
+        _parameters.recording = None
+
+
+def enqueue_all(launches: Launches, words: Sequence[np.ndarray] = ()) -> None:
+    """Enqueue recorded launches on the current stream, with these words."""
+    stream, runtime = cupy.cuda.get_current_stream().ptr, cupy.cuda.runtime
+    for address, number in launches.uploads:
+        # From pageable memory: the driver has read it when the call returns.
+        host = words[number]
+        runtime.memcpyAsync(address, host.ctypes.data, host.nbytes, runtime.memcpyHostToDevice, stream)
+    launches.put(words)
+    if faults.launch.armed:
+        _enqueue_each(launches, stream)
+    elif error := enqueue(driver_s_launch(), stream, launches.rows):
+        raise cupy.cuda.driver.CUDADriverError(error)
+    _parameters.launched += len(launches)
+
+
+def _enqueue_each(launches: Launches, stream: int) -> None:
+    """Enqueue launches one by one, each of which may fail by a fault."""
+    for i in range(len(launches)):
+        error = _LAUNCH_FAILED if faults.launch.due() else enqueue(driver_s_launch(), stream, launches.rows[i : i + 1])
+        if error:
+            raise cupy.cuda.driver.CUDADriverError(error)
 
 
 def empty_arrays(shapes: Iterable[tuple[int, ...]]) -> list[cupy.ndarray]:
@@ -250,10 +305,26 @@ def empty_arrays(shapes: Iterable[tuple[int, ...]]) -> list[cupy.ndarray]:
 
 
 def copied(*arrays: np.ndarray) -> list[cupy.ndarray]:
-    """Return copies of vectors of uint64 on the device, by one copy of all of them."""
+    """Return copies of vectors of uint64 on the device, by one copy of all of them unless an operation is recorded."""
+    if _parameters.recording is not None:
+        return [_copied_to_last(array, _parameters.recording) for array in arrays]
     there = cupy.asarray(arrays[0] if len(arrays) == 1 else np.concatenate(arrays))
     starts = [0, *accumulate(map(len, arrays))]
     return [there[start:end] for start, end in pairwise(starts)]
+
+
+def _copied_to_last(array: np.ndarray, recording: Recording) -> cupy.ndarray:
+    with cupy.cuda.using_allocator(recording.lasting):
+        there = cupy.asarray(array)
+    recording.keep(there)
+    recording.upload(array, there.data.ptr)
+    return there
+
+
+def keep(*arrays: cupy.ndarray) -> None:
+    """Keep arrays that a launch reads and that a cache may drop, as long as a recording of the launch exists."""
+    if _parameters.recording is not None:
+        _parameters.recording.keep(*arrays)
 
 
 def pointer_or_null(matrix: cupy.ndarray | None) -> cupy.ndarray | int:
