@@ -2,8 +2,9 @@
 
 import logging
 import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import dask
 import dask.threaded
@@ -20,8 +21,24 @@ _log = logging.getLogger(__name__)
 _threaded: set[int] = set()  # processes that used Dask's threads; a forked child finds its parent's number here
 
 
-def executor_for(name: str, device: Device, progress: Tell | None = None) -> Callable[[Delayed], Any]:
-    """Return the executor of a name in `LOCAL`: a function from a task to its value.
+@dataclass(frozen=True)
+class Repeated:
+    """What a device needs to know of a graph in order to repeat an earlier one: see `Device.repeating`."""
+
+    shape: Hashable  # of its operations
+    peak: int  # bytes
+    skips: bool  # whether nobody has to see the tasks that are repeated
+
+
+class Run(Protocol):
+    """An executor: a function from a task to its value."""
+
+    def __call__(self, task: Delayed, repeated: Repeated | None = None) -> Any:
+        """Run a graph, and let the device repeat an earlier one if tasks run in order."""
+
+
+def executor_for(name: str, device: Device, progress: Tell | None = None) -> Run:
+    """Return the executor of a name in `LOCAL`.
 
     Args:
         name: The executor.
@@ -32,17 +49,20 @@ def executor_for(name: str, device: Device, progress: Tell | None = None) -> Cal
         RuntimeError: Threads in a process forked from one that had used them.
     """
     if name == SYNCHRONOUS or device.threads == 1:
-        return lambda task: _alone(task, device, progress)
+        return lambda task, repeated=None: _alone(task, device, progress, repeated)
     _refuse_forks()
-    return lambda task: _local(task, progress, scheduler=dask.threaded.get, num_workers=device.threads)
+    return lambda task, repeated=None: _local(task, progress, scheduler=dask.threaded.get, num_workers=device.threads)
 
 
-def _alone(task: Delayed, device: Device, progress: Tell | None) -> Any:
+def _alone(task: Delayed, device: Device, progress: Tell | None, repeated: Repeated | None) -> Any:
     with device.task():  # the tasks are then nested in it, which costs them less
         if Callback.active:  # a callback such as a Dask profiler
             return _local(task, progress, scheduler=dask.get)
         _log.debug("%d tasks in this process, one after the other", len(task.dask))
-        return one_thread.run(task, progress)
+        if repeated is None:
+            return one_thread.run(task, progress)
+        with device.repeating(repeated.shape, repeated.peak) as repeat:
+            return one_thread.run(task, progress, repeat, repeated.skips)
 
 
 def _local(task: Any, progress: Tell | None, **how: Any) -> Any:

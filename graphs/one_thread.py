@@ -5,13 +5,16 @@ which a GPU idles. Here a task only costs the construction of its arguments, and
 the same shape.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from dask._task_spec import Task
 from dask.delayed import Delayed
 from dask.order import order
 
+from graphprover.device import DeviceLost
+from graphprover.device.interface import Repeat
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.task_keys import words_of
 
@@ -27,22 +30,41 @@ class Step(NamedTuple):
 
 _steps: dict[Shape, list[Step]] = {}
 _SHAPES = 1000  # cached at most
+_NONE = Repeat()
 
 
-def run(task: Delayed, tell: Tell | None = None) -> Any:
-    """Run the graph and return the task's value; report each task to ``tell``."""
+def run(task: Delayed, tell: Tell | None = None, repeat: Repeat = _NONE, skips: bool = True) -> Any:
+    """Run the graph and return the task's value.
+
+    Args:
+        task: The task.
+        tell: Called with each task.
+        repeat: The tasks that the device can repeat.
+        skips: Whether a task that can be repeated is not run.
+    """
     tasks = task.__dask_graph__()
     keys, values = list(tasks), dict[Any, Any]()
     for ended, step in enumerate(steps_of(tasks)):
         key = keys[step.task]
         if tell:
             tell(ended, len(keys), words_of(key))
-        values[key] = tasks[key](values)
+        if skips and repeat.replays(step.task):
+            values[key] = _repeated(repeat, step.task, key)
+        else:
+            values[key] = repeat.noted(step.task, partial(tasks[key], values))
         for place in step.last:
             del values[keys[place]]
     if tell:
         tell(len(keys), len(keys), "")
     return values[task.key]
+
+
+def _repeated(repeat: Repeat, number: int, key: Hashable) -> Any:
+    """Repeat a task; its MemoryError or DeviceLost names it, as when it runs."""
+    try:
+        return repeat.replay(number)
+    except (MemoryError, DeviceLost) as error:
+        raise type(error)(f"{words_of(key)}: {error}") from error
 
 
 def steps_of(tasks: Mapping[Any, Task]) -> list[Step]:

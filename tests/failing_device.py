@@ -1,14 +1,14 @@
 """A device that fails at a chosen operation."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from graphprover.device import CpuDevice
-from graphprover.device.interface import CPU_BATCH
+from graphprover.device.interface import CPU_BATCH, Repeat
 
 
 class FailingDevice:
@@ -27,6 +27,10 @@ class FailingDevice:
 
     def task(self) -> AbstractContextManager[None]:
         return self._cpu.task()
+
+    def repeating(self, shape: Hashable, peak: int) -> AbstractContextManager[Repeat]:
+        """Repeat nothing; this method is not an operation."""
+        return self._cpu.repeating(shape, peak)
 
     def expect(self, tables: object, *, guess: bool = False) -> None:
         """Do nothing; this method is not an operation."""

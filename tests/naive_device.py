@@ -1,6 +1,6 @@
 """A device that computes every operation by its definition on Python integers: slow, an oracle for real devices."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from graphprover.device import Tree
 from graphprover.device.host_memory import HostMemory
-from graphprover.device.interface import CPU_BATCH
+from graphprover.device.interface import CPU_BATCH, Repeat
 from graphprover.field import (
     GENERATOR,
     ONE,
@@ -172,6 +172,12 @@ class NaiveDevice:
 
     def expect(self, tables: object, *, guess: bool = False) -> None:
         """Do nothing: there is nothing to compile."""
+
+    def place(self, columns: np.ndarray) -> np.ndarray:
+        return columns
+
+    def repeating(self, shape: Hashable, peak: int) -> AbstractContextManager[Repeat]:
+        return nullcontext(Repeat())
 
     def load(self, columns: np.ndarray) -> np.ndarray:
         return columns

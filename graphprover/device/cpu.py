@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial, wraps
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from graphprover.air.description import AirDescription
 from graphprover.device.host_memory import HostMemory
 from graphprover.device.host_processor import available_threads
-from graphprover.device.interface import CPU_BATCH, Reading, Tree
+from graphprover.device.interface import CPU_BATCH, Reading, Repeat, Tree
 from graphprover.device.threads import Threads
 from graphprover.field import GENERATOR, Ext
 from graphprover.kernels.cpu import deep, fri, gather, grind, inverse, logup, merkle, ntt, opening, parallel, quotient
@@ -99,6 +99,12 @@ class CpuDevice:
 
     def to_host(self, arrays: Sequence[np.ndarray], mark: None) -> list[np.ndarray]:
         return list(arrays)
+
+    def place(self, columns: np.ndarray) -> np.ndarray:
+        return columns
+
+    def repeating(self, shape: Hashable, peak: int) -> AbstractContextManager[Repeat]:
+        return nullcontext(Repeat())
 
     @_operation
     def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:

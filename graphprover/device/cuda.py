@@ -6,20 +6,20 @@ waits only for its own inputs: caps, digests, queried rows, terminals, opened va
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, wraps
 from itertools import accumulate
 from math import inf
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 import cupy
 import numpy as np
 
 from graphprover.air.description import AirDescription
-from graphprover.device.interface import CUDA_BATCH, CUDA_THREADS, DeviceLost, Reading, Tree
+from graphprover.device.interface import CUDA_BATCH, CUDA_THREADS, DeviceLost, Reading, Repeat, Tree
 from graphprover.device.rmm_errors import names_cuda_error
 from graphprover.field import GENERATOR, Ext
 from graphprover.kernels.cuda import (
@@ -34,11 +34,16 @@ from graphprover.kernels.cuda import (
     ntt,
     opening,
     quotient,
+    tape,
     warm,
 )
 from graphprover.kernels.cuda.memory import Pool, Staging
+from graphprover.kernels.cuda.tape import Tape
+from graphprover.kernels.cuda.tapes import Tapes
 from graphprover.kernels.operands import Height, Operands, Unextended
 from graphprover.runtime.settings import POOL, bytes_of
+
+T = TypeVar("T")
 
 _NO_MEMORY = 2  # error code of runtime and driver: the only error that leaves a device usable
 _LOOKS = 5  # readings of both clocks; the closest pair counts
@@ -84,6 +89,21 @@ class _Nested:
             self._device.convert(error)
 
 
+class _Repeat(Repeat):
+    """The tasks that a tape repeats; their launches are counted as an operation's."""
+
+    def __init__(self, device: "CudaDevice", tape: Tape) -> None:
+        self._device, self._tape = device, tape
+        self.replays = tape.replays  # type: ignore[method-assign]
+
+    def replay(self, number: int) -> Any:
+        with self._device.operation("replay"):
+            return self._tape.replay(number)
+
+    def noted(self, number: int, call: Callable[[], T]) -> T:
+        return self._tape.noted(number, call)
+
+
 class CudaDevice:
     """An implementation of `graphprover.device.Device` with CuPy arrays.
 
@@ -104,6 +124,7 @@ class CudaDevice:
             self.memory = Pool(number)
             self.memory.limit = bytes_of(POOL, self.memory.total)
             self.staging = Staging(number)
+        self.tapes = Tapes(self.memory)
         self.usage: dict[str, Usage] = {}  # by operation
         self.lost = ""  # the reason that the device is unusable
         self._lock = threading.Lock()
@@ -259,6 +280,14 @@ class CudaDevice:
         return launch.to_host(words)
 
     # Round 0: traces.
+
+    def place(self, columns: cupy.ndarray) -> cupy.ndarray:
+        return tape.place(columns)
+
+    @contextmanager
+    def repeating(self, shape: Hashable, peak: int) -> Iterator[Repeat]:
+        with self.tapes.proof(shape, peak) as found:
+            yield Repeat() if found is None else _Repeat(self, found)
 
     def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
         function(0, rows)

@@ -5,16 +5,18 @@ are (3, rows), and an extension matrix has three rows of coordinates for each co
 in bit-reversed order, so that their first n rows are the coset 7·H. Results on the host are NumPy arrays and integers.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from graphprover.air.description import AirDescription
 from graphprover.field import Ext
 from graphprover.kernels.operands import Array, Height, Operands, Unextended
+
+T = TypeVar("T")
 
 # log2 of the most rows of tables that share tasks: on a CPU the size whose work costs as much as a task, on a GPU
 # the size that leaves most of it idle.
@@ -74,6 +76,25 @@ class Reading(NamedTuple):
     waited: float = 0.0  # seconds in which Python only waited: for a GPU's results or a CPU's kernels
 
 
+class Repeat:
+    """The tasks of a proof's graph that an earlier proof of its shape lets a device repeat: here none.
+
+    Tasks are given by their position in the graph.
+    """
+
+    def replays(self, number: int) -> bool:
+        """Return whether the device can repeat this task next, without running it."""
+        return False
+
+    def replay(self, number: int) -> Any:
+        """Repeat a task and return its value."""
+        raise NotImplementedError
+
+    def noted(self, number: int, call: Callable[[], T]) -> T:
+        """Return the value of a task that has to run, by ``call``."""
+        return call()
+
+
 class Device(Protocol):
     """A device with arrays and kernels. Operations on several tables return results in the tables' order."""
 
@@ -126,6 +147,18 @@ class Device(Protocol):
 
     def fetch(self, words: Array) -> np.ndarray:
         """Copy an array to the host; waits for it."""
+
+    def place(self, columns: Array) -> Array:
+        """Return the columns of a trace, or a copy at an address that is the same in each proof of `repeating`."""
+
+    def repeating(self, shape: Hashable, peak: int) -> AbstractContextManager[Repeat]:
+        """Run a proof of this thread in the block, which may repeat an earlier one of its shape.
+
+        Args:
+            shape: What the arguments of all operations depend on, but for challenges, opened values, public values and
+                addresses. Operations run in the same order in all proofs of a shape.
+            peak: The bytes that the proof needs at most.
+        """
 
     def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
         """Call ``function(first, last)`` over all rows, in ranges that suit the device and, on a CPU, its caches.

@@ -107,7 +107,7 @@ def make(
             times.append(time.perf_counter())
             with told(progress, layouts[0].parameters.query_pow_bits) as tell:
                 one_by_one = check_one if verified and not check else None
-                made = prove_shards(prepared, device, executor, plan.shards, tell, one_by_one, plan.holds)
+                made = prove_shards(prepared, device, executor, plan.shards, tell, one_by_one, plan.holds, plan.bytes)
             times.append(time.perf_counter())
         if verified:
             if check:

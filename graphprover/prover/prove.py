@@ -194,7 +194,7 @@ class _Statement:
             plan = memory_plan(prepared, device)
             check_fits(device, plan.bytes, str(plan.peak))
             with told(progress, prepared.shards[0].layout.parameters.query_pow_bits) as tell:
-                return prove_shards(prepared, device, executor, plan.shards, tell, holds=plan.holds)
+                return prove_shards(prepared, device, executor, plan.shards, tell, holds=plan.holds, peak=plan.bytes)
 
         made = on_device(self.prepared, device, by)
         if made.observe:

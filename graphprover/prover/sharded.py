@@ -17,7 +17,7 @@ from graphprover.graphs import proof_graph
 from graphprover.graphs.batches import NO_HOLDS, Holds, batches
 from graphprover.graphs.builder import Around, Graph
 from graphprover.graphs.executor_names import SYNCHRONOUS
-from graphprover.graphs.executors import executor_for
+from graphprover.graphs.executors import Repeated, executor_for
 from graphprover.graphs.observer import GraphOfProof, around_tasks, observer_for
 from graphprover.graphs.planner.costs import kept_by_size
 from graphprover.graphs.planner.shard_memory import ShardsPlan
@@ -25,7 +25,7 @@ from graphprover.graphs.progress import Tell
 from graphprover.graphs.proof_graph import Committed, Keep
 from graphprover.graphs.rounds.query import Proven
 from graphprover.graphs.rounds.transcript import joint_nonce
-from graphprover.graphs.task_keys import Key, ShardNumber
+from graphprover.graphs.task_keys import Key, ShardNumber, place_of
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.joint import Joint
@@ -68,6 +68,7 @@ def prove_shards(
     tell: Tell | None = None,
     check: Check | None = None,
     holds: Holds = NO_HOLDS,
+    peak: int | None = None,
 ) -> MadeShards:
     """Prove a statement by one device of this process.
 
@@ -81,12 +82,14 @@ def prove_shards(
         tell: Called with the progress of the tasks.
         check: Verifies each of several shards as it is made.
         holds: The columns of each table that the device holds, in a single shard.
+        peak: The bytes that a single shard needs at most; None if its proof neither repeats an earlier one nor is
+            repeated.
 
     Raises:
         RuntimeError: if a recomputed shard differs, because one of its trace tasks is not pure.
         Exception: every exception of a graph; a shard's has the shard's number.
     """
-    making = _Making(prepared, device, executor, plan, holds, tell)
+    making = _Making(prepared, device, executor, plan, holds, tell, peak)
     if plan is None:
         joint, made = None, [making.whole()]
     else:
@@ -106,9 +109,10 @@ class _Making:
         plan: ShardsPlan | None,
         holds: Holds,
         tell: Tell | None,
+        peak: int | None,
     ) -> None:
         self._prepared, self._device, self._executor = prepared, device, executor
-        self._plan, self._holds = plan, holds
+        self._plan, self._holds, self._peak = plan, holds, peak
         self._began = clock()
         self._observer = observer_for(device, prepared.shards[0].layout if plan is None else None)
         self._graphs: list[GraphOfProof] = []
@@ -118,7 +122,7 @@ class _Making:
             self._run = _running(executor, device, plan.tasks, tell)
         else:
             few = device.kind == CPU and cells_of(prepared.shards[0].layout) <= FEW_CELLS
-            self._run = executor_for(SYNCHRONOUS if few else executor, device, tell)
+            self._whole = executor_for(SYNCHRONOUS if few else executor, device, tell)
 
     def whole(self) -> tuple[Proof, Cap | None]:
         """Make a proof of one shard, by one graph."""
@@ -127,13 +131,21 @@ class _Making:
         device.expect(layout.tables)
         if device.kind != CPU:
             _expect_verification(layout)
-        task = proof_task(shard, device, self._token, around_tasks(device, self._observer), self._holds)
+        around = around_tasks(device, self._observer)
+        task = proof_task(shard, device, self._token, around, self._holds)
         if self._observer:
             of_proof = GraphOfProof(task, layout, made_in(shard), kept_by_size(layout), holds=self._holds)
             self._graphs.append(of_proof)
         _log.debug("%d tables of up to 2^%d rows on %s", len(layout.tables), max(layout.log_heights), device)
-        proven: Proven = self._run(task)
+        proven: Proven = self._whole(task, self._repeated(task, layout, around))
         return wrapped(proven, shard.header), proven.preprocessed_cap
+
+    def _repeated(self, task: Delayed, layout: Layout, around: Around | None) -> Repeated | None:
+        """Return how the device may repeat an earlier proof; None for columns that are extended again for each use."""
+        if self._peak is None or any(self._holds.values()):
+            return None
+        # The names of tasks say which traces are generated, and from what.
+        return Repeated((layout, *map(place_of, task.dask)), self._peak, skips=around is None)
 
     def several(self, plan: ShardsPlan, check: Check | None) -> tuple[Joint, list[tuple[Proof, Cap | None]]]:
         """Make several shards: all commit, the joint challenge is drawn, and each is finished."""

@@ -13,6 +13,7 @@ SILENCE = "graphprover.silence"  # seconds without a heartbeat until a worker's 
 POOL = "graphprover.pool"  # GPU memory for all proofs: bytes such as "40GiB", or a share such as 0.8
 MEMORY_LIMIT = "graphprover.memory-limit"  # host memory for all proofs on CPUs, likewise
 WORKERS = "graphprover.workers"  # processes of a local cluster: for each GPU, or in total
+TAPES = "graphprover.tapes"  # GPU memory for the recordings of proofs, likewise of the pool; 0: none
 MPS = "graphprover.mps"  # whether local processes share a GPU through NVIDIA's MPS
 DASHBOARD = "graphprover.dashboard"  # address of the dashboard, such as ":8787"; none by default
 NVTX = "graphprover.nvtx"  # whether tasks have NVTX ranges for NVIDIA's profilers: by round, and by table within
@@ -23,6 +24,7 @@ DEFAULTS = {
     POOL: 0.9,
     MEMORY_LIMIT: 0.8,
     WORKERS: None,
+    TAPES: 1 / 16,
     MPS: False,
     DASHBOARD: None,
     NVTX: False,

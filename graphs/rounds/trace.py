@@ -1,6 +1,6 @@
 """Round 0: the columns of every table on the device, generated or copied there."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from graphprover.device import Array, Device
@@ -19,7 +19,14 @@ def task_round(name: str) -> str:
 
 def load(device: Device, *, columns: Array) -> Array:
     """Copy columns (w, n) in natural order to the device, unless they are there."""
-    return device.load(columns)
+    return device.place(device.load(columns))
+
+
+def generate(
+    device: Device, *needed: Any, by: Callable[..., Any], given: Mapping[str, Any], shape: tuple[int, int]
+) -> Array:
+    """Return the columns that a table's trace task makes."""
+    return device.place(follow(device, *needed, by=by, given=given, shape=shape))
 
 
 def build(graph: Graph, layout: Layout, name: str, columns: Mapping[int, Array | TraceTask]) -> dict[int, Node]:
@@ -45,5 +52,8 @@ def _followed(
     if trace_task not in made:
         needs = [_followed(graph, needed, places, made) for needed in trace_task.needs]
         fixed: dict[str, Any] = {"by": trace_task.function, "given": trace_task.fixed, "shape": trace_task.shape}
-        made[trace_task] = graph.task(*places.get(trace_task, (SHARED, trace_task.name)), follow, *needs, **fixed)
+        if trace_task in places:
+            made[trace_task] = graph.task(*places[trace_task], generate, *needs, **fixed)
+        else:
+            made[trace_task] = graph.task(SHARED, trace_task.name, follow, *needs, **fixed)
     return made[trace_task]

@@ -10,6 +10,7 @@ from graphprover.field import GENERATOR, ZERO, Ext
 from graphprover.kernels.cuda import denominators, ntt
 from graphprover.kernels.cuda.launch import blocks_for, copied, empty_arrays, kernels_of, launch
 from graphprover.kernels.cuda.multi_table import batched
+from graphprover.kernels.cuda.tape import taped
 from graphprover.kernels.operands import Height, points_apart
 
 THREADS = 256  # as in deep.cu
@@ -35,7 +36,8 @@ def reduced_openings(heights: Sequence[Height], gamma: Ext) -> list[cupy.ndarray
     for height in heights:
         _require_fitting(height)
     opened = [at_point.reshape(-1) for height in heights for values in height.values for at_point in values]
-    return _reduced_openings(heights, [np.array(gamma, dtype=np.uint64), np.concatenate(opened)])
+    words = [np.array(gamma, dtype=np.uint64), np.concatenate(opened)]
+    return taped(_reduced_openings, heights, words=words)
 
 
 def _reduced_openings(heights: Sequence[Height], words: Sequence[np.ndarray]) -> list[cupy.ndarray]:
@@ -122,6 +124,10 @@ def sum_vectors(vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
         raise ValueError(f"arrays of shapes {[vector.shape for vector in vectors]} have no sum")
     if len(vectors) == 1:
         return vectors[0]
+    return taped(_sum_vectors, vectors)
+
+
+def _sum_vectors(vectors: Sequence[cupy.ndarray]) -> cupy.ndarray:
     target = cupy.empty_like(vectors[0])
     addresses = np.zeros(VECTORS, dtype=np.uint64)
     addresses[: len(vectors)] = [vector.data.ptr for vector in vectors]

@@ -9,6 +9,7 @@ from graphprover.field import GENERATOR, Ext, P
 from graphprover.kernels.cuda import domain
 from graphprover.kernels.cuda.launch import blocks_for, empty_arrays, kernels_of, launch
 from graphprover.kernels.cuda.multi_table import ITEMS, batched
+from graphprover.kernels.cuda.tape import taped
 
 THREADS, ELEMENTS = 256, 8  # as in denominators.cuh
 _POINT = 6  # words of a point with its factor, as in denominators.cuh
@@ -26,7 +27,7 @@ def over_points(file: str, kernel: str, domains: Sequence[tuple[int, Ext, Ext]])
     for log_size, point, _ in domains:
         _require_outside(point, log_size)
         log_sizes.append(log_size)
-    return _over_points(file, kernel, log_sizes, _points(domains))
+    return taped(_over_points, file, kernel, log_sizes, words=_points(domains))
 
 
 def _over_points(file: str, kernel: str, log_sizes: Sequence[int], points: Sequence[np.ndarray]) -> list[cupy.ndarray]:

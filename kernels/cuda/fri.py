@@ -9,6 +9,7 @@ from graphprover.field import Ext, ext_pow
 from graphprover.kernels.cpu import fri
 from graphprover.kernels.cuda import domain
 from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, to_host
+from graphprover.kernels.cuda.tape import taped
 
 THREADS = 256  # as in fri.cu
 LOG_ARITY = 3  # largest fold in one launch: eight extension elements a thread
@@ -30,7 +31,7 @@ def fold(codeword: cupy.ndarray, log_arity: int, beta: Ext, joining: cupy.ndarra
         log_arity -= steps[-1]
         if log_arity:
             beta = ext_pow(beta, 1 << steps[-1])
-    return _fold(codeword, steps, joining, betas)
+    return taped(_fold, codeword, steps, joining, words=betas)
 
 
 def _fold(
@@ -54,5 +55,5 @@ def final_polynomial(codeword: cupy.ndarray, log_length: int) -> tuple[Ext, ...]
 
     Waits for them. Raises ValueError for a shorter codeword.
     """
-    first = cupy.ascontiguousarray(codeword[:, : 1 << log_length])
-    return fri.final_polynomial(to_host(first), log_length)
+    # All of it is read, because it is short, and a part would need a kernel that copies it first.
+    return fri.final_polynomial(to_host(codeword), log_length)

@@ -6,6 +6,7 @@ import cupy
 import numpy as np
 
 from graphprover.kernels.cuda.launch import blocks_for, copied, hashing_kernels, launch, multiprocessors, to_host
+from graphprover.kernels.cuda.tape import taped
 from graphprover.protocol.digests import DIGEST_WORDS
 
 THREADS = 128
@@ -37,7 +38,9 @@ def grind(seed: bytes, bits: int, hash: str) -> int:
     take = min(max((1 << bits) // (_TAKES * blocks * THREADS), 1), _MOST)
     while True:
         stop = start + count
-        found = _search(blocks, take, hash, [np.array([*words, mask, start, stop], dtype=np.uint64), _NOTHING])
+        given = [np.array([*words, mask, start, stop], dtype=np.uint64), _NOTHING]
+        # How many searches there are depends on the seed.
+        found = _search(blocks, take, hash, given) if start else taped(_search, blocks, take, hash, words=given)
         nonce = int(to_host(found)[0])
         if nonce < stop:
             return nonce

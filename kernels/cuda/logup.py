@@ -20,6 +20,7 @@ from graphprover.kernels.cuda.launch import (
     to_host,
 )
 from graphprover.kernels.cuda.multi_table import batched
+from graphprover.kernels.cuda.tape import taped
 from graphprover.kernels.operands import Operands
 
 SCAN = 1024  # threads of the block that scans a table's sums of blocks, as in logup.cu
@@ -36,7 +37,7 @@ def lookup_columns(tables: Sequence[Operands], tau: Ext) -> list[tuple[cupy.ndar
         constants(source_cache.lookup_program(table.air).bytecode, table.public_values, table.prefixes, tau)
         for table in tables
     ]
-    columns, results = _made(tables, words)
+    columns, results = taped(_made, tables, words=words)
     known = [table.terminal for table in tables if table.terminal is not None]
     if len(known) == len(tables):
         return list(zip(columns, known, strict=True))

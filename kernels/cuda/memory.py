@@ -1,6 +1,7 @@
 """The memory of one device: a pool that reports its use, and pinned buffers for uploads from the host."""
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any
@@ -29,6 +30,7 @@ class Pool:
     def __init__(self, device: int) -> None:
         """Create the pool; raises RuntimeError if RMM finds no CUDA pools."""
         self.limit: int | None = None  # bytes that may be in use at once
+        self.caches: list[Callable[[], bool]] = []  # each frees memory that it can do without, if it has any
         self.total = int(runtime.getDeviceProperties(device)["totalGlobalMem"])  # bytes of the GPU's memory
         self.identity = identity(device)  # independent of the GPU's number in this process
         self._device = device
@@ -68,6 +70,9 @@ class Pool:
         """
         with cupy.cuda.Device(self._device):
             runtime.deviceSynchronize()
+            if self._source.reserved() > keep:
+                for free in self.caches:
+                    free()
             self._source.trim(keep)
 
     def reset(self) -> None:
@@ -80,23 +85,28 @@ class Pool:
         try:
             if faults.allocation.due():
                 raise MemoryError
-            if size < SMALL:
-                return self._source.allocate(size)
-            with self._lock:
-                held = self._source.held()
-                if self.limit is not None and held + size > self.limit:
-                    raise _OverLimit
-                memory = self._source.allocate(size)
-                self._peak = max(self._peak, held + size)
-                return memory
+            return self._allocated(size)
         except (MemoryError, RuntimeError) as error:
             # RMM reports any failure like this; for a failed GPU CuPy raises the real error here.
             cupy.cuda.get_current_stream().synchronize()
             if not isinstance(error, MemoryError):
                 raise
+            if any(free() for free in self.caches):
+                return self.allocate(size)
             most = f" of at most {self.limit:,}" if isinstance(error, _OverLimit) else ""
             held = self._source.held()
             raise MemoryError(f"no {size:,} bytes on the device, with {held:,} bytes held{most}") from error
+
+    def _allocated(self, size: int) -> Any:
+        if size < SMALL:
+            return self._source.allocate(size)
+        with self._lock:
+            held = self._source.held()
+            if self.limit is not None and held + size > self.limit:
+                raise _OverLimit
+            memory = self._source.allocate(size)
+            self._peak = max(self._peak, held + size)
+            return memory
 
 
 class _OverLimit(MemoryError):

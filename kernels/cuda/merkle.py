@@ -12,6 +12,7 @@ from graphprover.kernels.absorption import by_height, pieces, widths
 from graphprover.kernels.cuda import ntt
 from graphprover.kernels.cuda.hashes import KERNELS
 from graphprover.kernels.cuda.launch import hashing_kernels, launch
+from graphprover.kernels.cuda.tape import taped
 from graphprover.kernels.operands import Unextended
 from graphprover.protocol.digests import DIGEST_WORDS
 
@@ -28,6 +29,10 @@ def tree(matrices: Sequence[cupy.ndarray | Unextended], cap_height: int, hash: s
 
     Of columns without extension, a few are extended at a time, and absorbed.
     """
+    return taped(_tree, matrices, cap_height, hash)
+
+
+def _tree(matrices: Sequence[cupy.ndarray | Unextended], cap_height: int, hash: str) -> tuple[cupy.ndarray, ...]:
     groups = by_height(matrices)
     layers = allocate(max(groups), cap_height)
     joining = {}
@@ -53,6 +58,10 @@ def _absorb(group: Sequence[cupy.ndarray | Unextended], digests: cupy.ndarray, h
 
 def fold_tree(codeword: cupy.ndarray, log_arity: int, cap_height: int, hash: str) -> tuple[cupy.ndarray, ...]:
     """Return the layers of the tree whose leaves hash the groups of 2^log_arity neighbours of a codeword (3, n)."""
+    return taped(_fold_tree, codeword, log_arity, cap_height, hash)
+
+
+def _fold_tree(codeword: cupy.ndarray, log_arity: int, cap_height: int, hash: str) -> tuple[cupy.ndarray, ...]:
     layers = allocate(codeword.shape[1] >> log_arity, cap_height)
     KERNELS[hash].hash_groups(codeword, 1 << log_arity, layers[0])
     build(layers, {}, hash)

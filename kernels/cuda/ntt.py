@@ -18,6 +18,7 @@ from graphprover import field
 from graphprover.kernels.cuda.launch import compiled, empty_arrays, launch, multiprocessors
 from graphprover.kernels.cuda.multi_table import batched
 from graphprover.kernels.cuda.sources import ntt as text_of
+from graphprover.kernels.cuda.tape import taped
 from graphprover.kernels.operands import Unextended
 
 LOG_TILE = 12  # a transform of one tile has a kernel of its own
@@ -214,6 +215,16 @@ def coset_ldes(
     bit-reversed order. Raises ValueError for other shapes, and above 2^28 rows, 64 cosets or
     16 chunks.
     """
+    return taped(_coset_ldes, sources, log_chunks, log_cosets, shift, bit_reversed_source)
+
+
+def _coset_ldes(
+    sources: Sequence[cupy.ndarray],
+    log_chunks: Sequence[int],
+    log_cosets: int,
+    shift: int,
+    bit_reversed_source: bool,
+) -> list[cupy.ndarray]:
     log_sizes = [_log_rows(source) - log for source, log in zip(sources, log_chunks, strict=True)]
     for source, log_size, log in zip(sources, log_sizes, log_chunks, strict=True):
         limits = 0 <= log_cosets <= MAX_LOG_COSETS and 0 <= log <= MAX_LOG_CHUNKS

@@ -12,6 +12,7 @@ from graphprover.field import GENERATOR, Ext, ext_scale
 from graphprover.kernels.cuda import denominators
 from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, to_host
 from graphprover.kernels.cuda.multi_table import batched
+from graphprover.kernels.cuda.tape import taped
 from graphprover.kernels.domain import interpolation_factor, reversed_indices
 
 THREADS, TILE, COLUMNS, WARP = 256, 2048, 32, 32  # as in opening.cu
@@ -51,7 +52,7 @@ def evaluate(matrices: Sequence[cupy.ndarray], weights: Sequence[Sequence[cupy.n
     A matrix is (columns, rows) with at least n rows, of which the first n = 7 H are read; each of its weights is
     (3, n), of one n. Waits. Raises ValueError for shapes that do not agree.
     """
-    sums, place = to_host(_weighted_sums(matrices, weights)), 0
+    sums, place = to_host(taped(_weighted_sums, matrices, weights)), 0
     values = []
     for matrix, of_matrix in zip(matrices, weights, strict=True):
         shape = (len(of_matrix), 3, len(matrix))

@@ -9,6 +9,7 @@ from graphprover.air.bytecode import constants
 from graphprover.field import GENERATOR, ZERO, Ext, P
 from graphprover.kernels.cuda import bytecode, ntt, source_cache
 from graphprover.kernels.cuda.launch import empty_arrays
+from graphprover.kernels.cuda.tape import taped
 from graphprover.kernels.domain import run_shift
 from graphprover.kernels.operands import Operands
 
@@ -23,7 +24,7 @@ def quotient(tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) 
     sized = [(table, _log_rows(table, log_blowup)) for table in tables]
     if all(table.extended for table in tables):
         words = [_words(table, log_rows, tau, alpha, 0) for table, log_rows in sized]
-        return _of_extensions(tables, log_blowup, words)
+        return taped(_of_extensions, tables, log_blowup, words=words)
     return [
         _of_extensions([table], log_blowup, [_words(table, log_rows, tau, alpha, 0)])[0]
         if table.extended

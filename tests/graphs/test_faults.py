@@ -51,6 +51,7 @@ def calls(statement: Statement, batched: None) -> list[tuple[str, int]]:
         "stamp",
         "spans",
         "profiled",
+        "repeating",
     }  # of them, not of arrays
     operations = {name for name in vars(Device) if not name.startswith("_")} - seen
     assert operations == set(device.calls), "the statement uses every operation"

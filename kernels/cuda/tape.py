@@ -1,0 +1,282 @@
+"""The operations of a proof, recorded so that proofs of the same shape repeat their launches.
+
+A recorded operation allocates in the tape's arena, whose addresses are the tape's own. A later proof runs the same
+operations in the same order, so each finds its operands at the recorded addresses, and a repetition is right if it
+computes its words anew and enqueues the recorded launches. The tape compares functions and addresses all the same, and
+stops at the first difference: the rest of the proof then runs as if there were no tape.
+
+No CPU twin: a CPU has no launches.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
+from typing import Any, TypeVar
+
+import cupy
+import numpy as np
+
+from graphprover.kernels.cuda.launch import done, enqueue_all, recording
+from graphprover.kernels.cuda.launches import Launches, joined
+from graphprover.kernels.cuda.memory import Pool
+from graphprover.kernels.operands import Height, Operands, Unextended
+
+T = TypeVar("T")
+Words = Sequence[np.ndarray]
+
+_log = logging.getLogger(__name__)  # without a configured handler, warnings go to stderr
+
+
+class _Current(threading.local):
+    """The tape of this thread's proof."""
+
+    tape: "Tape | None" = None
+    inside = False  # whether an operation of the tape runs
+
+
+_current = _Current()
+
+
+def taped(function: Callable[..., T], *arguments: object, words: Words | None = None) -> T:
+    """Return the value of an operation, by the tape of this thread's proof if there is one.
+
+    The function takes the arguments, which depend only on the shape of a proof and on addresses, and then ``words``,
+    contiguous vectors of uint64, if there are any. It launches kernels with them, allocates arrays and returns them; it
+    neither waits nor does anything else on the device.
+    """
+    tape = _current.tape
+    if tape is None or _current.inside:
+        return function(*arguments) if words is None else function(*arguments, words)
+    return tape.run(function, arguments, words)
+
+
+def place(columns: cupy.ndarray) -> cupy.ndarray:
+    """Return columns at the addresses of this thread's tape: a copy, or the columns themselves without a tape."""
+    tape = _current.tape
+    return columns if tape is None else tape.place(columns)
+
+
+class _Mode(Enum):
+    IDLE = 0
+    RECORDING = 1
+    REPLAYING = 2
+
+
+@dataclass(frozen=True)
+class _Operation:
+    """One operation of the tape."""
+
+    function: Callable[..., Any]
+    addresses: list[int]  # of its operands
+    shape: list[object]  # its other arguments, and the shapes of operands
+    sizes: list[int]  # of its words
+    launches: Launches
+    result: Any  # with arrays that own no memory
+    alone: bool  # whether it has no words, and only operands that are on the tape
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A task of the graph that consists of operations without words."""
+
+    first: int  # operation
+    count: int  # of operations
+    launches: Launches  # of all of them
+    value: Any  # with arrays that own no memory
+
+
+class Tape:
+    """The operations of one proof; used by one proof at a time."""
+
+    def __init__(self, memory: Pool) -> None:
+        self.whole = False  # whether a proof was recorded that later ones can repeat
+        self.other = ""  # how a proof differed from the recorded one; empty if none did
+        self.arena = cupy.cuda.MemoryPool(memory.allocate)
+        self._allocate = memory.allocate
+        self._mode = _Mode.IDLE
+        self._operations: list[_Operation] = []
+        self._tasks: dict[int, _Task] = {}
+        self._results: set[int] = set()  # addresses
+        self._position = 0  # the next operation to be repeated
+
+    def begin(self) -> None:
+        """Begin a proof in this thread: the first is recorded, later ones repeat it."""
+        self._mode = _Mode.REPLAYING if self.whole else _Mode.RECORDING
+        self.whole, self._position = True, 0
+        _current.tape = self
+
+    def end(self, ended: bool) -> None:
+        """End the proof of this thread; after one that has not ended as it should, the tape is of no use."""
+        self.whole = self.whole and ended
+        self._stop()
+
+    def free(self) -> None:
+        """Return the memory of the arena that no array uses."""
+        self.arena.free_all_blocks()
+
+    def run(self, function: Callable[..., T], arguments: Sequence[object], words: Words | None) -> T:
+        """Return the value of an operation: see `taped`."""
+        addresses, shape = list[int](), list[object]()
+        _describe(arguments, addresses, shape)
+        sizes = [] if words is None else [len(array) for array in words]
+        if self._mode == _Mode.RECORDING:
+            return self._record(function, arguments, words, addresses, shape, sizes)
+        operation = self._next(function, addresses, shape, sizes)
+        if operation is None:
+            return function(*arguments) if words is None else function(*arguments, words)
+        enqueue_all(operation.launches, words or ())
+        self._position += 1
+        result: T = operation.result
+        return result
+
+    def place(self, columns: cupy.ndarray) -> cupy.ndarray:
+        """Return a copy of columns at an address of the tape."""
+        shape: list[object] = [columns.shape, columns.dtype]
+        if self._mode == _Mode.RECORDING:
+            try:
+                with cupy.cuda.using_allocator(self.arena.malloc):
+                    target = cupy.empty(columns.shape, dtype=columns.dtype)
+            except MemoryError:
+                self._give_up()
+                return columns
+            self._add(_Operation(_copy, [], shape, [], Launches([]), unowned(target), alone=False))
+        else:
+            operation = self._next(_copy, [], shape, [])
+            if operation is None:
+                return columns
+            target = operation.result
+            self._position += 1
+        _copy(columns, target)
+        return target
+
+    def noted(self, number: int, call: Callable[[], T]) -> T:
+        """Return the value of a task of the graph, and note whether it can be repeated without its Python."""
+        if self._mode != _Mode.RECORDING:
+            return call()
+        before, first = done(), len(self._operations)
+        value = call()
+        after, own = done(), self._operations[first:]
+        launches = sum(len(operation.launches) for operation in own)
+        waited = (after.waits, after.downloaded) != (before.waits, before.downloaded)
+        if own and all(one.alone for one in own) and after.launched - before.launched == launches and not waited:
+            self._tasks[number] = _Task(first, len(own), joined([one.launches for one in own]), unowned(value))
+        return value
+
+    def replays(self, number: int) -> bool:
+        """Return whether `replay` has this task's value and all operations before it were repeated."""
+        task = self._tasks.get(number)
+        return task is not None and self._mode == _Mode.REPLAYING and task.first == self._position
+
+    def replay(self, number: int) -> Any:
+        """Enqueue the launches of a task; return its value."""
+        task = self._tasks[number]
+        enqueue_all(task.launches)
+        self._position += task.count
+        return task.value
+
+    def _record(
+        self,
+        function: Callable[..., T],
+        arguments: Sequence[object],
+        words: Words | None,
+        addresses: list[int],
+        shape: list[object],
+        sizes: list[int],
+    ) -> T:
+        before, _current.inside = done(), True
+        try:
+            with recording(self.arena.malloc, self._allocate, words or ()) as made:
+                result = function(*arguments) if words is None else function(*arguments, words)
+        except MemoryError:
+            _current.inside = False
+            self._give_up()
+            return function(*arguments) if words is None else function(*arguments, words)
+        finally:
+            _current.inside = False
+        after = done()
+        # A kernel that was compiled late or replaced by the interpreter is another one next time.
+        as_ever = (after.missed, after.interpreted, after.waits) == (before.missed, before.interpreted, before.waits)
+        self.whole = self.whole and as_ever and made.has_all
+        alone = words is None and self._results.issuperset(addresses)
+        self._add(_Operation(function, addresses, shape, sizes, made.launches(), unowned(result), alone))
+        return result
+
+    def _add(self, operation: _Operation) -> None:
+        self._operations.append(operation)
+        addresses = list[int]()
+        _describe([operation.result], addresses, [])
+        self._results.update(addresses)
+
+    def _next(
+        self, function: Callable[..., Any], addresses: list[int], shape: list[object], sizes: list[int]
+    ) -> _Operation | None:
+        """Return the next operation if it is this one; otherwise the tape stops."""
+        if self._position < len(self._operations):
+            operation = self._operations[self._position]
+            if (
+                operation.function is function
+                and operation.addresses == addresses
+                and operation.shape == shape
+                and operation.sizes == sizes
+            ):
+                return operation
+        self.other = f"operation {self._position}, {function.__name__}, is another one"
+        _log.warning("graphprover: a proof repeats no earlier proof of its shape: %s", self.other)
+        self._stop()
+        return None
+
+    def _give_up(self) -> None:
+        """Stop a recording that has no memory: a proof without one may need less."""
+        self.whole = False
+        self._stop()
+        self.free()
+
+    def _stop(self) -> None:
+        self._mode, _current.tape = _Mode.IDLE, None
+
+
+def _copy(source: cupy.ndarray, target: cupy.ndarray) -> None:
+    """Copy an array on the device."""
+    if source.flags.c_contiguous:
+        target.data.copy_from_device_async(source.data, source.nbytes)
+    else:
+        target[...] = source
+
+
+def _describe(values: Sequence[Any], addresses: list[int], shape: list[object]) -> None:
+    """Add the addresses of all arrays among an operation's arguments, and what else it depends on."""
+    for value in values:
+        kind = type(value)  # compared, because all arguments of a proof come here
+        if kind is cupy.ndarray:
+            addresses.append(value.data.ptr)
+            shape.append(value.shape)
+        elif kind is list or kind is tuple:
+            shape.append(len(value))
+            _describe(value, addresses, shape)
+        elif isinstance(value, Operands):
+            _describe((value.main, value.preprocessed, value.permutation), addresses, shape)
+        elif isinstance(value, Height):
+            points = [len(at_points) for at_points in value.values]
+            _describe((value.matrices, points, value.offsets, value.inverses), addresses, shape)
+        elif isinstance(value, Unextended) and value.in_memory:
+            _describe((value.rows, value.columns()), addresses, shape)
+        else:
+            shape.append(value)
+
+
+def unowned(value: T) -> T:
+    """Return a value with arrays at the same addresses that own no memory in place of its arrays."""
+    found: Any = value
+    if isinstance(found, cupy.ndarray):
+        memory = cupy.cuda.UnownedMemory(found.data.ptr, found.nbytes, None, found.data.device_id)
+        pointer = cupy.cuda.MemoryPointer(memory, 0)
+        found = cupy.ndarray(found.shape, dtype=found.dtype, memptr=pointer, strides=found.strides)
+    elif isinstance(found, list | tuple):
+        found = type(found)(map(unowned, found))
+    elif isinstance(found, dict):
+        found = {key: unowned(item) for key, item in found.items()}
+    elif is_dataclass(found) and not isinstance(found, type):
+        found = replace(found, **{field.name: unowned(getattr(found, field.name)) for field in fields(found)})
+    return found  # type: ignore[no-any-return]
