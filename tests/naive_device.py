@@ -182,6 +182,9 @@ class NaiveDevice:
     def load(self, columns: np.ndarray) -> np.ndarray:
         return columns
 
+    def constant(self, array: np.ndarray) -> np.ndarray:
+        return array
+
     def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
         for row in range(rows):
             function(row, row + 1)

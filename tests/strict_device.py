@@ -237,6 +237,15 @@ class StrictDevice:
         assert type(columns) is np.ndarray or isinstance(columns, StrictArray)
         return np.ascontiguousarray(columns).view(StrictArray)
 
+    def constant(self, array: np.ndarray) -> StrictArray:
+        return self.load(array)
+
+    def load_all(self, arrays: Sequence[np.ndarray]) -> list[StrictArray]:
+        return [*map(self.load, arrays)]
+
+    def room(self, columns: int, rows: int) -> StrictArray:
+        return self.arrays.empty((columns, rows), dtype=np.uint64)
+
     def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
         function(0, rows)
 

@@ -91,6 +91,15 @@ class CpuDevice:
     def load(self, columns: np.ndarray) -> np.ndarray:
         return columns
 
+    def constant(self, array: np.ndarray) -> np.ndarray:
+        return array
+
+    def load_all(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return list(arrays)
+
+    def room(self, columns: int, rows: int) -> np.ndarray:
+        return np.empty((columns, rows), dtype=np.uint64)
+
     def fetch(self, words: np.ndarray) -> np.ndarray:
         return words
 

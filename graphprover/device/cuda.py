@@ -37,6 +37,7 @@ from graphprover.kernels.cuda import (
     tape,
     warm,
 )
+from graphprover.kernels.cuda.constants import Constants
 from graphprover.kernels.cuda.memory import Pool, Staging
 from graphprover.kernels.cuda.tape import Tape
 from graphprover.kernels.cuda.tapes import Tapes
@@ -125,6 +126,7 @@ class CudaDevice:
             self.memory.limit = bytes_of(POOL, self.memory.total)
             self.staging = Staging(number)
         self.tapes = Tapes(self.memory)
+        self.constants = Constants(self.memory)
         self.usage: dict[str, Usage] = {}  # by operation
         self.lost = ""  # the reason that the device is unusable
         self._lock = threading.Lock()
@@ -272,14 +274,29 @@ class CudaDevice:
         """Copy columns to the device, unless they are there already."""
         if isinstance(columns, cupy.ndarray):
             return columns
-        self.count("load", uploaded=columns.nbytes)
-        self._inside.uploaded = getattr(self._inside, "uploaded", 0) + columns.nbytes
+        self._count_upload("load", columns.nbytes)
         return self.staging.upload(np.ascontiguousarray(columns), self.stream)
+
+    @_operation
+    def constant(self, array: np.ndarray) -> cupy.ndarray:
+        return self.constants.get(array, self.load)
+
+    @_operation
+    def load_all(self, arrays: Sequence[np.ndarray]) -> list[cupy.ndarray]:
+        self._count_upload("load_all", sum(array.nbytes for array in arrays))
+        return self.staging.upload_all([*map(np.ascontiguousarray, arrays)], self.stream)
+
+    def _count_upload(self, operation: str, size: int) -> None:
+        self.count(operation, uploaded=size)
+        self._inside.uploaded = getattr(self._inside, "uploaded", 0) + size
 
     def fetch(self, words: cupy.ndarray) -> np.ndarray:
         return launch.to_host(words)
 
     # Round 0: traces.
+
+    def room(self, columns: int, rows: int) -> cupy.ndarray:
+        return tape.room((columns, rows))
 
     def place(self, columns: cupy.ndarray) -> cupy.ndarray:
         return tape.place(columns)

@@ -148,6 +148,18 @@ class Device(Protocol):
     def fetch(self, words: Array) -> np.ndarray:
         """Copy an array to the host; waits for it."""
 
+    def constant(self, array: np.ndarray) -> Array:
+        """Return the copy on the device of a host array that nobody changes.
+
+        A GPU caches the copy while the array exists and its memory suffices.
+        """
+
+    def load_all(self, arrays: Sequence[np.ndarray]) -> list[Array]:
+        """Copy small host arrays to the device together."""
+
+    def room(self, columns: int, rows: int) -> Array:
+        """Return an array for a table's columns, with any contents."""
+
     def place(self, columns: Array) -> Array:
         """Return the columns of a trace, or a copy at an address that is the same in each proof of `repeating`."""
 

@@ -6,7 +6,7 @@ from typing import Any
 from graphprover.device import Array, Device
 from graphprover.graphs.batches import named
 from graphprover.graphs.builder import Graph, Node
-from graphprover.protocol.layout import Layout
+from graphprover.protocol.layout import PREPROCESSED, Layout
 from graphprover.statement.trace_task import TraceTask, follow
 
 SHARED = "trace"  # round of trace tasks that several tables share
@@ -20,6 +20,11 @@ def task_round(name: str) -> str:
 def load(device: Device, *, columns: Array) -> Array:
     """Copy columns (w, n) in natural order to the device, unless they are there."""
     return device.place(device.load(columns))
+
+
+def load_constant(device: Device, *, columns: Array) -> Array:
+    """Copy columns that are the same in all proofs of their table to the device, unless they are there."""
+    return device.place(device.constant(columns))
 
 
 def generate(
@@ -40,7 +45,7 @@ def build(graph: Graph, layout: Layout, name: str, columns: Mapping[int, Array |
     return {
         table: _followed(graph, trace, own, made)
         if isinstance(trace, TraceTask)
-        else graph.task(*places[table], load, columns=trace)
+        else graph.task(*places[table], load_constant if name == PREPROCESSED else load, columns=trace)
         for table, trace in columns.items()
     }
 

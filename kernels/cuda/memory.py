@@ -1,8 +1,9 @@
 """The memory of one device: a pool that reports its use, and pinned buffers for uploads from the host."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from queue import SimpleQueue
 from typing import Any
 
@@ -15,6 +16,7 @@ from graphprover.kernels.cuda import faults
 STAGING = 4 << 20  # bytes of a staging buffer: long enough for the full speed of the bus
 _BUFFERS = 16  # half of them are filled while the others are read
 SMALL = 1 << 20  # bytes from which on a block comes from RMM itself, which keeps large ones without gaps
+_ALIGNED = 256  # bytes between the starts of arrays in one piece of memory
 _NEVER = 2**64 - 1  # a release threshold: nothing is given back to the GPU but by `Pool.trim`
 
 
@@ -226,3 +228,23 @@ class Staging:
         else:
             list(self._threads.map(copy, firsts))
         return target
+
+    def upload_all(self, sources: Sequence[np.ndarray], stream: cupy.cuda.Stream) -> list[cupy.ndarray]:
+        """Return copies of C-contiguous arrays, in one transfer if they fit one staging buffer; see `upload`."""
+        starts = [0, *accumulate(-(-source.nbytes // _ALIGNED) * _ALIGNED for source in sources)]
+        if starts[-1] > STAGING:
+            return [self.upload(source, stream) for source in sources]
+        memory = cupy.cuda.alloc(starts[-1])
+        pinned, copied = self._free.get()
+        try:
+            copied.synchronize()  # of the last upload through this buffer
+            for source, start in zip(sources, starts, strict=False):
+                pinned[start : start + source.nbytes] = source.reshape(-1).view(np.uint8)
+            memory.copy_from_host_async(pinned.ctypes.data, starts[-1], stream)
+            copied.record(stream)
+        finally:
+            self._free.put((pinned, copied))
+        return [
+            cupy.ndarray(source.shape, dtype=source.dtype, memptr=memory + start)
+            for source, start in zip(sources, starts, strict=False)
+        ]

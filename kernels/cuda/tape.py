@@ -52,6 +52,12 @@ def taped(function: Callable[..., T], *arguments: object, words: Words | None = 
     return tape.run(function, arguments, words)
 
 
+def room(shape: tuple[int, ...]) -> cupy.ndarray:
+    """Return an array of uint64 with any contents, at an address of this thread's tape if there is one."""
+    tape = _current.tape
+    return cupy.empty(shape, dtype=cupy.uint64) if tape is None else tape.room(shape)
+
+
 def place(columns: cupy.ndarray) -> cupy.ndarray:
     """Return columns at the addresses of this thread's tape: a copy, or the columns themselves without a tape."""
     tape = _current.tape
@@ -99,6 +105,7 @@ class Tape:
         self._operations: list[_Operation] = []
         self._tasks: dict[int, _Task] = {}
         self._results: set[int] = set()  # addresses
+        self._rooms: set[int] = set()  # addresses
         self._position = 0  # the next operation to be repeated
 
     def begin(self) -> None:
@@ -131,25 +138,41 @@ class Tape:
         result: T = operation.result
         return result
 
+    def room(self, shape: tuple[int, ...]) -> cupy.ndarray:
+        """Return an array of uint64 at an address of the tape; see `room`."""
+        made = self._array(shape, np.dtype(np.uint64))
+        if made is None:
+            return cupy.empty(shape, dtype=cupy.uint64)
+        self._rooms.add(made.data.ptr)
+        return made
+
     def place(self, columns: cupy.ndarray) -> cupy.ndarray:
-        """Return a copy of columns at an address of the tape."""
-        shape: list[object] = [columns.shape, columns.dtype]
-        if self._mode == _Mode.RECORDING:
-            try:
-                with cupy.cuda.using_allocator(self.arena.malloc):
-                    target = cupy.empty(columns.shape, dtype=columns.dtype)
-            except MemoryError:
-                self._give_up()
-                return columns
-            self._add(_Operation(_copy, [], shape, [], Launches([]), unowned(target), alone=False))
-        else:
-            operation = self._next(_copy, [], shape, [])
-            if operation is None:
-                return columns
-            target = operation.result
-            self._position += 1
+        """Return columns at an address of the tape: a copy, unless they are in a room."""
+        if columns.data.ptr in self._rooms:
+            return columns
+        target = self._array(columns.shape, columns.dtype)
+        if target is None:
+            return columns
         _copy(columns, target)
         return target
+
+    def _array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> cupy.ndarray | None:
+        """Return an array at an address of the tape; None if the tape stops."""
+        described: list[object] = [shape, dtype]
+        if self._mode != _Mode.RECORDING:
+            operation = self._next(_copy, [], described, [])
+            if operation is None:
+                return None
+            self._position += 1
+            return operation.result
+        try:
+            with cupy.cuda.using_allocator(self.arena.malloc):
+                made = cupy.empty(shape, dtype=dtype)
+        except MemoryError:
+            self._give_up()
+            return None
+        self._add(_Operation(_copy, [], described, [], Launches([]), unowned(made), alone=False))
+        return made
 
     def noted(self, number: int, call: Callable[[], T]) -> T:
         """Return the value of a task of the graph, and note whether it can be repeated without its Python."""

@@ -28,7 +28,11 @@ _LIMBS = {"a": "a", "b": "b", "old": "d", "m": "old"}  # by the name of two cell
 
 def chip_trace(device: Device, run: Run, *, step: Step, height: int, first: int, last: int) -> Array:
     """Return the trace of a chip that proves the cycles first..last of the run's order."""
-    trace = device.arrays.empty((step.describe().main_width, height), dtype=np.uint64)
+    return fill_trace(device, run, step, first, last, device.room(step.describe().main_width, height))
+
+
+def fill_trace(device: Device, run: Run, step: Step, first: int, last: int, trace: Array) -> Array:
+    """Write the trace of a chip that proves the cycles first..last, and return it."""
     code = code_of(step.name, step.lanes)
     lanes = Lanes(last - first, clock_of(run.start), sources(device, run, first, last, code.loads))
     fill_lanes(device, code, lanes, trace)

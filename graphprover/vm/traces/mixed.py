@@ -9,7 +9,7 @@ from graphprover.device import Array, Device
 from graphprover.vm.kernels import place_columns
 from graphprover.vm.statement.shape import rows_for
 from graphprover.vm.tables.step import Step
-from graphprover.vm.traces.chips import chip_trace
+from graphprover.vm.traces.chips import fill_trace
 from graphprover.vm.traces.run import Run
 
 
@@ -35,11 +35,10 @@ class Share:
 
 def sharing_traces(device: Device, run: Run, *, chips: Sequence[SharingChip]) -> list[Array]:
     """Return the trace of each chip, as if it had a table of its own."""
+    shapes = [(chip.step.describe().main_width, rows_for(chip.last - chip.first)) for chip in chips]
     return [
-        chip_trace(
-            device, run, step=chip.step, height=rows_for(chip.last - chip.first), first=chip.first, last=chip.last
-        )
-        for chip in chips
+        fill_trace(device, run, chip.step, chip.first, chip.last, device.arrays.empty(shape, dtype=np.uint64))
+        for chip, shape in zip(chips, shapes, strict=True)
     ]
 
 

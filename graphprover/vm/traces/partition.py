@@ -101,9 +101,10 @@ class Counted:
 def count(device: Device, tape: Tape, steps: np.ndarray, redirects: np.ndarray) -> Counted:
     """Replay a cycle range for its counts."""
     arrays, groups = device.arrays, len(redirects)
-    there, shape = (device.load(steps), device.load(redirects)), (groups, len(tape.index))
+    shape = groups, len(tape.index)
+    added, refused = device.load_all([redirects, np.full(2, NO_STEP, dtype=np.uint64)])
+    there = device.constant(steps), added
     counts, late = arrays.zeros(shape, dtype=np.uint32), arrays.zeros((groups, ACCESSES), dtype=np.uint64)
-    refused = device.load(np.full(2, NO_STEP, dtype=np.uint64))
     census(device, tape, *there, counts, late, refused)
     sums = arrays.zeros(counts.size + 1, dtype=np.uint32)
     arrays.cumsum(counts.ravel(), dtype=np.uint32, out=sums[1:])

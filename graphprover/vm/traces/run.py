@@ -31,15 +31,23 @@ def load_tape(device: Device, *, machine: Machine, record: Record, cycle_range: 
     first, last = cycle_range.start >> LOG_INTERVAL, -(-cycle_range.stop // INTERVAL)
     begin = int(record.at[first])
     end = int(record.at[last]) if last < len(record.at) else len(record.old)
+    index, at, values, times = device.load_all(
+        [
+            record.index[first:last],
+            (record.at[first:last] - np.uint64(begin)).astype(np.uint32),
+            record.values[first:last],
+            record.times[first:last],
+        ]
+    )
     return Tape(
-        code=device.load(predecode(machine.instructions)),
+        code=device.constant(predecode(machine.instructions)),
         code_base=machine.image.code_base,
         old=device.load(record.old[begin:end]),
         time=device.load(record.time[begin:end]),
-        index=device.load(record.index[first:last]),
-        at=device.load((record.at[first:last] - np.uint64(begin)).astype(np.uint32)),
-        values=device.load(record.values[first:last]),
-        times=device.load(record.times[first:last]),
+        index=index,
+        at=at,
+        values=values,
+        times=times,
         start=first << LOG_INTERVAL,
         first=cycle_range.start,
         last=cycle_range.stop,
@@ -57,5 +65,5 @@ def load_run(device: Device, tape: Tape, *, machine: Machine, partition: Partiti
 def program_columns(device: Device, machine: Machine) -> dict[str, Array]:
     """Return the columns of the program table; see `Run`."""
     names = (f"{name}_at" if name in "dab" else name for name in FIELDS)
-    columns = *device.load(machine.entries), device.load(machine.offset_of_entry)
+    columns = *device.constant(machine.entries), device.constant(machine.offset_of_entry)
     return dict(zip((*names, "offset"), columns, strict=True))
