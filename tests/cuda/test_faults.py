@@ -5,12 +5,14 @@ import itertools
 import subprocess
 import sys
 
+import dask
 import pytest
 
 from graphprover import Statement, prove
 from graphprover.device import CpuDevice, DeviceLost
 from graphprover.kernels.cuda import faults
 from graphprover.prover import local
+from graphprover.runtime.settings import TAPES
 from tests.graphs.test_proof_graph import FEW
 from tests.random_statements import random_statement
 
@@ -36,6 +38,7 @@ def test_a_fault_is_one_call() -> None:
 
 
 @pytest.mark.gpu
+@dask.config.set({TAPES: 0})  # which would hold memory after a proof, and give it up for an allocation
 def test_no_memory_at_any_allocation(statement, expected, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     from graphprover.device.cuda import CudaDevice
 
