@@ -33,6 +33,8 @@ def reduced_openings(heights: Sequence[Height], gamma: Ext) -> list[cupy.ndarray
     Inverses are (3, n) on 7 H, and matrices (w, n or more), of which the first n rows are read. Raises ValueError for
     shapes that do not agree.
     """
+    if not heights:
+        return []
     for height in heights:
         _require_fitting(height)
     opened = [at_point.reshape(-1) for height in heights for values in height.values for at_point in values]

@@ -83,6 +83,10 @@ def test_sum_of_codewords(rows, count):
     np.testing.assert_array_equal(total.get(), cpu.sum_vectors(vectors))
 
 
+def test_no_heights():
+    assert cuda.reduced_openings([], GAMMA) == cuda.reduced_traces([], GAMMA) == cuda.inverse_denominators([]) == []
+
+
 def test_shapes_must_agree():
     matrix, vector = cupy.asarray(random_words((2, 8), 0)), cupy.asarray(random_words((3, 8), 0))
     value = np.array([(1, 2, 3)] * 2, dtype=np.uint64)
