@@ -274,7 +274,6 @@ def enqueue_all(launches: Launches, words: Sequence[np.ndarray] = ()) -> None:
     """Enqueue recorded launches on the current stream, with these words."""
     stream, runtime = cupy.cuda.get_current_stream().ptr, cupy.cuda.runtime
     for address, number in launches.uploads:
-        # From pageable memory: the driver has read it when the call returns.
         host = words[number]
         runtime.memcpyAsync(address, host.ctypes.data, host.nbytes, runtime.memcpyHostToDevice, stream)
     launches.put(words)

@@ -43,6 +43,7 @@ class Launches:
             kept: Arrays on the device that the launches read.
         """
         self.recorded, self.uploads, self.kept = recorded, uploads, kept
+        self._last: Sequence[np.ndarray] = ()
         starts = [0, *accumulate(len(one.parameters) for one in recorded)]
         self.parameters = np.empty(starts[-1], dtype=np.uint64)
         self.patches: list[tuple[int, int, int]] = []
@@ -68,6 +69,8 @@ class Launches:
 
     def put(self, words: Sequence[np.ndarray]) -> None:
         """Replace the words that change."""
+        # A driver that reads the host's memory by itself may still read uploaded words when their copy is enqueued.
+        self._last = words
         parameters = self.parameters
         for first, end, number in self.patches:
             parameters[first:end] = words[number]
