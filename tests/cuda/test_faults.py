@@ -4,6 +4,7 @@ import gc
 import itertools
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import dask
 import pytest
@@ -28,6 +29,13 @@ def expected(statement: Statement):  # type: ignore[no-untyped-def]
     return prove(statement, executor="sync", parameters=FEW, device=CpuDevice(1))
 
 
+@pytest.fixture
+def no_tapes() -> Iterator[None]:
+    """Turn off tapes, which hold memory after a proof and give it up for an allocation."""
+    with dask.config.set({TAPES: 0}):
+        yield
+
+
 def test_a_fault_is_one_call() -> None:
     fault = faults.Fault()
     with fault.at(3):
@@ -38,8 +46,7 @@ def test_a_fault_is_one_call() -> None:
 
 
 @pytest.mark.gpu
-@dask.config.set({TAPES: 0})  # which would hold memory after a proof, and give it up for an allocation
-def test_no_memory_at_any_allocation(statement, expected, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_no_memory_at_any_allocation(statement, expected, no_tapes, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     from graphprover.device.cuda import CudaDevice
 
     gpu = CudaDevice()
