@@ -148,14 +148,15 @@ def _computed(op: int, x: int, y: int, immediate: int, lanes: Lanes, lane: int, 
     return results[op]()
 
 
-def count_keys(device: "NaiveDevice", main: np.ndarray, keys: Keys, counts: np.ndarray) -> None:
-    begin = 0
-    for end, constant, flag, place, limit in keys.keys.tolist():
-        for row in main.T.tolist():
-            key = (constant + sum(weight * row[column] for column, weight in keys.terms.tolist()[begin:end])) % P
-            if key < limit and (flag == len(main) or row[flag]):
-                counts[place + key] += 1
-        begin = end
+def count_keys(device: "NaiveDevice", traces: Sequence[tuple[np.ndarray, Keys]], counts: np.ndarray) -> None:
+    for main, keys in traces:
+        begin = 0
+        for end, constant, flag, place, limit in keys.keys.tolist():
+            for row in main.T.tolist():
+                key = (constant + sum(weight * row[column] for column, weight in keys.terms.tolist()[begin:end])) % P
+                if key < limit and (flag == len(main) or row[flag]):
+                    counts[place + key] += 1
+            begin = end
 
 
 class NaiveDevice:

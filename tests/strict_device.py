@@ -147,10 +147,11 @@ def fill_bumps(device: "StrictDevice", accessed: Accessed, sought: np.ndarray, b
     kernels.fill_bumps(device.cpu, here, sought, unwrapped(bumps))
 
 
-def count_keys(device: "StrictDevice", main: StrictArray, keys: Keys, counts: StrictArray) -> None:
-    assert type(keys.keys) is type(keys.terms) is np.ndarray
-    assert type(main) is type(counts) is StrictArray
-    kernels.count_keys(device.cpu, unwrapped(main), keys, unwrapped(counts))
+def count_keys(device: "StrictDevice", traces: Sequence[tuple[StrictArray, Keys]], counts: StrictArray) -> None:
+    for main, keys in traces:
+        assert type(keys.keys) is type(keys.terms) is np.ndarray
+        assert type(main) is type(counts) is StrictArray
+    kernels.count_keys(device.cpu, [(unwrapped(main), keys) for main, keys in traces], unwrapped(counts))
 
 
 def permuted(device: "StrictDevice", states: StrictArray) -> StrictArray:

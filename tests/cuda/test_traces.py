@@ -44,13 +44,16 @@ def test_cells_of_lanes(start, count, height, device) -> None:  # type: ignore[n
         np.testing.assert_array_equal(main.get(), expected)
 
 
+@pytest.mark.parametrize("number", [1, 3, 70], ids=["one", "several", "more than a launch takes"])
 @pytest.mark.parametrize("rows", [8, 64, 2048, 40_008])
-def test_counts(rows, device) -> None:  # type: ignore[no-untyped-def]
-    main, keys = test_counting.case(rows, rows)
-    expected = test_counting.counted(CpuDevice(1), main, keys)
+def test_counts(rows, number, device) -> None:  # type: ignore[no-untyped-def]
+    """The first trace has ``rows`` rows; the others are as short or shorter."""
+    cases = [test_counting.case(rows + i, max(8, rows >> i & ~7)) for i in range(number)]
+    expected = np.ones(2 * test_counting.HALF, dtype=np.uint64)
+    count_keys(CpuDevice(1), cases, expected)
     with device.task():
         counts = cupy.ones(len(expected), dtype=np.uint64)
-        count_keys(device, device.load(main), keys, counts)
+        count_keys(device, [(device.load(main), keys) for main, keys in cases], counts)
         np.testing.assert_array_equal(counts.get(), expected)
 
 

@@ -25,6 +25,7 @@ ONLY_CPU = {
     "words": "integers of the executor's host calls",
 }
 ONLY_CUDA = {
+    "constants": "a CPU reads the arrays themselves",
     "columns": "a CPU takes the addresses of NumPy arrays",
     "compile_queue": "the threads that compile; Numba's kernels belong to no table",
     "multi_table": "small tables share launches, where a CPU has calls",

@@ -64,14 +64,20 @@ def fill_lanes(device: Device, code: Code, lanes: Lanes, main: Array) -> None:
     _twin(device).fill_lanes(device, code, lanes, main)
 
 
-def count_keys(device: Device, main: Array, keys: Keys, counts: Array) -> None:
-    """Add to ``counts`` how often the rows of a trace look up each number.
+def count_keys(device: Device, traces: Sequence[tuple[Array, Keys]], counts: Array) -> None:
+    """Add to ``counts`` how often the rows of traces look up each number.
 
-    ``main`` is uint64 (columns, rows), rows a multiple of 8; ``counts`` uint64 (numbers,). Raises ValueError for keys
-    with a column or count out of range.
+    Args:
+        device: The device of all arrays.
+        traces: Traces, uint64 (columns, rows), contiguous, rows a multiple of 8; each with its keys, at least one.
+        counts: uint64 (numbers,).
+
+    Raises:
+        ValueError: For keys with a column or count out of range.
     """
-    keys.require(len(main), len(counts))
-    _twin(device).count_keys(device, main, keys, counts)
+    for main, keys in traces:
+        keys.require(len(main), len(counts))
+    _twin(device).count_keys(device, traces, counts)
 
 
 def count_entries(device: Device, entries: Array, counts: Array) -> None:

@@ -88,17 +88,19 @@ def count(device: Device, *made: Array | list[Array], airs: Sequence[Sequence[Ai
         airs: For each, the AIRs of its traces.
     """
     counts = device.arrays.zeros(sum(SIZES.values()), dtype=np.uint64)
-    for some, of_some in zip(made, airs, strict=True):
-        for trace, air in zip(some if isinstance(some, list) else [some], of_some, strict=True):
-            keys = looked_up(air)
-            if len(keys.keys):
-                count_keys(device, trace, keys, counts[: keys.size])
+    traces = [
+        (trace, looked_up(air))
+        for some, of_some in zip(made, airs, strict=True)
+        for trace, air in zip(some if isinstance(some, list) else [some], of_some, strict=True)
+    ]
+    count_keys(device, [(trace, keys) for trace, keys in traces if len(keys.keys)], counts)
     return counts
 
 
 def fixed_table(device: Device, counts: Array, *, tags: Sequence[Tag]) -> Array:
-    """Return the trace of a fixed table: the counts of its tags."""
-    return device.arrays.stack([counts[FIRSTS[tag] : FIRSTS[tag] + SIZES[tag]] for tag in tags])
+    """Return the trace of a fixed table: the counts of its tags, which are neighbours and have as many numbers each."""
+    first, size = FIRSTS[tags[0]], SIZES[tags[0]]
+    return counts[first : first + len(tags) * size].reshape(len(tags), size)
 
 
 def sparse_range(device: Device, *, asked: np.ndarray, shape: tuple[int, int]) -> Array:

@@ -33,7 +33,7 @@ def case(seed: int, rows: int) -> tuple[np.ndarray, Keys]:
 def counted(device: Any, main: np.ndarray, keys: Keys) -> np.ndarray:
     """Return the counts of a device that start from 1."""
     counts = np.ones(2 * HALF, dtype=np.uint64)
-    count_keys(device, main, keys, counts)
+    count_keys(device, [(main, keys)], counts)
     return counts
 
 
@@ -44,6 +44,14 @@ def test_counts(rows: int, threads: int) -> None:
     counts = counted(CpuDevice(threads), main, keys)
     np.testing.assert_array_equal(counts, counted(NaiveDevice(), main, keys))
     assert 2 * rows < counts.sum() - 2 * HALF < 6 * rows
+
+
+def test_counts_of_several_traces_add_up() -> None:
+    cases = [case(seed, rows) for seed, rows in ((1, 64), (2, 8), (3, 2048))]
+    counts = np.ones(2 * HALF, dtype=np.uint64)
+    count_keys(CpuDevice(2), cases, counts)
+    alone = [counted(CpuDevice(1), *one) - np.uint64(1) for one in cases]
+    np.testing.assert_array_equal(counts, np.uint64(1) + sum(alone))
 
 
 def test_pieces_that_run_side_by_side_add_up() -> None:
@@ -75,9 +83,9 @@ def test_keys_that_make_no_sense() -> None:
         wrong = Keys(keys.keys.copy(), keys.terms)
         wrong.keys[place] = value
         with pytest.raises(ValueError, match="a key"):
-            count_keys(CpuDevice(1), main, wrong, counts)
+            count_keys(CpuDevice(1), [(main, wrong)], counts)
     with pytest.raises(ValueError, match="a key"):
-        count_keys(CpuDevice(1), main[:3], keys, counts)
+        count_keys(CpuDevice(1), [(main[:3], keys)], counts)
     with pytest.raises(ValueError, match="rows"):
-        count_keys(CpuDevice(1), main[:, :60], keys, counts)
+        count_keys(CpuDevice(1), [(main[:, :60], keys)], counts)
     assert not counts.any()

@@ -1,6 +1,6 @@
 """Counts how often the rows of a trace look up each number, and cycles each entry."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -35,11 +35,13 @@ def _count_keys(main, keys, terms, counts, first, last):
                     counts[place + np.int64(numbers[i])] += 1
 
 
-def count_keys(device: Device, main: np.ndarray, keys: Keys, counts: np.ndarray) -> None:
+def count_keys(device: Device, traces: Sequence[tuple[np.ndarray, Keys]], counts: np.ndarray) -> None:
     """Count lookups; see ``graphprover.vm.kernels.count_keys``."""
-    if main.shape[1] % simd.WIDTH:
-        raise ValueError(f"{main.shape[1]} rows are not a multiple of {simd.WIDTH}")
-    counted_apart(device, main.shape[1], counts, partial(_count_keys, main, keys.keys, keys.terms))
+    for main, keys in traces:
+        if main.shape[1] % simd.WIDTH:
+            raise ValueError(f"{main.shape[1]} rows are not a multiple of {simd.WIDTH}")
+        looked_up = counts[: keys.size]
+        counted_apart(device, main.shape[1], looked_up, partial(_count_keys, main, keys.keys, keys.terms))
 
 
 def counted_apart(device: Device, rows: int, counts: np.ndarray, count: Callable[[np.ndarray, int, int], None]) -> None:

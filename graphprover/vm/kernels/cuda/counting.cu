@@ -1,5 +1,6 @@
 // Counts how often the rows of a trace look up each number, and cycles each entry; keys.py defines keys and terms, and
 // their words are defines.
+#include "batch.cuh"
 #include "field.cuh"
 
 constexpr u32 WARP = 32, ALL = 0xffffffffu, NONE = 0xffffffffu;
@@ -30,15 +31,28 @@ struct Slots {
     }
 };
 
-// Block by COUNT_KEYS rows and, in the grid's second dimension, key. Many lanes look up one number, such as the time of
-// a register's access before in a loop; so a warp counts all its lanes with the first lane's number at once.
-extern "C" __global__ void count_keys(
-    const u64* main, u64 columns, u64 rows, const u64* keys, const u64* terms, u64* counts) {
+struct Trace {
+    u64 first;  // its first block
+    const u64 *main, *keys, *terms;
+    u64 columns, rows;
+};
+
+struct Traces {
+    Trace items[batch::ITEMS];
+};
+
+// A trace has blocks by key, and for each key by COUNT_KEYS rows. Many lanes look up one number, such as the time of a
+// register's access before in a loop; so a warp counts all its lanes with the first lane's number at once.
+extern "C" __global__ void count_keys(Traces traces, u64 count, u64* counts) {
     __shared__ Slots slots;
     slots.clear();
-    const u64* key = keys + KEY_WORDS * blockIdx.y;
-    u64 first_term = blockIdx.y ? (key - KEY_WORDS)[TERMS_END] : 0, last_term = key[TERMS_END], flag = key[FLAG];
-    u64 begin = (u64)blockIdx.x * COUNT_KEYS, end = begin + COUNT_KEYS < rows ? begin + COUNT_KEYS : rows;
+    const Trace& trace = batch::item_at(traces.items, count, blockIdx.x);
+    const u64 *main = trace.main, *terms = trace.terms;
+    u64 columns = trace.columns, rows = trace.rows, parts = (rows + COUNT_KEYS - 1) / COUNT_KEYS;
+    u64 own = blockIdx.x - trace.first, number_of_key = own / parts;
+    const u64* key = trace.keys + KEY_WORDS * number_of_key;
+    u64 first_term = number_of_key ? (key - KEY_WORDS)[TERMS_END] : 0, last_term = key[TERMS_END], flag = key[FLAG];
+    u64 begin = own % parts * COUNT_KEYS, end = begin + COUNT_KEYS < rows ? begin + COUNT_KEYS : rows;
     for (u64 start = begin; start < end; start += COUNT_EACH * blockDim.x) {
         u64 number[COUNT_EACH], row[COUNT_EACH];
         bool asks[COUNT_EACH];

@@ -1,5 +1,6 @@
 """Counts how often the rows of a trace look up each number, and cycles each entry (``counting.cu``)."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ import cupy
 import numpy as np
 
 from graphprover.kernels.cuda.launch import blocks_for, compiled, launch
+from graphprover.kernels.cuda.multi_table import batched
 from graphprover.vm.kernels.cuda.sources import COUNT_KEYS, COUNT_PIECE, text
 from graphprover.vm.kernels.keys import Keys
 
@@ -24,14 +26,15 @@ def _on_device(keys: Keys, device: int) -> tuple[cupy.ndarray, cupy.ndarray]:
     return words[: keys.keys.size], words[keys.keys.size :]
 
 
-def count_keys(device: "CudaDevice", main: cupy.ndarray, keys: Keys, counts: cupy.ndarray) -> None:
+def count_keys(device: "CudaDevice", traces: Sequence[tuple[cupy.ndarray, Keys]], counts: cupy.ndarray) -> None:
     """Count lookups; see ``graphprover.vm.kernels.count_keys``."""
-    columns, rows = main.shape
     with device.operation("count_keys"):
-        launch(
-            compiled(text("counting.cu")), "count_keys", (blocks_for(rows, COUNT_KEYS), len(keys.keys)), _THREADS,
-            main, columns, rows, *_on_device(keys, device.number), counts,
-        )  # fmt: skip
+        items = []
+        for main, keys in traces:
+            there = [array.data.ptr for array in _on_device(keys, device.number)]
+            items.append(([main.data.ptr, *there, *main.shape], blocks_for(main.shape[1], COUNT_KEYS) * len(keys.keys)))
+        for described, count, blocks in batched(items):
+            launch(compiled(text("counting.cu")), "count_keys", blocks, _THREADS, described, count, counts)
 
 
 def count_entries(device: "CudaDevice", entries: cupy.ndarray, counts: cupy.ndarray) -> None:
