@@ -16,17 +16,19 @@ import pickle
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from glob import escape
 from pathlib import Path
 from typing import Any
 
 import numba
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba.core.caching import (
     CompileResultCacheImpl,
     FunctionCache,
     InTreeCacheLocator,
 )
+from numba.core.runtime import rtsys
 from numba.extending import intrinsic as numba_intrinsic
 
 from graphprover import __version__
@@ -129,6 +131,27 @@ class _Temporary(InTreeCacheLocator):
 class _Impl(CompileResultCacheImpl):
     _locator_classes = [*CompileResultCacheImpl._locator_classes, _Temporary]  # noqa: RUF012 (as Numba has it)
 
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """Load machine code. Its bitcode takes longer to parse than the rest, and only compiled callers link it."""
+        (name, kind, (machine_code, bitcode)), described, *rest = payload
+        engine = target_context.codegen()._engine
+        engine._defined_symbols.add(described.llvm_cpython_wrapper_name)
+        loaded = super().rebuild(target_context, ((name, kind, (machine_code, _no_bitcode())), described, *rest))
+
+        @cache
+        def module_for_linking() -> Any:
+            module = binding.parse_bitcode(bitcode)
+            engine._load_defined_symbols(module)
+            return module
+
+        loaded.library._get_module_for_linking = module_for_linking
+        return loaded
+
+
+@cache
+def _no_bitcode() -> bytes:
+    return binding.parse_assembly("").as_bitcode()
+
 
 class _Progress:
     """Messages about the kernels that this process compiles: one at the start, then one every few seconds.
@@ -163,25 +186,45 @@ _progress = _Progress()
 
 
 class KernelCache(FunctionCache):
-    """The cache of one function."""
+    """The cache of one function.
+
+    The folder is found when the function is first called: Numba tries it by writing a file, and a process calls few of
+    the functions that it imports. The stamp is of the source that was imported, which may change before the call.
+    """
 
     _impl_class = _Impl
 
     def __init__(self, function: Callable) -> None:
-        super().__init__(function)
-        _progress.known += 1
-        stamp = numba.__version__, __version__, self._impl.locator.get_source_stamp()
-        self._cache_file: Any = _Files(_folders(self._impl.locator), self._impl.filename_base, stamp)
+        self._function = function
+        self._stamp = InTreeCacheLocator(function, function.__code__.co_filename).get_source_stamp()
         self._kernel = f"{function.__module__}.{function.__qualname__}".removeprefix("graphprover.")
         self._missed = 0.0  # time of the miss
+        self._found = False
+        _progress.known += 1
+
+    def _find(self) -> None:
+        """Find the files of the function, once."""
+        if self._found:
+            return
+        super().__init__(self._function)
+        stamp = numba.__version__, __version__, self._stamp
+        self._cache_file: Any = _Files(_folders(self._impl.locator), self._impl.filename_base, stamp)
+        self._found = True
 
     def has_files(self) -> bool:
         """Return whether there is a file of any signature."""
+        self._find()
         return self._cache_file.any()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load the compiled code for these types; None if there is none."""
-        found = super().load_overload(sig, target_context)
+        """Load the compiled code for these types; None if there is none.
+
+        Numba would first register all functions that it can compile, which takes a tenth of a second and which its
+        compiler also does. Loaded code needs only the runtime.
+        """
+        self._find()
+        rtsys.initialize(target_context)
+        found = self._load_overload(sig, target_context)
         if found is None:
             self._missed = time.perf_counter()
             _progress.begin()
