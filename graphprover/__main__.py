@@ -38,10 +38,10 @@ def main() -> int:
     _endings.append(clean_up)
     import logging
 
-    from graphprover.cli import args  # takes half a second, in which the user may interrupt
     from graphprover.cli import main as cli
+    from graphprover.cli.errors import DEBUG
 
-    if args.DEBUG in os.environ:
+    if DEBUG in os.environ:
         logging.basicConfig(format="%(relativeCreated)7.0f ms  %(name)s: %(message)s")
         logging.getLogger("graphprover").setLevel(logging.DEBUG)
     code = cli.main()

@@ -42,7 +42,7 @@ LAYERS = (
     ("jobs.batch", "cluster.batching", "cluster.batch_check"),
     ("reports",),  # pages, drawings and texts of plans and observations
     # the command line: texts that users write; what commands share; commands; all of it
-    ("cli.files", "cli.patterns"),
+    ("cli.files", "cli.patterns", "cli.errors"),
     ("cli.paths", "cli.batch_keys"),
     (
         "cli.args",

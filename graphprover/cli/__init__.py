@@ -1,7 +1,8 @@
 """The command line.
 
 Each command has a module: ``add`` defines its arguments, ``run`` executes it and returns the exit code. main.py
-collects the commands and reports errors, parser.py parses arguments, and ``graphprover.__main__`` handles signals.
+lists the commands, imports the module of the one that is used and reports errors, which errors.py defines; parser.py
+parses arguments, and ``graphprover.__main__`` handles signals.
 
 Input of the commands:
 

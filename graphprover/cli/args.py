@@ -1,4 +1,4 @@
-"""Options that several commands share, their types, and the exit codes."""
+"""Options that several commands share, and their types."""
 
 import argparse
 import math
@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from graphprover.cli.errors import DEBUG, UsageError
 from graphprover.cli.paths import path_argument
 from graphprover.jobs.programs import line_of
 from graphprover.protocol.level import MOST_POW_BITS, RATES_TEXT, Level
@@ -19,11 +20,7 @@ from graphprover.vm.statement.guest import Limits, limits_of
 
 SMALL_SECONDS = 60.0  # of --small without a number
 
-OK, FAILED, USAGE = 0, 1, 2  # exit codes; `graphprover.__main__` defines two more for signals
-
 PAGE, DATA = ".html", ".json"  # suffixes of report files
-
-DEBUG = "GRAPHPROVER_DEBUG"  # environment variable: print tracebacks, and log every task to stderr
 
 READ = ("proof", "subject", "guest", "jobs", "input", "expect_output")  # options that name an input file
 WRITTEN = ("output", "svg", "html", "summary", "profile", "trace")  # options that name an output file
@@ -31,12 +28,8 @@ WRITTEN = ("output", "svg", "html", "summary", "profile", "trace")  # options th
 GUEST_HELP = "guest program: a statically linked ELF file for RV64IM"
 DEVICE_HELP = "auto (default: the first GPU, or the CPU if there is none), cpu, cuda or cuda:NUMBER"
 
-# Add the parser of a command, from its name, its `run`, a summary, more sentences, and example arguments.
-Command = Callable[[str, Callable[[argparse.Namespace], int], str, str, Sequence[str]], argparse.ArgumentParser]
-
-
-class UsageError(Exception):
-    """Invalid arguments or input files. Each argument of the exception is one line of the error."""
+# Return the parser of a command, for its arguments, from its `run`, sentences for its help, and example arguments.
+Command = Callable[[Callable[[argparse.Namespace], int], str, Sequence[str]], argparse.ArgumentParser]
 
 
 def outputs(options: argparse.Namespace) -> list[Path]:

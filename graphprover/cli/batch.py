@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphprover.cli import json_output, text_output
-from graphprover.cli.args import FAILED, OK, Command, UsageError, add_json, add_report, asks, drawn, report_files
+from graphprover.cli.args import Command, add_json, add_report, asks, drawn, report_files
 from graphprover.cli.batch_file import Entry, read_batch
+from graphprover.cli.errors import FAILED, OK, UsageError
 from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.json_output import OUTCOMES, Facts
 from graphprover.cli.paths import path_argument
@@ -53,9 +54,7 @@ exit codes: 0 all proofs exist, 1 a job failed, 2 usage error, 130 interrupted, 
 def add(command: Command) -> None:
     """Add the command to the command line."""
     parser = command(
-        "batch",
         run,
-        "Prove many runs of programs, listed in a TOML file.",
         "Each proof is verified by the process that made it, and written as soon as it is done. A failed job does not "
         "stop the others. Paths are relative to the TOML file. Keys of a [[job]], or of [defaults] for all jobs: "
         "program and output (required); input (a file, or a pattern that gives one job per file); name; security, "

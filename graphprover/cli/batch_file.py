@@ -10,8 +10,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from graphprover.cli.args import UsageError
 from graphprover.cli.batch_keys import takes, unknown, wrong_value
+from graphprover.cli.errors import UsageError
 from graphprover.cli.files import length_error
 from graphprover.cli.patterns import PatternError, fill
 from graphprover.jobs.programs import Program, ProgramError, is_packaged, open_program

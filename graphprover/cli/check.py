@@ -2,7 +2,8 @@
 
 import argparse
 
-from graphprover.cli.args import FAILED, OK, Command
+from graphprover.cli.args import Command
+from graphprover.cli.errors import FAILED, OK
 from graphprover.cli.program_args import add_program, program_and_statement
 from graphprover.statement.check import check
 
@@ -10,9 +11,7 @@ from graphprover.statement.check import check
 def add(command: Command) -> None:
     """Add the command to the command line."""
     parser = command(
-        "check",
         run,
-        "Check a program's traces row by row, without a proof.",
         "The report names the first row on which a constraint fails, with its values, and the unbalanced messages of "
         "each bus.",
         ["examples/keccak --input README.md", "tables.py"],

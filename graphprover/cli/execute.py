@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphprover.cli.args import (
-    FAILED,
     GUEST_HELP,
-    OK,
     Command,
     add_json,
     add_limits,
@@ -19,6 +17,7 @@ from graphprover.cli.args import (
     refuse,
 )
 from graphprover.cli.cost import cost_facts, cost_report
+from graphprover.cli.errors import FAILED, OK
 from graphprover.cli.json_output import Facts, file
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import INPUT_HELP
@@ -40,9 +39,7 @@ PROFILE_FORMATS = (".txt", ".json")
 def add(command: Command) -> None:
     """Add the command to the command line."""
     parser = command(
-        "execute",
         run,
-        "Run a guest program without a proof.",
         "The report has its instructions by kind, cycles, memory, output and exit code.",
         [
             "examples/guests/sha256.elf --input README.md",

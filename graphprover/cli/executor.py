@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from graphprover.cli.args import DEBUG, DEVICE_HELP, UsageError, add_device, count
+from graphprover.cli.args import DEVICE_HELP, add_device, count
+from graphprover.cli.errors import DEBUG, UsageError
 from graphprover.graphs.executor_names import CLUSTERS, CUDA, LOCAL, THREADS
 
 DASHBOARD_ADDRESS = "127.0.0.1:8787"  # of the clusters that the command starts: reachable from this host only

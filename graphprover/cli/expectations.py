@@ -2,7 +2,7 @@
 
 import argparse
 
-from graphprover.cli.args import UsageError
+from graphprover.cli.errors import UsageError
 from graphprover.cli.paths import path_argument
 from graphprover.jobs.programs import Program
 from graphprover.protocol.errors import VerificationError

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from graphprover.cli import json_output, text_output
-from graphprover.cli.args import OK, Command, UsageError, add_json
+from graphprover.cli.args import Command, add_json
+from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, program_of
 from graphprover.proof.plonky3 import export
@@ -21,9 +22,7 @@ MACHINE = "machine.json"
 def add(command: Command) -> None:
     """Add the command to the command line."""
     parser = command(
-        "export",
         run,
-        "Write a proof in the format of Plonky3's verifier, or the tables of the machine.",
         "The folder receives statement.json (the proven tables) and payload.bin (Plonky3's proof), or one subfolder "
         "with both for each shard. Public values, heights and parameters come from the proof, the rest of the "
         "statement from the program. The command does not verify the proof. docs/interop.md describes how to build a "

@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 
 from graphprover.cli import json_output, text_output
-from graphprover.cli.args import OK, Command, UsageError, add_json, add_level
+from graphprover.cli.args import Command, add_json, add_level
+from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.paths import program_argument
 from graphprover.cli.program_args import (
     PROGRAM_HELP,
@@ -32,9 +33,7 @@ BEGINNINGS = tuple(magic[:-1] for magic in (MAGIC, SHARD_MAGIC, SHARDS_MAGIC))
 def add(command: Command) -> None:
     """Add the command to the command line."""
     parser = command(
-        "inspect",
         run,
-        "Show the contents of a proof, a verifying key or a program.",
         "For a proof: header, parameters, sizes by part and provable security by round, unverified. For a key: the "
         "program's hash and the hash of the whole key; with PROGRAM, also a check that the key belongs to it. For a "
         "program: its tables, and the parameters and security of its proof.",

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphprover.cli.errors import one_line
 from graphprover.jobs.programs import Program, line_of, words_of
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
@@ -202,11 +203,6 @@ def message(error: BaseException) -> str:
     ours = type(error).__module__.partition(".")[0] == __name__.partition(".")[0]
     expected = ours or type(error) is ValueError or isinstance(error, OSError | ImportError | MemoryError)
     return one_line(words_of(error) if expected else f"{type(error).__name__}: {error}")
-
-
-def one_line(text: str) -> str:
-    """Return a text without line breaks."""
-    return " ".join(line.strip() for line in text.splitlines())
 
 
 def times(*seen: Observation) -> Facts:

@@ -1,4 +1,7 @@
-"""Entry point of the command line: select and run a command, and report its errors."""
+"""Entry point of the command line: select and run a command, and report its errors.
+
+The module of a command is imported when it is used: most take longer to import than the others take to run.
+"""
 
 import argparse
 import errno
@@ -8,32 +11,31 @@ import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 from graphprover import __version__
-from graphprover.cli import (
-    batch,
-    check,
-    completion,
-    execute,
-    export,
-    inspect,
-    json_output,
-    new_guest,
-    plan,
-    prove,
-    setup,
-    verify,
-    warm,
-)
-from graphprover.cli.args import DEBUG, FAILED, OK, USAGE, UsageError, check_files
+from graphprover.cli.errors import DEBUG, FAILED, OK, USAGE, UsageError, one_line
 from graphprover.cli.parser import Parser
-from graphprover.jobs.programs import ProgramError
-from graphprover.protocol.errors import VerificationError
-from graphprover.runtime.extras import INSTALL, needs_prover
 from graphprover.runtime.files import FileError, drop_stdout
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # errors of writes to a full disk
+
+COMMANDS = {  # with their summaries; each has a module of its name in this package
+    "prove": "Prove that the tables of a program hold, and write the proof to a file.",
+    "batch": "Prove many runs of programs, listed in a TOML file.",
+    "verify": "Verify a proof and print its statement.",
+    "setup": "Write the verifying key of a guest program.",
+    "inspect": "Show the contents of a proof, a verifying key or a program.",
+    "export": "Write a proof in the format of Plonky3's verifier, or the tables of the machine.",
+    "plan": "Show the cost of a proof before making it.",
+    "check": "Check a program's traces row by row, without a proof.",
+    "execute": "Run a guest program without a proof.",
+    "new-guest": "Create a folder for a new guest program.",
+    "warm": "Compile all kernels ahead, once per host.",
+    "completion": "Print a script that completes commands, options and files in a shell.",
+}
 
 EPILOG = f"""\
 first steps:
@@ -73,6 +75,8 @@ def _flushed(code: Any) -> Any:
 
 def _run(arguments: Sequence[str] | None) -> int:
     options = parser().parse_args(arguments)
+    from graphprover.cli.args import check_files  # the command has imported it
+
     try:
         check_files(options)
         return options.command(options)
@@ -80,30 +84,40 @@ def _run(arguments: Sequence[str] | None) -> int:
         drop_stdout()
         return OK
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
-            drop_stdout()
-            error = FileError(f"standard output: {error.strerror}")  # errors of other files have a file name
-        if DEBUG in os.environ:
-            raise
-        code = USAGE if isinstance(error, UsageError | ProgramError | FileError) else FAILED
-        lines = [json_output.message(error)]
-        if isinstance(error, UsageError):
-            lines = [json_output.one_line(line) for line in error.args]
-        elif needs_prover(error):
-            lines, code = [f"this command needs the prover: {INSTALL}"], USAGE
-        for line in lines:
-            print(f"graphprover: {line}", file=sys.stderr)
-        if getattr(options, "json", False):
-            no: dict[str, object] = {}
-            if options.command is verify.run and isinstance(error, VerificationError):
-                no = {"valid": False, "rule": error.rule}
-            with suppress(OSError):  # stderr already has the error
-                print(json.dumps(no | {"error": "\n".join(lines)}))
-        return code
+        return _report(error, options)
+
+
+def _report(error: Exception, options: argparse.Namespace) -> int:
+    """Print the error of a command, and return its exit code; raise it for debugging."""
+    from graphprover.cli import json_output, verify
+    from graphprover.jobs.programs import ProgramError
+    from graphprover.protocol.errors import VerificationError
+    from graphprover.runtime.extras import INSTALL, needs_prover
+
+    if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
+        drop_stdout()
+        error = FileError(f"standard output: {error.strerror}")  # errors of other files have a file name
+    if DEBUG in os.environ:
+        raise error
+    code = USAGE if isinstance(error, UsageError | ProgramError | FileError) else FAILED
+    lines = [json_output.message(error)]
+    if isinstance(error, UsageError):
+        lines = [one_line(line) for line in error.args]
+    elif needs_prover(error):
+        lines, code = [f"this command needs the prover: {INSTALL}"], USAGE
+    for line in lines:
+        print(f"graphprover: {line}", file=sys.stderr)
+    if getattr(options, "json", False):
+        no: dict[str, object] = {}
+        if options.command is verify.run and isinstance(error, VerificationError):
+            no = {"valid": False, "rule": error.rule}
+        with suppress(OSError):  # stderr already has the error
+            print(json.dumps(no | {"error": "\n".join(lines)}))
+    return code
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line with all commands."""
+    """Return the parser of the command line with all commands, which add their arguments when they are parsed."""
     top = Parser(
         "graphprover",
         description="A STARK prover in which a proof is a task graph.",
@@ -113,22 +127,27 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument(
         "--version", action="version", version=f"graphprover {__version__}", help="Show the version and exit."
     )
+    top.set_defaults(whole=top)
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-
-    def command(
-        name: str, run: Callable[[argparse.Namespace], int], summary: str, more: str, examples: Sequence[str]
-    ) -> argparse.ArgumentParser:
-        subparser = commands.add_parser(
+    for name, summary in COMMANDS.items():
+        commands.add_parser(
             name,
             help=summary,
-            description=textwrap.fill(f"{summary} {more}", 79),
-            epilog="\n  ".join(["examples:", *(f"graphprover {name} {example}" for example in examples)]),
+            fill=partial(_fill, name),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+    return top
+
+
+def _fill(name: str, subparser: Parser) -> None:
+    """Add the arguments and the help of a command to its parser."""
+
+    def command(
+        run: Callable[[argparse.Namespace], int], more: str, examples: Sequence[str]
+    ) -> argparse.ArgumentParser:
+        subparser.description = textwrap.fill(f"{COMMANDS[name]} {more}", 79)
+        subparser.epilog = "\n  ".join(["examples:", *(f"graphprover {name} {example}" for example in examples)])
         subparser.set_defaults(command=run)
         return subparser
 
-    for module in (prove, batch, verify, setup, inspect, export, plan, check, execute, new_guest, warm):
-        module.add(command)
-    completion.add(command, top)
-    return top
+    import_module(f"{__package__}.{name.replace('-', '_')}").add(command)

@@ -8,7 +8,8 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from graphprover.cli.args import OK, Command
+from graphprover.cli.args import Command
+from graphprover.cli.errors import OK
 from graphprover.cli.paths import path_argument
 from graphprover.runtime.files import FileError, write_folder
 
@@ -38,9 +39,7 @@ KITS = {
 def add(command: Command) -> None:
     """Add the command to the command line."""
     parser = command(
-        "new-guest",
         run,
-        "Create a folder for a new guest program.",
         "The folder receives the kit, a Makefile, a small program, a host program and a README, which lists the "
         "packages of the compilers.",
         ["sums", "sums --lang rust"],

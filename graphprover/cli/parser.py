@@ -1,10 +1,10 @@
 """Argument parser with one-line errors."""
 
 import argparse
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-from graphprover.cli.args import USAGE
-from graphprover.cli.json_output import one_line
+from graphprover.cli.errors import USAGE, one_line
 
 
 class Parser(argparse.ArgumentParser):
@@ -13,19 +13,28 @@ class Parser(argparse.ArgumentParser):
     An error is one line that names the command's ``--help``. Repeating an option that takes one value is an error.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, fill: Callable[["Parser"], None] | None = None, **kwargs: Any) -> None:
+        """Create a parser; ``fill``: adds its arguments when they are needed."""
         super().__init__(*args, **kwargs)
+        self._fill = fill
         self.given: set[str] = set()  # destinations of the options that had a value so far
         for action in self._actions:
             action.help = "Show this help and exit."  # of argparse's own --help, in the style of the other options
         for name in (None, "store"):
             self.register("action", name, _StoreOnce)
 
+    def fill(self) -> None:
+        """Add the arguments of the command, once."""
+        if self._fill:
+            fill, self._fill = self._fill, None
+            fill(self)
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse arguments and report unknown ones here.
 
         By default argparse passes a command's unknown arguments to the top parser, whose error would name its own help.
         """
+        self.fill()
         self.given.clear()
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 from graphprover.cli import json_output, text_output
 from graphprover.cli.args import (
     DEVICE_HELP,
-    OK,
     Command,
-    UsageError,
     add_device,
     add_json,
     add_level,
@@ -20,6 +18,7 @@ from graphprover.cli.args import (
     level_given,
 )
 from graphprover.cli.cost import cost_facts, cost_report
+from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import (
     add_program,
@@ -46,9 +45,7 @@ if TYPE_CHECKING:
 def add(command: Command) -> None:
     """Add the command to the command line."""
     parser = command(
-        "plan",
         run,
-        "Show the cost of a proof before making it.",
         "For each task: operations, bytes and dependencies; for each rate: expected proof size, time and memory. Plans "
         "of CPUs and GPUs differ, because a GPU combines larger tables in one task. A guest is executed first, because "
         "its run determines the table heights.",

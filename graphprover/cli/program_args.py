@@ -4,7 +4,8 @@ import argparse
 from functools import partial
 from typing import Any
 
-from graphprover.cli.args import UsageError, add_limits, add_random_seed, level_given, limits_given, refuse
+from graphprover.cli.args import add_limits, add_random_seed, level_given, limits_given, refuse
+from graphprover.cli.errors import UsageError
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.jobs.programs import Program, ProgramError, load_packaged, open_program, packaged_names
 from graphprover.proof.proof import Proof

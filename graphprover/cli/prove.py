@@ -10,7 +10,6 @@ from pathlib import Path
 
 from graphprover.cli import expectations, json_output, text_output
 from graphprover.cli.args import (
-    OK,
     Command,
     add_json,
     add_level,
@@ -23,6 +22,7 @@ from graphprover.cli.args import (
     refuse,
     report_files,
 )
+from graphprover.cli.errors import OK
 from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_program, program_given
@@ -41,9 +41,7 @@ _log = logging.getLogger(__name__)
 def add(command: Command) -> None:
     """Add the command to the command line."""
     parser = command(
-        "prove",
         run,
-        "Prove that the tables of a program hold, and write the proof to a file.",
         "The proof is verified before it is written. The output file is replaced atomically.",
         [
             "examples/keccak --input README.md -o proof.bin",

@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 
 from graphprover.cli import json_output, text_output
-from graphprover.cli.args import GUEST_HELP, OK, Command, add_json
+from graphprover.cli.args import GUEST_HELP, Command, add_json
+from graphprover.cli.errors import OK
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.program_args import machine_of
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, RATES
@@ -15,9 +16,7 @@ from graphprover.vm.statement.key import KEY_RATES, proof_kinds
 def add(command: Command) -> None:
     """Add the command to the command line."""
     parser = command(
-        "setup",
         run,
-        "Write the verifying key of a guest program.",
         "A key of a few hundred bytes replaces the program in `graphprover verify`, which then need not commit to the "
         "program. Trust only keys that you made, or whose hash you compared.",
         ["guest.elf -o guest.vk", "guest.elf --hash keccak --hash blake3 --rate 8 --rate 32"],

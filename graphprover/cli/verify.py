@@ -3,7 +3,8 @@
 import argparse
 
 from graphprover.cli import expectations, json_output, text_output
-from graphprover.cli.args import OK, Command, add_json, add_proximity, bits
+from graphprover.cli.args import Command, add_json, add_proximity, bits
+from graphprover.cli.errors import OK
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, program_of
 from graphprover.jobs.programs import Program
@@ -17,9 +18,7 @@ from graphprover.vm.statement.claim import ANY
 def add(command: Command) -> None:
     """Add the command to the command line."""
     parser = command(
-        "verify",
         run,
-        "Verify a proof and print its statement.",
         "A proof is about a program. Give the program or its verifying key: the name in the proof is chosen by its "
         "prover, and selects only packaged examples.",
         [

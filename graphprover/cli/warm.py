@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from graphprover.air import AirDescription
-from graphprover.cli.args import DEVICE_HELP, FAILED, OK, Command, UsageError, add_device
+from graphprover.cli.args import DEVICE_HELP, Command, add_device
+from graphprover.cli.errors import FAILED, OK, UsageError
 from graphprover.cli.paths import program_argument
 from graphprover.cli.program_args import machine_of
 from graphprover.vm.statement.shape import MIN_ROWS, rows_for
@@ -20,9 +21,7 @@ SLOW = 0.2  # seconds: faster compilations get no line
 def add(command: Command) -> None:
     """Add the command to the command line."""
     parser = command(
-        "warm",
         run,
-        "Compile all kernels ahead, once per host.",
         "Other commands compile kernels when they first need them: one or two minutes in total on a CPU, and again for "
         "each new table on a GPU. Use this command to compile them ahead, for instance in a container image. It prints "
         "each kernel. GPU kernels occupy all cores for minutes; give guests to compile only their tables.",

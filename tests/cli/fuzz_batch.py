@@ -22,7 +22,7 @@ from io import StringIO
 from pathlib import Path
 from unittest import mock
 
-from graphprover.cli.args import USAGE
+from graphprover.cli.errors import USAGE
 from graphprover.cli.main import main as command_line
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 

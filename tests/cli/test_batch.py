@@ -22,7 +22,7 @@ import pytest
 from distributed import LocalCluster
 
 from graphprover import Job
-from graphprover.cli.args import DEBUG, FAILED, OK, USAGE
+from graphprover.cli.errors import DEBUG, FAILED, OK, USAGE
 from graphprover.cli.executor import configured
 from graphprover.cli.main import main
 from graphprover.jobs.jobs import made

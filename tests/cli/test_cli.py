@@ -20,7 +20,7 @@ import pytest
 
 from graphprover import Proof
 from graphprover.__main__ import INTERRUPTED, TERMINATED
-from graphprover.cli.args import FAILED, OK, USAGE
+from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.graphs.planner.pace import PROOF_BESIDE_PACE
 from graphprover.jobs import jobs

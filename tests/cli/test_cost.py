@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.cli.args import FAILED, OK, USAGE
+from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 
 GUEST = str(Path(__file__).parents[2] / "examples/guests/json.elf")

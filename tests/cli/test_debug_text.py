@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.cli.args import FAILED, OK
+from graphprover.cli.errors import FAILED, OK
 from graphprover.cli.main import main
 from graphprover.vm.program.io import DEBUG_PRINT
 from graphprover.vm.program.isa import A0, A1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from graphprover.cli.args import FAILED, OK, USAGE
+from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.proof.proof import Proof
 from graphprover.protocol.parameters import DEFAULT_HASH

@@ -12,7 +12,7 @@ import pytest
 
 from graphprover.__main__ import INTERRUPTED
 from graphprover.cli import new_guest
-from graphprover.cli.args import OK, USAGE
+from graphprover.cli.errors import OK, USAGE
 from graphprover.cli.main import main
 from graphprover.cli.new_guest import KITS, sources
 from graphprover.protocol.hashing import keccak256

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.cli.args import OK
+from graphprover.cli.errors import OK
 from graphprover.cli.main import main
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.executor.faults import GuestFault

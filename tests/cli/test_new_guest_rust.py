@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.cli.args import OK
+from graphprover.cli.errors import OK
 from graphprover.cli.main import main
 from graphprover.protocol.hashing import keccak256
 from graphprover.vm.executor.execute import Execution, execute

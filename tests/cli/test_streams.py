@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from graphprover import Proof
-from graphprover.cli.args import FAILED, OK, USAGE
+from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime import files

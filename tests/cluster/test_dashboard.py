@@ -15,7 +15,7 @@ from distributed import Client, Scheduler, span
 
 import graphprover
 from graphprover import Prover, Result, prove_many
-from graphprover.cli.args import OK
+from graphprover.cli.errors import OK
 from graphprover.cluster import dispatcher
 from graphprover.cluster.client import joined
 from graphprover.cluster.local import started

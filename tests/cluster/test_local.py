@@ -22,7 +22,7 @@ from distributed import Client, Future, Scheduler
 from distributed.system_monitor import SystemMonitor
 
 from graphprover import prove
-from graphprover.cli.args import OK
+from graphprover.cli.errors import OK
 from graphprover.cli.main import main
 from graphprover.cluster import ClusterError, dispatcher, local
 from graphprover.cluster import workers as cluster_workers

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from distributed import Client, Security
 
-from graphprover.cli.args import OK
+from graphprover.cli.errors import OK
 from graphprover.cli.main import main
 from graphprover.cluster.client import Cluster
 from graphprover.cluster.local import started

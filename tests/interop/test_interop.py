@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graphprover.cli.args import OK
+from graphprover.cli.errors import OK
 from graphprover.cli.main import main
 from graphprover.field import P
 from graphprover.jobs.programs import load_packaged, packaged_names

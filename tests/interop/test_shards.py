@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from graphprover.air import Bus
-from graphprover.cli.args import OK
+from graphprover.cli.errors import OK
 from graphprover.cli.main import main
 from graphprover.field import ZERO, ext_add, ext_sub
 from graphprover.jobs.programs import load_packaged

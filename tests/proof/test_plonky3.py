@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.cli.args import FAILED, OK, USAGE
+from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.jobs.programs import load_packaged
 from graphprover.proof.plonky3 import PAYLOAD, STATEMENT, export

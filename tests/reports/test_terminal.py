@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from graphprover.__main__ import INTERRUPTED
-from graphprover.cli.args import FAILED, OK, USAGE
+from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.reports.section import Section, plain
 

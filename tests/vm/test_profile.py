@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphprover.cli.args import OK, USAGE
+from graphprover.cli.errors import OK, USAGE
 from graphprover.cli.main import main
 from graphprover.statement.cells import committed_cells
 from graphprover.statement.cost import Cost

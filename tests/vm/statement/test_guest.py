@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from graphprover import VerificationError, verify
-from graphprover.cli.args import FAILED, OK, USAGE
+from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.jobs.programs import open_program
 from graphprover.proof.proof import Proof

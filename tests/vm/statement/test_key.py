@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from graphprover import VerificationError, prove, verify
-from graphprover.cli.args import FAILED, OK, USAGE
+from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES
 from graphprover.vm.executor.execute import execute

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphprover import VerificationError, prove, verify
-from graphprover.cli.args import FAILED, OK
+from graphprover.cli.errors import FAILED, OK
 from graphprover.cli.main import main
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof

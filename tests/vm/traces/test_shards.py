@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphprover import VerificationError, prove, verify
-from graphprover.cli.args import OK, USAGE
+from graphprover.cli.errors import OK, USAGE
 from graphprover.cli.main import main
 from graphprover.proof.sharded import ShardedProof, proof_from_bytes
 from graphprover.protocol.joint import Joint
