@@ -14,6 +14,10 @@ INTERRUPTED, TERMINATED = 130, 143  # exit codes: 128 + the signal's number
 # short command 5 % of its time.
 _COLLECT_AFTER = 10_000
 
+# NumPy's BLAS starts a thread for each core when it is imported, at a tenth of a second of a short command, and
+# `protocol.arrays` uses none of them.
+_BLAS_THREADS = "OPENBLAS_NUM_THREADS", "1"
+
 _SIGNALS = {signal.SIGINT: (INTERRUPTED, "interrupted"), signal.SIGTERM: (TERMINATED, "terminated")}
 
 _endings: list[Callable[[str], str]] = []  # cleans up before the process ends, and may extend its message
@@ -27,6 +31,7 @@ def main() -> int:
     import gc
 
     gc.set_threshold(_COLLECT_AFTER)
+    os.environ.setdefault(*_BLAS_THREADS)
     from graphprover.runtime.files import remove_unfinished
     from graphprover.runtime.signals import pending_compilations, signal_message
 

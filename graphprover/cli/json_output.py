@@ -17,8 +17,6 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import bits_by
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.transcript import RELEASE
-from graphprover.telemetry.model import GuestRun
-from graphprover.telemetry.observation import Observation
 from graphprover.verifier import Verdict
 from graphprover.vm.statement.key import Key
 from graphprover.vm.statement.version import MACHINE_VERSION, SHAPES_VERSION
@@ -30,6 +28,8 @@ if TYPE_CHECKING:
     from graphprover.graphs.proof_graph import Keep
     from graphprover.jobs.jobs import Result
     from graphprover.prover.smallest import Candidate
+    from graphprover.telemetry.model import GuestRun
+    from graphprover.telemetry.observation import Observation
 
 Facts = dict[str, Any]
 

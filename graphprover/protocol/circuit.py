@@ -136,7 +136,7 @@ def _values(tables: Sequence[AirDescription]) -> tuple[np.ndarray, np.ndarray, l
 def _leaves(tables: Sequence[AirDescription], nodes: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the leaves and the literals, for these nodes of these tables; the literal 0 is read first."""
     op, a, b = nodes.T
-    literals = np.unique(np.append(a[op == CONST], np.uint64(0)))
+    literals = np.array(sorted({0, *a[op == CONST].tolist()}), dtype=np.uint64)  # np.unique imports masked arrays
     main, preprocessed, public = (
         _indices([getattr(air, name) for air in tables])
         for name in ("main_width", "preprocessed_width", "num_public_values")
