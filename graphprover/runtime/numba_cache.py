@@ -28,7 +28,8 @@ from numba.core.caching import (
     FunctionCache,
     InTreeCacheLocator,
 )
-from numba.core.runtime import rtsys
+from numba.core.environment import Environment, lookup_environment
+from numba.core.runtime.nrt import _nrt
 from numba.extending import intrinsic as numba_intrinsic
 
 from graphprover import __version__
@@ -149,6 +150,13 @@ class _Impl(CompileResultCacheImpl):
 
 
 @cache
+def _name_runtime() -> None:
+    """Give the linker the addresses of the functions of Numba's runtime."""
+    for name, address in _nrt.c_helpers.items():
+        binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+
+
+@cache
 def _no_bitcode() -> bytes:
     return binding.parse_assembly("").as_bitcode()
 
@@ -219,11 +227,11 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load the compiled code for these types; None if there is none.
 
-        Numba would first register all functions that it can compile, which takes a tenth of a second and which its
-        compiler also does. Loaded code needs only the runtime.
+        Numba would first register all functions that it can compile and compile its runtime, which takes a sixth of a
+        second. Its compiler does both too, and loaded code needs only the addresses of the runtime.
         """
         self._find()
-        rtsys.initialize(target_context)
+        _name_runtime()
         found = self._load_overload(sig, target_context)
         if found is None:
             self._missed = time.perf_counter()
@@ -297,7 +305,7 @@ class _Files:
     def load(self, key: Any) -> Any:
         """Return the data saved under this key from the same source; None if there is none."""
         found = next(filter(None, (self._open(folder / self._name(key)) for folder in self.folders)), None)
-        return pickle.load(found) if found else None
+        return _Unpickler(found).load() if found else None
 
     def any(self) -> bool:
         """Return whether there is a file from the same source."""
@@ -320,6 +328,29 @@ class _Files:
         """Return the file name of a signature, processor and closure; a newer source overwrites an older one's file."""
         signature, target, (_, closure) = key
         return f"{self.base}.{hashlib.sha256(repr((signature, target, closure)).encode()).hexdigest()[:16]}{_SUFFIX}"
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads compiled code."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a global that the code refers to."""
+        if (module, name) == ("numba.core.environment", "_rebuild_env"):
+            return _environment
+        return super().find_class(module, name)
+
+
+def _environment(module: str, constants: list[Any], name: str) -> Environment:
+    """Return the environment of a compiled function, without an import of its module.
+
+    Only code for Python objects reads globals of the module, and many are Numba's own, which take long to import.
+    """
+    found = lookup_environment(name)
+    if found is None:
+        found = Environment._memo[name] = Environment({"__name__": module})
+        found.env_name = name
+        found.consts[:] = constants
+    return found
 
 
 _warned: set[str] = set()

@@ -151,6 +151,48 @@ def test_a_full_disk_is_said_once(
     assert thrice() == BOTH and thrice() == []
 
 
+LOADED = """
+import sys
+import numpy as np
+from graphprover.runtime import numba_cache
+
+@numba_cache.njit(cache=True)
+def doubled(array):
+    if len(array) > 3:
+        raise ValueError("too long")
+    return array * 2
+
+@numba_cache.njit(cache=True)
+def total(array):
+    return doubled(array).sum()
+
+print(doubled(np.arange(3)).tolist())
+try:
+    doubled(np.arange(4))
+except ValueError as error:
+    print(error)
+print(len(numba_cache.made), "numba.np.arrayobj" in sys.modules)
+if sys.argv[1:]:
+    print(total(np.arange(3)), len(numba_cache.made))
+"""
+
+
+def test_loaded_kernels_need_no_compiler(tmp_path: Path) -> None:
+    """Load kernels that return arrays and raise errors, and compile a caller of one."""
+    file = tmp_path / "loaded.py"
+    file.write_text(LOADED)
+
+    def lines(*arguments: str) -> list[str]:
+        command = [sys.executable, str(file), *arguments]
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.splitlines()
+
+    assert lines() == ["[0, 2, 4]", "too long", "1 True"]
+    assert lines() == ["[0, 2, 4]", "too long", "0 False"]
+    assert lines("total") == ["[0, 2, 4]", "too long", "0 False", "6 1"]
+    assert lines("total") == ["[0, 2, 4]", "too long", "0 False", "6 0"]
+
+
 PROVE = """
 import sys
 from graphprover.cli.main import main
