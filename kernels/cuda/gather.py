@@ -56,7 +56,7 @@ def gather(
         shapes.append((count, DIGEST_WORDS))
         ends.append(ends[-1] + count * DIGEST_WORDS)
 
-    indices = cupy.asarray(np.concatenate([np.empty(0), *listed.arrays]).astype(np.uint64))
+    indices = cupy.asarray(np.concatenate([np.empty(0, dtype=np.int64), *listed.arrays]).astype(np.uint64))
     target = cupy.empty(ends[-1], dtype=np.uint64)
     _launch(parts, indices, target)
     for matrix, part in unextended:

@@ -37,6 +37,7 @@ _STATIC_SHARED = 32 << 10  # bytes a block may have by default: 48 KiB without s
 
 launches: Counter[str] = Counter()  # by `launch`, of each kernel in this process, for tests of which path ran
 _WORD = 0xFFFFFFFFFFFFFFFF
+PINNED = 1 << 18  # bytes from which on a copy to the host has pinned memory
 _ALIGNED = 32  # words between two arrays in one piece of memory begin at multiples of 256 bytes
 _lock = threading.Lock()
 
@@ -243,11 +244,17 @@ def count_interpreted() -> None:
 def to_host(array: cupy.ndarray) -> np.ndarray:
     """Return an array's words on the host; waits for them."""
     started = time.perf_counter()
-    words = array.get()
+    words = array.get(out=_pinned(array)) if array.nbytes >= PINNED and array.flags.c_contiguous else array.get()
     _parameters.waited += time.perf_counter() - started
     _parameters.downloaded += array.nbytes
     _parameters.waits += 1
     return words
+
+
+def _pinned(array: cupy.ndarray) -> np.ndarray:
+    """Return an array of this shape in pinned memory, which CuPy reuses: new pages would take longer than the copy."""
+    memory = cupy.cuda.alloc_pinned_memory(array.nbytes)
+    return np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
 
 
 @contextmanager
