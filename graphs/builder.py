@@ -66,7 +66,7 @@ class Graph:
 
 
 def _places(value: Any, needed: list[Node]) -> Any:
-    """Append the tasks in an input to those that a task needs, and return the input with their places instead.
+    """Append the tasks in an input to the tasks needed, and return the input with their places instead.
 
     Dask's own nodes for lists and dictionaries take several times as long to build and to evaluate.
     """

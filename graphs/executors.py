@@ -23,11 +23,11 @@ _threaded: set[int] = set()  # processes that used Dask's threads; a forked chil
 
 @dataclass(frozen=True)
 class Repeated:
-    """What a device needs to know of a graph in order to repeat an earlier one: see `Device.repeating`."""
+    """The facts about a graph with which a device can repeat an earlier one: see `Device.repeating`."""
 
     shape: Hashable  # of its operations
     peak: int  # bytes
-    skips: bool  # whether nobody has to see the tasks that are repeated
+    skips: bool  # whether the tasks that are repeated need not be observed
 
 
 class Run(Protocol):

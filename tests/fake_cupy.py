@@ -1,6 +1,6 @@
 """As much of CuPy as this package uses, without a GPU: arrays have addresses and no contents, and launches are listed.
 
-What the host reads of an array is made up from a seed. `installed` puts this module in CuPy's place.
+The host reads words of an array that follow from a seed. `installed` puts this module in CuPy's place.
 """
 
 import ctypes
@@ -35,7 +35,7 @@ class _State:
         self.grinding: dict[int, str] = {}  # hash by kernel
 
     def begin(self, seed: int) -> None:
-        """Forget what was done; arrays are read as this seed says."""
+        """Forget all launches and copies; the words that are read follow from this seed."""
         self.done, self.seed, self.read = [], seed, 0
 
 

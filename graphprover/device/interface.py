@@ -149,7 +149,7 @@ class Device(Protocol):
         """Copy an array to the host; waits for it."""
 
     def constant(self, array: np.ndarray) -> Array:
-        """Return the copy on the device of a host array that nobody changes.
+        """Return the copy on the device of a constant host array.
 
         A GPU caches the copy while the array exists and its memory suffices.
         """
@@ -167,8 +167,8 @@ class Device(Protocol):
         """Run a proof of this thread in the block, which may repeat an earlier one of its shape.
 
         Args:
-            shape: What the arguments of all operations depend on, but for challenges, opened values, public values and
-                addresses. Operations run in the same order in all proofs of a shape.
+            shape: A value that determines the arguments of all operations, except challenges, opened values, public
+                values and addresses. Operations run in the same order in all proofs of a shape.
             peak: The bytes that the proof needs at most.
         """
 

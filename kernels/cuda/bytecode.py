@@ -48,10 +48,10 @@ def evaluate(
 ) -> None:
     """Run a quotient's program into ``target``, uint64 (3, 2^(log_rows + log_chunks)) on 7 K in bit-reversed order.
 
-    ``words`` fills the bytecode's constants, followed by those of `of_chunks`. ``matrices`` are main, preprocessed and
-    permutation, (columns, rows) with at least as many rows as the quotient; None if the bytecode does not read it. A
-    program without texts is interpreted. With a ``run``, target and matrices have only that run of 2^log_rows of the
-    rows. Raises ValueError for too few rows or a missing matrix.
+    ``words`` fills the bytecode's constants, followed by the constants of `of_chunks`. ``matrices`` are main,
+    preprocessed and permutation, (columns, rows) with at least as many rows as the quotient; None if the bytecode does
+    not read it. A program without texts is interpreted. With a ``run``, target and matrices have only that run of
+    2^log_rows of the rows. Raises ValueError for too few rows or a missing matrix.
     """
     bytecode, size = program.bytecode, target.shape[1]
     for source, row in _last_rows(bytecode):

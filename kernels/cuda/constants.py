@@ -1,4 +1,4 @@
-"""Copies of host arrays that nobody changes, such as a program's columns, for all proofs that read them.
+"""Copies of constant host arrays, such as a program's columns, for all proofs that read them.
 
 A copy is freed with its array, or when the device's memory is needed.
 

@@ -265,8 +265,8 @@ def recording(
 
     Args:
         allocate: Allocates the arrays of the block.
-        lasting: Allocates what the block copies to the device, memory apart from that of all other arrays: a
-            repetition copies before it launches anything.
+        lasting: Allocates the copies of host arrays that the block makes. Their memory is separate from all other
+            arrays, because a repetition copies before it launches anything.
         words: The words that differ from one repetition to the next.
     """
     made = _parameters.recording = Recording(words, lasting)

@@ -39,7 +39,7 @@ def _log_rows(table: Operands, log_blowup: int) -> int:
 
 
 def _words(table: Operands, log_rows: int, tau: Ext, alpha: Ext, run: int) -> np.ndarray:
-    """Return the constants of a table's program, for the rows from those of a run on."""
+    """Return the constants of a table's program, for the rows from a run on."""
     program = source_cache.quotient_program(table.air)
     words = constants(program.bytecode, table.public_values, table.prefixes, tau, alpha, table.terminal or ZERO)
     return np.concatenate([words, bytecode.of_chunks(log_rows, table.air.log_quotient_chunks, run)])

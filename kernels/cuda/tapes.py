@@ -18,7 +18,7 @@ _SHAPES = 256  # of proofs that are remembered
 
 @dataclass
 class _Shape:
-    """What is known of a shape of which there was a proof."""
+    """The state of a shape of which there was a proof."""
 
     tape: Tape | None = None
     bytes: int = 0  # of the tape's memory

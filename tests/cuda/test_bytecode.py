@@ -51,7 +51,7 @@ def on_device(matrices):
 
 
 def given(words, log_rows, log_chunks):
-    """Return a program's constants with those of its chunks."""
+    """Return a program's constants with the constants of its chunks."""
     return np.concatenate([words, cuda.of_chunks(log_rows, log_chunks, 0)])
 
 

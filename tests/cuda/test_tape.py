@@ -1,4 +1,4 @@
-"""Proofs that repeat an earlier one on a GPU have the bytes of those that do not."""
+"""Proofs that repeat an earlier one on a GPU have the bytes of other proofs."""
 
 import gc
 import itertools

@@ -51,7 +51,7 @@ class Gpu:
         return self.device
 
     def prove(self, statement: Statement, parameters: Parameters, seed: int) -> tuple[bytes, list[Any]]:
-        """Return a proof whose words from the device come from this seed, and what was done on the device."""
+        """Return a proof whose words from the device come from this seed, and the launches and copies of the device."""
         self.state.begin(seed)
         proof = prove(statement, executor="sync", parameters=parameters, device=self.device)
         return proof.to_bytes(), self.state.done

@@ -20,8 +20,8 @@ def predecode(decoded: Instructions, *, prints: bool = False) -> np.ndarray:
     """Return one uint64 an instruction: op, d, a, b as bytes from the lowest, then the immediate; and one for the end.
 
     An instruction without register accesses and effect becomes a fence; the immediate of jumps counts instructions.
-    A fence has the immediate 0; with ``prints`` the ones of DEBUG_PRINT have 1. All runs of a program share the array:
-    nobody writes to it.
+    A fence has the immediate 0; with ``prints`` the ones of DEBUG_PRINT have 1. All runs of a program share the
+    array, which must not be written to.
     """
     known = _words.setdefault(decoded, {})
     if prints not in known:

@@ -23,7 +23,7 @@ _READS_A, _READS_B, _WRITES, _EFFECT, _LOAD, _BRANCH, _LI, _CALL = (1 << bit for
 
 
 def _traits(op: Op) -> int:
-    """Return the bits of an operation: what it does with registers, and whether it has an effect without rd."""
+    """Return the bits of an operation: its use of registers, and whether it has an effect without rd."""
     form = op.format
     found = {_READS_A: form.rs1, _READS_B: form.rs2, _WRITES: form.rd, _LOAD: op in LOADS, _BRANCH: op in BRANCHES}
     found |= {_LI: op == Op.ADDI, _CALL: op == Op.ECALL}

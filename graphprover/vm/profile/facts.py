@@ -1,4 +1,4 @@
-"""What the profiles of all runs of a program share."""
+"""Facts about a program that the profiles of all its runs share."""
 
 import threading
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from graphprover.vm.statement.statement import Machine
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """A program's functions and entries, as counters take them; nobody writes to the arrays."""
+    """A program's functions and entries, as counters take them; the arrays must not be written to."""
 
     names: tuple[str, ...]  # of the functions, by rising address
     function: np.ndarray  # int64 (instructions + 1,), see `calls.Calls`

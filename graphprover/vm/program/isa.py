@@ -253,8 +253,8 @@ def _decoding() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return uint8 tables for decoding.
 
     Returns:
-        The operation by funct7, funct3 and opcode, (2^17,), without those of SYSTEM; the bits of rd, rs1 and rs2 that
-        an operation has, (3, operations); and the index of its immediate, (operations,).
+        The operation by funct7, funct3 and opcode, (2^17,), without the operations of SYSTEM; the bits of rd, rs1 and
+        rs2 that an operation has, (3, operations); and the index of its immediate, (operations,).
     """
     by_key = np.full((1 << 7, 1 << 3, 1 << 7), ILLEGAL, dtype=np.uint8)
     for op in Op:

@@ -43,9 +43,9 @@ class Groups:
     program: Entries
     starts: np.ndarray  # int64 (forms,), where each form's outcomes begin among those of all forms
     of_outcome: np.ndarray  # int64, the group of each outcome of each form
-    steps: np.ndarray  # uint64, see kernels/tape.py: for each way the first entry that proves it; nobody writes to it
+    steps: np.ndarray  # uint64, read-only, see kernels/tape.py: for each way the first entry that proves it
     chip: np.ndarray  # int64 (groups,), the group's chip number
-    outcome: np.ndarray  # int64 (groups,), the place of the group's entries among those of an instruction
+    outcome: np.ndarray  # int64 (groups,), the place of the group's entries among an instruction's entries
     other: np.ndarray  # int64 (groups,), the next of the same outcomes: after IN_PLACE or NARROW it proves the same
 
     def of(self, entries: np.ndarray) -> np.ndarray:

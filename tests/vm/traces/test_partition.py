@@ -1,4 +1,4 @@
-"""The groups and steps of a program, and what runs of one program share."""
+"""The groups and steps of a program, and the facts that runs of one program share."""
 
 import struct
 import tracemalloc
