@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import dask
 import numpy as np
 import pytest
 
@@ -24,6 +25,7 @@ from graphprover.kernels.operands import Height
 from graphprover.proof.proof import Proof
 from graphprover.protocol.parameters import Parameters
 from graphprover.prover.prepare import prepare
+from graphprover.runtime.settings import TAPES
 from tests.graphs.test_proof_graph import FEW
 from tests.kernels.words import random_words
 from tests.naive_device import NaiveDevice
@@ -157,6 +159,13 @@ class _Owner:
     """The owner of an array's block: its end frees the block."""
 
 
+@pytest.fixture
+def no_tapes() -> Iterator[None]:
+    """Turn off tapes, whose memory is another pool's."""
+    with dask.config.set({TAPES: 0}):
+        yield
+
+
 @pytest.mark.gpu
 def test_many_proofs_at_once(device: Any) -> None:
     seeds = random.Random(1).sample(SEEDS * 2, 2 * len(SEEDS))
@@ -166,6 +175,7 @@ def test_many_proofs_at_once(device: Any) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("no_tapes")
 @pytest.mark.parametrize("kind", ["cupy", "rmm"])
 def test_hardly_more_memory_than_planned(kind: str, device: Any) -> None:
     parameters, statement = stated(MANY_TABLES)
@@ -186,6 +196,7 @@ def test_hardly_more_memory_than_planned(kind: str, device: Any) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("no_tapes")
 def test_garbage_is_there(device: Any) -> None:
     import cupy
 
@@ -195,6 +206,7 @@ def test_garbage_is_there(device: Any) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("no_tapes")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_garbage_in_every_block(seed: int, device: Any) -> None:
     for garbage in range(3):
@@ -203,6 +215,7 @@ def test_garbage_in_every_block(seed: int, device: Any) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("no_tapes")
 def test_garbage_in_every_block_of_many_proofs_at_once(device: Any) -> None:
     with memory(device, Garbage(device, 7)), ThreadPoolExecutor(THREADS) as pool:
         proofs = list(pool.map(lambda seed: proved(seed, device), SEEDS))
@@ -274,6 +287,7 @@ def test_operations_of_the_cpu_are_those_of_the_definitions() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("no_tapes")
 def test_operations_while_others_prove(device: Any) -> None:
     stop, wrong = threading.Event(), []
 
