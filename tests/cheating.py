@@ -138,14 +138,14 @@ class OtherLookups(NaiveDevice):
     """A prover that adds to one table's terminal, and compensates in one place of its lookup columns."""
 
     def __init__(self, name: str, amount: Ext, place: str) -> None:
-        self.name, self.amount, self.place = name, amount, place
+        self.name, self.amount, self.changed = name, amount, place
 
     def lookups(self, table: Operands, tau: Ext) -> tuple[np.ndarray, Ext]:
         columns, terminal = super().lookups(table, tau)
         if table.air.name != self.name:
             return columns, terminal
         terminal = ext_add(terminal, self.amount)
-        rows = {"accumulator": slice(0, None), "last step": slice(-1, None), "nowhere": slice(0, 0)}.get(self.place)
+        rows = {"accumulator": slice(0, None), "last step": slice(-1, None), "nowhere": slice(0, 0)}.get(self.changed)
         for coordinate, word in enumerate(self.amount):
             if rows is not None:
                 columns[coordinate, rows] = [(int(cell) + word) % P for cell in columns[coordinate, rows]]

@@ -52,6 +52,8 @@ def calls(statement: Statement, batched: None) -> list[tuple[str, int]]:
         "spans",
         "profiled",
         "repeating",
+        "load_all",
+        "room",
     }  # of them, not of arrays
     operations = {name for name in vars(Device) if not name.startswith("_")} - seen
     assert operations == set(device.calls), "the statement uses every operation"
