@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -40,15 +41,14 @@ def in_terminal(
         stdout=theirs,
         stderr=theirs,
     )
-    os.close(theirs)
-    shown = b""
-    try:
-        while shard := os.read(ours, 1 << 16):
-            shown += shard
-    except OSError:  # Linux's report that the other end is closed
-        pass
+    shown, ended = b"", False
+    while not ended:  # the process's end of the terminal stays open here: its last output may be lost when it is closed
+        ended = process.poll() is not None
+        while select.select([ours], [], [], 0.02)[0]:
+            shown += os.read(ours, 1 << 16)
     os.close(ours)
-    assert process.wait(60) == code, shown.decode()
+    os.close(theirs)
+    assert process.returncode == code, shown.decode()
     return shown.decode().replace("\r\n", "\n")
 
 
