@@ -111,7 +111,8 @@ def _restart() -> None:
         threads._start()
 
 
-os.register_at_fork(after_in_child=_restart)
+if hasattr(os, "register_at_fork"):  # Windows has no forks
+    os.register_at_fork(after_in_child=_restart)
 
 
 @dataclass(frozen=True)
