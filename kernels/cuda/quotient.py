@@ -23,10 +23,10 @@ def quotient(tables: Sequence[Operands], tau: Ext, alpha: Ext, log_blowup: int) 
     """
     sized = [(table, _log_rows(table, log_blowup)) for table in tables]
     if all(table.extended for table in tables):
-        words = [_words(table, log_rows, tau, alpha, 0) for table, log_rows in sized]
+        words = [_words(table, _constants(table, tau, alpha), log_rows, 0) for table, log_rows in sized]
         return taped(_of_extensions, tables, log_blowup, words=words)
     return [
-        _of_extensions([table], log_blowup, [_words(table, log_rows, tau, alpha, 0)])[0]
+        _of_extensions([table], log_blowup, [_words(table, _constants(table, tau, alpha), log_rows, 0)])[0]
         if table.extended
         else _of_trace(table, log_rows, tau, alpha)
         for table, log_rows in sized
@@ -38,11 +38,15 @@ def _log_rows(table: Operands, log_blowup: int) -> int:
     return int(table.main.shape[1]).bit_length() - 1 - (log_blowup if table.extended else 0)
 
 
-def _words(table: Operands, log_rows: int, tau: Ext, alpha: Ext, run: int) -> np.ndarray:
-    """Return the constants of a table's program, for the rows from a run on."""
+def _constants(table: Operands, tau: Ext, alpha: Ext) -> np.ndarray:
+    """Return the constants of a table's program."""
     program = source_cache.quotient_program(table.air)
-    words = constants(program.bytecode, table.public_values, table.prefixes, tau, alpha, table.terminal or ZERO)
-    return np.concatenate([words, bytecode.of_chunks(log_rows, table.air.log_quotient_chunks, run)])
+    return constants(program.bytecode, table.public_values, table.prefixes, tau, alpha, table.terminal or ZERO)
+
+
+def _words(table: Operands, own: np.ndarray, log_rows: int, run: int) -> np.ndarray:
+    """Return the words of a table's program, from its ``own`` constants, for the rows from a run on."""
+    return np.concatenate([own, bytecode.of_chunks(log_rows, table.air.log_quotient_chunks, run)])
 
 
 def _of_extensions(tables: Sequence[Operands], log_blowup: int, words: Sequence[np.ndarray]) -> list[cupy.ndarray]:
@@ -69,12 +73,12 @@ def _of_extensions(tables: Sequence[Operands], log_blowup: int, words: Sequence[
 def _of_trace(table: Operands, log_rows: int, tau: Ext, alpha: Ext) -> cupy.ndarray:
     """Return the quotient of a table whose columns are on H, one run of the domain after the other."""
     log_chunks = table.air.log_quotient_chunks
-    program = source_cache.quotient_program(table.air)
+    program, own = source_cache.quotient_program(table.air), _constants(table, tau, alpha)
     target = cupy.empty((3, 1 << log_rows + log_chunks), dtype=cupy.uint64)
     for run in range(1 << log_chunks):
         on_run = _on_run(table, log_rows, run, log_chunks)
         part = cupy.empty((3, 1 << log_rows), dtype=cupy.uint64)
-        words = _words(table, log_rows, tau, alpha, run)
+        words = _words(table, own, log_rows, run)
         bytecode.evaluate(program, words, on_run, part, log_rows, log_chunks, run)
         target[:, run << log_rows : run + 1 << log_rows] = part
         del on_run  # before the next ones are made
