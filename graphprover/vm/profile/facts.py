@@ -1,11 +1,10 @@
 """Facts about a program that the profiles of all its runs share."""
 
-import threading
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from graphprover.runtime.once import once
 from graphprover.vm.profile.calls import LINKS
 from graphprover.vm.profile.counters import in_place_chips, steps_of
 from graphprover.vm.program.elf import Image
@@ -26,16 +25,10 @@ class Facts:
     in_place: np.ndarray  # bool (entries,), whether the entry's chip is in place
 
 
+@once
 def facts_of(machine: Machine) -> Facts:
-    """Return the facts about a program, which are made once for a machine."""
-    with _making:
-        if machine not in _facts:
-            _facts[machine] = _make_facts(machine)
-        return _facts[machine]
-
-
-_making = threading.Lock()  # threads that begin with one program wait for its facts instead of making them again
-_facts: "WeakKeyDictionary[Machine, Facts]" = WeakKeyDictionary()
+    """Return the facts about a program."""
+    return _make_facts(machine)
 
 
 def _make_facts(machine: Machine) -> Facts:

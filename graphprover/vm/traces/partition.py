@@ -6,16 +6,15 @@ instructions have the same outcomes, at the same place among them. A cycle range
 the groups of a chip are neighbours.
 """
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from graphprover.device import Array, Device
+from graphprover.runtime.once import once
 from graphprover.vm.executor.record import INTERVAL, LOG_INTERVAL
 from graphprover.vm.kernels import census, replay
 from graphprover.vm.kernels.tape import ACCESSES, NO_STEP, Tape, empty_cycles
@@ -194,16 +193,10 @@ def _instruction_of(machine: Machine, device: Device, tape: Tape, cycle: int) ->
         return int(device.fetch(cycles.entry)[0])
 
 
+@once
 def groups_of(machine: Machine) -> Groups:
-    """Return the groups of a program's entries, which are made once for a machine."""
-    with _making:
-        if machine not in _groups:
-            _groups[machine] = _make_groups(machine)
-        return _groups[machine]
-
-
-_making = threading.Lock()  # threads that begin with one program wait for its groups instead of making them again
-_groups: "WeakKeyDictionary[Machine, Groups]" = WeakKeyDictionary()
+    """Return the groups of a program's entries."""
+    return _make_groups(machine)
 
 
 def _make_groups(machine: Machine) -> Groups:
