@@ -22,7 +22,6 @@ class Constants:
     """The copies on one device."""
 
     def __init__(self, memory: Pool) -> None:
-        self.copied = 0  # arrays, for tests
         self._memory = memory
         self._copies: dict[int, tuple[ref[np.ndarray], cupy.ndarray]] = {}  # by the array's id
         self._lock = threading.Lock()
@@ -35,10 +34,8 @@ class Constants:
             return found[1]
         with cupy.cuda.using_allocator(self._memory.allocate):  # and not the memory of one proof
             made = copy(array)
-        most = self._memory.total if self._memory.limit is None else self._memory.limit
         with self._lock:
-            self.copied += 1
-            if self.held() + made.nbytes <= most // SHARE:
+            if self.held() + made.nbytes <= self._memory.most // SHARE:
                 self._copies[id(array)] = ref(array, partial(self._forget, id(array))), made
         return made
 

@@ -54,6 +54,11 @@ class Pool:
             return held
 
     @property
+    def most(self) -> int:
+        """Return the bytes that may be in use at once."""
+        return self.total if self.limit is None else self.limit
+
+    @property
     def peak(self) -> int:
         """Return the highest bytes in use since `reset`; small blocks between two readings do not count."""
         self.held()
@@ -213,14 +218,7 @@ class Staging:
 
         def copy(first: int) -> None:
             part = words[first : first + STAGING]
-            pinned, copied = self._free.get()
-            try:
-                copied.synchronize()  # of the last upload through this buffer
-                pinned[: len(part)] = part
-                (target.data + first).copy_from_host_async(pinned.ctypes.data, len(part), stream)
-                copied.record(stream)
-            finally:
-                self._free.put((pinned, copied))
+            self._send([(0, part)], len(part), target.data + first, stream)
 
         firsts = range(0, source.nbytes, STAGING)
         if len(firsts) == 1:
@@ -235,16 +233,21 @@ class Staging:
         if starts[-1] > STAGING:
             return [self.upload(source, stream) for source in sources]
         memory = cupy.cuda.alloc(starts[-1])
-        pinned, copied = self._free.get()
-        try:
-            copied.synchronize()  # of the last upload through this buffer
-            for source, start in zip(sources, starts, strict=False):
-                pinned[start : start + source.nbytes] = source.reshape(-1).view(np.uint8)
-            memory.copy_from_host_async(pinned.ctypes.data, starts[-1], stream)
-            copied.record(stream)
-        finally:
-            self._free.put((pinned, copied))
+        parts = [(start, source.reshape(-1).view(np.uint8)) for start, source in zip(starts, sources, strict=False)]
+        self._send(parts, starts[-1], memory, stream)
         return [
             cupy.ndarray(source.shape, dtype=source.dtype, memptr=memory + start)
             for source, start in zip(sources, starts, strict=False)
         ]
+
+    def _send(self, parts: Sequence[tuple[int, np.ndarray]], size: int, target: Any, stream: cupy.cuda.Stream) -> None:
+        """Enqueue a copy of ``size`` bytes to the device: parts, each from its place in a staging buffer on."""
+        pinned, copied = self._free.get()
+        try:
+            copied.synchronize()  # of the last upload through this buffer
+            for start, part in parts:
+                pinned[start : start + len(part)] = part
+            target.copy_from_host_async(pinned.ctypes.data, size, stream)
+            copied.record(stream)
+        finally:
+            self._free.put((pinned, copied))

@@ -81,8 +81,7 @@ class Tapes:
     @property
     def _room(self) -> int:
         """Return the bytes that all tapes together may have."""
-        most = self._memory.total if self._memory.limit is None else self._memory.limit
-        return bytes_of(TAPES, most) if setting(TAPES) else 0
+        return bytes_of(TAPES, self._memory.most) if setting(TAPES) else 0
 
     def _taken(self, shape: Hashable, peak: int) -> _Shape | None:
         """Return a shape with a tape for this proof; None if the proof has none."""
