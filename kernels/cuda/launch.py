@@ -25,7 +25,7 @@ import numpy as np
 
 from graphprover.kernels.cuda import faults
 from graphprover.kernels.cuda.enqueue import driver_s_launch, enqueue
-from graphprover.kernels.cuda.launches import Launches, Recording
+from graphprover.kernels.cuda.launches import END, POINTER, SIZE, Launches, Recording
 from graphprover.kernels.cuda.sources import HASHES, STANDARD, source
 from graphprover.runtime.files import alone
 
@@ -148,8 +148,7 @@ class _Parameters(threading.local):
         self.words = np.empty(_MAX_PARAMETERS, dtype=np.uint64)
         self._cells = self.words.data  # the same, which takes single words in half the time
         self._size = np.empty(1, dtype=np.uint64)
-        pointer, size, end = 1, 2, 0  # CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE, _END
-        addresses = [pointer, self.words.ctypes.data, size, self._size.ctypes.data, end]
+        addresses = [POINTER, self.words.ctypes.data, SIZE, self._size.ctypes.data, END]
         self._extra = np.array(addresses, dtype=np.uint64)
         self.address = self._extra.ctypes.data
         self.count = 0  # words of the last launch

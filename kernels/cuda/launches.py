@@ -14,7 +14,7 @@ import numpy as np
 
 from graphprover.kernels.cuda import enqueue
 
-_POINTER, _SIZE, _END = 1, 2, 0  # CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
+POINTER, SIZE, END = 1, 2, 0  # CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
 _WORD = 8
 
 
@@ -54,7 +54,7 @@ class Launches:
         self._sizes = np.array([_WORD * len(one.parameters) for one in recorded], dtype=np.uint64)
         parameters, sizes = self.parameters.ctypes.data, self._sizes.ctypes.data
         self._extra = np.array(
-            [[_POINTER, parameters + _WORD * starts[i], _SIZE, sizes + _WORD * i, _END] for i in range(len(recorded))],
+            [[POINTER, parameters + _WORD * starts[i], SIZE, sizes + _WORD * i, END] for i in range(len(recorded))],
             dtype=np.uint64,
         ).reshape(-1, 5)
         extra, step = self._extra.ctypes.data, self._extra.strides[0]

@@ -48,8 +48,13 @@ def taped(function: Callable[..., T], *arguments: object, words: Words | None = 
     """
     tape = _current.tape
     if tape is None or _current.inside:
-        return function(*arguments) if words is None else function(*arguments, words)
+        return _called(function, arguments, words)
     return tape.run(function, arguments, words)
+
+
+def _called(function: Callable[..., T], arguments: Sequence[object], words: Words | None) -> T:
+    """Return the value of an operation that is run."""
+    return function(*arguments) if words is None else function(*arguments, words)
 
 
 def room(shape: tuple[int, ...]) -> cupy.ndarray:
@@ -132,7 +137,7 @@ class Tape:
             return self._record(function, arguments, words, addresses, shape, sizes)
         operation = self._next(function, addresses, shape, sizes)
         if operation is None:
-            return function(*arguments) if words is None else function(*arguments, words)
+            return _called(function, arguments, words)
         enqueue_all(operation.launches, words or ())
         self._position += 1
         result: T = operation.result
@@ -211,11 +216,11 @@ class Tape:
         before, _current.inside = done(), True
         try:
             with recording(self.arena.malloc, self._allocate, words or ()) as made:
-                result = function(*arguments) if words is None else function(*arguments, words)
+                result = _called(function, arguments, words)
         except MemoryError:
             _current.inside = False
             self._give_up()
-            return function(*arguments) if words is None else function(*arguments, words)
+            return _called(function, arguments, words)
         finally:
             _current.inside = False
         after = done()
