@@ -24,10 +24,11 @@ import cupy
 import numpy as np
 
 import checkout  # noqa: F401 (finds the package)
-from graphprover.air.bytecode import Bytecode, Op, constants, lookup_bytecode, quotient_bytecode
+from graphprover.air.bytecode import Bytecode, Op, lookup_bytecode, quotient_bytecode
 from graphprover.air.description import AirDescription
 from graphprover.device.cuda import CudaDevice
 from graphprover.examples.synthetic import Synthetic
+from graphprover.kernels.constants import constants
 from graphprover.kernels.cuda import bytecode, deep, fri, inverse, launch, logup, opening, quotient, source_cache
 from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands

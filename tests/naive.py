@@ -6,7 +6,7 @@ A column is a list of integers; an extension element over x^3 - x - 1 is a tuple
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from graphprover.air.bytecode import _NONE, _TERMINAL, Bytecode, Op
+from graphprover.air.bytecode import NONE, TERMINAL, Bytecode, Op
 from graphprover.air.description import AirDescription
 from graphprover.air.expression import ADD, CONST, FIRST, LAST, MAIN, NEG, PREPROCESSED, PUBLIC, SUB, TRANSITION
 from graphprover.field import ONE, ZERO, ext, ext_inv, ext_pow, ext_scale, ext_sum, inv
@@ -234,10 +234,10 @@ def constants(
     for weights in bytecode.ext_constants:
         total = ZERO
         for weight in weights:
-            challenges = {_NONE: ONE, _TERMINAL: terminal, **dict(enumerate(prefixes))}
+            challenges = {NONE: ONE, TERMINAL: terminal, **dict(enumerate(prefixes))}
             summand = ext_mul(ext_pow(alpha, weight.alpha), ext_pow(tau, weight.tau))
             summand = ext_mul(ext_mul(summand, ext_pow((0, 1, 0), weight.shift)), challenges[weight.challenge])
-            value = weight.sign * (1 if weight.node == _NONE else values[weight.node])
+            value = weight.sign * (1 if weight.node == NONE else values[weight.node])
             total = ext_add(total, ext_scale(summand, value % P))
         planes += total
     return planes

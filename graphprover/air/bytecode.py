@@ -3,7 +3,7 @@
 Each `AirDescription` has two programs: `lookup_bytecode` computes the LogUp denominators and multiplicities on the rows
 of the trace, `quotient_bytecode` the quotient on the quotient domain. Bytecode does not depend on the proof: every
 value that is equal for all rows (literals, public values, challenges and their powers) is in a table of constants,
-which `constants` computes for one proof.
+which `graphprover.kernels.constants` computes for one proof.
 
 A *plane* is one word for each row. An extension value takes three consecutive planes, the coordinates of 1, x, x^2.
 Planes are numbered in the order constants, inputs, outputs, registers. A weighted sum with constant weights (a
@@ -11,7 +11,6 @@ fingerprint, the folding of constraints by powers of alpha, limbs joined to a wo
 a kernel can postpone the modular reductions to its end.
 """
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ from graphprover.air.expression import (
     Node,
     children,
 )
-from graphprover.field import ONE, ZERO, Ext, P, ext_add, ext_mul, ext_powers, ext_scale
+from graphprover.field import P
 
 LINEAR_TERMS = 16  # maximum terms of one LINEAR, so that its operands fit the cache
 _SHARED = 4  # minimum constraints with a common factor that are multiplied by it once: 3 products instead of 4
@@ -73,74 +72,30 @@ class Selector(IntEnum):
     INVERSE_VANISHING = 3
 
 
-_NONE, _TERMINAL = -1, -2
-_SHIFTS = ext_powers((0, 1, 0), 3)
+NONE, TERMINAL = -1, -2
 
 
 class Weight(NamedTuple):
     """A summand of an extension constant: sign * value(node) * alpha^alpha * tau^tau * x^shift * challenge."""
 
     sign: int = 1
-    node: int = _NONE  # index into ``Bytecode.uniforms``; _NONE means 1
+    node: int = NONE  # index into ``Bytecode.uniforms``; NONE means 1
     alpha: int = 0
     tau: int = 0
     shift: int = 0
-    challenge: int = _NONE  # index of a lookup, whose prefix is the factor, or _TERMINAL; _NONE means 1
+    challenge: int = NONE  # index of a lookup, whose prefix is the factor, or TERMINAL; NONE means 1
 
 
-class Term(NamedTuple):
-    """A term of a `Sum`: factor * alpha^alpha * tau^tau * x^shift."""
+class ConstantProgram(NamedTuple):
+    """The definitions of the constant planes as arrays, which compiled code evaluates for each proof."""
 
-    factor: int
-    alpha: int
-    tau: int
-    shift: int
-
-
-@dataclass(frozen=True, eq=False)
-class Sum:
-    """A sum of terms. Tables with equal sums share one object; tables of one machine share most of their sums."""
-
-    terms: tuple[Term, ...]
-
-    def value(self, alphas: list[Ext], taus: list[Ext]) -> Ext:
-        """Return the value of the sum, given the first powers of both challenges; missing powers are appended."""
-        if not self.terms:
-            return ZERO
-        highest_alpha, highest_tau = self._highest
-        if len(alphas) <= highest_alpha or len(taus) <= highest_tau:
-            _append_powers(alphas, highest_alpha)
-            _append_powers(taus, highest_tau)
-        if self._is_power:
-            return alphas[highest_alpha]
-        c0 = c1 = c2 = 0
-        for factor, power_of_alpha, power_of_tau, shift in self.terms:
-            value = _product(_product(alphas[power_of_alpha], taus[power_of_tau]), _SHIFTS[shift])
-            c0 += factor * value[0]
-            c1 += factor * value[1]
-            c2 += factor * value[2]
-        return (c0 % P, c1 % P, c2 % P)
-
-    @cached_property
-    def _highest(self) -> tuple[int, int]:
-        """Highest powers of alpha and of tau."""
-        return max((term.alpha for term in self.terms), default=0), max((term.tau for term in self.terms), default=0)
-
-    @cached_property
-    def _is_power(self) -> bool:
-        """Whether the sum is a power of alpha, as most sums are."""
-        return len(self.terms) == 1 and self.terms[0] == Term(1, self.terms[0].alpha, 0, 0)
-
-
-class Multiple(NamedTuple):
-    """The product sum * value(node) * challenge; ``node`` and ``challenge`` as in `Weight`."""
-
-    sum: Sum
-    node: int
-    challenge: int
-
-
-_sum = lru_cache(maxsize=1 << 14)(Sum)  # equal terms give one object
+    uniforms: np.ndarray  # uint64 (uniforms, 3): the operation and its operands, as in ``Bytecode.uniforms``
+    base: np.ndarray  # int64, as ``Bytecode.base_constants``
+    ends: np.ndarray  # int64 (extension constants,): the number of weights up to the last one of each
+    weights: np.ndarray  # int64 (weights, 6): each `Weight`, with a sign of 1 or -1
+    highest: tuple[int, int]  # powers of alpha and of tau
+    public_values: int  # the fewest that the program reads
+    prefixes: int  # the fewest that the program reads
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,29 +112,19 @@ class Bytecode:
     ext_constants: tuple[tuple[Weight, ...], ...]  # sums with three constant planes each, after the base constants
 
     @cached_property
-    def ext_sums(self) -> tuple[tuple[Sum, tuple[Multiple, ...]], ...]:
-        """Each extension constant as a sum that tables may share, plus multiples of such sums."""
-        return tuple(self._shared(weights) for weights in self.ext_constants)
-
-    def _shared(self, weights: Iterable[Weight]) -> tuple[Sum, tuple[Multiple, ...]]:
-        terms: dict[tuple[int, int], list[Term]] = {(_NONE, _NONE): []}
-        for sign, node, alpha, tau, shift, challenge in weights:
-            factor = sign
-            if node != _NONE and self.uniforms[node][0] == CONST:
-                factor, node = sign * self.uniforms[node][1] % P, _NONE
-            terms.setdefault((node, challenge), []).append(Term(factor, alpha, tau, shift))
-        sums = {key: _sum(tuple(some)) for key, some in terms.items()}
-        return sums.pop((_NONE, _NONE)), tuple(Multiple(sum_, *key) for key, sum_ in sums.items())
-
-    @cached_property
-    def fixed_values(self) -> list[int]:
-        """Values of the uniforms that are constants, and 0 for others."""
-        return [a if op == CONST else 0 for op, a, _ in self.uniforms]
-
-    @cached_property
-    def is_fixed(self) -> bool:
-        """Whether all uniforms are constants."""
-        return all(op == CONST for op, _, _ in self.uniforms)
+    def constant_program(self) -> ConstantProgram:
+        """The definitions of the constant planes as arrays."""
+        weights = np.array([weight for sums in self.ext_constants for weight in sums], dtype=np.int64).reshape(-1, 6)
+        _, _, alpha, tau, _, challenge = weights.T
+        return ConstantProgram(
+            uniforms=np.array(self.uniforms, dtype=np.uint64).reshape(-1, 3),
+            base=np.array(self.base_constants, dtype=np.int64),
+            ends=np.cumsum([len(sums) for sums in self.ext_constants], dtype=np.int64),
+            weights=weights,
+            highest=(int(alpha.max(initial=0)), int(tau.max(initial=0))),
+            public_values=max((1 + a for op, a, _ in self.uniforms if op == PUBLIC), default=0),
+            prefixes=1 + int(challenge.max(initial=NONE)),
+        )
 
     @property
     def constant_planes(self) -> int:
@@ -227,7 +172,7 @@ def quotient_bytecode(description: AirDescription) -> Bytecode:
         boundary: tuple[tuple[Selector, _Operand, Weight, list[Weight]], ...] = (
             (Selector.FIRST, accumulator, Weight(alpha=first), []),
             (Selector.TRANSITION, step, Weight(alpha=transition), []),
-            (Selector.LAST, end, Weight(sign=-1, alpha=last), [Weight(alpha=last, challenge=_TERMINAL)]),
+            (Selector.LAST, end, Weight(sign=-1, alpha=last), [Weight(alpha=last, challenge=TERMINAL)]),
         )
         for selector, operand, weight, constant in boundary:
             weighted = build.weighted_sum([], [(operand, weight)], constant)
@@ -235,80 +180,6 @@ def quotient_bytecode(description: AirDescription) -> Bytecode:
             value = build.emit(Op.ADD, 3, value, scaled)
     inverse_vanishing = build.input(Source.SELECTORS, Selector.INVERSE_VANISHING, 0)
     return build.bytecode([(build.emit(Op.SCALE, 3, value, inverse_vanishing), 3)])
-
-
-def constants(
-    bytecode: Bytecode,
-    public_values: Sequence[int],
-    prefixes: Sequence[Ext] = (),
-    tau: Ext = ZERO,
-    alpha: Ext = ZERO,
-    terminal: Ext = ZERO,
-) -> np.ndarray:
-    """Return the values of the constant planes for one proof. Values that the bytecode does not read may be omitted.
-
-    Args:
-        bytecode: the program.
-        public_values: public values of the table.
-        prefixes: constant term of the denominators of each lookup (`graphprover.protocol.lookup.lookup_prefixes`).
-        tau: challenge that combines the fields of a tuple.
-        alpha: challenge that folds the constraints.
-        terminal: LogUp sum of the table.
-
-    Returns:
-        uint64 array (bytecode.constant_planes,).
-    """
-    values = bytecode.fixed_values
-    if not bytecode.is_fixed:
-        values = values.copy()
-        for place, (op, a, b) in enumerate(bytecode.uniforms):
-            if op == PUBLIC:
-                values[place] = public_values[a]
-            elif op == NEG:
-                values[place] = -values[a] % P
-            elif op != CONST:
-                x, y = values[a], values[b]
-                values[place] = (x + y if op == ADD else x - y if op == SUB else x * y) % P
-
-    words, sums = [values[node] for node in bytecode.base_constants], _evaluated(alpha, tau)
-    for shared, multiples in bytecode.ext_sums:
-        total = sums[shared]
-        for sum_, node, challenge in multiples:
-            value = sums[sum_]
-            if challenge != _NONE:
-                value = _product(value, terminal if challenge == _TERMINAL else prefixes[challenge])
-            if node != _NONE:
-                value = ext_scale(value, values[node])
-            total = value if total is ZERO else ext_add(total, value)
-        words += total
-    return np.array(words, dtype=np.uint64)
-
-
-def _product(a: Ext, b: Ext) -> Ext:
-    """Return a * b, with a shortcut for 1: most factors are a challenge to the power 0."""
-    return b if a == ONE else a if b == ONE else ext_mul(a, b)
-
-
-class _Evaluated(dict[Sum, Ext]):
-    """Values of sums at two challenges, computed on first use."""
-
-    def __init__(self, alpha: Ext, tau: Ext) -> None:
-        self.alphas, self.taus = [ONE, alpha], [ONE, tau]
-
-    def __missing__(self, sum_: Sum) -> Ext:
-        value = self[sum_] = sum_.value(self.alphas, self.taus)
-        return value
-
-
-_appending = threading.Lock()
-_evaluated = lru_cache(maxsize=8)(_Evaluated)  # all tables of a proof share one entry
-
-
-def _append_powers(powers: list[Ext], highest: int) -> None:
-    """Append to the first powers of a challenge, at least two, up to ``highest``."""
-    with _appending:
-        while len(powers) <= highest:
-            powers.append(ext_mul(powers[-1], powers[1]))
 
 
 class _Operand(NamedTuple):
@@ -394,7 +265,7 @@ class _Builder:
 
     def times(self, weight: Weight, node: int) -> Weight:
         """Return a weight times a uniform expression."""
-        return weight._replace(node=node if weight.node == _NONE else self.uniform_node((MUL, weight.node, node)))
+        return weight._replace(node=node if weight.node == NONE else self.uniform_node((MUL, weight.node, node)))
 
     def emit(
         self,
@@ -447,11 +318,11 @@ class _Builder:
         return (a, b), lambda: self.emit(code, 1, self.operand[a], self.operand[b])
 
     def linear_form(self, root: int) -> list[tuple[int, int, int]] | None:
-        """Return ``root`` as a sum of (node, sign, uniform weight or _NONE) if at least two terms have a weight."""
+        """Return ``root`` as a sum of (node, sign, uniform weight or NONE) if at least two terms have a weight."""
         if root in self.not_linear or self.nodes[root][0] not in (ADD, SUB, NEG):
             return None
         form, inside = [], []
-        stack = [(root, 1, _NONE)]
+        stack = [(root, 1, NONE)]
         while stack:
             node, sign, weight = stack.pop()
             op, a, b = self.nodes[node]
@@ -468,7 +339,7 @@ class _Builder:
                 stack.append((rest, sign, self.times(Weight(node=weight), factor).node))
             else:
                 form.append((node, sign, weight))
-        if sum(weight != _NONE for _, _, weight in form) < 2:
+        if sum(weight != NONE for _, _, weight in form) < 2:
             self.not_linear.update(inside)
             return None
         return form
@@ -477,7 +348,7 @@ class _Builder:
         value, terms = None, []
         for node, sign, weight in form:
             operand = self.operand[node]
-            if weight != _NONE:
+            if weight != NONE:
                 terms.append((operand, self.constant(weight if sign > 0 else self.uniform_node((NEG, weight, 0)))))
             elif value is None and sign > 0:
                 value = operand
@@ -639,11 +510,11 @@ class _Builder:
     def uniforms(self) -> dict[str, tuple]:
         """Return the fields of `Bytecode` that define the constants, over a list of only the uniforms they need."""
         weights = [weight for sums in self.ext_constants for weight in sums]
-        needed = {*self.base_constants, *(weight.node for weight in weights if weight.node != _NONE)}
+        needed = {*self.base_constants, *(weight.node for weight in weights if weight.node != NONE)}
         for node in range(len(self.nodes) - 1, -1, -1):
             if node in needed:
                 needed.update(children(self.nodes[node]))
-        position = {node: i for i, node in enumerate(sorted(needed))} | {_NONE: _NONE}
+        position = {node: i for i, node in enumerate(sorted(needed))} | {NONE: NONE}
 
         def renumbered(node: Node) -> Node:
             below = [position[child] for child in children(node)]

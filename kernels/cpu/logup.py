@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphprover.air.bytecode import constants, lookup_bytecode
+from graphprover.air.bytecode import lookup_bytecode
 from graphprover.field import EXTENSION_DEGREE, Ext
+from graphprover.kernels.constants import constants
 from graphprover.kernels.cpu import bytecode, domain, simd
 from graphprover.kernels.cpu.field import add
 from graphprover.kernels.cpu.inverse import adjugate, invert

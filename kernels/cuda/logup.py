@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import cupy
 import numpy as np
 
-from graphprover.air.bytecode import constants
 from graphprover.field import Ext
+from graphprover.kernels.constants import constants
 from graphprover.kernels.cuda import generate, source_cache
 from graphprover.kernels.cuda.bytecode import passed
 from graphprover.kernels.cuda.inverse import NO_ZERO, no_zero

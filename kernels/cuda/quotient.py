@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import cupy
 import numpy as np
 
-from graphprover.air.bytecode import constants
 from graphprover.field import GENERATOR, ZERO, Ext, P
+from graphprover.kernels.constants import constants
 from graphprover.kernels.cuda import bytecode, ntt, source_cache
 from graphprover.kernels.cuda.launch import empty_arrays
 from graphprover.kernels.cuda.tape import taped

@@ -3,13 +3,15 @@
 import random
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprover.air import Air
 from graphprover.air.air import TableBuilder
-from graphprover.air.bytecode import LINEAR_TERMS, Op, constants, lookup_bytecode, quotient_bytecode
+from graphprover.air.bytecode import LINEAR_TERMS, Op, lookup_bytecode, quotient_bytecode
 from graphprover.field import ZERO, P
+from graphprover.kernels.constants import constants
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber
@@ -72,8 +74,7 @@ def test_lookup_bytecode_gives_denominators_then_multiplicities(data, descriptio
     assert naive.run_bytecode(bytecode, filled, read) == denominators + multiplicities
 
 
-def test_tables_that_share_sums_have_the_constants_of_each_by_itself():
-    """Tables of the machine, in an order that leaves most sums cached, some for other challenges."""
+def test_constants_of_the_machine_s_tables_are_the_weighted_sums():
     rng, machine = random.Random(5), Machine(load_elf(GUEST.read_bytes()))
     tables = [machine.air(number, tables=30, output_words=5, input_words=3) for number in (0, *TableNumber)]
     descriptions = [table.describe() for table in (*tables, *(chip(1) for chip in CHIPS.values()))]
@@ -85,6 +86,22 @@ def test_tables_that_share_sums_have_the_constants_of_each_by_itself():
             for bytecode in (lookup_bytecode(description), quotient_bytecode(description)):
                 given = (public, prefixes, tau, alpha, terminal)
                 assert constants(bytecode, *given).tolist() == naive.constants(bytecode, *given), description.name
+
+
+def test_constants_need_the_public_values_and_prefixes_that_the_bytecode_reads():
+    machine = Machine(load_elf(GUEST.read_bytes()))
+    description = machine.air(0, tables=30, output_words=5, input_words=3).describe()
+    public, prefixes = [1] * description.num_public_values, [(1, 2, 3)] * len(description.lookups)
+    read = set()
+    for bytecode in (lookup_bytecode(description), quotient_bytecode(description)):
+        program = bytecode.constant_program
+        constants(bytecode, public[: program.public_values], prefixes[: program.prefixes])
+        for name, values in (("public_values", public), ("prefixes", prefixes)):
+            if least := getattr(program, name):
+                read.add(name)
+                with pytest.raises(ValueError, match="the bytecode reads"):
+                    constants(bytecode, **{"public_values": public, "prefixes": prefixes, name: values[: least - 1]})
+    assert read == {"public_values", "prefixes"}
 
 
 class Wide(Air):

@@ -5,8 +5,9 @@ import random
 import numpy as np
 import pytest
 
-from graphprover.air.bytecode import Source, constants
+from graphprover.air.bytecode import Source
 from graphprover.field import P
+from graphprover.kernels.constants import constants
 from graphprover.kernels.cpu import bytecode as cpu
 from graphprover.kernels.cpu import domain
 

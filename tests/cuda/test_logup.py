@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from graphprover.air.bytecode import constants, lookup_bytecode
+from graphprover.air.bytecode import lookup_bytecode
+from graphprover.kernels.constants import constants
 from graphprover.kernels.cpu import bytecode as cpu_bytecode
 from graphprover.kernels.cpu import domain
 from graphprover.kernels.cpu import logup as cpu

@@ -5,8 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from graphprover.air.bytecode import constants
 from graphprover.field import P
+from graphprover.kernels.constants import constants
 from graphprover.kernels.cuda import source_cache
 from graphprover.vm.tables.keccak_rounds import KeccakRounds
 from tests.random_statements import random_statement
