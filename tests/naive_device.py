@@ -94,39 +94,34 @@ def groups(codeword: np.ndarray, log_arity: int) -> np.ndarray:
 kernels.TWINS["naive"] = __name__
 
 
-def place_columns(device: "NaiveDevice", sources: Sequence[np.ndarray], moves: np.ndarray, main: np.ndarray) -> None:
-    for source, from_column, from_row, column, row, rows in moves.tolist():
-        for i in range(rows):
-            main[column, row + i] = sources[source][from_column, from_row + i]
-
-
-def fill_lanes(device: "NaiveDevice", code: Code, lanes: Lanes, main: np.ndarray) -> None:
-    height = main.shape[1]
-    for number in range(height * code.lanes):
-        among, row = divmod(number, height)
-        registers = [0] * 256
-        for word, immediate in code.words.tolist():
-            op, d, a, b = (word >> 8 * i & 255 for i in range(4))
-            x, y = registers[a], immediate if b == IMMEDIATE else registers[b]
-            if op == Op.STORE:
-                column = immediate % 2**32 + among * (immediate >> 32)
-                main[column, row] = (x >> d) % 2 ** (64 - b) if number < lanes.count else 0
-            elif number < lanes.count:
-                registers[d] = _computed(op, x, y, immediate, lanes, number, registers) % 2**64
+def fill_lanes(device: "NaiveDevice", traces: Sequence[tuple[Code, Lanes, np.ndarray]]) -> None:
+    for code, lanes, main in traces:
+        height = main.shape[1]
+        for number in range(height * code.lanes):
+            among, row = divmod(number, height)
+            registers = [0] * 256
+            for word, immediate in code.words.tolist():
+                op, d, a, b = (word >> 8 * i & 255 for i in range(4))
+                x, y = registers[a], immediate if b == IMMEDIATE else registers[b]
+                if op == Op.STORE:
+                    column = immediate % 2**32 + among * (immediate >> 32)
+                    main[column, row] = (x >> d) % 2 ** (64 - b) if number < lanes.count else 0
+                elif number < lanes.count:
+                    registers[d] = _computed(op, x, y, immediate, lanes, number, registers) % 2**64
 
 
 def _computed(op: int, x: int, y: int, immediate: int, lanes: Lanes, lane: int, registers: list[int]) -> int:
     """Return the register value that an instruction computes, mod 2^64."""
 
     def word(place: int, source: int) -> int:
-        return int(lanes.sources[source][place])
+        return int(lanes.sources.arrays[source][place])
 
     offset, source = divmod(immediate, 1 << LOG_SOURCES)
     results: dict[int, Callable[[], int]] = {
         Op.CONSTANT: lambda: immediate,
-        Op.LANE: lambda: word(lane, source),
-        Op.LANE_NARROW: lambda: word(lane, source),
-        Op.CLOCK: lambda: word(lane, source) + lanes.first_clock,
+        Op.LANE: lambda: word(lanes.first + lane, source),
+        Op.LANE_NARROW: lambda: word(lanes.first + lane, source),
+        Op.CLOCK: lambda: word(lanes.first + lane, source) + lanes.first_clock,
         Op.AT: lambda: word(x + offset, source),
         Op.AT_NARROW: lambda: word(x + offset, source),
         Op.ADD: lambda: x + y,

@@ -12,7 +12,7 @@ from graphprover.vm import kernels
 from graphprover.vm.kernels.bumps import Accessed
 from graphprover.vm.kernels.calls import Calls
 from graphprover.vm.kernels.keys import Keys
-from graphprover.vm.kernels.lanes import Code, Lanes
+from graphprover.vm.kernels.lanes import Code, Lanes, Sources
 from graphprover.vm.kernels.tape import Cycles, Tape
 from graphprover.vm.tables.fp2 import Fp2
 from graphprover.vm.tables.modular import Modular
@@ -101,21 +101,19 @@ class _Arrays:
 kernels.TWINS["strict"] = __name__
 
 
-def fill_lanes(device: "StrictDevice", code: Code, lanes: Lanes, main: StrictArray) -> None:
-    assert type(code.words) is np.ndarray
-    assert all(type(array) is StrictArray for array in (main, *lanes.sources.values()))
-    there = {number: unwrapped(source) for number, source in lanes.sources.items()}
-    kernels.fill_lanes(device.cpu, code, replace(lanes, sources=there), unwrapped(main))
+def fill_lanes(device: "StrictDevice", traces: Sequence[tuple[Code, Lanes, StrictArray]]) -> None:
+    filled = []
+    for code, lanes, main in traces:
+        assert type(code.words) is np.ndarray
+        assert all(type(array) is StrictArray for array in (main, *lanes.sources.arrays.values()))
+        there = Sources({number: unwrapped(source) for number, source in lanes.sources.arrays.items()})
+        filled.append((code, replace(lanes, sources=there), unwrapped(main)))
+    kernels.fill_lanes(device.cpu, filled)
 
 
 def count_entries(device: "StrictDevice", entries: StrictArray, counts: StrictArray) -> None:
     assert type(entries) is type(counts) is StrictArray
     kernels.count_entries(device.cpu, unwrapped(entries), unwrapped(counts))
-
-
-def place_columns(device: "StrictDevice", sources: Sequence[StrictArray], moves: np.ndarray, main: StrictArray) -> None:
-    assert type(moves) is np.ndarray and all(type(array) is StrictArray for array in (main, *sources))
-    kernels.place_columns(device.cpu, list(map(unwrapped, sources)), moves, unwrapped(main))
 
 
 def _here(strict: Any) -> Any:

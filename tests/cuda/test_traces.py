@@ -8,14 +8,15 @@ import pytest
 from graphprover import prove, verify
 from graphprover.device import CpuDevice
 from graphprover.vm.kernels.cuda import sources
+from graphprover.vm.kernels.lanes import Sources
 from graphprover.vm.statement.table_numbers import LANES
 from tests.graphs.test_proof_graph import FEW
 from tests.strict_device import _SAME
-from tests.vm.kernels import test_bumps, test_calls, test_counting, test_keccak_f, test_lanes, test_places, test_tape
+from tests.vm.kernels import test_bumps, test_calls, test_counting, test_keccak_f, test_lanes, test_tape
 from tests.vm.traces.test_traces import INPUTS, all_chips, guest, same_words
 
 cupy = pytest.importorskip("cupy")
-from graphprover.vm.kernels import count_entries, count_keys, fill_lanes, permuted, place_columns  # noqa: E402
+from graphprover.vm.kernels import count_entries, count_keys, fill_lanes, permuted  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 
@@ -36,12 +37,32 @@ def test_the_array_functions_that_trace_tasks_use_are_there() -> None:
 def test_cells_of_lanes(start, count, height, device) -> None:  # type: ignore[no-untyped-def]
     code, lanes = test_lanes.case(count, start)
     expected = np.ones((code.width, height), dtype=np.uint64)
-    fill_lanes(CpuDevice(1), code, lanes, expected)
+    fill_lanes(CpuDevice(1), [(code, lanes, expected)])
     with device.task():
-        there = replace(lanes, sources={number: device.load(source) for number, source in lanes.sources.items()})
         main = cupy.ones(expected.shape, dtype=np.uint64)
-        fill_lanes(device, code, there, main)
+        fill_lanes(device, loaded(device, [(code, lanes, main)]))
         np.testing.assert_array_equal(main.get(), expected)
+
+
+def loaded(device, traces):  # type: ignore[no-untyped-def]
+    """Return traces whose lanes read copies of their sources on a device; equal sources stay shared."""
+    copies = {
+        id(lanes.sources): Sources({number: device.load(array) for number, array in lanes.sources.arrays.items()})
+        for _, lanes, _ in traces
+    }
+    return [(code, replace(lanes, sources=copies[id(lanes.sources)]), main) for code, lanes, main in traces]
+
+
+def test_rows_of_a_table_by_few_launches(device) -> None:  # type: ignore[no-untyped-def]
+    expected = np.ones((test_lanes.case(30)[0].width, 60), dtype=np.uint64)
+    fill_lanes(CpuDevice(1), test_lanes.windows(expected))
+    with device.task():
+        main = cupy.ones(expected.shape, dtype=np.uint64)
+        traces = loaded(device, test_lanes.windows(main))
+        device.usage.clear()
+        fill_lanes(device, traces)
+        np.testing.assert_array_equal(main.get(), expected)
+    assert device.usage["fill_lanes"].launches < len(traces)
 
 
 @pytest.mark.parametrize("number", [1, 3, 70], ids=["one", "several", "more than a launch takes"])
@@ -57,13 +78,15 @@ def test_counts(rows, number, device) -> None:  # type: ignore[no-untyped-def]
         np.testing.assert_array_equal(counts.get(), expected)
 
 
-@pytest.mark.parametrize("size", test_places.CASES)
-def test_pieces_of_columns(size, device) -> None:  # type: ignore[no-untyped-def]
-    found = traces, moves, shape = test_places.case(*size)
+@pytest.mark.parametrize("rows", [1, 13, 40_003])
+def test_counts_of_rows_of_a_shared_table(rows, device) -> None:  # type: ignore[no-untyped-def]
+    expected = test_counting.counted(CpuDevice(1), *test_counting.case(rows, rows))
     with device.task():
-        main = cupy.zeros(shape, dtype=np.uint64)
-        place_columns(device, [device.load(trace) for trace in traces], moves, main)
-        np.testing.assert_array_equal(main.get(), test_places.placed(CpuDevice(1), found))
+        window, keys = test_counting.shared(rows, rows)
+        table = device.load(window.base)
+        counts = cupy.ones(len(expected), dtype=np.uint64)
+        count_keys(device, [(table[:, 3 : 3 + rows], keys)], counts)
+        np.testing.assert_array_equal(counts.get(), expected)
 
 
 @pytest.mark.parametrize("size", [1, 31, 16_384, 100_001])

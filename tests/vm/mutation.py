@@ -29,7 +29,7 @@ from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLO
 from graphprover.vm.tables.limbs import PER_HALF
 from graphprover.vm.tables.multiply import Divide, carries
 from graphprover.vm.tables.step import Step
-from graphprover.vm.traces.chips import chip_trace
+from graphprover.vm.traces.chips import ChipTrace, Part, chip_traces
 from graphprover.vm.traces.rows import Rows
 from tests.vm.in_time import in_time, instructions
 from tests.vm.outcomes import outcomes_of
@@ -100,7 +100,8 @@ def chips(execution: Execution, most: int = 400) -> list[Chip]:
         own = replace(run, cycles=replace(run.cycles, order=cycles.astype(np.uint32), rows=run.cycles.rows.copy()))
         own.cycles.entry[cycles] = [entry_of[i] for i in index[cycles].tolist()]
         rows = Rows(device, own, slice(None))
-        main = chip_trace(device, own, step=step, height=len(cycles), first=0, last=len(cycles))
+        table = ChipTrace(step.describe().main_width, len(cycles), (Part(step, 0, len(cycles)),))
+        (main,) = chip_traces(device, own, tables=[table])
         fits = np.broadcast_to(step.fits(rows), len(cycles)).copy()
         following = following_of[cycles].astype(np.uint64)
         stores = np.isin(machine.instructions.op[index[cycles]], [int(op) for op in STORES])

@@ -2,7 +2,7 @@
 
 ``cpu/`` and ``cuda/`` are twins: each has the functions below, for the devices of its kind. The device comes as an
 argument and provides the general parts: row ranges, streams, and the count of launches. Formats that both read are in
-bumps.py, keys.py, lanes.py, places.py and tape.py.
+bumps.py, keys.py, lanes.py and tape.py.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from graphprover.device import Array, Device
-from graphprover.vm.kernels import places
 from graphprover.vm.kernels.bumps import Accessed
 from graphprover.vm.kernels.calls import (
     ABSORB_ROWS,
@@ -54,14 +53,21 @@ def expect(device: Device) -> None:
         _twin(device).expect(device)
 
 
-def fill_lanes(device: Device, code: Code, lanes: Lanes, main: Array) -> None:
-    """Write the cells of all lanes of a table: the executing lanes', and zeros for idle ones.
+def fill_lanes(device: Device, traces: Sequence[tuple[Code, Lanes, Array]]) -> None:
+    """Write the cells of all lanes of traces: the executing lanes' cells, and zeros for idle ones.
 
-    ``main`` is uint64 (columns, rows), contiguous. Raises ValueError for lanes that do not fit it, and for sources that
-    are missing or not the ones that the code reads.
+    Args:
+        device: The device of all arrays.
+        traces: Each with its code and its lanes: uint64 (columns, rows) whose columns are contiguous. A trace may be
+            some rows of a table.
+
+    Raises:
+        ValueError: For lanes that do not fit their trace, and for sources that are missing or not the ones that the
+            code reads.
     """
-    lanes.require(code, main)
-    _twin(device).fill_lanes(device, code, lanes, main)
+    for code, lanes, main in traces:
+        lanes.require(code, main)
+    _twin(device).fill_lanes(device, traces)
 
 
 def count_keys(device: Device, traces: Sequence[tuple[Array, Keys]], counts: Array) -> None:
@@ -69,7 +75,8 @@ def count_keys(device: Device, traces: Sequence[tuple[Array, Keys]], counts: Arr
 
     Args:
         device: The device of all arrays.
-        traces: Traces, uint64 (columns, rows), contiguous, rows a multiple of 8; each with its keys, at least one.
+        traces: Traces, uint64 (columns, rows) whose columns are contiguous; each with its keys, at least one. A trace
+            may be some rows of a table.
         counts: uint64 (numbers,).
 
     Raises:
@@ -129,16 +136,6 @@ def fill_bumps(device: Device, accessed: Accessed, sought: np.ndarray, bumps: Ar
     """
     accessed.require(sought)
     _twin(device).fill_bumps(device, accessed, sought, bumps)
-
-
-def place_columns(device: Device, sources: Sequence[Array], moves: np.ndarray, main: Array) -> None:
-    """Copy parts of columns of ``sources`` into ``main``, all uint64 (columns, rows).
-
-    ``moves`` is uint64 (n, places.MOVE_WORDS), on the host, with at least one part; their targets are disjoint. Raises
-    ValueError for places out of range, and for arrays that are not contiguous.
-    """
-    places.require(sources, moves, main)
-    _twin(device).place_columns(device, sources, moves, main)
 
 
 def fill_modular(device: Device, calls: Calls, main: Array, table: Modular) -> None:

@@ -1,5 +1,6 @@
 """The lookups in a trace's rows, as the kernels that count them read them: cpu/counting.py and cuda/counting.cu."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,6 +35,13 @@ class Keys:
         if sorted(ends) != ends or ends[-1] > len(self.terms):
             raise ValueError("a key has terms out of range")
         return max([0, *(1 + column for column in self.terms[:, COLUMN].tolist()), *self.keys[:, FLAG].tolist()])
+
+    def within(self, columns: Sequence[int], width: int) -> "Keys":
+        """Return the keys of a trace of ``width`` columns in which column i of this trace is ``columns[i]``."""
+        places = np.array([*columns, width], dtype=np.uint64)  # the last one stands for no column
+        keys, terms = self.keys.copy(), self.terms.copy()
+        keys[:, FLAG], terms[:, COLUMN] = places[self.keys[:, FLAG]], places[self.terms[:, COLUMN]]
+        return Keys(keys, terms)
 
     def require(self, columns: int, size: int) -> None:
         """Raise ValueError for keys with a column or count out of range."""

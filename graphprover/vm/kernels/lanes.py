@@ -90,35 +90,58 @@ class Code:
 
 
 @dataclass(frozen=True, eq=False)
+class Sources:
+    """The arrays that lanes read, which many tables may share.
+
+    Raises ValueError for a number out of range, and for an array that is no contiguous vector.
+    """
+
+    arrays: Mapping[int, Any]  # by number: uint64, or uint32 if they are read as that
+
+    def __post_init__(self) -> None:
+        """Check the arrays."""
+        for number, array in self.arrays.items():
+            if not 0 <= number < MOST_SOURCES or array.ndim != 1 or not array.flags.c_contiguous:
+                raise ValueError(f"source {number} is {array.dtype} {array.shape}")
+
+    @cached_property
+    def kinds(self) -> Mapping[int, frozenset[np.dtype]]:
+        """Return the kind of each array, as `Code.kinds` has it."""
+        return {number: frozenset([array.dtype]) for number, array in self.arrays.items()}
+
+    def addresses(self, of: Callable[[Any], int]) -> np.ndarray:
+        """Return the arrays' addresses by number: uint64 (MOST_SOURCES,); ``of`` gives the address of an array."""
+        found = np.zeros(MOST_SOURCES, dtype=np.uint64)
+        for number, array in self.arrays.items():
+            found[number] = of(array)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
 class Lanes:
     """The executing lanes of a table, which are its first; the others are idle."""
 
-    count: int  # of those lanes
+    first: int  # the word of the first lane in sources that have a word for each lane
+    count: int  # of the executing lanes
     first_clock: int  # of cycle 0
-    sources: Mapping[int, Any]  # contiguous arrays by number: uint64, or uint32 if they are read as that
+    sources: Sources
 
     def require(self, code: Code, main: Any) -> None:
         """Raise ValueError for a trace too small for the lanes, and for other sources than the code reads."""
         width, height = main.shape
         if width < code.width or not 0 <= self.count <= code.lanes * height:
             raise ValueError(f"{self.count} lanes do not fit a trace of {width} columns and {height} rows")
-        if main.dtype != "uint64" or not main.flags.c_contiguous:
-            raise ValueError(f"a trace of {main.dtype} that is not contiguous words")
-        for number, (kinds, by_lane) in code.kinds.items():
-            source = self.sources.get(number)
-            if source is None or number >= MOST_SOURCES:
-                raise ValueError(f"there is no source {number}")
-            if kinds != {source.dtype} or source.ndim != 1 or not source.flags.c_contiguous:
-                raise ValueError(f"source {number} is {source.dtype} {source.shape}")
-            if by_lane and len(source) != self.count:
-                raise ValueError(f"source {number} has {len(source)} for {self.count} lanes")
-
-    def addresses(self, of: Callable[[Any], int]) -> np.ndarray:
-        """Return the sources' addresses, by number: uint64 (MOST_SOURCES,); ``of`` gives the address of an array."""
-        found = np.zeros(MOST_SOURCES, dtype=np.uint64)
-        for number, source in self.sources.items():
-            found[number] = of(source)
-        return found
+        if main.dtype != "uint64" or main.strides[1] != main.itemsize:
+            raise ValueError(f"a trace of {main.dtype} whose columns are not contiguous words")
+        arrays, kinds = self.sources.arrays, self.sources.kinds
+        for number, (kind, by_lane) in code.kinds.items():
+            if kinds.get(number) != kind:
+                found = arrays.get(number)
+                raise ValueError(f"source {number} is {None if found is None else found.dtype}")
+            if by_lane and not 0 <= self.first <= self.first + self.count <= len(arrays[number]):
+                raise ValueError(
+                    f"source {number} has {len(arrays[number])} words for {self.count} lanes from {self.first} on"
+                )
 
 
 def encode(instructions: Iterable[tuple[Op, int, int, int, int]], registers: int, lanes: int) -> Code:

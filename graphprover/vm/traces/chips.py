@@ -1,6 +1,7 @@
-"""The trace of a chip: the cells of its lanes, by code that is derived once for each chip."""
+"""The traces of chips: the cells of their lanes, by code that is derived once for each chip."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from math import prod
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from graphprover.air.columns import Columns
 from graphprover.device import Array, Device
 from graphprover.vm.kernels import fill_lanes
-from graphprover.vm.kernels.lanes import Code, Lanes
+from graphprover.vm.kernels.lanes import Code, Lanes, Sources
 from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.tables.clock import clock_of
 from graphprover.vm.tables.limbs import limbs
@@ -20,28 +21,71 @@ from graphprover.vm.traces.assemble import Cell, assemble
 from graphprover.vm.traces.executing import Executing
 from graphprover.vm.traces.formulas import Formulas
 from graphprover.vm.traces.run import Run
-from graphprover.vm.traces.symbolic import Symbols, sources
+from graphprover.vm.traces.symbolic import Symbols, reads_permuted, sources, with_permuted
 
 _NAMED = ("clk", "pc", "a_at", "b_at", "d_at", "imm", "imm2", "following")  # cells named like the values they hold
 _LIMBS = {"a": "a", "b": "b", "old": "d", "m": "old"}  # by the name of two cells, the value whose limbs they hold
 
 
-def chip_trace(device: Device, run: Run, *, step: Step, height: int, first: int, last: int) -> Array:
-    """Return the trace of a chip that proves the cycles first..last of the run's order."""
-    return fill_trace(device, run, step, first, last, device.room(step.describe().main_width, height))
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Lanes of a chip in a trace: the cycles first..last of the run's order."""
+
+    step: Step
+    first: int
+    last: int
+    row: int = 0  # of the first lane, in a shared table
+    columns: tuple[int, ...] | None = None  # a shared table's column for each of the chip's columns
 
 
-def fill_trace(device: Device, run: Run, step: Step, first: int, last: int, trace: Array) -> Array:
-    """Write the trace of a chip that proves the cycles first..last, and return it."""
-    code = code_of(step.name, step.lanes)
-    lanes = Lanes(last - first, clock_of(run.start), sources(device, run, first, last, code.loads))
-    fill_lanes(device, code, lanes, trace)
-    return trace
+@dataclass(frozen=True, eq=False)
+class ChipTrace:
+    """The trace of a chip's own table, or of a table that chips share, one part after the other."""
+
+    width: int
+    height: int
+    parts: tuple[Part, ...]
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether chips share the table, so that each writes only its own rows and columns."""
+        return self.parts[0].columns is not None
+
+    def window(self, trace: Array, part: Part) -> Array:
+        """Return the rows of a part."""
+        return trace[:, part.row : part.row + part.last - part.first] if self.is_shared else trace
+
+
+def chip_traces(device: Device, run: Run, *, tables: Sequence[ChipTrace]) -> list[Array]:
+    """Return the traces of tables of chips."""
+    traces, own, filled = [], sources(run), []
+    for table in tables:
+        trace = device.room(table.width, table.height)
+        if table.is_shared:
+            trace.fill(0)
+        traces.append(trace)
+        for part in table.parts:
+            code = code_of(part.step.name, part.step.lanes, part.columns)
+            filled.append((code, _lanes(device, run, own, code, part), table.window(trace, part)))
+    fill_lanes(device, filled)
+    return traces
+
+
+def chip_trace(device: Device, traces: Sequence[Array], *, index: int) -> Array:
+    """Return one of the traces of `chip_traces`."""
+    return traces[index]
+
+
+def _lanes(device: Device, run: Run, own: Sources, code: Code, part: Part) -> Lanes:
+    count, first_clock = part.last - part.first, clock_of(run.start)
+    if reads_permuted(code):
+        return Lanes(0, count, first_clock, with_permuted(device, run, own, part.first, part.last))
+    return Lanes(part.first, count, first_clock, own)
 
 
 @cache
-def code_of(chip: str, lanes: int) -> Code:
-    """Return the code of a chip's lanes."""
+def code_of(chip: str, lanes: int, columns: tuple[int, ...] | None = None) -> Code:
+    """Return the code of a chip's lanes; ``columns`` as in `Part`."""
     step, formulas = CHIPS[chip](lanes), Formulas()
     cells = cells_of(step, Symbols(formulas))
     places = []
@@ -50,7 +94,11 @@ def code_of(chip: str, lanes: int) -> Code:
         members = list(_flat(cells[column.name]))
         if len(members) != size:
             raise ValueError(f"{chip} has {len(members)} values for {size} cells called {column.name}")
-        places += [Cell(formulas.of(x).number, column.offset + i, size) for i, x in enumerate(members)]
+        own = range(column.offset, column.offset + size)
+        places += [
+            Cell(formulas.of(x).number, place if columns is None else columns[place], size)
+            for place, x in zip(own, members, strict=True)
+        ]
     return assemble(formulas, places, lanes)
 
 

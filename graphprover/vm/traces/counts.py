@@ -5,6 +5,7 @@ trace and a list of such sums (vm/kernels/keys.py).
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -35,19 +36,20 @@ _PLACES = np.array([*range(8, 16), *range(8)], dtype=np.uint64)  # positions of 
 _PAIRS = (Tag.BYTES, Tag.AND)  # tags with the key 256 a + b
 
 
-def count_trace_task(
-    traces: Sequence[tuple[TraceTask, AirDescription]],
-    sharing: Sequence[tuple[TraceTask, Sequence[AirDescription]]] = (),
-) -> TraceTask:
-    """Return the task of all counts in these traces.
+@dataclass(frozen=True)
+class Asking:
+    """Rows that look up numbers, as the lookups of a table ask."""
 
-    Args:
-        traces: The trace tasks of tables, each with its table's AIR.
-        sharing: Tasks that give the traces of several chips, with the AIRs of these chips.
-    """
-    needs = [*(trace_task for trace_task, _ in traces), *(own for own, _ in sharing)]
-    airs = [*([air] for _, air in traces), *(list(of_chips) for _, of_chips in sharing)]
-    return TraceTask("counts", count, {"airs": airs}, tuple(needs))
+    trace: int  # among all traces
+    air: AirDescription
+    first: int = 0  # row
+    last: int | None = None  # row
+    columns: tuple[int, ...] | None = None  # the trace's column for each of the table's columns, if it is another one
+
+
+def count_trace_task(needs: Sequence[TraceTask], asking: Sequence[Asking]) -> TraceTask:
+    """Return the task of all counts in traces, of trace tasks that each give one trace or a list of them."""
+    return TraceTask("counts", count, {"asking": asking}, tuple(needs))
 
 
 def fixed_trace_tasks(total: TraceTask) -> list[tuple[TableNumber, TraceTask]]:
@@ -79,22 +81,31 @@ def sparse_range_trace_tasks(counts: np.ndarray, words: int) -> list[tuple[Table
     return [*found, (TableNumber.POWERS, TraceTask("powers", loaded, {"trace": of_powers}, shape=of_powers.shape))]
 
 
-def count(device: Device, *made: Array | list[Array], airs: Sequence[Sequence[AirDescription]]) -> Array:
+def count(device: Device, *made: Array | list[Array], asking: Sequence[Asking]) -> Array:
     """Return how often traces look up each row of the fixed tables: uint64.
 
     Args:
         device: The device.
         made: Traces, or lists of them.
-        airs: For each, the AIRs of its traces.
+        asking: The rows that look up numbers.
     """
+    traces = [trace for some in made for trace in (some if isinstance(some, list) else [some])]
     counts = device.arrays.zeros(sum(SIZES.values()), dtype=np.uint64)
-    traces = [
-        (trace, looked_up(air))
-        for some, of_some in zip(made, airs, strict=True)
-        for trace, air in zip(some if isinstance(some, list) else [some], of_some, strict=True)
-    ]
-    count_keys(device, [(trace, keys) for trace, keys in traces if len(keys.keys)], counts)
+    looking = []
+    for rows in asking:
+        trace, keys = traces[rows.trace], looked_up(rows.air)
+        if rows.columns is not None:
+            trace, keys = trace[:, rows.first : rows.last], _within(rows.air, rows.columns, len(trace))
+        if len(keys.keys):
+            looking.append((trace, keys))
+    count_keys(device, looking, counts)
     return counts
+
+
+@lru_cache(maxsize=256)
+def _within(air: AirDescription, columns: tuple[int, ...], width: int) -> Keys:
+    """Return the keys of a table's lookups in a trace of ``width`` columns, of which ``columns`` are the table's."""
+    return looked_up(air).within(columns, width)
 
 
 def fixed_table(device: Device, counts: Array, *, tags: Sequence[Tag]) -> Array:

@@ -6,12 +6,12 @@ run's. On a CPU this takes about 2 % of the proof's time. Keeping the traces ins
 MB for each planned statement, copy them from and to a GPU, and change the tasks, memory and reports of short runs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from graphprover.air import Air, AirDescription
+from graphprover.air import Air
 from graphprover.device import Device
 from graphprover.device.cpu import CpuDevice
 from graphprover.protocol.joint import check_count
@@ -33,7 +33,7 @@ from graphprover.vm.statement.shape import (
     table_for,
 )
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.table_numbers import PERMUTING, SHARED, TableNumber, name_of
+from graphprover.vm.statement.table_numbers import PERMUTING, SHARED, TableNumber
 from graphprover.vm.tables.call import CallTable
 from graphprover.vm.tables.chips import chip_table
 from graphprover.vm.tables.limbs import limbs
@@ -41,10 +41,15 @@ from graphprover.vm.tables.mixed import Mixed
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.bumps import bump_trace, bumps
 from graphprover.vm.traces.calls import call_trace
-from graphprover.vm.traces.chips import chip_trace
-from graphprover.vm.traces.counts import count_trace_task, fixed_trace_tasks, program_trace, sparse_range_trace_tasks
+from graphprover.vm.traces.chips import ChipTrace, Part, chip_trace, chip_traces
+from graphprover.vm.traces.counts import (
+    Asking,
+    count_trace_task,
+    fixed_trace_tasks,
+    program_trace,
+    sparse_range_trace_tasks,
+)
 from graphprover.vm.traces.keccak import calls_of, keccak_trace_tasks
-from graphprover.vm.traces.mixed import Share, SharingChip, mixed_trace, sharing_traces
 from graphprover.vm.traces.partition import Late, Unprovable, partition
 from graphprover.vm.traces.run import load_run, load_tape
 from graphprover.vm.traces.state import boundary, output_words, state_trace_tasks
@@ -52,6 +57,7 @@ from graphprover.vm.traces.state import boundary, output_words, state_trace_task
 __all__ = ["Unprovable", "shards_of_run", "statement_of_run"]
 
 _Numbered = tuple[int, TraceTask]  # a table's number and its trace
+_Calling = tuple[int, CallTable, tuple[int, int]]  # a chip of calls: its number, and its cycles in the order
 _Other = tuple[int, Air, TraceTask]  # a table that is no chip's, with its lookups
 
 
@@ -184,43 +190,39 @@ def _traces(
     run = TraceTask("replay", load_run, {"machine": machine, "partition": parted}, (tape,))
 
     cycles = record.cycles
-    chips: list[tuple[int, Step, TraceTask]] = []
-    shared: dict[int, list[SharingChip]] = {number: [] for number in SHARED}
-    for chip, (first, last) in parted.shares.items():
-        number = table_for(chip, last - first, cycles, policy)
-        if number in SHARED:
-            shared[number].append(SharingChip(chip_table(chip), first, last))
-        else:
-            step = machine.air(number, 0, 0)
-            assert isinstance(step, Step)
-            own_tasks = _chip_trace_tasks(number, step, run, first, last, cycles, policy)
-            chips += ((number, step, trace_task) for trace_task in own_tasks)
+    alone, chips = _chip_tables(machine, parted.shares, cycles, policy)
+    made = TraceTask("chips", chip_traces, {"tables": [table for _, _, table in chips]}, (run,))
+    calls = [
+        (number, step, trace_task)
+        for number, step, (first, last) in alone
+        for trace_task in _call_trace_tasks(number, step, run, first, last, cycles, policy)
+    ]
 
     rows = rows_for(machine.entries.shape[1])
     program = TraceTask("program", program_trace, {"rows": rows}, (run,), shape=(1, rows))
     bump = machine.air(TableNumber.BUMP, 0, 0)
-    others: list[_Other] = [(TableNumber.PROGRAM, machine.program(), program), *state]
+    others: list[_Other] = [*calls, (TableNumber.PROGRAM, machine.program(), program), *state]
     bump_tasks = _bump_trace_tasks(bump, parted.late, run, cycles, policy)
     others += ((TableNumber.BUMP, bump, trace_task) for trace_task in bump_tasks)
 
-    looking = [(trace_task, step.describe()) for _, step, trace_task in chips]
-    looking += [(trace_task, air.describe()) for _, air, trace_task in others]
-    counted: list[tuple[TraceTask, list[AirDescription]]] = []
     found: list[_Numbered] = [(int(number), trace_task) for number, _, trace_task in others]
-    for number, sharing in shared.items():
-        if sharing:
-            own = TraceTask(f"chips.{name_of(number)}", sharing_traces, {"chips": sharing}, (run,))
-            counted.append((own, [one.step.describe() for one in sharing]))
-            mixed_tasks = _mixed_trace_tasks(machine, number, sharing, own, cycles, policy)
-            found += ((number, trace_task) for trace_task in mixed_tasks)
+    found += [
+        (number, TraceTask(name, chip_trace, {"index": i}, (made,), (table.width, table.height)))
+        for i, (number, name, table) in enumerate(chips)
+    ]
+    asking = [
+        Asking(i, part.step.describe(), part.row, part.row + part.last - part.first, part.columns)
+        for i, (_, _, table) in enumerate(chips)
+        for part in table.parts
+    ]
+    asking += [Asking(len(chips) + i, air.describe()) for i, (_, air, _) in enumerate(others)]
+    total = count_trace_task([made, *(trace_task for _, _, trace_task in others)], asking)
     permuting = {chip: parted.shares[chip] for chip in PERMUTING if chip in parted.shares}
     if permuting:
-        calls = TraceTask("calls", calls_of, {"shares": permuting}, (run,))
+        permutations = TraceTask("calls", calls_of, {"shares": permuting}, (run,))
         found += keccak_trace_tasks(
-            machine, calls, sum(end - start for start, end in permuting.values()), cycles, policy
+            machine, permutations, sum(end - start for start, end in permuting.values()), cycles, policy
         )
-    found += [(number, trace_task) for number, _, trace_task in chips]
-    total = count_trace_task(looking, counted)
     known = sparse_range_trace_tasks(_result(device, total), _words(machine, found, state)) if short else None
     found += ((int(number), trace_task) for number, trace_task in known or fixed_trace_tasks(total))
     return sorted(found, key=lambda numbered: numbered[0])
@@ -240,37 +242,70 @@ def _result(device: Device, trace_task: TraceTask) -> np.ndarray:
         return device.fetch(found)
 
 
-def _chip_trace_tasks(
-    number: int, step: Step, run: TraceTask, start: int, end: int, cycles: int, policy: LayoutPolicy
+def _chip_tables(
+    machine: Machine, shares: Mapping[str, tuple[int, int]], cycles: int, policy: LayoutPolicy
+) -> tuple[list[_Calling], list[tuple[int, str, ChipTrace]]]:
+    """Return the chips of calls of several rows, and the tables of all other chips with their numbers and names.
+
+    Args:
+        machine: The program.
+        shares: Start and end of each chip's cycles in the order.
+        cycles: The length of the whole run.
+        policy: The layout policy.
+    """
+    calling: list[_Calling] = []
+    tables: list[tuple[int, str, ChipTrace]] = []
+    shared: dict[int, list[tuple[str, int, int]]] = {number: [] for number in SHARED}
+    for chip, (first, last) in shares.items():
+        number = table_for(chip, last - first, cycles, policy)
+        if number in SHARED:
+            shared[number].append((chip, first, last))
+            continue
+        step = machine.air(number, 0, 0)
+        if isinstance(step, CallTable):
+            calling.append((number, step, (first, last)))
+            continue
+        assert isinstance(step, Step)
+        air = step.describe()
+        for height, low, high in packing(number, cells_per_row(air), cycles, policy).shares(last - first):
+            tables.append(
+                (number, step.name, ChipTrace(air.main_width, height, (Part(step, first + low, first + high),)))
+            )
+    for number, chips in shared.items():
+        if chips:
+            mixed = machine.air(number, 0, 0)
+            assert isinstance(mixed, Mixed)
+            tables += ((number, mixed.name, table) for table in _shared_tables(number, mixed, chips, cycles, policy))
+    return calling, tables
+
+
+def _shared_tables(
+    number: int, mixed: Mixed, chips: Sequence[tuple[str, int, int]], cycles: int, policy: LayoutPolicy
+) -> Iterator[ChipTrace]:
+    """Yield the shared tables of these chips, whose cycles follow each other chip by chip.
+
+    ``chips``: each with start and end in the order; ``cycles``: length of the whole run.
+    """
+    air = mixed.describe()
+    ends = np.cumsum([0, *(last - first for _, first, last in chips)]).tolist()
+    for height, first, last in packing(number, cells_per_row(air), cycles, policy).shares(ends[-1]):
+        parts = []
+        for (chip, start, _), (begin, end) in zip(chips, pairwise(ends), strict=True):
+            low, high = max(begin, first), min(end, last)
+            if low < high:
+                cut = start + low - begin, start + high - begin
+                parts.append(Part(chip_table(chip), *cut, low - first, mixed.columns_of[chip]))
+        yield ChipTrace(air.main_width, height, tuple(parts))
+
+
+def _call_trace_tasks(
+    number: int, step: CallTable, run: TraceTask, start: int, end: int, cycles: int, policy: LayoutPolicy
 ) -> Iterator[TraceTask]:
-    """Yield the trace tasks of a chip's tables, for the cycles start..end of a run of ``cycles`` cycles."""
+    """Yield the trace tasks of a chip of calls, for the cycles start..end of a run of ``cycles`` cycles."""
     air = step.describe()
     for height, first, last in packing(number, cells_per_row(air), cycles, policy).shares(end - start):
         fixed = {"step": step, "height": height, "first": start + first, "last": start + last}
-        make_trace = call_trace if isinstance(step, CallTable) else chip_trace
-        yield TraceTask(step.name, make_trace, fixed, (run,), (air.main_width, height))
-
-
-def _mixed_trace_tasks(
-    machine: Machine, number: int, chips: Sequence[SharingChip], own: TraceTask, cycles: int, policy: LayoutPolicy
-) -> Iterator[TraceTask]:
-    """Yield the trace tasks of a shared table of these chips, whose instructions follow each other chip by chip.
-
-    ``own``: the task of the chips' traces; ``cycles``: length of the whole run.
-    """
-    mixed = machine.air(number, 0, 0)
-    assert isinstance(mixed, Mixed)
-    air = mixed.describe()
-    ends = np.cumsum([0, *(chip.last - chip.first for chip in chips)]).tolist()
-    for height, first, last in packing(number, cells_per_row(air), cycles, policy).shares(ends[-1]):
-        shares = []
-        for i, (start, end) in enumerate(pairwise(ends)):
-            low, high = max(start, first), min(end, last)
-            if low < high:
-                columns = mixed.columns_of[chips[i].step.name]
-                shares.append(Share(i, columns, low - start, low - first, high - low))
-        fixed = {"shares": shares, "width": air.main_width, "height": height}
-        yield TraceTask(air.name, mixed_trace, fixed, (own,), (air.main_width, height))
+        yield TraceTask(step.name, call_trace, fixed, (run,), (air.main_width, height))
 
 
 def _bump_trace_tasks(

@@ -1,11 +1,10 @@
 """The cycles of a table as symbols, and the arrays behind these symbols."""
 
-from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
 from graphprover.device import Array, Device
-from graphprover.vm.kernels.lanes import LOG_SOURCES, Op
+from graphprover.vm.kernels.lanes import LOG_SOURCES, Code, Op, Sources
 from graphprover.vm.kernels.tape import FIRST_NARROW, NARROW, ROW_WORDS, WIDE
 from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.traces.executing import Executing
@@ -65,22 +64,25 @@ class Symbols(Executing):
         return self._formulas.symbol(op, place, immediate=_NAMES.index(name) | offset << LOG_SOURCES)
 
 
-def sources(device: Device, run: Run, first: int, last: int, numbers: Iterable[int]) -> dict[int, Array]:
-    """Return the arrays of these numbers, for the cycles first..last of a run's order."""
-    found = {}
-    for number in numbers:
-        if number >= _PERMUTED:
-            continue
-        name = _NAMES[number]
-        if name == _ORDER:
-            found[number] = run.cycles.order[first:last]
-        elif name in _BY_CYCLE:
-            found[number] = getattr(run.cycles, name).reshape(-1)
-        elif name in _BY_ENTRY:
-            found[number] = run.program[name]
-        else:
-            found[number] = getattr(run if name in ("old", "time") else run.cycles, name)
-    if any(number >= _PERMUTED for number in numbers):
-        after = Rows(device, run, slice(first, last)).words("new")
-        found |= {_PERMUTED + i: after[i] for i in range(WORDS)}
-    return found
+def sources(run: Run) -> Sources:
+    """Return the arrays of a run that lanes read; a lane's word in the arrays of lanes is its cycle's in the order."""
+    found: dict[str, Array] = {_ORDER: run.cycles.order}
+    found |= {name: getattr(run.cycles, name).reshape(-1) for name in _BY_CYCLE}
+    found |= {name: getattr(run if name in ("old", "time") else run.cycles, name) for name in _BY_ACCESS}
+    found |= {name: run.program[name] for name in _BY_ENTRY}
+    return Sources({_NAMES.index(name): array for name, array in found.items()})
+
+
+def with_permuted(device: Device, run: Run, own: Sources, first: int, last: int) -> Sources:
+    """Return sources with the words after the calls of the cycles first..last of the run's order, from their lane 0 on.
+
+    The order is that of these cycles alone.
+    """
+    after = Rows(device, run, slice(first, last)).words("new")
+    permuted = {_PERMUTED + i: after[i] for i in range(WORDS)}
+    return Sources({**own.arrays, _NAMES.index(_ORDER): run.cycles.order[first:last], **permuted})
+
+
+def reads_permuted(code: Code) -> bool:
+    """Return whether code reads the words after calls."""
+    return any(number >= _PERMUTED for number in code.loads)

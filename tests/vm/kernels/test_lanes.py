@@ -8,7 +8,7 @@ import pytest
 from graphprover.device import CpuDevice
 from graphprover.field import P
 from graphprover.vm.kernels import fill_lanes
-from graphprover.vm.kernels.lanes import IMMEDIATE, LOG_SOURCES, Code, Lanes, Op, encode
+from graphprover.vm.kernels.lanes import IMMEDIATE, LOG_SOURCES, MOST_SOURCES, Code, Lanes, Op, Sources, encode
 from graphprover.vm.tables.clock import FAR
 from tests.naive_device import NaiveDevice
 
@@ -17,9 +17,13 @@ WORDS, CLOCKS, PLACES, TABLE, TABLE_CLOCKS, SMALL, TIMES, NOW = range(8)  # sour
 LATE = 7  # a register: an access of which some are late
 
 
-def case(count: int, start: int = 0, lanes: int = 2) -> tuple[Code, Lanes]:
-    """Return every operation on random words, each result stored whole and in parts, with ``lanes`` lanes a row."""
-    rng = np.random.default_rng(count)
+def case(count: int, start: int = 0, lanes: int = 2, first: int = 0) -> tuple[Code, Lanes]:
+    """Return every operation on random words, each result stored whole and in parts, with ``lanes`` lanes a row.
+
+    The first lane has the words ``first``; other words follow the last lane's if ``first`` is not 0.
+    """
+    rng, executing = np.random.default_rng(count), count
+    count += 2 * first
     now = rng.integers(FAR + 8, 2**40, count, dtype=np.uint64)
     given = {
         WORDS: rng.integers(0, 2**64, count, dtype=np.uint64),
@@ -62,7 +66,7 @@ def case(count: int, start: int = 0, lanes: int = 2) -> tuple[Code, Lanes]:
     parts = [(register, 0, 0) for register in range(target)] + [(0, 0, 32), (0, 32, 0), (3, 16, 48), (3, 63, 0)]
     for i, (register, shift, dropped) in enumerate(parts):
         code.append((Op.STORE, shift, register, dropped, i | len(parts) << 32))
-    return encode(code, target, lanes), Lanes(count, start + 1, given)
+    return encode(code, target, lanes), Lanes(first, executing, start + 1, Sources(given))
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -71,22 +75,43 @@ def case(count: int, start: int = 0, lanes: int = 2) -> tuple[Code, Lanes]:
 def test_cells(start: int, count: int, height: int, threads: int) -> None:
     code, lanes = case(count, start)
     expected, made = np.ones((2, code.width, height), dtype=np.uint64)
-    fill_lanes(NaiveDevice(), code, lanes, expected)
-    fill_lanes(CpuDevice(threads), code, lanes, made)
+    fill_lanes(NaiveDevice(), [(code, lanes, expected)])
+    fill_lanes(CpuDevice(threads), [(code, lanes, made)])
     np.testing.assert_array_equal(made, expected)
     if count > 500:
         late = expected[10][: min(count, height)] != expected[LATE][: min(count, height)]
         assert late.any() and not late.all()
 
 
+def windows(table: np.ndarray) -> list[tuple[Code, Lanes, np.ndarray]]:
+    """Return traces that are rows of one table, whose lanes read parts of the same sources, and one of other sources.
+
+    The table has the columns of `case` with two lanes and at least 60 rows.
+    """
+    code, lanes = case(30, 5, first=7)
+    few, _ = case(30, 5, lanes=1)
+    traces = [(code, lanes, table[:, 1:17]), (few, replace(lanes, first=0, count=21), table[: few.width, 17:38])]
+    traces.append((few, replace(lanes, first=44, count=0), table[: few.width, 40:41]))
+    return [*traces, (*case(9, 2), table[:, 41:50])]
+
+
+def test_rows_of_a_table() -> None:
+    """Leave all other cells as they are."""
+    expected, made = np.ones((2, case(30)[0].width, 60), dtype=np.uint64)
+    fill_lanes(NaiveDevice(), windows(expected))
+    fill_lanes(CpuDevice(2), windows(made))
+    np.testing.assert_array_equal(made, expected)
+    assert (made[:, [0, *range(38, 40), *range(50, 60)]] == 1).all() and (made[:, 41:50] != 1).any()
+
+
 def test_a_table_that_is_no_room() -> None:
     code, lanes = case(13)
     for main in (np.empty((code.width - 1, 8), np.uint64), np.empty((code.width, 4), np.uint64)):
         with pytest.raises(ValueError, match="do not fit"):
-            fill_lanes(CpuDevice(1), code, lanes, main)
+            fill_lanes(CpuDevice(1), [(code, lanes, main)])
     for main in (np.empty((code.width, 8), np.int64), np.empty((code.width, 16), np.uint64)[:, ::2]):
         with pytest.raises(ValueError, match="not contiguous words"):
-            fill_lanes(CpuDevice(1), code, lanes, main)
+            fill_lanes(CpuDevice(1), [(code, lanes, main)])
 
 
 def test_other_sources() -> None:
@@ -99,9 +124,15 @@ def test_other_sources() -> None:
         {CLOCKS: np.zeros(13, np.uint64)},
         {TABLE: np.zeros((1, 50), np.uint64)},
         {TABLE: None},
+        {MOST_SOURCES: np.zeros(13, np.uint64)},
     ):
         with pytest.raises(ValueError, match="source"):
-            fill_lanes(CpuDevice(1), code, replace(lanes, sources={**lanes.sources, **changed}), main)
+            given = {**lanes.sources.arrays, **changed}
+            given = {number: source for number, source in given.items() if source is not None}
+            fill_lanes(CpuDevice(1), [(code, replace(lanes, sources=Sources(given)), main)])
+    for first in (-1, 1):
+        with pytest.raises(ValueError, match="words for 13 lanes from"):
+            fill_lanes(CpuDevice(1), [(code, replace(lanes, first=first), main)])
 
 
 def test_too_many_registers() -> None:

@@ -11,7 +11,7 @@ from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP
 from graphprover.vm.tables.chips import CHIPS, IN_PLACE
 from graphprover.vm.traces.assemble import Cell, assemble
-from graphprover.vm.traces.chips import cells_of, chip_trace, code_of, write_cells
+from graphprover.vm.traces.chips import ChipTrace, Part, cells_of, chip_traces, code_of, write_cells
 from graphprover.vm.traces.formulas import Formulas, Symbol
 from graphprover.vm.traces.partition import partition
 from graphprover.vm.traces.rows import Rows
@@ -38,7 +38,8 @@ def test_code_computes_what_witnesses_do(name: str, monkeypatch: pytest.MonkeyPa
                 continue
             for lanes in LANES:
                 step, height = CHIPS[chip](lanes), rows_for(-(-(last - first) // lanes))
-                made = chip_trace(device, run, step=step, height=height, first=first, last=last)
+                table = ChipTrace(step.describe().main_width, height, (Part(step, first, last),))
+                (made,) = chip_traces(device, run, tables=[table])
                 expected = np.zeros_like(made)
                 cells = cells_of(step, Rows(device, run, slice(first, last)))
                 write_cells(vars(step.view(expected)), cells, 0, last - first)

@@ -14,7 +14,6 @@ from graphprover.vm.kernels.cpu.keccak_f import (
 )
 from graphprover.vm.kernels.cpu.lanes import fill_lanes
 from graphprover.vm.kernels.cpu.modular import fill_modular
-from graphprover.vm.kernels.cpu.places import place_columns
 from graphprover.vm.kernels.cpu.point import fill_points
 from graphprover.vm.kernels.cpu.sha256 import fill_sha256
 from graphprover.vm.kernels.cpu.tape import census, replay

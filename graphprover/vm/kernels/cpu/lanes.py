@@ -1,5 +1,7 @@
 """Computes the cells of lanes: an instruction is decoded once for a block of them, which LLVM vectorizes."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from graphprover.device import Device
@@ -115,8 +117,12 @@ def _store(x, target, shift, mask, lanes, idle):
 
 
 @njit(nogil=True, cache=True)
-def _fill(code, registers, sources, count, first_clock, main, height, first, last):
-    """Fill a trace; ``main`` and the sources are addresses; ``registers`` (n + 1, _BLOCK): the code's and one more."""
+def _fill(code, registers, sources, own, count, first_clock, main, stride, height, first, last):
+    """Fill a trace.
+
+    ``main`` and the sources are addresses; ``own``: the first lane's word in sources of lanes; ``stride``: words from a
+    column to the next; ``registers`` (n + 1, _BLOCK): the code's and one more.
+    """
     words, prefix = np.empty(_BLOCK, dtype=np.uint64), np.empty(_BLOCK, dtype=np.uint64)
     base = registers.ctypes.data
     constant = base + (len(registers) - 1) * _PLANE
@@ -133,36 +139,41 @@ def _fill(code, registers, sources, count, first_clock, main, height, first, las
             x, target = base + a * _PLANE, base + np.int64(d) * _PLANE
             if op == _STORE:
                 column = np.int64(immediate & _U(0xFFFFFFFF)) + among * np.int64(immediate >> _32)
-                place = main + 8 * (column * height + row)
+                place = main + 8 * (column * stride + row)
                 _store(x, place, d, _ONES >> _U(b), lanes, size - lanes)
             elif lanes == 0:
                 pass
             elif op == _CONSTANT:
-                _load(op, 0, immediate, start, x, target, first_clock, lanes)
+                _load(op, 0, immediate, 0, x, target, first_clock, lanes)
             elif op <= _AT_NARROW:
                 source = np.int64(sources[np.int64(immediate & _SOURCE)])
-                _load(op, source, immediate >> _LOG, start, x, target, first_clock, lanes)
+                _load(op, source, immediate >> _LOG, own + start, x, target, first_clock, lanes)
             elif op == _INVERSE:
                 _invert(x, target, words, prefix, lanes)
             elif op == _SELECT:
                 _select(x, base + b * _PLANE, base + np.int64(immediate) * _PLANE, target, lanes)
             elif b == IMMEDIATE:
-                _load(_CONSTANT, 0, immediate, start, x, constant, first_clock, lanes)
+                _load(_CONSTANT, 0, immediate, 0, x, constant, first_clock, lanes)
                 _compute(op, x, constant, target, lanes)
             else:
                 _compute(op, x, base + b * _PLANE, target, lanes)
         start += size
 
 
-def fill_lanes(device: Device, code: Code, lanes: Lanes, main: np.ndarray) -> None:
+def fill_lanes(device: Device, traces: Sequence[tuple[Code, Lanes, np.ndarray]]) -> None:
     """Write lanes; see ``graphprover.vm.kernels.fill_lanes``."""
-    height = main.shape[1]
-    sources = lanes.addresses(lambda array: array.ctypes.data)
+    for code, lanes, main in traces:
+        _fill_trace(device, code, lanes, main)
+
+
+def _fill_trace(device: Device, code: Code, lanes: Lanes, main: np.ndarray) -> None:
+    height, stride = main.shape[1], main.strides[0] // main.itemsize
+    sources = lanes.sources.addresses(lambda array: array.ctypes.data)
     first_clock = np.uint64(lanes.first_clock)
 
     def fill(first: int, last: int) -> None:
         registers = np.empty((code.registers + 1, _BLOCK), dtype=np.uint64)
-        target = main.ctypes.data, height
-        _fill(code.words, registers, sources, lanes.count, first_clock, *target, first, last)
+        target = main.ctypes.data, stride, height
+        _fill(code.words, registers, sources, lanes.first, lanes.count, first_clock, *target, first, last)
 
     device.split_rows(fill, height * code.lanes)

@@ -10,7 +10,7 @@ _MODULES = {
     "fill_keccak_classes": "keccak_f", "fill_keccak_limbs": "keccak_f", "count_keccak_digits": "keccak_f",
     "fill_modular": "calls", "fill_fp2": "calls", "fill_points": "calls", "fill_absorbs": "calls",
     "fill_sha256": "calls",
-    "place_columns": "places", "census": "tape", "replay": "tape", "expect": "warm",
+    "census": "tape", "replay": "tape", "expect": "warm",
 }  # fmt: skip
 
 

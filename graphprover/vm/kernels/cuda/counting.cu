@@ -35,6 +35,7 @@ struct Trace {
     u64 first;  // its first block
     const u64 *main, *keys, *terms;
     u64 columns, rows;
+    u64 stride;  // words from a column to the next
 };
 
 struct Traces {
@@ -48,7 +49,7 @@ extern "C" __global__ void count_keys(Traces traces, u64 count, u64* counts) {
     slots.clear();
     const Trace& trace = batch::item_at(traces.items, count, blockIdx.x);
     const u64 *main = trace.main, *terms = trace.terms;
-    u64 columns = trace.columns, rows = trace.rows, parts = (rows + COUNT_KEYS - 1) / COUNT_KEYS;
+    u64 columns = trace.columns, rows = trace.rows, stride = trace.stride, parts = (rows + COUNT_KEYS - 1) / COUNT_KEYS;
     u64 own = blockIdx.x - trace.first, number_of_key = own / parts;
     const u64* key = trace.keys + KEY_WORDS * number_of_key;
     u64 first_term = number_of_key ? (key - KEY_WORDS)[TERMS_END] : 0, last_term = key[TERMS_END], flag = key[FLAG];
@@ -60,11 +61,11 @@ extern "C" __global__ void count_keys(Traces traces, u64 count, u64* counts) {
         for (int i = 0; i < COUNT_EACH; i++) {
             u64 own = start + i * blockDim.x + threadIdx.x;
             row[i] = own < end ? own : end - 1;
-            asks[i] = own < end && (flag == columns || main[flag * rows + row[i]]);
+            asks[i] = own < end && (flag == columns || main[flag * stride + row[i]]);
             number[i] = key[CONSTANT];
         }
         for (u64 t = first_term; t < last_term; t++) {
-            const u64* cells = main + terms[TERM_WORDS * t + COLUMN] * rows;
+            const u64* cells = main + terms[TERM_WORDS * t + COLUMN] * stride;
             u64 weight = terms[TERM_WORDS * t + WEIGHT];
 #pragma unroll
             for (int i = 0; i < COUNT_EACH; i++)

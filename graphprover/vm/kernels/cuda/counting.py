@@ -32,7 +32,8 @@ def count_keys(device: "CudaDevice", traces: Sequence[tuple[cupy.ndarray, Keys]]
         items = []
         for main, keys in traces:
             there = [array.data.ptr for array in _on_device(keys, device.number)]
-            items.append(([main.data.ptr, *there, *main.shape], blocks_for(main.shape[1], COUNT_KEYS) * len(keys.keys)))
+            words = [main.data.ptr, *there, *main.shape, main.strides[0] // main.itemsize]
+            items.append((words, blocks_for(main.shape[1], COUNT_KEYS) * len(keys.keys)))
         for described, count, blocks in batched(items):
             launch(compiled(text("counting.cu")), "count_keys", blocks, _THREADS, described, count, counts)
 

@@ -1,4 +1,5 @@
 // Computes the cells of lanes; lanes.py defines the code, and its numbers are defines.
+#include "batch.cuh"
 #include "field.cuh"
 
 struct Sources {
@@ -25,17 +26,34 @@ __device__ __forceinline__ void invert(u64 (&x)[LANES_EACH]) {
 // For i in 0 .. LANES_EACH - 1.
 #define ALL(statement) _Pragma("unroll") for (int i = 0; i < LANES_EACH; i++) statement; break
 
-// Block by LANES_EACH times its threads' lanes, of `lanes`; the first `count` of them execute. A thread has several, so
-// that an instruction is decoded once for them and none of their loads waits for another. Registers are in shared
-// memory, behind the code, so that an instruction can name any.
-extern "C" __global__ void __launch_bounds__(LANES_THREADS) fill_lanes(
-    const ulonglong2* code, u64 instructions, Sources sources, u64 count, u64 lanes, u64 height, u64 first_clock,
-    u64* main) {
+struct Trace {
+    u64 first;  // its first block
+    const ulonglong2* code;
+    u64 instructions;
+    u64 word;   // the first lane's word in sources of lanes
+    u64 count;  // of executing lanes
+    u64 lanes, height, first_clock;
+    u64* main;
+    u64 stride;  // words from a column to the next
+};
+
+struct Traces {
+    Trace items[batch::ITEMS];
+};
+
+// A trace has blocks by LANES_EACH times their threads' lanes, of `lanes`; the first `count` of them execute. A thread
+// has several, so that an instruction is decoded once for them and none of their loads waits for another. Registers are
+// in shared memory, behind the code, so that an instruction can name any.
+extern "C" __global__ void __launch_bounds__(LANES_THREADS) fill_lanes(Sources sources, Traces traces, u64 items) {
+    const Trace& trace = batch::item_at(traces.items, items, blockIdx.x);
+    u64 instructions = trace.instructions, count = trace.count, lanes = trace.lanes, height = trace.height;
+    u64 word = trace.word, first_clock = trace.first_clock, stride = trace.stride;
+    u64* main = trace.main;
     extern __shared__ ulonglong2 shared[];
-    for (u32 k = threadIdx.x; k < instructions; k += LANES_THREADS) shared[k] = code[k];
+    for (u32 k = threadIdx.x; k < instructions; k += LANES_THREADS) shared[k] = trace.code[k];
     __syncthreads();
     u64* registers = (u64*)(shared + instructions) + threadIdx.x;
-    u64 begin = (u64)blockIdx.x * (LANES_EACH * LANES_THREADS);
+    u64 begin = (blockIdx.x - trace.first) * (LANES_EACH * LANES_THREADS);
     bool idle = begin >= count;  // all of them
 
     u64 lane[LANES_EACH], place[LANES_EACH];
@@ -45,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(LANES_THREADS) fill_lanes(
     for (int i = 0; i < LANES_EACH; i++) {
         u64 number = begin + i * LANES_THREADS + threadIdx.x;
         executes[i] = number < count;
-        lane[i] = executes[i] ? number : count - 1;
+        lane[i] = word + (executes[i] ? number : count - 1);
         among[i] = (u32)number / (u32)height;
         place[i] = number < lanes ? number - among[i] * height : height;
     }
@@ -64,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(LANES_THREADS) fill_lanes(
 #pragma unroll
             for (int i = 0; i < LANES_EACH; i++)
                 if (place[i] < height)
-                    main[(column + among[i] * step) * height + place[i]] = executes[i] ? x[i] >> d & mask : 0;
+                    main[(column + among[i] * step) * stride + place[i]] = executes[i] ? x[i] >> d & mask : 0;
             continue;
         }
         u64 result[LANES_EACH];

@@ -146,7 +146,6 @@ _DEFINES: dict[str, Mapping[str, int | str]] = {
         "COUNT_EACH": COUNT_EACH,
     },
     "keccak_f.cu": _KECCAK_F,
-    "places.cu": {},
     "tape.cu": _REPLAY,
 }
 
