@@ -239,6 +239,9 @@ class StrictDevice:
     def constant(self, array: np.ndarray) -> StrictArray:
         return self.load(array)
 
+    def constant_all(self, arrays: Sequence[np.ndarray]) -> list[StrictArray]:
+        return self.load_all(arrays)
+
     def load_all(self, arrays: Sequence[np.ndarray]) -> list[StrictArray]:
         return [*map(self.load, arrays)]
 

@@ -94,6 +94,9 @@ class CpuDevice:
     def constant(self, array: np.ndarray) -> np.ndarray:
         return array
 
+    def constant_all(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return list(arrays)
+
     def load_all(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         return list(arrays)
 

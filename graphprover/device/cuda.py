@@ -279,9 +279,12 @@ class CudaDevice:
         self._count_upload("load", columns.nbytes)
         return self.staging.upload(np.ascontiguousarray(columns), self.stream)
 
-    @_operation
     def constant(self, array: np.ndarray) -> cupy.ndarray:
-        return self.constants.get(array, self.load)
+        return self.constant_all([array])[0]
+
+    @_operation
+    def constant_all(self, arrays: Sequence[np.ndarray]) -> list[cupy.ndarray]:
+        return self.constants.get(arrays, self.load_all)
 
     @_operation
     def load_all(self, arrays: Sequence[np.ndarray]) -> list[cupy.ndarray]:

@@ -154,8 +154,11 @@ class Device(Protocol):
         A GPU caches the copy while the array exists and its memory suffices.
         """
 
+    def constant_all(self, arrays: Sequence[np.ndarray]) -> list[Array]:
+        """Return the copies on the device of constant host arrays; see `constant`."""
+
     def load_all(self, arrays: Sequence[np.ndarray]) -> list[Array]:
-        """Copy small host arrays to the device together."""
+        """Copy host arrays to the device, small ones together."""
 
     def room(self, columns: int, rows: int) -> Array:
         """Return an array for a table's columns, with any contents."""

@@ -6,7 +6,7 @@ No CPU twin: a CPU reads the arrays themselves.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from weakref import ref
 
@@ -27,17 +27,29 @@ class Constants:
         self._lock = threading.Lock()
         memory.caches.append(self.drop)
 
-    def get(self, array: np.ndarray, copy: Callable[[np.ndarray], cupy.ndarray]) -> cupy.ndarray:
-        """Return the copy of an array, made by ``copy`` unless there is one; a large one is not cached."""
-        found = self._copies.get(id(array))
-        if found is not None and found[0]() is array:
-            return found[1]
+    def get(
+        self, arrays: Sequence[np.ndarray], copy: Callable[[Sequence[np.ndarray]], list[cupy.ndarray]]
+    ) -> list[cupy.ndarray]:
+        """Return the copies of arrays, of which ``copy`` makes the ones that are missing; large ones are not cached."""
+        found = [self._cached(array) for array in arrays]
+        missing = [array for array, there in zip(arrays, found, strict=True) if there is None]
+        if not missing:
+            return found  # type: ignore[return-value]
         with cupy.cuda.using_allocator(self._memory.allocate):  # and not the memory of one proof
-            made = copy(array)
+            made = copy(missing)
+        for array, there in zip(missing, made, strict=True):
+            self._cache(array, there)
+        left = iter(made)
+        return [next(left) if there is None else there for there in found]
+
+    def _cached(self, array: np.ndarray) -> cupy.ndarray | None:
+        found = self._copies.get(id(array))
+        return found[1] if found is not None and found[0]() is array else None
+
+    def _cache(self, array: np.ndarray, made: cupy.ndarray) -> None:
         with self._lock:
             if self.held() + made.nbytes <= self._memory.most // SHARE:
                 self._copies[id(array)] = ref(array, partial(self._forget, id(array))), made
-        return made
 
     def held(self) -> int:
         """Return the bytes of all copies."""

@@ -16,6 +16,7 @@ from graphprover.kernels.cuda import faults
 STAGING = 4 << 20  # bytes of a staging buffer: long enough for the full speed of the bus
 _BUFFERS = 16  # half of them are filled while the others are read
 SMALL = 1 << 20  # bytes from which on a block comes from RMM itself, which keeps large ones without gaps
+_FEW = 8  # arrays of a staging buffer that are small enough to share it
 _ALIGNED = 256  # bytes between the starts of arrays in one piece of memory
 _NEVER = 2**64 - 1  # a release threshold: nothing is given back to the GPU but by `Pool.trim`
 
@@ -228,9 +229,16 @@ class Staging:
         return target
 
     def upload_all(self, sources: Sequence[np.ndarray], stream: cupy.cuda.Stream) -> list[cupy.ndarray]:
-        """Return copies of C-contiguous arrays, in one transfer if they fit one staging buffer; see `upload`."""
+        """Return copies of C-contiguous arrays; small ones share a transfer if they fit one buffer. See `upload`."""
+        small = [source for source in sources if source.nbytes <= STAGING // _FEW]
+        if len(small) < len(sources):
+            together = iter(self.upload_all(small, stream))
+            return [
+                next(together) if source.nbytes <= STAGING // _FEW else self.upload(source, stream)
+                for source in sources
+            ]
         starts = [0, *accumulate(-(-source.nbytes // _ALIGNED) * _ALIGNED for source in sources)]
-        if starts[-1] > STAGING:
+        if len(sources) < 2 or starts[-1] > STAGING:
             return [self.upload(source, stream) for source in sources]
         memory = cupy.cuda.alloc(starts[-1])
         parts = [(start, source.reshape(-1).view(np.uint8)) for start, source in zip(starts, sources, strict=False)]

@@ -22,7 +22,17 @@ def test_an_array_is_copied_once(device: Any) -> None:
     array, equal = np.arange(64, dtype=np.uint64), np.arange(64, dtype=np.uint64)
     assert device.constant(array) is device.constant(array)
     assert device.constant(equal) is not device.constant(array)
-    assert device.usage["load"].calls == 2
+    assert device.usage["load_all"].calls == 2
+
+
+def test_only_missing_copies_are_made(device: Any) -> None:
+    """Large arrays are copied one by one, small ones together."""
+    arrays = [np.arange(n, dtype=np.uint64) for n in (64, 1 << 18, 3)]
+    first = device.constant(arrays[0])
+    found = device.constant_all(arrays)
+    assert found[0] is first and [array.tolist() for array in found] == [array.tolist() for array in arrays]
+    again = device.constant_all(arrays)
+    assert all(x is y for x, y in zip(again, found, strict=True))
 
 
 def test_a_copy_ends_with_its_array(device: Any) -> None:

@@ -1,6 +1,7 @@
 """The accesses of a chip's lanes, and their slots in the cycle."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from graphprover.vm.kernels.tape import A_IN_PLACE, FURTHER, M2, WORD, A, B, D, M
 from graphprover.vm.program.host_calls import SLOT_FURTHER, calls_of
@@ -23,7 +24,8 @@ class Access:
     offset: int = 0  # of such a word there, in words
 
 
-def accesses_of(step: Step) -> list[Access]:
+@lru_cache(maxsize=256)
+def accesses_of(step: Step) -> tuple[Access, ...]:
     """Return a lane's accesses, in order."""
     cells = (*step.names, *step.accessed)
     found = [Access(cell, 0, slot, _COLUMNS[cell]) for cell, slot in _SLOTS.items() if cell in cells]
@@ -31,9 +33,10 @@ def accesses_of(step: Step) -> list[Access]:
         found = [Access("a_t", 0, SLOT_D, A_IN_PLACE) if access.cell == "a_t" else access for access in found]
     calls = calls_of(step.name)
     if not calls:
-        return found
+        return tuple(found)
     longest = max(calls, key=lambda call: len(call.accesses))
     further = max(call.further for call in calls)
     found += [Access("further_t", i, SLOT_FURTHER, FURTHER + i) for i in range(further)]
     words = enumerate(longest.accesses)
-    return found + [Access("word_t", i, slot, WORD + i, pointer, offset) for i, (pointer, offset, slot) in words]
+    found += [Access("word_t", i, slot, WORD + i, pointer, offset) for i, (pointer, offset, slot) in words]
+    return tuple(found)

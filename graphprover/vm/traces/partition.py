@@ -154,14 +154,17 @@ def _inherited(values: np.ndarray, heirs: np.ndarray) -> np.ndarray:
 def _chips(
     chip: np.ndarray, totals: np.ndarray, late: np.ndarray
 ) -> tuple[dict[str, tuple[int, int]], tuple[Late, ...]]:
+    """Return the shares and late accesses of a `Partition`, from rising chip numbers of groups and their counts."""
+    numbers, firsts = np.unique(chip, return_index=True)
+    cycles, late = np.add.reduceat(totals, firsts), np.add.reduceat(late, firsts)
     shares, found, end = {}, [], 0
-    for number in np.unique(chip[totals > 0]).tolist():
-        name, own = _NAMES[number], chip == number
-        start, end = end, end + int(totals[own].sum())
-        shares[name] = start, end
-        for access in accesses_of(chip_table(name)):
-            count = int(late[own, access.column].sum())
-            if count:
+    for number, own, of_access in zip(numbers.tolist(), cycles.tolist(), late.tolist(), strict=True):
+        if not own:
+            continue
+        start, end = end, end + own
+        shares[_NAMES[number]] = start, end
+        for access in accesses_of(chip_table(_NAMES[number])):
+            if count := of_access[access.column]:
                 found.append(Late(access, start, end, count))
     return shares, tuple(found)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.device import Array, Device
+from graphprover.runtime.once import once
 from graphprover.vm.executor.predecode import predecode
 from graphprover.vm.executor.record import INTERVAL, LOG_INTERVAL, Record
 from graphprover.vm.kernels import replay
@@ -28,30 +29,35 @@ class Run:
 
 def load_tape(device: Device, *, machine: Machine, record: Record, cycle_range: range) -> Tape:
     """Return the record of a cycle range, on a device."""
-    first, last = cycle_range.start >> LOG_INTERVAL, -(-cycle_range.stop // INTERVAL)
-    begin = int(record.at[first])
-    end = int(record.at[last]) if last < len(record.at) else len(record.old)
-    index, at, values, times = device.load_all(
-        [
-            record.index[first:last],
-            (record.at[first:last] - np.uint64(begin)).astype(np.uint32),
-            record.values[first:last],
-            record.times[first:last],
-        ]
-    )
+    if cycle_range == range(record.cycles):
+        arrays = device.constant_all(_whole(record))  # the census and the proof read them
+    else:
+        arrays = device.load_all(_arrays(record, cycle_range))
+    names = "old", "time", "index", "at", "values", "times"
     return Tape(
         code=device.constant(predecode(machine.instructions)),
         code_base=machine.image.code_base,
-        old=device.load(record.old[begin:end]),
-        time=device.load(record.time[begin:end]),
-        index=index,
-        at=at,
-        values=values,
-        times=times,
-        start=first << LOG_INTERVAL,
+        **dict(zip(names, arrays, strict=True)),
+        start=cycle_range.start >> LOG_INTERVAL << LOG_INTERVAL,
         first=cycle_range.start,
         last=cycle_range.stop,
     )
+
+
+def _arrays(record: Record, cycle_range: range) -> tuple[np.ndarray, ...]:
+    """Return the arrays of the tape of a cycle range: words, times, index, at, values and times of registers."""
+    first, last = cycle_range.start >> LOG_INTERVAL, -(-cycle_range.stop // INTERVAL)
+    begin = int(record.at[first])
+    end = int(record.at[last]) if last < len(record.at) else len(record.old)
+    at = (record.at[first:last] - np.uint64(begin)).astype(np.uint32)
+    of_snapshots = record.index[first:last], at, record.values[first:last], record.times[first:last]
+    return record.old[begin:end], record.time[begin:end], *of_snapshots
+
+
+@once
+def _whole(record: Record) -> tuple[np.ndarray, ...]:
+    """Return the same arrays for each tape of a whole run, so that a device caches its copies."""
+    return _arrays(record, range(record.cycles))
 
 
 def load_run(device: Device, tape: Tape, *, machine: Machine, partition: Partition) -> Run:
