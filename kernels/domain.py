@@ -12,6 +12,10 @@ import numpy as np
 
 from graphprover import field
 from graphprover.field import GENERATOR, Ext, P
+from graphprover.kernels.cpu.field import ext_mul, ext_scale, inverse, mul, sub
+from graphprover.runtime.numba_cache import njit
+
+_GENERATOR = np.uint64(GENERATOR)
 
 
 class Products(NamedTuple):
@@ -80,11 +84,21 @@ def last_point(log_rows: int) -> int:
     return field.inv(field.root_of_unity(log_rows))
 
 
-def interpolation_factor(log_rows: int, point: Ext) -> Ext:
-    """Return (z^n - 7^n) / (n 7^n) for n = 2^log_rows: the common factor of all weights x / (z - x) of an
+def interpolation_factors(domains: Sequence[tuple[int, Ext]]) -> list[Ext]:
+    """Return (z^n - 7^n) / (n 7^n) for each (log2 of n, point z): the common factor of all weights x / (z - x) of an
     interpolation.
     """
-    rows = 1 << log_rows
-    power = pow(GENERATOR, rows, P)
-    difference = field.ext_sub(field.ext_pow(point, rows), field.ext(power))
-    return field.ext_scale(difference, field.inv(rows * power))
+    factors = np.array([point for _, point in domains], dtype=np.uint64).reshape(-1, 3)
+    _to_factors(np.array([log_rows for log_rows, _ in domains], dtype=np.int64), factors)
+    return [(a, b, c) for a, b, c in factors.tolist()]
+
+
+@njit(nogil=True, cache=True)
+def _to_factors(log_rows, points):
+    """Replace points, uint64 (n, 3), by the factors of their interpolations."""
+    for i in range(len(points)):
+        value, shift = (points[i, 0], points[i, 1], points[i, 2]), _GENERATOR
+        for _ in range(log_rows[i]):
+            value, shift = ext_mul(value, value), mul(shift, shift)
+        scale = inverse(mul(np.uint64(1 << log_rows[i]), shift))
+        points[i, 0], points[i, 1], points[i, 2] = ext_scale((sub(value[0], shift), value[1], value[2]), scale)

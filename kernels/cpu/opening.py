@@ -15,7 +15,7 @@ from graphprover.kernels.cpu import domain, simd, sums
 from graphprover.kernels.cpu.deep import invert_differences
 from graphprover.kernels.cpu.field import add, ext_mul, ext_scale, mul
 from graphprover.kernels.cpu.parallel import Threads
-from graphprover.kernels.domain import interpolation_factor, reversed_indices
+from graphprover.kernels.domain import interpolation_factors, reversed_indices
 from graphprover.runtime.numba_cache import njit
 
 _ROWS = 128
@@ -44,15 +44,16 @@ def interpolation_weights(domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray
 
     Raises ZeroDivisionError for a point of its 7 H.
     """
-    return [_weights(log_rows, point) for log_rows, point in domains]
+    factors = interpolation_factors(domains)
+    return [_weights(log_rows, point, factor) for (log_rows, point), factor in zip(domains, factors, strict=True)]
 
 
-def _weights(log_rows: int, point: Ext) -> np.ndarray:
+def _weights(log_rows: int, point: Ext, factor: Ext) -> np.ndarray:
     rows = 1 << log_rows
     points = domain.points(log_rows)
     target = np.empty((3, rows), dtype=np.uint64)
     invert_differences(points, point, target, 0, rows)
-    _scale(points, tuple(map(np.uint64, interpolation_factor(log_rows, point))), target)
+    _scale(points, tuple(map(np.uint64, factor)), target)
     return target
 
 
@@ -62,8 +63,11 @@ def natural_weights(domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray]:
     Raises ZeroDivisionError for a point of its H.
     """
     # With q(7 X) = p(X), the values of p on H are those of q on 7 H.
-    scaled = ((log_rows, scale_point(point, GENERATOR)) for log_rows, point in domains)
-    return [_weights(log_rows, point).take(reversed_indices(log_rows, np), axis=1) for log_rows, point in scaled]
+    scaled = [(log_rows, scale_point(point, GENERATOR)) for log_rows, point in domains]
+    return [
+        weights.take(reversed_indices(log_rows, np), axis=1)
+        for (log_rows, _), weights in zip(scaled, interpolation_weights(scaled), strict=True)
+    ]
 
 
 @njit(nogil=True, cache=True)

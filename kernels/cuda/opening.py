@@ -13,7 +13,7 @@ from graphprover.kernels.cuda import denominators
 from graphprover.kernels.cuda.launch import blocks_for, kernels_of, launch, to_host
 from graphprover.kernels.cuda.multi_table import batched
 from graphprover.kernels.cuda.tape import taped
-from graphprover.kernels.domain import interpolation_factor, reversed_indices
+from graphprover.kernels.domain import interpolation_factors, reversed_indices
 
 THREADS, TILE, COLUMNS, WARP = 256, 2048, 32, 32  # as in opening.cu
 WARPS = THREADS // WARP
@@ -25,9 +25,8 @@ def interpolation_weights(domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarr
 
     Raises ZeroDivisionError for a point of its 7 H.
     """
-    return denominators.over_points(
-        "opening.cu", "weights", [(log_rows, z, interpolation_factor(log_rows, z)) for log_rows, z in domains]
-    )
+    with_factors = zip(domains, interpolation_factors(domains), strict=True)
+    return denominators.over_points("opening.cu", "weights", [(*of_point, factor) for of_point, factor in with_factors])
 
 
 def natural_weights(domains: Sequence[tuple[int, Ext]]) -> list[cupy.ndarray]:
