@@ -6,6 +6,7 @@ verifier derives the same layout.
 """
 
 import struct
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -91,8 +92,12 @@ class AirDescription:
 
     @cached_property
     def _hash(self) -> int:
-        """Hash of integers only: string hashes differ between processes."""
-        return hash((self.main_width, self.preprocessed_width, self.nodes, self.constraints))
+        """Hash of integers only: string hashes differ between processes, and a pickle has this property.
+
+        The name distinguishes tables of one shape, of which a statement may have many.
+        """
+        name = zlib.crc32(self.name.encode())
+        return hash((name, self.main_width, self.preprocessed_width, self.nodes, self.constraints))
 
     @cached_property
     def degrees(self) -> tuple[int, ...]:
