@@ -35,7 +35,7 @@ LAYERS = (
     ("graphs",),  # the rounds of a proof as tasks
     ("cluster",),  # dispatching tasks to workers, which are named in text
     ("prover",),  # from a statement to a proof
-    ("examples", "jobs.programs", "jobs.warmup"),  # programs that can be proved
+    ("examples", "jobs.programs", "jobs.warmup", "jobs.made_check"),  # programs that can be proved
     ("jobs.jobs",),  # requested proofs, as they are sent to workers
     ("cluster.shard_worker",),  # one shard of a proof with shards on other workers
     ("cluster.worker", "cluster.metrics", "worker"),

@@ -16,8 +16,9 @@ from graphprover.device import Device
 from graphprover.device.choose import device_for
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
+from graphprover.jobs.made_check import PackedCheck, check_made
 from graphprover.jobs.precompile import compile_missing, load_interpreter
-from graphprover.jobs.programs import Packed, Program, ProgramError, open_program, pack, unpack
+from graphprover.jobs.programs import Packed, Program, ProgramError, is_packaged, open_program, pack, unpack
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof, proof_from_bytes
 from graphprover.proof.sizes import expected_sizes
@@ -28,7 +29,7 @@ from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
 from graphprover.prover.autoshard import fitting
 from graphprover.prover.delayed import graph_of
 from graphprover.prover.executor import Parts, executor_of
-from graphprover.prover.local import Made, checksum_of, make
+from graphprover.prover.local import Made, checksum_of, make, with_verification
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.prove import check_headers
 from graphprover.prover.smallest import smallest
@@ -37,11 +38,11 @@ from graphprover.runtime.files import FileError, check_room, read_input, read_pr
 from graphprover.statement.check import warn
 from graphprover.statement.cost import Cost
 from graphprover.telemetry.model import GuestRun
-from graphprover.telemetry.subscribe import publish, stage
-from graphprover.verifier import Expected, Verdict, check_level, expect, verify_shards
+from graphprover.telemetry.subscribe import clock, deliver, publish, stage, with_stages_before
+from graphprover.verifier import Expected, Verdict, check_level, expect
 from graphprover.vm import kernels
 from graphprover.vm.executor.debug import Debug, to_stderr
-from graphprover.vm.executor.execute import Execution
+from graphprover.vm.executor.execute import Execution, half_of_memory
 from graphprover.vm.executor.faults import OtherExitCode
 from graphprover.vm.profile.measure import profile
 from graphprover.vm.statement.claim import ANY, Claim, other_exit_code
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _LONG_RUN = 1.0  # seconds
+_AHEAD = 4  # a run ahead of its turn takes at most this part of the memory that a run may take
 
 
 class Prover:
@@ -297,12 +299,23 @@ class Prover:
         return self.program.verify(proof, self.level.security, self.level.proximity, exit_code=exit_code)
 
     def _verify(self, proof: Proof | ShardedProof, caps: Any) -> Verdict:
-        check_level(proof, self.level.security)  # before the statement, which may be expensive to make
-        statement = self.program.statement_of(proof)
-        return verify_shards(proof, statement, self.level.security, self.level.proximity, preprocessed=caps)
+        return check_made(self.program, self.level, proof, caps)
+
+    @cached_property
+    def check_elsewhere(self) -> PackedCheck | None:
+        """The verification of this prover's own proofs by another process of this host.
+
+        It is None for a program that cannot travel, and for tables that are no packaged example: their code is the
+        user's, and running it in two processes may have effects.
+        """
+        try:
+            known = self.program.has_runs or is_packaged(self.program.name)
+            return PackedCheck(self._packed, self.level) if known else None
+        except ProgramError:
+            return None
 
     def _expect(self, headers: Proof | ShardedProof) -> Expected:
-        check_level(headers, self.level.security)  # as above
+        check_level(headers, self.level.security)  # before the statement, which may be expensive to make
         statement = self.program.statement_of(headers, coming=True)
         return expect(headers, statement, self.level.security, self.level.proximity)
 
@@ -330,6 +343,15 @@ class Prover:
     def job(self, data: bytes | Path | None = None, name: str = "", **options: Any) -> "Job":
         """Return a job for `graphprover.prove_many`; the other options are the fields of `Job`."""
         return Job(self, data, name, **options)
+
+
+@dataclass(frozen=True)
+class Started:
+    """A job's run, prepared for its proof."""
+
+    prepared: Prepared | PreparedShards
+    ran: GuestRun | None  # None for tables
+    seconds: float  # since the job started
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,10 +421,10 @@ class Job:
             Exception: every exception of `Prover.prove` before the proof.
         """
         by = device_for(device) if isinstance(device, str) else device
-        return self._prepared(self._recorded(by), by)
+        return self._prepared(self._recorded(by, self._run_options()), by)
 
-    def _recorded(self, by: Device | None, *, silent: bool = False) -> Any:
-        """Return the run that is to be proved, with its record; ``silent``: its debug text was shown before."""
+    def _recorded(self, by: Device | None, options: RunOptions) -> Any:
+        """Return the run that is to be proved, with its record."""
         program, limited = self.prover.program, self.limits or self.max_cost is not None
         asked = self.state_input or limited or self.random_seed is not None or self.exit_code not in (0, ANY)
         if asked and not program.has_runs:
@@ -410,7 +432,7 @@ class Job:
                 f"{program.name}: no guest, so it has no input to state, no exit code, no random numbers and no limits"
             )
         with _compiling(by, program.elf):
-            run = program.record(self._input(), **self._run_options(silent=silent))
+            run = program.record(self._input(), **options)
         if program.has_runs:
             self._check_exit_code(run.exit_code)
         return run
@@ -465,10 +487,26 @@ class Job:
             FileError: for an input that cannot be read.
             Exception: every exception of `Prover.prove`.
         """
-        started = time.perf_counter()
+        started = self.start(device)
+        if isinstance(started, Made):
+            return started
+        unchecked = self.prove_started(started, executor, device, progress)
+        return self.delivered(self.check(unchecked) if verified else unchecked)
+
+    def start(self, device: Device | str = "auto", run: Any = None) -> "Made | Started":
+        """Run the program and prepare the proof, the first stage of `make`; return a proof that is there already.
+
+        Args:
+            device: As in `make`.
+            run: The run with its record if `run_ahead` has made it, which was not silent.
+
+        Raises:
+            Exception: every exception of `Prover.prove` before the proof.
+        """
+        began = time.perf_counter()
 
         def kept(proof: Proof | ShardedProof) -> Made:
-            seconds = {"verify": time.perf_counter() - started}
+            seconds = {"verify": time.perf_counter() - began}
             return Made(proof, None, seconds, 0, kept=True, run=guest_run(rehearsed))
 
         proof = self.valid()
@@ -478,15 +516,65 @@ class Job:
             return kept(proof)
         with stage("prepare"):
             by = device_for(device) if isinstance(device, str) else device
-            run = self._recorded(by, silent=rehearsed is not None)
+            if run is None:
+                silent = RunOptions(debug=None) if rehearsed else RunOptions()  # its text has been shown
+                run = self._recorded(by, self._run_options() | silent)
             prepared = self._prepared(run, by)
         if proof and not claim and _says(proof) == _to_say(prepared):
             return kept(proof)
         self.check_room(prepared)
-        prepare_seconds = time.perf_counter() - started
-        result = make(prepared, executor, device, progress, check=self.prover._verify, verified=verified)
         ran = guest_run(run) if self.prover.program.has_runs else None
-        return _given(replace(result, seconds={"prepare": prepare_seconds, **result.seconds}, run=ran), self.label)
+        return Started(prepared, ran, time.perf_counter() - began)
+
+    def run_ahead(self, device: Device, debug: Debug | None) -> Any:
+        """Return the run for `start` with its record, made in a thread beside another proof; None leaves it to `start`.
+
+        Whatever fails is left to `start` too, which reports it at the job's turn. The run has only a part of the memory
+        that a run may take, because the record of the other proof is still there.
+
+        Args:
+            device: The device of the proof.
+            debug: Called with the guest's debug text, instead of the job's receiver.
+        """
+        if isinstance(self.data, Path) and not self.data.is_file():
+            return None  # a pipe, which can be read only once
+        try:
+            if self.existing is not None or not self.prover.program.has_runs:
+                return None
+            options = self._run_options() | RunOptions(debug=debug)
+            most = half_of_memory() // _AHEAD
+            return self._recorded(device, options | RunOptions(max_memory=min(most, options.get("max_memory", most))))
+        except Exception as error:
+            _log.info("%s: its run ahead of its turn failed, so it is repeated then: %s", self.label, error)
+            return None
+
+    def prove_started(
+        self,
+        started: "Started",
+        executor: str = THREADS,
+        device: Device | str = "auto",
+        progress: bool | Tell = False,
+    ) -> Made:
+        """Prove what `start` has prepared, the second stage of `make`, without verification; arguments as there."""
+        result = make(started.prepared, executor, device, progress, verified=False)
+        seen = with_stages_before(result.observation).of_run(started.ran) if result.observation else None
+        seconds = {"prepare": started.seconds, **result.seconds}
+        return replace(result, seconds=seconds, run=started.ran, observation=seen)
+
+    def check(self, made: Made) -> Made:
+        """Verify the proof of `prove_started` against the program, the third stage of `make`.
+
+        Raises:
+            VerificationError: if it does not convince.
+        """
+        began = clock()
+        self.prover._verify(made.proof, made.preprocessed_caps)
+        return with_verification(made, began, clock())
+
+    def delivered(self, made: Made) -> Made:
+        """Give the observation of the job's proof to its observers, the last stage of `make`; return the proof."""
+        seen = made.observation
+        return replace(made, observation=deliver(seen.named(self.label) if self.label else seen)) if seen else made
 
     @contextmanager
     def for_workers(self) -> Iterator[Parts]:
@@ -537,10 +625,14 @@ class Job:
         """Return the claim of a proof of a run by `rehearse`."""
         return self.prover.program.claim_about(run, state_input=self.state_input) if run else None
 
-    def _run_options(self, *, silent: bool = False) -> RunOptions:
+    def _run_options(self) -> RunOptions:
         seed = seed_for(self.random_seed, state_input=self.state_input)
-        debug = None if silent else self.debug or self.prover.debug
-        return RunOptions(**self.limits, random_seed=seed, debug=debug)
+        return RunOptions(**self.limits, random_seed=seed, debug=self.receiver)
+
+    @property
+    def receiver(self) -> Debug | None:
+        """The receiver of the guest's debug text, if there is one."""
+        return self.debug or self.prover.debug
 
     def valid(self) -> Proof | ShardedProof | None:
         """Return the existing proof if it is a valid one of this program, perhaps of another run."""
@@ -706,20 +798,13 @@ def made(
     if isinstance(subject, Job):
         result = subject.make(executor, device, verified=verified)
         return replace(result, checksum=checksum_of(result.proof)) if verified else result
-    return _given(make(subject, executor, device, verified=verified))
+    result = make(subject, executor, device, verified=verified)
+    return replace(result, observation=publish(result.observation)) if result.observation else result
 
 
 def guest_run(run: Execution | None) -> GuestRun | None:
     """Return the figures of a guest's run for reports."""
     return GuestRun(run.cycles, run.misaligned) if run else None
-
-
-def _given(made: Made, name: str = "") -> Made:
-    """Give the observation of a proof to its observers, under the name of the job, and return the proof."""
-    if not made.observation:
-        return made
-    seen = made.observation.of_run(made.run)
-    return replace(made, observation=publish(seen.named(name) if name else seen))
 
 
 Says = list[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]  # of each shard, as in a `Verdict`

@@ -5,9 +5,9 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from graphprover.admission.admission import admitted
 from graphprover.device import Device
@@ -73,19 +73,19 @@ def make(
     executor: str = THREADS,
     device: Device | str = "auto",
     progress: bool | Tell = False,
-    check: Callable[[Any, Any], object] | None = None,
     verified: bool = True,
 ) -> Made:
     """Prove a statement by a device of this process, once its memory has room, and verify the proof.
+
+    Several shards are verified one by one, as they are made.
 
     Args:
         prepared: The prepared statement.
         executor: ``"threads"`` or ``"sync"``.
         device: As in `graphprover.prove`.
         progress: As in `graphprover.prove`.
-        check: Verifies the proof, given the commitments that it was made with, if the caller knows more about the
-            statement than its tables. Without it, several shards are verified one by one, as they are made.
-        verified: False leaves verification to the caller.
+        verified: False leaves verification to the caller, such as one that knows more about the statement than its
+            tables; `with_verification` adds its time.
 
     Raises:
         MemoryError: before anything runs, if the proof can never fit the memory.
@@ -106,13 +106,11 @@ def make(
         with admitted(device, plan.bytes, str(plan.peak)):
             times.append(time.perf_counter())
             with told(progress, layouts[0].parameters.query_pow_bits) as tell:
-                one_by_one = check_one if verified and not check else None
+                one_by_one = check_one if verified else None
                 made = prove_shards(prepared, device, executor, plan.shards, tell, one_by_one, plan.holds, plan.bytes)
             times.append(time.perf_counter())
         if verified:
-            if check:
-                check(made.proof, made.preprocessed_caps)
-            elif made.proof.joint is None:
+            if made.proof.joint is None:
                 check_one(0, made.proof.proofs[0], None, made.preprocessed_caps[0])
             else:
                 check_in_common(layouts, batches[::-1])
@@ -129,6 +127,13 @@ def make(
         )
 
     return on_device(prepared, device, by)
+
+
+def with_verification(made: Made, start: float, end: float) -> Made:
+    """Return a proof that was verified between two times of `telemetry.subscribe.clock`, with this stage."""
+    stage = Stage("verify", start, end)
+    seen = made.observation.with_stages([stage]) if made.observation else None
+    return replace(made, seconds={**made.seconds, stage.name: stage.seconds}, observation=seen)
 
 
 def _stages(times: Sequence[float]) -> list[Stage]:

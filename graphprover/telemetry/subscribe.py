@@ -71,10 +71,21 @@ def first_began(otherwise: float) -> float:
     return min([otherwise, *(stage.start for stage in watch.stages.values())]) if watch else otherwise
 
 
-def publish(observation: Observation) -> Observation:
-    """Deliver an observation, with the stages before it, to the subscription; return it."""
+def with_stages_before(observation: Observation) -> Observation:
+    """Return an observation with the stages before it, if there is a subscription; the next one does not get them."""
     if watch := _watch.get():
         observation = observation.with_stages([*watch.stages.values()])
         watch.stages.clear()
+    return observation
+
+
+def deliver(observation: Observation) -> Observation:
+    """Deliver an observation as it is to the subscription, if there is one; return it."""
+    if watch := _watch.get():
         watch.seen.append(observation)
     return observation
+
+
+def publish(observation: Observation) -> Observation:
+    """Deliver an observation, with the stages before it, to the subscription; return it."""
+    return deliver(with_stages_before(observation))

@@ -86,6 +86,21 @@ def by_lines(name: str, debug: Debug) -> Debug:
     return receive
 
 
+class HeldText:
+    """A receiver that holds the text of a run until it is known whether anyone is to see it."""
+
+    def __init__(self) -> None:
+        self._texts: list[bytes] = []
+
+    def __call__(self, text: bytes) -> None:
+        self._texts.append(text)
+
+    def release(self, debug: Debug) -> None:
+        """Pass the text on, call by call."""
+        for text in self._texts:
+            debug(text)
+
+
 def to_stderr(text: bytes) -> None:
     """Write text to the standard error of this process at once; a stream that is closed takes nothing."""
     stream = sys.stderr
