@@ -571,6 +571,11 @@ class Job:
         self.prover._verify(made.proof, made.preprocessed_caps)
         return with_verification(made, began, clock())
 
+    @property
+    def check_elsewhere(self) -> PackedCheck | None:
+        """What `check` does, for another process; None if only this process can do it."""
+        return self.prover.check_elsewhere
+
     def delivered(self, made: Made) -> Made:
         """Give the observation of the job's proof to its observers, the last stage of `make`; return the proof."""
         seen = made.observation

@@ -13,6 +13,7 @@ from graphprover.graphs.progress import Tell
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.local import Made, told
+from graphprover.prover.pipeline import pays, prove_pipelined
 from graphprover.telemetry.model import GuestRun
 from graphprover.telemetry.subscribe import publish
 from graphprover.verifier import Expected, Verdict
@@ -93,9 +94,12 @@ class Local:
         return subject.make(self.name, self.device, progress, verified), None
 
     def prove_many(self, weighed: Sequence[tuple[int, Any]], begun: Begun) -> Iterator[Ended]:
-        """Prove jobs one after another."""
+        """Prove jobs one after another; on a GPU with the host's work for other jobs beside each proof."""
         if isinstance(self.device, str):
             device_for(self.device)  # raises if no job can be proved
+        if pays(self.device, len(weighed)):
+            yield from prove_pipelined([job for _, job in weighed], self.name, self.device, begun)
+            return
         for _, job in weighed:
             begun(job, "")
             made = failure = None

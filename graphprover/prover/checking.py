@@ -1,0 +1,160 @@
+"""A process of this host that verifies proofs while this one makes others: the maker's side.
+
+Verification is Python and NumPy, which hold Python's lock, so that a thread would delay the proof beside it.
+"""
+
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any, Protocol
+
+from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import ShardedProof
+from graphprover.protocol.errors import VerificationError
+from graphprover.prover.local import Caps
+
+PROCESS = "graphprover.prover.checking_process"
+
+_EXIT_SECONDS = 5.0  # within which a process that has closed its connection ends
+
+_log = logging.getLogger(__name__)  # warnings go to stderr by default
+
+
+class Check(Protocol):
+    """The verification of proofs of one program, which travels to another process."""
+
+    def load(self) -> None:
+        """Load the program."""
+
+    def __call__(self, proof: Proof | ShardedProof, caps: Caps) -> object:
+        """Raise VerificationError if a proof, made with these commitments, does not convince."""
+
+
+class Lost(Exception):
+    """The process has ended before its answer."""
+
+
+class Checker:
+    """A context with a process that verifies one proof at a time, while this process makes another.
+
+    The process starts beside the first proofs, and verifies none before it is ready. If it ends early, a warning says
+    so, and another one at the end how many proofs this process has verified in its place.
+
+    Args:
+        checks: What it may verify; without any no process is started.
+    """
+
+    def __init__(self, checks: Sequence[Check]) -> None:
+        self._numbers = {check: number for number, check in enumerate(checks)}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
+        self._ready = False
+        self._lost = False
+        self._in_its_place = 0  # proofs that this process verified because the other one was lost
+
+    def __enter__(self) -> "Checker":
+        if self._numbers:
+            try:
+                self._start()
+            except OSError as error:
+                self._lose(f"did not start: {error}")
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._end()
+        if self._in_its_place:
+            _log.warning(
+                "graphprover: this process has verified %d proofs itself, because the process for it had ended",
+                self._in_its_place,
+            )
+
+    def _start(self) -> None:
+        ours, theirs = Pipe()
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
+        with theirs, tempfile.TemporaryFile() as programs:
+            # Not by `multiprocessing`, which would run the user's script in the process again.
+            pickle.dump([*self._numbers], programs)
+            programs.seek(0)
+            self._connection = ours
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", PROCESS, str(theirs.fileno())],
+                stdin=programs,
+                stdout=subprocess.DEVNULL,
+                env=environment,
+                pass_fds=(theirs.fileno(),),
+                process_group=0,  # so that Ctrl-C in a terminal does not reach it before it ignores the signal
+            )
+
+    def takes(self, check: Check | None) -> bool:
+        """Return whether the process can verify a proof by this check now; otherwise the caller does, now."""
+        if self._lost and check in self._numbers:
+            self._in_its_place += 1
+        if self._connection is None or check not in self._numbers:
+            return False
+        if not self._ready:
+            try:
+                self._ready = self._connection.poll() and bool(self._connection.recv())
+            except (EOFError, OSError):
+                self._lose()
+                self._in_its_place += 1
+        return self._ready
+
+    def send(self, check: Check, proof: Proof | ShardedProof, caps: Caps) -> None:
+        """Send a proof; the process must be idle. If it is lost, `answer` says so."""
+        assert self._connection
+        try:
+            self._connection.send((self._numbers[check], caps))
+            self._connection.send_bytes(proof.to_bytes())
+        except OSError:
+            pass
+
+    def answer(self) -> float:
+        """Wait until the sent proof is verified, and return the seconds of the verification.
+
+        Raises:
+            VerificationError: if the proof does not convince.
+            Lost: if the process has ended before.
+        """
+        error, seconds = self._answer()
+        if error:
+            raise error
+        return seconds
+
+    def _answer(self) -> tuple[VerificationError | None, float]:
+        assert self._connection
+        try:
+            found: Any = self._connection.recv()
+        except (EOFError, OSError):
+            self._lose()
+            self._in_its_place += 1
+            raise Lost from None
+        return found
+
+    def _lose(self, why: str = "") -> None:
+        """End what is left of the process, and warn that it is lost."""
+        code = self._end(_EXIT_SECONDS)
+        self._lost = True
+        _log.warning(
+            "graphprover: the process that verifies proofs %s; this process verifies them from now on",
+            why or f"has ended with exit code {code}",
+        )
+
+    def _end(self, wait: float = 0.0) -> int | None:
+        """End the process and return its exit code; ``wait``: seconds that it has to end by itself."""
+        connection, process = self._connection, self._process
+        self._connection, self._process, self._ready = None, None, False
+        if connection:
+            connection.close()
+        if not process:
+            return None
+        try:
+            return process.wait(wait)
+        except subprocess.TimeoutExpired:
+            process.kill()  # it has nothing to clean up
+            return process.wait()

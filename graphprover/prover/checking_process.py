@@ -1,0 +1,56 @@
+"""The process that verifies proofs beside another one that makes them: ``python -m`` of this module (`Checker`).
+
+It ignores Ctrl-C, which its parent handles, and ends once its parent has closed the connection or ended.
+"""
+
+import os
+import pickle
+import signal
+import sys
+import time
+from contextlib import suppress
+from multiprocessing.connection import Connection
+
+from graphprover.protocol.errors import VerificationError
+
+
+def main() -> None:
+    """Load the checks on standard input, then verify proofs from the connection on the descriptor in ``argv[1]``."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(EOFError, OSError):  # the parent has closed the connection, or ended
+        serve(Connection(int(sys.argv[1])))
+
+
+def serve(connection: Connection) -> None:
+    """Verify proofs until the parent closes the connection."""
+    checks = pickle.load(sys.stdin.buffer)
+    for check in checks:
+        check.load()
+    _load_kernels()
+    connection.send(os.getpid())
+    from graphprover.proof.sharded import proof_from_bytes
+
+    while True:
+        number, caps = connection.recv()
+        data = connection.recv_bytes()
+        began, answer = time.perf_counter(), None
+        try:
+            checks[number](proof_from_bytes(data), caps)
+        except VerificationError as error:
+            answer = error
+        connection.send((answer, time.perf_counter() - began))
+
+
+def _load_kernels() -> None:
+    """Load the compiled hashes, with which a verification takes a third of the time, and call one of them."""
+    import numpy as np
+
+    from graphprover.kernels.cpu import hashes  # noqa: F401
+    from graphprover.protocol.hashing import hash_rows
+    from graphprover.protocol.parameters import DEFAULT_HASH
+
+    hash_rows(DEFAULT_HASH, np.zeros((1, 8), dtype=np.uint64))
+
+
+if __name__ == "__main__":
+    main()
