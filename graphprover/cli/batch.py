@@ -7,8 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from io import FileIO
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from graphprover.cli import json_output, text_output
@@ -17,6 +19,7 @@ from graphprover.cli.batch_file import Entry, read_batch
 from graphprover.cli.errors import FAILED, OK, UsageError
 from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.json_output import OUTCOMES, Facts
+from graphprover.cli.one_behind import OneBehind
 from graphprover.cli.paths import path_argument
 from graphprover.cli.report_files import save_batch
 from graphprover.graphs.executor_names import LOCAL
@@ -113,13 +116,18 @@ def run(options: argparse.Namespace) -> int:
                 return f"{progress.written()}; the report was not written: {json_output.message(error)}"
             return progress.written()
 
+        def end(job: "Job", found: Facts, proof: bytes | None) -> None:
+            """Write a job's proof, and tell the outcome."""
+            found = _written(jobs[job], found, proof)
+            summarise(found)
+            progress.ended(job, found)
+
         with status_on_signal(words), watching as given:
             try:
-                with _span(options):
+                with _span(options), OneBehind() as writing:
                     for result in prove_many(jobs, options.executor, options.device, progress.begun):
-                        found = _finished(jobs[result.job], result)
-                        summarise(found)
-                        progress.ended(result.job, found)
+                        # The next proof need not wait for the disk.
+                        writing.begin(partial(end, result.job, *_finished(jobs[result.job], result)))
                         seen += given if alone else [one.brief() for one in given]
                         given.clear()
             except Exception:
@@ -151,25 +159,28 @@ def _span(options: argparse.Namespace) -> AbstractContextManager[object]:
 
 
 class _Progress:
-    """Outcomes and progress of the jobs of a batch."""
+    """Outcomes and progress of the jobs of a batch, which one thread begins and another one ends."""
 
     def __init__(self, number: int, draw: "Draw | None") -> None:
         self.results: list[Facts] = []
         self._number, self._draw = number, draw
         self._running: dict[Job, str] = {}  # names of the running jobs
         self._outcomes: Counter[str] = Counter()
+        self._lock = Lock()  # of the running jobs
 
     def begun(self, job: "Job", worker: str) -> None:
         """Record the start of a job, or of another attempt at it."""
-        self._running[job] = job.name
-        self._show()
+        with self._lock:
+            self._running[job] = job.name
+            self._show()
 
     def ended(self, job: "Job", found: Facts) -> None:
         """Record a finished job, and print its line on stderr; with a bar, only failed and replaced jobs get a line."""
-        self._running.pop(job, None)
-        self.results.append(found)
-        self._outcomes[found["outcome"]] += 1
-        self._show()
+        with self._lock:
+            self._running.pop(job, None)
+            self.results.append(found)
+            self._outcomes[found["outcome"]] += 1
+            self._show()
         if found["error"] or found["again"] or not self._draw:
             place = f"{len(self.results):{len(str(self._number))}}/{self._number}"
             print(f"{place} {text_output.job_line(found)}", file=sys.stderr, flush=True)
@@ -218,19 +229,25 @@ def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
     return jobs
 
 
-def _finished(entry: Entry, result: "Result") -> Facts:
-    """Write the proof of a finished job unless its file was kept, and return the outcome."""
-    error, written, again = result.error, None, None
+def _finished(entry: Entry, result: "Result") -> tuple[Facts, bytes | None]:
+    """Return the outcome of a finished job, provided that the proof can be written, and the bytes to write, if any."""
+    encoded = file = again = None
     if result.proof is not None:
         encoded = result.proof.to_bytes()
-        try:
-            if not result.kept:
-                again = _why_again(entry, result.job)
-                write(entry.output, encoded)
-            written = json_output.file(entry.output, encoded)
-        except FileError as failure:
-            error = failure
-    return json_output.job(entry.name, entry.program, entry.input, written, result, error, again)
+        file = json_output.file(entry.output, encoded)
+        again = None if result.kept else _why_again(entry, result.job)
+    outcome = json_output.job(entry.name, entry.program, entry.input, file, result, result.error, again)
+    return outcome, None if result.kept else encoded
+
+
+def _written(entry: Entry, found: Facts, proof: bytes | None) -> Facts:
+    """Write a job's proof, if there is one to write, and return the outcome."""
+    try:
+        if proof is not None:
+            write(entry.output, proof)
+    except FileError as error:
+        return found | {"outcome": "failed", "proof": None, "error": json_output.message(error)}
+    return found
 
 
 def _why_again(entry: Entry, job: "Job") -> str | None:
