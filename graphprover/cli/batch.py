@@ -58,7 +58,7 @@ def add(command: Command) -> None:
     """Add the command to the command line."""
     parser = command(
         run,
-        "Each proof is verified by the process that made it, and written as soon as it is done. A failed job does not "
+        "Each proof is verified, and written as soon as it is done. A failed job does not "
         "stop the others. Paths are relative to the TOML file. Keys of a [[job]], or of [defaults] for all jobs: "
         "program and output (required); input (a file, or a pattern that gives one job per file); name; security, "
         "proximity, hash, rate, small (seconds), pow_bits and shards; for guests also shard_size, exit_code, "

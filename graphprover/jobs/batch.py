@@ -36,14 +36,16 @@ def prove_many(
 
     A second run makes only the proofs that are missing or not good enough.
 
-    Every proof has been verified by the process that made it. Of a worker's proof this process verifies the header: the
+    Every proof has been verified by the process that made it, or by one that this process has started. On a GPU of this
+    process the next job begins before the result of a job is yielded: its guest runs beside the proof of that job, which
+    is verified beside the next proof. Of a worker's proof this process verifies the header: the
     level, the program, and the claim about a guest's run, which this process repeats without a record. It compares the
     payload's checksum with the one that the worker computed after verification. `verify` checks the rest. A proof that
     does not hold is retried once, on another worker.
 
     Args:
-        jobs: The jobs. All are read before the first begins; an input that is a path is read when its job begins. The
-            bytes of a job's input stand for its weight, because its cycles are known only after its run.
+        jobs: The jobs. All are read before the first begins; an input that is a path is read when its job begins, and
+            on a GPU of this process one job earlier. The bytes of a job's input stand for its weight, because its cycles are known only after its run.
         executor: As in `graphprover.prove`. On a cluster every job is a task, or several short ones are. ``"cuda"`` and
             ``"processes"`` start a cluster on this host for the time of the call.
         device: As in `graphprover.prove`.
@@ -55,7 +57,7 @@ def prove_many(
     Raises:
         ValueError: for another executor, or a device that is missing.
         graphprover.cluster.ClusterError: if the cluster can make no proofs.
-        graphprover.device.DeviceLost: if this process has lost its GPU.
+        graphprover.device.DeviceLost: if this process has lost its GPU; the jobs before have been yielded.
     """
     weighed = sorted(((_weight(job), job) for job in jobs), key=itemgetter(0), reverse=True)
     for ended in executor_of(executor, device).prove_many(weighed, begun or (lambda job, worker: None)):
