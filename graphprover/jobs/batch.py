@@ -37,15 +37,18 @@ def prove_many(
     A second run makes only the proofs that are missing or not good enough.
 
     Every proof has been verified by the process that made it, or by one that this process has started. On a GPU of this
-    process the next job begins before the result of a job is yielded: its guest runs beside the proof of that job, which
-    is verified beside the next proof. Of a worker's proof this process verifies the header: the
-    level, the program, and the claim about a guest's run, which this process repeats without a record. It compares the
-    payload's checksum with the one that the worker computed after verification. `verify` checks the rest. A proof that
-    does not hold is retried once, on another worker.
+    process the next job begins before a result is yielded: its guest runs beside the proof, and the proof is verified
+    beside the next one.
+
+    Of a worker's proof this process verifies the header: the level, the program, and the claim about a guest's run,
+    which this process repeats without a record. It compares the payload's checksum with the one that the worker
+    computed after verification. `verify` checks the rest. A proof that does not hold is retried once, on another
+    worker.
 
     Args:
         jobs: The jobs. All are read before the first begins; an input that is a path is read when its job begins, and
-            on a GPU of this process one job earlier. The bytes of a job's input stand for its weight, because its cycles are known only after its run.
+            on a GPU of this process one job earlier. The bytes of a job's input stand for its weight, because its
+            cycles are known only after its run.
         executor: As in `graphprover.prove`. On a cluster every job is a task, or several short ones are. ``"cuda"`` and
             ``"processes"`` start a cluster on this host for the time of the call.
         device: As in `graphprover.prove`.

@@ -47,7 +47,7 @@ class Checker:
     so, and another one at the end how many proofs this process has verified in its place.
 
     Args:
-        checks: What it may verify; without any no process is started.
+        checks: The checks that it may be sent; without any no process is started.
     """
 
     def __init__(self, checks: Sequence[Check]) -> None:
@@ -106,7 +106,7 @@ class Checker:
         return self._ready
 
     def send(self, check: Check, proof: Proof | ShardedProof, caps: Caps) -> None:
-        """Send a proof; the process must be idle. If it is lost, `answer` says so."""
+        """Send a proof; the process must be idle. If it is lost, `answer` raises."""
         assert self._connection
         try:
             self._connection.send((self._numbers[check], caps))
@@ -137,7 +137,7 @@ class Checker:
         return found
 
     def _lose(self, why: str = "") -> None:
-        """End what is left of the process, and warn that it is lost."""
+        """End the rest of the process, and warn that it is lost."""
         code = self._end(_EXIT_SECONDS)
         self._lost = True
         _log.warning(

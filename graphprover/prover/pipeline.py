@@ -57,7 +57,7 @@ def pays(device: Device | str, jobs: int) -> bool:
 
 
 def checks_of(jobs: Sequence[Job]) -> list[Check]:
-    """Return what a process beside the proofs is to verify; nothing if it does not pay to start one."""
+    """Return the checks for a process beside the proofs; none if it does not pay to start one."""
     if len(jobs) < FEWEST_JOBS or available_threads() == 1:
         return []
     return list(dict.fromkeys(check for job in jobs if (check := job.check_elsewhere)))

@@ -408,7 +408,7 @@ def showing(path: Path, text: str, then: list[int]) -> Path:
 def test_debug_text_is_shown_once_and_in_order(
     tmp_path: Path, forced: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also that of a run which fails ahead of its turn; and none of a job that has not begun."""
+    """Also the text of a run that fails ahead of its turn; a job that has not begun shows none."""
     text, ends = Text(), {"a": leave(), "b": leave(3), "c": [0], "d": leave()}
     provers = [Prover(showing(tmp_path / name, f"{name}\n", end), security=20) for name, end in ends.items()]
     jobs = [prover.job(b"", name, debug=text.of(name)) for prover, name in zip(provers, ends, strict=True)]
