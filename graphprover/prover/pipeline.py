@@ -1,5 +1,6 @@
 """Proofs of many jobs by a GPU of this process, with the host's work for other jobs beside each proof."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -57,8 +58,11 @@ def pays(device: Device | str, jobs: int) -> bool:
 
 
 def checks_of(jobs: Sequence[Job]) -> list[Check]:
-    """Return the checks for a process beside the proofs; none if it does not pay to start one."""
-    if len(jobs) < FEWEST_JOBS or available_threads() == 1:
+    """Return the checks for a process beside the proofs; none if it does not pay to start one.
+
+    Windows passes no pipe to a process by its number, as `Checker` does it.
+    """
+    if len(jobs) < FEWEST_JOBS or available_threads() == 1 or sys.platform == "win32":
         return []
     return list(dict.fromkeys(check for job in jobs if (check := job.check_elsewhere)))
 
