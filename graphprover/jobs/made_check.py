@@ -44,5 +44,5 @@ class PackedCheck:
         unpack(self.packed)
 
     def __call__(self, proof: Proof | ShardedProof, caps: Sequence[Cap | None] | None) -> Verdict:
-        """Check a proof; arguments and errors are those of `check_made`."""
+        """Check a proof; see `check_made` for arguments and errors."""
         return check_made(unpack(self.packed), self.level, proof, caps)

@@ -76,7 +76,7 @@ def sources(run: Run) -> Sources:
 def with_permuted(device: Device, run: Run, own: Sources, first: int, last: int) -> Sources:
     """Return sources with the words after the calls of the cycles first..last of the run's order, from their lane 0 on.
 
-    The order is that of these cycles alone.
+    The order has these cycles alone.
     """
     after = Rows(device, run, slice(first, last)).words("new")
     permuted = {_PERMUTED + i: after[i] for i in range(WORDS)}
