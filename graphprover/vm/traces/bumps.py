@@ -7,17 +7,14 @@ import numpy as np
 from graphprover.device import Array, Device
 from graphprover.vm.kernels import fill_bumps
 from graphprover.vm.kernels.bumps import BUMP_WORDS, Accessed
-from graphprover.vm.tables.bump import BUMP_LANES, Bump
+from graphprover.vm.tables.bump import BUMP_LANES
 from graphprover.vm.tables.clock import clock_of
-from graphprover.vm.traces.chips import write_cells
 from graphprover.vm.traces.partition import Late
 from graphprover.vm.traces.run import Run
 
-_CELLS = ("at", "t", "lo", "hi", "step_low", "step_high")  # the words of a bump
-
 
 def bumps(device: Device, run: Run, *, late: Sequence[Late]) -> Array:
-    """Return the cells of all bumps but ``on``, in order: uint64 (cells, bumps); see `_CELLS`."""
+    """Return the words of all bumps in order: uint64 (BUMP_WORDS, bumps)."""
     program = {name: run.program[name] for name in ("a_at", "b_at", "d_at", "offset")}
     accessed = Accessed(run.cycles, run.old, run.time, **program, first_clock=clock_of(run.start))
     sought = [
@@ -32,7 +29,10 @@ def bumps(device: Device, run: Run, *, late: Sequence[Late]) -> Array:
 
 def bump_trace(device: Device, cells: Array, *, first: int, last: int, height: int) -> Array:
     """Return the trace of the bumps first..last."""
-    columns = dict(zip(_CELLS, cells[:, first:last], strict=True)) | {"on": np.uint64(1)}
-    trace = device.arrays.zeros((len(columns) * BUMP_LANES, height), dtype=np.uint64)
-    write_cells(vars(Bump().view(trace)), columns, 0, last - first)
+    trace = device.room((1 + BUMP_WORDS) * BUMP_LANES, height)
+    trace.fill(0)
+    # The table has ``on`` and then the words of a bump, each for one lane after another.
+    words = trace.reshape(1 + BUMP_WORDS, -1)
+    words[0, : last - first] = 1
+    words[1:, : last - first] = cells[:, first:last]
     return trace

@@ -1,6 +1,6 @@
 """The traces of chips: the cells of their lanes, by code that is derived once for each chip."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -122,25 +122,3 @@ def cells_of(step: Step, r: Executing) -> dict[str, Any]:
         time = r.recent(access)
         cells[access.cell] = [*cells.get(access.cell, ()), time] if access.cell == "word_t" else time
     return cells
-
-
-def write_cells(columns: Mapping[str, Array], cells: Mapping[str, Any], first: int, last: int) -> None:
-    """Write cells of the lanes first..last, counted lane by lane, to their columns."""
-    for name, view in columns.items():
-        _write(view, cells[name], first, last)
-
-
-def _write(view: Array, values: Any, first: int, last: int) -> None:
-    """Write one cell's values to its columns, (lanes, [members,] rows)."""
-    if isinstance(values, tuple | list):
-        for i, member in enumerate(values):
-            _write(view[:, i], member, first, last)
-        return
-    if view.flags.c_contiguous:
-        view.reshape(-1)[first:last] = values
-        return
-    height = view.shape[1]
-    for lane in range(first // height, -(-last // height)):
-        start, stop = max(first, lane * height), min(last, (lane + 1) * height)
-        piece = values[start - first : stop - first] if values.ndim else values
-        view[lane, start - lane * height : stop - lane * height] = piece

@@ -1,9 +1,12 @@
 """Lane code from symbolic execution of chips gives the same words as the chips on arrays."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pytest
 
-from graphprover.device import CpuDevice
+from graphprover.device import Array, CpuDevice
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.kernels.lanes import IMMEDIATE, Code, Op
 from graphprover.vm.statement.shape import LANES, policy_at, rows_for
@@ -11,7 +14,7 @@ from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP
 from graphprover.vm.tables.chips import CHIPS, IN_PLACE
 from graphprover.vm.traces.assemble import Cell, assemble
-from graphprover.vm.traces.chips import ChipTrace, Part, cells_of, chip_traces, code_of, write_cells
+from graphprover.vm.traces.chips import ChipTrace, Part, cells_of, chip_traces, code_of
 from graphprover.vm.traces.formulas import Formulas, Symbol
 from graphprover.vm.traces.partition import partition
 from graphprover.vm.traces.rows import Rows
@@ -45,6 +48,28 @@ def test_code_computes_what_witnesses_do(name: str, monkeypatch: pytest.MonkeyPa
                 write_cells(vars(step.view(expected)), cells, 0, last - first)
                 np.testing.assert_array_equal(made, expected, err_msg=f"{chip} with {lanes} lanes")
     assert name == "far" or proved == {chip.removesuffix(IN_PLACE) for chip in CHIPS}
+
+
+def write_cells(columns: Mapping[str, Array], cells: Mapping[str, Any], first: int, last: int) -> None:
+    """Write cells of the lanes first..last, counted lane by lane, to their columns."""
+    for name, view in columns.items():
+        _write(view, cells[name], first, last)
+
+
+def _write(view: Array, values: Any, first: int, last: int) -> None:
+    """Write one cell's values to its columns, (lanes, [members,] rows)."""
+    if isinstance(values, tuple | list):
+        for i, member in enumerate(values):
+            _write(view[:, i], member, first, last)
+        return
+    if view.flags.c_contiguous:
+        view.reshape(-1)[first:last] = values
+        return
+    height = view.shape[1]
+    for lane in range(first // height, -(-last // height)):
+        start, stop = max(first, lane * height), min(last, (lane + 1) * height)
+        piece = values[start - first : stop - first] if values.ndim else values
+        view[lane, start - lane * height : stop - lane * height] = piece
 
 
 def operations(code: Code) -> list[tuple[Op, int, int, int, int]]:
