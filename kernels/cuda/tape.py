@@ -10,7 +10,7 @@ No CPU twin: a CPU has no launches.
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar
@@ -80,8 +80,7 @@ class _Operation:
     """One operation of the tape."""
 
     function: Callable[..., Any]
-    addresses: list[int]  # of its operands
-    shape: list[object]  # its other arguments, and the shapes of operands
+    arguments: object  # with arrays that own no memory, as `Tape._plain` gives them
     sizes: list[int]  # of its words
     launches: Launches
     result: Any  # with arrays that own no memory
@@ -109,7 +108,8 @@ class Tape:
         self._mode = _Mode.IDLE
         self._operations: list[_Operation] = []
         self._tasks: dict[int, _Task] = {}
-        self._results: set[int] = set()  # addresses
+        self._results: dict[tuple[int, tuple[int, ...]], cupy.ndarray] = {}  # by address and shape
+        self._addresses: set[int] = set()  # of all results
         self._rooms: set[int] = set()  # addresses
         self._position = 0  # the next operation to be repeated
 
@@ -130,12 +130,10 @@ class Tape:
 
     def run(self, function: Callable[..., T], arguments: Sequence[object], words: Words | None) -> T:
         """Return the value of an operation: see `taped`."""
-        addresses, shape = list[int](), list[object]()
-        _describe(arguments, addresses, shape)
         sizes = [] if words is None else [len(array) for array in words]
         if self._mode == _Mode.RECORDING:
-            return self._record(function, arguments, words, addresses, shape, sizes)
-        operation = self._next(function, addresses, shape, sizes)
+            return self._record(function, arguments, words, sizes)
+        operation = self._next(function, arguments, sizes)
         if operation is None:
             return _called(function, arguments, words)
         enqueue_all(operation.launches, words or ())
@@ -163,9 +161,9 @@ class Tape:
 
     def _array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> cupy.ndarray | None:
         """Return an array at an address of the tape; None if the tape stops."""
-        described: list[object] = [shape, dtype]
+        arguments = shape, dtype
         if self._mode != _Mode.RECORDING:
-            operation = self._next(_copy, [], described, [])
+            operation = self._next(_copy, arguments, [])
             if operation is None:
                 return None
             self._position += 1
@@ -176,7 +174,7 @@ class Tape:
         except MemoryError:
             self._give_up()
             return None
-        self._add(_Operation(_copy, [], described, [], Launches([]), unowned(made), alone=False))
+        self._add(_Operation(_copy, arguments, [], Launches([]), unowned(made), alone=False))
         return made
 
     def noted(self, number: int, call: Callable[[], T]) -> T:
@@ -209,10 +207,10 @@ class Tape:
         function: Callable[..., T],
         arguments: Sequence[object],
         words: Words | None,
-        addresses: list[int],
-        shape: list[object],
         sizes: list[int],
     ) -> T:
+        recorded = self._plain(arguments)
+        on_tape = self._addresses.issuperset(array.data.ptr for array in _arrays(arguments))
         before, _current.inside = done(), True
         try:
             with recording(self.arena.malloc, self._allocate, words or ()) as made:
@@ -227,28 +225,34 @@ class Tape:
         # A kernel that was compiled late or replaced by the interpreter is another one next time.
         as_ever = (after.missed, after.interpreted, after.waits) == (before.missed, before.interpreted, before.waits)
         self.whole = self.whole and as_ever and made.has_all
-        alone = words is None and self._results.issuperset(addresses)
-        self._add(_Operation(function, addresses, shape, sizes, made.launches(), unowned(result), alone))
+        alone = words is None and on_tape
+        self._add(_Operation(function, recorded, sizes, made.launches(), unowned(result), alone))
         return result
 
     def _add(self, operation: _Operation) -> None:
         self._operations.append(operation)
-        addresses = list[int]()
-        _describe([operation.result], addresses, [])
-        self._results.update(addresses)
+        for array in _arrays(operation.result):
+            self._results[array.data.ptr, array.shape] = array
+            self._addresses.add(array.data.ptr)
 
-    def _next(
-        self, function: Callable[..., Any], addresses: list[int], shape: list[object], sizes: list[int]
-    ) -> _Operation | None:
+    def _plain(self, value: Any) -> Any:
+        """Return an argument as `_same` compares it.
+
+        A result of the tape becomes the object without memory that repetitions return.
+        """
+        if isinstance(value, cupy.ndarray):
+            found = self._results.get((value.data.ptr, value.shape))
+            return unowned(value) if found is None else found
+        if isinstance(value, list | tuple):
+            return type(value)(map(self._plain, value))
+        parts = _parts(value)
+        return value if parts is None else self._plain(parts)
+
+    def _next(self, function: Callable[..., Any], arguments: Sequence[object], sizes: list[int]) -> _Operation | None:
         """Return the next operation if it is this one; otherwise the tape stops."""
         if self._position < len(self._operations):
             operation = self._operations[self._position]
-            if (
-                operation.function is function
-                and operation.addresses == addresses
-                and operation.shape == shape
-                and operation.sizes == sizes
-            ):
+            if operation.function is function and operation.sizes == sizes and _same(operation.arguments, arguments):
                 return operation
         self.other = f"operation {self._position}, {function.__name__}, is another one"
         _log.warning("graphprover: a proof repeats no earlier proof of its shape: %s", self.other)
@@ -273,25 +277,40 @@ def _copy(source: cupy.ndarray, target: cupy.ndarray) -> None:
         target[...] = source
 
 
-def _describe(values: Sequence[Any], addresses: list[int], shape: list[object]) -> None:
-    """Add the addresses of all arrays among an operation's arguments, and what else it depends on."""
-    for value in values:
-        kind = type(value)  # compared, because all arguments of a proof come here
-        if kind is cupy.ndarray:
-            addresses.append(value.data.ptr)
-            shape.append(value.shape)
-        elif kind is list or kind is tuple:
-            shape.append(len(value))
-            _describe(value, addresses, shape)
-        elif isinstance(value, Operands):
-            _describe((value.main, value.preprocessed, value.permutation), addresses, shape)
-        elif isinstance(value, Height):
-            points = [len(at_points) for at_points in value.values]
-            _describe((value.matrices, points, value.offsets, value.inverses), addresses, shape)
-        elif isinstance(value, Unextended) and value.in_memory:
-            _describe((value.rows, value.columns()), addresses, shape)
-        else:
-            shape.append(value)
+def _same(recorded: Any, value: Any) -> bool:
+    """Return whether an argument is as it was recorded: arrays are compared by address and shape, all else by value."""
+    if recorded is value:  # results of a repetition are the recorded objects
+        return True
+    kind = type(value)
+    if kind is cupy.ndarray:
+        return type(recorded) is kind and recorded.data.ptr == value.data.ptr and recorded.shape == value.shape
+    if kind is list or kind is tuple:
+        return type(recorded) is kind and len(recorded) == len(value) and all(map(_same, recorded, value))
+    parts = _parts(value)
+    return bool(recorded == value) if parts is None else _same(recorded, parts)
+
+
+def _parts(value: Any) -> tuple[Any, ...] | None:
+    """Return the parts of an operand on which launches depend; None for other arguments."""
+    if isinstance(value, Operands):
+        return value.main, value.preprocessed, value.permutation
+    if isinstance(value, Height):
+        return value.matrices, [len(at_points) for at_points in value.values], value.offsets, value.inverses
+    if isinstance(value, Unextended) and value.in_memory:
+        return value.rows, value.columns()
+    return None
+
+
+def _arrays(value: Any) -> Iterator[cupy.ndarray]:
+    """Yield all arrays in an argument or a result."""
+    if isinstance(value, cupy.ndarray):
+        yield value
+    else:
+        parts = value if isinstance(value, list | tuple) else _parts(value)
+        if parts is None and is_dataclass(value) and not isinstance(value, type):
+            parts = tuple(getattr(value, field.name) for field in fields(value))
+        for part in parts or ():
+            yield from _arrays(part)
 
 
 def unowned(value: T) -> T:

@@ -184,7 +184,7 @@ def test_a_proof_that_differs_goes_on_without_a_tape(gpu: Gpu, caplog: pytest.Lo
     (known,) = gpu.device.tapes._shapes.values()
     tape = known.tape
     place = next(i for i, one in enumerate(tape._operations) if one.function.__name__ == "_of_extensions")
-    tape._operations[place] = replace(tape._operations[place], addresses=[1])
+    tape._operations[place] = replace(tape._operations[place], arguments=[1])
     with caplog.at_level(logging.WARNING):
         caplog.clear()
         proofs = [gpu.prove(statement, parameters, 5)[0] for _ in range(3)]
