@@ -252,10 +252,10 @@ def swaps(proof: BatchProof) -> Iterator[BatchProof]:
                     spoiled.append(replace(queries, rows=joined([swapped(rows[0], 0, 1), *rows[1:]])))
                     spoiled.append(replace(queries, widths=swapped(queries.widths, 0, 1)))
             else:
-                groups = queries.siblings
-                spoiled = [replace(queries, siblings=swapped(groups, a, a + 1)) for a in (0, 1)]
-                if len(groups[0]) > 24:
-                    spoiled.append(replace(queries, siblings=(exchanged(groups[0], 0, 1), *groups[1:])))
+                groups = cut(queries.siblings, 24 * queries.others)
+                spoiled = [replace(queries, siblings=b"".join(swapped(groups, a, a + 1))) for a in (0, 1)]
+                if queries.others > 1:
+                    spoiled.append(replace(queries, siblings=exchanged(queries.siblings, 0, 1)))
             if len(queries.path) > 32:
                 spoiled.append(replace(queries, path=b"".join(swapped(cut(queries.path, 32), 0, 1))))
             for other in spoiled:

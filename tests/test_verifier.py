@@ -382,7 +382,8 @@ def test_every_value_of_a_vector_matters() -> None:
     tried = 0
 
     def shape(proof: BatchProof) -> object:
-        return proof.log_heights, [queries.widths for queries in proof.round_queries]
+        widths = [queries.widths for queries in proof.round_queries]
+        return proof.log_heights, widths, [queries.others for queries in proof.fold_queries]
 
     def variants(part: object) -> list[object]:
         if isinstance(part, int):

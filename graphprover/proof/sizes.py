@@ -68,7 +68,7 @@ def payload_sizes(proof: BatchProof, layout: Layout) -> dict[str, int]:
     for commitment, queries in zip(layout.rounds, proof.round_queries, strict=True):
         parts[f"queries: {commitment.name} rows"] = len(queries.rows)
         parts[f"queries: {commitment.name} paths"] = len(queries.path)
-    parts["queries: folds"] = sum(sum(map(len, queries.siblings)) for queries in proof.fold_queries)
+    parts["queries: folds"] = sum(len(queries.siblings) for queries in proof.fold_queries)
     parts["queries: fold paths"] = sum(len(queries.path) for queries in proof.fold_queries)
     parts["final polynomial"] = EXT_BYTES * len(proof.final_polynomial)
     return parts

@@ -9,8 +9,9 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from io import BytesIO
 from itertools import accumulate, chain
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -48,15 +49,20 @@ class RoundQueries:
     """All queried rows of one input commitment."""
 
     widths: tuple[int, ...]  # words in a row of each matrix
-    rows: bytes  # for each query, the rows of all matrices in order; 8 little-endian bytes per word
+    rows: bytes | memoryview  # for each query, the rows of all matrices in order; 8 little-endian bytes per word
     path: bytes  # digests of the multiproof, concatenated
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the rows as bytes, because a memoryview cannot be pickled."""
+        return RoundQueries, (self.widths, bytes(self.rows), self.path)
 
 
 @dataclass(frozen=True)
 class FoldQueries:
     """All queried groups of one folded codeword."""
 
-    siblings: tuple[bytes, ...]  # [query]: words of the group without the queried element
+    others: int  # elements of a group without the queried one
+    siblings: bytes  # for each query, the other elements of its group; 24 bytes per element
     path: bytes  # digests of the multiproof, concatenated
 
 
@@ -152,96 +158,6 @@ def _path(digests: bytes) -> bytes:
     return _varint(len(digests) // DIGEST_BYTES) + digests
 
 
-def _round_queries(queries: RoundQueries) -> list[bytes | memoryview]:
-    """Return the encoding as a list of parts. Raises ValueError if the bytes are not a whole number of rows."""
-    row_bytes = WORD_BYTES * sum(queries.widths)
-    if not row_bytes or len(queries.rows) % row_bytes:
-        raise ValueError(f"{len(queries.rows)} bytes are not a whole number of rows of {queries.widths} words")
-    # All queries at once: a length is a column of equal bytes, a matrix a block of columns.
-    words = _bytes(queries.rows).reshape(-1, row_bytes)  # (queries, bytes)
-    count = len(words)
-    lengths = {value: np.tile(_bytes(_varint(value)), (count, 1)) for value in {len(queries.widths), *queries.widths}}
-    blocks, first = [lengths[len(queries.widths)]], 0
-    for width in queries.widths:
-        blocks += [lengths[width], words[:, first : first + WORD_BYTES * width]]
-        first += WORD_BYTES * width
-    return [_varint(count), np.concatenate(blocks, axis=1).data, _path(queries.path)]
-
-
-def _fold_queries(queries: FoldQueries) -> bytes:
-    """Return the encoding. Raises ValueError if the groups differ in length."""
-    if len({len(siblings) for siblings in queries.siblings}) > 1:
-        raise ValueError("the groups of one fold differ in length")
-    length = _varint(len(queries.siblings[0]) // EXT_BYTES) if queries.siblings else b""
-    return _varint(len(queries.siblings)) + length + length.join(queries.siblings) + _path(queries.path)
-
-
-def _bytes(data: bytes) -> np.ndarray:
-    return np.frombuffer(data, dtype=np.uint8)
-
-
-def _table_openings(table: TableOpenings) -> bytes:
-    return b"".join(
-        [
-            _values(table.main),
-            _option(table.main_next, _values),
-            _option(table.preprocessed, _values),
-            _option(table.preprocessed_next, _values),
-            _sequence(table.quotient, _values),
-            b"\0",  # no randomisation: this profile is not zero-knowledge
-            _values(table.permutation),
-            _values(table.permutation_next),
-        ]
-    )
-
-
-def encode(proof: BatchProof) -> bytes:
-    """Return the proof in postcard encoding, as Plonky3's ``BatchProof``."""
-    return b"".join(
-        [
-            _digests(proof.main_cap),
-            _option(proof.permutation_cap, _digests),
-            _digests(proof.quotient_cap),
-            b"\0",
-            _sequence(proof.openings, _table_openings),
-            _word(proof.batch_nonce),
-            _sequence(proof.fold_caps, _digests),
-            _sequence(proof.fold_nonces, _word),
-            _varint(len(proof.round_queries)),
-            *chain.from_iterable(map(_round_queries, proof.round_queries)),
-            _sequence(proof.fold_queries, _fold_queries),
-            _values(exts_to_words(proof.final_polynomial)),
-            _word(proof.query_nonce),
-            _sequence(proof.terminals, lambda terminal: _option(terminal, lambda value: exts_to_words([value]))),
-            _sequence(proof.log_heights, _varint),
-            _option(proof.lookup_nonce, _word),
-            _word(proof.zeta_nonce),
-        ]
-    )
-
-
-def least_bytes(tables: int, columns: int, parameters: Parameters) -> int:
-    """Return a lower bound on the bytes of a proof.
-
-    A reader compares the bound with the size of a file before it uses the header, so that a small file cannot claim a
-    large statement.
-
-    Args:
-        tables: number of tables; one quotient chunk of each is counted.
-        columns: number of other columns of all tables, or a lower bound.
-        parameters: parameters of the proof.
-    """
-    queries = parameters.num_queries
-    # At zeta: columns, one quotient chunk, and a byte for each of 5 lengths and 4 flags; then terminal and height.
-    opened = EXT_BYTES * columns + tables * (EXTENSION_DEGREE * EXT_BYTES + 11)
-    # At each query: cells, and the lengths of a main and a quotient row.
-    queried = WORD_BYTES * columns + tables * (EXTENSION_DEGREE * WORD_BYTES + 2)
-    return opened + queries * queried
-
-
-# Reading.
-
-
 @dataclass(frozen=True)
 class RowShape:
     """The encoding of rows of one shape, in which all bytes except the words are equal."""
@@ -249,6 +165,11 @@ class RowShape:
     vectors: int | None  # encoded number of vectors in a row; None: a single vector without a number
     lengths: tuple[int, ...]  # encoded length of each vector
     unit: int  # words per unit of length
+
+    @cached_property
+    def row_bytes(self) -> int:
+        """Bytes of the words of a row."""
+        return WORD_BYTES * self.unit * sum(self.lengths)
 
     @cached_property
     def words(self) -> tuple[tuple[int, int], ...]:
@@ -283,6 +204,119 @@ class RowShape:
 @lru_cache(maxsize=64)  # the folds of a proof, and proofs of one statement, share a few shapes
 def _row_shape(vectors: int | None, lengths: tuple[int, ...], unit: int) -> RowShape:
     return RowShape(vectors, lengths, unit)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The queried rows of one commitment, to be encoded where they belong in the proof."""
+
+    shape: RowShape
+    words: np.ndarray  # their words, uint8 (queries, bytes)
+
+    def __len__(self) -> int:
+        """Return the bytes of the encoding."""
+        return len(self.words) * len(self.shape.template)
+
+    def write(self, target: memoryview) -> None:
+        """Write the encoding: a vector of all rows is a block of columns."""
+        encoded = np.frombuffer(target, dtype=np.uint8).reshape(len(self.words), -1)
+        encoded[:] = self.shape.template
+        start = 0
+        for first, last in self.shape.words:
+            encoded[:, first:last] = self.words[:, start : start + last - first]
+            start += last - first
+
+
+def _queries(shape: RowShape, words: bytes | memoryview, path: bytes) -> list[bytes | _Rows]:
+    """Return the parts of the encoding. Raises ValueError if the bytes are not a whole number of rows."""
+    if not shape.row_bytes or len(words) % shape.row_bytes:
+        raise ValueError(f"{len(words)} bytes are not a whole number of rows of {shape.row_bytes}")
+    rows = _Rows(shape, _bytes(words).reshape(-1, shape.row_bytes))
+    return [_varint(len(rows.words)), rows, _path(path)]
+
+
+def _round_queries(queries: RoundQueries) -> list[bytes | _Rows]:
+    return _queries(_row_shape(len(queries.widths), queries.widths, 1), queries.rows, queries.path)
+
+
+def _fold_queries(queries: FoldQueries) -> list[bytes | _Rows]:
+    return _queries(_row_shape(None, (queries.others,), EXTENSION_DEGREE), queries.siblings, queries.path)
+
+
+def _bytes(data: bytes | memoryview) -> np.ndarray:
+    return np.frombuffer(data, dtype=np.uint8)
+
+
+def _table_openings(table: TableOpenings) -> bytes:
+    return b"".join(
+        [
+            _values(table.main),
+            _option(table.main_next, _values),
+            _option(table.preprocessed, _values),
+            _option(table.preprocessed_next, _values),
+            _sequence(table.quotient, _values),
+            b"\0",  # no randomisation: this profile is not zero-knowledge
+            _values(table.permutation),
+            _values(table.permutation_next),
+        ]
+    )
+
+
+def encode(proof: BatchProof) -> bytes:
+    """Return the proof in postcard encoding, as Plonky3's ``BatchProof``."""
+    parts = [
+        _digests(proof.main_cap),
+        _option(proof.permutation_cap, _digests),
+        _digests(proof.quotient_cap),
+        b"\0",
+        _sequence(proof.openings, _table_openings),
+        _word(proof.batch_nonce),
+        _sequence(proof.fold_caps, _digests),
+        _sequence(proof.fold_nonces, _word),
+        _varint(len(proof.round_queries)),
+        *chain.from_iterable(map(_round_queries, proof.round_queries)),
+        _varint(len(proof.fold_queries)),
+        *chain.from_iterable(map(_fold_queries, proof.fold_queries)),
+        _values(exts_to_words(proof.final_polynomial)),
+        _word(proof.query_nonce),
+        _sequence(proof.terminals, lambda terminal: _option(terminal, lambda value: exts_to_words([value]))),
+        _sequence(proof.log_heights, _varint),
+        _option(proof.lookup_nonce, _word),
+        _word(proof.zeta_nonce),
+    ]
+    # Rows are written once, to their place: touching megabytes of fresh memory takes longer than anything else here.
+    encoded, start = BytesIO(bytes(sum(map(len, parts)))), 0
+    with encoded.getbuffer() as target:
+        for part in parts:
+            end = start + len(part)
+            if isinstance(part, _Rows):
+                part.write(target[start:end])
+            else:
+                target[start:end] = part
+            start = end
+    return encoded.getvalue()
+
+
+def least_bytes(tables: int, columns: int, parameters: Parameters) -> int:
+    """Return a lower bound on the bytes of a proof.
+
+    A reader compares the bound with the size of a file before it uses the header, so that a small file cannot claim a
+    large statement.
+
+    Args:
+        tables: number of tables; one quotient chunk of each is counted.
+        columns: number of other columns of all tables, or a lower bound.
+        parameters: parameters of the proof.
+    """
+    queries = parameters.num_queries
+    # At zeta: columns, one quotient chunk, and a byte for each of 5 lengths and 4 flags; then terminal and height.
+    opened = EXT_BYTES * columns + tables * (EXTENSION_DEGREE * EXT_BYTES + 11)
+    # At each query: cells, and the lengths of a main and a quotient row.
+    queried = WORD_BYTES * columns + tables * (EXTENSION_DEGREE * WORD_BYTES + 2)
+    return opened + queries * queried
+
+
+# Reading.
 
 
 class _Reader:
@@ -443,11 +477,9 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
         what = f"the queries of fold {fold}"
         others = (1 << layout.fold_log_arities[fold]) - 1
         groups = reader.rows(what, _row_shape(None, (others,), EXTENSION_DEGREE), reader.length(what, queries))
-        data, size = groups.tobytes(), groups.shape[1]
-        siblings = tuple([data[first : first + size] for first in range(0, len(data), size)])
         log_rows = layout.folded_log_heights[fold]
         levels = log_rows - layout.cap_log_size(log_rows)
-        return FoldQueries(siblings, reader.path(what, queries * levels))
+        return FoldQueries(others, groups.tobytes(), reader.path(what, queries * levels))
 
     main_cap = input_cap(MAIN)
     permutation_cap = input_cap(PERMUTATION) if reader.present("the permutation commitment", has_lookups) else None

@@ -329,7 +329,7 @@ def _fold(
         queried = np.arange(1 << log_arity) == (indices & ((1 << log_arity) - 1))[:, None]
         groups = np.empty((*queried.shape, 3), dtype=np.uint64)  # (queries, arity, 3)
         groups[queried] = folded.T
-        groups[~queried] = np.frombuffer(b"".join(queries.siblings), dtype="<u8").reshape(-1, 3)
+        groups[~queried] = np.frombuffer(queries.siblings, dtype="<u8").reshape(-1, 3)
         what = f"the commitment of fold {fold}"
         openings.append(
             Opening(what, proof.fold_caps[fold], {log_rows: groups.reshape(len(indices), -1)}, queries.path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.device import Array, Device, Tree
-from graphprover.field import EXTENSION_DEGREE, Ext
+from graphprover.field import Ext
 from graphprover.graphs.batches import merged
 from graphprover.graphs.builder import Graph, Node
 from graphprover.graphs.rounds.commit import Columns, Commitment, Extensions, extensions_of
@@ -63,6 +63,12 @@ def multiproof(indices: np.ndarray, log_leaves: int) -> np.ndarray:
     return np.concatenate(sent)
 
 
+def others_of_groups(indices: np.ndarray, log_arity: int) -> np.ndarray:
+    """Return the indices of the other elements in the groups of 2^log_arity elements of some elements, in order."""
+    groups = (indices >> log_arity << log_arity)[:, None] + np.arange(1 << log_arity)
+    return groups[groups != indices[:, None]]
+
+
 def queries(
     device: Device,
     columns: Sequence[Sequence[Columns]],
@@ -73,7 +79,7 @@ def queries(
     *,
     layout: Layout,
 ) -> Opened:
-    """Read the queried rows and groups, their multiproofs and all caps at once.
+    """Read the queried rows, the siblings in the folds' groups, all multiproofs and all caps at once.
 
     ``columns`` and ``trees`` are in the order of ``layout.rounds``; the columns of a round are by batch.
     """
@@ -89,8 +95,7 @@ def queries(
     ]
     folds = list(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True))
     for codeword, (log_arity, log_rows) in zip(codewords, folds, strict=True):
-        groups = (at[log_rows][:, None] << log_arity) + np.arange(1 << log_arity)
-        blocks.append([(codeword, groups.reshape(-1))])
+        blocks.append([(codeword, others_of_groups(at[log_rows + log_arity], log_arity))])
 
     log_leaves = [*(round_.log_rows for round_ in layout.rounds), *layout.folded_log_heights]
     caps = [1 << layout.cap_log_size(log_rows) for log_rows in log_leaves]
@@ -106,21 +111,14 @@ def queries(
         caps={round_.name: cap for round_, (_, cap) in zip(layout.rounds, opened, strict=False)},
         fold_caps=tuple(cap for _, cap in opened[rounds:]),
         rounds=tuple(
-            RoundQueries(round_.widths, array_to_words(words), path)
+            RoundQueries(round_.widths, np.ascontiguousarray(words, dtype="<u8").data.cast("B"), path)
             for round_, words, (path, _) in zip(layout.rounds, rows, opened, strict=False)
         ),
         folds=tuple(
-            FoldQueries(_siblings(words, at[log_rows + log_arity], log_arity), path)
-            for (log_arity, log_rows), words, (path, _) in zip(folds, rows[rounds:], opened[rounds:], strict=True)
+            FoldQueries((1 << log_arity) - 1, array_to_words(words), path)
+            for (log_arity, _), words, (path, _) in zip(folds, rows[rounds:], opened[rounds:], strict=True)
         ),
     )
-
-
-def _siblings(elements: np.ndarray, indices: np.ndarray, log_arity: int) -> tuple[bytes, ...]:
-    """Return the groups (queries·2^log_arity, 3) without each group's queried element."""
-    arity = 1 << log_arity
-    others = np.arange(arity) != (indices & (arity - 1))[:, None]
-    return _split(elements[others.reshape(-1)].reshape(len(indices), EXTENSION_DEGREE * (arity - 1)))
 
 
 def _split(rows: np.ndarray) -> tuple[bytes, ...]:

@@ -47,16 +47,15 @@ def gather(
             column += columns
         shapes.append((count, width))
         ends.append(ends[-1] + count * width)
+    place = listed.append(_places(trees))
     for layers, numbers in trees:
-        leaves, cap, count = len(layers[0]), len(layers[-1]), len(numbers)
-        if count and not cap <= numbers.min() <= numbers.max() < 2 * leaves:
-            raise IndexError(f"nodes {numbers.min()} to {numbers.max()} are not all in [{cap}, {2 * leaves})")
-        place = listed.place(_places(numbers, leaves), 2 * leaves)
+        count = len(numbers)
         parts.append((layers[0].data.ptr, DIGEST_WORDS, 1, DIGEST_WORDS, place, count, ends[-1], DIGEST_WORDS))
         shapes.append((count, DIGEST_WORDS))
+        place += count
         ends.append(ends[-1] + count * DIGEST_WORDS)
 
-    indices = cupy.asarray(np.concatenate([np.empty(0, dtype=np.int64), *listed.arrays]).astype(np.uint64))
+    indices = cupy.asarray(np.concatenate(listed.arrays).astype(np.uint64))
     target = cupy.empty(ends[-1], dtype=np.uint64)
     _launch(parts, indices, target)
     for matrix, part in unextended:
@@ -86,21 +85,38 @@ class _Indices:
 
     def __init__(self) -> None:
         self.arrays: list[np.ndarray] = []
+        self._count = 0  # of all indices
         self._known: dict[int, tuple[int, int, int]] = {}  # by identity: place among all, smallest, largest
+
+    def append(self, indices: np.ndarray) -> int:
+        """Append these indices and return their position among all."""
+        self.arrays.append(indices)
+        self._count += len(indices)
+        return self._count - len(indices)
 
     def place(self, indices: np.ndarray, limit: int) -> int:
         """Return the position of these indices, all in [0, limit), among all. Raises IndexError for others."""
         if id(indices) not in self._known:
-            place, least, most = sum(map(len, self.arrays)), indices.min(initial=limit), indices.max(initial=-1)
-            self._known[id(indices)] = place, int(least), int(most)
-            self.arrays.append(indices)
+            least, most = int(indices.min(initial=limit)), int(indices.max(initial=-1))
+            self._known[id(indices)] = self.append(indices), least, most
         place, least, most = self._known[id(indices)]
         if least < 0 or most >= limit:
             raise IndexError(f"indices from {least} to {most} are not in [0, {limit})")
         return place
 
 
-def _places(numbers: np.ndarray, leaves: int) -> np.ndarray:
-    """Return the positions of nodes, numbered as in a heap, in a tree's buffer, which begins with the leaves."""
-    sizes = np.int64(1) << (np.frexp(numbers)[1] - 1)  # of their layers; exact, as numbers are below 2^53
-    return 2 * leaves - 2 * sizes + numbers - sizes
+def _places(trees: Sequence[tuple[Sequence[cupy.ndarray], np.ndarray]]) -> np.ndarray:
+    """Return the positions of all trees' nodes, numbered as in a heap, in their trees' buffers: leaves come first.
+
+    Raises IndexError for a node that its tree does not have.
+    """
+    counts = [len(numbers) for _, numbers in trees]
+    leaves, caps = (
+        np.repeat(np.array([len(layers[i]) for layers, _ in trees], dtype=np.int64), counts) for i in (0, -1)
+    )
+    nodes = np.concatenate([np.empty(0, dtype=np.int64), *(numbers for _, numbers in trees)])
+    if wrong := np.flatnonzero((nodes < caps) | (nodes >= 2 * leaves))[:1].tolist():
+        (i,) = wrong
+        raise IndexError(f"node {nodes[i]} is not in [{caps[i]}, {2 * leaves[i]})")
+    sizes = np.int64(1) << (np.frexp(nodes)[1] - 1)  # of their layers; exact, as numbers are below 2^53
+    return 2 * leaves - 2 * sizes + nodes - sizes

@@ -99,7 +99,7 @@ def test_what_is_not_there() -> None:
         gather.gather([[(cupy.zeros((1, 16), dtype=np.uint64), indices), (matrix, indices)]], [])
     layers = merkle.allocate(8, 1)
     for number in (0, 1, 16, 17):
-        with pytest.raises(IndexError, match=r"are not all in \[2, 16\)"):
+        with pytest.raises(IndexError, match=rf"node {number} is not in \[2, 16\)"):
             gather.gather([], [(layers, np.array([number]))])
     with pytest.raises(ValueError, match="a block of"):
         gather.gather([[(matrix, np.array([1])), (matrix, np.array([1, 2]))]], [])

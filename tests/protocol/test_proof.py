@@ -1,6 +1,7 @@
 """The parser accepts one encoding of each proof, and raises VerificationError for everything else."""
 
 import random
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -155,6 +156,28 @@ def test_rows_of_another_length_are_not_written() -> None:
     for rows in (first.rows[:-8], first.rows + bytes(8), first.rows[1:]):
         with pytest.raises(ValueError, match="are not a whole number of rows of"):
             encode(replace(proof, round_queries=(replace(first, rows=rows), *rest)))
+
+
+def test_groups_of_another_length_are_not_written() -> None:
+    proof = load("tiny").proof
+    (first, *rest) = proof.fold_queries
+    for siblings in (first.siblings[:-24], first.siblings[1:]):
+        with pytest.raises(ValueError, match="are not a whole number of rows of"):
+            encode(replace(proof, fold_queries=(replace(first, others=2, siblings=siblings), *rest)))
+
+
+def test_rows_are_written_without_copies() -> None:
+    """Fresh memory for a copy would take longer than the encoding."""
+    proof = load("squares_pow").proof
+    (first, *rest) = proof.round_queries
+    proof = replace(proof, round_queries=(replace(first, rows=bytes(1000 * len(first.rows))), *rest))
+    size = len(encode(proof))
+    tracemalloc.start()
+    try:
+        encode(proof)
+        assert tracemalloc.get_traced_memory()[1] < 1.1 * size
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_largest_word_is_p_minus_1() -> None:

@@ -139,8 +139,7 @@ def openings(cases: Cases, proof: Proof, statement: Statement) -> None:
     row = replace(main, rows=patched(main.rows, 0, bytes([main.rows[0] ^ 1])))
     add("merkle.cap", "another word in the main round", round_queries=(row, *others))
     fold, *folds = batch.fold_queries
-    sibling = fold.siblings[0]
-    changed = replace(fold, siblings=(bytes([sibling[0] ^ 1]) + sibling[1:], *fold.siblings[1:]))
+    changed = replace(fold, siblings=patched(fold.siblings, 0, bytes([fold.siblings[0] ^ 1])))
     add("merkle.cap", "another sibling in the first fold", fold_queries=(changed, *folds))
     many = prove(statement, "sync", parameters=replace(SMALL, num_queries=17))  # of 16 rows: two are the same
     (main, *others) = batch_of(many, statement).round_queries
