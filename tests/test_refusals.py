@@ -91,7 +91,7 @@ def at_a_query() -> None:
     """Open at the point of query 0 in the tallest domain."""
     layout = make_layout(numbers().descriptions, single().log_heights, PARAMETERS)
     batch = decode(single().payload, layout)
-    rows = [rows_by_height(*pair) for pair in zip(layout.rounds, batch.round_queries, strict=True)]
+    rows = rows_by_height(layout, batch)
     zero, one = (0, 0, 0), (1, 0, 0)
     queries = np.zeros(PARAMETERS.num_queries, dtype=np.int64)
     _reduce_openings(layout, batch, rows, Challenges([], zero, zero, (GENERATOR, 0, 0), one, [], queries))

@@ -33,8 +33,8 @@ from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.constraints import selectors_at
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import HASHES
-from graphprover.protocol.proof import BatchProof, decode, exts_to_words, rows_by_height, words_to_exts
-from graphprover.protocol.verification import evaluate, fold_groups
+from graphprover.protocol.proof import BatchProof, decode, exts_to_words, words_to_exts
+from graphprover.protocol.verification import evaluate, fold_groups, rows_by_height
 from graphprover.prover.prepare import prepare
 from graphprover.prover.prove import prove, prove_prepared
 from graphprover.statement.statement import Statement, Table
@@ -274,15 +274,11 @@ def test_vectors_are_refused_under_another_label(name: str) -> None:
         other.check(vector.proof)
 
 
-def rows(vector: vectors.Vector, proof: BatchProof) -> list[verification.Rows]:
-    """Return the queried rows of each round."""
-    return [rows_by_height(*pair) for pair in zip(vector.layout.rounds, proof.round_queries, strict=True)]
-
-
 def reduced_openings(vector: vectors.Vector, proof: BatchProof, **changed: Ext) -> None:
     """Run only the verifier's ninth check, with some challenges changed."""
     challenges = verification._replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
-    verification._reduce_openings(vector.layout, proof, rows(vector, proof), replace(challenges, **changed))  # type: ignore[arg-type]
+    rows = rows_by_height(vector.layout, proof)
+    verification._reduce_openings(vector.layout, proof, rows, replace(challenges, **changed))  # type: ignore[arg-type]
 
 
 def test_a_query_of_an_opening_point_is_refused() -> None:
@@ -317,7 +313,7 @@ def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> No
     vector = vectors.load("mixed")
     layout, proof = vector.layout, vector.proof
     challenges = verification._replay(layout, proof, vector.public_values, vector.cap, vector.binding)
-    reduced = verification._reduce_openings(layout, proof, rows(vector, proof), challenges)
+    reduced = verification._reduce_openings(layout, proof, rows_by_height(layout, proof), challenges)
     _, folded = verification._fold(layout, proof, challenges, reduced)
     verification._check_degree(layout, proof, challenges, folded)
     log_final = layout.folded_log_heights[-1]

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from graphprover.field import EXTENSION_DEGREE, ONE, Ext, P, array_add, array_mul, array_sub, ext_pow, inv
+from graphprover.field import EXTENSION_DEGREE, Ext, P, array_add, array_mul, array_sub, ext_pow, ext_powers, inv
 from graphprover.protocol import backend
 
 
@@ -158,6 +158,12 @@ def reduced(products: np.ndarray) -> np.ndarray:
 
 def ext_inverses(a: np.ndarray) -> np.ndarray:
     """Return 1/a for an array (3, n), as `graphprover.field.ext_inv`. Raises ZeroDivisionError for a zero."""
+    if backend.loaded():
+        from graphprover.kernels.cpu import inverse
+
+        target = np.empty(a.shape, dtype=np.uint64)
+        inverse.ext_inverse(np.ascontiguousarray(a), target, 0, a.shape[1])
+        return target
     a0, a1, a2 = a
     both, rest = array_add(a0, a2), array_add(a1, a2)
     c0 = array_sub(multiply(both, both), multiply(a1, rest))
@@ -168,8 +174,7 @@ def ext_inverses(a: np.ndarray) -> np.ndarray:
 
 
 def ext_powers_of(a: Ext, count: int) -> np.ndarray:
-    """Return [1, a, a^2, ...] as an array (3, count), by doubling."""
-    powers = exts([ONE])
-    while powers.shape[1] < count:
-        powers = np.concatenate([powers, ext_multiply(powers, exts([ext_pow(a, powers.shape[1])]))], axis=1)
-    return powers[:, :count]
+    """Return [1, a, a^2, ...] as an array (3, count): the products of powers below s and powers of a^s."""
+    size = 1 << (count.bit_length() // 2)  # s, about the square root of the count
+    low, high = exts(ext_powers(a, size)), exts(ext_powers(ext_pow(a, size), -(-count // size)))
+    return ext_multiply(high[:, :, None], low[:, None]).reshape(EXTENSION_DEGREE, -1)[:, :count]

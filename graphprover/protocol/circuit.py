@@ -10,7 +10,7 @@ a value. Place 0 holds zero, which pads tuples and gives a table without constra
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -53,10 +53,21 @@ class Circuit:
     alphas: np.ndarray  # (C,): power of alpha of each constraint
     first_constraints: np.ndarray  # (T,): index in `constraints` of the first one of each table
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of values."""
         return len(self.leaves) + sum(len(step.a) for step in self.steps)
+
+    @cached_property
+    def operations(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The results of all steps in order: the operation of each, the places of its first and its second operands."""
+        ops = [np.full(len(step.a), step.op) for step in self.steps]
+        none = _indices([])  # a circuit may have no steps
+        return (
+            np.concatenate([none, *ops]),
+            np.concatenate([none, *(step.a for step in self.steps)]),
+            np.concatenate([none, *(step.b for step in self.steps)]),
+        )
 
 
 @lru_cache(maxsize=16)  # a circuit is much smaller than a proof

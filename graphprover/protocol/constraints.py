@@ -18,7 +18,6 @@ from graphprover.field import (
     ext,
     ext_inv,
     ext_mul,
-    ext_pow,
     ext_powers,
     ext_scale,
     ext_sub,
@@ -26,11 +25,20 @@ from graphprover.field import (
     root_of_unity,
 )
 from graphprover.field import P as MODULUS
-from graphprover.protocol import arrays
+from graphprover.protocol import arrays, backend
 from graphprover.protocol.circuit import Circuit, circuit
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import EXT_BYTES, TableOpenings
+
+
+@lru_cache(maxsize=64)  # the selectors and the chunks of all tables of a proof need powers of one point
+def _power(point: Ext, log_exponent: int) -> Ext:
+    """Return point^(2^log_exponent)."""
+    if not log_exponent:
+        return point
+    root = _power(point, log_exponent - 1)
+    return ext_mul(root, root)
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,7 @@ class Selectors:
 
 def selectors_at(log_height: int, point: Ext) -> Selectors:
     """Return the selectors of the domain of 2^log_height rows. Raises VerificationError for a point of the domain."""
-    vanishing = ext_sub(ext_pow(point, 1 << log_height), ONE)
+    vanishing = ext_sub(_power(point, log_height), ONE)
     if vanishing == ZERO:
         raise VerificationError("constraints.domain", "the out-of-domain point lies in a trace domain")
     transition = ext_sub(point, ext(inv(root_of_unity(log_height))))
@@ -159,6 +167,11 @@ def _evaluate(plan: Circuit, inputs: np.ndarray) -> np.ndarray:
     values = np.empty((EXTENSION_DEGREE, plan.size), dtype=np.uint64)
     size = len(plan.leaves)
     values[:, :size] = inputs[:, plan.leaves]
+    if backend.loaded():
+        from graphprover.kernels.cpu import products
+
+        products.evaluate(*plan.operations, values, size)
+        return values
     for step in plan.steps:
         operation = {ADD: array_add, SUB: array_sub}.get(step.op, arrays.ext_multiply)
         values[:, size : size + len(step.a)] = operation(values[:, step.a], values[:, step.b])
@@ -200,7 +213,7 @@ def join_quotients(layout: Layout, openings: Sequence[TableOpenings], point: Ext
 
 def chunk_weights(log_height: int, log_chunks: int, point: Ext) -> list[Ext]:
     """Return the weight of each chunk in the quotient at a point; chunk i has domain 7·h^i·H (``split_domains``)."""
-    power, weights = ext_pow(point, 1 << log_height), []
+    power, weights = _power(point, log_height), []
     for factors in _chunk_factors(log_height, log_chunks):
         weight = ONE
         for inverse, scale in factors:

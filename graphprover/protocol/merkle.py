@@ -17,34 +17,30 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import hash_groups, hash_rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layer:
-    """The n nodes of one layer that are on the path of at least one query."""
+    """The n nodes of one layer that are on the path of at least one query, and their m parents."""
 
     nodes: np.ndarray  # index of each node in the layer, ascending, int64 (n,)
     query: np.ndarray  # for each node, one query with the node on its path, int64 (n,)
     place: np.ndarray  # for each query, position in `nodes` of the node on its path, int64 (queries,)
-
-    @cached_property
-    def first(self) -> np.ndarray:
-        """Whether each node is the first child of its parent in `nodes`, bool (n,)."""
-        parents = self.nodes >> 1
-        return np.append(True, parents[1:] != parents[:-1])
-
-    @cached_property
-    def sent(self) -> np.ndarray:
-        """Whether a multiproof contains each node's sibling, bool (n,); it omits siblings on paths (p3-merkle-tree)."""
-        return self.first & np.append(self.first[1:], True)
+    first: np.ndarray  # whether each node is the first child of its parent in `nodes`, bool (n,)
+    sent: np.ndarray  # whether a multiproof contains each node's sibling, bool (n,): not if the sibling is on a path
+    parent: np.ndarray  # for each node, position of its parent in the layer above, int64 (n,)
 
     @cached_property
     def siblings(self) -> int:
-        """Number of siblings in a multiproof."""
-        return int(np.count_nonzero(self.sent))
+        """Number of siblings in a multiproof, 2 m - n."""
+        return 2 * int(self.parent[-1] + 1) - len(self.nodes)
 
     @cached_property
-    def parent(self) -> np.ndarray:
-        """For each node, position of its parent in the layer above, int64 (n,)."""
-        return np.cumsum(self.first) - 1
+    def children(self) -> np.ndarray:
+        """For each of the 2 m children, its position in the n nodes, followed by the siblings sent, int64 (2 m,)."""
+        own = 2 * self.parent + (self.nodes & 1)
+        children = np.empty(len(own) + self.siblings, dtype=np.int64)
+        children[own] = np.arange(len(own))
+        children[own[self.sent] ^ 1] = np.arange(len(own), len(children))
+        return children
 
     @cached_property
     def again(self) -> tuple[np.ndarray, np.ndarray]:
@@ -55,12 +51,21 @@ class Layer:
 
     def above(self) -> "Layer":
         """Return the layer of the parents."""
-        return Layer(self.nodes[self.first] >> 1, self.query[self.first], self.parent[self.place])
+        return _layer(self.nodes[self.first] >> 1, self.query[self.first], self.parent[self.place])
+
+
+def _layer(nodes: np.ndarray, query: np.ndarray, place: np.ndarray) -> Layer:
+    """Return the layer of these nodes."""
+    parents = nodes >> 1
+    bounds = np.ones(len(nodes) + 1, dtype=bool)  # between children of different parents
+    np.not_equal(parents[1:], parents[:-1], out=bounds[1:-1])
+    first = bounds[:-1]
+    return Layer(nodes, query, place, first, first & bounds[1:], np.cumsum(first) - 1)
 
 
 def layers(indices: np.ndarray, count: int) -> list[Layer]:
     """Return the layer of the leaves at ``indices``, int64 (queries,), and the ``count`` layers above it."""
-    found = [Layer(*np.unique(indices, return_index=True, return_inverse=True))]
+    found = [_layer(*np.unique(indices, return_index=True, return_inverse=True))]
     while len(found) <= count:
         found.append(found[-1].above())
     return found
@@ -113,21 +118,31 @@ def verify_openings(hash: str, indices: np.ndarray, log_rows: int, openings: Seq
     places = [(i, log) for i, opening in enumerate(openings) for log in opening.rows]
     hashed = hash_groups(hash, [openings[i].rows[log][walk[log].query] for i, log in places])
     row_digests = dict(zip(places, hashed, strict=True))
-    digests: dict[int, np.ndarray] = {}  # opening to the digests of the layer's nodes, uint64 (n, 4)
+    trees: list[int] = []  # openings whose trees have the layer
+    digests = np.empty((0, 0, DIGEST_WORDS), dtype=np.uint64)  # of the layer's n nodes in each, (trees, n, 4)
     for log in range(log_rows, lowest - 1, -1):
-        if digests:
-            below = walk[log + 1]
-            supplied = [siblings[i][log + 1] for i in digests]
-            digests = dict(zip(digests, _parents(hash, below, list(digests.values()), supplied), strict=True))
-        joined = [i for i in digests if (i, log) in row_digests]
+        if trees:
+            sent = np.stack([siblings[i][log + 1] for i in trees])
+            digests = _parents(hash, walk[log + 1], digests, sent)
+        joined = [place for place, i in enumerate(trees) if (i, log) in row_digests]
         if joined:
-            pairs = [np.concatenate([digests[i], row_digests[i, log]], axis=1) for i in joined]
-            digests.update(zip(joined, hash_groups(hash, pairs), strict=True))
-        digests.update({i: row_digests[i, log] for i, opening in enumerate(openings) if opening.log_rows == log})
-        for i in [i for i in digests if openings[i].log_cap == log]:
-            cap = np.frombuffer(b"".join(openings[i].cap), dtype="<u8").reshape(-1, DIGEST_WORDS)
-            if (cap[walk[log].nodes] != digests.pop(i)).any():
-                wrong.setdefault(i, ("merkle.cap", "a Merkle path does not end in the cap"))
+            rows = np.stack([row_digests[trees[place], log] for place in joined])
+            pairs = np.concatenate([digests[joined], rows], axis=2)
+            digests = digests.copy()
+            digests[joined] = hash_rows(hash, pairs.reshape(-1, 2 * DIGEST_WORDS)).reshape(rows.shape)
+        begun = [i for i, opening in enumerate(openings) if opening.log_rows == log]
+        if begun:
+            leaves = np.stack([row_digests[i, log] for i in begun])
+            digests = np.concatenate([digests, leaves]) if trees else leaves
+            trees += begun
+        capped = [place for place, i in enumerate(trees) if openings[i].log_cap == log]
+        for place in capped:
+            cap = np.frombuffer(b"".join(openings[trees[place]].cap), dtype="<u8").reshape(-1, DIGEST_WORDS)
+            if (cap[walk[log].nodes] != digests[place]).any():
+                wrong.setdefault(trees[place], ("merkle.cap", "a Merkle path does not end in the cap"))
+        if capped:
+            digests = np.delete(digests, capped, axis=0)
+            trees = [i for i in trees if openings[i].log_cap != log]
     for i in sorted(wrong)[:1]:
         rule, reason = wrong[i]
         raise VerificationError(rule, f"{openings[i].what}: {reason}")
@@ -143,9 +158,10 @@ def _disagreement(opening: Opening, indices: np.ndarray, walk: Mapping[int, Laye
         again, before = walk[log].again
         return again[(words[again] != words[before]).any(axis=1)] if len(again) else again
 
-    for words in opening.rows.values():
-        for query in differing(opening.log_rows, words)[:1]:
-            return f"two openings of row {indices[query]} differ"
+    if len(walk[opening.log_rows].again[0]):
+        for words in opening.rows.values():
+            for query in differing(opening.log_rows, words)[:1]:
+                return f"two openings of row {indices[query]} differ"
     for log, words in opening.rows.items():
         if len(differing(log, words)):
             return "two openings of one row differ"
@@ -164,21 +180,14 @@ def _siblings(opening: Opening, walk: Mapping[int, Layer]) -> dict[int, np.ndarr
     return {log: digests[first:last] for log, (first, last) in zip(logs, pairwise(ends), strict=True)}
 
 
-def _parents(hash: str, layer: Layer, digests: Sequence[np.ndarray], siblings: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the digests of the nodes above a layer in each tree.
+def _parents(hash: str, layer: Layer, digests: np.ndarray, siblings: np.ndarray) -> np.ndarray:
+    """Return the digests of the nodes above a layer in each tree, uint64 (trees, m, 4).
 
     Args:
         hash: hash of the trees.
         layer: a layer of n nodes with m parents.
-        digests: for each tree, digests of the nodes, uint64 (n, 4).
-        siblings: for each tree, digests of the siblings sent, uint64 (siblings, 4).
-
-    Returns:
-        uint64 array (trees, m, 4).
+        digests: digests of the nodes, uint64 (trees, n, 4).
+        siblings: digests of the siblings sent, uint64 (trees, siblings, 4).
     """
-    own = 2 * layer.parent + (layer.nodes & 1)  # positions among the 2 m children
-    other = own[layer.sent] ^ 1
-    pairs = np.empty((len(digests), 2 * len(np.flatnonzero(layer.first)), DIGEST_WORDS), dtype=np.uint64)
-    pairs[:, own], pairs[:, other] = digests, siblings
-    hashed = hash_rows(hash, pairs.reshape(-1, 2 * DIGEST_WORDS))
-    return hashed.reshape(len(digests), -1, DIGEST_WORDS)
+    children = np.concatenate([digests, siblings], axis=1).take(layer.children, axis=1)  # (trees, 2 m, 4)
+    return hash_rows(hash, children.reshape(-1, 2 * DIGEST_WORDS)).reshape(len(digests), -1, DIGEST_WORDS)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from io import BytesIO
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -85,16 +85,6 @@ class BatchProof:
     log_heights: tuple[int, ...]  # log2 of each table's rows
     lookup_nonce: int | None  # before the lookup challenges; None without lookups
     zeta_nonce: int  # before the out-of-domain point
-
-
-def rows_by_height(round_: Round, queries: RoundQueries) -> dict[int, np.ndarray]:
-    """Return the queried rows of the matrices of each height, uint64 (queries, words), by log2 of the height."""
-    words = np.frombuffer(queries.rows, dtype="<u8").reshape(-1, sum(round_.widths))  # (queries, words of all heights)
-    ends = list(accumulate(round_.widths))
-    parts: dict[int, list[np.ndarray]] = {}
-    for matrix, end in zip(round_.matrices, ends, strict=True):
-        parts.setdefault(matrix.log_rows, []).append(words[:, end - matrix.width : end])
-    return {log_rows: np.concatenate(part, axis=1) for log_rows, part in parts.items()}
 
 
 def opened_values(layout: Layout, openings: Sequence[TableOpenings] | Mapping[int, TableOpenings]) -> list[bytes]:
@@ -208,7 +198,7 @@ def _row_shape(vectors: int | None, lengths: tuple[int, ...], unit: int) -> RowS
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The queried rows of one commitment, to be encoded where they belong in the proof."""
+    """The queried rows of one commitment, which are encoded at their place in the proof."""
 
     shape: RowShape
     words: np.ndarray  # their words, uint8 (queries, bytes)
@@ -377,16 +367,13 @@ class _Reader:
             self.length(what, shape.vectors)
         return b"".join([self.words(what, shape.unit * self.length(what, length)) for length in shape.lengths])
 
-    def rows(self, what: str, shape: RowShape, count: int) -> np.ndarray:
-        """Read ``count`` rows and return the bytes of their words, uint8 (count, bytes).
+    def rows(self, what: str, shape: RowShape, count: int) -> bytes:
+        """Read ``count`` rows and return the bytes of their words.
 
         Reads all rows at once; from the first malformed row on, `row` reads them and raises its error.
         """
         sound = self.sound_rows(shape, count)
-        if len(sound) == count:
-            return sound
-        rest = [self.row(what, shape) for _ in range(count - len(sound))]
-        return np.concatenate([sound, _bytes(b"".join(rest)).reshape(len(rest), sound.shape[1])])
+        return sound.tobytes() + b"".join([self.row(what, shape) for _ in range(count - len(sound))])
 
     def sound_rows(self, shape: RowShape, count: int) -> np.ndarray:
         """Read up to ``count`` rows, to the first malformed one, and return the bytes of their words, uint8."""
@@ -471,7 +458,7 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
         what = f"the queries of the {round_.name} commitment"
         rows = reader.rows(what, _row_shape(len(round_.matrices), round_.widths, 1), reader.length(what, queries))
         levels = round_.log_rows - layout.cap_log_size(round_.log_rows)
-        return RoundQueries(round_.widths, rows.tobytes(), reader.path(what, queries * levels))
+        return RoundQueries(round_.widths, rows, reader.path(what, queries * levels))
 
     def fold_queries(fold: int) -> FoldQueries:
         what = f"the queries of fold {fold}"
@@ -479,7 +466,7 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
         groups = reader.rows(what, _row_shape(None, (others,), EXTENSION_DEGREE), reader.length(what, queries))
         log_rows = layout.folded_log_heights[fold]
         levels = log_rows - layout.cap_log_size(log_rows)
-        return FoldQueries(others, groups.tobytes(), reader.path(what, queries * levels))
+        return FoldQueries(others, groups, reader.path(what, queries * levels))
 
     main_cap = input_cap(MAIN)
     permutation_cap = input_cap(PERMUTATION) if reader.present("the permutation commitment", has_lookups) else None

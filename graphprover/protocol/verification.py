@@ -6,7 +6,6 @@ Specification: docs/protocol.md, sections 8 (constraints), 9 (codewords), 10 (FR
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 
 import numpy as np
 
@@ -33,9 +32,9 @@ from graphprover.protocol.joint import Joint, digest_of, draw_lookup_challenges,
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 from graphprover.protocol.lookup import lookup_prefixes
 from graphprover.protocol.merkle import Opening, verify_openings
-from graphprover.protocol.proof import BatchProof, Cap, opened_values, rows_by_height
+from graphprover.protocol.proof import BatchProof, Cap, opened_values
 
-Rows = Mapping[int, np.ndarray]  # rows of a commitment at the queries, (queries, words), by log2 of the matrix height
+Rows = Mapping[int, np.ndarray]  # queried rows of all matrices of a height, uint64 (queries, columns), by log2 of it
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ def total_of(proof: BatchProof) -> Ext:
 
 def _check_words(layout: Layout, proof: BatchProof, preprocessed: Cap | None, challenges: Challenges) -> None:
     """Check that the opened values are values of the committed polynomials, which have low degree."""
-    rows = [rows_by_height(*pair) for pair in zip(layout.rounds, proof.round_queries, strict=True)]
+    rows = rows_by_height(layout, proof)
     openings = _openings_of_rows(layout, proof, rows, preprocessed)
     reduced = _reduce_openings(layout, proof, rows, challenges)
     folds, folded = _fold(layout, proof, challenges, reduced)
@@ -186,9 +185,7 @@ def _check_constraints(
         )
 
 
-def _openings_of_rows(
-    layout: Layout, proof: BatchProof, rows: Sequence[Rows], preprocessed: Cap | None
-) -> list[Opening]:
+def _openings_of_rows(layout: Layout, proof: BatchProof, rows: Rows, preprocessed: Cap | None) -> list[Opening]:
     """Return the openings that remain to be checked: the queried rows under each commitment."""
     caps = {
         MAIN: proof.main_cap,
@@ -196,11 +193,13 @@ def _openings_of_rows(
         PREPROCESSED: preprocessed,
         PERMUTATION: proof.permutation_cap,
     }
+    heights = _batches(layout).heights
     openings = []
-    for round_, queries, by_height in zip(layout.rounds, proof.round_queries, rows, strict=True):
-        cap = caps[round_.name]
+    for round_, queries in zip(layout.rounds, proof.round_queries, strict=True):
+        cap, name = caps[round_.name], round_.name
         assert cap is not None
-        openings.append(Opening(f"the {round_.name} commitment", cap, by_height, queries.path))
+        own = {log: rows[log][:, batch.rounds[name]] for log, batch in heights.items() if name in batch.rounds}
+        openings.append(Opening(f"the {name} commitment", cap, own, queries.path))
     return openings
 
 
@@ -208,39 +207,76 @@ def _openings_of_rows(
 class Batch:
     """The columns of all matrices of one height, in the order of commitments, at one or two points.
 
-    Both arrays have shape (points, columns); points: 1 if no column is opened at the next row's point, else 2.
+    The arrays have shape (points, columns); points: 1 if no column is opened at the next row's point, else 2.
     """
 
-    opened: np.ndarray  # index of the opened value in transcript order; the number of opened values if not opened there
+    matrices: tuple[tuple[int, slice], ...]  # index of each matrix's round, and its columns in the rows of the round
+    rounds: dict[str, slice]  # by round: its columns in the batch
+    opened: np.ndarray  # index of the opened value in transcript order; -1 if not opened there
     powers: np.ndarray  # power of the batching challenge; -1 if not opened there
 
 
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """The batches of all heights, and all openings in order of height, point and column.
+
+    There is a pair for each height and each of its points, B pairs in all.
+    """
+
+    heights: dict[int, Batch]  # by log2 of the rows, tallest first
+    opened: np.ndarray  # index of each opening's value in transcript order
+    powers: np.ndarray  # power of the batching challenge of each opening
+    starts: np.ndarray  # (B,): index of the first opening of each pair
+
+
 @lru_cache(maxsize=16)
-def _batches(layout: Layout) -> dict[int, Batch]:
-    """Return the batch of each height by log2 of the rows, tallest first."""
-    matrices = list(chain.from_iterable(round_.matrices for round_ in layout.rounds))
-    count = sum(matrix.width * matrix.points for matrix in matrices)  # opened values of the proof
-    parts: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {log_rows: [] for log_rows in layout.fri_log_heights}
-    first = 0  # index of the first opened value of the matrix
-    for matrix in matrices:
-        # (2, width): number of each opening within its matrix, all columns at zeta, then all at the next row's point.
-        number = np.arange(2 * matrix.width).reshape(2, matrix.width)
-        exists = number < matrix.points * matrix.width
-        opened = np.where(exists, first + number, count)
-        powers = np.where(exists, matrix.offset + number, -1)
-        parts[matrix.log_rows].append((opened, powers))
-        first += matrix.points * matrix.width
-    batches = {}
+def _batches(layout: Layout) -> Batches:
+    """Return the batches of a layout."""
+    parts: dict[int, list[tuple[int, slice, np.ndarray, np.ndarray]]] = {log: [] for log in layout.fri_log_heights}
+    value = 0  # index of the first opened value of the matrix
+    for i, round_ in enumerate(layout.rounds):
+        column = 0
+        for matrix in round_.matrices:
+            # (2, width): number of each opening within the matrix, all columns at zeta, then at the next row's point.
+            number = np.arange(2 * matrix.width).reshape(2, matrix.width)
+            exists = number < matrix.points * matrix.width
+            opened, powers = (np.where(exists, first + number, -1) for first in (value, matrix.offset))
+            parts[matrix.log_rows].append((i, slice(column, column + matrix.width), opened, powers))
+            column += matrix.width
+            value += matrix.points * matrix.width
+    heights = {}
     for log_rows, part in parts.items():
-        opened, powers = (np.concatenate(indices, axis=1) for indices in zip(*part, strict=True))  # (2, columns)
-        points = 2 if (opened[1] < count).any() else 1
-        batches[log_rows] = Batch(opened[:points], powers[:points])
-    return batches
+        opened, powers = (np.concatenate([entry[j] for entry in part], axis=1) for j in (2, 3))
+        points = 2 if (powers[1] >= 0).any() else 1
+        matrices = tuple((i, columns) for i, columns, _, _ in part)
+        rounds, last = {}, 0
+        for i, round_ in enumerate(layout.rounds):
+            width = sum(columns.stop - columns.start for of, columns in matrices if of == i)
+            if width:
+                rounds[round_.name] = slice(last, last + width)
+            last += width
+        heights[log_rows] = Batch(matrices, rounds, opened[:points], powers[:points])
+    pairs = [
+        (of[of >= 0], by[by >= 0])
+        for batch in heights.values()
+        for of, by in zip(batch.opened, batch.powers, strict=True)
+    ]
+    opened, powers = (np.concatenate(indices) for indices in zip(*pairs, strict=True))
+    return Batches(heights, opened, powers, np.cumsum([0, *(len(of) for of, _ in pairs[:-1])]))
 
 
-def _reduce_openings(
-    layout: Layout, proof: BatchProof, rows: Sequence[Rows], challenges: Challenges
-) -> dict[int, np.ndarray]:
+def rows_by_height(layout: Layout, proof: BatchProof) -> dict[int, np.ndarray]:
+    """Return the queried rows of the columns of each `Batch`, uint64 (queries, columns), by log2 of the height."""
+    words = [
+        np.frombuffer(queries.rows, dtype="<u8").reshape(-1, sum(queries.widths)) for queries in proof.round_queries
+    ]
+    return {
+        log_rows: np.concatenate([words[i][:, columns] for i, columns in batch.matrices], axis=1)
+        for log_rows, batch in _batches(layout).heights.items()
+    }
+
+
+def _reduce_openings(layout: Layout, proof: BatchProof, rows: Rows, challenges: Challenges) -> dict[int, np.ndarray]:
     """Return the batched quotient of all openings at every query, (3, queries), by log2 of the codeword height.
 
     At a query point x it is the sum over matrices, points z and columns p of gamma^k (p(z) - p(x)) / (z - x), where k
@@ -250,62 +286,45 @@ def _reduce_openings(
         VerificationError: x equals z for some query, or the quotient of tables of one row is not zero.
     """
     batches = _batches(layout)
-    zero = np.zeros((EXTENSION_DEGREE, 1), dtype=np.uint64)
-    # (3, openings + 1) and (3, powers + 1): the last column is zero, for columns that are not opened at a point.
-    opened = np.append(words_to_array(opened_values(layout, proof.openings)), zero, axis=1)
-    powers = 1 + max(int(batch.powers.max()) for batch in batches.values())
-    gammas = np.append(arrays.ext_powers_of(challenges.gamma, powers), zero, axis=1)
-    queries = len(challenges.queries)
+    gammas = arrays.ext_powers_of(challenges.gamma, int(batches.powers.max()) + 1)  # (3, powers)
+    opened = words_to_array(opened_values(layout, proof.openings))[:, batches.opened]  # (3, openings)
+    # Sum of gamma^k p(z) of each of the B pairs, (3, B).
+    at_z = arrays.sums(arrays.ext_multiply(opened, gammas[:, batches.powers]), batches.starts)
 
-    # One entry for each pair of a height and a point z, B pairs in all.
-    opening_points: list[Ext] = []  # z
-    query_points: list[np.ndarray] = []  # x / 7 for every query, (queries,)
-    sums_at_z: list[np.ndarray] = []  # sum of gamma^k p(z) as products of coordinates, (3, 3)
-    sums_at_x: list[np.ndarray] = []  # sum of gamma^k p(x) for every query, (3, queries)
-
+    # One more column of zeros, for columns that are not opened at a point, which have power -1.
+    gammas = np.append(gammas, np.zeros((EXTENSION_DEGREE, 1), dtype=np.uint64), axis=1)
+    opening_points: list[Ext] = []  # z of each pair
+    query_points: list[np.ndarray] = []  # x / 7 of each pair for every query, (queries,)
+    sums_at_x: list[np.ndarray] = []  # for each height: sum of gamma^k p(x) for every query, (queries, 3 points)
     # x / 7 in the tallest domain, (queries,). Squaring gives the point of the same query in the domain half as large.
     exponents = array_reverse_bits(challenges.queries, layout.log_max_rows)
     x, log_domain = arrays.powers_of(root_of_unity(layout.log_max_rows), exponents), layout.log_max_rows
-    for log_rows, batch in batches.items():
+    for log_rows, batch in batches.heights.items():
         for _ in range(log_domain - log_rows):
             x = arrays.multiply(x, x)
         log_domain = log_rows
+        points, columns = batch.powers.shape
         generator = root_of_unity(log_rows - layout.parameters.log_blowup)
-        points, columns = batch.opened.shape
-
-        # One matrix product gives all sums over the columns.
-        # values, (queries + 3 points, columns): row q is p(x) at query q, row queries + 3 z + i coordinate i of p(z).
-        # weights, (3 points, columns): row 3 z + j is coordinate j of gamma^k at point z.
-        values = np.empty((queries + EXTENSION_DEGREE * points, columns), dtype=np.uint64)
-        parts = [by_height[log_rows] for by_height in rows if log_rows in by_height]  # (queries, width) each
-        np.concatenate(parts, axis=1, out=values[:queries])
+        opening_points += [challenges.zeta, ext_scale(challenges.zeta, generator)][:points]
+        query_points += [x] * points
         # (3, points, columns) to (points, 3, columns) to (3 points, columns)
-        values[queries:] = np.moveaxis(opened[:, batch.opened], 1, 0).reshape(-1, columns)
         weights = np.moveaxis(gammas[:, batch.powers], 1, 0).reshape(-1, columns)
-        sums = arrays.dot(values, weights.T)  # (queries + 3 points, 3 points)
-        sums_of_rows, sums_of_openings = sums[:queries], sums[queries:]  # (queries, 3 points), (3 points, 3 points)
-        for point in range(points):
-            coordinates = slice(EXTENSION_DEGREE * point, EXTENSION_DEGREE * (point + 1))
-            opening_points.append(ext_scale(challenges.zeta, generator if point else 1))
-            query_points.append(x)
-            # Values of one point by weights of another are not used.
-            sums_at_z.append(sums_of_openings[coordinates, coordinates])
-            sums_at_x.append(sums_of_rows[:, coordinates].T)
+        sums_at_x.append(arrays.dot(rows[log_rows], weights.T))
+    at_x = np.concatenate(sums_at_x, axis=1).T.reshape(-1, EXTENSION_DEGREE, len(challenges.queries))  # (B, 3, queries)
 
-    # From here on all B pairs together, (3, B queries): column b queries + q is pair b at query q.
-    differences = np.repeat(arrays.exts(opening_points), queries, axis=1)  # z - x
-    coset = arrays.multiply(np.concatenate(query_points), np.array([GENERATOR], dtype=np.uint64))  # x, (B queries,)
+    # From here on all B pairs together, (3, B, queries).
+    coset = arrays.multiply(np.stack(query_points), np.array([GENERATOR], dtype=np.uint64))  # x, (B, queries)
+    differences = np.repeat(arrays.exts(opening_points)[:, :, None], coset.shape[1], axis=2)  # z - x
     differences[0] = array_sub(differences[0], coset)
     if not differences.any(axis=0).all():
         raise VerificationError("codeword.point", "a query point is an opening point")
-    at_z = arrays.reduced(np.stack(sums_at_z, axis=-1))  # (3, 3, B) to (3, B)
-    numerators = array_sub(np.repeat(at_z, queries, axis=1), np.concatenate(sums_at_x, axis=1))
-    products = arrays.ext_multiply(numerators, arrays.ext_inverses(differences))
-    quotients = iter(np.split(products, len(opening_points), axis=1))  # (3, queries) for each pair
+    numerators = array_sub(at_z[:, :, None], np.moveaxis(at_x, 1, 0))
+    inverses = arrays.ext_inverses(differences.reshape(EXTENSION_DEGREE, -1)).reshape(differences.shape)
+    quotients = iter(np.moveaxis(arrays.ext_multiply(numerators, inverses), 1, 0))  # (3, queries) for each pair
     reduced = {}
-    for log_rows, batch in batches.items():
+    for log_rows, batch in batches.heights.items():
         reduced[log_rows] = next(quotients)
-        for _ in range(1, len(batch.opened)):
+        for _ in range(1, len(batch.powers)):
             reduced[log_rows] = array_add(reduced[log_rows], next(quotients))
     # Columns of a table of one row are constant, so p(z) - p(x) is zero.
     if layout.parameters.log_blowup in reduced and reduced[layout.parameters.log_blowup].any():

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from graphprover.air.expression import ADD, SUB
 from graphprover.field import P
-from graphprover.kernels.cpu.field import add, ext_mul, mul, mul_high
+from graphprover.kernels.cpu.field import add, ext_add, ext_mul, ext_sub, mul, mul_high
 from graphprover.runtime.numba_cache import njit
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
@@ -22,6 +23,24 @@ def ext_multiply(a, b):
     """Multiply in place, a *= b, contiguous arrays (3, n) of extension elements."""
     for i in range(a.shape[1]):
         a[0, i], a[1, i], a[2, i] = ext_mul((a[0, i], a[1, i], a[2, i]), (b[0, i], b[1, i], b[2, i]))
+
+
+@njit(nogil=True, cache=True)
+def evaluate(ops, a, b, values, first):
+    """Compute the values (3, n) of extension elements from column ``first`` on, in order.
+
+    Each is the result of ops[i], an operation of expressions, on the values of columns a[i] and b[i].
+    """
+    for i in range(len(ops)):
+        x = values[0, a[i]], values[1, a[i]], values[2, a[i]]
+        y = values[0, b[i]], values[1, b[i]], values[2, b[i]]
+        if ops[i] == ADD:
+            z = ext_add(x, y)
+        elif ops[i] == SUB:
+            z = ext_sub(x, y)
+        else:
+            z = ext_mul(x, y)
+        values[0, first + i], values[1, first + i], values[2, first + i] = z
 
 
 @njit(nogil=True, cache=True)

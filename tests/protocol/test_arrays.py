@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import graphprover.kernels.cpu.keccak  # noqa: F401 (so that the kernels are loaded)
+import graphprover.kernels.cpu.hashes  # noqa: F401 (so that the kernels are loaded)
 from graphprover.field import Ext, P, ext_inv, ext_mul, ext_powers, inv
 from graphprover.protocol import arrays, backend
 from tests.test_field import EDGES, exts, nonzero, words
