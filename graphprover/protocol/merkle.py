@@ -8,11 +8,11 @@ the cap: the layer of 2^c digests. Specification: docs/protocol.md, section 5.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 import numpy as np
 
-from graphprover.protocol.digests import DIGEST_BYTES, DIGEST_WORDS
+from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import hash_groups, hash_rows
 
@@ -110,7 +110,9 @@ def verify_openings(hash: str, indices: np.ndarray, log_rows: int, openings: Seq
     lowest = min(opening.log_cap for opening in openings)
     # By log2 of the layer's size; all trees are opened at the same queries and share the layers.
     walk = {log_rows - i: layer for i, layer in enumerate(layers(indices, log_rows - lowest))}
-    siblings = [_siblings(opening, walk) for opening in openings]
+    ends = np.cumsum([0, *(layer.siblings for layer in walk.values())]).tolist()
+    sent = {log: slice(*pair) for log, pair in zip(walk, pairwise(ends), strict=True)}  # siblings of a layer, of all
+    paths = _paths(openings, sent)
     wrong: dict[int, tuple[str, str]] = {}  # opening to rule and reason
     for i, opening in enumerate(openings):
         if differing := _disagreement(opening, indices >> (log_rows - opening.log_rows), walk):
@@ -120,27 +122,20 @@ def verify_openings(hash: str, indices: np.ndarray, log_rows: int, openings: Seq
     row_digests = dict(zip(places, hashed, strict=True))
     trees: list[int] = []  # openings whose trees have the layer
     digests = np.empty((0, 0, DIGEST_WORDS), dtype=np.uint64)  # of the layer's n nodes in each, (trees, n, 4)
-    for log in range(log_rows, lowest - 1, -1):
+    for log, layer in walk.items():
         if trees:
-            sent = np.stack([siblings[i][log + 1] for i in trees])
-            digests = _parents(hash, walk[log + 1], digests, sent)
-        joined = [place for place, i in enumerate(trees) if (i, log) in row_digests]
-        if joined:
-            rows = np.stack([row_digests[trees[place], log] for place in joined])
-            pairs = np.concatenate([digests[joined], rows], axis=2)
-            digests = digests.copy()
-            digests[joined] = hash_rows(hash, pairs.reshape(-1, 2 * DIGEST_WORDS)).reshape(rows.shape)
-        begun = [i for i, opening in enumerate(openings) if opening.log_rows == log]
-        if begun:
+            digests = _parents(hash, walk[log + 1], digests, paths[trees, sent[log + 1]])
+        if joined := [place for place, i in enumerate(trees) if (i, log) in row_digests]:
+            digests = _join(hash, digests, joined, [row_digests[trees[place], log] for place in joined])
+        if begun := [i for i, opening in enumerate(openings) if opening.log_rows == log]:
             leaves = np.stack([row_digests[i, log] for i in begun])
             digests = np.concatenate([digests, leaves]) if trees else leaves
             trees += begun
-        capped = [place for place, i in enumerate(trees) if openings[i].log_cap == log]
-        for place in capped:
-            cap = np.frombuffer(b"".join(openings[trees[place]].cap), dtype="<u8").reshape(-1, DIGEST_WORDS)
-            if (cap[walk[log].nodes] != digests[place]).any():
-                wrong.setdefault(trees[place], ("merkle.cap", "a Merkle path does not end in the cap"))
-        if capped:
+        if capped := [place for place, i in enumerate(trees) if openings[i].log_cap == log]:
+            for place in capped:
+                cap = np.frombuffer(b"".join(openings[trees[place]].cap), dtype="<u8").reshape(-1, DIGEST_WORDS)
+                if (cap[layer.nodes] != digests[place]).any():
+                    wrong.setdefault(trees[place], ("merkle.cap", "a Merkle path does not end in the cap"))
             digests = np.delete(digests, capped, axis=0)
             trees = [i for i in trees if openings[i].log_cap != log]
     for i in sorted(wrong)[:1]:
@@ -168,16 +163,19 @@ def _disagreement(opening: Opening, indices: np.ndarray, walk: Mapping[int, Laye
     return ""
 
 
-def _siblings(opening: Opening, walk: Mapping[int, Layer]) -> dict[int, np.ndarray]:
-    """Return the digests of the multiproof, uint64 (siblings, 4), by log2 of the layer's size."""
-    logs = range(opening.log_rows, opening.log_cap, -1)
-    ends = [0, *accumulate(walk[log].siblings for log in logs)]
-    wanted = DIGEST_BYTES * ends[-1]
-    if len(opening.path) != wanted:
-        problem = "short" if len(opening.path) < wanted else "long"
-        raise VerificationError("merkle.length", f"{opening.what}: the Merkle proof is too {problem}")
-    digests = np.frombuffer(opening.path, dtype="<u8").reshape(-1, DIGEST_WORDS)
-    return {log: digests[first:last] for log, (first, last) in zip(logs, pairwise(ends), strict=True)}
+def _paths(openings: Sequence[Opening], sent: Mapping[int, slice]) -> np.ndarray:
+    """Return the digests of all multiproofs, uint64 (openings, siblings, 4).
+
+    ``sent``: by log2 of a layer's size, its siblings in a multiproof of all layers.
+    """
+    paths = np.zeros((len(openings), max(of.stop for of in sent.values()), DIGEST_WORDS), dtype=np.uint64)
+    for path, opening in zip(paths, openings, strict=True):
+        own = path[sent[opening.log_rows].start : sent[opening.log_cap].start]
+        if len(opening.path) != own.nbytes:
+            problem = "short" if len(opening.path) < own.nbytes else "long"
+            raise VerificationError("merkle.length", f"{opening.what}: the Merkle proof is too {problem}")
+        own[:] = np.frombuffer(opening.path, dtype="<u8").reshape(own.shape)
+    return paths
 
 
 def _parents(hash: str, layer: Layer, digests: np.ndarray, siblings: np.ndarray) -> np.ndarray:
@@ -191,3 +189,14 @@ def _parents(hash: str, layer: Layer, digests: np.ndarray, siblings: np.ndarray)
     """
     children = np.concatenate([digests, siblings], axis=1).take(layer.children, axis=1)  # (trees, 2 m, 4)
     return hash_rows(hash, children.reshape(-1, 2 * DIGEST_WORDS)).reshape(len(digests), -1, DIGEST_WORDS)
+
+
+def _join(hash: str, digests: np.ndarray, trees: Sequence[int], rows: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the digests (trees, n, 4) of a layer after rows have joined in some of the trees.
+
+    ``rows``: for each of these ``trees``, digests of the rows, uint64 (n, 4).
+    """
+    pairs = np.concatenate([digests[trees], np.stack(rows)], axis=2)  # (trees that rows join, n, 8)
+    joined = digests.copy()
+    joined[trees] = hash_rows(hash, pairs.reshape(-1, 2 * DIGEST_WORDS)).reshape(len(trees), -1, DIGEST_WORDS)
+    return joined
