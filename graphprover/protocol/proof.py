@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from io import BytesIO
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,6 +25,7 @@ T = TypeVar("T")
 Cap = tuple[bytes, ...]
 
 WORD_BYTES = 8
+_LARGE = b"\xff" * 4
 EXT_BYTES = EXTENSION_DEGREE * WORD_BYTES
 
 
@@ -207,9 +208,9 @@ class _Rows:
         """Return the bytes of the encoding."""
         return len(self.words) * len(self.shape.template)
 
-    def write(self, target: memoryview) -> None:
-        """Write the encoding: a vector of all rows is a block of columns."""
-        encoded = np.frombuffer(target, dtype=np.uint8).reshape(len(self.words), -1)
+    def write(self, target: np.ndarray) -> None:
+        """Write the encoding to uint8 (bytes,): a vector of all rows is a block of columns."""
+        encoded = target.reshape(len(self.words), -1)
         encoded[:] = self.shape.template
         start = 0
         for first, last in self.shape.words:
@@ -274,17 +275,27 @@ def encode(proof: BatchProof) -> bytes:
         _option(proof.lookup_nonce, _word),
         _word(proof.zeta_nonce),
     ]
-    # Rows are written once, to their place: touching megabytes of fresh memory takes longer than anything else here.
-    encoded, start = BytesIO(bytes(sum(map(len, parts)))), 0
-    with encoded.getbuffer() as target:
-        for part in parts:
-            end = start + len(part)
+    ends = list(accumulate(map(len, parts), initial=0))
+
+    def write(encoded: np.ndarray) -> None:
+        for part, first, last in zip(parts, ends, ends[1:], strict=False):
             if isinstance(part, _Rows):
-                part.write(target[start:end])
+                part.write(encoded[first:last])
             else:
-                target[start:end] = part
-            start = end
-    return encoded.getvalue()
+                encoded[first:last] = _bytes(part)
+
+    return _written(ends[-1], write)
+
+
+def _written(size: int, write: Callable[[np.ndarray], object]) -> bytes:
+    """Return bytes that a function writes in place, as uint8 (size,).
+
+    Copying an array would touch megabytes of fresh memory, which takes longer than the copy itself.
+    """
+    written = BytesIO(bytes(size))
+    with written.getbuffer() as target:
+        write(np.frombuffer(target, dtype=np.uint8))
+    return written.getvalue()
 
 
 def least_bytes(tables: int, columns: int, parameters: Parameters) -> int:
@@ -340,10 +351,12 @@ class _Reader:
         return value
 
     def length(self, what: str, expected: int) -> int:
-        got = self.varint(what, (1 << 64) - 1)
-        if got != expected:
+        encoded = _varint(expected)
+        if not self.data.startswith(encoded, self.position):
+            got = self.varint(what, (1 << 64) - 1)
             raise VerificationError("payload.length", f"{what}: {got} entries where this statement has {expected}")
-        return got
+        self.position += len(encoded)
+        return expected
 
     def present(self, what: str, expected: bool) -> bool:
         flag = self.take(1, what)[0]
@@ -354,7 +367,8 @@ class _Reader:
     def words(self, what: str, count: int) -> bytes:
         """Read ``count`` canonical words and return their bytes."""
         taken = self.take(WORD_BYTES * count, what)
-        if count and max(struct.unpack(f"<{count}Q", taken)) >= P:
+        # The last four bytes of a word that is not below p are 255.
+        if _LARGE in taken and max(struct.unpack(f"<{count}Q", taken)) >= P:
             raise VerificationError("payload.word", f"{what}: a word is not below p")
         return taken
 
@@ -373,20 +387,22 @@ class _Reader:
         Reads all rows at once; from the first malformed row on, `row` reads them and raises its error.
         """
         sound = self.sound_rows(shape, count)
-        return sound.tobytes() + b"".join([self.row(what, shape) for _ in range(count - len(sound))])
+        rest = count - len(sound) // shape.row_bytes
+        return sound + b"".join([self.row(what, shape) for _ in range(rest)]) if rest else sound
 
-    def sound_rows(self, shape: RowShape, count: int) -> np.ndarray:
-        """Read up to ``count`` rows, to the first malformed one, and return the bytes of their words, uint8."""
+    def sound_rows(self, shape: RowShape, count: int) -> bytes:
+        """Read up to ``count`` rows, to the first malformed one, and return the bytes of their words."""
         stride = len(shape.template)
         count = min(count, (len(self.data) - self.position) // stride)
         encoded = np.frombuffer(self.data, np.uint8, count * stride, self.position).reshape(count, stride)
         vectors = [encoded[:, first:last] for first, last in shape.words]
-        words = np.concatenate(vectors, axis=1) if vectors else encoded[:, :0]  # (count, bytes)
+        rows = count, shape.row_bytes
+        words = _written(count * shape.row_bytes, lambda made: np.concatenate(vectors, axis=1, out=made.reshape(rows)))
         sound = (encoded[:, shape.fixed] == shape.template[shape.fixed]).all(axis=1)  # bool (count,)
-        sound &= (words.view("<u8") < P).all(axis=1)
+        sound &= (_bytes(words).reshape(rows).view("<u8") < P).all(axis=1)
         good = count if sound.all() else int(np.argmin(sound))
         self.position += good * stride
-        return words[:good]
+        return words[: good * shape.row_bytes]
 
     def values(self, what: str, count: int) -> bytes:
         return self.words(what, EXTENSION_DEGREE * self.length(what, count))

@@ -72,7 +72,7 @@ def places(name: str, method: str) -> list[tuple[int, int]]:
 def varints_replaced(name: str, replacement: Callable[[int], bytes]) -> list[bytes]:
     """Yield the payload with one of its varints replaced, for each varint."""
     payload, payloads = load(name).payload, []
-    for first, last in places(name, "varint"):
+    for first, last in [*places(name, "varint"), *places(name, "length")]:
         value = sum((byte & 0x7F) << 7 * i for i, byte in enumerate(payload[first:last]))
         assert varint(value) == payload[first:last]
         payloads.append(payload[:first] + replacement(value) + payload[last:])
