@@ -416,7 +416,9 @@ class NaiveDevice:
         arity = 1 << log_arity
         grouped = codeword.reshape(3, -1, arity)
         rows = grouped.shape[1]
-        folded = exts(fold_groups(grouped, np.arange(rows), rows.bit_length() - 1, beta))
+        generator, log_rows = inv(root_of_unity((rows * arity).bit_length() - 1)), rows.bit_length() - 1
+        s_inverse = [pow(generator, reverse_bits(row, log_rows), P) for row in range(rows)]
+        folded = exts(fold_groups(grouped, np.array(s_inverse, dtype=np.uint64), beta))
         if joining is not None:
             scale = ext_pow(beta, arity)
             folded = [ext_add(f, ext_mul(scale, j)) for f, j in zip(folded, exts(joining), strict=True)]

@@ -69,7 +69,9 @@ def lagrange(xs: list[int], values: list[Ext], at: Ext) -> Ext:
 def fold_group(group: list[Ext], index: int, log_rows: int, beta: Ext) -> Ext:
     """Return the fold of the group at ``index``, folded together with another one."""
     groups = np.array([group[::-1], group], dtype=np.uint64)  # (2, arity, 3)
-    (c0, c1, c2) = fold_groups(np.moveaxis(groups, 2, 0), np.array([0, index]), log_rows, beta)[:, 1].tolist()
+    inverse = inv(root_of_unity(log_rows + len(group).bit_length() - 1))
+    s_inverse = np.array([1, pow(inverse, reverse_bits(index, log_rows), P)], dtype=np.uint64)
+    (c0, c1, c2) = fold_groups(np.moveaxis(groups, 2, 0), s_inverse, beta)[:, 1].tolist()
     return (c0, c1, c2)
 
 

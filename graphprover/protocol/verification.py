@@ -265,6 +265,23 @@ def _batches(layout: Layout) -> Batches:
     return Batches(heights, opened, powers, np.cumsum([0, *(len(of) for of, _ in pairs[:-1])]))
 
 
+def _exponents(layout: Layout, queries: np.ndarray, log_rows: Sequence[int], log_points: Sequence[int]) -> np.ndarray:
+    """Return the exponents e of the points w^e of all queries in some domains, int64 (domains, queries).
+
+    Here w generates the tallest domain, of 2^n points. A domain of 2^k points has w^(rev(i) 2^(n - k)) at index i, with
+    rev(i) the k bits of i reversed. The index is the row of the query in a codeword of 2^l rows, times 2^(k - l).
+
+    Args:
+        layout: shape of the proof.
+        queries: rows of the tallest codeword, int64.
+        log_rows: l of each domain.
+        log_points: k of each domain.
+    """
+    reversed_ = array_reverse_bits(queries, layout.log_max_rows)  # the low l bits are the reversed row of 2^l rows
+    rows, points = (np.array(logs, dtype=np.int64)[:, None] for logs in (log_rows, log_points))
+    return (reversed_ & ((1 << rows) - 1)) << (layout.log_max_rows - points)
+
+
 def rows_by_height(layout: Layout, proof: BatchProof) -> dict[int, np.ndarray]:
     """Return the queried rows of the columns of each `Batch`, uint64 (queries, columns), by log2 of the height."""
     words = [
@@ -294,26 +311,21 @@ def _reduce_openings(layout: Layout, proof: BatchProof, rows: Rows, challenges: 
     # One more column of zeros, for columns that are not opened at a point, which have power -1.
     gammas = np.append(gammas, np.zeros((EXTENSION_DEGREE, 1), dtype=np.uint64), axis=1)
     opening_points: list[Ext] = []  # z of each pair
-    query_points: list[np.ndarray] = []  # x / 7 of each pair for every query, (queries,)
     sums_at_x: list[np.ndarray] = []  # for each height: sum of gamma^k p(x) for every query, (queries, 3 points)
-    # x / 7 in the tallest domain, (queries,). Squaring gives the point of the same query in the domain half as large.
-    exponents = array_reverse_bits(challenges.queries, layout.log_max_rows)
-    x, log_domain = arrays.powers_of(root_of_unity(layout.log_max_rows), exponents), layout.log_max_rows
     for log_rows, batch in batches.heights.items():
-        for _ in range(log_domain - log_rows):
-            x = arrays.multiply(x, x)
-        log_domain = log_rows
         points, columns = batch.powers.shape
         generator = root_of_unity(log_rows - layout.parameters.log_blowup)
         opening_points += [challenges.zeta, ext_scale(challenges.zeta, generator)][:points]
-        query_points += [x] * points
         # (3, points, columns) to (points, 3, columns) to (3 points, columns)
         weights = np.moveaxis(gammas[:, batch.powers], 1, 0).reshape(-1, columns)
         sums_at_x.append(arrays.dot(rows[log_rows], weights.T))
     at_x = np.concatenate(sums_at_x, axis=1).T.reshape(-1, EXTENSION_DEGREE, len(challenges.queries))  # (B, 3, queries)
 
     # From here on all B pairs together, (3, B, queries).
-    coset = arrays.multiply(np.stack(query_points), np.array([GENERATOR], dtype=np.uint64))  # x, (B, queries)
+    heights = [log_rows for log_rows, batch in batches.heights.items() for _ in batch.powers]  # of each pair
+    exponents = _exponents(layout, challenges.queries, heights, heights)
+    powers = arrays.powers_of(root_of_unity(layout.log_max_rows), exponents)
+    coset = arrays.multiply(powers, np.array([GENERATOR], dtype=np.uint64))  # x, (B, queries)
     differences = np.repeat(arrays.exts(opening_points)[:, :, None], coset.shape[1], axis=2)  # z - x
     differences[0] = array_sub(differences[0], coset)
     if not differences.any(axis=0).all():
@@ -342,7 +354,11 @@ def _fold(
         query, (3, queries).
     """
     indices, folded, openings = challenges.queries, reduced[layout.log_max_rows], []
-    for fold, (log_arity, log_rows) in enumerate(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True)):
+    heights = layout.folded_log_heights
+    before = [sum(pair) for pair in zip(heights, layout.fold_log_arities, strict=True)]
+    inverses = inv(root_of_unity(layout.log_max_rows))
+    s_inverses = arrays.powers_of(inverses, _exponents(layout, indices, heights, before))  # (folds, queries)
+    for fold, (log_arity, log_rows) in enumerate(zip(layout.fold_log_arities, heights, strict=True)):
         beta, queries = challenges.betas[fold], proof.fold_queries[fold]
         # (queries, arity): true for the element of the group that the query has folded to; the proof sends the others.
         queried = np.arange(1 << log_arity) == (indices & ((1 << log_arity) - 1))[:, None]
@@ -354,7 +370,7 @@ def _fold(
             Opening(what, proof.fold_caps[fold], {log_rows: groups.reshape(len(indices), -1)}, queries.path)
         )
         indices = indices >> log_arity
-        folded = fold_groups(np.moveaxis(groups, 2, 0), indices, log_rows, beta)
+        folded = fold_groups(np.moveaxis(groups, 2, 0), s_inverses[fold], beta)
         if log_rows in reduced:
             joining = arrays.ext_multiply(reduced[log_rows], arrays.exts([ext_pow(beta, 1 << log_arity)]))
             folded = array_add(folded, joining)
@@ -363,19 +379,19 @@ def _fold(
 
 def _check_degree(layout: Layout, proof: BatchProof, challenges: Challenges, folded: np.ndarray) -> None:
     """Check that every query's final value is a value of the final polynomial."""
-    indices = challenges.queries >> sum(layout.fold_log_arities)
-    x = arrays.powers_of(root_of_unity(layout.log_max_rows), array_reverse_bits(indices, layout.log_max_rows))
+    log_rows = layout.log_max_rows - sum(layout.fold_log_arities)
+    (exponents,) = _exponents(layout, challenges.queries, [log_rows], [log_rows])
+    x = arrays.powers_of(root_of_unity(layout.log_max_rows), exponents)
     if (evaluate(proof.final_polynomial, x) != folded).any():
         raise VerificationError("fri.final", "a query does not fold to the final polynomial")
 
 
-def fold_groups(groups: np.ndarray, indices: np.ndarray, log_rows: int, beta: Ext) -> np.ndarray:
+def fold_groups(groups: np.ndarray, s_inverse: np.ndarray, beta: Ext) -> np.ndarray:
     """Return the values at beta of the polynomials through groups of a codeword (p3-fri ``fold_row``).
 
     Args:
         groups: n groups (3, n, arity), each in bit-reversed order over s·<w>.
-        indices: row of each group in the folded codeword, (n,).
-        log_rows: log2 of the rows of the folded codeword.
+        s_inverse: 1 / s for each group, (n,).
         beta: folding challenge.
 
     Returns:
@@ -383,9 +399,7 @@ def fold_groups(groups: np.ndarray, indices: np.ndarray, log_rows: int, beta: Ex
     """
     arity = groups.shape[2]
     log_size = arity.bit_length() - 1
-    # Pair 0 of a group is at s and -s, with s the domain's point of this bit-reversed index. (n,)
-    s_inverse = arrays.powers_of(inv(root_of_unity(log_rows + log_size)), array_reverse_bits(indices, log_rows))
-    while log_size:  # fold by two
+    while log_size:  # fold by two; pair 0 of a group is at s and -s
         low, high = groups[:, :, 0::2], groups[:, :, 1::2]  # (3, n, pairs)
         inverses = arrays.multiply(s_inverse[:, None], _inverses_of_pairs(log_size))  # (n, pairs)
         odd = arrays.ext_multiply(arrays.multiply(array_sub(low, high), inverses), arrays.exts([beta])[:, :, None])
