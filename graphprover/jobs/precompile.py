@@ -45,6 +45,8 @@ def _load_verifier() -> None:
     products.multiply(words[0], words[1])
     products.ext_multiply(words, words)
     inverse.ext_inverse(words + np.uint64(1), words, 0, words.shape[1])
+    group, folded = np.zeros((3, 1, 2), dtype=np.uint64), np.empty((3, 1), dtype=np.uint64)
+    products.fold_groups(group, words[0], words[0], words[0], np.uint64(1), folded)
     places = np.zeros(1, dtype=np.intp)
     products.evaluate(places, places, places, words, 1)
     products.dot(words, words, np.empty((3, 3), dtype=np.uint64))

@@ -1,10 +1,10 @@
-"""Products of many elements, for the verifier: `graphprover.protocol.arrays` has their twins in NumPy."""
+"""Operations on many elements, for the verifier: modules of `graphprover.protocol` have their twins in NumPy."""
 
 import numpy as np
 
 from graphprover.air.expression import ADD, SUB
 from graphprover.field import P
-from graphprover.kernels.cpu.field import add, ext_add, ext_mul, ext_sub, mul, mul_high
+from graphprover.kernels.cpu.field import add, ext_add, ext_mul, ext_scale, ext_sub, mul, mul_high
 from graphprover.runtime.numba_cache import njit
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
@@ -41,6 +41,29 @@ def evaluate(ops, a, b, values, first):
         else:
             z = ext_mul(x, y)
         values[0, first + i], values[1, first + i], values[2, first + i] = z
+
+
+@njit(nogil=True, cache=True)
+def fold_groups(groups, s_inverse, inverses, beta, scale, target):
+    """Write the values at beta of the polynomials through n groups (3, n, arity), which are overwritten, to (3, n).
+
+    The arguments ``s_inverse`` (n,) and ``beta`` (3,) are as of `graphprover.protocol.verification.fold_groups`, and
+    ``scale`` is 1 / arity. The pairs of a group have 1 / w^i in ``inverses`` (arity / 2,), whose first half is that of
+    a folded group.
+    """
+    for row in range(groups.shape[1]):
+        size, s, x = groups.shape[2], s_inverse[row], (beta[0], beta[1], beta[2])
+        while size > 1:
+            size //= 2
+            for i in range(size):
+                low = groups[0, row, 2 * i], groups[1, row, 2 * i], groups[2, row, 2 * i]
+                high = groups[0, row, 2 * i + 1], groups[1, row, 2 * i + 1], groups[2, row, 2 * i + 1]
+                odd = ext_mul(ext_scale(ext_sub(low, high), mul(s, inverses[i])), x)
+                folded = ext_add(ext_add(low, high), odd)
+                groups[0, row, i], groups[1, row, i], groups[2, row, i] = folded
+            x, s = ext_mul(x, x), mul(s, s)
+        folded = ext_scale((groups[0, row, 0], groups[1, row, 0], groups[2, row, 0]), scale)
+        target[0, row], target[1, row], target[2, row] = folded
 
 
 @njit(nogil=True, cache=True)
