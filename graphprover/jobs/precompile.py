@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from graphprover.kernels.cpu import fri, inverse, products
+from graphprover.kernels.cpu import fri, products
 from graphprover.kernels.cpu.hashes import KERNELS
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.parameters import DEFAULT_HASH
@@ -44,7 +44,7 @@ def _load_verifier() -> None:
     KERNELS[DEFAULT_HASH].hash_messages([words], np.empty((3, DIGEST_WORDS), dtype=np.uint64))
     products.multiply(words[0], words[1])
     products.ext_multiply(words, words)
-    inverse.ext_inverse(words + np.uint64(1), words, 0, words.shape[1])
+    products.ext_inverse(words + np.uint64(1), words, 0, words.shape[1])
     group, folded = np.zeros((3, 1, 2), dtype=np.uint64), np.empty((3, 1), dtype=np.uint64)
     products.fold_groups(group, words[0], words[0], words[0], np.uint64(1), folded)
     places = np.zeros(1, dtype=np.intp)

@@ -1,4 +1,4 @@
-"""The verifier's arithmetic on arrays of field elements, by NumPy or (products only) by the prover's kernels.
+"""The verifier's arithmetic on arrays of field elements, by NumPy or by the prover's kernels.
 
 Arrays are uint64 of canonical words. Arrays of extension elements have shape (3, ...), coordinates first. Both
 implementations give identical words; `graphprover.protocol.backend` selects one.
@@ -6,6 +6,7 @@ implementations give identical words; `graphprover.protocol.backend` selects one
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +14,20 @@ from graphprover.field import EXTENSION_DEGREE, Ext, P, array_add, array_mul, ar
 from graphprover.protocol import backend
 
 
-def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return a * b mod p for arrays that broadcast."""
+def kernels() -> Any:
+    """Return the module of the prover's kernels with the verifier's operations, or None if they are not loaded."""
     if not backend.loaded():
-        return array_mul(a, b)
+        return None
     from graphprover.kernels.cpu import products
 
+    return products
+
+
+def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return a * b mod p for arrays that broadcast."""
+    products = kernels()
+    if not products:
+        return array_mul(a, b)
     product, factor = _copies(a, b)
     products.multiply(product.reshape(-1), factor.reshape(-1))
     return product
@@ -83,10 +92,9 @@ _PRODUCTS = 1 << 18  # products of one BLAS call; a larger call would start thre
 
 def dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the matrix product mod p of (m, k) and (k, n): uint64 (m, n)."""
-    if not backend.loaded():
+    products = kernels()
+    if not products:
         return _dot(a, b)
-    from graphprover.kernels.cpu import products
-
     target = np.empty((a.shape[0], b.shape[1]), dtype=np.uint64)
     products.dot(np.ascontiguousarray(a), np.ascontiguousarray(b.T), target)
     return target
@@ -138,10 +146,9 @@ def exts(values: Sequence[Ext]) -> np.ndarray:
 
 def ext_multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return a * b for arrays (3, ...) of extension elements with equal numbers of axes, which broadcast."""
-    if not backend.loaded():
+    products = kernels()
+    if not products:
         return reduced(array_mul(a[:, None], b[None, :]))
-    from graphprover.kernels.cpu import products
-
     product, factor = _copies(a, b)
     products.ext_multiply(product.reshape(EXTENSION_DEGREE, -1), factor.reshape(EXTENSION_DEGREE, -1))
     return product
@@ -158,11 +165,9 @@ def reduced(products: np.ndarray) -> np.ndarray:
 
 def ext_inverses(a: np.ndarray) -> np.ndarray:
     """Return 1/a for an array (3, n), as `graphprover.field.ext_inv`. Raises ZeroDivisionError for a zero."""
-    if backend.loaded():
-        from graphprover.kernels.cpu import inverse
-
+    if products := kernels():
         target = np.empty(a.shape, dtype=np.uint64)
-        inverse.ext_inverse(np.ascontiguousarray(a), target, 0, a.shape[1])
+        products.ext_inverse(np.ascontiguousarray(a), target, 0, a.shape[1])
         return target
     a0, a1, a2 = a
     both, rest = array_add(a0, a2), array_add(a1, a2)

@@ -2,7 +2,7 @@
 
 The kernels hash faster, but loading their compiler costs as much time as several 100,000 hashes with NumPy. Therefore
 hashing uses the kernels if this process has loaded them already or has made so many calls of a hash that they are worth
-loading (`graphprover.protocol.hashing.Hash`). Array products use the kernels only if they are loaded.
+loading (`graphprover.protocol.hashing.Hash`). Arithmetic on arrays uses the kernels only if they are loaded.
 """
 
 import os

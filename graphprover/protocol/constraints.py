@@ -25,7 +25,7 @@ from graphprover.field import (
     root_of_unity,
 )
 from graphprover.field import P as MODULUS
-from graphprover.protocol import arrays, backend
+from graphprover.protocol import arrays
 from graphprover.protocol.circuit import Circuit, circuit
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout
@@ -167,9 +167,7 @@ def _evaluate(plan: Circuit, inputs: np.ndarray) -> np.ndarray:
     values = np.empty((EXTENSION_DEGREE, plan.size), dtype=np.uint64)
     size = len(plan.leaves)
     values[:, :size] = inputs[:, plan.leaves]
-    if backend.loaded():
-        from graphprover.kernels.cpu import products
-
+    if products := arrays.kernels():
         products.evaluate(*plan.operations, values, size)
         return values
     for step in plan.steps:

@@ -24,7 +24,7 @@ from graphprover.field import (
     inv,
     root_of_unity,
 )
-from graphprover.protocol import arrays, backend, transcript
+from graphprover.protocol import arrays, transcript
 from graphprover.protocol.circuit import circuit
 from graphprover.protocol.constraints import fold_constraints, join_quotients, selectors_of, words_to_array
 from graphprover.protocol.errors import VerificationError
@@ -399,9 +399,7 @@ def fold_groups(groups: np.ndarray, s_inverse: np.ndarray, beta: Ext) -> np.ndar
     """
     arity = groups.shape[2]
     log_size = arity.bit_length() - 1
-    if backend.loaded():
-        from graphprover.kernels.cpu import products
-
+    if products := arrays.kernels():
         own, target = np.array(groups, order="C"), np.empty(groups.shape[:2], dtype=np.uint64)
         of_pairs, of_beta = _inverses_of_pairs(log_size), np.array(beta, dtype=np.uint64)
         products.fold_groups(own, s_inverse, of_pairs, of_beta, np.uint64(inv(arity)), target)

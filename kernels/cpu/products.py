@@ -5,7 +5,10 @@ import numpy as np
 from graphprover.air.expression import ADD, SUB
 from graphprover.field import P
 from graphprover.kernels.cpu.field import add, ext_add, ext_mul, ext_scale, ext_sub, mul, mul_high
+from graphprover.kernels.cpu.inverse import ext_inverse
 from graphprover.runtime.numba_cache import njit
+
+__all__ = ["dot", "evaluate", "ext_inverse", "ext_multiply", "fold_groups", "multiply"]
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _WORD, _TWO_WORDS = np.uint64(2**64 % P), np.uint64(2**128 % P)
