@@ -51,8 +51,8 @@ def fold_groups(groups, s_inverse, inverses, beta, scale, target):
     """Write the values at beta of the polynomials through n groups (3, n, arity), which are overwritten, to (3, n).
 
     The arguments ``s_inverse`` (n,) and ``beta`` (3,) are as of `graphprover.protocol.verification.fold_groups`, and
-    ``scale`` is 1 / arity. The pairs of a group have 1 / w^i in ``inverses`` (arity / 2,), whose first half is that of
-    a folded group.
+    ``scale`` is 1 / arity. The pairs of a group have 1 / w^i in ``inverses`` (arity / 2,), and the pairs of a folded
+    group have the first half of ``inverses``.
     """
     for row in range(groups.shape[1]):
         size, s, x = groups.shape[2], s_inverse[row], (beta[0], beta[1], beta[2])
