@@ -16,6 +16,11 @@ from graphprover.vm.tables.program import FIELDS
 from graphprover.vm.traces.partition import Partition, count, groups_of
 
 
+# Bytes of a whole run's record whose copies a device may cache until the record is freed: plans of memory do not count
+# them, and for longer runs the second copy takes little of the proof's time.
+_CACHED = 32 << 20
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """The cycles of a cycle range, counted from its first, as arrays of one device."""
@@ -29,7 +34,7 @@ class Run:
 
 def load_tape(device: Device, *, machine: Machine, record: Record, cycle_range: range) -> Tape:
     """Return the record of a cycle range, on a device."""
-    if cycle_range == range(record.cycles):
+    if cycle_range == range(record.cycles) and sum(stream.nbytes for stream in record.streams) <= _CACHED:
         arrays = device.constant_all(_whole(record))  # the census and the proof read them
     else:
         arrays = device.load_all(_arrays(record, cycle_range))
