@@ -292,6 +292,7 @@ cuda = SimpleNamespace(
     UnownedMemory=UnownedMemory,
     using_allocator=using_allocator,
     get_current_stream=_Context,
+    alloc=lambda size: _allocator.allocate(size),
     alloc_pinned_memory=lambda size: bytearray(size),
 )
 

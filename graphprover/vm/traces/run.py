@@ -15,7 +15,6 @@ from graphprover.vm.statement.statement import Machine
 from graphprover.vm.tables.program import FIELDS
 from graphprover.vm.traces.partition import Partition, count, groups_of
 
-
 # Bytes of a whole run's record whose copies a device may cache until the record is freed: plans of memory do not count
 # them, and for longer runs the second copy takes little of the proof's time.
 _CACHED = 32 << 20
