@@ -53,6 +53,7 @@ def calls(statement: Statement, batched: None) -> list[tuple[str, int]]:
         "profiled",
         "repeating",
         "load_all",
+        "constant_all",
         "room",
     }  # of them, not of arrays
     operations = {name for name in vars(Device) if not name.startswith("_")} - seen
