@@ -31,6 +31,7 @@ LAYERS = (
     ("device",),  # the devices of the prover
     ("admission",),  # limits on concurrent proofs
     ("vm",),  # the machine: its statements, and kernels of its own
+    ("recursion",),  # tables for proofs about proofs, and kernels of their own
     ("jobs.precompile",),  # the machine's kernels that another process compiles
     ("graphs",),  # the rounds of a proof as tasks
     ("cluster",),  # dispatching tasks to workers, which are named in text

@@ -1,0 +1,1 @@
+"""The tables of the recursion machine: their columns, constraints and messages."""

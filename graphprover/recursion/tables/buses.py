@@ -1,0 +1,31 @@
+"""The buses of the recursion machine, and the messages on them."""
+
+from enum import IntEnum
+from typing import Any
+
+from graphprover.air import Bus
+
+# Bytes x and y, and z = x ^ y: as one number, and in two parts for rotations by 12 and by 7 bits.
+XOR = Bus("xor")  # x, y, z
+XOR_4 = Bus("xor, parts of 4 bits")  # x, y, z >> 4, z & 15
+XOR_7 = Bus("xor, parts of 1 and 7 bits")  # x, y, z >> 7, z & 127
+
+BLAKE3 = Bus("blake3")
+_WIDTH = 25  # elements of a message: the tag and up to 24 more
+
+
+class Tag(IntEnum):
+    """The kinds of messages about compressions; each comment lists the elements after the tag.
+
+    All kinds share a bus, so that they can share a fraction column. As on the bus of the RISC-V machine, the first
+    element that is not 0 is the tag. Words have 32 bits.
+    """
+
+    NODE = 1  # 8 words of the left child, 8 words of the right one, 8 words of their node's digest
+    PART = 2  # number, chained, counter (low, high), length, flags, 16 words: a block of a message
+    DIGEST = 3  # number, 8 words: the digest after this block
+
+
+def message(tag: Tag, *fields: Any) -> list[Any]:
+    """Return the elements of a message."""
+    return [*[0] * (_WIDTH - 1 - len(fields)), int(tag), *fields]

@@ -1,0 +1,82 @@
+"""Statements that messages have digests, for tests: their verifier knows the messages and the digests."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphprover.air import Air, TableBuilder
+from graphprover.air.columns import Columns
+from graphprover.recursion.tables.buses import BLAKE3, Tag, message
+from graphprover.recursion.tables.compress import Compress, Use
+from graphprover.recursion.tables.xor import Xor
+from graphprover.statement.statement import Statement, Table
+from tests.recursion.naive import Call, compress_trace, xor_trace
+
+COMPRESS, XOR = Compress(), Xor()
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement about one call."""
+
+    call: Call
+    digest: Sequence[int]
+    chained: bool = False  # the block before is the claim before
+
+
+class Stated(Air):
+    """The claims as preprocessed columns; the prover says which call each of them is."""
+
+    preprocessed = ("node", "part", "ends", "chained", "parameters[4]", "block[16]", "digest[8]")
+    columns = ("number",)
+
+    def __init__(self, claims: Sequence[Claim], rows: int) -> None:
+        self._trace = np.zeros((Columns(self.preprocessed).width, rows), dtype=np.uint64)
+        t = Columns(self.preprocessed).view(self._trace)
+        for i, claim in enumerate(claims):
+            use = claim.call.use
+            t.node[i], t.part[i] = Use.NODE in use, Use.PART in use
+            t.ends[i], t.chained[i] = Use.PART in use and Use.CHAIN not in use, claim.chained
+            t.parameters[:, i], t.block[:, i], t.digest[:, i] = claim.call.parameters, claim.call.block, claim.digest
+
+    def preprocessed_trace(self) -> np.ndarray:
+        return self._trace
+
+    def define(self, t: TableBuilder) -> None:
+        t.transition(t.next.chained * (t.next.number - t.number - 1), "a block follows the one before")
+        t.receive(BLAKE3, message(Tag.NODE, *t.block, *t.digest), t.node, weight=1)
+        t.receive(BLAKE3, message(Tag.PART, t.number, t.chained, *t.parameters, *t.block), t.part, weight=1)
+        t.receive(BLAKE3, message(Tag.DIGEST, t.number, *t.digest), t.ends, weight=1)
+
+
+def height(calls: int, rows: int) -> int:
+    """Return a height for this number of calls of some rows."""
+    return 1 << max(0, calls * rows - 1).bit_length()
+
+
+def claims_of(calls: Sequence[Call]) -> list[Claim]:
+    """Return the true claims about calls."""
+    chained = [False, *(Use.CHAIN in call.use for call in calls[:-1])]
+    return [Claim(call, call.digest, after) for call, after in zip(calls, chained, strict=True)]
+
+
+def statement(
+    claims: Sequence[Claim],
+    calls: Sequence[Call] = (),
+    *,
+    main: np.ndarray | None = None,
+    numbers: Sequence[int] | None = None,
+) -> Statement:
+    """Return a statement of claims, with the traces of calls, by default the claimed ones, or with the trace ``main``.
+
+    The claims are about the calls with these numbers, by default in order.
+    """
+    calls = calls or [claim.call for claim in claims]
+    if main is None:
+        main = compress_trace(calls, height(max(1, len(calls)), 16))
+    stated = Stated(claims, height(len(claims), 1))
+    number = np.arange(stated.preprocessed_trace().shape[1], dtype=np.uint64)
+    number[: len(numbers or ())] = numbers or ()
+    tables = [Table(COMPRESS, [], main), Table(XOR, [], xor_trace(main)), Table(stated, [], number[None])]
+    return Statement(tables)
