@@ -74,7 +74,7 @@ HOMES = {  # the only modules that import large dependencies
     "distributed": ("cli.batch", "cluster"),
     "numba": ("runtime.numba_cache", "kernels.cpu", "kernels.cuda.enqueue"),
     "llvmlite": ("runtime.numba_cache", "kernels.cpu", "kernels.cuda.enqueue", "vm.executor.pieces"),
-    "cupy": ("device", "kernels.cuda", "vm.kernels.cuda"),
+    "cupy": ("device", "kernels.cuda", "recursion.kernels.cuda", "vm.kernels.cuda"),
     "rmm": ("kernels.cuda",),
     "elftools": ("vm.profile.lines",),
     "multi_demangle": ("vm.program.symbols",),

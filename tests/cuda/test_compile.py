@@ -6,6 +6,7 @@ import pytest
 
 from graphprover.kernels.cuda import sources
 from graphprover.kernels.cuda.sources import NTT, source
+from graphprover.recursion.kernels.cuda import sources as recursion_sources
 from graphprover.vm.kernels.cuda import sources as vm_sources
 from graphprover.vm.kernels.cuda.sources import texts
 from tests.cuda import nvrtc
@@ -13,7 +14,7 @@ from tests.cuda.nvrtc import BY_DEFAULT_ONE, Job
 
 nvrtc.require()
 
-TEXTS = sources.texts() | texts()
+TEXTS = sources.texts() | texts() | recursion_sources.texts()
 
 
 @pytest.mark.parametrize("architecture", BY_DEFAULT_ONE)
@@ -36,8 +37,9 @@ def test_defines_stand_before_a_text_and_its_includes(tmp_path):
     assert source("field.cuh") in text and source("field.cuh", {}) == source("field.cuh")
 
 
-def test_every_file_of_the_machine_is_compiled():
-    assert set(texts()) == {file.name for file in Path(vm_sources.__file__).parent.glob("*.cu")}
+@pytest.mark.parametrize("machine", [vm_sources, recursion_sources])
+def test_every_file_of_a_machine_is_compiled(machine):
+    assert set(machine.texts()) == {file.name for file in Path(machine.__file__).parent.glob("*.cu")}
 
 
 def test_registers_and_stack_are_those_of_the_machine_code():

@@ -6,6 +6,7 @@ from graphprover.air import Air, TableBuilder
 from graphprover.recursion.tables.buses import XOR, XOR_4, XOR_7
 
 ROWS = 1 << 16  # of the table: row 256 x + y has the bytes x and y
+COUNTS = 3  # columns: counts of lookups on the buses in their order
 
 
 class Xor(Air):

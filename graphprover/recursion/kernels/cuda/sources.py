@@ -1,0 +1,41 @@
+"""The text of the recursion machine's CUDA kernels, with the constants shared with its tables as defines."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from graphprover.kernels.cuda.sources import source
+from graphprover.recursion.tables.compress import FIRST_COLUMNS, Use
+from graphprover.recursion.tables.places import LANES, LAST, ROWS, TO_COLUMNS, TO_DIAGONALS
+from graphprover.recursion.tables.xor import ROWS as PAIRS
+
+_FOLDER = Path(__file__).parent
+
+
+def _list(numbers: tuple[int, ...]) -> str:
+    """Return numbers as a list of C."""
+    return "{" + ", ".join(map(str, numbers)) + "}"
+
+
+_COMPRESS: dict[str, int | str] = {
+    **{f"COLUMN_{name.upper()}": column for name, column in FIRST_COLUMNS.items()},
+    **{f"USE_{use.name}": int(use) for use in Use},
+    "ROWS": ROWS,
+    "LAST": LAST,
+    "LANES": LANES,
+    "PAIRS": PAIRS,
+    "LIST_TO_COLUMNS": _list(TO_COLUMNS),
+    "LIST_TO_DIAGONALS": _list(TO_DIAGONALS),
+}
+_DEFINES: dict[str, Mapping[str, int | str]] = {"compress.cu": _COMPRESS}
+
+
+@cache
+def text(file: str) -> str:
+    """Return the text of a file of this folder, as a compiler takes it."""
+    return source(_FOLDER / file, _DEFINES[file])
+
+
+def texts() -> dict[str, str]:
+    """Return the texts of all files, by name."""
+    return {file: text(file) for file in _DEFINES}
