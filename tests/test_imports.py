@@ -175,6 +175,15 @@ def test_no_module_imports_itself_by_others() -> None:
     assert not [module for module in modules() if module in reached(module)]
 
 
+def test_recursion_stands_alone() -> None:
+    """Tables for recursion use the generic prover's parts, and nothing depends on them yet."""
+    assert any(within(i.source, "recursion") for i in imports())
+    outside = {i.target for i in imports() if i.ours and within(i.source, "recursion")}
+    allowed = ("recursion", "air", "device", "field", "kernels", "protocol", "runtime", "statement")
+    assert not [target for target in outside if not any(within(target, name) for name in allowed)]
+    assert not [i for i in imports() if within(i.target, "recursion") and not within(i.source, "recursion")]
+
+
 def test_what_is_heavy_has_few_homes() -> None:
     for package, homes in HOMES.items():
         users = {i.source for i in imports() if not i.ours and i.target == package}
