@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice
-from tests.recursion import test_kernels
+from graphprover.recursion.traces.node import Nodes, node_trace
+from tests.recursion import test_kernels, test_node
 
 cupy = pytest.importorskip("cupy")
 
@@ -28,3 +29,10 @@ def test_traces_of_compressions(case, device) -> None:  # type: ignore[no-untype
         for there, here in zip(test_kernels.filled(device, calls, rows), expected, strict=True):
             np.testing.assert_array_equal(there.get(), here)
     assert [device.usage[name].launches for name in ("fill_compress", "count_xors")] == [1, 1]
+
+
+def test_traces_of_nodes(device) -> None:  # type: ignore[no-untyped-def]
+    nodes, made = test_node.honest(test_node.opened())
+    with device.task():
+        there = Nodes(**{name: device.load(array) for name, array in vars(nodes).items()})
+        np.testing.assert_array_equal(node_trace(device, there, 16).get(), made.tables[2].main)

@@ -10,6 +10,9 @@ XOR = Bus("xor")  # x, y, z
 XOR_4 = Bus("xor, parts of 4 bits")  # x, y, z >> 4, z & 15
 XOR_7 = Bus("xor, parts of 1 and 7 bits")  # x, y, z >> 7, z & 127
 
+# Digests in Merkle trees. A node provides its children, and a statement's table the caps. Layer 0 has the root.
+NODES = Bus("nodes")  # tree, layer, index in the layer, 8 words of the digest
+
 BLAKE3 = Bus("blake3")
 _WIDTH = 25  # elements of a message: the tag and up to 24 more
 

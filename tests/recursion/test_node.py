@@ -1,0 +1,232 @@
+"""The table `node` proves that digests are in Merkle trees, at their places."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphprover.air.debugger import FailingConstraint
+from graphprover.device import CpuDevice
+from graphprover.field import P
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.parameters import HASH_NAMES
+from graphprover.prover.prove import prove
+from graphprover.recursion.traces.node import Nodes, asked, node_trace
+from graphprover.statement.cells import cells_per_row
+from graphprover.statement.check import check
+from graphprover.statement.statement import Statement
+from graphprover.verifier import verify
+from tests.interop import plonky3
+from tests.interop.tables import PLAIN
+from tests.recursion.trees import NODE, Opened, Tree, nodes_of, paths, statement, tree_of, with_node_trace
+from tests.strict_device import StrictDevice, unwrapped
+
+DEPTHS = (5, 3, 0)  # of the trees
+QUERIES = ((0, 5, 3), (0, 5, 3), (0, 5, 2), (0, 5, 30), (0, 2, 1), (1, 3, 0), (1, 3, 5), (2, 0, 0))
+
+
+@cache
+def trees() -> tuple[Tree, ...]:
+    """Return trees of 32, 8 and 1 leaves."""
+    rng = random.Random(1)
+    return tuple(tree_of([rng.randbytes(32) for _ in range(size)]) for size in (32, 8, 1))
+
+
+def opened(*, cap_height: int = 0) -> Opened:
+    """Return true claims, one of them twice, one about an inner node, one about a cap."""
+    caps = {(tree, 0, 0): layers[0][0] for tree, layers in enumerate(trees())}
+    if cap_height:
+        del caps[0, 0, 0]
+        caps |= {(0, cap_height, i): digest for i, digest in enumerate(trees()[0][cap_height])}
+    return Opened(caps, [(place, trees()[place[0]][place[1]][place[2]]) for place in QUERIES])
+
+
+def honest(claims: Opened) -> tuple[Nodes, Statement]:
+    nodes = nodes_of(paths(trees(), claims), claims)
+    return nodes, statement(claims, nodes)
+
+
+def test_costs() -> None:
+    node = NODE.describe()
+    assert (node.main_width, len(node.lookups), node.log_quotient_chunks, cells_per_row(node)) == (30, 4, 0, 48)
+    text = (Path(__file__).parents[2] / "docs/recursion.md").read_text()
+    assert "| `node` | a distinct node | 30 | 0 | 4 | 1 | 48 a node |" in text
+
+
+@pytest.mark.parametrize("cap_height", [0, 1, 2])
+def test_paths_are_proved(cap_height: int) -> None:
+    claims = opened(cap_height=cap_height)
+    nodes, made = honest(claims)
+    assert check(made) == []
+    # Paths that meet share nodes: three of five layers, and two of three.
+    below = {0: 5 + 4 + 1 - 1, 1: 4 + 4, 2: 3 + 3}[cap_height]
+    assert len(nodes.places) == below + 3 + 2
+
+
+@pytest.mark.parametrize("hash", HASH_NAMES)
+def test_both_verifiers_accept(hash: str, tmp_path: Path) -> None:
+    claims = opened()
+    nodes, made = honest(claims)
+    proof = prove(made, hash=hash, device="cpu")
+    assert verify(proof, made).bits >= 128
+    plonky3.write_statement(tmp_path / "statement.json", proof.parameters, made.tables, made.label)
+    assert plonky3.verify_payloads(tmp_path, tmp_path / "statement.json", [proof.payload]) == [None]
+    other = statement(replace(claims, leaves=[((0, 5, 4), claims.leaves[0][1]), *claims.leaves[1:]]), nodes)
+    assert check(other)
+    with pytest.raises(VerificationError):
+        verify(proof, other)
+    payload = prove(other, parameters=PLAIN, device="cpu").payload
+    plonky3.write_statement(tmp_path / "other.json", PLAIN, other.tables)
+    (verdict,) = plonky3.verify_payloads(tmp_path, tmp_path / "other.json", [payload])
+    assert verdict is not None
+
+
+def forged(claims: Opened) -> list[Any]:
+    """Return the findings for claims about the trees, of which the nodes on the paths are right."""
+    nodes = nodes_of(paths(trees(), claims), claims)
+    return check(statement(claims, nodes))
+
+
+@pytest.mark.parametrize("number", range(len(QUERIES)))
+def test_other_leaves_are_found(number: int) -> None:
+    """At another index, layer or tree, or another digest at the place."""
+    claims = opened()
+    (tree, layer, index), digest = claims.leaves[number]
+    others = [((tree, layer, index), bytes([digest[0] ^ 1]) + digest[1:])]
+    others += [((tree, layer, i), digest) for i in (index ^ 1, index + 2) if i < 2**layer]
+    others += [((tree, at, index), digest) for at in (layer - 1, layer + 1) if 0 <= at <= DEPTHS[tree]]
+    others += [((other, layer, index), digest) for other in range(3) if other != tree and layer <= DEPTHS[other]]
+    others += [((tree, layer, index + 2**layer), digest)]
+    for place, found in others:
+        leaves = [*claims.leaves[:number], (place, found), *claims.leaves[number + 1 :]]
+        if place[2] < 2 ** place[1]:
+            assert forged(replace(claims, leaves=leaves)), place
+        nodes, _ = honest(claims)
+        assert check(statement(replace(claims, leaves=leaves), nodes)), place
+
+
+def test_other_caps_are_found() -> None:
+    claims = opened()
+    for place, cap in claims.caps.items():
+        caps = dict(claims.caps) | {place: cap[:-1] + bytes([cap[-1] ^ 128])}
+        assert forged(replace(claims, caps=caps))
+    nodes, _ = honest(claims)
+    for counts in ([4, 1, 1], [2, 1, 1], [1, 2, 1]):
+        assert bool(check(statement(claims, nodes, caps=counts))) == (counts != [1, 1, 1])
+
+
+def edited(edit: Callable[[SimpleNamespace], None]) -> list[Any]:
+    _, made = honest(opened())
+    main = np.array(made.tables[2].main)
+    edit(NODE.view(main))
+    return check(with_node_trace(made, main))
+
+
+def test_every_cell_counts() -> None:
+    _, made = honest(opened())
+    names = NODE.describe().main_names
+    rows = [0, 11, 15]  # the last one is idle
+    right = np.array(made.tables[2].main)
+    assert right[0, rows].tolist() == [1, 1, 0]
+    free = set()
+    for row in rows:
+        for column, name in enumerate(names):
+            for change in (1, 2**32):
+                main = right.copy()
+                main[column, row] = (int(main[column, row]) + change) % P
+                if not check(with_node_trace(made, main)):
+                    free.add((row, name.partition("[")[0]))
+    assert free == {(15, name) for name in ("tree", "layer", "index", "digest", "left", "right")}
+
+
+def test_forged_nodes_are_found() -> None:
+    def swapped(t: SimpleNamespace) -> None:
+        t.left[:, 2], t.right[:, 2] = t.right[:, 2].copy(), t.left[:, 2].copy()
+        t.asked[:, 2] = t.asked[::-1, 2].copy()
+
+    def half(t: SimpleNamespace) -> None:
+        t.on[0] = (P + 1) // 2
+
+    def one_layer_up(t: SimpleNamespace) -> None:
+        t.layer[:] = [(int(layer) - 1) % P if on else layer for on, layer in zip(t.on, t.layer, strict=True)]
+
+    def elsewhere(t: SimpleNamespace) -> None:
+        t.tree[t.tree == 0] = 1
+
+    for edit in (swapped, half, one_layer_up, elsewhere):
+        assert edited(edit), edit.__name__
+
+
+def test_a_row_that_is_off_provides_nothing() -> None:
+    """Without the constraint an idle row would provide any leaf: no message is missing."""
+    claims = replace(opened(), leaves=[((0, 5, 3), bytes(32))])
+    empty = nodes_of({}, claims)
+    made = statement(claims, empty, children=[], caps=[0, 0, 0])
+    main = np.array(made.tables[2].main)
+    t = NODE.view(main)
+    t.layer[0], t.index[0], t.asked[1, 0] = 4, 1, 1
+    (finding,) = check(with_node_trace(made, main))
+    assert isinstance(finding, FailingConstraint) and finding.label == "only a row that is on provides"
+
+
+def test_a_tree_of_another_cap_is_found() -> None:
+    """All nodes are right, but end at a root that is not the cap; also if the leaves' layer is deeper than said."""
+    rng = random.Random(2)
+    other = tree_of([rng.randbytes(32) for _ in range(32)])
+    claims = opened()
+    leaves = [((0, 5, 3), other[5][3])]
+    found = paths([other], Opened({(0, 0, 0): b""}, leaves))
+    alone = replace(claims, leaves=leaves)
+    assert check(statement(alone, nodes_of(found, alone)))
+    right = Opened({(0, 0, 0): other[0][0]}, leaves)
+    assert check(statement(right, nodes_of(found, right))) == []
+    inner = Opened({(0, 1, 1): other[0][0]}, [((0, 6, 2**5 + 3), other[5][3])])  # a root as the cap one layer lower
+    shifted = {(0, layer + 1, index + 2**layer): node for (_, layer, index), node in found.items()}
+    assert check(statement(inner, nodes_of(shifted, inner))) == []  # true of this cap
+    assert check(statement(right, nodes_of(shifted, right)))
+
+
+def test_children_that_compress_has_not_hashed_are_found() -> None:
+    claims = opened()
+    nodes, _ = honest(claims)
+    blocks = [block.tobytes() for block in nodes.children]
+    assert check(statement(claims, nodes, children=blocks)) == []
+    assert check(statement(claims, nodes, children=[blocks[1], *blocks[1:]]))
+    assert check(statement(claims, nodes, children=[blocks[0][32:] + blocks[0][:32], *blocks[1:]]))
+    assert check(statement(claims, nodes, children=blocks[1:]))
+    assert check(statement(claims, nodes, children=[*blocks, blocks[0]]))
+
+
+def test_counts_of_children() -> None:
+    nodes = np.array([[0, 0, 0], [0, 1, 1], [7, 0, 0]])
+    others = np.array([[0, 2, 3], [0, 2, 3], [0, 1, 0], [7, 1, 1], [7, 0, 0], [8, 3, 3]])
+    assert asked(nodes, others).tolist() == [[1, 1], [0, 2], [0, 1]]
+    assert asked(np.empty((0, 3), dtype=np.int64), others).shape == (0, 2)
+    with pytest.raises(ValueError, match="twice"):
+        asked(np.array([[0, 0, 0]] * 2), others)
+
+
+def test_the_trace_of_other_devices() -> None:
+    """It asks nothing of a device that CuPy could not do without waiting."""
+    nodes, made = honest(opened())
+    device = StrictDevice()
+    there = Nodes(**{name: device.load(array) for name, array in vars(nodes).items()})
+    np.testing.assert_array_equal(unwrapped(node_trace(device, there, 16)), made.tables[2].main)  # type: ignore[arg-type]
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    nodes, _ = honest(opened())
+    count = len(nodes.places)
+    node_trace(CpuDevice(1), nodes, count)
+    with pytest.raises(ValueError, match="do not fit"):
+        node_trace(CpuDevice(1), nodes, count - 1)
+    for name, array in vars(nodes).items():
+        for wrong in (array[:, 1:], array.astype(np.int64), array[1:]):
+            with pytest.raises(ValueError, match="nodes are"):
+                node_trace(CpuDevice(1), replace(nodes, **{name: wrong}), 64)

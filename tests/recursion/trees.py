@@ -1,0 +1,109 @@
+"""Merkle trees by the package blake3, their nodes on the paths of queries, and statements about leaves of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import blake3
+import numpy as np
+
+from graphprover.air import Air, TableBuilder
+from graphprover.air.columns import Columns
+from graphprover.device import CpuDevice
+from graphprover.recursion.tables.buses import NODES
+from graphprover.recursion.tables.node import Node
+from graphprover.recursion.traces.node import Nodes, asked, node_trace
+from graphprover.statement.statement import Statement, Table
+from tests.recursion.naive import compress_trace, node_call, words_of, xor_trace
+from tests.recursion.stating import COMPRESS, XOR, height
+
+NODE = Node()
+Place = tuple[int, int, int]  # tree, layer, index
+Tree = Sequence[Sequence[bytes]]  # layers from the root on
+
+
+def tree_of(leaves: Sequence[bytes]) -> Tree:
+    """Return the layers of a tree."""
+    layers = [list(leaves)]
+    while len(layers[0]) > 1:
+        below = layers[0]
+        layers.insert(0, [blake3.blake3(below[i] + below[i + 1]).digest() for i in range(0, len(below), 2)])
+    return layers
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Digests that a statement says are in trees with these caps."""
+
+    caps: Mapping[Place, bytes]
+    leaves: Sequence[tuple[Place, bytes]]  # some of them twice, or inner nodes
+
+
+class Stated(Air):
+    """The caps and leaves of `Opened` as preprocessed columns; the prover says how often a cap is asked for."""
+
+    name = "stated_trees"
+    preprocessed = ("cap", "leaf", "place[3]", "digest[8]")
+    columns = ("asked",)
+
+    def __init__(self, opened: Opened) -> None:
+        stated = [*opened.caps.items(), *opened.leaves]
+        self._trace = np.zeros((Columns(self.preprocessed).width, height(len(stated), 1)), dtype=np.uint64)
+        t = Columns(self.preprocessed).view(self._trace)
+        for i, (place, digest) in enumerate(stated):
+            t.cap[i], t.leaf[i] = i < len(opened.caps), i >= len(opened.caps)
+            t.place[:, i], t.digest[:, i] = place, words_of(digest)
+
+    def preprocessed_trace(self) -> np.ndarray:
+        return self._trace
+
+    def define(self, t: TableBuilder) -> None:
+        t.provide(NODES, [*t.place, *t.digest], t.cap * t.asked)
+        t.lookup(NODES, [*t.place, *t.digest], t.leaf, weight=1)
+
+
+def paths(trees: Sequence[Tree], opened: Opened) -> dict[Place, tuple[bytes, bytes, bytes]]:
+    """Return the digests of all nodes over the leaves, up to the caps, and of their children."""
+    found = {}
+    for (tree, layer, index), _ in opened.leaves:
+        while (tree, layer, index) not in opened.caps:
+            layer, index = layer - 1, index // 2
+            below = trees[tree][layer + 1]
+            found[tree, layer, index] = trees[tree][layer][index], below[2 * index], below[2 * index + 1]
+    return found
+
+
+def nodes_of(found: Mapping[Place, tuple[bytes, bytes, bytes]], opened: Opened) -> Nodes:
+    """Return the nodes as their trace takes them."""
+    places = np.array(list(found), dtype=np.uint32).reshape(-1, 3)
+    others = np.array([place for place, _ in opened.leaves], dtype=np.uint32).reshape(-1, 3)
+    digests = [words_of(digest) for digest, _, _ in found.values()]
+    children = [words_of(left + right) for _, left, right in found.values()]
+    return Nodes(
+        places,
+        np.array(digests, dtype=np.uint32).reshape(-1, 8),
+        np.array(children, dtype=np.uint32).reshape(-1, 16),
+        asked(places, others),
+    )
+
+
+def statement(opened: Opened, nodes: Nodes, *, children: Iterable[bytes] = (), caps: Sequence[int] = ()) -> Statement:
+    """Return the statement that the leaves are in the trees, with the traces for these nodes.
+
+    ``children`` are the blocks that `compress` hashes, by default of the nodes; ``caps`` how often each is asked for.
+    """
+    rows = height(len(nodes.places), 1)
+    calls = [node_call(block) for block in (children or map(np.ndarray.tobytes, nodes.children))]
+    main = compress_trace(calls, height(max(1, len(calls)), 16))
+    stated = Stated(opened)
+    counts = np.zeros((1, stated.preprocessed_trace().shape[1]), dtype=np.uint64)
+    places = [*map(tuple, nodes.places.tolist()), *(place for place, _ in opened.leaves)]
+    counts[0, : len(opened.caps)] = caps or [places.count(place) for place in opened.caps]
+    tables = [Table(COMPRESS, [], main), Table(XOR, [], xor_trace(main))]
+    tables.append(Table(NODE, [], node_trace(CpuDevice(1), nodes, rows)))
+    return Statement([*tables, Table(stated, [], counts)])
+
+
+def with_node_trace(made: Statement, main: np.ndarray) -> Statement:
+    """Return the statement with another trace of `node`."""
+    compress, xor, node, stated = made.tables
+    return Statement([compress, xor, replace(node, main=main), stated])
