@@ -40,7 +40,7 @@ def turned(word: int, bits: int) -> int:
     return (word >> bits | word << 32 - bits) & MASK
 
 
-def compressed(call: Call) -> tuple[list[list[dict[str, list[int]]]], list[int]]:
+def compressed(call: Call, rounds: int = 7) -> tuple[list[list[dict[str, list[int]]]], list[int]]:
     """Return the words of each G, by row with a G and lane, in the order of the state's columns; and the digest.
 
     A lane has the words before and after each half of its G, and the xors before their rotation.
@@ -48,7 +48,7 @@ def compressed(call: Call) -> tuple[list[list[dict[str, list[int]]]], list[int]]
     v = [*call.value, *IV[:4], *call.parameters]
     m = list(call.block)
     rows = []
-    for _ in range(7):
+    for _ in range(rounds):
         for diagonal in range(2):
             row = []
             for i in range(4):
@@ -99,41 +99,42 @@ def compress_trace(calls: Sequence[Call], rows: int) -> np.ndarray:
     """Return the trace of `Compress`, with idle calls at the end."""
     trace, t = Compress().zeros(rows)
     for number in range(rows // 16):
-        _put_call(t, number, calls[number] if number < len(calls) else IDLE)
+        put_call(t, number, 16 * number, calls[number] if number < len(calls) else IDLE)
     return trace
 
 
-def _put_call(t: SimpleNamespace, number: int, call: Call) -> None:
-    first = 16 * number
-    every = slice(first, first + 16)
+def put_call(t: SimpleNamespace, number: int, first: int, call: Call, rounds: int = 7) -> None:
+    """Write the rows of a call from ``first`` on; with fewer rounds, as if it had begun later."""
+    last = first + 1 + 2 * rounds
+    every = slice(first, last + 1)
     t.number[every] = number
-    t.position[every], t.odd[every] = range(16), [0, 1] * 8
-    t.final[first + 15] = 1
+    t.position[every], t.odd[every] = range(14 - 2 * rounds, 16), [0, 1] * (rounds + 1)
+    t.final[last] = 1
     t.node[every] = Use.NODE in call.use
     t.part[every] = Use.PART in call.use
     t.chain[every] = Use.CHAIN in call.use
-    lanes, _ = compressed(call)
+    lanes, _ = compressed(call, rounds)
     for j in range(4):  # row 0 is like a row of diagonals
         words = call.value[-j % 4], call.value[4 + (1 - j) % 4], IV[(2 - j) % 4], call.parameters[(3 - j) % 4]
         _put_lane(t, first, 1, j, words[0], turned(words[1], 25), words[2], turned(words[3], 24))
+    m = [call.block[PERMUTATION.index(k)] for k in range(16)]  # as if there were a round before the first
+    t.m[:, first] = _of_diagonals(m)
     m = list(call.block)
-    for i in range(7):
+    for i in range(rounds):
         t.m[:, first + 1 + 2 * i] = m
         t.m[:, first + 2 + 2 * i] = _of_diagonals(m)
         m = [m[k] for k in PERMUTATION]
-    t.m[:, first + 15] = m
-    m = [call.block[PERMUTATION.index(k)] for k in range(16)]  # as if there were a round before the first
-    t.m[:, first] = _of_diagonals(m)
-    for row in range(1, 15):
+    t.m[:, last] = m
+    for row, found in enumerate(lanes[:-1], 1):
         for j in range(4):
-            lane = lanes[row - 1][j if row % 2 else -j % 4]
+            lane = found[j if row % 2 else -j % 4]
             for half in range(2):
                 _put_lane(t, first + row, half, j, *(lane[name][half] for name in ("a", "b", "c", "d")))
     for j in range(4):
-        a, b, c, d = lanes[14][j]["state"]
+        a, b, c, d = lanes[-1][j]["state"]
         xor = turned(a, 20)
-        _put_lane(t, first + 15, 0, j, b, xor, b ^ xor, d ^ b)
-        _put_lane(t, first + 15, 1, j, 0, a ^ c, c, turned(d ^ b, 16))
+        _put_lane(t, last, 0, j, b, xor, b ^ xor, d ^ b)
+        _put_lane(t, last, 1, j, 0, a ^ c, c, turned(d ^ b, 16))
 
 
 def _of_diagonals(m: Sequence[int]) -> list[int]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from graphprover.air import Air, TableBuilder
 from graphprover.air.columns import Columns
+from graphprover.air.evaluate import evaluate
 from graphprover.recursion.tables.buses import BLAKE3, Tag, message
 from graphprover.recursion.tables.compress import Compress, Use
 from graphprover.recursion.tables.xor import Xor
@@ -48,6 +49,38 @@ class Stated(Air):
         t.receive(BLAKE3, message(Tag.NODE, *t.block, *t.digest), t.node, weight=1)
         t.receive(BLAKE3, message(Tag.PART, t.number, t.chained, *t.parameters, *t.block), t.part, weight=1)
         t.receive(BLAKE3, message(Tag.DIGEST, t.number, *t.digest), t.ends, weight=1)
+
+
+class Agreeing(Air):
+    """Receives whatever a trace of `compress` sends to users, so that a finding is about the trace alone."""
+
+    preprocessed = ("count", "element[25]")
+    columns = ("nothing",)
+    unread = ("nothing",)
+
+    def __init__(self, main: np.ndarray) -> None:
+        description = COMPRESS.describe()
+        said = [i.tuples[0] for i in description.globals if i.bus == BLAKE3.name]
+        roots = [node for found in said for node in (found.multiplicity, *found.fields)]
+        parts = [
+            np.stack(values).reshape(len(said), 26, -1) for _, values in evaluate(description, main, None, (), roots)
+        ]
+        self._trace = np.concatenate([part[i] for part in parts for i in range(len(said))], axis=1)
+        rows = height(self._trace.shape[1], 1)
+        self._trace = np.pad(self._trace, ((0, 0), (0, rows - self._trace.shape[1])))
+
+    def preprocessed_trace(self) -> np.ndarray:
+        return self._trace
+
+    def define(self, t: TableBuilder) -> None:
+        t.receive(BLAKE3, t.element, t.count, weight=2**20)
+
+
+def agreed(main: np.ndarray) -> Statement:
+    """Return the statement that a trace of `compress` is right, whatever it says."""
+    users = Agreeing(main)
+    nothing = np.zeros((1, users.preprocessed_trace().shape[1]), dtype=np.uint64)
+    return Statement([Table(COMPRESS, [], main), Table(XOR, [], xor_trace(main)), Table(users, [], nothing)])
 
 
 def height(calls: int, rows: int) -> int:

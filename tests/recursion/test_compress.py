@@ -11,6 +11,7 @@ import blake3
 import numpy as np
 import pytest
 
+from graphprover.air.debugger import FailingConstraint
 from graphprover.air.evaluate import evaluate
 from graphprover.field import P
 from graphprover.recursion.tables import places
@@ -20,8 +21,18 @@ from graphprover.recursion.tables.xor import ROWS as PAIRS
 from graphprover.recursion.tables.xor import Xor
 from graphprover.statement.cells import cells_per_row
 from graphprover.statement.check import check
-from tests.recursion.naive import IDLE, IV, Call, compress_trace, message_calls, node_call, words_of, xor_trace
-from tests.recursion.stating import COMPRESS, Claim, claims_of, statement
+from tests.recursion.naive import (
+    IDLE,
+    IV,
+    Call,
+    compress_trace,
+    message_calls,
+    node_call,
+    put_call,
+    words_of,
+    xor_trace,
+)
+from tests.recursion.stating import COMPRESS, Claim, agreed, claims_of, statement
 
 NODE, PART, CHAIN = Use.NODE, Use.PART, Use.CHAIN
 
@@ -198,6 +209,69 @@ def test_a_call_of_another_length_is_found() -> None:
 
     for edit in (early, never, nowhere, shifted, odd):
         assert edited(edit), edit.__name__
+
+
+def labels(main: np.ndarray) -> set[str]:
+    """Return the labels of the constraints that a trace does not satisfy, whatever its users agree to."""
+    findings = check(agreed(main))
+    return {finding.label for finding in findings if isinstance(finding, FailingConstraint)}
+
+
+def test_a_table_does_not_begin_inside_a_call() -> None:
+    """With eight rows a call of three rounds would fit: nothing but the first position is wrong."""
+    main, t = COMPRESS.zeros(8)
+    put_call(t, 0, 0, node_call(some_bytes(1, 64)), rounds=3)
+    (finding,) = check(agreed(main))
+    assert isinstance(finding, FailingConstraint) and finding.label == "the table begins with a call"
+    assert check(agreed(compress_trace([node_call(some_bytes(1, 64))], 16))) == []
+
+
+# For each constraint, by its label, an edit that it refuses: the column, the rows and the values there.
+REFUSED: dict[str, tuple[str, Any, Any]] = {
+    "the table begins with a call": ("position", 0, 1),
+    "positions follow each other": ("position", 3, 7),
+    "a row ends a call or not": ("final", 15, 2),
+    "a call ends at the last position": ("final", 3, 1),
+    "the table ends with a call": ("final", -1, 0),
+    "position 0 is even": ("odd", 0, 1),
+    "even and odd positions alternate": ("odd", 3, 0),
+    "numbers begin with 0": ("number", 0, 1),
+    "numbers of calls follow each other": ("number", slice(16, None), 0),
+    "a call has a use or not": ("part", slice(0, 16), 2),
+    "the rows of a call have one use": ("part", 3, 1),
+    "only parts of a message are chained": ("chain", slice(0, 16), 1),
+    "message words move": ("m", (3, 9), 1),
+    "a + b + m": ("a", (0, 1, 2, 9), 300),
+    "c + d": ("c", (1, 1, 2, 9), 300),
+    "b in the place of a": ("a", (0, 1, 2, 15), 300),
+    "a in the place of b": ("low", (0, 1, 2, 15), 300),
+    "c stays": ("c", (1, 1, 2, 15), 300),
+    "the chaining value is the IV or the digest before": ("a", (1, 0, 0, 16), 300),
+    "the IV in the third row of the state": ("c", (1, 0, 0, 16), 300),
+    "the parameters of a node": ("d", (1, 0, 0, 0), 300),
+    "a node is not chained": ("chain", slice(-16, None), 1),
+}
+
+
+def test_every_constraint_refuses_a_trace() -> None:
+    assert set(COMPRESS.describe().constraint_labels) == set(REFUSED)
+    for label, (column, at, value) in REFUSED.items():
+        main = compress_trace(MIXED, 128)
+        getattr(COMPRESS.view(main), column)[at] = value
+        assert label in labels(main)
+    assert labels(compress_trace(MIXED, 128)) == set()
+
+
+def test_each_of_many_constraints_refuses_a_trace() -> None:
+    """Of constraints with one label: by use, word, lane and byte."""
+    rng, failing = np.random.default_rng(4), set()
+    description, period = COMPRESS.describe(), compress_trace(MIXED, 128)
+    for _ in range(100):
+        main = np.where(rng.random(period.shape) < 0.05, period + np.uint64(1), period)
+        values = evaluated(main)[0][: len(description.constraints)]
+        failing |= {i for i, zero in enumerate(values) if zero.any()}
+    assert failing == set(range(len(description.constraints)))
+    assert len(description.constraints) == 113
 
 
 def test_equal_numbers_are_found() -> None:

@@ -163,6 +163,13 @@ def test_forged_nodes_are_found() -> None:
         assert edited(edit), edit.__name__
 
 
+def test_a_row_has_a_node_or_not() -> None:
+    main = np.array(honest(opened())[1].tables[2].main)
+    NODE.view(main).on[0] = 2
+    findings = check(with_node_trace(honest(opened())[1], main))
+    assert "a row has a node or not" in {getattr(finding, "label", "") for finding in findings}
+
+
 def test_a_row_that_is_off_provides_nothing() -> None:
     """Without the constraint an idle row would provide any leaf: no message is missing."""
     claims = replace(opened(), leaves=[((0, 5, 3), bytes(32))])

@@ -108,7 +108,7 @@ class Compress(Air):
         n = t.next
         t.first_row(t.position, "the table begins with a call")
         t.transition(n.position - t.position - 1 + ROWS * t.final, "positions follow each other")
-        t.boolean(t.final)
+        t.boolean(t.final, "a row ends a call or not")
         t.every_row(t.final * (t.position - LAST), "a call ends at the last position")
         t.last_row(t.final - 1, "the table ends with a call")
         t.first_row(t.odd, "position 0 is even")
@@ -121,7 +121,7 @@ class Compress(Air):
         """Constrain the flags of a call to stay, and its message words to move as places.py says."""
         n, inside = t.next, 1 - t.final
         for name in ("node", "part", "chain"):
-            t.boolean(t[name])
+            t.boolean(t[name], "a call has a use or not")
             t.every_row(inside * (n[name] - t[name]), "the rows of a call have one use")
         t.every_row(t.chain * (1 - t.part), "only parts of a message are chained")
         for k in range(len(t.m)):

@@ -36,7 +36,7 @@ class Node(Air):
     )
 
     def define(self, t: TableBuilder) -> None:
-        t.boolean(t.on)
+        t.boolean(t.on, "a row has a node or not")
         for asked in t.asked:
             t.every_row((1 - t.on) * asked, "only a row that is on provides")
         t.lookup(NODES, [t.tree, t.layer, t.index, *t.digest], t.on, weight=1)
