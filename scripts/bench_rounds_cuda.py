@@ -16,7 +16,7 @@ from figures import Figures, add_option
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--device", type=int, default=0, help="number of the GPU")
-parser.add_argument("--only", choices=("synthetic", "keccak"), help="tables (default: both)")
+parser.add_argument("--only", choices=("synthetic", "keccak", "recursion"), help="tables (default: all)")
 add_option(parser)
 OPTIONS = parser.parse_args()
 
@@ -32,6 +32,12 @@ from graphprover.kernels.constants import constants
 from graphprover.kernels.cuda import bytecode, deep, fri, inverse, launch, logup, opening, quotient, source_cache
 from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands
+from graphprover.recursion.kernels import count_xors, fill_compress
+from graphprover.recursion.kernels.compressions import Compressions
+from graphprover.recursion.tables.compress import WIDTH
+from graphprover.recursion.tables.places import ROWS
+from graphprover.recursion.tables.xor import COUNTS
+from graphprover.recursion.tables.xor import ROWS as PAIRS
 from graphprover.vm.kernels import (
     count_keccak_digits,
     fill_keccak_classes,
@@ -206,10 +212,27 @@ def keccak_traces(report: Report, device: CudaDevice, log_rows: int) -> None:
     report(f"lookups of keccak_digits, {calls} calls", count, WORDS * calls, 0)
 
 
+def compressions(report: Report, device: CudaDevice, log_calls: int) -> None:
+    """Report the trace of 2^log_calls compressions of BLAKE3, and the count of its lookups, which only reads calls."""
+    count = 1 << log_calls
+    values, blocks, parameters = (words(count, halves // 2).view(np.uint32) for halves in (8, 16, 4))
+    calls = Compressions(values, blocks, parameters, cupy.zeros(count, dtype=np.uint32))
+    main = cupy.empty((WIDTH, ROWS << log_calls), dtype=np.uint64)
+    counts = cupy.zeros((COUNTS, PAIRS), dtype=np.uint64)
+    read = sum(array.nbytes for array in (values, blocks, parameters)) // WORD
+    report(f"traces of 2^{log_calls} compressions", partial(fill_compress, device, calls, main), read + main.size, 0)
+    report(f"xors of 2^{log_calls} compressions", partial(count_xors, device, calls, main.shape[1], counts), read, 0)
+
+
 def main() -> None:
     device = CudaDevice(OPTIONS.device)
     with device.task():
         report = Report()
+        if OPTIONS.only in (None, "recursion"):
+            for log_calls in (14, 17):
+                compressions(report, device, log_calls)
+        if OPTIONS.only == "recursion":
+            return
         if OPTIONS.only != "synthetic":
             air, caller = KeccakRounds().describe(), CHIPS["keccak_call"](LANES[-1]).describe()
             keccak_traces(report, device, 17)
