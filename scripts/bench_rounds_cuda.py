@@ -28,7 +28,7 @@ from graphprover.air.bytecode import Bytecode, Op, lookup_bytecode, quotient_byt
 from graphprover.air.description import AirDescription
 from graphprover.device.cuda import CudaDevice
 from graphprover.examples.synthetic import Synthetic
-from graphprover.kernels.constants import constants
+from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cuda import bytecode, deep, fri, inverse, launch, logup, opening, quotient, source_cache
 from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands

@@ -3,7 +3,7 @@
 Each `AirDescription` has two programs: `lookup_bytecode` computes the LogUp denominators and multiplicities on the rows
 of the trace, `quotient_bytecode` the quotient on the quotient domain. Bytecode does not depend on the proof: every
 value that is equal for all rows (literals, public values, challenges and their powers) is in a table of constants,
-which `graphprover.kernels.constants` computes for one proof.
+which `graphprover.kernels.constant_planes` computes for one proof.
 
 A *plane* is one word for each row. An extension value takes three consecutive planes, the coordinates of 1, x, x^2.
 Planes are numbered in the order constants, inputs, outputs, registers. A weighted sum with constant weights (a

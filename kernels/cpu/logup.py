@@ -10,7 +10,7 @@ import numpy as np
 
 from graphprover.air.bytecode import lookup_bytecode
 from graphprover.field import EXTENSION_DEGREE, Ext
-from graphprover.kernels.constants import constants
+from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cpu import bytecode, domain, simd
 from graphprover.kernels.cpu.field import add
 from graphprover.kernels.cpu.inverse import adjugate, invert

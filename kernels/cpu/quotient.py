@@ -7,7 +7,7 @@ import numpy as np
 
 from graphprover.air.bytecode import quotient_bytecode
 from graphprover.field import GENERATOR, ZERO, Ext, P, root_of_unity
-from graphprover.kernels.constants import constants
+from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cpu import bytecode, domain, ntt
 from graphprover.kernels.cpu.parallel import Threads, split_rows
 from graphprover.kernels.domain import run_shift

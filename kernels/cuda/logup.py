@@ -6,7 +6,7 @@ import cupy
 import numpy as np
 
 from graphprover.field import Ext
-from graphprover.kernels.constants import constants
+from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cuda import generate, source_cache
 from graphprover.kernels.cuda.bytecode import passed
 from graphprover.kernels.cuda.inverse import NO_ZERO, no_zero

@@ -6,7 +6,7 @@ import cupy
 import numpy as np
 
 from graphprover.field import GENERATOR, ZERO, Ext, P
-from graphprover.kernels.constants import constants
+from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cuda import bytecode, ntt, source_cache
 from graphprover.kernels.cuda.launch import empty_arrays
 from graphprover.kernels.cuda.tape import taped

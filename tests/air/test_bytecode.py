@@ -11,7 +11,7 @@ from graphprover.air import Air
 from graphprover.air.air import TableBuilder
 from graphprover.air.bytecode import LINEAR_TERMS, Op, lookup_bytecode, quotient_bytecode
 from graphprover.field import ZERO, P
-from graphprover.kernels.constants import constants
+from graphprover.kernels.constant_planes import constants
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber

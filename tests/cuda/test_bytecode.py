@@ -7,7 +7,7 @@ import pytest
 
 from graphprover.air.bytecode import Source
 from graphprover.field import P
-from graphprover.kernels.constants import constants
+from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cpu import bytecode as cpu
 from graphprover.kernels.cpu import domain
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphprover.air.bytecode import lookup_bytecode
-from graphprover.kernels.constants import constants
+from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cpu import bytecode as cpu_bytecode
 from graphprover.kernels.cpu import domain
 from graphprover.kernels.cpu import logup as cpu

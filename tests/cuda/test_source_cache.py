@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphprover.field import P
-from graphprover.kernels.constants import constants
+from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cuda import source_cache
 from graphprover.vm.tables.keccak_rounds import KeccakRounds
 from tests.random_statements import random_statement

@@ -10,7 +10,7 @@ import pytest
 from graphprover.air.bytecode import quotient_bytecode
 from graphprover.air.description import AirDescription
 from graphprover.field import P, ext_add, ext_mul, ext_scale, ext_sub
-from graphprover.kernels.constants import constants
+from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cpu import bytecode as cpu
 from graphprover.kernels.cpu import domain
 from graphprover.kernels.cuda import generate

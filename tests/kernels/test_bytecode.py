@@ -9,7 +9,7 @@ from graphprover.air import Air
 from graphprover.air.air import TableBuilder
 from graphprover.air.bytecode import lookup_bytecode, quotient_bytecode
 from graphprover.field import P, inv, reverse_bits, root_of_unity
-from graphprover.kernels.constants import constants
+from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cpu import domain
 from graphprover.kernels.cpu.bytecode import BLOCK, evaluate
 from tests import naive
