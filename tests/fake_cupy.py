@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from graphprover.device import CpuDevice
 from graphprover.field import P
@@ -295,6 +296,16 @@ cuda = SimpleNamespace(
     alloc=lambda size: _allocator.allocate(size),
     alloc_pinned_memory=lambda size: bytearray(size),
 )
+
+
+@contextmanager
+def new_device(folder: str) -> Iterator[Any]:
+    """Yield the device of a new process; ``folder`` has its cached kernels."""
+    with pytest.MonkeyPatch.context() as patch, installed():
+        patch.setenv("CUPY_CACHE_DIR", folder)
+        from graphprover.device.cuda import CudaDevice
+
+        yield CudaDevice()
 
 
 @contextmanager

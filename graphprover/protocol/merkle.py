@@ -56,11 +56,17 @@ class Layer:
 
 def _layer(nodes: np.ndarray, query: np.ndarray, place: np.ndarray) -> Layer:
     """Return the layer of these nodes."""
+    first, sent = siblings_of(nodes)
+    return Layer(nodes, query, place, first, sent, np.cumsum(first) - 1)
+
+
+def siblings_of(nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return for rising nodes of a layer whether each is the first child of its parent, and has no sibling there."""
     parents = nodes >> 1
     bounds = np.ones(len(nodes) + 1, dtype=bool)  # between children of different parents
     np.not_equal(parents[1:], parents[:-1], out=bounds[1:-1])
     first = bounds[:-1]
-    return Layer(nodes, query, place, first, first & bounds[1:], np.cumsum(first) - 1)
+    return first, first & bounds[1:]
 
 
 def layers(indices: np.ndarray, count: int) -> list[Layer]:

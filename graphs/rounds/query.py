@@ -14,6 +14,7 @@ from graphprover.graphs.rounds.commit import Columns, Commitment, Extensions, ex
 from graphprover.graphs.rounds.fri import FriRound
 from graphprover.graphs.rounds.transcript import BATCHING, LOOKUP, QUERIES, ZETA, Drawn
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
+from graphprover.protocol.merkle import siblings_of
 from graphprover.protocol.proof import BatchProof, Cap, FoldQueries, RoundQueries, TableOpenings, array_to_words
 
 QUERY, PROOF = "query", "query_proof"
@@ -54,12 +55,9 @@ def multiproof(indices: np.ndarray, log_leaves: int) -> np.ndarray:
     nodes = np.unique(indices) + (1 << log_leaves)
     sent = [nodes[:0]]
     for _ in range(log_leaves):
-        parents = nodes >> 1
-        bounds = np.ones(len(nodes) + 1, dtype=bool)  # between children of different parents
-        np.not_equal(parents[1:], parents[:-1], out=bounds[1:-1])
-        first = bounds[:-1]  # of one or two children
-        sent.append(nodes[first & bounds[1:]] ^ 1)
-        nodes = parents[first]
+        first, alone = siblings_of(nodes)
+        sent.append(nodes[alone] ^ 1)
+        nodes = nodes[first] >> 1
     return np.concatenate(sent)
 
 

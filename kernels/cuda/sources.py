@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
+
 FOLDER = Path(__file__).parent
 STANDARD = "c++17"  # of C++, for every kernel
 
@@ -16,6 +18,11 @@ def source(file: str | Path, defines: Mapping[str, int | str] = MappingProxyType
     Every ``#include "..."`` of a file of this folder is replaced by the file's text, once.
     """
     return "".join(f"#define {name} {value}\n" for name, value in defines.items()) + _with_includes(file)
+
+
+def list_of(numbers: np.ndarray) -> str:
+    """Return an array's numbers as a list of C, for defines."""
+    return str(numbers.tolist()).translate(str.maketrans("[]", "{}"))
 
 
 HASHES: Mapping[str, Mapping[str, int]] = MappingProxyType({"keccak": {}, "blake3": {"BLAKE3": 1}})  # to hash.cuh

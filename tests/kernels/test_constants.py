@@ -10,12 +10,9 @@ from tests import fake_cupy
 
 
 @pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Any:
-    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
-    with fake_cupy.installed():
-        from graphprover.device.cuda import CudaDevice
-
-        yield CudaDevice()
+def device(tmp_path: Any) -> Any:
+    with fake_cupy.new_device(str(tmp_path)) as made:
+        yield made
 
 
 def test_an_array_is_copied_once(device: Any) -> None:

@@ -4,24 +4,21 @@
 format that both read.
 """
 
-from functools import cache
-from importlib import import_module
 from typing import Any
 
 from graphprover.device import Array, Device
+from graphprover.device.twins import twin
 from graphprover.recursion.kernels.compressions import Compressions, require_counts, require_rows
 
-# The module of the functions for each kind of device, imported on first use, since it may need a compiler.
-TWINS = {"cpu": "graphprover.recursion.kernels.cpu", "cuda": "graphprover.recursion.kernels.cuda"}
+# The module of the functions for each kind of device.
+TWINS = {
+    "cpu": "graphprover.recursion.kernels.cpu.compress",
+    "cuda": "graphprover.recursion.kernels.cuda.compress",
+}
 
 
 def _twin(device: Device) -> Any:
-    return _module(device.kind)
-
-
-@cache
-def _module(kind: str) -> Any:
-    return import_module(TWINS[kind])
+    return twin(TWINS, device)
 
 
 def fill_compress(device: Device, calls: Compressions, main: Array) -> None:

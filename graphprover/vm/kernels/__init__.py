@@ -6,13 +6,12 @@ bumps.py, keys.py, lanes.py and tape.py.
 """
 
 from collections.abc import Sequence
-from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from graphprover.device import Array, Device
+from graphprover.device.twins import twin
 from graphprover.vm.kernels.bumps import Accessed
 from graphprover.vm.kernels.calls import (
     ABSORB_ROWS,
@@ -34,17 +33,12 @@ from graphprover.vm.tables.keccak_digits import NUMBERS, Lookup
 from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.tables.modular import Modular
 
-# The module of the functions for each kind of device, imported on first use, since it may need a compiler.
+# The module of the functions for each kind of device.
 TWINS = {"cpu": "graphprover.vm.kernels.cpu", "cuda": "graphprover.vm.kernels.cuda"}
 
 
 def _twin(device: Device) -> Any:
-    return _module(device.kind)
-
-
-@cache
-def _module(kind: str) -> Any:
-    return import_module(TWINS[kind])
+    return twin(TWINS, device)
 
 
 def expect(device: Device) -> None:

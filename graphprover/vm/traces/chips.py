@@ -37,6 +37,11 @@ class Part:
     row: int = 0  # of the first lane, in a shared table
     columns: tuple[int, ...] | None = None  # a shared table's column for each of the chip's columns
 
+    @property
+    def end(self) -> int:
+        """Return the row after the last lane, in a shared table."""
+        return self.row + self.last - self.first
+
 
 @dataclass(frozen=True, eq=False)
 class ChipTrace:
@@ -53,7 +58,7 @@ class ChipTrace:
 
     def window(self, trace: Array, part: Part) -> Array:
         """Return the rows of a part."""
-        return trace[:, part.row : part.row + part.last - part.first] if self.is_shared else trace
+        return trace[:, part.row : part.end] if self.is_shared else trace
 
 
 def chip_traces(device: Device, run: Run, *, tables: Sequence[ChipTrace]) -> list[Array]:

@@ -211,7 +211,7 @@ def _traces(
         for i, (number, name, table) in enumerate(chips)
     ]
     asking = [
-        Asking(i, part.step.describe(), part.row, part.row + part.last - part.first, part.columns)
+        Asking(i, part.step.describe(), part.row, part.end, part.columns)
         for i, (_, _, table) in enumerate(chips)
         for part in table.parts
     ]

@@ -13,12 +13,9 @@ from tests.vm.programs import everything
 
 
 @pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Any:
-    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
-    with fake_cupy.installed():
-        from graphprover.device.cuda import CudaDevice
-
-        yield CudaDevice()
+def device(tmp_path: Any) -> Any:
+    with fake_cupy.new_device(str(tmp_path)) as made:
+        yield made
 
 
 def made() -> tuple[Machine, Record]:

@@ -1,14 +1,16 @@
 """The trace of BLAKE3's compressions, and the pairs of bytes that it looks up."""
 
+from functools import partial
+
 import numpy as np
 
 from graphprover.device import Device
+from graphprover.kernels.cpu.parallel import counted_apart
 from graphprover.protocol.blake3 import IV, MESSAGE_PERMUTATION
 from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.tables.compress import FIRST_COLUMNS, WIDTH, Use
 from graphprover.recursion.tables.places import LANES, LAST, PLACES, ROWS
 from graphprover.recursion.tables.xor import COUNTS
-from graphprover.recursion.tables.xor import ROWS as PAIRS
 from graphprover.runtime.numba_cache import njit
 
 _U, _U32 = np.uint64, np.uint32
@@ -178,24 +180,9 @@ def fill_compress(device: Device, calls: Compressions, main: np.ndarray) -> None
 
 
 def count_xors(device: Device, calls: Compressions, rows: int, counts: np.ndarray) -> None:
-    """Count lookups; see ``graphprover.recursion.kernels.count_xors``.
-
-    Pieces that run in parallel count separately. A piece takes counts that no other one uses, or new ones.
-    """
-    free, made = [counts], list[np.ndarray]()
-
-    def count(first: int, last: int) -> None:
-        try:
-            own = free.pop()
-        except IndexError:
-            own = np.zeros((COUNTS, PAIRS), dtype=np.uint64)
-            made.append(own)
-        _count_calls(calls.values, calls.blocks, calls.parameters, own, first, last)
-        free.append(own)
-
-    device.split_rows(count, len(calls))
-    for own in made:
-        np.add(counts, own, out=counts)
+    """Count lookups; see ``graphprover.recursion.kernels.count_xors``."""
+    count = partial(_count_calls, calls.values, calls.blocks, calls.parameters)
+    counted_apart(device.split_rows, len(calls), counts, count)
     idle = rows // ROWS - len(calls)
     if idle:
         _count_idle(idle, counts)

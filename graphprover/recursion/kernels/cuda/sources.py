@@ -4,18 +4,14 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from graphprover.kernels.cuda.sources import source
+import numpy as np
+
+from graphprover.kernels.cuda.sources import list_of, source
 from graphprover.recursion.tables.compress import FIRST_COLUMNS, Use
 from graphprover.recursion.tables.places import LANES, LAST, ROWS, TO_COLUMNS, TO_DIAGONALS
 from graphprover.recursion.tables.xor import ROWS as PAIRS
 
 _FOLDER = Path(__file__).parent
-
-
-def _list(numbers: tuple[int, ...]) -> str:
-    """Return numbers as a list of C."""
-    return "{" + ", ".join(map(str, numbers)) + "}"
-
 
 _COMPRESS: dict[str, int | str] = {
     **{f"COLUMN_{name.upper()}": column for name, column in FIRST_COLUMNS.items()},
@@ -24,8 +20,8 @@ _COMPRESS: dict[str, int | str] = {
     "LAST": LAST,
     "LANES": LANES,
     "PAIRS": PAIRS,
-    "LIST_TO_COLUMNS": _list(TO_COLUMNS),
-    "LIST_TO_DIAGONALS": _list(TO_DIAGONALS),
+    "LIST_TO_COLUMNS": list_of(np.array(TO_COLUMNS)),
+    "LIST_TO_DIAGONALS": list_of(np.array(TO_DIAGONALS)),
 }
 _DEFINES: dict[str, Mapping[str, int | str]] = {"compress.cu": _COMPRESS}
 

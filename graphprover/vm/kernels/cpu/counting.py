@@ -1,6 +1,6 @@
 """Counts how often the rows of a trace look up each number, and cycles each entry."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from graphprover.device import Device
 from graphprover.kernels.cpu import simd
 from graphprover.kernels.cpu.field import add, mul
+from graphprover.kernels.cpu.parallel import counted_apart
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.kernels.keys import COLUMN, CONSTANT, FIRST, FLAG, NUMBERS, TERMS_END, WEIGHT, Keys
 
@@ -48,29 +49,7 @@ def count_keys(device: Device, traces: Sequence[tuple[np.ndarray, Keys]], counts
     for main, keys in traces:
         looked_up, (columns, rows) = counts[: keys.size], main.shape
         trace = main.ctypes.data, columns, main.strides[0] // main.itemsize
-        counted_apart(device, rows, looked_up, partial(_count_keys, *trace, keys.keys, keys.terms))
-
-
-def counted_apart(device: Device, rows: int, counts: np.ndarray, count: Callable[[np.ndarray, int, int], None]) -> None:
-    """Call ``count(counts, first, last)``, which adds to its first argument, over all rows by all threads.
-
-    Row ranges that run in parallel count separately. A range takes counts that no other one uses, or new ones.
-    """
-    free = [counts]
-    made: list[np.ndarray] = []
-
-    def piece(first: int, last: int) -> None:
-        try:
-            own = free.pop()
-        except IndexError:
-            own = np.zeros_like(counts)
-            made.append(own)
-        count(own, first, last)
-        free.append(own)
-
-    device.split_rows(piece, rows)
-    for own in made:
-        np.add(counts, own, out=counts)
+        counted_apart(device.split_rows, rows, looked_up, partial(_count_keys, *trace, keys.keys, keys.terms))
 
 
 @njit(nogil=True, cache=True)

@@ -7,9 +7,9 @@ import numpy as np
 from graphprover.device import Device
 from graphprover.field import P
 from graphprover.kernels.cpu import keccak, simd
+from graphprover.kernels.cpu.parallel import counted_apart
 from graphprover.protocol.keccak import ROUND_CONSTANTS
 from graphprover.runtime.numba_cache import njit
-from graphprover.vm.kernels.cpu.counting import counted_apart
 from graphprover.vm.tables import keccak_classes, keccak_limbs, keccak_planes, keccak_rounds
 from graphprover.vm.tables.keccak_digits import CLASSES, FACTOR_SHIFT, FACTORS, SPREAD, Lookup
 from graphprover.vm.tables.keccak_f import ROTATIONS, SOURCES, WORDS
@@ -388,4 +388,4 @@ def fill_keccak_limbs(
 
 def count_keccak_digits(device: Device, states: np.ndarray, counts: np.ndarray, narrow: bool) -> None:
     """Count lookups; see ``graphprover.vm.kernels.count_keccak_digits``."""
-    counted_apart(device, states.shape[1], counts, partial(_count_digits, states, narrow))
+    counted_apart(device.split_rows, states.shape[1], counts, partial(_count_digits, states, narrow))

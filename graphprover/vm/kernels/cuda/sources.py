@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from graphprover.field import P
-from graphprover.kernels.cuda.sources import source
+from graphprover.kernels.cuda.sources import list_of, source
 from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS
 from graphprover.vm.kernels import bumps, calls, keys, lanes, tape
 from graphprover.vm.kernels.lanes import Op as LaneOp
@@ -26,12 +26,6 @@ from graphprover.vm.tables.keccak_digits import FACTORS, NUMBERS, Lookup
 from graphprover.vm.traces.ways import FAR_BASE, WAYS
 
 _FOLDER = Path(__file__).parent
-
-
-def _list(numbers: np.ndarray) -> str:
-    """Return an array's numbers as a list of C."""
-    return str(numbers.tolist()).translate(str.maketrans("[]", "{}"))
-
 
 LANES_THREADS, LANES_EACH = 64, 4  # threads of a block, lanes of a thread
 _LANES = {
@@ -68,8 +62,8 @@ _KECCAK_F: dict[str, int | str] = {
 }
 _CALLS = {
     **{name: getattr(host_calls, name) for name in ("FIRST_NUMBER", "LISTED", "MOST_WORDS", "MOST_FURTHER")},
-    **{f"LIST_{name}": _list(getattr(host_calls, name)) for name in ("WORDS_OF", "FURTHER_OF", "WAY_OF")},
-    "LIST_SLOT_OF": _list(host_calls.ACCESS_OF[:, :, 2]),
+    **{f"LIST_{name}": list_of(getattr(host_calls, name)) for name in ("WORDS_OF", "FURTHER_OF", "WAY_OF")},
+    "LIST_SLOT_OF": list_of(host_calls.ACCESS_OF[:, :, 2]),
     "SLOT_FURTHER": host_calls.SLOT_FURTHER,
     "A1": A1,
 }
@@ -107,8 +101,8 @@ _CALL_TRACES = {
     **{f"SHA256_{name}": getattr(sha256, name) for name in ("ROWS", "STEPS", "FIRST_ROUND", "BLOCK_END")},
     **{f"SHA256_{name}": getattr(sha256, name) for name in ("DELAY", "JOINED", "READ_A0", "READ_A1", "READ_A7")},
     "SHA256_ROUNDS": ROUNDS,
-    "LIST_SHA256_CONSTANTS": _list(np.array(ROUND_CONSTANTS)),
-    "LIST_SHA256_SLOT_OF": _list(np.array(sha256.SLOT_OF)),
+    "LIST_SHA256_CONSTANTS": list_of(np.array(ROUND_CONSTANTS)),
+    "LIST_SHA256_SLOT_OF": list_of(np.array(sha256.SLOT_OF)),
     **{name: getattr(clock, name) for name in ("FAR", "SLOTS", "SLOT_A", "SLOT_B", "SLOT_MEMORY", "SLOT_D")},
     **{
         name: getattr(host_calls, name)
@@ -130,9 +124,9 @@ _CALL_TRACES = {
     "LIMBS": calls.LIMBS,
     "OFFSET": OFFSET,
     "SIGN": SIGN,
-    "LIST_PRIMES": _list(np.array(calls.PRIME_LIMBS)),
-    "LIST_INVERSES": _list(np.array(calls.PRIME_INVERSES)),
-    "LIST_COEFFICIENTS": _list(np.array([curve.a for curve in ALL_CURVES])),
+    "LIST_PRIMES": list_of(np.array(calls.PRIME_LIMBS)),
+    "LIST_INVERSES": list_of(np.array(calls.PRIME_INVERSES)),
+    "LIST_COEFFICIENTS": list_of(np.array([curve.a for curve in ALL_CURVES])),
 }
 _DEFINES: dict[str, Mapping[str, int | str]] = {
     "bumps.cu": _BUMPS,
