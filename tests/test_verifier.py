@@ -278,7 +278,7 @@ def test_vectors_are_refused_under_another_label(name: str) -> None:
 
 def reduced_openings(vector: vectors.Vector, proof: BatchProof, **changed: Ext) -> None:
     """Run only the verifier's ninth check, with some challenges changed."""
-    challenges = verification._replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
+    challenges = verification.replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
     rows = rows_by_height(vector.layout, proof)
     verification._reduce_openings(vector.layout, proof, rows, replace(challenges, **changed))  # type: ignore[arg-type]
 
@@ -287,7 +287,7 @@ def test_a_query_of_an_opening_point_is_refused() -> None:
     """Refuse the point, which would divide by zero; no random challenge reaches it."""
     vector = vectors.load("counter")
     layout = vector.layout
-    challenges = verification._replay(layout, vector.proof, vector.public_values, vector.cap, vector.binding)
+    challenges = verification.replay(layout, vector.proof, vector.public_values, vector.cap, vector.binding)
     index = reverse_bits(int(challenges.queries[0]), layout.log_max_rows)
     point = GENERATOR * pow(root_of_unity(layout.log_max_rows), index, P)
     reduced_openings(vector, vector.proof)
@@ -314,7 +314,7 @@ def test_every_query_ends_at_the_final_polynomial(query: int, amount: Ext) -> No
     """Notice a polynomial that differs in one coordinate at every query, except the query at which both are equal."""
     vector = vectors.load("mixed")
     layout, proof = vector.layout, vector.proof
-    challenges = verification._replay(layout, proof, vector.public_values, vector.cap, vector.binding)
+    challenges = verification.replay(layout, proof, vector.public_values, vector.cap, vector.binding)
     reduced = verification._reduce_openings(layout, proof, rows_by_height(layout, proof), challenges)
     _, folded = verification._fold(layout, proof, challenges, reduced)
     verification._check_degree(layout, proof, challenges, folded)
@@ -347,7 +347,7 @@ def test_a_prover_gives_the_commitment_that_it_has_made(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("amount", UNITS)
 def test_constraints_hold_in_all_coordinates(amount: Ext) -> None:
     vector = vectors.load("counter")
-    challenges = verification._replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
+    challenges = verification.replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
     verification._check_constraints(vector.layout, vector.proof, vector.public_values, challenges)
     (opened,) = vector.proof.openings
     (first, *others), *chunks = map(words_to_exts, opened.quotient)

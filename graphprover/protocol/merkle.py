@@ -97,7 +97,24 @@ class Opening:
         return len(self.cap).bit_length() - 1
 
 
-def verify_openings(hash: str, indices: np.ndarray, log_rows: int, openings: Sequence[Opening]) -> None:
+ROW, NODE, JOIN = "row", "node", "join"  # what a digest is of: a row; two children; a node and the row that joins it
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """The digests of n nodes of one layer in some trees, or of the n rows that are there."""
+
+    kind: str  # ROW, NODE or JOIN
+    trees: Sequence[int]  # their openings; a single one of rows
+    log: int  # log2 of the layer's size
+    nodes: np.ndarray  # index of each node in the layer, ascending, int64 (n,)
+    hashed: np.ndarray  # the row, both children, or the node of two children and the row's digest, uint64 (trees, n, w)
+    digests: np.ndarray  # uint64 (trees, n, 4)
+
+
+def verify_openings(
+    hash: str, indices: np.ndarray, log_rows: int, openings: Sequence[Opening], steps: list[Step] | None = None
+) -> None:
     """Check that all rows are under their commitments.
 
     A lower tree or a shorter matrix is read at the indices shifted right. The caller has checked the widths of rows,
@@ -108,6 +125,8 @@ def verify_openings(hash: str, indices: np.ndarray, log_rows: int, openings: Seq
         indices: queried leaves of the tallest tree, int64 (queries,).
         log_rows: log2 of the number of leaves of the tallest tree.
         openings: rows and multiproof of each commitment.
+        steps: if given, all that is hashed is appended: the rows, then the nodes from the leaves up. A verification
+            keeps nothing, because it is faster in memory that is used again.
 
     Raises:
         VerificationError: an opening is wrong. The message names the first one, because rows of later openings may
@@ -116,37 +135,72 @@ def verify_openings(hash: str, indices: np.ndarray, log_rows: int, openings: Seq
     lowest = min(opening.log_cap for opening in openings)
     # By log2 of the layer's size; all trees are opened at the same queries and share the layers.
     walk = {log_rows - i: layer for i, layer in enumerate(layers(indices, log_rows - lowest))}
+    tops = _climb(hash, walk, openings, steps)
+    for i, opening in enumerate(openings):
+        if differing := _disagreement(opening, indices >> (log_rows - opening.log_rows), walk):
+            raise VerificationError("merkle.rows", f"{opening.what}: {differing}")
+        cap = np.frombuffer(b"".join(opening.cap), dtype="<u8").reshape(-1, DIGEST_WORDS)
+        if (cap[walk[opening.log_cap].nodes] != tops[i]).any():
+            raise VerificationError("merkle.cap", f"{opening.what}: a Merkle path does not end in the cap")
+
+
+def _climb(
+    hash: str, walk: Mapping[int, Layer], openings: Sequence[Opening], steps: list[Step] | None
+) -> dict[int, np.ndarray]:
+    """Hash rows and nodes up to the caps, each from one of its queries.
+
+    Args:
+        hash: hash of all trees.
+        walk: by log2 of a layer's size, the layer.
+        openings: rows and multiproof of each commitment.
+        steps: as in `verify_openings`.
+
+    Returns:
+        For each opening, the digests of the n nodes at the layer of its cap, uint64 (n, 4).
+
+    Raises:
+        VerificationError: a multiproof has another length.
+    """
     ends = np.cumsum([0, *(layer.siblings for layer in walk.values())]).tolist()
     sent = {log: slice(*pair) for log, pair in zip(walk, pairwise(ends), strict=True)}  # siblings of a layer, of all
     paths = _paths(openings, sent)
-    wrong: dict[int, tuple[str, str]] = {}  # opening to rule and reason
-    for i, opening in enumerate(openings):
-        if differing := _disagreement(opening, indices >> (log_rows - opening.log_rows), walk):
-            wrong[i] = "merkle.rows", differing
+
+    def keep(kind: str, trees: list[int], log: int, hashed: np.ndarray, digests: np.ndarray) -> None:
+        if steps is not None:
+            steps.append(Step(kind, trees, log, walk[log].nodes, hashed, digests))
+
+    def hash_pairs(kind: str, trees: list[int], log: int, pairs: np.ndarray) -> np.ndarray:
+        digests = hash_rows(hash, pairs.reshape(-1, 2 * DIGEST_WORDS)).reshape(len(trees), -1, DIGEST_WORDS)
+        keep(kind, trees, log, pairs, digests)
+        return digests
+
     places = [(i, log) for i, opening in enumerate(openings) for log in opening.rows]
-    hashed = hash_groups(hash, [openings[i].rows[log][walk[log].query] for i, log in places])
-    row_digests = dict(zip(places, hashed, strict=True))
+    rows = [openings[i].rows[log][walk[log].query] for i, log in places]
+    row_digests = dict(zip(places, hash_groups(hash, rows), strict=True))
+    for (i, log), words in zip(places, rows, strict=True):
+        keep(ROW, [i], log, words[None], row_digests[i, log][None])
+    tops: dict[int, np.ndarray] = {}
     trees: list[int] = []  # openings whose trees have the layer
     digests = np.empty((0, 0, DIGEST_WORDS), dtype=np.uint64)  # of the layer's n nodes in each, (trees, n, 4)
-    for log, layer in walk.items():
+    for log in walk:
         if trees:
-            digests = _parents(hash, walk[log + 1], digests, paths[trees, sent[log + 1]])
+            below = np.concatenate([digests, paths[trees, sent[log + 1]]], axis=1)
+            children = below.take(walk[log + 1].children, axis=1)  # (trees, 2 n, 4)
+            digests = hash_pairs(NODE, trees, log, children.reshape(len(trees), -1, 2 * DIGEST_WORDS))
         if joined := [place for place, i in enumerate(trees) if (i, log) in row_digests]:
-            digests = _join(hash, digests, joined, [row_digests[trees[place], log] for place in joined])
+            own = [trees[place] for place in joined]
+            pairs = np.concatenate([digests[joined], np.stack([row_digests[i, log] for i in own])], axis=2)
+            digests = digests.copy()  # the nodes of two children may be kept
+            digests[joined] = hash_pairs(JOIN, own, log, pairs)
         if begun := [i for i, opening in enumerate(openings) if opening.log_rows == log]:
             leaves = np.stack([row_digests[i, log] for i in begun])
             digests = np.concatenate([digests, leaves]) if trees else leaves
-            trees += begun
+            trees = trees + begun
         if capped := [place for place, i in enumerate(trees) if openings[i].log_cap == log]:
-            for place in capped:
-                cap = np.frombuffer(b"".join(openings[trees[place]].cap), dtype="<u8").reshape(-1, DIGEST_WORDS)
-                if (cap[layer.nodes] != digests[place]).any():
-                    wrong.setdefault(trees[place], ("merkle.cap", "a Merkle path does not end in the cap"))
+            tops |= {trees[place]: digests[place] for place in capped}
             digests = np.delete(digests, capped, axis=0)
             trees = [i for i in trees if openings[i].log_cap != log]
-    for i in sorted(wrong)[:1]:
-        rule, reason = wrong[i]
-        raise VerificationError(rule, f"{openings[i].what}: {reason}")
+    return tops
 
 
 def _disagreement(opening: Opening, indices: np.ndarray, walk: Mapping[int, Layer]) -> str:
@@ -182,27 +236,3 @@ def _paths(openings: Sequence[Opening], sent: Mapping[int, slice]) -> np.ndarray
             raise VerificationError("merkle.length", f"{opening.what}: the Merkle proof is too {problem}")
         own[:] = np.frombuffer(opening.path, dtype="<u8").reshape(own.shape)
     return paths
-
-
-def _parents(hash: str, layer: Layer, digests: np.ndarray, siblings: np.ndarray) -> np.ndarray:
-    """Return the digests of the nodes above a layer in each tree, uint64 (trees, m, 4).
-
-    Args:
-        hash: hash of the trees.
-        layer: a layer of n nodes with m parents.
-        digests: digests of the nodes, uint64 (trees, n, 4).
-        siblings: digests of the siblings sent, uint64 (trees, siblings, 4).
-    """
-    children = np.concatenate([digests, siblings], axis=1).take(layer.children, axis=1)  # (trees, 2 m, 4)
-    return hash_rows(hash, children.reshape(-1, 2 * DIGEST_WORDS)).reshape(len(digests), -1, DIGEST_WORDS)
-
-
-def _join(hash: str, digests: np.ndarray, trees: Sequence[int], rows: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the digests (trees, n, 4) of a layer after rows have joined in some of the trees.
-
-    ``rows``: for each of these ``trees``, digests of the rows, uint64 (n, 4).
-    """
-    pairs = np.concatenate([digests[trees], np.stack(rows)], axis=2)  # (trees that rows join, n, 8)
-    joined = digests.copy()
-    joined[trees] = hash_rows(hash, pairs.reshape(-1, 2 * DIGEST_WORDS)).reshape(len(trees), -1, DIGEST_WORDS)
-    return joined

@@ -69,7 +69,7 @@ def check_batch(
     Raises:
         VerificationError: the proof does not prove the tables.
     """
-    challenges = _replay(layout, proof, public_values, preprocessed, binding)
+    challenges = replay(layout, proof, public_values, preprocessed, binding)
     _check_constraints(layout, proof, public_values, challenges)
     if total_of(proof) != ZERO:
         raise VerificationError("lookups.balance", "the buses do not balance: the lookup terminals do not sum to zero")
@@ -95,7 +95,7 @@ def check_shard(
         index: index of the shard.
     """
     binding = shard_binding(layout.parameters.hash, binding, len(joint.digests), index)
-    challenges = _replay(layout, proof, public_values, preprocessed, binding, (joint, index))
+    challenges = replay(layout, proof, public_values, preprocessed, binding, (joint, index))
     _check_constraints(layout, proof, public_values, challenges)
     _check_words(layout, proof, preprocessed, challenges)
 
@@ -103,7 +103,7 @@ def check_shard(
 def prepare(layout: Layout) -> None:
     """Compute and cache the data for verification that depends only on the layout."""
     circuit(layout.tables)
-    _batches(layout)
+    batches_of(layout)
 
 
 def total_of(proof: BatchProof) -> Ext:
@@ -113,15 +113,37 @@ def total_of(proof: BatchProof) -> Ext:
 
 def _check_words(layout: Layout, proof: BatchProof, preprocessed: Cap | None, challenges: Challenges) -> None:
     """Check that the opened values are values of the committed polynomials, which have low degree."""
+    openings, folded = openings_of_queries(layout, proof, preprocessed, challenges)
+    verify_openings(layout.parameters.hash, challenges.queries, layout.log_max_rows, openings)
+    _check_degree(layout, proof, challenges, folded)
+
+
+def openings_of_queries(
+    layout: Layout, proof: BatchProof, preprocessed: Cap | None, challenges: Challenges
+) -> tuple[list[Opening], np.ndarray]:
+    """Return what the queries open, of which nothing is checked yet.
+
+    Args:
+        layout: shape of the proof.
+        proof: the proof.
+        preprocessed: commitment to the preprocessed columns, or None without any.
+        challenges: the challenges of its transcript.
+
+    Returns:
+        The openings of all commitments, the rounds in their order and then the folds, and the final value of every
+        query, uint64 (3, queries).
+
+    Raises:
+        VerificationError: no codeword follows from the rows.
+    """
     rows = rows_by_height(layout, proof)
     openings = _openings_of_rows(layout, proof, rows, preprocessed)
     reduced = _reduce_openings(layout, proof, rows, challenges)
     folds, folded = _fold(layout, proof, challenges, reduced)
-    verify_openings(layout.parameters.hash, challenges.queries, layout.log_max_rows, openings + folds)
-    _check_degree(layout, proof, challenges, folded)
+    return openings + folds, folded
 
 
-def _replay(
+def replay(
     layout: Layout,
     proof: BatchProof,
     public_values: Sequence[Sequence[int]],
@@ -129,7 +151,22 @@ def _replay(
     binding: bytes,
     shard: tuple[Joint, int] | None = None,
 ) -> Challenges:
-    """Replay the transcript of a proof, or of a shard given the commitments of all shards and its index."""
+    """Replay the transcript of a proof, or of a shard.
+
+    Args:
+        layout: shape of the proof.
+        proof: the proof.
+        public_values: public values of each table.
+        preprocessed: the verifier's own commitment to the preprocessed columns, or None without any.
+        binding: initial state of the challenger (docs/protocol.md, section 11).
+        shard: for a shard, the commitments of all shards and its index.
+
+    Returns:
+        All challenges.
+
+    Raises:
+        VerificationError: a proof of work is missing, or the shard is none of these.
+    """
     state = transcript.begin(layout, binding)
     state = transcript.absorb_main(state, proof.main_cap, public_values, preprocessed)
     sigma = tau = ZERO
@@ -193,7 +230,7 @@ def _openings_of_rows(layout: Layout, proof: BatchProof, rows: Rows, preprocesse
         PREPROCESSED: preprocessed,
         PERMUTATION: proof.permutation_cap,
     }
-    heights = _batches(layout).heights
+    heights = batches_of(layout).heights
     openings = []
     for round_, queries in zip(layout.rounds, proof.round_queries, strict=True):
         cap, name = caps[round_.name], round_.name
@@ -230,7 +267,7 @@ class Batches:
 
 
 @lru_cache(maxsize=16)
-def _batches(layout: Layout) -> Batches:
+def batches_of(layout: Layout) -> Batches:
     """Return the batches of a layout."""
     parts: dict[int, list[tuple[int, slice, np.ndarray, np.ndarray]]] = {log: [] for log in layout.fri_log_heights}
     value = 0  # index of the first opened value of the matrix
@@ -289,7 +326,7 @@ def rows_by_height(layout: Layout, proof: BatchProof) -> dict[int, np.ndarray]:
     ]
     return {
         log_rows: np.concatenate([words[i][:, columns] for i, columns in batch.matrices], axis=1)
-        for log_rows, batch in _batches(layout).heights.items()
+        for log_rows, batch in batches_of(layout).heights.items()
     }
 
 
@@ -302,7 +339,7 @@ def _reduce_openings(layout: Layout, proof: BatchProof, rows: Rows, challenges: 
     Raises:
         VerificationError: x equals z for some query, or the quotient of tables of one row is not zero.
     """
-    batches = _batches(layout)
+    batches = batches_of(layout)
     gammas = arrays.ext_powers_of(challenges.gamma, int(batches.powers.max()) + 1)  # (3, powers)
     opened = words_to_array(opened_values(layout, proof.openings))[:, batches.opened]  # (3, openings)
     # Sum of gamma^k p(z) of each of the B pairs, (3, B).

@@ -50,7 +50,7 @@ def forge() -> tuple[Case, Case, bytes]:
     promised = equal(PROMISED)
     payload = promised.prove()
     layout, proof = promised.layout, decode(payload, promised.layout)
-    drawn = verification._replay(layout, proof, [()], None, promised.binding)
+    drawn = verification.replay(layout, proof, [()], None, promised.binding)
     (x,) = words_to_exts(proof.openings[0].main)
     vanishing = arrays.exts([selectors_of(layout, drawn.zeta)[0].vanishing])
     found = arrays.ext_multiply(join_quotients(layout, proof.openings, drawn.zeta), vanishing)[:, 0]

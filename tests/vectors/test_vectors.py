@@ -14,7 +14,7 @@ from graphprover.proof.sizes import security_of
 from graphprover.protocol.joint import shard_binding
 from graphprover.protocol.lookup import max_tuple_width
 from graphprover.protocol.proof import decode
-from graphprover.protocol.verification import _replay
+from graphprover.protocol.verification import replay
 from graphprover.statement.statement import binding_digest, description_digest
 from graphprover.verifier import layouts_of_proof, statements_of
 from graphprover.vm.statement.guest import Guest
@@ -55,7 +55,7 @@ def test_the_package_accepts_the_proofs_with_these_values(entry: dict[str, Any])
         binding = binding_digest(layout, own.label, cap)
         start = shard_binding(hash, binding, len(proof.proofs), index) if proof.joint else binding
         shard = (proof.joint, index) if proof.joint else None
-        found = _replay(layout, decode(own.payload, layout), own.public_values, cap, start, shard)
+        found = replay(layout, decode(own.payload, layout), own.public_values, cap, start, shard)
         assert [description_digest(air, hash).hex() for air in layout.tables] == values["descriptions"]
         assert (b"".join(cap or ()).hex(), binding.hex()) == (values["preprocessed_cap"], values["binding"])
         assert start.hex() == values["start"]
@@ -74,7 +74,7 @@ def test_the_package_accepts_the_proofs_with_these_values(entry: dict[str, Any])
 def test_challenges_and_level_of_plonky3s_proofs_follow_from_the_documents(name: str) -> None:
     vector = plonky3.load(name)
     stated = json.loads((plonky3.FOLDER / name / "statement.json").read_text())
-    found = _replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
+    found = replay(vector.layout, vector.proof, vector.public_values, vector.cap, vector.binding)
     own = challenges(stated, payload(Reader(vector.payload), stated), vector.binding, b"".join(vector.cap or ()))
     assert (list(found.alpha), list(found.zeta), list(found.gamma)) == (own["alpha"], own["zeta"], own["gamma"])
     assert [list(beta) for beta in found.betas] == own["betas"] and found.queries.tolist() == own["queries"]
