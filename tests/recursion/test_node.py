@@ -211,12 +211,28 @@ def test_children_that_compress_has_not_hashed_are_found() -> None:
 
 
 def test_counts_of_children() -> None:
-    nodes = np.array([[0, 0, 0], [0, 1, 1], [7, 0, 0]])
-    others = np.array([[0, 2, 3], [0, 2, 3], [0, 1, 0], [7, 1, 1], [7, 0, 0], [8, 3, 3]])
+    nodes = np.array([[0, 0, 0], [0, 1, 1], [7, 0, 0]], dtype=np.uint64)
+    others = np.array([[0, 2, 3], [0, 2, 3], [0, 1, 0], [7, 1, 1], [7, 0, 0], [8, 3, 3]], dtype=np.uint64)
     assert asked(nodes, others).tolist() == [[1, 1], [0, 2], [0, 1]]
-    assert asked(np.empty((0, 3), dtype=np.int64), others).shape == (0, 2)
+    assert asked(nodes[:0], others).shape == (0, 2)
+    assert asked(nodes, others[:0]).tolist() == [[0, 1], [0, 0], [0, 0]]
     with pytest.raises(ValueError, match="twice"):
-        asked(np.array([[0, 0, 0]] * 2), others)
+        asked(nodes[[0, 1, 0]], others)
+
+
+def test_counts_of_children_as_by_a_dictionary() -> None:
+    """Of dense and of large places, of which some differ in one number alone."""
+    rng = random.Random(3)
+    for most in (2, 5, 2**62):
+        drawn = [(rng.randrange(3), rng.randrange(4), rng.randrange(most)) for _ in range(60)]
+        drawn += [(tree, layer + 1, 2 * index + rng.randrange(2)) for tree, layer, index in drawn]
+        nodes, others = list(dict.fromkeys(drawn[:90:2])), drawn[1::2] + drawn[::3]
+        rows = {place: [0, 0] for place in nodes}
+        for tree, layer, index in nodes + others:
+            if (tree, layer - 1, index // 2) in rows:
+                rows[tree, layer - 1, index // 2][index % 2] += 1
+        found = asked(np.array(nodes, dtype=np.uint64), np.array(others, dtype=np.uint64))
+        assert found.tolist() == list(rows.values()) and found.dtype == np.uint32 and found.any()
 
 
 def test_the_trace_of_other_devices() -> None:

@@ -74,8 +74,8 @@ def paths(trees: Sequence[Tree], opened: Opened) -> dict[Place, tuple[bytes, byt
 
 def nodes_of(found: Mapping[Place, tuple[bytes, bytes, bytes]], opened: Opened) -> Nodes:
     """Return the nodes as their trace takes them."""
-    places = np.array(list(found), dtype=np.uint32).reshape(-1, 3)
-    others = np.array([place for place, _ in opened.leaves], dtype=np.uint32).reshape(-1, 3)
+    places = np.array(list(found), dtype=np.uint64).reshape(-1, 3)
+    others = np.array([place for place, _ in opened.leaves], dtype=np.uint64).reshape(-1, 3)
     digests = [words_of(digest) for digest, _, _ in found.values()]
     children = [words_of(left + right) for _, left, right in found.values()]
     return Nodes(
