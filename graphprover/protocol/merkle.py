@@ -97,7 +97,7 @@ class Opening:
         return len(self.cap).bit_length() - 1
 
 
-ROW, NODE, JOIN = "row", "node", "join"  # what a digest is of: a row; two children; a node and the row that joins it
+ROW, NODE, JOIN = "row", "node", "join"  # under a digest: a row; two children; a node and the row that joins it
 
 
 @dataclass(frozen=True, eq=False)

@@ -121,7 +121,7 @@ def _check_words(layout: Layout, proof: BatchProof, preprocessed: Cap | None, ch
 def openings_of_queries(
     layout: Layout, proof: BatchProof, preprocessed: Cap | None, challenges: Challenges
 ) -> tuple[list[Opening], np.ndarray]:
-    """Return what the queries open, of which nothing is checked yet.
+    """Return all openings at the queries, of which nothing is checked yet.
 
     Args:
         layout: shape of the proof.

@@ -6,4 +6,5 @@ There is no recursion yet. docs/recursion.md lists the tables that exist and the
   looks up, node.py the nodes of Merkle trees, buses.py all messages, places.py the order of words in `compress`.
 - kernels/: the traces of `compress` and `xor`, on a CPU and on a GPU.
 - traces/: the trace of `node`, by functions of arrays of any device.
+- openings.py: the rows and nodes of a proof, as the tables take them.
 """
