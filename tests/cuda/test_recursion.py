@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+from graphprover import prove
 from graphprover.device import CpuDevice
+from graphprover.recursion.statement import statement_of
 from graphprover.recursion.traces.node import Nodes, node_trace
-from tests.recursion import test_kernels, test_node
+from graphprover.recursion.witness.hashed_rows import hashed
+from tests.recursion import opened, test_kernels, test_node, test_row
 
 cupy = pytest.importorskip("cupy")
 
@@ -36,3 +39,20 @@ def test_traces_of_nodes(device) -> None:  # type: ignore[no-untyped-def]
     with device.task():
         there = Nodes(**{name: device.load(array) for name, array in vars(nodes).items()})
         np.testing.assert_array_equal(node_trace(device, there, 16).get(), made.tables[2].main)
+
+
+@pytest.mark.parametrize("rows", [1024, 1 << 14])
+def test_traces_of_opened_rows(rows, device) -> None:  # type: ignore[no-untyped-def]
+    found = hashed(test_row.groups())
+    expected = test_row.filled(CpuDevice(1), found, rows)
+    device.usage.clear()
+    with device.task():
+        for there, here in zip(test_row.filled(device, found, rows), expected, strict=True):
+            np.testing.assert_array_equal(there.get(), here)
+    launched = [device.usage[name].launches for name in ("fill_row", "count_halves", "count_cells")]
+    assert launched == [1, 1, 1]
+
+
+def test_proofs_of_openings(device) -> None:  # type: ignore[no-untyped-def]
+    made = statement_of(opened.openings(), opened.GAMMA)
+    assert prove(made, device=device) == prove(made, device=CpuDevice(2))

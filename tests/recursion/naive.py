@@ -9,6 +9,7 @@ import numpy as np
 from graphprover.air.evaluate import evaluate
 from graphprover.recursion.tables.buses import XOR, XOR_4, XOR_7
 from graphprover.recursion.tables.compress import Compress, Use
+from graphprover.recursion.tables.xor import COUNTS
 from graphprover.recursion.tables.xor import ROWS as PAIRS
 
 IV = [0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19]
@@ -154,7 +155,7 @@ def _put_lane(t: SimpleNamespace, row: int, half: int, lane: int, a: int, b: int
 
 def xor_trace(main: np.ndarray) -> np.ndarray:
     """Return the trace of `Xor` that counts the lookups of a trace of `Compress`, by its description."""
-    counts = np.zeros((3, PAIRS), dtype=np.uint64)
+    counts = np.zeros((COUNTS, PAIRS), dtype=np.uint64)
     for bus, x, y in lookups(main):
         np.add.at(counts[bus], (256 * x + y).astype(np.int64) % PAIRS, 1)
     return counts

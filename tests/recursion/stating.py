@@ -8,7 +8,7 @@ import numpy as np
 from graphprover.air import Air, TableBuilder
 from graphprover.air.columns import Columns
 from graphprover.air.evaluate import evaluate
-from graphprover.recursion.tables.buses import BLAKE3, Tag, message
+from graphprover.recursion.tables.buses import MACHINE, Tag, message
 from graphprover.recursion.tables.compress import Compress, Use
 from graphprover.recursion.tables.xor import Xor
 from graphprover.statement.statement import Statement, Table
@@ -46,9 +46,9 @@ class Stated(Air):
 
     def define(self, t: TableBuilder) -> None:
         t.transition(t.next.chained * (t.next.number - t.number - 1), "a block follows the one before")
-        t.receive(BLAKE3, message(Tag.NODE, *t.block, *t.digest), t.node, weight=1)
-        t.receive(BLAKE3, message(Tag.PART, t.number, t.chained, *t.parameters, *t.block), t.part, weight=1)
-        t.receive(BLAKE3, message(Tag.DIGEST, t.number, *t.digest), t.ends, weight=1)
+        t.receive(MACHINE, message(Tag.NODE, *t.block, *t.digest), t.node, weight=1)
+        t.receive(MACHINE, message(Tag.PART, t.number, t.chained, *t.parameters, *t.block), t.part, weight=1)
+        t.receive(MACHINE, message(Tag.DIGEST, t.number, *t.digest), t.ends, weight=1)
 
 
 class Agreeing(Air):
@@ -60,7 +60,7 @@ class Agreeing(Air):
 
     def __init__(self, main: np.ndarray) -> None:
         description = COMPRESS.describe()
-        said = [i.tuples[0] for i in description.globals if i.bus == BLAKE3.name]
+        said = [i.tuples[0] for i in description.globals if i.bus == MACHINE.name]
         roots = [node for found in said for node in (found.multiplicity, *found.fields)]
         parts = [
             np.stack(values).reshape(len(said), 26, -1) for _, values in evaluate(description, main, None, (), roots)
@@ -73,7 +73,7 @@ class Agreeing(Air):
         return self._trace
 
     def define(self, t: TableBuilder) -> None:
-        t.receive(BLAKE3, t.element, t.count, weight=2**20)
+        t.receive(MACHINE, t.element, t.count, weight=2**20)
 
 
 def agreed(main: np.ndarray) -> Statement:

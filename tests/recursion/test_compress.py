@@ -54,11 +54,11 @@ def test_costs() -> None:
     assert (compress.main_width, len(compress.lookups), compress.log_quotient_chunks) == (183, 17, 2)
     assert places.ROWS * cells_per_row(compress) == 3984
     assert sum(len(lookup.tuples) for lookup in compress.lookups) == 64 + 3
-    assert (xor.main_width, xor.preprocessed_width, len(xor.lookups), xor.log_quotient_chunks) == (3, 5, 3, 0)
+    assert (xor.main_width, xor.preprocessed_width, len(xor.lookups), xor.log_quotient_chunks) == (4, 5, 4, 0)
     assert Xor().preprocessed_trace().shape == (5, PAIRS) == (5, 2**16)
     text = (Path(__file__).parents[2] / "docs/recursion.md").read_text()
     assert "| `compress` | 16 a compression | 183 | 0 | 17 | 4 | 3,984 a compression |" in text
-    assert f"| `xor` | 2^16 | 3 | 5 | 3 | 1 | {cells_per_row(xor)} a row |" in text
+    assert f"| `xor` | 2^16 | 4 | 5 | 4 | 1 | {cells_per_row(xor)} a row |" in text
 
 
 def test_places_of_the_block() -> None:

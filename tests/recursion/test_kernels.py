@@ -11,6 +11,7 @@ from graphprover.device import CpuDevice
 from graphprover.recursion.kernels import count_xors, fill_compress
 from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.tables.compress import WIDTH, Use
+from graphprover.recursion.tables.xor import COUNTS
 from graphprover.recursion.tables.xor import ROWS as PAIRS
 from graphprover.statement.check import check
 from tests.recursion.naive import IDLE, Call, compress_trace, message_calls, xor_trace
@@ -68,7 +69,7 @@ def filled(device: Any, calls: Sequence[Call], rows: int) -> tuple[Any, Any]:
     there = compressions(calls, device)
     main = device.arrays.empty((WIDTH, rows), dtype=np.uint64)
     main[:] = 7
-    counts = device.arrays.zeros((3, PAIRS), dtype=np.uint64)
+    counts = device.arrays.zeros((COUNTS, PAIRS), dtype=np.uint64)
     counts[:] = 5
     fill_compress(device, there, main)
     count_xors(device, there, rows, counts)
@@ -115,7 +116,7 @@ def test_check_finds_nothing_in_filled_traces() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     device, calls = CpuDevice(1), random_calls(5)
     good = compressions(calls, device)
-    main, counts = np.zeros((WIDTH, 80), dtype=np.uint64), np.zeros((3, PAIRS), dtype=np.uint64)
+    main, counts = np.zeros((WIDTH, 80), dtype=np.uint64), np.zeros((COUNTS, PAIRS), dtype=np.uint64)
     fill_compress(device, good, main)
     count_xors(device, good, 80, counts)
     for wrong in (main[1:], main[:, ::2], main.astype(np.int64), main[:, :64], np.zeros((WIDTH, 88), np.uint64)):

@@ -9,7 +9,7 @@ import numpy as np
 from graphprover.air import Air, TableBuilder
 from graphprover.air.columns import Columns
 from graphprover.device import CpuDevice
-from graphprover.recursion.tables.buses import NODES
+from graphprover.recursion.tables.buses import MACHINE, Tag, message
 from graphprover.recursion.tables.node import Node
 from graphprover.recursion.traces.node import Nodes, asked, node_trace
 from graphprover.statement.statement import Statement, Table
@@ -57,8 +57,8 @@ class Stated(Air):
         return self._trace
 
     def define(self, t: TableBuilder) -> None:
-        t.provide(NODES, [*t.place, *t.digest], t.cap * t.asked)
-        t.lookup(NODES, [*t.place, *t.digest], t.leaf, weight=1)
+        t.provide(MACHINE, message(Tag.PLACE, *t.place, *t.digest), t.cap * t.asked)
+        t.lookup(MACHINE, message(Tag.PLACE, *t.place, *t.digest), t.leaf, weight=1)
 
 
 def paths(trees: Sequence[Tree], opened: Opened) -> dict[Place, tuple[bytes, bytes, bytes]]:

@@ -1,7 +1,7 @@
 """The kernels of the recursion machine: its traces on a CPU and on a GPU.
 
-``cpu/`` and ``cuda/`` are twins: each has the functions below, for the devices of its kind. compressions.py has the
-format that both read.
+``cpu/`` and ``cuda/`` are twins: each has the functions below, for the devices of its kind. compressions.py and
+segments.py have the formats that both read.
 """
 
 from typing import Any
@@ -9,16 +9,12 @@ from typing import Any
 from graphprover.device import Array, Device
 from graphprover.device.twins import twin
 from graphprover.recursion.kernels.compressions import Compressions, require_counts, require_rows
-
-# The module of the functions for each kind of device.
-TWINS = {
-    "cpu": "graphprover.recursion.kernels.cpu.compress",
-    "cuda": "graphprover.recursion.kernels.cuda.compress",
-}
+from graphprover.recursion.kernels.segments import Segments
+from graphprover.recursion.tables.xor import ROWS as NUMBERS
 
 
-def _twin(device: Device) -> Any:
-    return twin(TWINS, device)
+def _twin(device: Device, module: str) -> Any:
+    return twin({kind: f"graphprover.recursion.kernels.{kind}.{module}" for kind in ("cpu", "cuda")}, device)
 
 
 def fill_compress(device: Device, calls: Compressions, main: Array) -> None:
@@ -34,7 +30,7 @@ def fill_compress(device: Device, calls: Compressions, main: Array) -> None:
     """
     calls.require(main.shape[-1])
     require_rows(main)
-    _twin(device).fill_compress(device, calls, main)
+    _twin(device, "compress").fill_compress(device, calls, main)
 
 
 def count_xors(device: Device, calls: Compressions, rows: int, counts: Array) -> None:
@@ -44,11 +40,66 @@ def count_xors(device: Device, calls: Compressions, rows: int, counts: Array) ->
         device: The device of all arrays.
         calls: The calls.
         rows: The rows of their trace, idle calls included.
-        counts: uint64 (3, 2^16), contiguous: the columns of `Xor`.
+        counts: uint64 (4, 2^16), contiguous: the columns of `Xor`, of which the first three are counted.
 
     Raises:
         ValueError: For arrays of other kinds, and for calls that do not fit the rows.
     """
     calls.require(rows)
     require_counts(counts)
-    _twin(device).count_xors(device, calls, rows, counts)
+    _twin(device, "compress").count_xors(device, calls, rows, counts)
+
+
+def fill_row(device: Device, segments: Segments, cells: Array, main: Array) -> None:
+    """Write the trace of `Row`: the blocks of segments in their order, then rows of zeros.
+
+    Args:
+        device: The device of all arrays.
+        segments: The segments; the memory cells of their words are in ``cells``.
+        cells: uint64 (3, cells), contiguous: the contents of memory.
+        main: uint64 (columns, rows), contiguous. All of it is written.
+
+    Raises:
+        ValueError: For arrays of other kinds, and for blocks that do not fit the rows.
+    """
+    segments.require_rows(main, cells)
+    _twin(device, "row").fill_row(device, segments, cells, main)
+
+
+def count_halves(device: Device, segments: Segments, counts: Array) -> None:
+    """Add to ``counts`` how often the trace of these segments looks up each number of 16 bits.
+
+    Args:
+        device: The device of all arrays.
+        segments: The segments.
+        counts: uint64 (2^16,), contiguous: the last column of `Xor`.
+
+    Raises:
+        ValueError: For arrays of other kinds.
+    """
+    segments.require()
+    _require_vector(counts)
+    if len(counts) != NUMBERS:
+        raise ValueError(f"there are {NUMBERS} numbers of 16 bits, not {len(counts)}")
+    _twin(device, "row").count_halves(device, segments, counts)
+
+
+def count_cells(device: Device, segments: Segments, counts: Array) -> None:
+    """Add to ``counts`` how often the trace of these segments looks up each cell of memory.
+
+    Args:
+        device: The device of all arrays.
+        segments: The segments.
+        counts: uint64 (cells,), contiguous.
+
+    Raises:
+        ValueError: For arrays of other kinds.
+    """
+    segments.require()
+    _require_vector(counts)
+    _twin(device, "row").count_cells(device, segments, counts)
+
+
+def _require_vector(counts: Array) -> None:
+    if counts.ndim != 1 or counts.dtype != "uint64" or not counts.flags.c_contiguous:
+        raise ValueError(f"counts are a contiguous vector of uint64, not {counts.dtype} {counts.shape}")

@@ -10,23 +10,27 @@ XOR = Bus("xor")  # x, y, z
 XOR_4 = Bus("xor, parts of 4 bits")  # x, y, z >> 4, z & 15
 XOR_7 = Bus("xor, parts of 1 and 7 bits")  # x, y, z >> 7, z & 127
 
-# Digests in Merkle trees. A node provides its children, and a statement's table the caps. Layer 0 has the root.
-NODES = Bus("nodes")  # tree, layer, index in the layer, 8 words of the digest
+HALVES = Bus("halves")  # a number below 2^16
 
-BLAKE3 = Bus("blake3")
+MEMORY = Bus("memory")  # address, the three coordinates of the extension element there
+
+MACHINE = Bus("machine")
 _WIDTH = 25  # elements of a message: the tag and up to 24 more
 
 
 class Tag(IntEnum):
-    """The kinds of messages about compressions; each comment lists the elements after the tag.
+    """The kinds of messages on the bus of the machine; each comment lists the elements after the tag.
 
     All kinds share a bus, so that they can share a fraction column. As on the bus of the RISC-V machine, the first
-    element that is not 0 is the tag. Words have 32 bits.
+    element that is not 0 is the tag. Words of digests and of blocks have 32 bits.
     """
 
     NODE = 1  # 8 words of the left child, 8 words of the right one, 8 words of their node's digest
     PART = 2  # number, chained, counter (low, high), length, flags, 16 words: a block of a message
     DIGEST = 3  # number, 8 words: the digest after this block
+    PLACE = 4  # tree, layer, index in the layer, 8 words of the digest there; layer 0 has the root
+    VALUE = 5  # tree, layer, index, 8 words: a chaining value in the hash of the row at this place
+    ROW = 6  # tree, layer, index, read, counter, first address, end address, 2 sums of 3 coordinates: a chunk of a row
 
 
 def message(tag: Tag, *fields: Any) -> list[Any]:

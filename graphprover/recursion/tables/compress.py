@@ -54,7 +54,7 @@ from graphprover.air.columns import Columns
 from graphprover.air.linear import linear
 from graphprover.field import P
 from graphprover.protocol.blake3 import BLOCK_BYTES, CHUNK_END, CHUNK_START, IV, ROOT
-from graphprover.recursion.tables.buses import BLAKE3, XOR, XOR_4, XOR_7, Tag, message
+from graphprover.recursion.tables.buses import MACHINE, XOR, XOR_4, XOR_7, Tag, message
 from graphprover.recursion.tables.places import BYTES, LANES, LAST, PLACES, ROWS, TO_COLUMNS, TO_DIAGONALS, reflected
 
 HALVES = 2  # of G
@@ -179,11 +179,11 @@ class Compress(Air):
     def _messages(t: TableBuilder, digest: Sequence[Expr], following: "_Halves") -> None:
         n, parameters = t.next, _state(following)[12:]
         block = [t.m[place] for place in PLACES[LAST]]
-        t.send(BLAKE3, message(Tag.NODE, *block, *digest), t.final * t.node, weight=1)
+        t.send(MACHINE, message(Tag.NODE, *block, *digest), t.final * t.node, weight=1)
         next_block = [n.m[place] for place in PLACES[0]]
         part = message(Tag.PART, n.number, t.chain, *parameters, *next_block)
-        t.send(BLAKE3, part, t.final * n.part, weight=1)
-        t.send(BLAKE3, message(Tag.DIGEST, t.number, *digest), t.final * (t.part - t.chain), weight=1)
+        t.send(MACHINE, part, t.final * n.part, weight=1)
+        t.send(MACHINE, message(Tag.DIGEST, t.number, *digest), t.final * (t.part - t.chain), weight=1)
 
 
 _Bytes = Sequence[Expr]  # of a word, the lowest first

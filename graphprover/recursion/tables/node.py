@@ -18,7 +18,7 @@ or a statement has made.
 """
 
 from graphprover.air import Air, TableBuilder
-from graphprover.recursion.tables.buses import BLAKE3, NODES, Tag, message
+from graphprover.recursion.tables.buses import MACHINE, Tag, message
 
 
 class Node(Air):
@@ -39,7 +39,8 @@ class Node(Air):
         t.boolean(t.on, "a row has a node or not")
         for asked in t.asked:
             t.every_row((1 - t.on) * asked, "only a row that is on provides")
-        t.lookup(NODES, [t.tree, t.layer, t.index, *t.digest], t.on, weight=1)
+        t.lookup(MACHINE, message(Tag.PLACE, t.tree, t.layer, t.index, *t.digest), t.on, weight=1)
         for side, child in enumerate((t.left, t.right)):
-            t.provide(NODES, [t.tree, t.layer + 1, 2 * t.index + side, *child], t.asked[side])
-        t.receive(BLAKE3, message(Tag.NODE, *t.left, *t.right, *t.digest), t.on, weight=1)
+            place = t.tree, t.layer + 1, 2 * t.index + side
+            t.provide(MACHINE, message(Tag.PLACE, *place, *child), t.asked[side])
+        t.receive(MACHINE, message(Tag.NODE, *t.left, *t.right, *t.digest), t.on, weight=1)

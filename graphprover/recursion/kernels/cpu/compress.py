@@ -10,7 +10,6 @@ from graphprover.protocol.blake3 import IV, MESSAGE_PERMUTATION
 from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.tables.compress import FIRST_COLUMNS, WIDTH, Use
 from graphprover.recursion.tables.places import LANES, LAST, PLACES, ROWS
-from graphprover.recursion.tables.xor import COUNTS
 from graphprover.runtime.numba_cache import njit
 
 _U, _U32 = np.uint64, np.uint32
@@ -28,7 +27,7 @@ _PLACES = np.array(PLACES, dtype=np.int64)
 # Words of a lane in each half of its G: the operands of its xors, and the words of its cells.
 _OLD_B, _OLD_D, _NEW_A, _NEW_C, _XOR_B, _XOR_D = range(6)
 _WORDS = 6
-_XOR, _XOR_4, _XOR_7 = range(COUNTS)
+_XOR, _XOR_4, _XOR_7 = range(3)  # rows of the counts
 
 
 @njit(nogil=True, cache=True)

@@ -7,14 +7,21 @@ from pathlib import Path
 import numpy as np
 
 from graphprover.kernels.cuda.sources import list_of, source
-from graphprover.recursion.tables.compress import FIRST_COLUMNS, Use
+from graphprover.recursion.kernels.segments import Kind
+from graphprover.recursion.tables import compress, row
+from graphprover.recursion.tables.compress import Use
 from graphprover.recursion.tables.places import LANES, LAST, ROWS, TO_COLUMNS, TO_DIAGONALS
 from graphprover.recursion.tables.xor import ROWS as PAIRS
 
 _FOLDER = Path(__file__).parent
 
+
+def _columns(first: Mapping[str, int]) -> dict[str, int | str]:
+    return {f"COLUMN_{name.upper()}": column for name, column in first.items()}
+
+
 _COMPRESS: dict[str, int | str] = {
-    **{f"COLUMN_{name.upper()}": column for name, column in FIRST_COLUMNS.items()},
+    **_columns(compress.FIRST_COLUMNS),
     **{f"USE_{use.name}": int(use) for use in Use},
     "ROWS": ROWS,
     "LAST": LAST,
@@ -23,7 +30,15 @@ _COMPRESS: dict[str, int | str] = {
     "LIST_TO_COLUMNS": list_of(np.array(TO_COLUMNS)),
     "LIST_TO_DIAGONALS": list_of(np.array(TO_DIAGONALS)),
 }
-_DEFINES: dict[str, Mapping[str, int | str]] = {"compress.cu": _COMPRESS}
+_ROW: dict[str, int | str] = {
+    **_columns(row.FIRST_COLUMNS),
+    **{f"KIND_{kind.name}": int(kind) for kind in Kind},
+    "WIDTH": row.WIDTH,
+    "WORDS": row.WORDS,
+    "BLOCK_ROWS": row.BLOCK_ROWS,
+    "STRIDE": row.STRIDE,
+}
+_DEFINES: dict[str, Mapping[str, int | str]] = {"compress.cu": _COMPRESS, "row.cu": _ROW}
 
 
 @cache

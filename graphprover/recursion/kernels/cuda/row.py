@@ -1,0 +1,44 @@
+"""The trace of opened rows, and the numbers and memory cells that it looks up (``row.cu``)."""
+
+from typing import TYPE_CHECKING
+
+import cupy
+
+from graphprover.kernels.cuda.launch import blocks_for, compiled, launch
+from graphprover.recursion.kernels.cuda.sources import text
+from graphprover.recursion.kernels.segments import Segments
+
+if TYPE_CHECKING:
+    from graphprover.device.cuda import CudaDevice
+
+_THREADS = 128
+
+
+def fill_row(device: "CudaDevice", segments: Segments, cells: cupy.ndarray, main: cupy.ndarray) -> None:
+    """Write a trace; see ``graphprover.recursion.kernels.fill_row``."""
+    of, rows = segments, main.shape[1]
+    addresses = [array.data.ptr for array in (of.owners, of.firsts)]
+    numbers = [array.data.ptr for array in (of.numbers, of.digests)]
+    with device.operation("fill_row"):
+        launch(
+            compiled(text("row.cu")), "fill_row", blocks_for(rows, _THREADS), _THREADS,
+            of.words, *addresses, of.places, *numbers, len(of.words), cells, cells.shape[1], main, rows,
+        )  # fmt: skip
+
+
+def count_halves(device: "CudaDevice", segments: Segments, counts: cupy.ndarray) -> None:
+    """Count numbers of 16 bits; see ``graphprover.recursion.kernels.count_halves``."""
+    if words := segments.words.size:
+        with device.operation("count_halves"):
+            blocks = blocks_for(words, _THREADS)
+            launch(compiled(text("row.cu")), "count_halves", blocks, _THREADS, segments.words, words, counts)
+
+
+def count_cells(device: "CudaDevice", segments: Segments, counts: cupy.ndarray) -> None:
+    """Count lookups in memory; see ``graphprover.recursion.kernels.count_cells``."""
+    of = segments
+    if words := of.words.size:
+        addresses = [array.data.ptr for array in (of.owners, of.firsts, of.numbers)]
+        with device.operation("count_cells"):
+            blocks = blocks_for(words, _THREADS)
+            launch(compiled(text("row.cu")), "count_cells", blocks, _THREADS, *addresses, words, counts)

@@ -1,0 +1,58 @@
+"""Segments of opened rows: the format of cpu/row.py and cuda/row.cu."""
+
+from dataclasses import dataclass
+from enum import IntFlag
+
+from graphprover.device import Array
+from graphprover.field import EXTENSION_DEGREE
+from graphprover.protocol.blake3 import BLOCK_WORDS
+from graphprover.recursion.tables.row import BLOCK_ROWS, WIDTH
+
+
+class Kind(IntFlag):
+    """The kind of a segment: one of the first three flags, and whether it has the digest of the whole row."""
+
+    WEIGHTED = 1
+    READ = 2
+    PARENT = 4
+    WHOLE = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Segments with all their blocks: contiguous arrays of one device. The call of a block has the block's index."""
+
+    words: Array  # uint64 (blocks, 8), below p but for parents: words beyond the end of a chunk are zeros
+    owners: Array  # uint32 (blocks,): the segment of each block, rising from 0 by at most 1
+    firsts: Array  # uint32 (segments,): the first block of each segment
+    places: Array  # uint64 (segments, 3), below p: tree, layer, index
+    numbers: Array  # uint32 (segments, 4): `Kind`, counter, base, absent words of the last block
+    digests: Array  # uint32 (segments, 8)
+
+    def require(self) -> None:
+        """Raise ValueError for other arrays."""
+        blocks, segments = len(self.words), len(self.firsts)
+        shapes = {
+            "words": ((blocks, BLOCK_WORDS), "uint64"),
+            "owners": ((blocks,), "uint32"),
+            "firsts": ((segments,), "uint32"),
+            "places": ((segments, 3), "uint64"),
+            "numbers": ((segments, 4), "uint32"),
+            "digests": ((segments, 8), "uint32"),
+        }
+        for name, (shape, dtype) in shapes.items():
+            array = getattr(self, name)
+            if array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous:
+                found = f"{array.dtype} {array.shape}"
+                raise ValueError(f"{name} of {segments} segments are contiguous {dtype} {shape}, not {found}")
+
+    def require_rows(self, main: Array, cells: Array) -> None:
+        """Raise ValueError for other arrays, and for segments that do not fit the rows of the trace ``main``."""
+        self.require()
+        if main.ndim != 2 or len(main) != WIDTH or main.dtype != "uint64" or not main.flags.c_contiguous:
+            raise ValueError(f"a trace is contiguous uint64 ({WIDTH}, rows), not {main.dtype} {main.shape}")
+        if cells.ndim != 2 or len(cells) != EXTENSION_DEGREE or cells.dtype != "uint64" or not cells.flags.c_contiguous:
+            raise ValueError(f"cells are contiguous uint64 (3, cells), not {cells.dtype} {cells.shape}")
+        blocks, rows = len(self.words), main.shape[1]
+        if BLOCK_ROWS * blocks > rows:
+            raise ValueError(f"{blocks} blocks of {BLOCK_ROWS} rows do not fit {rows} rows")

@@ -1,0 +1,133 @@
+"""The segments of opened rows, with all calls that hash them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from graphprover.protocol.blake3 import BLOCK_WORDS, CHUNK_WORDS
+from graphprover.recursion.kernels.cpu.hashing import hash_segments
+from graphprover.recursion.kernels.segments import Kind, Segments
+from graphprover.recursion.openings import OpenedRows
+from graphprover.recursion.tables.compress import Use
+from graphprover.recursion.tables.row import STRIDE
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Opened rows of one length, and their memory: the weights of their words if they have any, or the words."""
+
+    opened: OpenedRows
+    bases: np.ndarray  # uint32 (rows,): the memory address of each row's first word
+
+
+@dataclass(frozen=True, eq=False)
+class Hashed:
+    """Rows with their hashes: arrays of the host."""
+
+    segments: Segments
+    halves: np.ndarray  # uint32 (blocks, 16): the blocks
+    values: np.ndarray  # uint32 (blocks, 8): the chaining value before each block
+    parameters: np.ndarray  # uint32 (blocks, 4): counter (low, high), length, flags
+    uses: np.ndarray  # uint32 (blocks,): `Use`
+
+
+def padded(words: int) -> int:
+    """Return the words of whole blocks that have this number of words."""
+    return -(-words // BLOCK_WORDS) * BLOCK_WORDS
+
+
+@dataclass(frozen=True, eq=False)
+class _Pattern:
+    """The segments of a row of some length: chunks, then parents, each after its children."""
+
+    blocks: np.ndarray  # of each segment
+    flags: np.ndarray  # PARENT and WHOLE
+    counters: np.ndarray
+    bases: np.ndarray  # address of each chunk's first word after the row's
+    absent: np.ndarray
+    children: np.ndarray  # (segments, 2): segments of the row
+
+
+@cache
+def _pattern(words: int) -> _Pattern:
+    chunks = max(1, -(-words // CHUNK_WORDS))
+    children: list[tuple[int, int]] = []
+
+    def tree(first: int, count: int) -> int:
+        """Return the segment that has the digest of these chunks: the left subtree is the largest full one."""
+        if count == 1:
+            return first
+        left = 1 << (count - 1).bit_length() - 1
+        pair = tree(first, left), tree(first + left, count - left)
+        children.append(pair)
+        return chunks + len(children) - 1
+
+    whole = tree(0, chunks)
+    segments, parents = chunks + len(children), len(children)
+    last = padded(words - CHUNK_WORDS * (chunks - 1))
+    none = np.zeros(parents, dtype=np.int64)
+    flags = np.concatenate([np.zeros(chunks, dtype=np.int64), none + int(Kind.PARENT)])
+    flags[whole] |= int(Kind.WHOLE)
+    absent = np.zeros(segments, dtype=np.int64)
+    absent[chunks - 1] = padded(words) - words
+    full = np.full(chunks - 1, CHUNK_WORDS // BLOCK_WORDS)
+    return _Pattern(
+        np.concatenate([full, [last // BLOCK_WORDS], none + 1]),
+        flags,
+        np.concatenate([np.arange(chunks), none]),
+        np.concatenate([STRIDE * CHUNK_WORDS * np.arange(chunks), none]),
+        absent,
+        np.concatenate([np.zeros((chunks, 2), dtype=np.int64), np.array(children, dtype=np.int64).reshape(-1, 2)]),
+    )
+
+
+def hashed(groups: Sequence[Rows]) -> Hashed:
+    """Return the segments of all rows, group by group and row by row, with their hashes.
+
+    Raises:
+        ValueError: For rows without words.
+    """
+    parts = [_segments_of(group) for group in groups]
+    words, counts, places, numbers, children = (np.concatenate(part) for part in zip(*parts, strict=True))
+    ends = np.cumsum([len(part[1]) for part in parts])
+    first = np.repeat([0, *ends[:-1]], [len(part[1]) for part in parts])
+    children += first[:, None]
+    firsts = (np.cumsum(counts) - counts).astype(np.uint32)
+    owners = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
+    halves = words.view(np.uint32)
+    values, parameters = (np.empty((len(words), width), dtype=np.uint32) for width in (8, 4))
+    digests = np.empty((len(counts), 8), dtype=np.uint32)
+    hash_segments(halves, owners, firsts, numbers, children, values, parameters, digests)
+    uses = np.full(len(words), int(Use.PART | Use.CHAIN), dtype=np.uint32)
+    uses[np.cumsum(counts) - 1] = int(Use.PART)
+    segments = Segments(words, owners, firsts, places, numbers, digests)
+    return Hashed(segments, halves, values, parameters, uses)
+
+
+def _segments_of(group: Rows) -> tuple[np.ndarray, ...]:
+    """Return blocks, blocks of each segment, places, numbers, and the children of parents among these segments."""
+    opened = group.opened
+    rows, width = opened.words.shape
+    if not width:
+        raise ValueError("an opened row has words")
+    pattern = _pattern(width)
+    each, all_blocks = len(pattern.blocks), int(pattern.blocks.sum())
+    words = np.zeros((rows, all_blocks * BLOCK_WORDS), dtype=np.uint64)
+    words[:, :width] = opened.words
+    numbers = np.empty((rows, each, 4), dtype=np.uint32)
+    is_chunk = pattern.flags & int(Kind.PARENT) == 0
+    kind = int(Kind.READ if opened.powers is None else Kind.WEIGHTED)
+    numbers[:, :, 0] = pattern.flags | np.where(is_chunk, kind, 0)
+    numbers[:, :, 1] = pattern.counters
+    numbers[:, :, 2] = (group.bases[:, None] + pattern.bases) * is_chunk
+    numbers[:, :, 3] = pattern.absent
+    children = pattern.children + each * np.arange(rows)[:, None, None]
+    return (
+        words.reshape(-1, BLOCK_WORDS),
+        np.tile(pattern.blocks, rows),
+        np.repeat(opened.places, each, axis=0),
+        numbers.reshape(-1, 4),
+        children.reshape(-1, 2),
+    )
