@@ -103,3 +103,20 @@ def count_cells(device: Device, segments: Segments, counts: Array) -> None:
 def _require_vector(counts: Array) -> None:
     if counts.ndim != 1 or counts.dtype != "uint64" or not counts.flags.c_contiguous:
         raise ValueError(f"counts are a contiguous vector of uint64, not {counts.dtype} {counts.shape}")
+
+
+def count_numbers(device: Device, numbers: Array, counts: Array) -> None:
+    """Add to ``counts`` how often each number occurs.
+
+    Args:
+        device: The device of all arrays.
+        numbers: uint32 (n,), contiguous, all of them below the size of ``counts``.
+        counts: uint64, a contiguous vector.
+
+    Raises:
+        ValueError: For arrays of other kinds.
+    """
+    _require_vector(counts)
+    if numbers.ndim != 1 or numbers.dtype != "uint32" or not numbers.flags.c_contiguous:
+        raise ValueError(f"numbers are a contiguous vector of uint32, not {numbers.dtype} {numbers.shape}")
+    _twin(device, "row").count_numbers(device, numbers, counts)

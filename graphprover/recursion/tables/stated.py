@@ -56,6 +56,16 @@ class Cells(_Stated):
         t.provide(MEMORY, [t.address, *t.value], t.on * t.asked)
 
 
+class Known(_Stated):
+    """The contents of some cells of memory, which are looked up once each."""
+
+    preprocessed = ("on", "address", f"value[{EXTENSION_DEGREE}]")
+    unread = ("asked",)
+
+    def define(self, t: TableBuilder) -> None:
+        t.lookup(MEMORY, [t.address, *t.value], t.on, weight=1)
+
+
 class Chunks(_Stated):
     """The messages about chunks that opened rows send, each once."""
 

@@ -110,6 +110,12 @@ def _count_cells(owners, firsts, numbers, counts, first, last):
                 counts[start + STRIDE * i + 1] += _U(1)
 
 
+@njit(nogil=True, cache=True)
+def _count_numbers(numbers, counts, first, last):
+    for i in range(first, last):
+        counts[numbers[i]] += _U(1)
+
+
 def fill_row(device: Device, segments: Segments, cells: np.ndarray, main: np.ndarray) -> None:
     """Write a trace; see ``graphprover.recursion.kernels.fill_row``."""
     of = segments
@@ -126,3 +132,8 @@ def count_cells(device: Device, segments: Segments, counts: np.ndarray) -> None:
     """Count lookups in memory; see ``graphprover.recursion.kernels.count_cells``."""
     count = partial(_count_cells, segments.owners, segments.firsts, segments.numbers)
     counted_apart(device.split_rows, len(segments.owners), counts, count)
+
+
+def count_numbers(device: Device, numbers: np.ndarray, counts: np.ndarray) -> None:
+    """Count numbers; see ``graphprover.recursion.kernels.count_numbers``."""
+    counted_apart(device.split_rows, len(numbers), counts, partial(_count_numbers, numbers))

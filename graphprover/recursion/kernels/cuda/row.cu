@@ -85,3 +85,9 @@ extern "C" __global__ void __launch_bounds__(128) count_cells(
     if (kind & (KIND_WEIGHTED | KIND_READ)) atomicAdd(counts + address, 1ull);
     if (kind & KIND_WEIGHTED) atomicAdd(counts + address + 1, 1ull);
 }
+
+// Adds how often each number occurs; thread by number.
+extern "C" __global__ void __launch_bounds__(128) count_numbers(const u32* numbers, u64 count, u64* counts) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicAdd(counts + numbers[i], 1ull);
+}

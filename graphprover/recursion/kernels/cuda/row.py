@@ -42,3 +42,11 @@ def count_cells(device: "CudaDevice", segments: Segments, counts: cupy.ndarray) 
         with device.operation("count_cells"):
             blocks = blocks_for(words, _THREADS)
             launch(compiled(text("row.cu")), "count_cells", blocks, _THREADS, *addresses, words, counts)
+
+
+def count_numbers(device: "CudaDevice", numbers: cupy.ndarray, counts: cupy.ndarray) -> None:
+    """Count numbers; see ``graphprover.recursion.kernels.count_numbers``."""
+    if count := numbers.size:
+        with device.operation("count_numbers"):
+            blocks = blocks_for(count, _THREADS)
+            launch(compiled(text("row.cu")), "count_numbers", blocks, _THREADS, numbers.data.ptr, count, counts)

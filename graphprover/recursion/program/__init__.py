@@ -1,0 +1,1 @@
+"""Programs for the table `core`: how they are written, linked and run."""

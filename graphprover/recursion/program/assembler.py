@@ -1,0 +1,387 @@
+"""Programs for the table `core`, written in Python.
+
+A `Function` has a method for each instruction. Its arguments and results are cells: numbers of a frame that a run finds
+(run.py).
+
+    program = Program()
+    square = program.function("square", arguments=1, results=1)
+    (x,) = square.arguments
+    square.give_back([square.multiply(x, x)])
+    main = program.function("main", arguments=1)
+    (result,) = main.call(square, main.arguments)
+    main.halt()
+    linked = program.link(main)
+
+*Frames.* The first cells of a function's frame are the place to return to, the address of the frame (`home`), its
+arguments and its results. A loop has a frame for each turn, right after the one before. A turn writes the first cells
+of the next one's frame, which are all that the loop carries: cells of frames before are out of reach.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphprover.field import Ext, P
+from graphprover.recursion.tables.core import FLAGS, OPERANDS
+from graphprover.recursion.tables.program import FIELDS
+from graphprover.recursion.tables.stated import rows_for
+
+if TYPE_CHECKING:
+    from graphprover.recursion.program.run import Run
+
+Hint = Callable[["Run"], Ext]  # the value of a cell, for a run that has come to its instruction
+_BITS = {name: 1 << i for i, name in enumerate(FLAGS)}
+_BACK, _HOME, _FIRST_ARGUMENT = 0, 1, 2  # cells of a function's frame
+_OF_JUMP = 2  # cells of a jump: an inverse and a result
+
+
+@dataclass(eq=False)
+class Frame:
+    """The cells of a frame in their order."""
+
+    cells: "list[Cell]" = field(default_factory=list)
+
+    def cell(self) -> "Cell":
+        """Return a new cell."""
+        self.cells.append(Cell(self, len(self.cells)))
+        return self.cells[-1]
+
+    def hand_on(self, cell: "Cell", place: int) -> None:
+        """Move a cell to a place of the next turn's frame."""
+        self.cells.remove(cell)
+        cell.place, cell.is_next = place, True
+        for i, other in enumerate(self.cells):
+            other.place = i
+
+
+@dataclass(eq=False)
+class Cell:
+    """A number in a frame, or in the frame of the next turn of a loop."""
+
+    frame: Frame
+    place: int
+    is_next: bool = False
+
+    @property
+    def offset(self) -> int:
+        """Return the distance to the frame pointer, if the frame is complete."""
+        return self.place + len(self.frame.cells) * self.is_next
+
+
+@dataclass(eq=False)
+class Instruction:
+    """An instruction before its numbers are known."""
+
+    flags: tuple[str, ...]
+    operands: Mapping[str, Cell]
+    k: int | Frame = 0  # of a frame: its size
+    target: "Label | None" = None  # of a jump or a call
+    constant: int = 0  # l of other instructions
+    indirect: int = 0  # offset of an indirect d
+    hints: Sequence[tuple[Cell, Hint]] = ()  # cells that a run finds before the instruction
+    source: str = ""
+    address: int = 0
+
+    def fields(self) -> list[int]:
+        """Return the numbers of the instruction in the order of `Program`'s columns."""
+        flags = sum(_BITS[name] for name in self.flags)
+        k = len(self.k.cells) if isinstance(self.k, Frame) else self.k
+        constant = self.constant
+        if self.target is not None:
+            constant = self.target.address - (self.address + 1) * ("jump" in self.flags)
+        offsets = [self.operands[name].offset if name in self.operands else 0 for name in OPERANDS]
+        if "indirect" in self.flags:
+            offsets[3] = self.indirect
+        return [number % P for number in (flags, k, constant, *offsets)]
+
+
+@dataclass(eq=False)
+class Label:
+    """A place in a program."""
+
+    address: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Linked:
+    """A program with all its numbers."""
+
+    fields: np.ndarray  # of each instruction, uint64 (7, rows), as `graphprover.recursion.tables.program` takes them
+    hints: Mapping[int, Sequence[tuple[int, Hint]]]  # by address: offsets of cells with their hints
+    sources: Sequence[str]  # of each instruction
+
+
+class Program:
+    """The functions of a program."""
+
+    def __init__(self) -> None:
+        self._functions: list[Function] = []
+
+    def function(self, name: str, arguments: int = 0, results: int = 0) -> "Function":
+        """Return a new function, to which instructions are added."""
+        self._functions.append(Function(name, arguments, results))
+        return self._functions[-1]
+
+    def link(self, main: "Function") -> Linked:
+        """Return the program that begins with ``main``.
+
+        Raises:
+            ValueError: A function does not end.
+        """
+        functions = [main, *(of for of in self._functions if of is not main)]
+        instructions: list[Instruction] = []
+        for function in functions:
+            if not function.ended:
+                raise ValueError(f"function {function.name} neither halts nor gives back")
+            for instruction in function.instructions:
+                instruction.address = len(instructions)
+                instructions.append(instruction)
+            for label, place in function.labels.items():
+                label.address = len(instructions) - len(function.instructions) + place
+        fields = np.zeros((FIELDS, rows_for(len(instructions))), dtype=np.uint64)
+        fields[:, : len(instructions)] = np.array([one.fields() for one in instructions], dtype=np.uint64).T
+        hints = {one.address: [(cell.offset, hint) for cell, hint in one.hints] for one in instructions if one.hints}
+        return Linked(fields, hints, [one.source for one in instructions])
+
+
+class Function:
+    """A function whose instructions are stated one after another."""
+
+    def __init__(self, name: str, arguments: int, results: int) -> None:
+        self.name = name
+        self.start = Label()
+        self.instructions: list[Instruction] = []
+        self.labels: dict[Label, int] = {self.start: 0}  # places of instructions
+        self.ended = False
+        self._frame = Frame()
+        cells = [self._frame.cell() for _ in range(_FIRST_ARGUMENT + arguments + results)]
+        self._home = cells[_HOME]
+        self.arguments = tuple(cells[_FIRST_ARGUMENT : _FIRST_ARGUMENT + arguments])
+        self._results = range(_FIRST_ARGUMENT + arguments, len(cells))
+        self._constants: dict[tuple[Frame, int], Cell] = {}
+        self._hints: list[tuple[Cell, Hint]] = []
+        self._made: set[Cell] = set()  # results of instructions, whose cells may be in the next frame
+
+    # Numbers.
+
+    def hint(self, value: Hint) -> Cell:
+        """Return a cell that is free for the prover, and has this value in a run."""
+        cell = self._frame.cell()
+        self._hints.append((cell, value))
+        return cell
+
+    def constant(self, value: int) -> Cell:
+        """Return a cell with a base element."""
+        key = self._frame, value % P
+        if key not in self._constants:
+            cell = self._frame.cell()
+            self._add((), {"a": cell, "c": cell}, constant=value)
+            self._constants[key] = cell
+        return self._constants[key]
+
+    def linear(self, k: int, a: Cell, l: int = 0) -> Cell:  # noqa: E741 (as in core.py)
+        """Return k a + l."""
+        return self._result((), {"a": a}, k, l)
+
+    def add(self, a: Cell, d: Cell, k: int = 1, l: int = 0) -> Cell:  # noqa: E741
+        """Return k a + d + l."""
+        return self._result(("add",), {"a": a, "d": d}, k, l)
+
+    def subtract(self, d: Cell, a: Cell) -> Cell:
+        """Return d - a."""
+        return self.add(a, d, -1)
+
+    def multiply(self, a: Cell, b: Cell, k: int = 0, l: int = 0) -> Cell:  # noqa: E741
+        """Return a b + k a + l."""
+        return self._result(("multiply",), {"a": a, "b": b}, k, l)
+
+    def multiply_add(self, a: Cell, b: Cell, d: Cell) -> Cell:
+        """Return a b + d."""
+        return self._result(("multiply", "add"), {"a": a, "b": b, "d": d})
+
+    def divide(self, c: Cell, a: Cell) -> Cell:
+        """Return c / a; a run stops if a is 0."""
+        inverse = self._frame.cell()
+        self._add(("multiply",), {"a": a, "b": inverse, "c": self.constant(1)})
+        return self.multiply(inverse, c)
+
+    def require_equal(self, a: Cell, c: Cell) -> None:
+        """Require two cells to be equal."""
+        self._add((), {"a": a, "c": c}, 1)
+
+    def require(self, a: Cell, value: int) -> None:
+        """Require a cell to have a value."""
+        self._add((), {"a": a, "c": a}, constant=value)
+
+    def is_zero(self, a: Cell) -> Cell:
+        """Return 1 if a cell is 0, else 0."""
+        return self._jump(a, Label(), goes=False)
+
+    # Memory.
+
+    def allocate(self) -> Cell:
+        """Return the address of new memory of any size; it may be any address."""
+        return self.hint(lambda run: (run.allocate(), 0, 0))
+
+    def load(self, pointer: Cell, offset: int = 0) -> Cell:
+        """Return the cell at an address plus an offset."""
+        return self._result(("add", "indirect"), {"a": pointer}, indirect=offset)
+
+    def store(self, pointer: Cell, offset: int, value: Cell) -> None:
+        """Require the cell at an address plus an offset to have a value: the same as loading it."""
+        self._add(("add", "indirect"), {"a": pointer, "c": value}, indirect=offset)
+
+    # Control.
+
+    @contextmanager
+    def unless_zero(self, a: Cell) -> Iterator[None]:
+        """Run the block unless a cell is 0; cells of the block are not defined after it."""
+        after, constants = Label(), dict(self._constants)
+        self._jump(a, after)
+        yield
+        self._constants = constants
+        self._put(after)
+
+    def loop(
+        self, turns: Cell, carried: Sequence[Cell], body: Callable[["Function", Sequence[Cell]], Sequence[Cell]]
+    ) -> tuple[Cell, ...]:
+        """Run ``body`` a number of times.
+
+        Args:
+            turns: The number, which may be 0. A run without end has no proof.
+            carried: The cells of the first turn, the only ones that are in reach.
+            body: States one turn, and returns the cells of the next one, as many.
+
+        Returns:
+            The cells after the last turn. No other cells of before are in reach.
+        """
+        head, after = Label(), Label()
+        self._enter((turns, self._home, *carried), head)
+        self._put(head)
+        cells = self._begin(2 + len(carried))
+        left, self._home = cells[:2]
+        self._jump(left, after)
+        following = body(self, cells[2:])
+        if len(following) != len(carried):
+            raise ValueError(f"a loop carries {len(carried)} cells, not {len(following)}")
+        self._enter((self.linear(1, left, -1), self._home, *following), head)
+        self._put(after)
+        # The frame of the turn that is not there, in which the jump has used two cells.
+        cells = self._begin(2 + len(carried) + _OF_JUMP)
+        self._home = cells[1]
+        return tuple(cells[2:-_OF_JUMP])
+
+    def call(self, function: "Function", arguments: Sequence[Cell]) -> tuple[Cell, ...]:
+        """Call a function, which has a new frame; return its results."""
+        if len(arguments) != len(function.arguments):
+            raise ValueError(f"{function.name} takes {len(function.arguments)} arguments, not {len(arguments)}")
+        frame, back = self.allocate(), self._frame.cell()
+        call = Instruction(("call", "multiply"), {"a": back, "b": frame}, target=function.start, source=_source(self))
+        self._hints.append((back, lambda run: (call.address + 1, run.frame, 0)))
+        for offset, cell in enumerate((back, frame, *arguments)):
+            self.store(frame, offset, cell)
+        self.instructions.append(call)
+        return tuple(self.load(frame, offset) for offset in function._results)
+
+    def give_back(self, results: Sequence[Cell]) -> None:
+        """End the function."""
+        if len(results) != len(self._results):
+            raise ValueError(f"{self.name} has {len(self._results)} results, not {len(results)}")
+        for offset, cell in zip(self._results, results, strict=True):
+            self.store(self._home, offset, cell)
+        self._add(("back",), {"a": self.load(self._home, _BACK)})
+        self.ended = True
+
+    def halt(self) -> None:
+        """End the run."""
+        self._add(("halt",), {})
+        self.ended = True
+
+    # Other tables.
+
+    def row(self, place: Cell, kind: int, span: Cell) -> tuple[Cell, Cell]:
+        """Return the sums of a chunk of an opened row.
+
+        Args:
+            place: Tree, layer and index.
+            kind: 0 for weighted words, 1 for words that are read.
+            span: Counter of the chunk, its first address and its end address.
+        """
+        sums = self._frame.cell(), self._frame.cell()
+        self._add(("row",), {"a": place, "b": span, "c": sums[0], "d": sums[1]}, kind)
+        return sums
+
+    def cap(self, place: Cell, words: tuple[Cell, Cell, Cell]) -> None:
+        """Provide a digest at a place; the third coordinate of the last cell is the number of its lookups."""
+        self._add(("cap",), dict(zip(OPERANDS, (place, *words), strict=True)))
+
+    # Instructions.
+
+    def _add(
+        self,
+        flags: tuple[str, ...],
+        operands: Mapping[str, Cell],
+        k: int | Frame = 0,
+        constant: int = 0,
+        *,
+        target: Label | None = None,
+        indirect: int = 0,
+    ) -> None:
+        for cell in operands.values():
+            if cell.frame is not self._frame:
+                raise ValueError(f"{_source(self)}: a cell of another frame; loops must carry it")
+        if self.ended:
+            raise ValueError(f"function {self.name} has ended")
+        hints, self._hints = self._hints, []
+        self.instructions.append(
+            Instruction(flags, operands, k, target, constant, indirect, tuple(hints), _source(self))
+        )
+
+    def _result(
+        self, flags: tuple[str, ...], operands: Mapping[str, Cell], k: int = 0, constant: int = 0, indirect: int = 0
+    ) -> Cell:
+        result = self._frame.cell()
+        self._add(flags, {**operands, "c": result}, k, constant, indirect=indirect)
+        self._made.add(result)
+        return result
+
+    def _jump(self, a: Cell, target: Label, *, goes: bool = True) -> Cell:
+        """Go to a place if a cell is 0; return 1 if it is, else 0."""
+        inverse, result = self._frame.cell(), self._frame.cell()
+        if not goes:
+            self.labels[target] = len(self.instructions) + 1
+        self._add(("jump",), {"a": a, "b": inverse, "c": result}, target=target)
+        return result
+
+    def _put(self, label: Label) -> None:
+        self.labels[label] = len(self.instructions)
+
+    def _enter(self, cells: Sequence[Cell], head: Label) -> None:
+        """Write the first cells of the next frame, and go there."""
+        for place, cell in enumerate(cells):
+            if cell in self._made:
+                self._made.remove(cell)
+                self._frame.hand_on(cell, place)
+            else:
+                self._add((), {"a": cell, "c": Cell(self._frame, place, is_next=True)}, 1)
+        self._add(("call",), {"a": self._frame.cell()}, self._frame, target=head)
+
+    def _begin(self, count: int) -> list[Cell]:
+        """Begin a frame; return its first cells."""
+        self._frame = Frame()
+        return [self._frame.cell() for _ in range(count)]
+
+
+def _source(function: Function) -> str:
+    """Return the line of a program that called this module."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename in (__file__, _CONTEXTS) and frame.f_back is not None:
+        frame = frame.f_back
+    return f"{function.name}, line {frame.f_lineno} of {frame.f_code.co_filename.rsplit('/', 1)[-1]}"
+
+
+_CONTEXTS = contextmanager.__code__.co_filename
