@@ -130,7 +130,8 @@ class Program:
         """Return the program that begins with ``main``.
 
         Raises:
-            ValueError: A function does not end.
+            ValueError: A function does not end, or ``main`` does not halt. It has no place to give back to: a prover
+                could choose one.
         """
         functions = [main, *(of for of in self._functions if of is not main)]
         instructions: list[Instruction] = []
@@ -142,6 +143,8 @@ class Program:
                 instructions.append(instruction)
             for label, place in function.labels.items():
                 label.address = len(instructions) - len(function.instructions) + place
+        if main.instructions[-1].flags != ("halt",):
+            raise ValueError(f"function {main.name} is the first one and does not halt")
         fields = np.zeros((FIELDS, rows_for(len(instructions))), dtype=np.uint64)
         fields[:, : len(instructions)] = np.array([one.fields() for one in instructions], dtype=np.uint64).T
         hints = {one.address: [(cell.offset, hint) for cell, hint in one.hints] for one in instructions if one.hints}
@@ -239,11 +242,22 @@ class Function:
 
     @contextmanager
     def unless_zero(self, a: Cell) -> Iterator[None]:
-        """Run the block unless a cell is 0; cells of the block are not defined after it."""
+        """Run the block unless a cell is 0. The block's cells are out of reach after it, and it has no loops.
+
+        Raises:
+            ValueError: The block has a loop, or ends the function.
+        """
         after, constants = Label(), dict(self._constants)
         self._jump(a, after)
+        frame, first = self._frame, len(self._frame.cells)
         yield
+        if self._frame is not frame:
+            raise ValueError(f"{_source(self)}: a loop in a block that a run can leave out; call a function with it")
+        if self.ended:
+            raise ValueError(f"{_source(self)}: the function ends in a block that a run can leave out")
         self._constants = constants
+        for cell in frame.cells[first:]:  # a prover could choose their values if it leaves out the block
+            cell.frame = Frame()
         self._put(after)
 
     def loop(
@@ -333,7 +347,7 @@ class Function:
     ) -> None:
         for cell in operands.values():
             if cell.frame is not self._frame:
-                raise ValueError(f"{_source(self)}: a cell of another frame; loops must carry it")
+                raise ValueError(f"{_source(self)}: a cell of another frame or of a block before; loops must carry it")
         if self.ended:
             raise ValueError(f"function {self.name} has ended")
         hints, self._hints = self._hints, []

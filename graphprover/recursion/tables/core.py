@@ -7,8 +7,8 @@ plus the constant instead (*indirect*). Here f is the frame pointer, k and l are
 coordinate i of x, and one row does one of these:
 
 - *arithmetic*, for instructions without another flag: c = [multiply] a b + k a + [add] d + l.
-- `jump`: c = 1 - a b and a c_0 = 0, so c is 1 if a is 0, else 0; the next instruction is l further if c is 1. The cell
-  b is the inverse of a, or anything.
+- `jump`: c = 1 - a b, a c_0 = 0 and c_1 = c_2 = 0, so c is 1 if a is 0, else 0; the next instruction is l further if c
+  is 1. The cell b is the inverse of a, or anything if a is 0.
 - `call`: a = (address of the instruction after this one, f, 0); the next instruction is at l. The frame pointer becomes
   f + k, or b_0 with `multiply`.
 - `back`: the next instruction is at a_0, with the frame pointer a_1.
@@ -26,7 +26,9 @@ Why a run does what its program says:
 - *Instructions* are looked up by their address, all flags as one number. Flags are 0 or 1, so their number determines
   them.
 - *Frames* may overlap: memory is a function, so all relations hold for the values of cells, in whatever frames they are
-  named. A prover gains nothing from a frame at another place.
+  named. A prover gains nothing from a frame at another place. Memory, an instruction and a frame pointer determine all
+  that follows, so a run that halts has no step twice. So each call finds its own instruction and frame in the first
+  cell of a frame, and returns to them.
 - *Free cells.* A cell that instructions do not determine is free for the prover: an inverse, a frame's address, sums of
   rows before they are looked up. Programs must constrain them.
 """
@@ -108,6 +110,8 @@ class Core(Air):
         for i, product in enumerate(_product(t.a, t.b)):
             t.every_row(t.jump * (t.c[i] + product - int(i == 0)), "a jump has c = 1 - a b")
             t.every_row(t.jump * (t.a[i] * t.c[0]), "a jump has a = 0 or c = 0")
+        for cell in t.c[1:]:  # else b could give them any value if a is not 0
+            t.every_row(t.jump * cell, "a jump has c in the base field")
         for cell, value in zip(t.a, (t.pc + 1, t.frame, 0), strict=True):
             t.every_row(t.call * (cell - value), "a call notes the instruction and the frame after it")
         back = t.back
