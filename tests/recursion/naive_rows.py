@@ -94,7 +94,7 @@ def put_segment(t: SimpleNamespace, row: int, segment: Segment, cells: Sequence[
         t.number[row] = segment.first + block
         t.tree[row], t.layer[row], t.index[row] = segment.place
         t.counter[row], t.base[row], t.address[row] = segment.counter, segment.base, segment.base + 8 * at
-        t.absent[row] = absent * is_last
+        t.absent[row], t.short[row] = absent * is_last, is_last and absent > 3
         for i, word in enumerate(words[4 * at : 4 * at + 4]):
             for k in range(4):
                 t.half[i][k][row] = word >> 16 * k & 0xFFFF

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphprover.air.debugger import FailingConstraint
 from graphprover.field import P
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
@@ -16,11 +17,12 @@ from graphprover.protocol.parameters import BLAKE3, HASH_NAMES
 from graphprover.prover.prove import prove
 from graphprover.recursion.statement import statement_of
 from graphprover.statement.check import check
-from graphprover.statement.statement import Statement
+from graphprover.statement.statement import Statement, with_traces
 from graphprover.verifier import verify
 from tests.interop import plonky3
 from tests.interop.case import Case
 from tests.interop.tables import PLAIN
+from tests.recursion.naive import END, IV, ROOT, START, Call, Use, compress_trace, xor_trace
 from tests.recursion.naive_rows import ROW
 from tests.recursion.opened import GAMMA, TREES, Tree, edited, main_of, openings, statement
 
@@ -175,6 +177,35 @@ def test_made_up_segments_are_found(edit: Callable[[np.ndarray], None]) -> None:
     edit(main)
     assert (main != main_of("row")).any()
     assert check(edited("row", main))
+
+
+def test_a_block_of_more_than_64_bytes_is_found() -> None:
+    """The compression function takes any length, so the digest of 8 words could pass for one of 12."""
+    made = with_traces(statement_of(openings((Tree(1, 8, False),)), GAMMA))
+    own = {table.air.name: table for table in made.tables}
+    rows = np.array(own["row"].main)
+    t = ROW.view(rows)
+    halves = t.half[:, :, :2].transpose(2, 0, 1).reshape(16, 2).tolist()
+    call = Call(IV, [low + (high << 16) for low, high in halves], [0, 0, 96, START | END | ROOT], Use.PART)
+    calls = compress_trace([call], 16)
+    xors = xor_trace(calls)
+    xors[-1] = np.array(own["xor"].main)[-1]
+    t.absent[:2], t.digest[:, 1] = P - 4, call.digest
+    caps, chunks = (own[name].air.preprocessed_trace().copy() for name in ("caps", "chunks"))
+    caps[4:, 0] = call.digest
+    chunks[7, 0] += np.uint64(2 * 4)  # the end address
+    own["compress"] = replace(own["compress"], main=calls)
+    own["xor"] = replace(own["xor"], main=xors)
+    own["row"] = replace(own["row"], main=rows)
+    for name, facts in (("caps", caps), ("chunks", chunks)):
+        air = copy(own[name].air)
+        vars(air)["_trace"] = facts
+        own[name] = replace(own[name], air=air)
+    found = check(Statement([*own.values()]))
+    assert {finding.label for finding in found if isinstance(finding, FailingConstraint)} == {
+        "up to 7 words of a block are absent"
+    }
+    assert all(isinstance(finding, FailingConstraint) for finding in found)
 
 
 def test_all_kinds_of_rows_are_in_the_statement() -> None:

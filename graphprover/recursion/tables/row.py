@@ -32,6 +32,8 @@ Why the message of a chunk is about the words under a cap:
 - *Words have places.* A chunk's counter is part of each of its calls. Users receive one message for each counter from 0
   on, with the base and the end that they require of it. So all chunks of the tree are there, each once, with as many
   words as they should have. The shape of the tree of parents is not checked: it says nothing about words.
+- *Lengths.* At most 7 words of a block are absent. A negative number of them would be a length of more than 64 bytes,
+  which the compression function takes: a digest made with it would have fewer words than its end address says.
 - *The words of the last block* beyond its length are zeros in BLAKE3. They are not shown to be: their weights must be 0
   in memory, or their addresses unused.
 
@@ -73,7 +75,8 @@ class Row(Air):
         "counter",  # of the chunk; 0 for a parent
         "base",  # address of the segment's first word
         "address",  # of the row's first word
-        "absent",  # words of the block that are beyond the length of the chunk
+        "absent",  # words of the block that are beyond the length of the chunk, up to 7
+        "short",  # 1 if these are 4 or more
         "half[4][4]",  # of each word, 16 bits each, the lowest first
         "weight[2][4][3]",  # by point and word; in a `read` segment the first ones are the words
         "sum[2][3]",  # by point, of this row's words and all words of the segment before
@@ -116,6 +119,9 @@ class Row(Air):
     def _blocks(t: TableBuilder, on: Expr, ends: Expr) -> None:
         n = t.next
         t.transition((on - t.upper) * (n.absent - t.absent), "both halves have the length of their block")
+        t.boolean(t.short, "a flag")
+        lowest = t.absent - WORDS * t.short
+        t.every_row(lowest * (lowest - 1) * (lowest - 2) * (lowest - 3), "up to 7 words of a block are absent")
         t.every_row((t.upper - ends) * t.absent, "only a segment's last block can be short")
         t.every_row(t.parent * (t.upper - ends), "a parent has one block")
         t.every_row(t.parent * t.absent, "a parent is not short")

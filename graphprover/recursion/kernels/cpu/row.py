@@ -16,12 +16,12 @@ _BLOCK = BLOCK_ROWS * WORDS  # words
 _WEIGHTED, _READ, _PARENT, _WHOLE = map(int, Kind)
 (
     _IS_WEIGHTED, _IS_READ, _IS_PARENT, _UPPER, _BEGIN, _INNER, _IS_WHOLE, _NUMBER, _TREE, _COUNTER, _BASE, _ADDRESS,
-    _ABSENT, _HALF, _WEIGHT, _SUM, _DIGEST,
+    _ABSENT, _SHORT, _HALF, _WEIGHT, _SUM, _DIGEST,
 ) = (
     FIRST_COLUMNS[name]
     for name in (
         "weighted", "read", "parent", "upper", "begin", "inner", "whole", "number", "tree", "counter", "base",
-        "address", "absent", "half", "weight", "sum", "digest",
+        "address", "absent", "short", "half", "weight", "sum", "digest",
     )
 )  # fmt: skip
 
@@ -66,6 +66,7 @@ def _fill(words, owners, firsts, places, numbers, digests, cells, main, first, l
         main[_COUNTER, row], main[_BASE, row] = _U(counter), _U(base)
         main[_ADDRESS, row] = _U(base) + _U(STRIDE * WORDS * at)
         main[_ABSENT, row] = _U(absent if is_last else 0)
+        main[_SHORT, row] = _U(is_last and absent >= WORDS)
         for i in range(WORDS):
             word = own[WORDS * at + i]
             for k in range(4):

@@ -38,6 +38,7 @@ extern "C" __global__ void __launch_bounds__(128) fill_row(
     column[COLUMN_BASE * rows] = base;
     column[COLUMN_ADDRESS * rows] = base + STRIDE * WORDS * at;
     column[COLUMN_ABSENT * rows] = last ? numbers[4 * segment + 3] : 0;
+    column[COLUMN_SHORT * rows] = last && numbers[4 * segment + 3] >= WORDS;
     Ext sums[2] = {};
     if (weighted) {
 #pragma unroll 1
