@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Hint = Callable[["Run"], Ext]  # the value of a cell, for a run that has come to its instruction
 _BITS = {name: 1 << i for i, name in enumerate(FLAGS)}
-_BACK, _HOME, _FIRST_ARGUMENT = 0, 1, 2  # cells of a function's frame
+_BACK, HOME, _FIRST_ARGUMENT = 0, 1, 2  # cells of a function's frame
 _OF_JUMP = 2  # cells of a jump: an inverse and a result
 
 
@@ -162,7 +162,7 @@ class Function:
         self.ended = False
         self._frame = Frame()
         cells = [self._frame.cell() for _ in range(_FIRST_ARGUMENT + arguments + results)]
-        self._home = cells[_HOME]
+        self._kept = [cells[HOME]]  # which all loops carry: the home, and the turns that are left of loops around
         self.arguments = tuple(cells[_FIRST_ARGUMENT : _FIRST_ARGUMENT + arguments])
         self._results = range(_FIRST_ARGUMENT + arguments, len(cells))
         self._constants: dict[tuple[Frame, int], Cell] = {}
@@ -274,20 +274,21 @@ class Function:
             The cells after the last turn. No other cells of before are in reach.
         """
         head, after = Label(), Label()
-        self._enter((turns, self._home, *carried), head)
+        kept = len(self._kept)
+        self._enter((turns, *self._kept, *carried), head)
         self._put(head)
-        cells = self._begin(2 + len(carried))
-        left, self._home = cells[:2]
+        left, *cells = self._begin(1 + kept + len(carried))
+        self._kept = [*cells[:kept], left]
         self._jump(left, after)
-        following = body(self, cells[2:])
+        following = body(self, cells[kept:])
         if len(following) != len(carried):
             raise ValueError(f"a loop carries {len(carried)} cells, not {len(following)}")
-        self._enter((self.linear(1, left, -1), self._home, *following), head)
+        self._enter((self.linear(1, self._kept.pop(), -1), *self._kept, *following), head)
         self._put(after)
         # The frame of the turn that is not there, in which the jump has used two cells.
-        cells = self._begin(2 + len(carried) + _OF_JUMP)
-        self._home = cells[1]
-        return tuple(cells[2:-_OF_JUMP])
+        _, *cells = self._begin(1 + kept + len(carried) + _OF_JUMP)
+        self._kept = cells[:kept]
+        return tuple(cells[kept:-_OF_JUMP])
 
     def call(self, function: "Function", arguments: Sequence[Cell]) -> tuple[Cell, ...]:
         """Call a function, which has a new frame; return its results."""
@@ -306,8 +307,8 @@ class Function:
         if len(results) != len(self._results):
             raise ValueError(f"{self.name} has {len(self._results)} results, not {len(results)}")
         for offset, cell in zip(self._results, results, strict=True):
-            self.store(self._home, offset, cell)
-        self._add(("back",), {"a": self.load(self._home, _BACK)})
+            self.store(self._kept[0], offset, cell)
+        self._add(("back",), {"a": self.load(self._kept[0], _BACK)})
         self.ended = True
 
     def halt(self) -> None:

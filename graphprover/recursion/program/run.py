@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphprover.field import Ext
-from graphprover.recursion.program.assembler import Linked
+from graphprover.field import ZERO, Ext
+from graphprover.recursion.program.assembler import HOME, Linked
 from graphprover.recursion.program.steps import HALTED, Contradiction, Decoded, Step, decoded, put, step_of
 from graphprover.recursion.tables.core import FIRST_FRAME
 
@@ -37,7 +37,8 @@ class Run:
     def __init__(
         self, linked: Linked, inputs: Mapping[int, Ext], rows: Rows | None, asked: Asked | None, bases: Sequence[int]
     ) -> None:
-        self.memory: dict[int, Ext] = dict(inputs)
+        # Loops of the first function carry its home, which nothing uses.
+        self.memory: dict[int, Ext] = {FIRST_FRAME + HOME: ZERO, **inputs}
         self.frame = FIRST_FRAME  # of the step whose cells a hint gives
         self.pcs: list[int] = []
         self.frames: list[int] = []

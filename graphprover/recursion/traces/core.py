@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.device import Array, Device
+from graphprover.field import P
 from graphprover.recursion.kernels import count_numbers
 from graphprover.recursion.tables.core import FIRST_COLUMNS, FLAGS, OPERANDS, WIDTH
 
@@ -73,7 +74,8 @@ def _decoded(steps: Steps) -> tuple[Array, dict[str, Array], dict[str, Array]]:
     addresses = {name: frames + fields[3 + i] for i, name in enumerate(OPERANDS)}
     indirect = _flag(fields, FLAGS.index("indirect"))
     base = steps.cells[0, addresses["a"]] * indirect + frames * (1 - indirect)
-    addresses["d"] = base + fields[3 + OPERANDS.index("d")]
+    offset = fields[3 + OPERANDS.index("d")]
+    addresses["d"] = base + offset - (offset >> np.uint64(63)) * np.uint64(P)  # it can be negative
     used = dict.fromkeys(_ALWAYS, frames * 0 + 1)
     for name, flags in _USES.items():
         total = frames * 0
