@@ -8,7 +8,7 @@ from graphprover.device import CpuDevice
 from graphprover.recursion.statement import statement_of
 from graphprover.recursion.traces.node import Nodes, node_trace
 from graphprover.recursion.witness.hashed_rows import hashed
-from tests.recursion import opened, test_kernels, test_node, test_row
+from tests.recursion import opened, test_core, test_kernels, test_node, test_row
 
 cupy = pytest.importorskip("cupy")
 
@@ -51,6 +51,20 @@ def test_traces_of_opened_rows(rows, device) -> None:  # type: ignore[no-untyped
             np.testing.assert_array_equal(there.get(), here)
     launched = [device.usage[name].launches for name in ("fill_row", "count_halves", "count_cells")]
     assert launched == [1, 1, 1]
+
+
+def test_traces_of_programs(device) -> None:  # type: ignore[no-untyped-def]
+    ran = test_core.everything()
+    device.usage.clear()
+    with device.task():
+        for there, here in zip(ran.traces(device), ran.traces(CpuDevice(1)), strict=True):
+            np.testing.assert_array_equal(there.get(), here)
+    assert device.usage["count_numbers"].launches == 5  # a memory trace counts four operands, a program's the steps
+
+
+def test_proofs_of_programs(device) -> None:  # type: ignore[no-untyped-def]
+    made = test_core.statement()
+    assert prove(made, device=device) == prove(made, device=CpuDevice(2))
 
 
 def test_proofs_of_openings(device) -> None:  # type: ignore[no-untyped-def]

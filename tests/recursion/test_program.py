@@ -246,6 +246,10 @@ def test_cells_of_other_frames_are_refused() -> None:
         with pytest.raises(ValueError, match=message):
             main.require_equal(other, cell)
     main.require_equal(other, main.constant(2))
+    with pytest.raises(ValueError, match=message):
+        main.loop(other, [inside], lambda f, c: c)
+    with pytest.raises(ValueError, match=message):
+        main.loop(inside, [], lambda f, c: c)
 
 
 def test_blocks_with_a_loop_or_an_end_are_refused() -> None:

@@ -18,7 +18,7 @@ of the next one's frame, which are all that the loop carries: cells of frames be
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -346,15 +346,18 @@ class Function:
         target: Label | None = None,
         indirect: int = 0,
     ) -> None:
-        for cell in operands.values():
-            if cell.frame is not self._frame:
-                raise ValueError(f"{_source(self)}: a cell of another frame or of a block before; loops must carry it")
+        self._require_reach(operands.values())
         if self.ended:
             raise ValueError(f"function {self.name} has ended")
         hints, self._hints = self._hints, []
         self.instructions.append(
             Instruction(flags, operands, k, target, constant, indirect, tuple(hints), _source(self))
         )
+
+    def _require_reach(self, cells: Iterable[Cell]) -> None:
+        for cell in cells:
+            if cell.frame is not self._frame:
+                raise ValueError(f"{_source(self)}: a cell of another frame or of a block before; loops must carry it")
 
     def _result(
         self, flags: tuple[str, ...], operands: Mapping[str, Cell], k: int = 0, constant: int = 0, indirect: int = 0
@@ -377,6 +380,7 @@ class Function:
 
     def _enter(self, cells: Sequence[Cell], head: Label) -> None:
         """Write the first cells of the next frame, and go there."""
+        self._require_reach(cells)
         for place, cell in enumerate(cells):
             if cell in self._made:
                 self._made.remove(cell)
