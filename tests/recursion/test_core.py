@@ -286,7 +286,7 @@ def starts_twice(t: SimpleNamespace) -> None:
 
 
 def both_flags(t: SimpleNamespace) -> None:
-    """Let a multiplication be a call as well, whose number of flags is that of no instruction there."""
+    """Let a multiplication be a call as well, with flags that the instruction there does not have."""
     t.call[int(np.flatnonzero(t.multiply * (1 - t.call))[0])] = 1
 
 
@@ -307,7 +307,7 @@ def test_made_up_steps_are_found(edit: Callable[[SimpleNamespace], None]) -> Non
 
 
 def test_coordinates_of_a_jump_are_no_choice() -> None:
-    """Without its constraint, this trace would hold: the cells c and b are those of no other step."""
+    """Without its constraint, this trace would hold: no other step has the cells c and b."""
     made, main, (a,) = program(1)
     main.is_zero(a)
     honest = ran(made, main, 5)

@@ -1,5 +1,7 @@
-"""Programs: what they compute equals Python's arithmetic, their statements hold, and wrong ones are refused."""
+"""Programs have the results of Python's arithmetic, and statements that hold; wrong programs are refused."""
 
+import contextlib
+import itertools
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -165,6 +167,28 @@ def test_calls() -> None:
         ran(made, main, 5, P - 2, 126)
 
 
+def test_frames_at_other_places_prove_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Place both frames of calls anywhere: a true result has a run or not, a false one has none."""
+    monkeypatch.setattr(runs, "MOST_STEPS", 500)
+    made, main, (x, result) = program(2)
+    square = made.function("square", arguments=1, results=1)
+    (power,) = square.loop(square.constant(1), [square.arguments[0]], lambda f, c: [f.multiply(c[0], c[0])])
+    square.give_back([power])
+    (first,) = main.call(square, [x])
+    (second,) = main.call(square, [first])
+    main.require_equal(second, result)
+    main.halt()
+    linked, halted = made.link(main), []
+    for value, is_true in ((81, True), (82, False)):
+        for places in itertools.product(range(0, 42, 3), repeat=2):
+            run = runs.Run(linked, {3: (3, 0, 0), 4: (value, 0, 0)}, None, None, (0, *places))
+            with contextlib.suppress(Contradiction, ValueError, IndexError):
+                run.take_steps()
+                halted.append((is_true, places))
+    assert all(is_true for is_true, _ in halted)
+    assert halted
+
+
 @pytest.mark.parametrize("n", [0, 1, 6])
 def test_recursive_calls(n: int) -> None:
     made, main, (x, result) = program(2)
@@ -212,7 +236,7 @@ def test_memory_has_one_value() -> None:
 
 
 def test_hints() -> None:
-    """A hint reads the run; what it gives is checked."""
+    """A hint reads the run, and the program checks its value."""
     made, main, (a,) = program(1)
     root = main.hint(lambda run: (isqrt(run[run.frame + 2][0]), 0, 0))
     main.require_equal(main.multiply(root, root), a)
@@ -283,7 +307,7 @@ def test_functions_end() -> None:
 
 
 def test_a_program_that_gives_back_is_refused() -> None:
-    """Nobody has called it, so a prover could choose the next instruction."""
+    """It has no caller, so a prover could choose the next instruction."""
     made = Program()
     main = made.function("main")
     main.give_back([])

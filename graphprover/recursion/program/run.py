@@ -137,7 +137,7 @@ def run(linked: Linked, inputs: Mapping[int, Ext], rows: Rows | None = None, ask
 
 
 def _bases(run: Run) -> list[int]:
-    """Return where each region of memory of the first run begins if they follow each other, and where the last ends."""
+    """Return the first addresses of the regions of a first run, one after another, and the address after them."""
     if min(run.memory) < 0 or max(run.memory) >= (run.regions + 1) * _REGION:
         raise ValueError(f"address {min(run.memory)} or {max(run.memory)} is in no region of memory")
     addresses = np.array(list(run.memory), dtype=np.uint64)
