@@ -1,7 +1,7 @@
 """The trace of `row` in Python integers, cell by cell, and the hash of a row as BLAKE3's specification has it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -25,13 +25,17 @@ class Segment:
     words: Sequence[int]  # of 64 bits: of a parent 8
     first: int  # number of its first call
     calls: Sequence[Call]
+    asked: int  # lookups of a chunk
+    span: tuple[int, int, int] = (0, 0, 0)  # of a parent: its first chunk, the chunks of both children
 
     @property
     def digest(self) -> list[int]:
         return self.calls[-1].digest
 
 
-def segments_of(place: tuple[int, int, int], kind: Kind, base: int, words: Sequence[int], first: int) -> list[Segment]:
+def segments_of(
+    place: tuple[int, int, int], kind: Kind, base: int, words: Sequence[int], first: int, asked: int
+) -> list[Segment]:
     """Return the segments of a row whose first word has this address, and whose first call this number."""
     chunks = [words[i : i + 128] for i in range(0, len(words), 128)]
     found: list[Segment] = []
@@ -49,7 +53,8 @@ def segments_of(place: tuple[int, int, int], kind: Kind, base: int, words: Seque
             call = Call(value, halves + [0] * (16 - len(halves)), [counter, 0, 8 * len(block), flags], use)
             calls.append(call)
             value = call.digest
-        found.append(Segment(place, kind | (Kind.WHOLE if root else Kind(0)), counter, base, words, number, calls))
+        kind |= Kind.WHOLE if root else Kind(0)
+        found.append(Segment(place, kind, counter, base, words, number, calls, 0 if parent else asked))
         return found[-1]
 
     leaves = [add(kind, i, base + 256 * i, chunk, False, len(chunks) == 1) for i, chunk in enumerate(chunks)]
@@ -63,7 +68,10 @@ def segments_of(place: tuple[int, int, int], kind: Kind, base: int, words: Seque
         pair = tree(first, left), tree(first + left, count - left)
         both = [half for child in pair for half in child.digest]
         words = [low + (high << 32) for low, high in zip(both[::2], both[1::2], strict=True)]
-        return add(Kind.PARENT, 0, 0, words, True, count == len(chunks))
+        found[-1:] = [
+            replace(add(Kind.PARENT, 0, 0, words, True, count == len(chunks)), span=(first, left, count - left))
+        ]
+        return found[-1]
 
     tree(0, len(chunks))
     return found
@@ -106,10 +114,15 @@ def put_segment(t: SimpleNamespace, row: int, segment: Segment, cells: Sequence[
                     t.weight[point][i][k][row] = weight[k]
                     if Kind.WEIGHTED in segment.kind:
                         sums[point][k] = (sums[point][k] + weight[k] * word) % P
+        if Kind.PARENT in segment.kind:
+            start, left, right = segment.span
+            for k, number in enumerate((right, start + left, start) if at else (left, start, start)):
+                t.weight[0][0][k][row] = number
         for point in range(2):
             for k in range(3):
                 t.sum[point][k][row] = sums[point][k]
         if ends:
             t.digest[:, row] = segment.digest
+            t.asked[row] = segment.asked
         row += 1
     return row

@@ -34,10 +34,10 @@ CELLS = 5_000
 def test_costs() -> None:
     """Pin the counts, as docs/recursion.md has them."""
     row = ROW.describe()
-    assert (row.main_width, len(row.lookups), row.log_quotient_chunks, cells_per_row(row)) == (70, 8, 2, 109)
+    assert (row.main_width, len(row.lookups), row.log_quotient_chunks, cells_per_row(row)) == (71, 8, 2, 110)
     assert sum(len(lookup.tuples) for lookup in row.lookups) == 16 + 8 + 6
     text = (Path(__file__).parents[2] / "docs/recursion.md").read_text()
-    assert "| `row` | four opened words | 70 | 0 | 8 | 4 | 109 a row |" in text
+    assert "| `row` | four opened words | 71 | 0 | 8 | 4 | 110 a row |" in text
 
 
 # Traces.
@@ -52,7 +52,8 @@ def groups() -> list[Rows]:
         bases = rng.integers(0, CELLS - 2 * (width + 8), rows).astype(np.uint32)
         indices = rng.integers(0, 2**60, rows, dtype=np.uint64)
         powers = np.zeros((2, width), dtype=np.int64) if i % 3 else None
-        found.append(Rows(OpenedRows(i, 3 + i, indices, words, powers), bases))
+        asked = rng.integers(0, 9, rows).astype(np.uint32)
+        found.append(Rows(OpenedRows(i, 3 + i, indices, words, powers), bases, asked))
     return found
 
 
@@ -68,9 +69,10 @@ def naive() -> list[Segment]:
     for group in groups():
         opened = group.opened
         kind = Kind.READ if opened.powers is None else Kind.WEIGHTED
-        for place, words, base in zip(opened.places.tolist(), opened.words.tolist(), group.bases, strict=True):
+        given = zip(opened.places.tolist(), opened.words.tolist(), group.bases, group.asked, strict=True)
+        for place, words, base, asked in given:
             first = found[-1].first + len(found[-1].calls) if found else 0
-            found += segments_of(tuple(place), kind, int(base), words, first)
+            found += segments_of(tuple(place), kind, int(base), words, first, int(asked))
     return found
 
 
@@ -205,6 +207,11 @@ REFUSED: dict[str, tuple[dict[str, int], int, Any, Any]] = {
     "a parent has one block": ({"parent": 1, "inner": 1}, 0, "inner", 0),
     "a parent is not short": ({"parent": 1}, 0, "absent", 1),
     "a parent has the counter 0": ({"parent": 1}, 0, "counter", 1),
+    "a parent begins with its left child": ({"parent": 1, "upper": 0}, 0, "weight", np.arange(24).reshape(2, 4, 3)),
+    "the right child follows the left one": ({"parent": 1, "upper": 1}, 0, "weight", 7),
+    "both rows have the parent's first chunk": ({"parent": 1, "upper": 1}, 0, "weight", 7),
+    "a row begins with chunk 0": ({"whole": 1, "weighted": 1}, 0, "counter", 1),
+    "only the last row of a chunk is looked up": ({"parent": 1, "upper": 1}, 0, "asked", 1),
     "a sum begins": ({"weighted": 1, "begin": 1}, 1, "sum", 5),
     "a sum goes on": ({"weighted": 1, "upper": 1}, 1, "sum", 5),
     "only weighted words have sums": ({"read": 1}, 1, "sum", 5),
@@ -272,12 +279,14 @@ def unread(t: SimpleNamespace, name: str, row: int, change: int) -> bool:
     """Return whether nothing reads a cell of the honest trace."""
     family, off = name.split("[")[0], not (t.weighted[row] or t.read[row] or t.parent[row])
     if off:
-        flags = ("weighted", "read", "parent", "upper", "begin", "inner", "whole", "short")
+        flags = ("weighted", "read", "parent", "upper", "begin", "inner", "whole", "short", "asked")
         return family not in flags and (family != "absent" or change == 1)
     if family == "digest":
         return not (t.whole[row] or t.inner[row])
     if family == "weight":
-        return bool(t.parent[row] or (t.read[row] and name.startswith("weight[1]")))
+        if t.parent[row]:
+            return not name.startswith("weight[0][0]")
+        return bool(t.read[row] and name.startswith("weight[1]"))
     return False
 
 

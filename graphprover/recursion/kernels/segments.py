@@ -8,6 +8,8 @@ from graphprover.field import EXTENSION_DEGREE
 from graphprover.protocol.blake3 import BLOCK_WORDS
 from graphprover.recursion.tables.row import BLOCK_ROWS, WIDTH
 
+NUMBERS = 5  # of a segment
+
 
 class Kind(IntFlag):
     """The kind of a segment: one of the first three flags, and whether it has the digest of the whole row."""
@@ -26,7 +28,9 @@ class Segments:
     owners: Array  # uint32 (blocks,): the segment of each block, rising from 0 by at most 1
     firsts: Array  # uint32 (segments,): the first block of each segment
     places: Array  # uint64 (segments, 3), below p: tree, layer, index
-    numbers: Array  # uint32 (segments, 4): `Kind`, counter, base, absent words of the last block
+    # uint32 (segments, 5): `Kind`; of a chunk its counter, its base and the absent words of its last block; of a parent its
+    # first chunk and the chunks of both children; lookups of the chunk.
+    numbers: Array
     digests: Array  # uint32 (segments, 8)
 
     def require(self) -> None:
@@ -37,7 +41,7 @@ class Segments:
             "owners": ((blocks,), "uint32"),
             "firsts": ((segments,), "uint32"),
             "places": ((segments, 3), "uint64"),
-            "numbers": ((segments, 4), "uint32"),
+            "numbers": ((segments, NUMBERS), "uint32"),
             "digests": ((segments, 8), "uint32"),
         }
         for name, (shape, dtype) in shapes.items():

@@ -12,12 +12,13 @@ The kinds of segments:
   batching challenge at zeta and at the next row's point. The weights of word i are at the addresses base + 2 i and
   base + 2 i + 1.
 - `read`: a chunk, too. Word i is in memory at the address base + 2 i.
-- `parent`: its block has both chaining values, a half each.
+- `parent`: its block has both chaining values, a half each. The first weight of its rows says which chunks they are of:
+  `child`.
 
-Each chunk is one message to the user of the row: place, kind, counter, the first address, the end address, and the
+Each chunk is an entry that users of the row look up: place, kind, counter, the first address, the end address, and the
 sums. The end address is 2 beyond the last word's, so it says how many words there are.
 
-Why the message of a chunk is about the words under a cap:
+Why an entry of a chunk is about the words under a cap:
 
 - *Segments.* A row that is on either ends its segment or is followed by a row of it, with the same kind, place, counter
   and base (`stays`). The first row is on a beginning, and the last one ends a segment. Lower and upper rows alternate,
@@ -29,9 +30,10 @@ Why the message of a chunk is about the words under a cap:
   block, flags and chaining value follow. Flags tell chunks from parents, so the segment follows, back to its first
   block, which has the IV, and with it its words or the digests of its children. A child is a chaining value of the same
   place. Values balance, so each child is the digest of a segment, and no segment is outside of the tree.
-- *Words have places.* A chunk's counter is part of each of its calls. Users receive one message for each counter from 0
-  on, with the base and the end that they require of it. So all chunks of the tree are there, each once, with as many
-  words as they should have. The shape of the tree of parents is not checked: it says nothing about words.
+- *Words have places.* A chunk's counter is part of each of its calls. A chaining value says how many chunks it is of, and
+  the counter of the first one. A parent's right child begins after its left one, and the whole row with counter 0. So
+  each counter belongs to one chunk of the tree, and users require its base and its end. The shape of the tree is not
+  checked: it says nothing about words.
 - *Lengths.* At most 7 words of a block are absent. A negative number of them would be a length of more than 64 bytes,
   which the compression function takes: a digest made with it would have fewer words than its end address says.
 - *The words of the last block* beyond its length are zeros in BLAKE3. They are not shown to be: their weights must be 0
@@ -78,9 +80,10 @@ class Row(Air):
         "absent",  # words of the block that are beyond the length of the chunk, up to 7
         "short",  # 1 if these are 4 or more
         "half[4][4]",  # of each word, 16 bits each, the lowest first
-        "weight[2][4][3]",  # by point and word; in a `read` segment the first ones are the words
+        "weight[2][4][3]",  # by point and word; in a `read` segment the first ones are the words, and see `_child`
         "sum[2][3]",  # by point, of this row's words and all words of the segment before
         "digest[8]",  # of the segment, in its last row
+        "asked",  # lookups of the chunk, in its last row
     )
 
     def define(self, t: TableBuilder) -> None:
@@ -90,7 +93,8 @@ class Row(Air):
         self._blocks(t, on, ends)
         self._sums(t, on, ends)
         self._memory(t)
-        self._messages(t, on, ends)
+        self._children(t, on, ends)
+        self._messages(t, ends)
 
     @staticmethod
     def _segments(t: TableBuilder, on: Expr, ends: Expr) -> None:
@@ -161,15 +165,32 @@ class Row(Air):
             t.lookup(MEMORY, [t.address + STRIDE * i + 1, *second], t.weighted, weight=1)
 
     @staticmethod
-    def _messages(t: TableBuilder, on: Expr, ends: Expr) -> None:
+    def _children(t: TableBuilder, on: Expr, ends: Expr) -> None:
+        count, first, start = _child(t)
+        _, next_first, next_start = _child(t.next)
+        t.every_row(t.parent * t.begin * (first - start), "a parent begins with its left child")
+        t.transition(t.parent * (on - ends) * (next_first - first - count), "the right child follows the left one")
+        t.transition(t.parent * (on - ends) * (next_start - start), "both rows have the parent's first chunk")
+        t.every_row(t.whole * (t.counter + t.parent * start), "a row begins with chunk 0")
+
+    @staticmethod
+    def _messages(t: TableBuilder, ends: Expr) -> None:
         place = [t[name] for name in _PLACE]
         t.lookup(MACHINE, message(Tag.PLACE, *place, *t.digest), t.whole, weight=1)
-        t.send(MACHINE, message(Tag.VALUE, *place, *t.digest), t.inner, weight=1)
-        t.receive(MACHINE, message(Tag.VALUE, *place, *_numbers(t)), t.parent, weight=1)
+        count, first, start = _child(t)
+        span = t.counter + t.parent * start, 1 + t.parent * (first + count - start - 1)
+        t.send(MACHINE, message(Tag.VALUE, *place, *span, *t.digest), t.inner, weight=1)
+        t.receive(MACHINE, message(Tag.VALUE, *place, first, count, *_numbers(t)), t.parent, weight=1)
         end = t.address + STRIDE * (WORDS - t.absent)
         sums = [total for of_point in t["sum"] for total in of_point]
-        chunk = message(Tag.ROW, *place, t.read, t.counter, t.base, end, *sums)
-        t.send(MACHINE, chunk, ends * (1 - t.parent), weight=1)
+        t.every_row(t.asked * (1 - ends + t.parent), "only the last row of a chunk is looked up")
+        t.provide(MACHINE, message(Tag.ROW, *place, t.read, t.counter, t.base, end, *sums), t.asked)
+
+
+def _child(row: Any) -> Sequence[Expr]:
+    """Return of a parent's row: the chunks of its child, the first of them, and the first chunk of the parent."""
+    found: Sequence[Expr] = row.weight[0][0]
+    return found
 
 
 def _numbers(row: Any) -> list[Expr]:

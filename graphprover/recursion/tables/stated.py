@@ -67,10 +67,10 @@ class Known(_Stated):
 
 
 class Chunks(_Stated):
-    """The messages about chunks that opened rows send, each once."""
+    """Chunks of opened rows, which are looked up once each."""
 
     preprocessed = ("on", f"element[{CHUNK_ELEMENTS}]")
     unread = ("asked",)
 
     def define(self, t: TableBuilder) -> None:
-        t.receive(MACHINE, message(Tag.ROW, *t.element), t.on, weight=1)
+        t.lookup(MACHINE, message(Tag.ROW, *t.element), t.on, weight=1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from graphprover.protocol.blake3 import BLOCK_WORDS, CHUNK_WORDS
 from graphprover.recursion.kernels.cpu.hashing import hash_segments
-from graphprover.recursion.kernels.segments import Kind, Segments
+from graphprover.recursion.kernels.segments import NUMBERS, Kind, Segments
 from graphprover.recursion.openings import OpenedRows
 from graphprover.recursion.tables.compress import Use
 from graphprover.recursion.tables.row import STRIDE
@@ -20,6 +20,7 @@ class Rows:
 
     opened: OpenedRows
     bases: np.ndarray  # uint32 (rows,): the memory address of each row's first word
+    asked: np.ndarray  # uint32 (rows,): lookups of each chunk of the row
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +45,9 @@ class _Pattern:
 
     blocks: np.ndarray  # of each segment
     flags: np.ndarray  # PARENT and WHOLE
-    counters: np.ndarray
-    bases: np.ndarray  # address of each chunk's first word after the row's
-    absent: np.ndarray
+    # For chunks the counter, the address of the first word after the row's, and absent words; for parents the first
+    # chunk, and the chunks of both children: (segments, 3).
+    numbers: np.ndarray
     children: np.ndarray  # (segments, 2): segments of the row
 
 
@@ -54,6 +55,7 @@ class _Pattern:
 def _pattern(words: int) -> _Pattern:
     chunks = max(1, -(-words // CHUNK_WORDS))
     children: list[tuple[int, int]] = []
+    spans: list[tuple[int, int, int]] = []
 
     def tree(first: int, count: int) -> int:
         """Return the segment that has the digest of these chunks: the left subtree is the largest full one."""
@@ -62,6 +64,7 @@ def _pattern(words: int) -> _Pattern:
         left = 1 << (count - 1).bit_length() - 1
         pair = tree(first, left), tree(first + left, count - left)
         children.append(pair)
+        spans.append((first, left, count - left))
         return chunks + len(children) - 1
 
     whole = tree(0, chunks)
@@ -70,15 +73,16 @@ def _pattern(words: int) -> _Pattern:
     none = np.zeros(parents, dtype=np.int64)
     flags = np.concatenate([np.zeros(chunks, dtype=np.int64), none + int(Kind.PARENT)])
     flags[whole] |= int(Kind.WHOLE)
-    absent = np.zeros(segments, dtype=np.int64)
-    absent[chunks - 1] = padded(words) - words
+    numbers = np.zeros((segments, 3), dtype=np.int64)
+    numbers[:chunks, 0] = np.arange(chunks)
+    numbers[:chunks, 1] = STRIDE * CHUNK_WORDS * np.arange(chunks)
+    numbers[chunks - 1, 2] = padded(words) - words
+    numbers[chunks:] = np.array(spans, dtype=np.int64).reshape(-1, 3)
     full = np.full(chunks - 1, CHUNK_WORDS // BLOCK_WORDS)
     return _Pattern(
         np.concatenate([full, [last // BLOCK_WORDS], none + 1]),
         flags,
-        np.concatenate([np.arange(chunks), none]),
-        np.concatenate([STRIDE * CHUNK_WORDS * np.arange(chunks), none]),
-        absent,
+        numbers,
         np.concatenate([np.zeros((chunks, 2), dtype=np.int64), np.array(children, dtype=np.int64).reshape(-1, 2)]),
     )
 
@@ -116,18 +120,18 @@ def _segments_of(group: Rows) -> tuple[np.ndarray, ...]:
     each, all_blocks = len(pattern.blocks), int(pattern.blocks.sum())
     words = np.zeros((rows, all_blocks * BLOCK_WORDS), dtype=np.uint64)
     words[:, :width] = opened.words
-    numbers = np.empty((rows, each, 4), dtype=np.uint32)
+    numbers = np.empty((rows, each, NUMBERS), dtype=np.uint32)
     is_chunk = pattern.flags & int(Kind.PARENT) == 0
     kind = int(Kind.READ if opened.powers is None else Kind.WEIGHTED)
     numbers[:, :, 0] = pattern.flags | np.where(is_chunk, kind, 0)
-    numbers[:, :, 1] = pattern.counters
-    numbers[:, :, 2] = (group.bases[:, None] + pattern.bases) * is_chunk
-    numbers[:, :, 3] = pattern.absent
+    numbers[:, :, 1:4] = pattern.numbers
+    numbers[:, :, 2] += group.bases[:, None] * is_chunk.astype(np.uint32)
+    numbers[:, :, 4] = group.asked[:, None] * is_chunk
     children = pattern.children + each * np.arange(rows)[:, None, None]
     return (
         words.reshape(-1, BLOCK_WORDS),
         np.tile(pattern.blocks, rows),
         np.repeat(opened.places, each, axis=0),
-        numbers.reshape(-1, 4),
+        numbers.reshape(-1, NUMBERS),
         children.reshape(-1, 2),
     )

@@ -48,7 +48,7 @@ def memory_of(opened: Sequence[OpenedRows], gamma: Ext) -> Memory:
             bases = np.full(rows, address)
         cells.append(own.reshape(EXTENSION_DEGREE, -1))
         address += cells[-1].shape[1]
-        groups.append(Rows(of, bases.astype(np.uint32)))
+        groups.append(Rows(of, bases.astype(np.uint32), np.ones(rows, dtype=np.uint32)))
         chunks.append(_chunks_of(groups[-1], weights))
     return Memory(tuple(groups), np.concatenate(cells, axis=1), np.concatenate(chunks, axis=1))
 

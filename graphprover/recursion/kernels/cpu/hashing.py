@@ -67,6 +67,8 @@ def hash_segments(halves, owners, firsts, numbers, children, values, parameters,
     for block in range(len(owners)):
         segment = owners[block]
         kind, counter, absent = numbers[segment, 0], numbers[segment, 1], numbers[segment, 3]
+        if kind & _PARENT:
+            counter, absent = _U32(0), _U32(0)
         begins = firsts[segment] == block
         ends = block + 1 == len(owners) or owners[block + 1] != segment
         flags = 0

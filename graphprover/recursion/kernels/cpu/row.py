@@ -16,12 +16,12 @@ _BLOCK = BLOCK_ROWS * WORDS  # words
 _WEIGHTED, _READ, _PARENT, _WHOLE = map(int, Kind)
 (
     _IS_WEIGHTED, _IS_READ, _IS_PARENT, _UPPER, _BEGIN, _INNER, _IS_WHOLE, _NUMBER, _TREE, _COUNTER, _BASE, _ADDRESS,
-    _ABSENT, _SHORT, _HALF, _WEIGHT, _SUM, _DIGEST,
+    _ABSENT, _SHORT, _HALF, _WEIGHT, _SUM, _DIGEST, _ASKED,
 ) = (
     FIRST_COLUMNS[name]
     for name in (
         "weighted", "read", "parent", "upper", "begin", "inner", "whole", "number", "tree", "counter", "base",
-        "address", "absent", "short", "half", "weight", "sum", "digest",
+        "address", "absent", "short", "half", "weight", "sum", "digest", "asked",
     )
 )  # fmt: skip
 
@@ -49,7 +49,13 @@ def _fill(words, owners, firsts, places, numbers, digests, cells, main, first, l
             continue
         segment = owners[block]
         begins = np.int64(firsts[segment])
-        kind, counter, base, absent = numbers[segment]
+        kind, counter, base, absent, asked = numbers[segment]
+        if kind & _PARENT:
+            upper = row % BLOCK_ROWS
+            main[_WEIGHT, row] = _U(absent if upper else base)
+            main[_WEIGHT + 1, row] = _U(counter) + _U(base if upper else 0)
+            main[_WEIGHT + 2, row] = _U(counter)
+            counter, base, absent = np.uint32(0), np.uint32(0), np.uint32(0)
         at = row - BLOCK_ROWS * begins  # of the segment's rows
         own = flat[_BLOCK * begins :]
         ends = row % BLOCK_ROWS == BLOCK_ROWS - 1 and (block + 1 == len(owners) or owners[block + 1] != segment)
@@ -88,6 +94,7 @@ def _fill(words, owners, firsts, places, numbers, digests, cells, main, first, l
         if ends:
             for k in range(8):
                 main[_DIGEST + k, row] = _U(digests[segment, k])
+            main[_ASKED, row] = _U(asked)
 
 
 @njit(nogil=True, cache=True)

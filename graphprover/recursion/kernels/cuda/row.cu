@@ -19,14 +19,21 @@ extern "C" __global__ void __launch_bounds__(128) fill_row(
     }
     u32 segment = owners[block];
     u64 begins = firsts[segment];
-    u32 kind = numbers[4 * segment], base = numbers[4 * segment + 2];
+    const u32* of = numbers + NUMBERS * segment;
+    u32 kind = of[0], counter = of[1], base = of[2], absent = of[3], asked = of[4];
+    bool parent = kind & KIND_PARENT;
+    Ext child = {};  // of a parent: the chunks of this row's child, the first of them, the first chunk of the parent
+    if (parent) {
+        child = {row % BLOCK_ROWS ? absent : base, (u64)counter + (row % BLOCK_ROWS ? base : 0), counter};
+        counter = base = absent = 0;
+    }
     u64 at = row - BLOCK_ROWS * begins;  // of the segment's rows
     const u64* own = words + BLOCK_ROWS * WORDS * begins;
     bool upper = row % BLOCK_ROWS, last = block + 1 == blocks || owners[block + 1] != segment, ends = upper && last;
     bool weighted = kind & KIND_WEIGHTED, read = kind & KIND_READ, whole = kind & KIND_WHOLE;
     column[COLUMN_WEIGHTED * rows] = weighted;
     column[COLUMN_READ * rows] = read;
-    column[COLUMN_PARENT * rows] = (kind & KIND_PARENT) != 0;
+    column[COLUMN_PARENT * rows] = parent;
     column[COLUMN_UPPER * rows] = upper;
     column[COLUMN_BEGIN * rows] = at == 0;
     column[COLUMN_WHOLE * rows] = ends && whole;
@@ -34,11 +41,12 @@ extern "C" __global__ void __launch_bounds__(128) fill_row(
     column[COLUMN_NUMBER * rows] = block;
 #pragma unroll
     for (int k = 0; k < 3; k++) column[(COLUMN_TREE + k) * rows] = places[3 * segment + k];
-    column[COLUMN_COUNTER * rows] = numbers[4 * segment + 1];
+    column[COLUMN_COUNTER * rows] = counter;
     column[COLUMN_BASE * rows] = base;
     column[COLUMN_ADDRESS * rows] = base + STRIDE * WORDS * at;
-    column[COLUMN_ABSENT * rows] = last ? numbers[4 * segment + 3] : 0;
-    column[COLUMN_SHORT * rows] = last && numbers[4 * segment + 3] >= WORDS;
+    column[COLUMN_ABSENT * rows] = last ? absent : 0;
+    column[COLUMN_SHORT * rows] = last && absent >= WORDS;
+    column[COLUMN_ASKED * rows] = ends ? asked : 0;
     Ext sums[2] = {};
     if (weighted) {
 #pragma unroll 1
@@ -59,6 +67,7 @@ extern "C" __global__ void __launch_bounds__(128) fill_row(
 #pragma unroll
         for (int point = 0; point < 2; point++) {
             Ext weight = {read && point == 0 ? word : 0, 0, 0};
+            if (parent && point == 0 && i == 0) weight = child;
             if (weighted) weight = ext::load(cells, size, base + STRIDE * (WORDS * at + i) + point);
             ext::store(column + (COLUMN_WEIGHT + 3 * (WORDS * point + i)) * rows, rows, 0, weight);
         }
@@ -81,8 +90,8 @@ extern "C" __global__ void __launch_bounds__(128) count_cells(
     const u32* owners, const u32* firsts, const u32* numbers, u64 count, u64* counts) {
     u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
-    u32 segment = owners[i / (BLOCK_ROWS * WORDS)], kind = numbers[4 * segment];
-    u64 at = i - BLOCK_ROWS * WORDS * (u64)firsts[segment], address = numbers[4 * segment + 2] + STRIDE * at;
+    u32 segment = owners[i / (BLOCK_ROWS * WORDS)], kind = numbers[NUMBERS * segment];
+    u64 at = i - BLOCK_ROWS * WORDS * (u64)firsts[segment], address = numbers[NUMBERS * segment + 2] + STRIDE * at;
     if (kind & (KIND_WEIGHTED | KIND_READ)) atomicAdd(counts + address, 1ull);
     if (kind & KIND_WEIGHTED) atomicAdd(counts + address + 1, 1ull);
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from graphprover.kernels.cuda.sources import list_of, source
-from graphprover.recursion.kernels.segments import Kind
+from graphprover.recursion.kernels.segments import NUMBERS, Kind
 from graphprover.recursion.tables import compress, row
 from graphprover.recursion.tables.compress import Use
 from graphprover.recursion.tables.places import LANES, LAST, ROWS, TO_COLUMNS, TO_DIAGONALS
@@ -37,6 +37,7 @@ _ROW: dict[str, int | str] = {
     "WORDS": row.WORDS,
     "BLOCK_ROWS": row.BLOCK_ROWS,
     "STRIDE": row.STRIDE,
+    "NUMBERS": NUMBERS,
 }
 _DEFINES: dict[str, Mapping[str, int | str]] = {"compress.cu": _COMPRESS, "row.cu": _ROW}
 
