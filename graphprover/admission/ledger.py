@@ -115,8 +115,11 @@ class Ledger:
                 instead.wanted = need
             with self.locked():
                 self.own.waits.append(need)
-                self._write()
-            self._wait(need, instead)
+                granted = self._grant(need, instead, patient=True)
+                if not granted:
+                    self._write()
+            if not granted:
+                self._wait(need, instead)
             self._wait_for_turn(need)
             yield
         finally:
@@ -136,22 +139,31 @@ class Ledger:
             patient = waited < PATIENCE
             entries = self.entries()
             # Checked without the lock first, so that a stopped process hardly ever holds it.
-            if self._is_settled() and grantable(need, self._without(instead), entries, patient):
+            if self._is_grantable(need, instead, entries, patient):
                 with self.locked():
-                    entries = self.entries(bury=True)
-                    if self._is_settled() and grantable(need, self._without(instead), entries, patient):
-                        self._forget_kept([instead] if instead else [])
-                        self.own.waits.remove(need)
-                        self.own.held.append(need)
-                        if self._has_turn(entries):
-                            self.own.turns.append(need)
-                        self._write()
+                    if self._grant(need, instead, patient):
                         return
             elif waited > tell_after:
                 tell_after += TOLD_AGAIN
                 _log.warning("graphprover: %s", self._told(need, entries))
             os.utime(self._file)  # a sign of life
             time.sleep(POLL * max(len(entries), 1))
+
+    def _grant(self, need: Need, instead: Kept | None, patient: bool) -> bool:
+        """Grant a waiting need if it fits, with a turn if there is one; return whether it does. Needs the lock."""
+        entries = self.entries(bury=True)
+        if not self._is_grantable(need, instead, entries, patient):
+            return False
+        self._forget_kept([instead] if instead else [])
+        self.own.waits.remove(need)
+        self.own.held.append(need)
+        if self._has_turn(entries):
+            self.own.turns.append(need)
+        self._write()
+        return True
+
+    def _is_grantable(self, need: Need, instead: Kept | None, entries: list[Entry], patient: bool) -> bool:
+        return self._is_settled() and grantable(need, self._without(instead), entries, patient)
 
     def _is_settled(self) -> bool:
         """Return whether the entries of all processes are restored."""
@@ -236,10 +248,11 @@ class Ledger:
         """Return the entries of all live processes; ``bury`` removes the files of dead ones, which needs the lock."""
         found = []
         for path in self._path.parent.glob("*.json"):
-            with suppress(OSError, ValueError), path.open() as file:  # removed, or half written
+            with suppress(OSError, ValueError), path.open("rb", buffering=0) as file:  # removed, or half written
                 if _is_locked(file):
-                    stopped = time.time() - os.stat(file.fileno()).st_mtime > STOPPED
-                    entry = json.load(file)
+                    status = os.fstat(file.fileno())
+                    entry = json.loads(file.read(status.st_size))
+                    stopped = time.time() - status.st_mtime > STOPPED
                     held, waits, turns = ([Need(*need) for need in entry.get(place, ())] for place in PLACES)
                     found.append(Entry(path.stem, entry["kept"], held, waits, turns, stopped, entry.get("idle", 0)))
                 elif bury:
@@ -285,7 +298,7 @@ class Ledger:
         os.close(self._file)
 
 
-def _is_locked(file: IO[str]) -> bool:
+def _is_locked(file: IO[bytes]) -> bool:
     """Return whether the process of an entry's file is alive."""
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

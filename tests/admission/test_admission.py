@@ -566,6 +566,22 @@ def test_who_makes_a_folder_anew_waits_for_the_holder_of_the_one_that_was_remove
         assert entering.result(SECONDS) == []
 
 
+def test_a_grant_without_a_wait_locks_the_ledger_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another lock returns the grant. A proof of a short run takes little more time than several locks."""
+    memory, taken, times = device(100, identity="once", keeps=True), lock.Lock.taken, list[int]()
+    take(memory, 10)  # creates the ledger
+
+    def counted(own: lock.Lock) -> Any:
+        times.append(1)
+        return taken(own)
+
+    monkeypatch.setattr(lock.Lock, "taken", counted)
+    with admitted(memory, 100):
+        own = ledgers._ledgers["once"].own
+        assert len(times) == 1 and own.held and own.turns and not own.waits
+    assert len(times) == 2 and not own.held and not own.turns
+
+
 def test_an_error_inside_gives_the_grant_back() -> None:
     memory = device(100, identity="error")
     with suppress(ValueError), admitted(memory, 100):
