@@ -13,10 +13,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
 from weakref import WeakSet
 
-WORTH_HELP = 2e-4  # seconds of a loop's rest: another thread takes about half as long to start and to end
+# Seconds that each thread of a loop still has to work if one more is to help: its start and end cost as much as they
+# save in shorter loops.
+WORTH_HELP = 1e-3
 
 _NESTED = nullcontext()
 _all: "WeakSet[Threads]" = WeakSet()
@@ -29,7 +30,7 @@ class Threads:
         if count < 1:
             raise ValueError(f"a device needs at least one thread, not {count}")
         self.count = count
-        self._rates: dict[Any, float] = {}  # seconds of an item, when a function's code last ran
+        self._rates: dict[object, float] = {}  # seconds of an item, when a loop's code last ran
         self._start()
         _all.add(self)
 
@@ -72,9 +73,9 @@ class Threads:
 
     def _work(self, split: "_Split") -> None:
         """Take ranges until none are left; consider help before each, because another task may end at any time."""
-        pieces, code = split.pieces, getattr(split.function, "__code__", None)
+        pieces, code = split.pieces, _code_of(split.function)
         while pieces:
-            if self._pool is not None and self._is_worth_help(pieces, code) and self._free.acquire(blocking=False):
+            if self._pool is not None and self._is_worth_help(split, code) and self._free.acquire(blocking=False):
                 split.helpers.append(self._pool.submit(self._help, split))
             try:
                 first, last = pieces.popleft()
@@ -88,22 +89,30 @@ class Threads:
                 raise
             self._rates[code] = (time.perf_counter() - started) / (last - first)
 
-    def _is_worth_help(self, pieces: deque[tuple[int, int]], code: Any) -> bool:
-        """Return whether the pieces are several and take long; their items are expected to take as long as the last.
+    def _is_worth_help(self, split: "_Split", code: object) -> bool:
+        """Return whether the pieces are several and take long, shared by the threads that work on them.
 
-        Items of a function that has not run are expected to take long.
+        Their items are expected to take as long as the last one, those of a function that has not run as very long.
         """
+        pieces = split.pieces
         try:
             rest = pieces[-1][1] - pieces[0][0]
         except IndexError:  # other threads took them
             return False
-        return len(pieces) > 1 and rest * self._rates.get(code, inf) > WORTH_HELP
+        working = 1 + len(split.helpers)
+        return len(pieces) > 1 and rest * self._rates.get(code, inf) > WORTH_HELP * working
 
     def _help(self, split: "_Split") -> None:
         try:
             self._work(split)
         finally:
             self._free.release()
+
+
+def _code_of(function: Callable[..., object]) -> object:
+    """Return what equal loops share: the code of a closure, or the kernel of a partial."""
+    kernel = getattr(function, "func", function)
+    return getattr(kernel, "__code__", kernel)
 
 
 def _restart() -> None:

@@ -2,11 +2,15 @@
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 import pytest
 
-from graphprover.device.threads import WORTH_HELP, Threads
+from graphprover.device.threads import WORTH_HELP, Threads, _Split
 from graphprover.kernels.cpu.parallel import split_columns
 
 
@@ -86,6 +90,39 @@ def test_a_thread_that_gets_free_later_helps() -> None:
         with threads.task():
             threads.split(piece, 3, 1)
         running.result()
+
+
+@pytest.mark.parametrize(("rest", "helpers"), [(0.9, 0), (1.5, 1), (2.5, 2), (7.5, 7)])
+def test_help_is_asked_for_as_long_as_each_thread_has_enough_work(rest: float, helpers: int) -> None:
+    """``rest``: seconds of the pieces that are left, in units of `WORTH_HELP`."""
+    threads, split = Threads(16), _Split(lambda first, last: None, deque([(0, 50), (50, 100)]))
+    threads._rates["code"] = rest * WORTH_HELP / 100
+    while threads._is_worth_help(split, "code"):
+        split.helpers.append(Future())
+    assert len(split.helpers) == helpers
+
+
+def test_a_loop_is_not_expected_to_take_as_long_as_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels are called as partials, which have no code of their own."""
+    threads, asked = Threads(2), list[int]()
+
+    def fast(operand: int, first: int, last: int) -> None:
+        pass
+
+    def slow(operand: int, first: int, last: int) -> None:
+        time.sleep(2 * WORTH_HELP)
+
+    def counted(function: Callable[..., Any], *arguments: Any, submit: Any = ThreadPoolExecutor.submit) -> Any:
+        asked.append(1)
+        return submit(threads._pool, function, *arguments)
+
+    threads.split(partial(fast, 1), 10, 1)
+    monkeypatch.setattr(threads._pool, "submit", counted)
+    threads.split(partial(slow, 1), 10, 1)
+    assert asked
+    asked.clear()
+    threads.split(partial(fast, 2), 10, 1)
+    assert not asked
 
 
 def test_an_error_in_a_piece_reaches_the_caller_and_frees_the_threads() -> None:
