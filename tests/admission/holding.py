@@ -47,7 +47,9 @@ def run(needed: int, budget: int) -> tuple[float, float, int, int]:
     """Return the times of admission and release, the bytes needed, and the bytes that the ledger showed in between."""
     with dask.config.set({MEMORY_LIMIT: budget}), admitted(Memory(10 * budget), needed):  # type: ignore[arg-type]
         first = time.monotonic()
-        seen = sum(entry.taken() for entry in ledgers._ledgers["test"].entries())
+        ledger = ledgers._ledgers["test"]
+        with ledger.locked():  # without it, two entries could be read at different times
+            seen = sum(entry.taken() for entry in ledger.entries())
         time.sleep(needed / 1000)
         return first, time.monotonic(), needed, seen
 
