@@ -59,14 +59,14 @@ class Lock:
 def _taken(folder: Path) -> int | None:
     """Return the open and locked folder; None if it is no longer the lock."""
     number = _highest(folder)
-    path = folder / f"{_NEXT}{number}" if number else folder
+    path, later = folder / f"{_NEXT}{number}" if number else folder, folder / f"{_NEXT}{number + 1}"
     file = os.open(path, os.O_RDONLY | os.O_DIRECTORY)  # one for each thread, so that threads exclude each other
     try:
         if stopped := _wait(file):
-            (folder / f"{_NEXT}{number + 1}").mkdir(mode=0o700, exist_ok=True)
+            later.mkdir(mode=0o700, exist_ok=True)
             line = "graphprover: a process, probably %s, has stopped with the ledger's lock: others go on"
             _log.warning(line, stopped)
-        elif os.path.samestat(os.fstat(file), path.stat()) and _highest(folder) == number:
+        elif os.path.samestat(os.fstat(file), path.stat()) and not later.exists():
             _sign(file)
             taken, file = file, -1
             return taken
