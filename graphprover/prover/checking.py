@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
@@ -54,6 +56,8 @@ class Checker:
         self._numbers = {check: number for number, check in enumerate(checks)}
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
+        self._thread = ThreadPoolExecutor(1, "proof")  # writes, because a write waits for its reader
+        self._sending: Future[None] | None = None
         self._ready = False
         self._lost = False
         self._in_its_place = 0  # proofs that this process verified because the other one was lost
@@ -106,13 +110,9 @@ class Checker:
         return self._ready
 
     def send(self, check: Check, proof: Proof | ShardedProof, caps: Caps) -> None:
-        """Send a proof; the process must be idle. If it is lost, `answer` raises."""
+        """Begin to send a proof; the process must be idle. If it is lost, `answer` raises."""
         assert self._connection
-        try:
-            self._connection.send((self._numbers[check], caps))
-            self._connection.send_bytes(proof.to_bytes())
-        except OSError:
-            pass
+        self._sending = self._thread.submit(_write, self._connection, (self._numbers[check], caps), proof)
 
     def answer(self) -> float:
         """Wait until the sent proof is verified, and return the seconds of the verification.
@@ -149,6 +149,9 @@ class Checker:
         """End the process and return its exit code; ``wait``: seconds that it has to end by itself."""
         connection, process = self._connection, self._process
         self._connection, self._process, self._ready = None, None, False
+        if process and self._sending and not self._sending.done():
+            process.kill()  # it may never read the rest, for which the thread would wait
+        self._thread.shutdown()
         if connection:
             connection.close()
         if not process:
@@ -158,3 +161,10 @@ class Checker:
         except subprocess.TimeoutExpired:
             process.kill()  # it has nothing to clean up
             return process.wait()
+
+
+def _write(connection: Connection, request: tuple[int, Caps], proof: Proof | ShardedProof) -> None:
+    """Send a proof; a lost process is noticed by the missing answer."""
+    with suppress(OSError):
+        connection.send(request)
+        connection.send_bytes(proof.to_bytes())

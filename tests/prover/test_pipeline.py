@@ -251,6 +251,24 @@ def test_a_process_that_ends_is_replaced_by_this_one(
     assert "verified 4 proofs itself" in warnings[1]
 
 
+def test_a_process_that_reads_nothing_blocks_nobody(guest: Prover, forced: Processes) -> None:
+    class Large:
+        def to_bytes(self) -> bytes:
+            return bytes(4 << 20)  # more than the connection takes without a reader
+
+    check = guest.check_elsewhere
+    assert check
+    with Checker([check]) as checker:
+        assert checker.takes(check)
+        forced[0].send_signal(signal.SIGSTOP)
+        late = threading.Timer(LIMIT, forced[0].kill)
+        late.start()
+        checker.send(check, Large(), None)  # type: ignore[arg-type]
+        assert checker._sending and not checker._sending.done()
+    assert late.is_alive() and forced[0].returncode == -signal.SIGKILL
+    late.cancel()
+
+
 @pytest.mark.parametrize("broken", ["module", "memory", "check"])
 def test_a_process_that_does_not_start_is_no_error(
     broken: str, guest: Prover, forced: Processes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
