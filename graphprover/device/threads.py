@@ -92,7 +92,8 @@ class Threads:
     def _is_worth_help(self, split: "_Split", code: object) -> bool:
         """Return whether the pieces are several and take long, shared by the threads that work on them.
 
-        Their items are expected to take as long as the last one, those of a function that has not run as very long.
+        Their items are expected to take as long as the last one. Items of a function that has not run are expected to
+        take very long.
         """
         pieces = split.pieces
         try:
