@@ -54,9 +54,11 @@ class Groups:
 
     def heirs(self, dropped: frozenset[int]) -> np.ndarray:
         """Return for each group the one that proves its cycles, int64 (groups,), without chips of these numbers."""
-        found = np.arange(len(self.other))
-        while (gone := np.isin(self.chip[found], list(dropped))).any():
-            found[gone] = self.other[found[gone]]
+        is_dropped = np.zeros(1 + self.chip.max(), dtype=bool)
+        is_dropped[list(dropped)] = True
+        gone, found = is_dropped[self.chip], np.arange(len(self.other))
+        while (left := gone[found]).any():
+            found[left] = self.other[found[left]]
         return found
 
     def redirects(self, dropped: frozenset[int]) -> np.ndarray:
