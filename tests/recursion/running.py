@@ -55,7 +55,7 @@ class Ran:
 
     def steps(self, device: Any) -> Steps:
         """Return the steps as arrays of a device."""
-        found = self.linked.fields, self.trace.pcs, self.trace.frames, self.trace.cells
+        found = self.linked.fields, self.trace.pcs, self.trace.frames, self.trace.asked, self.trace.cells
         return Steps(*map(device.load, found))
 
     @property

@@ -331,7 +331,7 @@ class Function:
         return sums
 
     def cap(self, place: Cell, words: tuple[Cell, Cell, Cell]) -> None:
-        """Provide a digest at a place; the third coordinate of the last cell is the number of its lookups."""
+        """Provide a digest at a place: eight words, three a cell; the last coordinate of the last cell is not read."""
         self._add(("cap",), dict(zip(OPERANDS, (place, *words), strict=True)))
 
     # Instructions.

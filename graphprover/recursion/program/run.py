@@ -28,6 +28,7 @@ class Trace:
 
     pcs: np.ndarray  # address of each step's instruction, uint32 (steps,)
     frames: np.ndarray  # frame pointer of each step, uint32 (steps,)
+    asked: np.ndarray  # lookups of the digest of each step with a cap, uint32 (steps,); 0 of other steps
     cells: np.ndarray  # uint64 (3, cells)
 
 
@@ -42,6 +43,7 @@ class Run:
         self.frame = FIRST_FRAME  # of the step whose cells a hint gives
         self.pcs: list[int] = []
         self.frames: list[int] = []
+        self.counts: dict[int, int] = {}  # lookups of digests of caps, by the number of the step
         self.regions = 0
         self._linked, self._rows, self._asked, self._bases = linked, rows, asked, bases
         self._steps = [self._step(decoded(pc, fields)) for pc, fields in enumerate(linked.fields.T.tolist())]
@@ -50,11 +52,6 @@ class Run:
         """Return the address of a new region of memory."""
         self.regions += 1
         return self._bases[self.regions] if self._bases else self.regions * _REGION
-
-    def asked(self, place: Ext) -> int:
-        """Return how often the digest at a place is looked up."""
-        assert self._asked is not None, "a run of a program with caps gets it"
-        return self._asked(place)
 
     def __getitem__(self, address: int) -> Ext:
         return self.memory[address]
@@ -97,8 +94,17 @@ class Run:
         if "row" in of.flags:
             return self._row(of)
         if "cap" in of.flags:
-            return lambda frame: None
+            return self._cap(of)
         return step_of(self.memory, of)
+
+    def _cap(self, of: Decoded) -> Step:
+        assert self._asked is not None, "a run of a program with caps gets their lookups"
+        asked, memory = self._asked, self.memory
+
+        def step(frame: int) -> None:
+            self.counts[len(self.pcs) - 1] = asked(memory[frame + of.a])
+
+        return step
 
     def _row(self, of: Decoded) -> Step:
         assert self._rows is not None, "a run of a program with rows gets them"
@@ -133,7 +139,9 @@ def run(linked: Linked, inputs: Mapping[int, Ext], rows: Rows | None = None, ask
     cells = np.zeros((bases[-1], 3), dtype=np.uint64)
     cells[list(again.memory)] = np.array(list(again.memory.values()), dtype=np.uint64)
     pcs, frames = (np.array(numbers, dtype=np.uint32) for numbers in (again.pcs, again.frames))
-    return Trace(pcs, frames, np.ascontiguousarray(cells.T))
+    counts = np.zeros(len(pcs), dtype=np.uint32)
+    counts[list(again.counts)] = list(again.counts.values())
+    return Trace(pcs, frames, counts, np.ascontiguousarray(cells.T))
 
 
 def _bases(run: Run) -> list[int]:

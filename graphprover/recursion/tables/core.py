@@ -14,8 +14,8 @@ coordinate i of x, and one row does one of these:
 - `back`: the next instruction is at a_0, with the frame pointer a_1.
 - `row`: the table `row` has a chunk of an opened row at the place a = (tree, layer, index), of the kind k, with b =
   (counter, first address, end address) and the sums c and d.
-- `cap`: provides the digest at a place a: its words are b, c, and the first two coordinates of d. The third one is the
-  number of its lookups.
+- `cap`: provides the digest at a place a, whose words are b, c, and the first two coordinates of d, as often as it is
+  looked up. The count is in the row, not in memory: a program could not show that a cell is in the base field.
 - `halt`: nothing follows.
 
 Why a run does what its program says:
@@ -58,6 +58,7 @@ class Core(Air):
         "l",
         "offset[4]",  # of the operands
         "at_d",  # the address of d
+        "asked",  # lookups of the digest of a cap
         *(f"{name}[3]" for name in OPERANDS),
     )
 
@@ -124,7 +125,8 @@ class Core(Air):
     def _requests(t: TableBuilder) -> None:
         t.receive(MACHINE, message(Tag.ROW, *t.a, t.k, *t.b, *t.c, *t.d), t.row, weight=1)
         words = *t.b, *t.c, *t.d[:2]
-        t.provide(MACHINE, message(Tag.PLACE, *t.a, *words), t.cap * t.d[2])
+        t.every_row((1 - t.cap) * t.asked, "only caps are looked up")
+        t.provide(MACHINE, message(Tag.PLACE, *t.a, *words), t.asked)
 
 
 def uses_of(row: Any) -> list[Any]:

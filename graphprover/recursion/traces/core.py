@@ -20,6 +20,7 @@ class Steps:
     fields: Array  # of each instruction, uint64 (7, instructions): flags, k, l, the offsets of four operands
     pcs: Array  # address of each step's instruction, uint32 (steps,)
     frames: Array  # frame pointer of each step, uint32 (steps,)
+    asked: Array  # lookups of the digest of each step with a cap, uint32 (steps,); 0 of other steps
     cells: Array  # contents of memory, uint64 (3, cells)
 
 
@@ -34,7 +35,7 @@ def core_trace(device: Device, steps: Steps, *, rows: int) -> Array:
         own[column[name]] = _flag(fields, i)
     own[column["k"]], own[column["l"]] = fields[1], fields[2]
     own[column["offset"] : column["offset"] + len(OPERANDS)] = fields[3:]
-    own[column["at_d"]] = addresses["d"]
+    own[column["at_d"]], own[column["asked"]] = addresses["d"], steps.asked
     for name in OPERANDS:
         values = steps.cells[:, addresses[name] * used[name]]
         own[column[name] : column[name] + 3] = values * used[name]
