@@ -28,8 +28,8 @@ class Segments:
     owners: Array  # uint32 (blocks,): the segment of each block, rising from 0 by at most 1
     firsts: Array  # uint32 (segments,): the first block of each segment
     places: Array  # uint64 (segments, 3), below p: tree, layer, index
-    # uint32 (segments, 5): `Kind`; of a chunk its counter, its base and the absent words of its last block; of a parent its
-    # first chunk and the chunks of both children; lookups of the chunk.
+    # uint32 (segments, 5): `Kind`; of a chunk its counter, its base and the absent words of its last block; of a parent
+    # its first chunk and the chunks of both children; lookups of the chunk.
     numbers: Array
     digests: Array  # uint32 (segments, 8)
 

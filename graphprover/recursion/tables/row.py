@@ -30,9 +30,9 @@ Why an entry of a chunk is about the words under a cap:
   block, flags and chaining value follow. Flags tell chunks from parents, so the segment follows, back to its first
   block, which has the IV, and with it its words or the digests of its children. A child is a chaining value of the same
   place. Values balance, so each child is the digest of a segment, and no segment is outside of the tree.
-- *Words have places.* A chunk's counter is part of each of its calls. A chaining value says how many chunks it is of, and
-  the counter of the first one. A parent's right child begins after its left one, and the whole row with counter 0. So
-  each counter belongs to one chunk of the tree, and users require its base and its end. The shape of the tree is not
+- *Words have places.* A chunk's counter is part of each of its calls. A chaining value says how many chunks it is of,
+  and the counter of the first one. A parent's right child begins after its left one, and the whole row with counter 0.
+  So each counter belongs to one chunk of the tree, and users require its base and its end. The shape of the tree is not
   checked: it says nothing about words.
 - *Lengths.* At most 7 words of a block are absent. A negative number of them would be a length of more than 64 bytes,
   which the compression function takes: a digest made with it would have fewer words than its end address says.
