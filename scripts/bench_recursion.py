@@ -1,10 +1,13 @@
-"""Proofs of the openings of a guest's proof: the part of recursion that hashes.
+"""Proofs about a guest's proof: of its openings, or of all its words.
 
-    python scripts/bench_recursion.py [--device cuda] [--runs fib:1 ...] [--base-rate 8] [--rate 8] [--repeat 3]
+    python scripts/bench_recursion.py [--device cuda] [--runs fib:1 ...] [--about words] [--base-rate 8] [--rate 8]
+
+With --about openings the statement is that caps bind opened rows with their weighted sums, with --about words that
+opened values belong to the commitments. docs/recursion.md describes both.
 
 A run is a guest and its size, as in bench_prove_vm.py. Its proof is made at 1/base-rate. Each figure is a median, after
-one turn that compiles: *openings* is the check of the proof's openings, *statement* the hashes and the inputs of all
-traces, both on one core; *proof* is the proof of the statement at 1/rate with traces, and *traces* the traces alone.
+one turn that compiles: *openings* is the check of the proof's openings, *statement* the run of the program, the hashes
+and the inputs of all traces, both on one core; *proof* is the proof of the statement at 1/rate with traces, and *traces* the traces alone.
 """
 
 import argparse
@@ -23,6 +26,7 @@ from graphprover.protocol.proof import decode
 from graphprover.protocol.verification import replay
 from graphprover.recursion.openings import openings_of
 from graphprover.recursion.statement import statement_of
+from graphprover.recursion.words_statement import words_statement
 from graphprover.statement.cells import committed_cells
 from graphprover.statement.statement import binding_digest
 from graphprover.vm.executor.execute import execute
@@ -35,6 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--runs", nargs="+", default=["fib:1"], metavar="GUEST:SIZE")
+    parser.add_argument("--about", choices=("openings", "words"), default="words")
     parser.add_argument("--base-rate", type=int, default=8)
     parser.add_argument("--rate", type=int, default=8)
     parser.add_argument("--repeat", type=int, default=3)
@@ -66,7 +71,10 @@ def measure(out: Figures, run: str, device: Any, options: argparse.Namespace) ->
         openings = openings_of(layout, batch, challenges, cap)
         timed("openings", began)
         began = time.perf_counter()
-        made = statement_of(openings, challenges.gamma)
+        if options.about == "words":
+            made = words_statement(layout, batch, challenges, openings)
+        else:
+            made = statement_of(openings, challenges.gamma)
         timed("statement", began)
         began = time.perf_counter()
         proof = prove(made, device=device, rate=options.rate)
@@ -77,15 +85,15 @@ def measure(out: Figures, run: str, device: Any, options: argparse.Namespace) ->
     medians = {name: statistics.median(values[1:]) for name, values in times.items()}
     words, rows = sum(of.words.size for of in openings.rows), sum(len(of.words) for of in openings.rows)
     out.text(
-        f"openings of {run} at 1/{options.base_rate} ({len(child.payload) / 1024:.0f} KiB): {rows:,} rows of "
+        f"{options.about} of {run} at 1/{options.base_rate} ({len(child.payload) / 1024:.0f} KiB): {rows:,} rows of "
         f"{words:,} words, {len(openings.nodes.places):,} nodes; {cells / 1e6:.1f} M cells; "
         + ", ".join(f"{name} {1000 * seconds:.1f} ms" for name, seconds in medians.items())
         + f"; proof at 1/{options.rate} {len(proof.payload) / 1024:.0f} KiB, {security.bits:.0f} bits"
     )
     for name, seconds in medians.items():
-        out(f"openings of {run}: {name}", 1000 * seconds, "ms")
-    out(f"openings of {run}: cells", cells, "cells")
-    out(f"openings of {run}: proof size", len(proof.payload), "bytes")
+        out(f"{options.about} of {run}: {name}", 1000 * seconds, "ms")
+    out(f"{options.about} of {run}: cells", cells, "cells")
+    out(f"{options.about} of {run}: proof size", len(proof.payload), "bytes")
 
 
 if __name__ == "__main__":

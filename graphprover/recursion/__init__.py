@@ -3,11 +3,14 @@
 There is no recursion yet. docs/recursion.md lists the tables that exist and the missing parts.
 
 - tables/: a class for each table. compress.py has the compression function of BLAKE3, xor.py the xors of bytes that it
-  looks up, row.py opened rows with their weighted sums, node.py the nodes of Merkle trees, stated.py the facts of a
-  statement, buses.py all messages, places.py the order of words in `compress`.
+  looks up, row.py opened rows with their weighted sums, node.py the nodes of Merkle trees, core.py, memory.py and
+  program.py a processor, stated.py the facts of a statement, buses.py all messages, places.py the order of words in
+  `compress`.
+- program/: programs for the processor: how they are written and run, and the one that checks a proof's words.
 - openings.py: the rows and nodes of a proof, as the tables take them.
 - witness/: their hashes and their memory, on the host.
 - kernels/: the traces of `compress`, `xor` and `row`, on a CPU and on a GPU.
 - traces/: the trace of `node`, and the trace tasks of all tables.
 - statement.py: the statement that caps bind opened rows, whose weighted sums are these.
+- words_statement.py: the statement that opened values belong to the commitments.
 """

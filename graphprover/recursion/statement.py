@@ -18,7 +18,7 @@ from graphprover.recursion.tables.row import Row
 from graphprover.recursion.tables.stated import Caps, Cells, Chunks, rows_for
 from graphprover.recursion.tables.xor import Xor
 from graphprover.recursion.traces.node import Nodes, asked
-from graphprover.recursion.traces.openings import Inputs, trace_tasks
+from graphprover.recursion.traces.openings import Inputs, loading, trace_tasks
 from graphprover.recursion.witness.hashed_rows import Hashed, hashed
 from graphprover.recursion.witness.memory import memory_of
 from graphprover.statement.statement import Statement, Table
@@ -40,7 +40,7 @@ def statement_of(openings: Openings, gamma: Ext) -> Statement:
     caps = [np.count_nonzero((lookups == place).all(axis=1)) for place in openings.caps.places]
     opened = openings.nodes
     nodes = Nodes(opened.places, opened.digests, opened.children, asked(opened.places, of_rows))
-    calls = _calls(found, nodes)
+    calls = calls_of(found, nodes)
     stated_caps = Caps(openings.caps.places.T, openings.caps.digests.T)
     stated_cells = Cells(np.arange(memory.cells.shape[1], dtype=np.uint64), memory.cells)
     stated_chunks = Chunks(memory.chunks)
@@ -54,11 +54,11 @@ def statement_of(openings: Openings, gamma: Ext) -> Statement:
         "chunks": (stated_chunks, stated_chunks.rows),
     }
     inputs = Inputs(calls, found.segments, nodes, memory.cells, np.array(caps, dtype=np.uint64))
-    tasks = trace_tasks(inputs, tables)
+    tasks = trace_tasks(loading(inputs), tables)
     return Statement([Table(air, [], tasks[name]) for name, (air, _) in tables.items()])
 
 
-def _calls(found: Hashed, nodes: Nodes) -> Compressions:
+def calls_of(found: Hashed, nodes: Nodes) -> Compressions:
     """Return the calls that hash all blocks, and then the children of all nodes."""
     count = len(nodes.places)
     return Compressions(

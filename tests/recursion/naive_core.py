@@ -28,7 +28,7 @@ def traces(ran: Ran) -> list[np.ndarray]:
         addresses = [(frame + offset) % P for offset in offsets]
         if "indirect" in flags:
             addresses[3] = (cells[addresses[0]][0] + offsets[3]) % P
-        t.at_d[row], t.asked[row] = addresses[3], ran.trace.asked[row]
+        t.at_d[row], t.asked[row] = addresses[3], ran.asked[row]
         used = (
             "a",
             "c",

@@ -10,7 +10,7 @@ from graphprover.air import Air, TableBuilder
 from graphprover.device import CpuDevice
 from graphprover.field import Ext
 from graphprover.recursion.program.assembler import Cell, Function, Linked, Program
-from graphprover.recursion.program.run import Trace, run
+from graphprover.recursion.program.run import Trace, requests, run
 from graphprover.recursion.tables.buses import MACHINE, Tag, message
 from graphprover.recursion.tables.core import Core
 from graphprover.recursion.tables.memory import Memory
@@ -24,9 +24,9 @@ FIRST_INPUT = 3  # the address of the first argument of a program
 
 
 class Partner(Air):
-    """Sends chunks of opened rows, and looks up digests at places, as often as it says."""
+    """Receives chunks of opened rows, and looks up digests at places, as often as it says."""
 
-    preprocessed = ("sent", "chunk[13]", "lookups", "digest_place[11]")
+    preprocessed = ("received", "chunk[13]", "lookups", "digest_place[11]")
     columns = ("nothing",)
     unread = ("nothing",)
 
@@ -41,7 +41,7 @@ class Partner(Air):
         return self._trace
 
     def define(self, t: TableBuilder) -> None:
-        t.send(MACHINE, message(Tag.ROW, *t.chunk), t.sent, weight=1)
+        t.receive(MACHINE, message(Tag.ROW, *t.chunk), t.received, weight=1)
         t.lookup(MACHINE, message(Tag.PLACE, *t.digest_place), t.lookups, weight=8)
 
 
@@ -55,8 +55,16 @@ class Ran:
 
     def steps(self, device: Any) -> Steps:
         """Return the steps as arrays of a device."""
-        found = self.linked.fields, self.trace.pcs, self.trace.frames, self.trace.asked, self.trace.cells
+        trace = self.trace
+        found = self.linked.fields, trace.pcs, trace.frames, self.asked, trace.cells
         return Steps(*map(device.load, found))
+
+    @property
+    def asked(self) -> np.ndarray:
+        """Return two lookups for each digest of a cap."""
+        asked = np.zeros(len(self.trace.pcs), dtype=np.uint32)
+        asked[requests(self.linked, self.trace, "cap")[0]] = 2
+        return asked
 
     @property
     def others(self) -> np.ndarray:

@@ -220,6 +220,10 @@ class Function:
         """Require a cell to have a value."""
         self._add((), {"a": a, "c": a}, constant=value)
 
+    def require_bit(self, a: Cell) -> None:
+        """Require a cell to be 0 or 1."""
+        self._add(("multiply",), {"a": a, "b": a, "c": a})
+
     def is_zero(self, a: Cell) -> Cell:
         """Return 1 if a cell is 0, else 0."""
         return self._jump(a, Label(), goes=False)
@@ -229,6 +233,19 @@ class Function:
     def allocate(self) -> Cell:
         """Return the address of new memory of any size; it may be any address."""
         return self.hint(lambda run: (run.allocate(), 0, 0))
+
+    def reserve(self, count: int) -> list[Cell]:
+        """Return cells of the frame that no instruction has named yet."""
+        return [self._frame.cell() for _ in range(count)]
+
+    def unit(self) -> Cell:
+        """Return the root X that generates the extension; in the first instructions of the first function only."""
+        if self.instructions:
+            raise ValueError("X is the first cell that a program finds")
+        after, noted = Label(), self._frame.cell()
+        self._add(("call",), {"a": noted}, target=after)
+        self._put(after)
+        return self.linear(1, noted, -1)  # 1 + X: the address of the next instruction, and the first frame
 
     def load(self, pointer: Cell, offset: int = 0) -> Cell:
         """Return the cell at an address plus an offset."""

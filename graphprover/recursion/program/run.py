@@ -10,16 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphprover.field import ZERO, Ext
+from graphprover.field import ZERO, Ext, P
 from graphprover.recursion.program.assembler import HOME, Linked
 from graphprover.recursion.program.steps import HALTED, Contradiction, Decoded, Step, decoded, put, step_of
-from graphprover.recursion.tables.core import FIRST_FRAME
+from graphprover.recursion.tables.core import FIRST_FRAME, FLAGS
 
 _REGION = 1 << 32  # addresses of a region of memory in the first run
 MOST_STEPS = 1 << 24
 
 Rows = Callable[["Run", Ext, int, Ext], tuple[Ext, Ext]]  # the sums of a chunk at a place, of a kind, with a span
-Asked = Callable[[Ext], int]  # how often the digest at a place is looked up
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,24 +27,20 @@ class Trace:
 
     pcs: np.ndarray  # address of each step's instruction, uint32 (steps,)
     frames: np.ndarray  # frame pointer of each step, uint32 (steps,)
-    asked: np.ndarray  # lookups of the digest of each step with a cap, uint32 (steps,); 0 of other steps
     cells: np.ndarray  # uint64 (3, cells)
 
 
 class Run:
     """One run; hints read it."""
 
-    def __init__(
-        self, linked: Linked, inputs: Mapping[int, Ext], rows: Rows | None, asked: Asked | None, bases: Sequence[int]
-    ) -> None:
+    def __init__(self, linked: Linked, inputs: Mapping[int, Ext], rows: Rows | None, bases: Sequence[int]) -> None:
         # Loops of the first function carry its home, which nothing uses.
         self.memory: dict[int, Ext] = {FIRST_FRAME + HOME: ZERO, **inputs}
         self.frame = FIRST_FRAME  # of the step whose cells a hint gives
         self.pcs: list[int] = []
         self.frames: list[int] = []
-        self.counts: dict[int, int] = {}  # lookups of digests of caps, by the number of the step
         self.regions = 0
-        self._linked, self._rows, self._asked, self._bases = linked, rows, asked, bases
+        self._linked, self._rows, self._bases = linked, rows, bases
         self._steps = [self._step(decoded(pc, fields)) for pc, fields in enumerate(linked.fields.T.tolist())]
 
     def allocate(self) -> int:
@@ -94,17 +89,8 @@ class Run:
         if "row" in of.flags:
             return self._row(of)
         if "cap" in of.flags:
-            return self._cap(of)
+            return lambda frame: None
         return step_of(self.memory, of)
-
-    def _cap(self, of: Decoded) -> Step:
-        assert self._asked is not None, "a run of a program with caps gets their lookups"
-        asked, memory = self._asked, self.memory
-
-        def step(frame: int) -> None:
-            self.counts[len(self.pcs) - 1] = asked(memory[frame + of.a])
-
-        return step
 
     def _row(self, of: Decoded) -> Step:
         assert self._rows is not None, "a run of a program with rows gets them"
@@ -118,30 +104,35 @@ class Run:
         return step
 
 
-def run(linked: Linked, inputs: Mapping[int, Ext], rows: Rows | None = None, asked: Asked | None = None) -> Trace:
+def run(linked: Linked, inputs: Mapping[int, Ext], rows: Rows | None = None) -> Trace:
     """Run a program twice: the second time, its regions of memory follow each other.
 
     Args:
         linked: The program.
         inputs: Cells of the first frame by their addresses.
         rows: The sums of opened rows.
-        asked: Lookups of digests of caps.
 
     Raises:
         Contradiction: A relation of the program does not hold.
         ValueError: Two cells of an instruction are unknown, or an address is in no region of memory.
     """
-    first = Run(linked, inputs, rows, asked, ())
+    first = Run(linked, inputs, rows, ())
     first.take_steps()
     bases = _bases(first)
-    again = Run(linked, inputs, rows, asked, bases)
+    again = Run(linked, inputs, rows, bases)
     again.take_steps()
     cells = np.zeros((bases[-1], 3), dtype=np.uint64)
     cells[list(again.memory)] = np.array(list(again.memory.values()), dtype=np.uint64)
     pcs, frames = (np.array(numbers, dtype=np.uint32) for numbers in (again.pcs, again.frames))
-    counts = np.zeros(len(pcs), dtype=np.uint32)
-    counts[list(again.counts)] = list(again.counts.values())
-    return Trace(pcs, frames, counts, np.ascontiguousarray(cells.T))
+    return Trace(pcs, frames, np.ascontiguousarray(cells.T))
+
+
+def requests(linked: Linked, trace: Trace, flag: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the steps with a flag, and the operands a and b of each, uint64 (3, steps)."""
+    steps = np.flatnonzero(linked.fields[0, trace.pcs] & np.uint64(1 << FLAGS.index(flag)))
+    offsets = linked.fields[3:5, trace.pcs[steps]]
+    first, second = (trace.cells[:, (trace.frames[steps] + offset) % np.uint64(P)] for offset in offsets)
+    return steps, first, second
 
 
 def _bases(run: Run) -> list[int]:

@@ -123,7 +123,7 @@ class Core(Air):
 
     @staticmethod
     def _requests(t: TableBuilder) -> None:
-        t.receive(MACHINE, message(Tag.ROW, *t.a, t.k, *t.b, *t.c, *t.d), t.row, weight=1)
+        t.lookup(MACHINE, message(Tag.ROW, *t.a, t.k, *t.b, *t.c, *t.d), t.row, weight=1)
         words = *t.b, *t.c, *t.d[:2]
         t.every_row((1 - t.cap) * t.asked, "only caps are looked up")
         t.provide(MACHINE, message(Tag.PLACE, *t.a, *words), t.asked)

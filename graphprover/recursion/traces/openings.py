@@ -29,14 +29,18 @@ class Inputs:
     caps: Array  # uint64 (caps,): lookups of each digest of a cap
 
 
-def trace_tasks(inputs: Inputs, tables: Mapping[str, tuple[Air, int]]) -> dict[str, TraceTask]:
+def loading(inputs: Inputs) -> TraceTask:
+    """Return the task that loads the inputs, which are on the host."""
+    return TraceTask("openings", load_inputs, {"inputs": inputs})
+
+
+def trace_tasks(load: TraceTask, tables: Mapping[str, tuple[Air, int]]) -> dict[str, TraceTask]:
     """Return the trace task of each table, by name.
 
     Args:
-        inputs: The inputs, on the host.
+        load: The task that loads the inputs.
         tables: The tables with their rows, by name: compress, xor, row, node, caps, cells, chunks.
     """
-    load = TraceTask("openings", load_inputs, {"inputs": inputs})
     made = {}
     for name, (air, rows) in tables.items():
         fixed = {"rows": rows}
