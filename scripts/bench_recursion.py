@@ -7,7 +7,8 @@ opened values belong to the commitments. docs/recursion.md describes both.
 
 A run is a guest and its size, as in bench_prove_vm.py. Its proof is made at 1/base-rate. Each figure is a median, after
 one turn that compiles: *openings* is the check of the proof's openings, *statement* the run of the program, the hashes
-and the inputs of all traces, both on one core; *proof* is the proof of the statement at 1/rate with traces, and *traces* the traces alone.
+and the inputs of all traces, both on one core. *proof* is the proof of the statement at 1/rate, traces included, and
+*traces* is these alone.
 """
 
 import argparse

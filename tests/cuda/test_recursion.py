@@ -8,7 +8,8 @@ from graphprover.device import CpuDevice
 from graphprover.recursion.statement import statement_of
 from graphprover.recursion.traces.node import Nodes, node_trace
 from graphprover.recursion.witness.hashed_rows import hashed
-from tests.recursion import opened, test_core, test_kernels, test_node, test_row
+from graphprover.recursion.words_statement import words_statement
+from tests.recursion import opened, test_core, test_kernels, test_node, test_openings, test_row
 
 cupy = pytest.importorskip("cupy")
 
@@ -69,4 +70,10 @@ def test_proofs_of_programs(device) -> None:  # type: ignore[no-untyped-def]
 
 def test_proofs_of_openings(device) -> None:  # type: ignore[no-untyped-def]
     made = statement_of(opened.openings(), opened.GAMMA)
+    assert prove(made, device=device) == prove(made, device=CpuDevice(2))
+
+
+def test_proofs_of_words(device) -> None:  # type: ignore[no-untyped-def]
+    own = test_openings.proved("mixed at a root")
+    made = words_statement(own.layout, own.proof, own.challenges, test_openings.opened("mixed at a root"))
     assert prove(made, device=device) == prove(made, device=CpuDevice(2))

@@ -11,11 +11,13 @@ import pytest
 
 from graphprover.field import P
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import BatchProof
 from graphprover.protocol.verification import Challenges, _check_degree, openings_of_queries
 from graphprover.prover.prove import prove
 from graphprover.recursion.program.run import Contradiction, run
+from graphprover.recursion.program.words import words_program
 from graphprover.recursion.words_statement import inputs_of, program_of, sums_of, words_statement
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement, with_traces
@@ -100,6 +102,13 @@ def test_other_queries_are_refused() -> None:
         queries = made.challenges.queries.copy()
         queries[at] ^= other
         assert not accepts("mixed at a root", made.proof, replace(made.challenges, queries=queries))
+
+
+def test_groups_of_several_chunks_are_refused() -> None:
+    layout = proved("a large fold").layout
+    parameters = replace(layout.parameters, max_log_arity=6, log_final_poly_len=0)
+    with pytest.raises(ValueError, match=r"a group of 2\^6 elements has more than 128 words"):
+        words_program(make_layout(layout.tables, [9] * len(layout.tables), parameters))
 
 
 @cache

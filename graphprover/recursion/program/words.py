@@ -72,7 +72,13 @@ class _Known:
 
 
 def words_program(layout: Layout) -> Words:
-    """Return the program for the proofs of a layout."""
+    """Return the program for the proofs of a layout.
+
+    Raises:
+        ValueError: A group of a fold has more words than a chunk of BLAKE3.
+    """
+    if EXTENSION_DEGREE << max(layout.fold_log_arities, default=0) > CHUNK_WORDS:
+        raise ValueError(f"a group of 2^{max(layout.fold_log_arities)} elements has more than {CHUNK_WORDS} words")
     program, queries = Program(), layout.parameters.num_queries
     batches, folds = batches_of(layout), len(layout.fold_log_arities)
     digests = [1 << layout.cap_log_size(log) for log in _tree_logs(layout)]
