@@ -343,3 +343,14 @@ def test_too_many_steps_stop_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     main.loop(a, [], lambda f, c: [])
     with pytest.raises(Contradiction, match="the program takes more than 100 steps"):
         ran(made, main, P - 1)
+
+
+def test_functions_of_other_programs_are_refused() -> None:
+    other = Program().function("other")
+    other.give_back([])
+    made = Program()
+    main = made.function("main")
+    main.call(other, [])
+    main.halt()
+    with pytest.raises(ValueError, match=r"main, line .*: a call of a function of another program"):
+        made.link(main)

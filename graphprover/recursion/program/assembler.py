@@ -130,8 +130,8 @@ class Program:
         """Return the program that begins with ``main``.
 
         Raises:
-            ValueError: A function does not end, or ``main`` does not halt. It has no place to give back to: a prover
-                could choose one.
+            ValueError: A function does not end, or calls one of another program, or ``main`` does not halt. It has no
+                place to give back to: a prover could choose one.
         """
         functions = [main, *(of for of in self._functions if of is not main)]
         instructions: list[Instruction] = []
@@ -143,6 +143,10 @@ class Program:
                 instructions.append(instruction)
             for label, place in function.labels.items():
                 label.address = len(instructions) - len(function.instructions) + place
+        labels = {label for function in functions for label in function.labels}
+        for instruction in instructions:
+            if instruction.target is not None and instruction.target not in labels:
+                raise ValueError(f"{instruction.source}: a call of a function of another program")
         if main.instructions[-1].flags != ("halt",):
             raise ValueError(f"function {main.name} is the first one and does not halt")
         fields = np.zeros((FIELDS, rows_for(len(instructions))), dtype=np.uint64)

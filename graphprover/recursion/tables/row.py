@@ -12,8 +12,8 @@ The kinds of segments:
   batching challenge at zeta and at the next row's point. The weights of word i are at the addresses base + 2 i and
   base + 2 i + 1.
 - `read`: a chunk, too. Word i is in memory at the address base + 2 i.
-- `parent`: its block has both chaining values, a half each. The first weight of its rows says which chunks they are of:
-  `child`.
+- `parent`: its block has both chaining values, a half each. The first weight of its rows says of which chunks they are:
+  see `_child`.
 
 Each chunk is an entry that users of the row look up: place, kind, counter, the first address, the end address, and the
 sums. The end address is 2 beyond the last word's, so it says how many words there are.
