@@ -8,9 +8,12 @@ from typing import Any
 
 from graphprover.device import Array, Device
 from graphprover.device.twins import twin
-from graphprover.recursion.kernels.compressions import Compressions, require_counts, require_rows
+from graphprover.recursion.kernels.arrays import require_array
+from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.kernels.segments import Segments
-from graphprover.recursion.tables.xor import ROWS as NUMBERS
+from graphprover.recursion.tables.compress import WIDTH
+from graphprover.recursion.tables.xor import COUNTS
+from graphprover.recursion.tables.xor import ROWS as PAIRS
 
 
 def _twin(device: Device, module: str) -> Any:
@@ -29,7 +32,7 @@ def fill_compress(device: Device, calls: Compressions, main: Array) -> None:
         ValueError: For arrays of other kinds, and for calls that do not fit the rows.
     """
     calls.require(main.shape[-1])
-    require_rows(main)
+    require_array("a trace is", main, (WIDTH, "rows"))
     _twin(device, "compress").fill_compress(device, calls, main)
 
 
@@ -46,7 +49,7 @@ def count_xors(device: Device, calls: Compressions, rows: int, counts: Array) ->
         ValueError: For arrays of other kinds, and for calls that do not fit the rows.
     """
     calls.require(rows)
-    require_counts(counts)
+    require_array("counts are", counts, (COUNTS, PAIRS))
     _twin(device, "compress").count_xors(device, calls, rows, counts)
 
 
@@ -78,9 +81,7 @@ def count_halves(device: Device, segments: Segments, counts: Array) -> None:
         ValueError: For arrays of other kinds.
     """
     segments.require()
-    _require_vector(counts)
-    if len(counts) != NUMBERS:
-        raise ValueError(f"there are {NUMBERS} numbers of 16 bits, not {len(counts)}")
+    require_array("counts of numbers of 16 bits are", counts, (PAIRS,))
     _twin(device, "row").count_halves(device, segments, counts)
 
 
@@ -96,13 +97,8 @@ def count_cells(device: Device, segments: Segments, counts: Array) -> None:
         ValueError: For arrays of other kinds.
     """
     segments.require()
-    _require_vector(counts)
+    require_array("counts are", counts, ("cells",))
     _twin(device, "row").count_cells(device, segments, counts)
-
-
-def _require_vector(counts: Array) -> None:
-    if counts.ndim != 1 or counts.dtype != "uint64" or not counts.flags.c_contiguous:
-        raise ValueError(f"counts are a contiguous vector of uint64, not {counts.dtype} {counts.shape}")
 
 
 def count_numbers(device: Device, numbers: Array, counts: Array) -> None:
@@ -116,7 +112,6 @@ def count_numbers(device: Device, numbers: Array, counts: Array) -> None:
     Raises:
         ValueError: For arrays of other kinds.
     """
-    _require_vector(counts)
-    if numbers.ndim != 1 or numbers.dtype != "uint32" or not numbers.flags.c_contiguous:
-        raise ValueError(f"numbers are a contiguous vector of uint32, not {numbers.dtype} {numbers.shape}")
+    require_array("counts are", counts, ("n",))
+    require_array("numbers are", numbers, ("n",), "uint32")
     _twin(device, "row").count_numbers(device, numbers, counts)

@@ -6,6 +6,7 @@ from enum import IntFlag
 from graphprover.device import Array
 from graphprover.field import EXTENSION_DEGREE
 from graphprover.protocol.blake3 import BLOCK_WORDS
+from graphprover.recursion.kernels.arrays import require_array
 from graphprover.recursion.tables.row import BLOCK_ROWS, WIDTH
 
 NUMBERS = 5  # of a segment
@@ -36,7 +37,7 @@ class Segments:
     def require(self) -> None:
         """Raise ValueError for other arrays."""
         blocks, segments = len(self.words), len(self.firsts)
-        shapes = {
+        shapes: dict[str, tuple[tuple[int, ...], str]] = {
             "words": ((blocks, BLOCK_WORDS), "uint64"),
             "owners": ((blocks,), "uint32"),
             "firsts": ((segments,), "uint32"),
@@ -45,18 +46,13 @@ class Segments:
             "digests": ((segments, 8), "uint32"),
         }
         for name, (shape, dtype) in shapes.items():
-            array = getattr(self, name)
-            if array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous:
-                found = f"{array.dtype} {array.shape}"
-                raise ValueError(f"{name} of {segments} segments are contiguous {dtype} {shape}, not {found}")
+            require_array(f"{name} of {segments} segments are", getattr(self, name), shape, dtype)
 
     def require_rows(self, main: Array, cells: Array) -> None:
         """Raise ValueError for other arrays, and for segments that do not fit the rows of the trace ``main``."""
         self.require()
-        if main.ndim != 2 or len(main) != WIDTH or main.dtype != "uint64" or not main.flags.c_contiguous:
-            raise ValueError(f"a trace is contiguous uint64 ({WIDTH}, rows), not {main.dtype} {main.shape}")
-        if cells.ndim != 2 or len(cells) != EXTENSION_DEGREE or cells.dtype != "uint64" or not cells.flags.c_contiguous:
-            raise ValueError(f"cells are contiguous uint64 (3, cells), not {cells.dtype} {cells.shape}")
+        require_array("a trace is", main, (WIDTH, "rows"))
+        require_array("cells are", cells, (EXTENSION_DEGREE, "cells"))
         blocks, rows = len(self.words), main.shape[1]
         if BLOCK_ROWS * blocks > rows:
             raise ValueError(f"{blocks} blocks of {BLOCK_ROWS} rows do not fit {rows} rows")
