@@ -4,22 +4,27 @@ That is the part of a verifier that hashes. Its other steps need only the challe
 which the statement has.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from graphprover.air import Air
 from graphprover.field import Ext
 from graphprover.protocol.blake3 import IV
 from graphprover.recursion.kernels.compressions import Compressions
+from graphprover.recursion.kernels.segments import Segments
 from graphprover.recursion.openings import Openings
-from graphprover.recursion.tables import places, row, xor
+from graphprover.recursion.tables import row, xor
 from graphprover.recursion.tables.compress import NODE_PARAMETERS, Compress, Use
 from graphprover.recursion.tables.node import Node
+from graphprover.recursion.tables.places import ROWS as ROWS_OF_CALL
 from graphprover.recursion.tables.row import Row
 from graphprover.recursion.tables.stated import Caps, Cells, Chunks, rows_for
 from graphprover.recursion.tables.xor import Xor
 from graphprover.recursion.traces.node import Nodes, asked
 from graphprover.recursion.traces.openings import Inputs, loading, trace_tasks
-from graphprover.recursion.witness.hashed_rows import Hashed, hashed
+from graphprover.recursion.witness.hashed_rows import Hashed, Rows, hashed
 from graphprover.recursion.witness.memory import memory_of
 from graphprover.statement.statement import Statement, Table
 
@@ -34,31 +39,55 @@ def statement_of(openings: Openings, gamma: Ext) -> Statement:
         gamma: The batching challenge, whose powers are the weights of words.
     """
     memory = memory_of(openings.rows, gamma)
-    found = hashed(memory.groups)
-    of_rows = np.concatenate([of.places for of in openings.rows])
-    lookups = np.concatenate([openings.nodes.places, of_rows])
-    caps = [np.count_nonzero((lookups == place).all(axis=1)) for place in openings.caps.places]
-    opened = openings.nodes
-    nodes = Nodes(opened.places, opened.digests, opened.children, asked(opened.places, of_rows))
-    calls = calls_of(found, nodes)
+    made = hashes_of(openings, memory.groups)
     stated_caps = Caps(openings.caps.places.T, openings.caps.digests.T)
     stated_cells = Cells(np.arange(memory.cells.shape[1], dtype=np.uint64), memory.cells)
     stated_chunks = Chunks(memory.chunks)
     tables: dict[str, tuple[Air, int]] = {
-        "compress": (COMPRESS, rows_for(places.ROWS * len(calls))),
-        "xor": (XOR, xor.ROWS),
-        "row": (ROW, rows_for(row.BLOCK_ROWS * len(found.halves))),
-        "node": (NODE, rows_for(len(nodes.places))),
+        **made.tables,
         "caps": (stated_caps, stated_caps.rows),
         "cells": (stated_cells, stated_cells.rows),
         "chunks": (stated_chunks, stated_chunks.rows),
     }
-    inputs = Inputs(calls, found.segments, nodes, memory.cells, np.array(caps, dtype=np.uint64))
+    caps = made.lookups_of(openings.caps.places).astype(np.uint64)
+    inputs = Inputs(made.calls, made.segments, made.nodes, memory.cells, caps)
     tasks = trace_tasks(loading(inputs), tables)
     return Statement([Table(air, [], tasks[name]) for name, (air, _) in tables.items()])
 
 
-def calls_of(found: Hashed, nodes: Nodes) -> Compressions:
+@dataclass(frozen=True, eq=False)
+class Hashes:
+    """All hashes of a proof's openings: arrays of the host."""
+
+    calls: Compressions  # of the segments' blocks, then of the nodes
+    segments: Segments
+    nodes: Nodes
+    places: np.ndarray  # that nodes and rows look up, uint64 (lookups, 3)
+
+    @property
+    def tables(self) -> dict[str, tuple[Air, int]]:
+        """Return the tables that prove them with their rows, by name."""
+        return {
+            "compress": (COMPRESS, rows_for(ROWS_OF_CALL * len(self.calls))),
+            "xor": (XOR, xor.ROWS),
+            "row": (ROW, rows_for(row.BLOCK_ROWS * len(self.segments.words))),
+            "node": (NODE, rows_for(len(self.nodes.places))),
+        }
+
+    def lookups_of(self, places: np.ndarray) -> np.ndarray:
+        """Return how often each place, uint64 (n, 3), is looked up: int64 (n,)."""
+        return np.array([np.count_nonzero((self.places == place).all(axis=1)) for place in places], dtype=np.int64)
+
+
+def hashes_of(openings: Openings, groups: Sequence[Rows]) -> Hashes:
+    """Return the hashes of opened rows and of the nodes over them."""
+    found, opened = hashed(groups), openings.nodes
+    of_rows = np.concatenate([group.opened.places for group in groups])
+    nodes = Nodes(opened.places, opened.digests, opened.children, asked(opened.places, of_rows))
+    return Hashes(_calls(found, nodes), found.segments, nodes, np.concatenate([opened.places, of_rows]))
+
+
+def _calls(found: Hashed, nodes: Nodes) -> Compressions:
     """Return the calls that hash all blocks, and then the children of all nodes."""
     count = len(nodes.places)
     return Compressions(

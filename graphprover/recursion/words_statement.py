@@ -22,9 +22,8 @@ from graphprover.recursion.kernels import count_cells
 from graphprover.recursion.openings import OpenedRows, Openings
 from graphprover.recursion.program.assembler import Linked
 from graphprover.recursion.program.run import Contradiction, Run, Trace, requests, run
-from graphprover.recursion.program.words import DIGEST_CELLS, FIRST_INPUT, Words, words_program
-from graphprover.recursion.statement import COMPRESS, NODE, ROW, XOR, calls_of
-from graphprover.recursion.tables import places, row, xor
+from graphprover.recursion.program.words import DIGEST_CELLS, FIRST_INPUT, words_program
+from graphprover.recursion.statement import hashes_of
 from graphprover.recursion.tables.core import Core
 from graphprover.recursion.tables.memory import Memory
 from graphprover.recursion.tables.program import Program
@@ -32,8 +31,7 @@ from graphprover.recursion.tables.row import STRIDE
 from graphprover.recursion.tables.stated import Known, rows_for
 from graphprover.recursion.traces import openings as hashes
 from graphprover.recursion.traces.core import Steps, core_trace, memory_trace, program_trace
-from graphprover.recursion.traces.node import Nodes, asked
-from graphprover.recursion.witness.hashed_rows import Rows, hashed
+from graphprover.recursion.witness.hashed_rows import Rows
 from graphprover.statement.statement import Statement, Table
 from graphprover.statement.trace_task import TraceTask
 
@@ -52,37 +50,26 @@ def words_statement(layout: Layout, proof: BatchProof, challenges: Challenges, o
     Raises:
         Contradiction: The words are wrong.
     """
-    words, air = program_of(layout)
+    linked, air = program_of(layout)
     inputs = inputs_of(layout, proof, challenges, openings)
-    trace = run(words.linked, inputs, sums_of(openings))
-    groups = _groups(words.linked, trace, openings.rows)
-    found = hashed(groups)
-    of_rows = np.concatenate([group.opened.places for group in groups])
-    opened = openings.nodes
-    nodes = Nodes(opened.places, opened.digests, opened.children, asked(opened.places, of_rows))
-    calls = calls_of(found, nodes)
-    caps = _lookups_of_caps(words.linked, trace, np.concatenate([opened.places, of_rows]))
+    trace = run(linked, inputs, sums_of(openings))
+    found = hashes_of(openings, _groups(linked, trace, openings.rows))
+    caps = np.zeros(len(trace.pcs), dtype=np.uint32)
+    with_cap, place, _ = requests(linked, trace, "cap")
+    caps[with_cap] = found.lookups_of(place.T)
     addresses = np.array(list(inputs), dtype=np.uint64)
     stated = Known(addresses, np.array(list(inputs.values()), dtype=np.uint64).T)
-    tables: dict[str, tuple[Air, int]] = {
-        "compress": (COMPRESS, rows_for(places.ROWS * len(calls))),
-        "xor": (XOR, xor.ROWS),
-        "row": (ROW, rows_for(row.BLOCK_ROWS * len(found.halves))),
-        "node": (NODE, rows_for(len(nodes.places))),
-    }
     empty = np.empty(0, dtype=np.uint64)
-    load = hashes.loading(hashes.Inputs(calls, found.segments, nodes, trace.cells, empty))
-    tasks = hashes.trace_tasks(load, tables)
-    steps = TraceTask(
-        "steps", load_steps, {"steps": Steps(words.linked.fields, trace.pcs, trace.frames, caps, trace.cells)}
-    )
+    load = hashes.loading(hashes.Inputs(found.calls, found.segments, found.nodes, trace.cells, empty))
+    tasks = hashes.trace_tasks(load, found.tables)
+    steps = TraceTask("steps", load_steps, {"steps": Steps(linked.fields, trace.pcs, trace.frames, caps, trace.cells)})
     more: dict[str, tuple[Air, int, Callable[..., Array], tuple[TraceTask, ...]]] = {
         "core": (CORE, rows_for(len(trace.pcs)), core_trace, (steps,)),
         "memory": (MEMORY, rows_for(trace.cells.shape[1]), memory_of_words, (steps, load)),
-        "program": (air, words.linked.fields.shape[1], program_trace, (steps,)),
+        "program": (air, linked.fields.shape[1], program_trace, (steps,)),
         "known": (stated, stated.rows, known_trace, ()),
     }
-    made = [Table(own, [], tasks[name]) for name, (own, _) in tables.items()]
+    made = [Table(own, [], tasks[name]) for name, (own, _) in found.tables.items()]
     for name, (own, rows, make, needs) in more.items():
         fixed: dict[str, object] = {"rows": rows}
         if name == "memory":
@@ -92,10 +79,10 @@ def words_statement(layout: Layout, proof: BatchProof, challenges: Challenges, o
 
 
 @lru_cache(maxsize=16)
-def program_of(layout: Layout) -> tuple[Words, Program]:
+def program_of(layout: Layout) -> tuple[Linked, Program]:
     """Return the program for a layout, and its table."""
-    words = words_program(layout)
-    return words, Program(words.linked.fields)
+    linked = words_program(layout)
+    return linked, Program(linked.fields)
 
 
 def inputs_of(layout: Layout, proof: BatchProof, challenges: Challenges, openings: Openings) -> dict[int, Ext]:
@@ -119,6 +106,8 @@ def sums_of(openings: Openings) -> Callable[[Run, Ext, int, Ext], tuple[Ext, Ext
         for place, own in zip(of.places.tolist(), of.words.tolist(), strict=True)
     }
 
+    known: dict[tuple[Ext, int], tuple[Ext, Ext]] = {}  # by place and counter: both runs have the same weights
+
     def sums(run: Run, place: Ext, kind: int, span: Ext) -> tuple[Ext, Ext]:
         counter, base, end = span
         own = words.get(place, [])[CHUNK_WORDS * counter : CHUNK_WORDS * (counter + 1)]
@@ -128,11 +117,13 @@ def sums_of(openings: Openings) -> Callable[[Run, Ext, int, Ext], tuple[Ext, Ext
             for i, word in enumerate(own):
                 run.put(base + STRIDE * i, (word, 0, 0))
             return ZERO, ZERO
-        first, second = (
-            tuple(sum(run[base + STRIDE * i + point][k] * word for i, word in enumerate(own)) % P for k in range(3))
-            for point in range(2)
-        )
-        return first, second  # type: ignore[return-value]
+        if (place, counter) not in known:
+            first, second = (
+                tuple(sum(run[base + STRIDE * i + point][k] * word for i, word in enumerate(own)) % P for k in range(3))
+                for point in range(2)
+            )
+            known[place, counter] = first, second  # type: ignore[assignment]
+        return known[place, counter]
 
     return sums
 
@@ -153,14 +144,6 @@ def _groups(linked: Linked, trace: Trace, opened: tuple[OpenedRows, ...]) -> lis
             count = np.bincount(at, minlength=len(of.indices)).astype(np.uint32)
             groups.append(Rows(of, np.full(len(count), bases[own][0]), count))
     return groups
-
-
-def _lookups_of_caps(linked: Linked, trace: Trace, lookups: np.ndarray) -> np.ndarray:
-    """Return the lookups of the digest of each step with a cap, uint32 (steps,); ``lookups``: all places."""
-    counts = np.zeros(len(trace.pcs), dtype=np.uint32)
-    steps, place, _ = requests(linked, trace, "cap")
-    counts[steps] = [np.count_nonzero((lookups == own).all(axis=1)) for own in place.T]
-    return counts
 
 
 # Trace tasks.

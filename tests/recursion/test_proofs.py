@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.parameters import BLAKE3, HASH_NAMES
+from graphprover.protocol.parameters import HASH_NAMES
 from graphprover.prover.prove import prove
 from graphprover.recursion.tables.compress import Use
 from graphprover.statement.check import check
@@ -19,6 +19,7 @@ from graphprover.verifier import verify
 from tests.interop import plonky3
 from tests.interop.case import Case
 from tests.interop.tables import PLAIN
+from tests.recursion.falsified import verdicts
 from tests.recursion.naive import Call, compress_trace, message_calls, node_call, words_of
 from tests.recursion.stating import COMPRESS, Claim, claims_of, height, statement
 
@@ -96,12 +97,7 @@ def false_traces() -> dict[str, Statement]:
 def test_both_verifiers_reject_proofs_of_false_statements(name: str, tmp_path: Path) -> None:
     false = false_traces()[name]
     assert check(false)
-    case = Case(replace(PLAIN, hash=BLAKE3), false)
-    payload = case.prove()
-    assert case.our_verdict(payload) is not None
-    plonky3.write_statement(tmp_path / "statement.json", case.parameters, false.tables)
-    (verdict,) = plonky3.verify_payloads(tmp_path, tmp_path / "statement.json", [payload])
-    assert verdict is not None
+    assert None not in verdicts(false, tmp_path)
 
 
 def test_both_provers_give_the_same_bytes(tmp_path: Path) -> None:

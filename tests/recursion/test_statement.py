@@ -13,15 +13,15 @@ from graphprover.air.debugger import FailingConstraint
 from graphprover.field import P
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.parameters import BLAKE3, HASH_NAMES
+from graphprover.protocol.parameters import HASH_NAMES
 from graphprover.prover.prove import prove
 from graphprover.recursion.statement import statement_of
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement, with_traces
 from graphprover.verifier import verify
 from tests.interop import plonky3
-from tests.interop.case import Case
 from tests.interop.tables import PLAIN
+from tests.recursion.falsified import verdicts, with_facts
 from tests.recursion.naive import END, IV, ROOT, START, Call, Use, compress_trace, xor_trace
 from tests.recursion.naive_rows import ROW
 from tests.recursion.opened import GAMMA, TREES, Tree, edited, main_of, openings, statement
@@ -46,16 +46,7 @@ def test_few_rows(trees: tuple[Tree, ...]) -> None:
 
 def stated(table: str, edit: Callable[[np.ndarray], None]) -> Statement:
     """Return the statement with other facts in one of its tables."""
-    made, tables = statement(), []
-    for own in made.tables:
-        if own.air.name == table:
-            air = copy(own.air)
-            facts = air.preprocessed_trace().copy()
-            edit(facts)
-            vars(air)["_trace"] = facts
-            own = replace(own, air=air)
-        tables.append(own)
-    return Statement(tables)
+    return with_facts(statement(), table, edit)
 
 
 def other(column: int, row: int) -> Callable[[np.ndarray], None]:
@@ -116,12 +107,7 @@ FALSE = {"sums": ("chunks", sums_of), "weights": ("cells", other_words), "caps":
 def test_both_verifiers_reject_proofs_of_false_statements(name: str, tmp_path: Path) -> None:
     table, edit = FALSE[name]
     false = stated(table, edit)
-    case = Case(replace(PLAIN, hash=BLAKE3), false)
-    payload = case.prove()
-    assert case.our_verdict(payload) is not None
-    plonky3.write_statement(tmp_path / "statement.json", case.parameters, false.tables)
-    (verdict,) = plonky3.verify_payloads(tmp_path, tmp_path / "statement.json", [payload])
-    assert verdict is not None
+    assert None not in verdicts(false, tmp_path)
 
 
 # Segments that a prover could make up.

@@ -1,7 +1,6 @@
 """The program that checks a proof's words has the verifier's verdicts, and its runs are proved."""
 
-from collections.abc import Callable, Iterator
-from copy import copy
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -23,8 +22,7 @@ from graphprover.statement.check import check
 from graphprover.statement.statement import Statement, with_traces
 from graphprover.verifier import verify
 from tests.interop import plonky3
-from tests.interop.case import Case
-from tests.interop.tables import PLAIN
+from tests.recursion.falsified import verdicts, with_facts
 from tests.recursion.test_openings import CASES, Proved, flipped, opened, proved
 
 PROVED = ("joins at the cap", "a cap of 2", "mixed at a root")
@@ -34,7 +32,7 @@ def accepts(name: str, proof: BatchProof, challenges: Challenges) -> bool:
     """Return whether the program accepts a proof with these challenges, with the rows of the honest proof."""
     layout = proved(name).layout
     try:
-        run(program_of(layout)[0].linked, inputs_of(layout, proof, challenges, opened(name)), sums_of(opened(name)))
+        run(program_of(layout)[0], inputs_of(layout, proof, challenges, opened(name)), sums_of(opened(name)))
     except Contradiction:
         return False
     return True
@@ -131,20 +129,6 @@ def test_both_verifiers_accept(tmp_path: Path) -> None:
     assert plonky3.verify_payloads(tmp_path, tmp_path / "statement.json", [proof.payload]) == [None]
 
 
-def with_input(made: Statement, edit: Callable[[np.ndarray], None]) -> Statement:
-    """Return the statement with other inputs."""
-    tables = []
-    for own in made.tables:
-        if own.air.name == "known":
-            air = copy(own.air)
-            facts = air.preprocessed_trace().copy()
-            edit(facts)
-            vars(air)["_trace"] = facts
-            own = replace(own, air=air)
-        tables.append(own)
-    return Statement(tables)
-
-
 def one_more(facts: np.ndarray, place: int) -> None:
     facts[2, place] = (int(facts[2, place]) + 1) % P
 
@@ -154,14 +138,9 @@ def test_false_inputs_are_found() -> None:
     (facts,) = (table.preprocessed for table in made.tables if table.air.name == "known")
     assert facts is not None
     for place in np.flatnonzero(facts[0]):
-        assert check(with_input(made, partial(one_more, place=int(place)))), place
+        assert check(with_facts(made, "known", partial(one_more, place=int(place)))), place
 
 
 def test_both_verifiers_reject_a_false_input(tmp_path: Path) -> None:
-    false = with_input(statement("joins at the cap"), partial(one_more, place=5))
-    case = Case(replace(PLAIN, hash=BLAKE3), false)
-    payload = case.prove()
-    assert case.our_verdict(payload) is not None
-    plonky3.write_statement(tmp_path / "statement.json", case.parameters, false.tables)
-    (verdict,) = plonky3.verify_payloads(tmp_path, tmp_path / "statement.json", [payload])
-    assert verdict is not None
+    false = with_facts(statement("joins at the cap"), "known", partial(one_more, place=5))
+    assert None not in verdicts(false, tmp_path)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Hint = Callable[["Run"], Ext]  # the value of a cell, for a run that has come to its instruction
 _BITS = {name: 1 << i for i, name in enumerate(FLAGS)}
-_BACK, HOME, _FIRST_ARGUMENT = 0, 1, 2  # cells of a function's frame
+_BACK, HOME, FIRST_ARGUMENT = 0, 1, 2  # cells of a function's frame
 _OF_JUMP = 2  # cells of a jump: an inverse and a result
 
 
@@ -165,10 +165,10 @@ class Function:
         self.labels: dict[Label, int] = {self.start: 0}  # places of instructions
         self.ended = False
         self._frame = Frame()
-        cells = [self._frame.cell() for _ in range(_FIRST_ARGUMENT + arguments + results)]
+        cells = [self._frame.cell() for _ in range(FIRST_ARGUMENT + arguments + results)]
         self._kept = [cells[HOME]]  # which all loops carry: the home, and the turns that are left of loops around
-        self.arguments = tuple(cells[_FIRST_ARGUMENT : _FIRST_ARGUMENT + arguments])
-        self._results = range(_FIRST_ARGUMENT + arguments, len(cells))
+        self.arguments = tuple(cells[FIRST_ARGUMENT : FIRST_ARGUMENT + arguments])
+        self._results = range(FIRST_ARGUMENT + arguments, len(cells))
         self._constants: dict[tuple[Frame, int], Cell] = {}
         self._hints: list[tuple[Cell, Hint]] = []
         self._made: set[Cell] = set()  # results of instructions, whose cells may be in the next frame

@@ -15,21 +15,13 @@ from graphprover.field import EXTENSION_DEGREE, GENERATOR, P, inv, root_of_unity
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.verification import batches_of
-from graphprover.recursion.program.assembler import Cell, Function, Hint, Linked, Program
+from graphprover.recursion.program.assembler import FIRST_ARGUMENT, Cell, Function, Hint, Linked, Program
 from graphprover.recursion.tables.core import FIRST_FRAME
 from graphprover.recursion.tables.row import STRIDE
 from graphprover.recursion.witness.hashed_rows import padded
 
-FIRST_INPUT = FIRST_FRAME + 2  # the address of the first argument
+FIRST_INPUT = FIRST_FRAME + FIRST_ARGUMENT  # the address of the first argument
 DIGEST_CELLS = 3  # for the eight words of a digest
-
-
-@dataclass(frozen=True, eq=False)
-class Words:
-    """The program for a layout."""
-
-    linked: Linked
-    arguments: int  # inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +63,7 @@ class _Known:
     fold_tails: list[Cell] = field(default_factory=list)  # x^2 times the addresses of a group's words
 
 
-def words_program(layout: Layout) -> Words:
+def words_program(layout: Layout) -> Linked:
     """Return the program for the proofs of a layout.
 
     Raises:
@@ -103,7 +95,7 @@ def words_program(layout: Layout) -> Words:
 
     f.loop(f.constant(queries), carried, turn)
     f.halt()
-    return Words(program.link(f), len(f.arguments))
+    return program.link(f)
 
 
 def address_of(cell: Cell) -> int:

@@ -10,6 +10,7 @@ from graphprover.protocol import arrays
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.recursion.openings import OpenedRows
 from graphprover.recursion.tables.row import POINTS, STRIDE
+from graphprover.recursion.tables.stated import CHUNK_ELEMENTS
 from graphprover.recursion.witness.hashed_rows import Rows, padded
 
 
@@ -63,7 +64,7 @@ def _chunks_of(group: Rows, weights: np.ndarray) -> np.ndarray:
         base = group.bases.astype(np.uint64) + np.uint64(STRIDE * first)
         by_point = np.moveaxis(weights[:, :, first:last], 0, 1).reshape(-1, last - first)  # (points x 3, words)
         sums = arrays.dot(opened.words[:, first:last], by_point.T)  # (rows, points x 3)
-        of_chunk = np.empty((13, rows), dtype=np.uint64)
+        of_chunk = np.empty((CHUNK_ELEMENTS, rows), dtype=np.uint64)
         of_chunk[:3], of_chunk[3], of_chunk[4] = opened.places.T, opened.powers is None, counter
         of_chunk[5], of_chunk[6] = base, base + np.uint64(STRIDE * (last - first))
         of_chunk[7:] = sums.T

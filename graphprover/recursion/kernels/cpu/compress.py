@@ -31,7 +31,7 @@ _XOR, _XOR_4, _XOR_7 = range(3)  # rows of the counts
 
 
 @njit(nogil=True, cache=True)
-def _turned(word, bits):
+def turned(word, bits):
     """Rotate to the right."""
     return _U32(word >> _U32(bits) | word << _U32(32 - bits))
 
@@ -45,10 +45,10 @@ def _mix(v, lane, ia, ib, ic, id, m0, m1, words):
         found[_OLD_B], found[_OLD_D] = b, d
         a = _U32(a + b + (m0 if half == 0 else m1))
         found[_NEW_A], found[_XOR_D] = a, d ^ a
-        d = _turned(d ^ a, 16 if half == 0 else 8)
+        d = turned(d ^ a, 16 if half == 0 else 8)
         c = _U32(c + d)
         found[_NEW_C], found[_XOR_B] = c, b ^ c
-        b = _turned(b ^ c, 12 if half == 0 else 7)
+        b = turned(b ^ c, 12 if half == 0 else 7)
     v[ia], v[ib], v[ic], v[id] = a, b, c, d
 
 
@@ -63,8 +63,8 @@ def _run(value, block, parameters, words):
     for lane in range(LANES):  # as if diagonals had led there
         found = words[0, 1, lane]
         found[_NEW_A], found[_NEW_C] = v[-lane & 3], v[8 + (2 - lane & 3)]
-        found[_XOR_B] = _turned(v[4 + (1 - lane & 3)], 25)
-        found[_XOR_D] = _turned(v[12 + (3 - lane & 3)], 24)
+        found[_XOR_B] = turned(v[4 + (1 - lane & 3)], 25)
+        found[_XOR_D] = turned(v[12 + (3 - lane & 3)], 24)
     for row in range(1, LAST, 2):
         for i in range(4):
             _mix(v, i, i, 4 + i, 8 + i, 12 + i, m[2 * i], m[2 * i + 1], words[row])
@@ -78,10 +78,10 @@ def _run(value, block, parameters, words):
         a, b, c, d = v[lane], v[4 + lane], v[8 + lane], v[12 + lane]
         found = words[LAST, 0, lane]
         found[_OLD_B], found[_OLD_D], found[_NEW_A], found[_XOR_D] = b, d, b, b ^ d
-        found[_XOR_B] = _turned(a, 20)
+        found[_XOR_B] = turned(a, 20)
         found[_NEW_C] = b ^ found[_XOR_B]
         found = words[LAST, 1, lane]
-        found[_OLD_B], found[_OLD_D] = a, _turned(b ^ d, 16)
+        found[_OLD_B], found[_OLD_D] = a, turned(b ^ d, 16)
         found[_NEW_A], found[_XOR_D], found[_NEW_C], found[_XOR_B] = _U32(0), found[_OLD_D], c, a ^ c
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from graphprover.protocol.blake3 import BLOCK_BYTES, CHUNK_END, CHUNK_START, IV, MESSAGE_PERMUTATION, PARENT, ROOT
+from graphprover.recursion.kernels.cpu.compress import turned
 from graphprover.recursion.kernels.segments import Kind
 from graphprover.runtime.numba_cache import njit
 
@@ -15,21 +16,15 @@ _WORD_BYTES = 8
 
 
 @njit(nogil=True, cache=True)
-def _turned(word, bits):
-    """Rotate to the right."""
-    return _U32(word >> _U32(bits) | word << _U32(32 - bits))
-
-
-@njit(nogil=True, cache=True)
 def _mix(v, a, b, c, d, first, second):
     v[a] = _U32(v[a] + v[b] + first)
-    v[d] = _turned(v[d] ^ v[a], 16)
+    v[d] = turned(v[d] ^ v[a], 16)
     v[c] = _U32(v[c] + v[d])
-    v[b] = _turned(v[b] ^ v[c], 12)
+    v[b] = turned(v[b] ^ v[c], 12)
     v[a] = _U32(v[a] + v[b] + second)
-    v[d] = _turned(v[d] ^ v[a], 8)
+    v[d] = turned(v[d] ^ v[a], 8)
     v[c] = _U32(v[c] + v[d])
-    v[b] = _turned(v[b] ^ v[c], 7)
+    v[b] = turned(v[b] ^ v[c], 7)
 
 
 @njit(nogil=True, cache=True)

@@ -58,8 +58,8 @@ def _fill(words, owners, firsts, places, numbers, digests, cells, main, first, l
             counter, base, absent = np.uint32(0), np.uint32(0), np.uint32(0)
         at = row - BLOCK_ROWS * begins  # of the segment's rows
         own = flat[_BLOCK * begins :]
-        ends = row % BLOCK_ROWS == BLOCK_ROWS - 1 and (block + 1 == len(owners) or owners[block + 1] != segment)
         is_last = block + 1 == len(owners) or owners[block + 1] != segment
+        ends = is_last and row % BLOCK_ROWS == BLOCK_ROWS - 1
         main[_IS_WEIGHTED, row] = _U(kind & _WEIGHTED != 0)
         main[_IS_READ, row] = _U(kind & _READ != 0)
         main[_IS_PARENT, row] = _U(kind & _PARENT != 0)
