@@ -181,7 +181,7 @@ def test_frames_at_other_places_prove_nothing_else(monkeypatch: pytest.MonkeyPat
     linked, halted = made.link(main), []
     for value, is_true in ((81, True), (82, False)):
         for places in itertools.product(range(0, 42, 3), repeat=2):
-            run = runs.Run(linked, {3: (3, 0, 0), 4: (value, 0, 0)}, None, (0, *places))
+            run = runs.Run(linked, {3: (3, 0, 0), 4: (value, 0, 0)}, None, {}, (0, *places))
             with contextlib.suppress(Contradiction, ValueError, IndexError):
                 run.take_steps()
                 halted.append((is_true, places))

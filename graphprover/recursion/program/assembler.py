@@ -15,6 +15,10 @@ A `Function` has a method for each instruction. Its arguments and results are ce
 *Frames.* The first cells of a function's frame are the place to return to, the address of the frame (`home`), its
 arguments and its results. A loop has a frame for each turn, right after the one before. A turn writes the first cells
 of the next one's frame, which are all that the loop carries: cells of frames before are out of reach.
+
+*Frames over data.* The frame of a function can begin with cells that other tables or functions have written, so that
+its instructions have them as operands. Such a function may be without arguments and results, and then a caller says
+where its frame is.
 """
 
 import sys
@@ -35,7 +39,7 @@ if TYPE_CHECKING:
 
 Hint = Callable[["Run"], Ext]  # the value of a cell, for a run that has come to its instruction
 _BITS = {name: 1 << i for i, name in enumerate(FLAGS)}
-_BACK, HOME, FIRST_ARGUMENT = 0, 1, 2  # cells of a function's frame
+HOME, FIRST_ARGUMENT = 1, 2  # cells of a frame that has no data; the place to return to is the first one
 _OF_JUMP = 2  # cells of a jump: an inverse and a result
 
 
@@ -113,6 +117,7 @@ class Linked:
     fields: np.ndarray  # of each instruction, uint64 (7, rows), as `graphprover.recursion.tables.program` takes them
     hints: Mapping[int, Sequence[tuple[int, Hint]]]  # by address: offsets of cells with their hints
     sources: Sequence[str]  # of each instruction
+    marks: Mapping[str, int]  # addresses of instructions, by name
 
 
 class Program:
@@ -121,9 +126,19 @@ class Program:
     def __init__(self) -> None:
         self._functions: list[Function] = []
 
-    def function(self, name: str, arguments: int = 0, results: int = 0) -> "Function":
-        """Return a new function, to which instructions are added."""
-        self._functions.append(Function(name, arguments, results))
+    def function(self, name: str, arguments: int = 0, results: int = 0, data: int = 0) -> "Function":
+        """Return a new function, to which instructions are added; ``data``: cells of data before its own."""
+        frame = Frame()
+        given = tuple(frame.cell() for _ in range(data))
+        back, home, *cells = (frame.cell() for _ in range(FIRST_ARGUMENT + arguments + results))
+        self._functions.append(Function(name, frame, back, home, given, cells[:arguments], cells[arguments:]))
+        return self._functions[-1]
+
+    def function_over(self, name: str, data: int, back: int) -> "Function":
+        """Return a new function whose frame has data only; ``back``: the cell for the place to return to."""
+        frame = Frame()
+        given = tuple(frame.cell() for _ in range(data))
+        self._functions.append(Function(name, frame, given[back], None, given, (), ()))
         return self._functions[-1]
 
     def link(self, main: "Function") -> Linked:
@@ -152,23 +167,35 @@ class Program:
         fields = np.zeros((FIELDS, rows_for(len(instructions))), dtype=np.uint64)
         fields[:, : len(instructions)] = np.array([one.fields() for one in instructions], dtype=np.uint64).T
         hints = {one.address: [(cell.offset, hint) for cell, hint in one.hints] for one in instructions if one.hints}
-        return Linked(fields, hints, [one.source for one in instructions])
+        marks = {name: label.address for function in functions for name, label in function.marks.items()}
+        return Linked(fields, hints, [one.source for one in instructions], marks)
 
 
 class Function:
     """A function whose instructions are stated one after another."""
 
-    def __init__(self, name: str, arguments: int, results: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        frame: Frame,
+        back: Cell,
+        home: Cell | None,
+        data: Sequence[Cell],
+        arguments: Sequence[Cell],
+        results: Sequence[Cell],
+    ) -> None:
         self.name = name
         self.start = Label()
         self.instructions: list[Instruction] = []
         self.labels: dict[Label, int] = {self.start: 0}  # places of instructions
+        self.marks: dict[str, Label] = {}
         self.ended = False
-        self._frame = Frame()
-        cells = [self._frame.cell() for _ in range(FIRST_ARGUMENT + arguments + results)]
-        self._kept = [cells[HOME]]  # which all loops carry: the home, and the turns that are left of loops around
-        self.arguments = tuple(cells[FIRST_ARGUMENT : FIRST_ARGUMENT + arguments])
-        self._results = range(FIRST_ARGUMENT + arguments, len(cells))
+        self.data, self.arguments = tuple(data), tuple(arguments)
+        self._first = self._frame = frame
+        # Loops carry these cells: the home, and the turns that are left of loops around.
+        self._kept = [] if home is None else [home]
+        self._back, self._results = back, tuple(results)
+        self._written = (back, *self._kept, *arguments)  # by callers
         self._constants: dict[tuple[Frame, int], Cell] = {}
         self._hints: list[tuple[Cell, Hint]] = []
         self._made: set[Cell] = set()  # results of instructions, whose cells may be in the next frame
@@ -181,6 +208,10 @@ class Function:
         self._hints.append((cell, value))
         return cell
 
+    def advise(self, cell: Cell, value: Hint) -> None:
+        """Let a run find the value of a cell that is free for the prover."""
+        self._hints.append((cell, value))
+
     def constant(self, value: int) -> Cell:
         """Return a cell with a base element."""
         key = self._frame, value % P
@@ -190,25 +221,25 @@ class Function:
             self._constants[key] = cell
         return self._constants[key]
 
-    def linear(self, k: int, a: Cell, l: int = 0) -> Cell:  # noqa: E741 (as in core.py)
-        """Return k a + l."""
-        return self._result((), {"a": a}, k, l)
+    def linear(self, k: int, a: Cell, l: int = 0, to: Cell | None = None) -> Cell:  # noqa: E741 (as in core.py)
+        """Return k a + l; ``to``: the cell that has it, here and in the next two methods."""
+        return self._result((), {"a": a}, k, l, to=to)
 
-    def add(self, a: Cell, d: Cell, k: int = 1, l: int = 0) -> Cell:  # noqa: E741
+    def add(self, a: Cell, d: Cell, k: int = 1, l: int = 0, to: Cell | None = None) -> Cell:  # noqa: E741
         """Return k a + d + l."""
-        return self._result(("add",), {"a": a, "d": d}, k, l)
+        return self._result(("add",), {"a": a, "d": d}, k, l, to=to)
 
     def subtract(self, d: Cell, a: Cell) -> Cell:
         """Return d - a."""
         return self.add(a, d, -1)
 
-    def multiply(self, a: Cell, b: Cell, k: int = 0, l: int = 0) -> Cell:  # noqa: E741
+    def multiply(self, a: Cell, b: Cell, k: int = 0, l: int = 0, to: Cell | None = None) -> Cell:  # noqa: E741
         """Return a b + k a + l."""
-        return self._result(("multiply",), {"a": a, "b": b}, k, l)
+        return self._result(("multiply",), {"a": a, "b": b}, k, l, to=to)
 
-    def multiply_add(self, a: Cell, b: Cell, d: Cell) -> Cell:
+    def multiply_add(self, a: Cell, b: Cell, d: Cell, to: Cell | None = None) -> Cell:
         """Return a b + d."""
-        return self._result(("multiply", "add"), {"a": a, "b": b, "d": d})
+        return self._result(("multiply", "add"), {"a": a, "b": b, "d": d}, to=to)
 
     def divide(self, c: Cell, a: Cell) -> Cell:
         """Return c / a; a run stops if a is 0."""
@@ -260,6 +291,20 @@ class Function:
         self._add(("add", "indirect"), {"a": pointer, "c": value}, indirect=offset)
 
     # Control.
+
+    @property
+    def home(self) -> Cell:
+        """The cell with the address of the function's first frame."""
+        return self._kept[0]
+
+    def mark(self, name: str) -> None:
+        """Name the address of the next instruction."""
+        self.marks[name] = Label()
+        self._put(self.marks[name])
+
+    def go(self, to: Cell) -> None:
+        """Go to an instruction of this function, with a frame: coordinates 0 and 1 of a cell."""
+        self._add(("back",), {"a": to})
 
     @contextmanager
     def unless_zero(self, a: Cell) -> Iterator[None]:
@@ -313,23 +358,34 @@ class Function:
 
     def call(self, function: "Function", arguments: Sequence[Cell]) -> tuple[Cell, ...]:
         """Call a function, which has a new frame; return its results."""
+        frame = self.allocate()
+        self.call_over(function, frame, arguments)
+        return tuple(self.load(frame, cell.place) for cell in function._results)
+
+    def call_over(self, function: "Function", frame: Cell, arguments: Sequence[Cell] = ()) -> None:
+        """Call a function whose frame is at an address; its results stay there."""
         if len(arguments) != len(function.arguments):
             raise ValueError(f"{function.name} takes {len(function.arguments)} arguments, not {len(arguments)}")
-        frame, back = self.allocate(), self._frame.cell()
+        back = self._frame.cell()
         call = Instruction(("call", "multiply"), {"a": back, "b": frame}, target=function.start, source=_source(self))
         self._hints.append((back, lambda run: (call.address + 1, run.frame, 0)))
-        for offset, cell in enumerate((back, frame, *arguments)):
-            self.store(frame, offset, cell)
+        home = [frame] * (len(function._written) - 1 - len(arguments))
+        for own, cell in zip(function._written, (back, *home, *arguments), strict=True):
+            self.store(frame, own.place, cell)
         self.instructions.append(call)
-        return tuple(self.load(frame, offset) for offset in function._results)
 
     def give_back(self, results: Sequence[Cell]) -> None:
         """End the function."""
         if len(results) != len(self._results):
             raise ValueError(f"{self.name} has {len(self._results)} results, not {len(results)}")
-        for offset, cell in zip(self._results, results, strict=True):
-            self.store(self._kept[0], offset, cell)
-        self._add(("back",), {"a": self.load(self._kept[0], _BACK)})
+        if self._frame is self._first:
+            for place, cell in zip(self._results, results, strict=True):
+                self.require_equal(cell, place)
+            self._add(("back",), {"a": self._back})
+        else:
+            for place, cell in zip(self._results, results, strict=True):
+                self.store(self.home, place.place, cell)
+            self._add(("back",), {"a": self.load(self.home, self._back.place)})
         self.ended = True
 
     def halt(self) -> None:
@@ -381,11 +437,18 @@ class Function:
                 raise ValueError(f"{_source(self)}: a cell of another frame or of a block before; loops must carry it")
 
     def _result(
-        self, flags: tuple[str, ...], operands: Mapping[str, Cell], k: int = 0, constant: int = 0, indirect: int = 0
+        self,
+        flags: tuple[str, ...],
+        operands: Mapping[str, Cell],
+        k: int = 0,
+        constant: int = 0,
+        indirect: int = 0,
+        to: Cell | None = None,
     ) -> Cell:
-        result = self._frame.cell()
+        result = to or self._frame.cell()
         self._add(flags, {**operands, "c": result}, k, constant, indirect=indirect)
-        self._made.add(result)
+        if to is None:
+            self._made.add(result)
         return result
 
     def _jump(self, a: Cell, target: Label, *, goes: bool = True) -> Cell:

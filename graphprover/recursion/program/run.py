@@ -7,6 +7,7 @@ relation that does not hold is an error.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -33,13 +34,21 @@ class Trace:
 class Run:
     """One run; hints read it."""
 
-    def __init__(self, linked: Linked, inputs: Mapping[int, Ext], rows: Rows | None, bases: Sequence[int]) -> None:
+    def __init__(
+        self,
+        linked: Linked,
+        inputs: Mapping[int, Ext],
+        rows: Rows | None,
+        digests: Mapping[Ext, Sequence[int]],
+        bases: Sequence[int],
+    ) -> None:
         # Loops of the first function carry its home, which nothing uses.
         self.memory: dict[int, Ext] = {FIRST_FRAME + HOME: ZERO, **inputs}
         self.frame = FIRST_FRAME  # of the step whose cells a hint gives
         self.pcs: list[int] = []
         self.frames: list[int] = []
         self.regions = 0
+        self.digests = digests
         self._linked, self._rows, self._bases = linked, rows, bases
         self._steps = [self._step(decoded(pc, fields)) for pc, fields in enumerate(linked.fields.T.tolist())]
 
@@ -104,22 +113,28 @@ class Run:
         return step
 
 
-def run(linked: Linked, inputs: Mapping[int, Ext], rows: Rows | None = None) -> Trace:
+def run(
+    linked: Linked,
+    inputs: Mapping[int, Ext],
+    rows: Rows | None = None,
+    digests: Mapping[Ext, Sequence[int]] = MappingProxyType({}),
+) -> Trace:
     """Run a program twice: the second time, its regions of memory follow each other.
 
     Args:
         linked: The program.
         inputs: Cells of the first frame by their addresses.
         rows: The sums of opened rows.
+        digests: Digests by their places, for hints: 8 words each.
 
     Raises:
         Contradiction: A relation of the program does not hold.
         ValueError: Two cells of an instruction are unknown, or an address is in no region of memory.
     """
-    first = Run(linked, inputs, rows, ())
+    first = Run(linked, inputs, rows, digests, ())
     first.take_steps()
     bases = _bases(first)
-    again = Run(linked, inputs, rows, bases)
+    again = Run(linked, inputs, rows, digests, bases)
     again.take_steps()
     cells = np.zeros((bases[-1], 3), dtype=np.uint64)
     cells[list(again.memory)] = np.array(list(again.memory.values()), dtype=np.uint64)
