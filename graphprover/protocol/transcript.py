@@ -94,12 +94,12 @@ def check_work(challenger: Challenger, bits: int, nonce: int, guarded: str) -> C
 
 def begin(layout: Layout, binding: bytes) -> Challenger:
     """Start from the statement's digest, absorb the description of the tables and the height of every table."""
-    challenger = Challenger(layout.parameters.hash, binding).absorb(_batch_seed(layout))
+    challenger = Challenger(layout.parameters.hash, binding).absorb(batch_seed(layout))
     return _absorb_exts(challenger, [(log_height, 0, 0) for log_height in layout.log_heights])
 
 
 @lru_cache(maxsize=16)
-def _batch_seed(layout: Layout) -> bytes:
+def batch_seed(layout: Layout) -> bytes:
     parameters, airs = layout.parameters, layout.tables
     steps = [_step("Message", "degree_bits", "Scalar", _EXT) for _ in airs]
     steps.append(_cap("main_commitment"))
@@ -157,11 +157,11 @@ def draw_zeta(challenger: Challenger, layout: Layout, nonce: int) -> tuple[Chall
 
 def absorb_openings(challenger: Challenger, layout: Layout, openings: Iterable[bytes]) -> Challenger:
     """Absorb the description of the opening argument and all opened values by round, matrix, point and column."""
-    return challenger.absorb(b"".join([_opening_seed(layout), *openings]))
+    return challenger.absorb(b"".join([opening_seed(layout), *openings]))
 
 
 @lru_cache(maxsize=16)
-def _opening_seed(layout: Layout) -> bytes:
+def opening_seed(layout: Layout) -> bytes:
     steps = [
         _step("Message", "claimed_evaluations", f"Fixed({matrix.width})", _EXT)
         for round_ in layout.rounds
@@ -188,11 +188,11 @@ def draw_batching_challenge(challenger: Challenger, layout: Layout, nonce: int) 
 
 def begin_fri(challenger: Challenger, layout: Layout) -> Challenger:
     """Absorb the description of the low-degree test."""
-    return challenger.absorb(_fri_seed(layout))
+    return challenger.absorb(fri_seed(layout))
 
 
 @lru_cache(maxsize=16)
-def _fri_seed(layout: Layout) -> bytes:
+def fri_seed(layout: Layout) -> bytes:
     parameters = layout.parameters
     fold = [_cap("commit_phase_commitment")]
     if parameters.commit_pow_bits:

@@ -67,7 +67,7 @@ def test_line_numbers_are_padded_to_the_last_ones_width(monkeypatch: pytest.Monk
         return keccak256(data)
 
     monkeypatch.setattr(transcript, "keccak256", hashing)
-    transcript._batch_seed.cache_clear()
+    transcript.batch_seed.cache_clear()
     transcript.begin(vectors.load("squares_pow").layout, BINDING)
     lines = hashed[0].decode().splitlines()
     assert lines[0] == f"Plonky3 Fiat-Shamir Transcript ({len(lines) - 1} interactions)"

@@ -297,6 +297,11 @@ class Function:
         """The cell with the address of the function's first frame."""
         return self._kept[0]
 
+    @property
+    def size(self) -> int:
+        """The number of cells of the frame so far."""
+        return len(self._frame.cells)
+
     def mark(self, name: str) -> None:
         """Name the address of the next instruction."""
         self.marks[name] = Label()

@@ -1,0 +1,126 @@
+"""The words of a head, and where a run has them.
+
+A head has chunks of 128 words. Word i of the first chunks is the cell at HEAD + 2 i. The other chunks have gates
+(gates.py). A *record* is a number of words that follow each other. An *address* is a word with the address of a cell.
+"""
+
+from enum import IntEnum, auto
+
+HEAD = 256  # the address of the first word; cells before are the first function's
+SHIFT = 2  # addresses of a word
+CHUNK = 256  # addresses of a chunk
+HEAD_TREE, TRANSCRIPT_TREE = (1 << 20) - 2, (1 << 20) - 1  # numbers of places that no Merkle tree has
+HEAD_PLACE = HEAD_TREE, 0, 0
+
+CHALLENGES = ("sigma", "tau", "alpha", "zeta", "gamma")  # in the order of their cells
+
+
+class Message(IntEnum):
+    """The words of a record about a message of the transcript."""
+
+    AT = 0  # address of its first word
+    CHUNKS = auto()  # of 128 words, but the last one
+    END = auto()  # address after its last word
+    WORKS = auto()  # 1 if a proof of work follows, else 0
+    WORK_AT = auto()  # address of the first word of the message with the nonce
+    FACTOR = auto()  # 2^bits of the work
+
+
+class Fold(IntEnum):
+    """The words of a record about a fold, after its message."""
+
+    OF_1 = len(Message)  # 1 for a fold by 2^1, else 0; the next two for 2^2 and 2^3
+    OF_2 = auto()
+    OF_3 = auto()
+    SHIFT = auto()  # bits of a query's row that earlier folds have taken
+    PLACE = auto()  # address of the place of the groups' digests, without their index
+    BETA = auto()  # address of the challenge and its squares
+    JOINING = auto()  # number of the height that joins after it; 0 for none
+
+
+class Height(IntEnum):
+    """The words of a record about a height: the tallest is the first one, and has the number 1."""
+
+    DROP = 0  # bits of a query's row that a row of this height has not
+    SPANS = auto()  # chunks of all its rows
+    AT_ZETA = auto()  # address of the sum of opened values at zeta
+    ZETA = auto()  # address of zeta
+    AT_NEXT = auto()  # the same at the next row's point
+    NEXT = auto()
+
+
+class Fill(IntEnum):
+    """The words of a record about the weights of a matrix's columns."""
+
+    TO = 0  # address of the first weight
+    WIDTH = auto()
+    FIRST = auto()  # address of the power of gamma of its first column, at zeta
+    SECOND = auto()  # the same at the next row's point; of a zero if the matrix is not opened there
+
+
+class Field(IntEnum):
+    """The words of a head that have fixed places."""
+
+    READ_CHUNKS = 0  # after the first
+    PRODUCTS = auto()  # chunks of gates of each kind
+    SUMS = auto()
+    DIFFERENCES = auto()
+    GATES = auto()  # address of the first chunk of gates
+    GATE_SPAN = auto()  # address of its span
+    COPIES = auto()  # number of records: from, to, count
+    COPIES_AT = auto()
+    PACKS = auto()  # frames of 42 elements in the head
+    PACKS_AT = auto()
+    OPENED = auto()  # the same for opened values,
+    OPENED_AT = auto()
+    TERMINALS = auto()  # terminals,
+    TERMINALS_AT = auto()
+    POLYNOMIAL = auto()  # and the final polynomial
+    POLYNOMIAL_AT = auto()
+    MAIN = auto()  # `Message` with the public values
+    AGAIN_AT = MAIN + len(Message)  # address of the message that is the digest for the second lookup challenge
+    PERMUTATION = auto()  # `Message`
+    QUOTIENT = PERMUTATION + len(Message)  # `Message`
+    OPENINGS = QUOTIENT + len(Message)  # `Message`
+    LAST = OPENINGS + len(Message)  # `Message` with the final polynomial
+    STREAM = LAST + len(Message)  # digests of queries after the first
+    STREAM_AT = auto()  # address of their messages
+    CHALLENGES_AT = auto()
+    CHAIN = auto()  # eighths of the chain of opened values
+    CHAIN_AT = auto()  # address of its last element
+    CHAIN_TO = auto()  # address of its last sum
+    QUOTIENT_JOINS = auto()  # eighths of joined values
+    QUOTIENT_JOINS_AT = auto()
+    QUOTIENT_JOINS_TO = auto()
+    PERMUTATION_JOINS = auto()
+    PERMUTATION_JOINS_AT = auto()
+    PERMUTATION_JOINS_TO = auto()
+    ZEROS = auto()  # number of addresses of cells that are 0
+    ZEROS_AT = auto()
+    FILLS = auto()  # number of records
+    FILLS_AT = auto()
+    TREES = auto()  # number of records: address of the cap's first word, address of its place
+    TREES_AT = auto()
+    HEIGHTS = auto()  # number of records
+    HEIGHTS_AT = auto()
+    HEIGHTS_TO = auto()
+    SPANS_AT = auto()  # address of the first place and span of a chunk, the tallest height first
+    FOLDS = auto()  # number of records
+    FOLDS_AT = auto()
+    QUERIES = auto()
+    BITS = auto()  # of a query's row
+    ENTRY = auto()  # address of the instruction that begins with the highest bit
+    COEFFICIENTS = auto()  # quarters of the final polynomial
+    COEFFICIENTS_AT = auto()  # address of its last coefficient
+    FINAL_DROP = auto()  # bits that the folds have taken
+    ZERO = auto()  # 0
+
+
+HEIGHT_CELLS = 8  # of a height's cells in memory, of which the first ones are in the order of `Height`
+SPAN_CELLS = 12  # from one chunk's place to the next one's; its span is at half
+BETA_CELLS = 4  # of a fold: the challenge and its squares
+ELEMENT_CELLS = 6  # of an element of three words
+FRAME_ELEMENTS = 42  # elements of a frame
+UNROLLED = 8  # elements of a turn that chains or joins
+QUARTER = 4  # coefficients of a turn
+STREAM_WORDS = 8  # from the message of one digest to the next one's: a block

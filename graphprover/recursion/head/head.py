@@ -1,0 +1,339 @@
+"""The head of a proof: its words, from the arrays of a run and the gates."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from graphprover.field import EXTENSION_DEGREE, P
+from graphprover.protocol.blake3 import CHUNK_WORDS, digest
+from graphprover.protocol.digests import DIGEST_WORDS
+from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
+from graphprover.protocol.parameters import BLAKE3
+from graphprover.protocol.proof import Cap
+from graphprover.recursion.head.fields import (
+    BETA_CELLS,
+    CHUNK,
+    ELEMENT_CELLS,
+    FRAME_ELEMENTS,
+    HEAD,
+    QUARTER,
+    SHIFT,
+    UNROLLED,
+    Field,
+)
+from graphprover.recursion.head.messages import Constants, constants_of, further_digests
+from graphprover.recursion.head.placed import Placed, placed
+from graphprover.recursion.head.plan import Plan, Planned, opened_counts, plan_of
+from graphprover.recursion.openings import TreePlaces, places_of_tree
+from graphprover.recursion.program.queries import ENTRY, ENTRY_STEPS
+from graphprover.recursion.program.transcript import BITS
+from graphprover.recursion.program.verifier import verifier_program
+from graphprover.recursion.tables.row import STRIDE
+from graphprover.recursion.witness.hashed_rows import padded
+
+MOST_LOG_ARITY, LEAST_LOG_FINAL_POLY_LEN = 3, 2
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """The head of the proofs of a statement."""
+
+    words: np.ndarray  # uint64, whole chunks
+    read_chunks: int  # the first ones; all others have gates
+    constants: Constants
+    gates: Placed
+    zeros: np.ndarray  # addresses of cells that the program reads and that mean nothing, int64
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The digest, by which a statement names the head."""
+        return digest(self.words.tobytes())
+
+
+def head_of(layout: Layout, public_values: Sequence[Sequence[int]], preprocessed: Cap | None, binding: bytes) -> Head:
+    """Return the head of the proofs of a statement.
+
+    Args:
+        layout: Shape of the proofs.
+        public_values: Public values of each table.
+        preprocessed: Commitment to the preprocessed columns, or None without any.
+        binding: Initial state of the challenger.
+
+    Raises:
+        ValueError: The program cannot verify proofs of this layout; the message says why.
+    """
+    _check(layout)
+    constants = constants_of(layout, public_values, preprocessed, binding)
+    plan = plan_of(layout, constants, [len(values) for values in public_values])
+    read_chunks = 0
+    for _ in range(2):  # the first time, for the number of words
+        at = HEAD + CHUNK * read_chunks
+        gates_at = at + plan.cells
+        own = _Words(layout, constants, plan, at, read_chunks)
+        gates = placed(plan.gates, gates_at, own.literals, at)
+        read = own.complete(gates, gates_at)
+        read_chunks = len(read) // CHUNK_WORDS
+    return Head(np.concatenate([read, gates.words]), read_chunks, constants, gates, plan.zeros + at)
+
+
+def _check(layout: Layout) -> None:
+    parameters = layout.parameters
+    if parameters.hash != BLAKE3:
+        raise ValueError(f"a proof to compress has the hash {BLAKE3}, not {parameters.hash}: prove it with that hash")
+    if parameters.cap_height:
+        raise ValueError(f"a proof to compress has cap height 0, not {parameters.cap_height}")
+    if not layout.lookup_tables:
+        raise ValueError("a proof to compress has tables with lookups")
+    if min(layout.log_heights) == 0:
+        raise ValueError("a proof to compress has no table of one row")
+    if layout.log_max_rows > BITS:
+        raise ValueError(f"a proof to compress has at most 2^{BITS} rows at its rate")
+    if not layout.fold_log_arities or max(layout.fold_log_arities) > MOST_LOG_ARITY:
+        raise ValueError(f"a proof to compress has one fold or more, each of at most 2^{MOST_LOG_ARITY}")
+    if parameters.log_final_poly_len < LEAST_LOG_FINAL_POLY_LEN:
+        raise ValueError(f"a proof to compress has a final polynomial of 2^{LEAST_LOG_FINAL_POLY_LEN} or more")
+
+
+class _Words:
+    """The words that are read, while they are put together."""
+
+    def __init__(self, layout: Layout, constants: Constants, plan: Plan, at: int, read_chunks: int) -> None:
+        """Put the words together that depend on no gate; ``at``: address of the first array."""
+        self._layout, self._constants, self._plan, self._at = layout, constants, plan, at
+        self._read_chunks = read_chunks
+        self._words = [0] * len(Field)
+        self._trees = list(_places(layout))
+        self._packs_at = self._address()
+        self._packs: list[tuple[int, int, int]] = []
+        self._words += [0] * (EXTENSION_DEGREE * self._pack_count())
+        self.literals = self._put(plan.gates.literals)
+
+    def complete(self, gates: Placed, gates_at: int) -> np.ndarray:
+        """Return all words, in whole chunks, with the gates at an address."""
+        self._set(Field.READ_CHUNKS, self._read_chunks - 1)
+        for field, chunks in zip((Field.PRODUCTS, Field.SUMS, Field.DIFFERENCES), gates.chunks, strict=True):
+            self._set(field, chunks)
+        self._set(Field.GATES, gates_at)
+        self._set(Field.GATE_SPAN, self._pack(self._read_chunks, gates_at, gates_at + CHUNK))
+        self._put_copies()
+        self._put_messages()
+        self._put_arrays()
+        self._put_list(Field.ZEROS, Field.ZEROS_AT, [(int(address),) for address in gates.checks])
+        self._put_trees()
+        self._put_heights(gates)
+        self._put_fills(gates)
+        self._put_folds()
+        self._put_queries()
+        return self._completed()
+
+    # Words.
+
+    def _address(self) -> int:
+        return HEAD + SHIFT * len(self._words)
+
+    def _put(self, words: Sequence[int]) -> int:
+        at = self._address()
+        self._words += [word % P for word in words]
+        return at
+
+    def _set(self, field: int, word: int) -> None:
+        self._words[field] = word
+
+    def _put_list(self, number: Field, at: Field, records: Sequence[Sequence[int]]) -> None:
+        self._set(number, len(records))
+        self._set(at, self._put([word for record in records for word in record]))
+
+    def _pack(self, *words: int) -> int:
+        """Add an element of three words; return the address at which it is packed."""
+        first, second, third = words
+        self._packs.append((first, second, third))
+        return self._packs_at + ELEMENT_CELLS * (len(self._packs) - 1) + 1
+
+    def _completed(self) -> np.ndarray:
+        packs = [word for pack in self._packs for word in pack]
+        first = len(Field)
+        assert len(packs) == EXTENSION_DEGREE * self._pack_count()
+        self._words[first : first + len(packs)] = packs
+        frames = -(-len(self._packs) // FRAME_ELEMENTS)
+        self._set(Field.PACKS, frames)
+        self._set(Field.PACKS_AT, self._packs_at)
+        least = first + frames * FRAME_ELEMENTS * EXTENSION_DEGREE  # else the last frame would be over arrays
+        words = np.zeros(-(-max(least, len(self._words)) // CHUNK_WORDS) * CHUNK_WORDS, dtype=np.uint64)
+        words[: len(self._words)] = self._words
+        return words
+
+    def _pack_count(self) -> int:
+        spans = sum(-(-width // CHUNK_WORDS) for width in _widths(self._layout).values())
+        return 1 + len(self._trees) + 2 * spans + len(self._layout.fold_log_arities)
+
+    # Messages.
+
+    def _put_copies(self) -> None:
+        constants, plan, at = self._constants, self._plan, self._at
+        after = len(constants.before_main) + DIGEST_WORDS
+        parts = [
+            (constants.before_main, plan.main.at),
+            (constants.after_main, plan.main.at + SHIFT * after),
+            (constants.opening, plan.opening.at + SHIFT * DIGEST_WORDS),
+            (constants.fri, plan.folds[0].at + SHIFT * DIGEST_WORDS),
+        ]
+        copies = [(self._put(words.tolist()), at + to, len(words)) for words, to in parts]
+        self._put_list(Field.COPIES, Field.COPIES_AT, copies)
+
+    def _put_messages(self) -> None:
+        plan = self._plan
+        of_fields = {
+            Field.MAIN: plan.main,
+            Field.PERMUTATION: plan.permutation,
+            Field.QUOTIENT: plan.quotient,
+            Field.OPENINGS: plan.opening,
+            Field.LAST: plan.last,
+        }
+        for field, message in of_fields.items():
+            for i, word in enumerate(self._message(message)):
+                self._set(field + i, word)
+        self._set(Field.AGAIN_AT, self._at + plan.again)
+        self._set(Field.STREAM, further_digests(self._layout))
+        self._set(Field.STREAM_AT, self._at + plan.stream)
+
+    def _message(self, message: Planned) -> list[int]:
+        at = self._at + message.at
+        full = (message.words - 1) // CHUNK_WORDS
+        end = at + SHIFT * message.words
+        return [at, full, end, int(message.bits > 0), self._at + message.work_at, 1 << message.bits]
+
+    # Arrays.
+
+    def _put_arrays(self) -> None:
+        plan, at, counts = self._plan, self._at, opened_counts(self._layout)
+        elements = (
+            (Field.OPENED, Field.OPENED_AT, plan.opening),
+            (Field.TERMINALS, Field.TERMINALS_AT, plan.permutation),
+            (Field.POLYNOMIAL, Field.POLYNOMIAL_AT, plan.last),
+        )
+        for frames, where, message in elements:
+            self._set(frames, message.frames)
+            self._set(where, at + message.at + SHIFT * message.elements)
+        self._set(Field.CHALLENGES_AT, at + plan.challenges)
+        turns = sum(counts.values()) // UNROLLED + 1  # one more sum than opened values, at least
+        last = UNROLLED * turns - 1
+        self._set(Field.CHAIN, turns)
+        self._set(Field.CHAIN_AT, at + plan.opened + ELEMENT_CELLS * last + 1)
+        self._set(Field.CHAIN_TO, at + plan.sums + last)
+        first = {name: sum(list(counts.values())[:i]) for i, name in enumerate(counts)}
+        joins = (
+            (QUOTIENT, Field.QUOTIENT_JOINS, Field.QUOTIENT_JOINS_AT, Field.QUOTIENT_JOINS_TO),
+            (PERMUTATION, Field.PERMUTATION_JOINS, Field.PERMUTATION_JOINS_AT, Field.PERMUTATION_JOINS_TO),
+        )
+        for (name, turns_field, at_field, to_field), to in zip(joins, plan.joins, strict=True):
+            self._set(turns_field, -(-counts[name] // (EXTENSION_DEGREE * UNROLLED)))
+            self._set(at_field, at + plan.opened + ELEMENT_CELLS * first[name] + 1)
+            self._set(to_field, at + to)
+
+    def _put_trees(self) -> None:
+        plan, constants = self._plan, self._constants
+        after = SHIFT * DIGEST_WORDS
+        preprocessed = SHIFT * (len(constants.before_main) + len(constants.after_main))
+        of_rounds = {
+            MAIN: plan.main.at + SHIFT * len(constants.before_main),
+            QUOTIENT: plan.quotient.at + after,
+            PREPROCESSED: plan.main.at + preprocessed,  # its digest are the last words of all
+            PERMUTATION: plan.permutation.at + after,
+        }
+        roots = [of_rounds[round_.name] for round_ in self._layout.rounds]
+        roots += [fold.at + SHIFT * (fold.words - DIGEST_WORDS) for fold in plan.folds]
+        records = [
+            (self._at + root, self._pack(*places.cap, 0)) for root, places in zip(roots, self._trees, strict=True)
+        ]
+        self._put_list(Field.TREES, Field.TREES_AT, records)
+
+    def _put_heights(self, gates: Placed) -> None:
+        layout, records, spans_at = self._layout, [], 0
+        widths = _widths(layout)
+        batching = self._plan.batching
+        for log_rows, zs, at_z in zip(layout.fri_log_heights, batching.points, batching.at_z, strict=True):
+            spans = 0
+            for tree in range(len(layout.rounds)):
+                if (tree, log_rows) not in widths:
+                    continue
+                place = self._trees[tree].rows[log_rows]
+                begin = self._at + self._plan.weights[tree, log_rows]
+                width = widths[tree, log_rows]
+                for counter in range(-(-width // CHUNK_WORDS)):
+                    own = self._pack(*place)
+                    spans_at = spans_at or own
+                    end = begin + STRIDE * min(width, CHUNK_WORDS * (counter + 1))
+                    self._pack(counter, begin + CHUNK * counter, end)
+                    spans += 1
+            points = [(gates.address_of(total), gates.address_of(z)) for total, z in zip(at_z, zs, strict=True)]
+            if len(points) == 1:  # all weights at the next row's point are 0, and so is the sum of opened values
+                points.append((HEAD + SHIFT * Field.ZERO, points[0][1]))
+            drop = layout.log_max_rows - log_rows
+            records.append((drop, spans, *points[0], *points[1]))
+        self._put_list(Field.HEIGHTS, Field.HEIGHTS_AT, records)
+        self._set(Field.HEIGHTS_TO, self._at + self._plan.heights)
+        self._set(Field.SPANS_AT, spans_at)
+
+    def _put_fills(self, gates: Placed) -> None:
+        """Put the records about weights; words beyond the last column have the weights 0."""
+        layout, records, zero = self._layout, [], HEAD + SHIFT * Field.ZERO
+        weights = self._plan.batching.weights
+        for (tree, log_rows), width in _widths(layout).items():
+            to = self._at + self._plan.weights[tree, log_rows]
+            for matrix, (first, second) in zip(layout.rounds[tree].matrices, weights[tree], strict=True):
+                if matrix.log_rows != log_rows:
+                    continue
+                at_next = gates.address_of(second) if matrix.points == 2 else zero
+                records.append((to, matrix.width, gates.address_of(first), at_next))
+                to += STRIDE * matrix.width
+            if padded(width) > width:
+                records.append((to, padded(width) - width, zero, zero))
+        self._put_list(Field.FILLS, Field.FILLS_AT, records)
+
+    # Queries.
+
+    def _put_folds(self) -> None:
+        layout, plan, records, shift = self._layout, self._plan, [], 0
+        numbers = {log_rows: 1 + i for i, log_rows in enumerate(layout.fri_log_heights)}
+        for i, (log_arity, log_rows) in enumerate(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True)):
+            place = self._pack(*self._trees[len(layout.rounds) + i].rows[log_rows])
+            arity = [int(log_arity == 1 + k) for k in range(MOST_LOG_ARITY)]
+            beta = self._at + plan.betas + BETA_CELLS * i
+            records.append([*self._message(plan.folds[i]), *arity, shift, place, beta, numbers.get(log_rows, 0)])
+            shift += log_arity
+        self._put_list(Field.FOLDS, Field.FOLDS_AT, records)
+        self._set(Field.FINAL_DROP, shift)
+
+    def _put_queries(self) -> None:
+        layout, last = self._layout, self._plan.last
+        coefficients = 1 << layout.parameters.log_final_poly_len
+        self._set(Field.QUERIES, layout.parameters.num_queries)
+        self._set(Field.BITS, layout.log_max_rows)
+        entry = verifier_program().marks[ENTRY] + ENTRY_STEPS * (BITS - layout.log_max_rows)
+        self._set(Field.ENTRY, entry)
+        self._set(Field.COEFFICIENTS, coefficients // QUARTER)
+        first = self._at + last.at + SHIFT * last.elements + 1
+        self._set(Field.COEFFICIENTS_AT, first + ELEMENT_CELLS * (coefficients - 1))
+
+
+def _places(layout: Layout) -> list[TreePlaces]:
+    """Return the places of each tree, in the order of rounds and folds."""
+    found = []
+    for number, round_ in enumerate(layout.rounds):
+        logs = {matrix.log_rows for matrix in round_.matrices}
+        found.append(places_of_tree(number, round_.log_rows, sorted(logs - {round_.log_rows}), 0))
+    for i, log_rows in enumerate(layout.folded_log_heights):
+        found.append(places_of_tree(len(layout.rounds) + i, log_rows, (), 0))
+    return found
+
+
+def _widths(layout: Layout) -> dict[tuple[int, int], int]:
+    """Return the words of an opened row, by round and log2 of the height, the tallest height first."""
+    return {
+        (tree, log_rows): sum(widths)
+        for log_rows in layout.fri_log_heights
+        for tree, round_ in enumerate(layout.rounds)
+        if (widths := [matrix.width for matrix in round_.matrices if matrix.log_rows == log_rows])
+    }

@@ -1,0 +1,179 @@
+"""The arrays of a run and the gates over them, for proofs of a layout.
+
+Addresses are relative to the first array: the arrays follow the words of the head that are read, whose number depends
+on the gates.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+import numpy as np
+
+from graphprover.field import EXTENSION_DEGREE
+from graphprover.protocol.digests import DIGEST_WORDS
+from graphprover.protocol.layout import PERMUTATION, QUOTIENT, Layout
+from graphprover.recursion.head.batching import Batching, add_batching
+from graphprover.recursion.head.constraints import add_constraints
+from graphprover.recursion.head.fields import (
+    BETA_CELLS,
+    CHALLENGES,
+    ELEMENT_CELLS,
+    FRAME_ELEMENTS,
+    HEIGHT_CELLS,
+    SHIFT,
+    STREAM_WORDS,
+    UNROLLED,
+)
+from graphprover.recursion.head.gates import Gates
+from graphprover.recursion.head.inputs import Inputs
+from graphprover.recursion.head.messages import Constants, further_digests
+from graphprover.recursion.tables.row import STRIDE
+from graphprover.recursion.witness.hashed_rows import padded
+
+_REACH = UNROLLED * EXTENSION_DEGREE  # opened values beyond the last one that chains and joins read
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A message, and the proof of work after it."""
+
+    at: int  # address of its first word
+    words: int
+    elements: int = 0  # number of its first word that belongs to an element
+    frames: int = 0  # of elements
+    bits: int = 0  # of work
+    work_at: int = 0  # address of the message with the nonce
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The arrays and the gates."""
+
+    main: Planned
+    again: int  # address of the message that is the first lookup digest
+    permutation: Planned
+    quotient: Planned
+    opening: Planned
+    folds: tuple[Planned, ...]
+    last: Planned
+    stream: int  # address of the messages whose digests queries are drawn from
+    challenges: int
+    sums: int  # address of the chain's sums
+    joins: tuple[int, int]  # address of the joined values of quotients and of permutation columns
+    weights: dict[tuple[int, int], int]  # address of the weights, by round and log2 of the height
+    heights: int
+    betas: int
+    cells: int  # of all arrays
+    zeros: np.ndarray  # addresses of cells that the program reads and that mean nothing, int64
+    gates: Gates
+    batching: Batching
+
+    @property
+    def opened(self) -> int:
+        """Address of the first opened value's first word."""
+        return self.opening.at + SHIFT * self.opening.elements
+
+
+@dataclass(eq=False)
+class _Area:
+    """Cells that are taken one after another."""
+
+    size: int = 0
+    zeros: list[np.ndarray] = field(default_factory=list)
+
+    def take(self, cells: int) -> int:
+        self.size += cells
+        return self.size - cells
+
+    def message(self, words: int, elements: int = 0, spare: int = 0, bits: int = 0) -> Planned:
+        """Take a message whose last words are elements; ``spare``: more elements that are read."""
+        end, frames = SHIFT * padded(words), 0
+        if elements:
+            frames = -(-(elements + spare) // FRAME_ELEMENTS)
+            first = words - EXTENSION_DEGREE * elements
+            end = max(end, SHIFT * first + frames * ELEMENT_CELLS * FRAME_ELEMENTS)
+        at = self.take(end)
+        self.zeros.append(np.arange(at + SHIFT * words, at + end, SHIFT))
+        work_at = self.take(SHIFT * padded(DIGEST_WORDS + 1)) if bits else 0
+        return Planned(at, words, words - EXTENSION_DEGREE * elements, frames, bits, work_at)
+
+
+def plan_of(layout: Layout, constants: Constants, public_values: Sequence[int]) -> Plan:
+    """Return the arrays and the gates.
+
+    Args:
+        layout: Shape of the proofs.
+        constants: The constant parts of their messages.
+        public_values: The number of public values of each table.
+    """
+    area, parameters = _Area(), layout.parameters
+    opened = opened_counts(layout)
+    terminals = len(layout.lookup_tables)
+    before, cap = len(constants.before_main), DIGEST_WORDS
+    main = area.message(before + cap + len(constants.after_main), bits=parameters.lookup_pow_bits)
+    again = area.take(SHIFT * padded(DIGEST_WORDS))
+    permutation = area.message(DIGEST_WORDS + cap + EXTENSION_DEGREE * terminals, terminals)
+    quotient = area.message(DIGEST_WORDS + cap, bits=parameters.ood_pow_bits)
+    words = DIGEST_WORDS + len(constants.opening) + EXTENSION_DEGREE * sum(opened.values())
+    opening = area.message(words, sum(opened.values()), _REACH, bits=parameters.batch_pow_bits)
+    folds = [
+        area.message(DIGEST_WORDS + cap + len(constants.fri) * (i == 0), bits=parameters.commit_pow_bits)
+        for i in range(len(layout.fold_log_arities))
+    ]
+    coefficients = 1 << parameters.log_final_poly_len
+    last = area.message(DIGEST_WORDS + EXTENSION_DEGREE * coefficients, coefficients, bits=parameters.query_pow_bits)
+    stream = area.take(SHIFT * STREAM_WORDS * further_digests(layout))
+    challenges, sums = area.take(len(CHALLENGES)), area.take(sum(opened.values()) + UNROLLED)
+    joins = tuple(area.take(opened[name] // EXTENSION_DEGREE + UNROLLED) for name in (QUOTIENT, PERMUTATION))
+    weights = {
+        (tree, log_rows): area.take(STRIDE * padded(sum(matrix.width for matrix in matrices)))
+        for tree, round_ in enumerate(layout.rounds)
+        for log_rows in layout.fri_log_heights
+        if (matrices := [matrix for matrix in round_.matrices if matrix.log_rows == log_rows])
+    }
+    heights = area.take(HEIGHT_CELLS * len(layout.fri_log_heights))
+    betas = area.take(BETA_CELLS * len(folds))
+    gates, first_opened = Gates(), opening.at + SHIFT * opening.elements
+    inputs = Inputs(
+        opened=first_opened,
+        joined_quotient=joins[0],
+        joined_permutation=joins[1],
+        public_values=[*_addresses(main.at + SHIFT * (before + cap), public_values)],
+        terminals=permutation.at + SHIFT * permutation.elements,
+        suffixes=sums,
+        **{name: challenges + i for i, name in enumerate(CHALLENGES)},
+    )
+    add_constraints(gates, layout, inputs)
+    batching = add_batching(gates, layout, inputs)
+    return Plan(
+        main,
+        again,
+        permutation,
+        quotient,
+        opening,
+        tuple(folds),
+        last,
+        stream,
+        challenges,
+        sums,
+        joins,
+        weights,
+        heights,
+        betas,
+        area.size,
+        np.concatenate(area.zeros),
+        gates,
+        batching,
+    )
+
+
+def opened_counts(layout: Layout) -> dict[str, int]:
+    """Return the number of opened values of each round, by its name."""
+    return {round_.name: sum(matrix.points * matrix.width for matrix in round_.matrices) for round_ in layout.rounds}
+
+
+def _addresses(at: int, counts: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the addresses of each table's public values."""
+    for first, count in zip(accumulate(counts, initial=0), counts, strict=False):
+        yield [at + SHIFT * (first + i) for i in range(count)]

@@ -1,0 +1,62 @@
+"""The parts that the functions of the verifier's program share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from graphprover.recursion.head.fields import HEAD, SHIFT, Field
+from graphprover.recursion.program.assembler import Cell, Function, Hint, Program
+from graphprover.recursion.tables.core import FIRST_FRAME
+
+READ, SPLIT = 1, 2  # kinds of chunks that are read
+CHUNK_CELLS = 256
+HIGH = 1 << 32
+DIGEST_NUMBERS = 8
+DIGEST_WORDS = 4
+
+
+@dataclass(eq=False)
+class Parts:
+    """The program so far."""
+
+    program: Program
+    x: int = 0  # address of the root that generates the extension
+    x2: int = 0  # of its square
+    both: int = 0  # of their sum
+    functions: dict[str, Function] = field(default_factory=dict)
+
+    def fixed(self, f: Function, *addresses: int) -> list[Cell]:
+        """Return cells of the first frame, by their addresses."""
+        first = f.constant(FIRST_FRAME)
+        return [f.load(first, address - FIRST_FRAME) for address in addresses]
+
+
+def words(f: Function, *fields: Field) -> list[Cell]:
+    """Return words of the head."""
+    head = f.constant(HEAD)
+    return [f.load(head, SHIFT * field) for field in fields]
+
+
+def record(f: Function, pointer: Cell, numbers: Sequence[int]) -> list[Cell]:
+    """Return words of a record at an address."""
+    return [f.load(pointer, SHIFT * number) for number in numbers]
+
+
+def digest_words(f: Function, base: Cell, numbers: Sequence[Cell]) -> None:
+    """Require the four words at an address to be those of a digest's eight numbers of 32 bits."""
+    for word in range(DIGEST_WORDS):
+        f.store(base, SHIFT * word, f.add(numbers[2 * word + 1], numbers[2 * word], k=HIGH))
+
+
+def provided_digest(f: Function, parts: Parts, place: Cell) -> list[Cell]:
+    """Provide a digest at a place; return its eight numbers, which are base elements."""
+    x, x2 = parts.fixed(f, parts.x, parts.x2)
+    numbers = [f.hint(_number(place, k)) for k in range(DIGEST_NUMBERS)]
+    for number in numbers:
+        f.require_base(number)
+    first, second = (f.multiply_add(numbers[i + 2], x2, f.multiply_add(numbers[i + 1], x, numbers[i])) for i in (0, 3))
+    f.cap(place, (first, second, f.multiply_add(numbers[7], x, numbers[6])))
+    return numbers
+
+
+def _number(place: Cell, k: int) -> Hint:
+    return lambda run: (run.digests[run[run.frame + place.offset]][k], 0, 0)

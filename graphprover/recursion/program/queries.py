@@ -1,0 +1,199 @@
+"""The queries in the verifier's program: sums of rows, quotients, folds and the final polynomial at each query."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graphprover.field import EXTENSION_DEGREE, GENERATOR, P, inv, root_of_unity
+from graphprover.recursion.head.fields import (
+    ELEMENT_CELLS,
+    HEIGHT_CELLS,
+    QUARTER,
+    SHIFT,
+    SPAN_CELLS,
+    Field,
+    Fold,
+    Height,
+    Message,
+)
+from graphprover.recursion.program.assembler import Cell, Function
+from graphprover.recursion.program.parts import READ, Parts, record, words
+from graphprover.recursion.program.transcript import BITS, bits_of
+from graphprover.recursion.witness.hashed_rows import padded
+
+ENTRY = "the highest bit"  # the mark of the first bit's instructions
+ENTRY_STEPS = 3  # instructions of a bit
+_WEIGHTED = 0  # kind of chunks
+_ARITIES = (1, 2, 3)  # log2 of the arities of folds
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """The cells of a query's frame that functions and loops read by the frame's address.
+
+    A *drop* d is a number of low bits of the query's row: all lists but the last two are by drop.
+    """
+
+    bits: Sequence[Cell]
+    rows: Sequence[Cell]  # the row without its lowest d bits
+    squares: Sequence[Cell]  # the point of that row, without the shift of the coset
+    inverses: Sequence[Cell]  # of these points
+    reduced: Sequence[Cell]  # by number of the height: the batched quotient there; 0 for the number 0
+    values: Sequence[Cell]  # by number of the fold: the value before it
+
+
+def queries(parts: Parts) -> Function:
+    """Return the function that checks all queries, with the address of the first one's sample."""
+    query = _query(parts)
+    f = parts.program.function("queries", arguments=1)
+
+    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        (samples,) = cells
+        g.call(query, [g.load(samples)])
+        return (g.linear(1, samples, 2),)
+
+    f.loop(*words(f, Field.QUERIES), f.arguments, turn)
+    f.give_back([])
+    return f
+
+
+def _query(parts: Parts) -> Function:
+    f = parts.program.function("query", arguments=1)
+    own = _Cells(*(f.reserve(BITS + more) for more in (0, 1, 1, 1, 2, 1)))
+    folds = {log_arity: _fold(parts, own, log_arity) for log_arity in _ARITIES}
+    _locate(f, parts, own)
+    _reduce(f, parts, own)
+    last = _fold_all(f, own, folds)
+    drop, at, turns = words(f, Field.FINAL_DROP, Field.COEFFICIENTS_AT, Field.COEFFICIENTS)
+    x = f.load(f.add(f.home, drop), own.squares[0].place)
+
+    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        at, total, x, last = cells
+        for i in range(QUARTER):
+            total = g.multiply_add(total, x, g.load(at, -ELEMENT_CELLS * i))
+        return g.linear(1, at, -ELEMENT_CELLS * QUARTER), total, x, last
+
+    _, total, _, last = f.loop(turns, [at, f.constant(0), x, last], turn)
+    f.require_equal(total, f.load(last, own.values[0].place))
+    f.give_back([])
+    return f
+
+
+def _locate(f: Function, parts: Parts, own: _Cells) -> None:
+    """Find the bits of a row, and its points.
+
+    The row has as many bits as the head says. Its instructions begin at the highest one, with row 0 and point 1 above.
+    """
+    (number,) = f.arguments
+    bits_of(f, number, own.bits)
+    (x,) = parts.fixed(f, parts.x)
+    bits, entry = words(f, Field.BITS, Field.ENTRY)
+    points = f.reserve(BITS + 1)
+    one, above = f.constant(1), f.add(f.home, bits)
+    f.store(above, own.rows[0].place, f.constant(0))
+    f.store(above, points[0].place, one)
+    f.go(f.multiply_add(f.home, x, entry))
+    f.mark(ENTRY)
+    for k in reversed(range(BITS)):
+        f.add(own.rows[k + 1], own.bits[k], k=2, to=own.rows[k])
+        f.multiply(points[k + 1], f.linear(root_of_unity(k + 1) - 1, own.bits[k], 1), to=points[k])
+    f.linear(1, points[0], to=own.squares[0])
+    f.require_equal(f.divide(one, points[0]), own.inverses[0])
+    for cells in (own.squares, own.inverses):
+        for k in range(BITS):
+            f.multiply(cells[k], cells[k], to=cells[k + 1])
+
+
+def _reduce(f: Function, parts: Parts, own: _Cells) -> None:
+    """Find the batched quotient of each height."""
+    zero = f.constant(0)
+    f.require_equal(zero, own.reduced[0])
+    turns, at, spans_at = words(f, Field.HEIGHTS, Field.HEIGHTS_TO, Field.SPANS_AT)
+
+    def height(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        pointer, spans_at, slot = cells
+        (x2,) = parts.fixed(g, parts.x2)
+        at_row = g.add(g.home, g.load(pointer, Height.DROP))
+        index = g.multiply(g.load(at_row, own.rows[0].place), x2)
+        zero = g.constant(0)
+
+        def span(h: Function, inner: Sequence[Cell]) -> Sequence[Cell]:
+            spans_at, first, second, index, pointer, slot = inner
+            place = h.add(h.load(spans_at), index)
+            sums = h.row(place, _WEIGHTED, h.load(spans_at, SPAN_CELLS // 2))
+            totals = (h.add(a, b) for a, b in zip((first, second), sums, strict=True))
+            return h.linear(1, spans_at, SPAN_CELLS), *totals, index, pointer, slot
+
+        carried = [spans_at, zero, zero, index, pointer, slot]
+        spans_at, first, second, _, pointer, slot = g.loop(g.load(pointer, Height.SPANS), carried, span)
+        at_row = g.add(g.home, g.load(pointer, Height.DROP))
+        x = g.linear(GENERATOR, g.load(at_row, own.squares[0].place))
+        quotients = []
+        for at_z, z, at_x in ((Height.AT_ZETA, Height.ZETA, first), (Height.AT_NEXT, Height.NEXT, second)):
+            quotients.append(g.divide(g.subtract(g.load(pointer, at_z), at_x), g.subtract(g.load(pointer, z), x)))
+        g.store(slot, own.reduced[0].place, g.add(*quotients))
+        return g.linear(1, pointer, HEIGHT_CELLS), spans_at, g.linear(1, slot, 1)
+
+    f.loop(turns, [at, spans_at, f.linear(1, f.home, 1)], height)
+
+
+def _fold_all(f: Function, own: _Cells, folds: dict[int, Function]) -> Cell:
+    """Find the value after each fold; return the frame's address plus the number of folds."""
+    f.store(f.home, own.values[0].place, f.load(f.home, own.reduced[1].place))
+    turns, pointer = words(f, Field.FOLDS, Field.FOLDS_AT)
+
+    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        pointer, slot = cells
+        for log_arity, fold in folds.items():
+            with g.unless_zero(g.load(pointer, SHIFT * (Fold.OF_1 + log_arity - 1))):
+                g.call(fold, [pointer, slot, g.home])
+        return g.linear(1, pointer, SHIFT * len([*Message, *Fold])), g.linear(1, slot, 1)
+
+    _, slot = f.loop(turns, [pointer, f.home], turn)
+    return slot
+
+
+def _fold(parts: Parts, own: _Cells, log_arity: int) -> Function:
+    """Return the function of a fold of 2^log_arity elements, whose frame begins with the words of the group.
+
+    It takes the address of the fold's record, the query's frame plus the number of the fold, and the query's frame.
+    """
+    size, group_words = 1 << log_arity, EXTENSION_DEGREE << log_arity
+    f = parts.program.function(f"fold by {size}", arguments=3, data=SHIFT * padded(group_words))
+    pointer, slot, query = f.arguments
+    x, x2, both = parts.fixed(f, parts.x, parts.x2, parts.both)
+    shift, place, beta, joining = record(f, pointer, [Fold.SHIFT, Fold.PLACE, Fold.BETA, Fold.JOINING])
+    at = f.add(shift, query)
+    row, group = f.load(at, own.rows[0].place), f.load(at, own.rows[log_arity].place)
+    f.require_base(f.home)
+    span = f.multiply_add(f.home, both, f.linear(SHIFT * group_words, x2))
+    f.row(f.multiply_add(group, x2, f.load(place)), READ, span)
+    for i in range(size):
+        first, _, second, between, third, _ = range(ELEMENT_CELLS * i, ELEMENT_CELLS * (i + 1))
+        upper = f.multiply_add(f.data[third], x, f.data[second], to=f.data[between])
+        f.multiply_add(upper, x, f.data[first], to=f.data[first + 1])
+    queried = f.add(group, row, k=-size)
+    f.store(f.add(queried, f.home, k=ELEMENT_CELLS), 1, f.load(slot, own.values[0].place))
+    inverse = f.load(at, own.inverses[0].place)  # of the queried element's point: now of the first one's
+    for k in range(log_arity):
+        bit = f.load(at, own.bits[k].place)
+        inverse = f.multiply(inverse, f.linear(root_of_unity(k + 1) - 1, bit, 1))
+    elements = [f.data[ELEMENT_CELLS * i + 1] for i in range(size)]
+    for step in range(log_arity):
+        factor = f.multiply(inverse, f.load(beta, step))
+        elements = _halved(f, elements, factor)
+        inverse = f.multiply(inverse, inverse)
+    joined = f.load(f.add(joining, query), own.reduced[0].place)
+    folded = f.linear(inv(size), elements[0])
+    f.store(slot, own.values[1].place, f.multiply_add(joined, f.load(beta, log_arity), folded))
+    f.give_back([])
+    return f
+
+
+def _halved(f: Function, elements: Sequence[Cell], factor: Cell) -> list[Cell]:
+    """Return twice the values at beta of lines through pairs, as `graphprover.protocol.verification.fold_groups`."""
+    following, log_size = [], len(elements).bit_length() - 1
+    for i, (low, high) in enumerate(zip(elements[::2], elements[1::2], strict=True)):
+        reversed_ = int(f"{i:0{max(log_size - 1, 1)}b}"[::-1], 2)
+        own = f.linear(inv(pow(root_of_unity(log_size), reversed_, P)), factor) if i else factor
+        following.append(f.multiply_add(f.subtract(low, high), own, f.add(low, high)))
+    return following

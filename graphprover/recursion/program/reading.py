@@ -1,0 +1,242 @@
+"""The parts of the verifier's program that read its head, and compute with opened values and gates.
+
+The names of functions here are the ones of their words in `Field`.
+"""
+
+from collections.abc import Sequence
+
+from graphprover.field import EXTENSION_DEGREE
+from graphprover.protocol.blake3 import CHUNK_WORDS
+from graphprover.recursion.head.fields import (
+    CHALLENGES,
+    CHUNK,
+    ELEMENT_CELLS,
+    FRAME_ELEMENTS,
+    HEAD,
+    HEAD_TREE,
+    HEIGHT_CELLS,
+    SHIFT,
+    UNROLLED,
+    Field,
+    Fill,
+    Height,
+)
+from graphprover.recursion.program.assembler import Cell, Function
+from graphprover.recursion.program.parts import READ, SPLIT, Parts, digest_words, provided_digest, record, words
+
+GATE_KINDS = ((0, 1), (1, 0), (-1, 0))  # k and l of products, sums and differences
+
+
+def read_head(parts: Parts) -> Function:
+    """Return the function that reads all words of the head but the gates."""
+    f = parts.program.function("read the head")
+    x2, both = parts.fixed(f, parts.x2, parts.both)
+    place = f.constant(HEAD_TREE)
+    span = f.add(f.linear(CHUNK, x2), f.linear(HEAD, both))
+    f.row(place, READ, span)
+    (turns,) = words(f, Field.READ_CHUNKS)
+    step = f.linear(CHUNK, both, 1)
+
+    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        place, span, step = cells
+        following = g.add(span, step)
+        g.row(place, READ, following)
+        return place, following, step
+
+    f.loop(turns, [place, span, step], turn)
+    f.give_back([])
+    return f
+
+
+def take_gates(parts: Parts) -> Function:
+    """Return the function that reads all gates and requires them to hold."""
+    kinds = [_gates(parts, number, k, l) for number, (k, l) in enumerate(GATE_KINDS)]
+    f = parts.program.function("take gates")
+    (both,) = parts.fixed(f, parts.both)
+    at, span_at = words(f, Field.GATES, Field.GATE_SPAN)
+    carried: Sequence[Cell] = at, f.load(span_at), f.linear(CHUNK, both, 1), f.constant(HEAD_TREE)
+    for field, kind in zip((Field.PRODUCTS, Field.SUMS, Field.DIFFERENCES), kinds, strict=True):
+
+        def turn(g: Function, cells: Sequence[Cell], kind: Function = kind) -> Sequence[Cell]:
+            at, span, step, place = cells
+            g.row(place, SPLIT, span)
+            g.call_over(kind, at)
+            return g.linear(1, at, CHUNK), g.add(span, step), step, place
+
+        (turns,) = words(f, field)
+        carried = f.loop(turns, carried, turn)
+    f.give_back([])
+    return f
+
+
+def _gates(parts: Parts, number: int, k: int, l: int) -> Function:  # noqa: E741 (as in core.py)
+    """Return the function over a chunk of gates; the result of the first word is the place to return to."""
+    f = parts.program.function_over(f"gates {number}", CHUNK, back=0)
+    for word in range(1, CHUNK_WORDS):
+        f.gate(f.data[SHIFT * word + 1], f.data[SHIFT * word], k, l)
+    f.give_back([])
+    return f
+
+
+def copy(parts: Parts) -> Function:
+    """Return the function that copies words of the head into messages."""
+    f = parts.program.function("copy")
+
+    def each(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        source, to, count = record(g, cells[0], range(3))
+
+        def word(h: Function, inner: Sequence[Cell]) -> Sequence[Cell]:
+            source, to, pointer = inner
+            h.store(to, 0, h.load(source))
+            return h.linear(1, source, SHIFT), h.linear(1, to, SHIFT), pointer
+
+        _, _, pointer = g.loop(count, [source, to, cells[0]], word)
+        return (g.linear(1, pointer, SHIFT * 3),)
+
+    f.loop(*_list(f, Field.COPIES, Field.COPIES_AT), each)
+    f.give_back([])
+    return f
+
+
+def elements(parts: Parts) -> Function:
+    """Return the function that makes elements of three words each; it takes an address and a number of frames.
+
+    Element i is at 6 i + 1 from the address, between its words.
+    """
+    over = parts.program.function_over("elements of a frame", ELEMENT_CELLS * FRAME_ELEMENTS, back=_BACK)
+    x = over.data[_X]
+    for i in range(FRAME_ELEMENTS):
+        first, _, second, between, third, _ = range(ELEMENT_CELLS * i, ELEMENT_CELLS * (i + 1))
+        upper = over.multiply_add(over.data[third], x, over.data[second], to=over.data[between])
+        over.multiply_add(upper, x, over.data[first], to=over.data[first + 1])
+    over.give_back([])
+    f = parts.program.function("elements", arguments=2)
+    at, frames = f.arguments
+
+    def frame(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        at, x = cells
+        g.store(at, _X, x)
+        g.call_over(over, at)
+        return g.linear(1, at, ELEMENT_CELLS * FRAME_ELEMENTS), x
+
+    f.loop(frames, [at, *parts.fixed(f, parts.x)], frame)
+    f.give_back([])
+    return f
+
+
+_X, _BACK = ELEMENT_CELLS - 1, 2 * ELEMENT_CELLS - 1  # cells of a frame of elements that these do not use
+
+
+def chain(parts: Parts) -> Function:
+    """Return the function that sums opened values by powers of gamma, from the last one on.
+
+    Sum i is value i plus gamma times sum i + 1.
+    """
+    f = parts.program.function("chain")
+    at, to, challenges = words(f, Field.CHAIN_AT, Field.CHAIN_TO, Field.CHALLENGES_AT)
+
+    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        at, to, total, gamma = cells
+        for i in range(UNROLLED):
+            total = g.multiply_add(total, gamma, g.load(at, -ELEMENT_CELLS * i))
+            g.store(to, -i, total)
+        return g.linear(1, at, -ELEMENT_CELLS * UNROLLED), g.linear(1, to, -UNROLLED), total, gamma
+
+    gamma = f.load(challenges, CHALLENGES.index("gamma"))
+    f.loop(*words(f, Field.CHAIN), [at, to, f.constant(0), gamma], turn)
+    f.give_back([])
+    return f
+
+
+def join(parts: Parts) -> Function:
+    """Return the function that joins each three opened values; it takes an address, a target and a number of turns."""
+    f = parts.program.function("join", arguments=3)
+    at, to, turns = f.arguments
+
+    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        at, to, x = cells
+        for i in range(UNROLLED):
+            first, second, third = (
+                g.load(at, ELEMENT_CELLS * (EXTENSION_DEGREE * i + k)) for k in range(EXTENSION_DEGREE)
+            )
+            g.store(to, i, g.multiply_add(g.multiply_add(third, x, second), x, first))
+        return g.linear(1, at, ELEMENT_CELLS * EXTENSION_DEGREE * UNROLLED), g.linear(1, to, UNROLLED), x
+
+    f.loop(turns, [at, to, *parts.fixed(f, parts.x)], turn)
+    f.give_back([])
+    return f
+
+
+def require_zeros(parts: Parts) -> Function:
+    """Return the function that requires cells to be 0."""
+    f = parts.program.function("zeros")
+
+    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        (pointer,) = cells
+        g.require(g.load(g.load(pointer)), 0)
+        return (g.linear(1, pointer, SHIFT),)
+
+    f.loop(*_list(f, Field.ZEROS, Field.ZEROS_AT), turn)
+    f.give_back([])
+    return f
+
+
+def fill(parts: Parts) -> Function:
+    """Return the function that writes the weights of all words."""
+    f = parts.program.function("fill")
+    turns, (pointer,) = _list(f, Field.FILLS, Field.FILLS_AT)
+    (challenges,) = words(f, Field.CHALLENGES_AT)
+
+    def matrix(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        pointer, gamma = cells
+        to, width, first, second = record(g, pointer, list(Fill))
+
+        def column(h: Function, inner: Sequence[Cell]) -> Sequence[Cell]:
+            to, first, second, pointer, gamma = inner
+            h.store(to, 0, first)
+            h.store(to, 1, second)
+            return h.linear(1, to, SHIFT), h.multiply(first, gamma), h.multiply(second, gamma), pointer, gamma
+
+        *_, pointer, gamma = g.loop(width, [to, g.load(first), g.load(second), pointer, gamma], column)
+        return g.linear(1, pointer, SHIFT * len(Fill)), gamma
+
+    f.loop(turns, [pointer, f.load(challenges, CHALLENGES.index("gamma"))], matrix)
+    f.give_back([])
+    return f
+
+
+def provide_caps(parts: Parts) -> Function:
+    """Return the function that provides the digest of each tree's root, which the transcript has."""
+    f = parts.program.function("provide caps")
+
+    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        (pointer,) = cells
+        at, place = record(g, pointer, range(2))
+        digest_words(g, at, provided_digest(g, parts, g.load(place)))
+        return (g.linear(1, pointer, SHIFT * 2),)
+
+    f.loop(*_list(f, Field.TREES, Field.TREES_AT), turn)
+    f.give_back([])
+    return f
+
+
+def gather_heights(parts: Parts) -> Function:
+    """Return the function that writes the cells of each height."""
+    f = parts.program.function("gather heights")
+    turns, (pointer,) = _list(f, Field.HEIGHTS, Field.HEIGHTS_AT)
+
+    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        pointer, to = cells
+        for number, word in zip(Height, record(g, pointer, list(Height)), strict=True):
+            g.store(to, number, word if number <= Height.SPANS else g.load(word))
+        return g.linear(1, pointer, SHIFT * len(Height)), g.linear(1, to, HEIGHT_CELLS)
+
+    f.loop(turns, [pointer, *words(f, Field.HEIGHTS_TO)], turn)
+    f.give_back([])
+    return f
+
+
+def _list(f: Function, number: Field, at: Field) -> tuple[Cell, list[Cell]]:
+    """Return the number of records of a list, and its address as what a loop carries."""
+    turns, pointer = words(f, number, at)
+    return turns, [pointer]

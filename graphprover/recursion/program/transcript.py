@@ -1,0 +1,225 @@
+"""The transcript in the verifier's program: messages, their digests, proofs of work and challenges.
+
+A message is a row of `Row` whose words are in memory, at a place of the transcript with the number of the message. Its
+digest is provided there. So each message has one digest, which the first four words of the next message are.
+
+*Samples.* The eight numbers of a digest are in memory from the last one on, since samples are read from the end of a
+digest. A sample has the two numbers of its bytes in reversed order, the first one for the lower half. A sample of p or
+more would be drawn again: the program refuses those with the upper half 2^32 - 1, which one of 2^32 has.
+"""
+
+from collections.abc import Sequence
+
+from graphprover.field import EXTENSION_DEGREE
+from graphprover.recursion.head.fields import (
+    CHALLENGES,
+    HEAD,
+    SHIFT,
+    STREAM_WORDS,
+    TRANSCRIPT_TREE,
+    Field,
+    Fold,
+    Message,
+)
+from graphprover.recursion.program.assembler import Cell, Function
+from graphprover.recursion.program.parts import (
+    CHUNK_CELLS,
+    DIGEST_NUMBERS,
+    DIGEST_WORDS,
+    HIGH,
+    READ,
+    Parts,
+    digest_words,
+    provided_digest,
+    record,
+    words,
+)
+
+BITS = 32  # of a number
+_BYTE = 8
+
+
+def transcript(parts: Parts) -> Function:
+    """Return the function that replays the transcript, and returns the address of the first query's sample."""
+    finish, absorb = _finish(parts), _absorb(parts)
+    challenge = _challenge(parts)
+    commit = _commit(parts, absorb, challenge)
+    f = parts.program.function("transcript", results=1)
+    (x2,) = parts.fixed(f, parts.x2)
+    to, again = words(f, Field.CHALLENGES_AT, Field.AGAIN_AT)
+
+    def draw(name: str, samples: Cell) -> None:
+        (drawn,) = f.call(challenge, [samples])
+        f.store(to, CHALLENGES.index(name), drawn)
+
+    def of(field: Field) -> Cell:
+        return f.constant(HEAD + SHIFT * field)
+
+    place, digest, samples = f.call(finish, [f.constant(TRANSCRIPT_TREE), of(Field.MAIN)])
+    following = f.linear(1, digest, DIGEST_NUMBERS)
+    _chain(f, again, digest)
+    _short(f, parts, place, again, following)
+    draw("sigma", samples)
+    draw("tau", f.linear(1, samples, 2 * EXTENSION_DEGREE))
+    digest, place = following, f.add(place, x2)
+    for field, name in ((Field.PERMUTATION, "alpha"), (Field.QUOTIENT, "zeta"), (Field.OPENINGS, "gamma")):
+        place, digest, samples = f.call(absorb, [place, of(field), digest])
+        draw(name, samples)
+    place, digest = f.call(commit, [place, digest])
+    place, digest, samples = f.call(absorb, [place, of(Field.LAST), digest])
+    turns, at = words(f, Field.STREAM, Field.STREAM_AT)
+
+    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        place, at, digest, samples = cells
+        following = g.linear(1, digest, DIGEST_NUMBERS)
+        _chain(g, at, digest)
+        _short(g, parts, place, at, following)
+        (x2,) = parts.fixed(g, parts.x2)
+        return g.add(place, x2), g.linear(1, at, SHIFT * STREAM_WORDS), following, samples
+
+    *_, samples = f.loop(turns, [place, at, digest, samples], turn)
+    f.give_back([samples])
+    return f
+
+
+def _squeeze(parts: Parts) -> Function:
+    """Return the function that hashes a message, and writes its digest's numbers to memory, the last one first."""
+    if "squeeze" in parts.functions:
+        return parts.functions["squeeze"]
+    f = parts.functions["squeeze"] = parts.program.function("squeeze", arguments=5)
+    place, base, chunks, end, to = f.arguments
+    x2, both = parts.fixed(f, parts.x2, parts.both)
+    span = f.multiply_add(base, both, f.linear(CHUNK_CELLS, x2))
+    beyond = f.add(chunks, f.subtract(end, base), k=-CHUNK_CELLS, l=-CHUNK_CELLS)
+    tail = f.multiply(beyond, x2)
+
+    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        span, step, place, tail = cells
+        g.row(place, READ, span)
+        return g.add(span, step), step, place, tail
+
+    span, _, place, tail = f.loop(chunks, [span, f.linear(CHUNK_CELLS, both, 1), place, tail], turn)
+    f.row(place, READ, f.add(span, tail))
+    to = f.load(f.home, to.place)
+    for k, number in enumerate(provided_digest(f, parts, place)):
+        f.store(to, DIGEST_NUMBERS - 1 - k, number)
+    f.give_back([])
+    return f
+
+
+def _chain(f: Function, base: Cell, digest: Cell) -> None:
+    """Require the first words of a message to be a digest."""
+    digest_words(f, base, [f.load(digest, DIGEST_NUMBERS - 1 - k) for k in range(DIGEST_NUMBERS)])
+
+
+def _short(f: Function, parts: Parts, place: Cell, base: Cell, to: Cell, words: int = DIGEST_WORDS) -> None:
+    """Hash a message of one chunk."""
+    f.call(_squeeze(parts), [place, base, f.constant(0), f.linear(1, base, SHIFT * words), to])
+
+
+def _finish(parts: Parts) -> Function:
+    """Return the function that hashes a message and checks the work after it.
+
+    It takes the place and the record of the message, and returns the next place, the last digest, and the next sample.
+    """
+    if "finish" in parts.functions:
+        return parts.functions["finish"]
+    reversed_ = _reversed(parts)
+    f = parts.functions["finish"] = parts.program.function("finish", arguments=2, results=3)
+    place, pointer = f.arguments
+    base, chunks, end, works = record(f, pointer, list(Message)[: Message.WORKS + 1])
+    digest = f.allocate()
+    f.call(_squeeze(parts), [place, base, chunks, end, digest])
+    (x2,) = parts.fixed(f, parts.x2)
+
+    def work(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        place, digest, pointer = cells
+        base, factor = record(g, pointer, [Message.WORK_AT, Message.FACTOR])
+        _chain(g, base, digest)
+        following = g.allocate()
+        _short(g, parts, place, base, following, DIGEST_WORDS + 1)
+        (sampled,) = g.call(reversed_, [g.load(following)])
+        rest = g.hint(lambda run: (run[run.frame + sampled.offset][0] // run[run.frame + factor.offset][0], 0, 0))
+        g.call(reversed_, [rest])  # which has 32 bits
+        g.require_equal(g.multiply(rest, factor), sampled)
+        (x2,) = parts.fixed(g, parts.x2)
+        return g.add(place, x2), following, pointer
+
+    place, digest, pointer = f.loop(works, [f.add(place, x2), digest, pointer], work)
+    (works,) = record(f, pointer, [Message.WORKS])
+    f.give_back([place, digest, f.add(works, digest, k=2)])
+    return f
+
+
+def _absorb(parts: Parts) -> Function:
+    """Return the function that hashes a message after a digest; its results are those of `_finish`."""
+    finish = _finish(parts)
+    f = parts.program.function("absorb", arguments=3, results=3)
+    place, pointer, digest = f.arguments
+    (base,) = record(f, pointer, [Message.AT])
+    _chain(f, base, digest)
+    f.give_back(f.call(finish, [place, pointer]))
+    return f
+
+
+def _commit(parts: Parts, absorb: Function, challenge: Function) -> Function:
+    """Return the function that draws the challenge of each fold; it takes and returns a place and a digest."""
+    f = parts.program.function("commit", arguments=2, results=2)
+    place, digest = f.arguments
+    turns, pointer = words(f, Field.FOLDS, Field.FOLDS_AT)
+
+    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        pointer, place, digest = cells
+        place, digest, samples = g.call(absorb, [place, pointer, digest])
+        (power,) = g.call(challenge, [samples])
+        (to,) = record(g, pointer, [Fold.BETA])
+        g.store(to, 0, power)
+        for k in range(1, 4):
+            power = g.multiply(power, power)
+            g.store(to, k, power)
+        return g.linear(1, pointer, SHIFT * len([*Message, *Fold])), place, digest
+
+    _, place, digest = f.loop(turns, [pointer, place, digest], turn)
+    f.give_back([place, digest])
+    return f
+
+
+def _challenge(parts: Parts) -> Function:
+    """Return the function that draws an extension element from three samples at an address."""
+    reversed_ = _reversed(parts)
+    f = parts.program.function("challenge", arguments=1, results=1)
+    (samples,) = f.arguments
+    x, x2 = parts.fixed(f, parts.x, parts.x2)
+    one, drawn = f.constant(1), []
+    for k in range(EXTENSION_DEGREE):
+        lower, upper = (f.call(reversed_, [f.load(samples, 2 * k + half)])[0] for half in range(2))
+        f.divide(one, f.linear(1, upper, 1 - HIGH))  # so that it is not 2^32 - 1, and the sample below p
+        drawn.append(f.add(upper, lower, k=HIGH))
+    f.give_back([f.multiply_add(drawn[2], x2, f.multiply_add(drawn[1], x, drawn[0]))])
+    return f
+
+
+def _reversed(parts: Parts) -> Function:
+    """Return the function that reverses the bytes of a number of 32 bits."""
+    if "reversed" in parts.functions:
+        return parts.functions["reversed"]
+    f = parts.functions["reversed"] = parts.program.function("reversed", arguments=1, results=1)
+    (number,) = f.arguments
+    bits = bits_of(f, number, f.reserve(BITS))
+    total = f.constant(0)
+    for k in range(BITS):  # from the lowest byte on, from the highest bit of a byte on
+        total = f.add(total, bits[BITS - 1 - k], k=2)
+    f.give_back([total])
+    return f
+
+
+def bits_of(f: Function, number: Cell, cells: Sequence[Cell]) -> Sequence[Cell]:
+    """Require a number to have 32 bits, in these cells: those of the number with reversed bytes, the lowest first."""
+    total = f.constant(0)
+    for k in reversed(range(BITS)):
+        cell = cells[_BYTE * (BITS // _BYTE - 1 - k // _BYTE) + k % _BYTE]
+        f.advise(cell, lambda run, k=k: (run[run.frame + number.offset][0] >> k & 1, 0, 0))  # type: ignore[misc]
+        f.require_bit(cell)
+        total = f.add(total, cell, k=2)
+    f.require_equal(total, number)
+    return cells
