@@ -28,12 +28,14 @@ def traces(ran: Ran) -> list[np.ndarray]:
         addresses = [(frame + offset) % P for offset in offsets]
         if "indirect" in flags:
             addresses[3] = (cells[addresses[0]][0] + offsets[3]) % P
-        t.at_d[row], t.asked[row] = addresses[3], ran.asked[row]
+        if "gate" in flags:
+            addresses[1], addresses[3] = ((cells[addresses[0]][i] + offsets[o]) % P for i, o in ((1, 1), (0, 3)))
+        t.at_b[row], t.at_d[row], t.asked[row] = addresses[1], addresses[3], ran.asked[row]
         used = (
             "a",
             "c",
-            *("b" * bool(flags & {"multiply", "jump", "row", "cap"})),
-            *("d" * bool(flags & {"add", "row", "cap"})),
+            *("b" * bool(flags & {"multiply", "jump", "row", "cap", "gate"})),
+            *("d" * bool(flags & {"add", "row", "cap", "gate"})),
         )
         for name, address in zip("abcd", addresses, strict=True):
             if name in used:

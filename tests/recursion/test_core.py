@@ -45,14 +45,14 @@ def test_costs() -> None:
     """Pin the counts, as docs/recursion.md has them."""
     of_core, memory, instructions = (air.describe() for air in (CORE, MEMORY, Instructions(everything().linked.fields)))
     for found, width, preprocessed, fractions, log_chunks, cells in (
-        (of_core, 32, 0, 2, 2, 53),
+        (of_core, 34, 0, 2, 2, 55),
         (memory, 5, 0, 1, 0, 14),
         (instructions, 1, 8, 1, 0, 10),
     ):
         costs = found.main_width, found.preprocessed_width, len(found.lookups), found.log_quotient_chunks
         assert (*costs, cells_per_row(found)) == (width, preprocessed, fractions, log_chunks, cells)
     text = (Path(__file__).parents[2] / "docs/recursion.md").read_text()
-    assert "| `core` | a step | 32 | 0 | 2 | 4 | 53 a step |" in text
+    assert "| `core` | a step | 34 | 0 | 2 | 4 | 55 a step |" in text
     assert "| `memory` | a cell | 5 | 0 | 1 | 1 | 14 a cell |" in text
     assert "| `program` | an instruction | 1 | 8 | 1 | 1 | 10 an instruction |" in text
 
@@ -75,6 +75,10 @@ def everything() -> Ran:
     )
     place, span = main.hint(lambda run: PLACE), main.hint(lambda run: SPAN)
     main.row(place, 1, span)
+    main.require_base(main.constant(5))
+    at = main.hint(lambda run: (FIRST_INPUT, FIRST_INPUT + 1, 9))
+    main.gate(at, main.constant(3 - RESULT), -1, 0)
+    main.gate(at, main.constant(3 * RESULT), 0, 1)
     words = DIGEST[:3], DIGEST[3:6], (*DIGEST[6:], 77)
     main.cap(place, tuple(main.hint(lambda run, word=word: word) for word in words))  # type: ignore[misc]
     main.require_equal(main.call(twice, [main.subtract(total, main.constant(2))])[0], result)
@@ -140,9 +144,12 @@ REFUSED: dict[str, tuple[dict[str, int], int, Any, Any]] = {
     "a run halts": ({}, -1, "on", 1),
     "a flag": ({"jump": 1}, 0, "jump", 2),
     "rows that are off do nothing": ({"on": 0}, 0, "row", 1),
+    "the address of b": ({"gate": 1}, 0, "at_b", 1),
     "the address of d": ({"add": 1}, 0, "at_d", 1),
     "only caps are looked up": ({"add": 1}, 0, "asked", 1),
     "c = a b + k a + d + l": ({"add": 1}, 0, "c", 7),
+    "c is in the base field": ({"indirect": 1, "add": 0}, 0, "c", 7),
+    "a gate has c = l d b + k b + (1 - l) d": ({"gate": 1}, 0, "c", 7),
     "a jump has c = 1 - a b": ({"jump": 1}, 0, "c", 7),
     "a jump has a = 0 or c = 0": ({"jump": 1}, 0, "c", 7),
     "a jump has c in the base field": ({"jump": 1}, 0, "c", 7),
@@ -226,12 +233,12 @@ def unread(t: SimpleNamespace, name: str, row: int) -> bool:
     family = name.split("[")[0]
     if family in ("on", "asked", *FLAGS):
         return False
-    if not t.on[row]:  # only the address of d is the same as in other rows
-        return family not in ("frame", "at_d") and name != "offset[3]"
+    if not t.on[row]:  # only the addresses of b and d are the same as in other rows
+        return family not in ("frame", "at_b", "at_d") and name not in ("offset[1]", "offset[3]")
     if family == "b":
-        return not (t.multiply[row] or t.jump[row] or t.row[row] or t.cap[row])
+        return not (t.multiply[row] or t.jump[row] or t.row[row] or t.cap[row] or t.gate[row])
     if family == "d":
-        return not (t.add[row] or t.row[row] or t.cap[row])
+        return not (t.add[row] or t.row[row] or t.cap[row] or t.gate[row])
     return False
 
 
@@ -271,7 +278,7 @@ def skipped(t: SimpleNamespace) -> None:
 def halts_early(t: SimpleNamespace) -> None:
     for column in vars(t).values():
         column[..., 5:] = 0
-    for name in ("multiply", "add", "indirect", "jump", "call", "back", "row", "cap"):
+    for name in FLAGS:
         getattr(t, name)[4] = 0
     t.halt[4] = 1
 
@@ -298,8 +305,25 @@ def other_memory(t: SimpleNamespace) -> None:
     t.c[0, at] += np.uint64(1)
 
 
+def gate_of_other_cells(t: SimpleNamespace) -> None:
+    """Take the operands of a gate from the frame, as if its flag were off."""
+    at = int(np.flatnonzero(t.gate)[0])
+    t.at_b[at] = t.at_d[at] = t.frame[at]
+    t.b[:, at] = t.d[:, at] = everything().trace.cells[:, int(t.frame[at])]
+
+
 @pytest.mark.parametrize(
-    "edit", [other_digit_of_zero, skipped, halts_early, never_halts, starts_twice, both_flags, other_memory]
+    "edit",
+    [
+        other_digit_of_zero,
+        skipped,
+        halts_early,
+        never_halts,
+        starts_twice,
+        both_flags,
+        other_memory,
+        gate_of_other_cells,
+    ],
 )
 def test_made_up_steps_are_found(edit: Callable[[SimpleNamespace], None]) -> None:
     main = main_of("core")

@@ -11,7 +11,7 @@ from graphprover.recursion.program import run as runs
 from graphprover.recursion.program.assembler import Cell, Function, Program
 from graphprover.recursion.program.run import Contradiction
 from graphprover.statement.check import check
-from tests.recursion.running import program, ran
+from tests.recursion.running import FIRST_INPUT, program, ran
 
 A, B, C = (3, P - 1, 2**63), (P - 2, 7, 0), (0, 0, 5)
 Body = Callable[[Function, Sequence[Cell]], Cell]
@@ -51,11 +51,32 @@ ARITHMETIC: list[tuple[Body, Ext]] = [
     (lambda f, c: f.is_zero(f.subtract(c[0], c[0])), ONE),
 ]
 
+GATES = [  # constants k and l with the result of the cells A and B
+    (0, 1, ext_mul(A, B)),
+    (1, 0, ext_add(A, B)),
+    (-1, 0, ext_sub(A, B)),
+    (3, 2, ext_sub(ext_add(ext_scale(ext_mul(A, B), 2), ext_scale(B, 3)), A)),
+]
+
 
 @pytest.mark.parametrize("number", range(len(ARITHMETIC)))
 def test_arithmetic(number: int) -> None:
     body, result = ARITHMETIC[number]
     agrees(body, [A, B, C], result)
+
+
+@pytest.mark.parametrize("number", range(len(GATES)))
+def test_gates(number: int) -> None:
+    k, l, result = GATES[number]  # noqa: E741
+
+    def body(f: Function, cells: Sequence[Cell]) -> Cell:
+        at = f.hint(lambda run: (run.frame + cells[0].offset, run.frame + cells[1].offset, 7))
+        (found,) = f.reserve(1)
+        f.gate(at, found, k, l)
+        f.gate(at, found, k, l)  # the first one gives the value, the second one is checked
+        return found
+
+    agrees(body, [A, B], result)
 
 
 def test_division_by_0_has_no_run() -> None:
@@ -74,6 +95,16 @@ def test_requirements() -> None:
     for wrong in ((P - 2, P - 2), (P - 1, 0), ((P - 1, 1, 0), (P - 1, 1, 0))):
         with pytest.raises(Contradiction):
             ran(made, main, *wrong)
+
+
+def test_cells_of_the_base_field() -> None:
+    made, main, (a,) = program(1)
+    main.require_base(a)
+    for value in (0, 5, P - 1):
+        assert check(ran(made, main, value).statement()) == []
+    for wrong in ((5, 1, 0), (5, 0, P - 1), (0, 0, 1)):
+        with pytest.raises(Contradiction, match="is not in the base field"):
+            ran(made, main, wrong)
 
 
 # Control.
@@ -323,6 +354,8 @@ def test_unknown_cells_stop_a_run() -> None:
         lambda f, c: f.is_zero(c[0]),
         lambda f, c: f.load(c[0]),
         lambda f, c: f.load(f.allocate()),
+        lambda f, c: f.gate(f.hint(lambda run: (FIRST_INPUT, FIRST_INPUT, 0)), f.constant(0), 1, 1),
+        lambda f, c: f.require_base(c[0]),
     ):
         made, main, cells = program(2)
         body(main, cells)

@@ -259,6 +259,14 @@ class Function:
         """Require a cell to be 0 or 1."""
         self._add(("multiply",), {"a": a, "b": a, "c": a})
 
+    def require_base(self, a: Cell) -> None:
+        """Require a cell to be in the base field."""
+        self._add(("indirect",), {"a": a, "c": a}, 1)
+
+    def gate(self, a: Cell, c: Cell, k: int, l: int) -> None:  # noqa: E741
+        """Require c = l d b + k b + (1 - l) d, with the cells d and b at the addresses a_0 and a_1."""
+        self._add(("gate",), {"a": a, "c": c}, k, l)
+
     def is_zero(self, a: Cell) -> Cell:
         """Return 1 if a cell is 0, else 0."""
         return self._jump(a, Label(), goes=False)

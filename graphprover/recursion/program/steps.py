@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from graphprover.field import ZERO, Ext, P, ext_inv, ext_mul, ext_sub
+from graphprover.field import ZERO, Ext, P, ext_add, ext_inv, ext_mul, ext_scale, ext_sub
 from graphprover.recursion.tables.core import FLAGS
 
 Memory = dict[int, Ext]
@@ -57,6 +57,10 @@ def step_of(memory: Memory, of: Decoded) -> Step:
         return lambda frame: memory[frame + of.a][:2]
     if "halt" in of.flags:
         return lambda frame: (HALTED, frame)
+    if "gate" in of.flags:
+        return _gate(memory, of)
+    if "indirect" in of.flags and "add" not in of.flags:
+        return _in_base_field(memory, of)
     if of.flags == {"add", "indirect"} and not of.k and not of.l:
         return _move(memory, of)
     if not of.flags and not of.k:
@@ -103,6 +107,31 @@ def _move(memory: Memory, of: Decoded) -> Step:
             memory[here] = memory[there]
         elif memory.setdefault(there, value) != value:
             raise Contradiction(f"{value} is not {memory[there]}, the cell {there}")
+
+    return step
+
+
+def _gate(memory: Memory, of: Decoded) -> Step:
+    """Return the step of c = l d b + k b + (1 - l) d, of which c can be unknown."""
+    _, _, k, l, a, b, c, d = of  # noqa: E741
+
+    def step(frame: int) -> None:
+        at_d, at_b, _ = memory[frame + a]
+        first, second = memory[at_d + d], memory[at_b + b]
+        product = ext_scale(ext_mul(first, second), l % P) if l else ZERO
+        put(memory, frame + c, ext_add(product, ext_add(ext_scale(second, k % P), ext_scale(first, (1 - l) % P))))
+
+    return step
+
+
+def _in_base_field(memory: Memory, of: Decoded) -> Step:
+    """Return the step of an arithmetic instruction whose c is in the base field."""
+    relation, c = _relation(memory, of), of.c
+
+    def step(frame: int) -> None:
+        relation(frame)
+        if any(memory[frame + c][1:]):
+            raise Contradiction(f"{memory[frame + c]} is not in the base field")
 
     return step
 

@@ -2,11 +2,12 @@
 
 Memory is written once: it is a function from addresses to extension elements that the prover chooses, and an
 instruction states a relation of up to four of its cells, the operands a, b, c and d. So there is no difference between
-reading and writing. Operands are at the frame pointer plus a constant of the instruction; d can be at the address in a
-plus the constant instead (*indirect*). Here f is the frame pointer, k and l are constants of the instruction, x_i is
-coordinate i of x, and one row does one of these:
+reading and writing. Operands are at the frame pointer plus a constant of the instruction; d can be at the address a_0
+plus the constant instead (`indirect`), and a gate has both d and b at addresses from memory. Here f is the frame
+pointer, k and l are constants of the instruction, x_i is coordinate i of x, and one row does one of these:
 
-- *arithmetic*, for instructions without another flag: c = [multiply] a b + k a + [add] d + l.
+- *arithmetic*, for instructions without another flag: c = [multiply] a b + k a + [add] d + l. With `indirect` and
+  without `add`, c_1 = c_2 = 0, too: c is in the base field.
 - `jump`: c = 1 - a b, a c_0 = 0 and c_1 = c_2 = 0, so c is 1 if a is 0, else 0; the next instruction is l further if c
   is 1. The cell b is the inverse of a, or anything if a is 0.
 - `call`: a = (address of the instruction after this one, f, 0); the next instruction is at l. The frame pointer becomes
@@ -16,6 +17,8 @@ coordinate i of x, and one row does one of these:
   (counter, first address, end address) and the sums c and d.
 - `cap`: provides the digest at a place a, whose words are b, c, and the first two coordinates of d, as often as it is
   looked up. The count is in the row, not in memory: a program could not show that a cell is in the base field.
+- `gate`: c = l d b + k b + (1 - l) d, with d at the address a_0 and b at the address a_1, plus their constants. So it
+  is a product d b, a sum d + b or a difference d - b of cells that memory names.
 - `halt`: nothing follows.
 
 Why a run does what its program says:
@@ -29,6 +32,12 @@ Why a run does what its program says:
   named. A prover gains nothing from a frame at another place. Memory, an instruction and a frame pointer determine all
   that follows, so a run that halts has no step twice. So each call finds its own instruction and frame in the first
   cell of a frame, and returns to them.
+- *Flags.* The program is fixed, so its author answers for combinations of flags: `indirect` is a flag of arithmetic
+  instructions alone. A gate with it would have its d at another address, and a request could not have any c.
+- *Addresses from memory* are elements of the base field: coordinates of a cell. A lookup is at an address of the table
+  `memory`, so the value of an operand is the one of the cell at a_0 or a_1 plus the constant, whatever number that is.
+- *Gates.* A row with `gate` looks up all four operands, and its relation is the only one of arithmetic that is on: it
+  determines c from l, k, d and b.
 - *Free cells.* A cell that instructions do not determine is free for the prover: an inverse, a frame's address, sums of
   rows before they are looked up. Programs must constrain them.
 """
@@ -42,7 +51,7 @@ from graphprover.field import EXTENSION_DEGREE
 from graphprover.recursion.tables.buses import MACHINE, MEMORY, Tag, message
 
 OPERANDS = ("a", "b", "c", "d")
-FLAGS = ("multiply", "add", "indirect", "jump", "call", "back", "row", "cap", "halt")
+FLAGS = ("multiply", "add", "indirect", "jump", "call", "back", "row", "cap", "gate", "halt")
 FIRST_FRAME = 1  # the frame pointer of the first row
 
 
@@ -57,6 +66,7 @@ class Core(Air):
         "k",
         "l",
         "offset[4]",  # of the operands
+        "at_b",  # the address of b
         "at_d",  # the address of d
         "asked",  # lookups of the digest of a cap
         *(f"{name}[3]" for name in OPERANDS),
@@ -67,6 +77,7 @@ class Core(Air):
         self._instruction(t)
         self._operands(t)
         self._arithmetic(t)
+        self._gates(t)
         self._jumps(t)
         self._requests(t)
 
@@ -92,18 +103,28 @@ class Core(Air):
 
     @staticmethod
     def _operands(t: TableBuilder) -> None:
-        t.every_row(t.at_d - t.frame - t.offset[3] - t.indirect * (t.a[0] - t.frame), "the address of d")
-        addresses = [*(t.frame + t.offset[i] for i in range(3)), t.at_d]
+        t.every_row(t.at_b - t.frame - t.offset[1] - t.gate * (t.a[1] - t.frame), "the address of b")
+        from_memory = t.indirect + t.gate
+        t.every_row(t.at_d - t.frame - t.offset[3] - from_memory * (t.a[0] - t.frame), "the address of d")
+        addresses = [t.frame + t.offset[0], t.at_b, t.frame + t.offset[2], t.at_d]
         for name, address, used in zip(OPERANDS, addresses, uses_of(t), strict=True):
             t.lookup(MEMORY, [address, *t[name]], used, weight=4)
 
     @staticmethod
     def _arithmetic(t: TableBuilder) -> None:
-        other = linear([(1, t[name]) for name in ("jump", "call", "back", "row", "cap", "halt")])
+        other = linear([(1, t[name]) for name in ("jump", "call", "back", "row", "cap", "gate", "halt")])
         for i, product in enumerate(_product(t.a, t.b)):
             value = t.multiply * product + t.k * t.a[i] + t.add * t.d[i]
             value = value + t.l if i == 0 else value
             t.every_row((t.on - other) * (t.c[i] - value), "c = a b + k a + d + l")
+        for cell in t.c[1:]:
+            t.every_row(t.indirect * (1 - t.add) * cell, "c is in the base field")
+
+    @staticmethod
+    def _gates(t: TableBuilder) -> None:
+        for i, product in enumerate(_product(t.d, t.b)):
+            value = t.l * product + t.k * t.b[i] + (1 - t.l) * t.d[i]
+            t.every_row(t.gate * (t.c[i] - value), "a gate has c = l d b + k b + (1 - l) d")
 
     @staticmethod
     def _jumps(t: TableBuilder) -> None:
@@ -131,7 +152,7 @@ class Core(Air):
 
 def uses_of(row: Any) -> list[Any]:
     """Return how often a row looks up each operand."""
-    names = (("on",), ("multiply", "jump", "row", "cap"), ("on",), ("add", "row", "cap"))
+    names = (("on",), ("multiply", "jump", "row", "cap", "gate"), ("on",), ("add", "row", "cap", "gate"))
     found = []
     for used in names:
         total = row[used[0]]

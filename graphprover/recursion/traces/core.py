@@ -10,7 +10,10 @@ from graphprover.recursion.kernels import count_numbers
 from graphprover.recursion.tables.core import FIRST_COLUMNS, FLAGS, OPERANDS, WIDTH
 
 _ALWAYS = ("a", "c")  # operands that every step looks up
-_USES = {"b": ("multiply", "jump", "row", "cap"), "d": ("add", "row", "cap")}  # flags of steps that look up others
+_USES = {  # flags of steps that look up others
+    "b": ("multiply", "jump", "row", "cap", "gate"),
+    "d": ("add", "row", "cap", "gate"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +38,7 @@ def core_trace(device: Device, steps: Steps, *, rows: int) -> Array:
         own[column[name]] = _flag(fields, i)
     own[column["k"]], own[column["l"]] = fields[1], fields[2]
     own[column["offset"] : column["offset"] + len(OPERANDS)] = fields[3:]
-    own[column["at_d"]], own[column["asked"]] = addresses["d"], steps.asked
+    own[column["at_b"]], own[column["at_d"]], own[column["asked"]] = addresses["b"], addresses["d"], steps.asked
     for name in OPERANDS:
         values = steps.cells[:, addresses[name] * used[name]]
         own[column[name] : column[name] + 3] = values * used[name]
@@ -73,10 +76,11 @@ def _decoded(steps: Steps) -> tuple[Array, dict[str, Array], dict[str, Array]]:
     fields = steps.fields[:, steps.pcs]
     frames = steps.frames.astype(np.uint64)
     addresses = {name: frames + fields[3 + i] for i, name in enumerate(OPERANDS)}
-    indirect = _flag(fields, FLAGS.index("indirect"))
-    base = steps.cells[0, addresses["a"]] * indirect + frames * (1 - indirect)
-    offset = fields[3 + OPERANDS.index("d")]
-    addresses["d"] = base + offset - (offset >> np.uint64(63)) * np.uint64(P)  # it can be negative
+    gate, indirect = (_flag(fields, FLAGS.index(name)) for name in ("gate", "indirect"))
+    for name, coordinate, from_memory in (("b", 1, gate), ("d", 0, indirect | gate)):
+        base = steps.cells[coordinate, addresses["a"]] * from_memory + frames * (1 - from_memory)
+        offset = fields[3 + OPERANDS.index(name)]
+        addresses[name] = base + offset - (offset >> np.uint64(63)) * np.uint64(P)  # it can be negative
     used = dict.fromkeys(_ALWAYS, frames * 0 + 1)
     for name, flags in _USES.items():
         total = frames * 0
