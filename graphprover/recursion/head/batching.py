@@ -1,0 +1,94 @@
+"""Gates for the batched openings: for each height and point, the sum of gamma^k p(z) over its opened values p(z).
+
+Let S_i be the sum of gamma^(j - i) E_j over all opened values E_j from i on, in the order of the transcript. Values a
+to b - 1 with powers of gamma from o on then add up to gamma^o S_a - gamma^(o + b - a) S_b. So S_i = E_i + gamma S_(i+1)
+is the only property of S that the gates use, and S behind the last value may be anything.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from graphprover.field import root_of_unity
+from graphprover.protocol.layout import Layout
+from graphprover.recursion.head import terms
+from graphprover.recursion.head.gates import Gates
+from graphprover.recursion.head.inputs import Inputs, check_shape
+
+
+@dataclass(frozen=True)
+class Batching:
+    """The values of the batched openings. Heights are in the order of `Layout.fri_log_heights`."""
+
+    points: tuple[tuple[int, ...], ...]  # [height]: one or two points z
+    at_z: tuple[tuple[int, ...], ...]  # [height][point]: sum of gamma^k p(z)
+    # [round][matrix]: the power of gamma at the first column, for zeta and for the next row's point. A matrix without
+    # openings there has the second one, too.
+    weights: tuple[tuple[tuple[int, int], ...], ...]
+
+
+def add_batching(gates: Gates, layout: Layout, inputs: Inputs) -> Batching:
+    """Add the gates of the batched openings.
+
+    Args:
+        gates: The gates to add to.
+        layout: Shape of the proof.
+        inputs: Addresses of the challenges and of S.
+
+    Raises:
+        ValueError: The layout has no lookups, or a table of one row.
+    """
+    check_shape(layout)
+    matrices = [matrix for round_ in layout.rounds for matrix in round_.matrices]
+    ends = {matrix.offset + i * matrix.width for matrix in matrices for i in range(matrix.points + 1)}
+    powers = _powers(gates, gates.at(inputs.gamma), ends)
+    runs: dict[int, list[Counter[tuple[int, int]]]] = {log: [] for log in layout.fri_log_heights}
+    value = 0
+    for matrix in matrices:
+        of_height, power = runs[matrix.log_rows], matrix.offset
+        for point in range(matrix.points):
+            if point == len(of_height):
+                of_height.append(Counter())
+            # Runs of which one begins at the end of another have a common term, which the counts cancel.
+            of_height[point][value, power] += 1
+            value, power = value + matrix.width, power + matrix.width
+            of_height[point][value, power] -= 1
+    points, at_z = [], []
+    for log_rows, of_height in runs.items():
+        generator = gates.literal(root_of_unity(log_rows - layout.parameters.log_blowup))
+        both = gates.at(inputs.zeta), gates.product(generator, gates.at(inputs.zeta))
+        points.append(both[: len(of_height)])
+        at_z.append(tuple(_sum(gates, run, powers, inputs.suffixes) for run in of_height))
+    weights = tuple(
+        tuple((powers[matrix.offset], powers[matrix.offset + matrix.width]) for matrix in round_.matrices)
+        for round_ in layout.rounds
+    )
+    return Batching(tuple(points), tuple(at_z), weights)
+
+
+def _sum(gates: Gates, run: Counter[tuple[int, int]], powers: dict[int, int], suffixes: int) -> int:
+    total = gates.zero
+    for (value, power), sign in run.items():
+        if sign:
+            term = gates.product(powers[power], gates.at(suffixes + value))
+            total = terms.total(gates, total, term if sign > 0 else ~term)
+    return total
+
+
+def _powers(gates: Gates, gamma: int, exponents: Iterable[int]) -> dict[int, int]:
+    """Return powers of gamma by exponents, with 0 and 1.
+
+    Each power is the one before times a power of the difference, so that the differences are needed first. They are
+    fewer and smaller, unless there is only one exponent: that one is halved.
+    """
+    powers = {0: gates.one, 1: gamma}
+    rest = sorted(set(exponents) - set(powers))
+    if rest:
+        steps = [(last - first, first) for first, last in pairwise([1, *rest])]
+        if len(rest) == 1:
+            steps = [(rest[0] // 2, rest[0] - rest[0] // 2)]
+        powers |= _powers(gates, gamma, {exponent for step in steps for exponent in step} - set(rest))
+        for exponent, (a, b) in zip(rest, steps, strict=True):
+            powers[exponent] = gates.product(powers[a], powers[b])
+    return powers
