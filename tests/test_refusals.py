@@ -94,7 +94,7 @@ def at_a_query() -> None:
     rows = rows_by_height(layout, batch)
     zero, one = (0, 0, 0), (1, 0, 0)
     queries = np.zeros(PARAMETERS.num_queries, dtype=np.int64)
-    _reduce_openings(layout, batch, rows, Challenges([], zero, zero, (GENERATOR, 0, 0), one, [], queries))
+    _reduce_openings(layout, batch, rows, Challenges([], zero, zero, zero, (GENERATOR, 0, 0), one, [], queries))
 
 
 def program_of_another_key(**changed: Any) -> None:

@@ -42,6 +42,7 @@ class Challenges:
     """All challenges of a transcript."""
 
     prefixes: list[list[Ext]]  # [table][lookup]: constant term of the lookup's denominators
+    sigma: Ext  # the part of these terms that all lookups share
     tau: Ext  # combines the elements of a tuple
     alpha: Ext  # folds the constraints
     zeta: Ext  # the out-of-domain point
@@ -195,7 +196,7 @@ def replay(
         betas.append(beta)
     state = transcript.absorb_final_polynomial(state, proof.final_polynomial)
     queries = transcript.draw_queries(state, layout, proof.query_nonce)
-    return Challenges(prefixes, tau, alpha, zeta, gamma, betas, np.array(queries, dtype=np.int64))
+    return Challenges(prefixes, sigma, tau, alpha, zeta, gamma, betas, np.array(queries, dtype=np.int64))
 
 
 def _check_constraints(

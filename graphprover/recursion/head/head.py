@@ -43,8 +43,9 @@ class Head:
     words: np.ndarray  # uint64, whole chunks
     read_chunks: int  # the first ones; all others have gates
     constants: Constants
+    plan: Plan
+    at: int  # address of the plan's first array
     gates: Placed
-    zeros: np.ndarray  # addresses of cells that the program reads and that mean nothing, int64
 
     @cached_property
     def digest(self) -> bytes:
@@ -75,7 +76,7 @@ def head_of(layout: Layout, public_values: Sequence[Sequence[int]], preprocessed
         gates = placed(plan.gates, gates_at, own.literals, at)
         read = own.complete(gates, gates_at)
         read_chunks = len(read) // CHUNK_WORDS
-    return Head(np.concatenate([read, gates.words]), read_chunks, constants, gates, plan.zeros + at)
+    return Head(np.concatenate([read, gates.words]), read_chunks, constants, plan, at, gates)
 
 
 def _check(layout: Layout) -> None:

@@ -42,22 +42,20 @@ class Placed:
         return int(self.addresses[self.places[value]])
 
 
-def placed(gates: Gates, base: int, literals: int, free: int) -> Placed:
-    """Return gates at their places.
+def placed(gates: Gates, base: int, literals: int, cells: int) -> Placed:
+    """Return gates at their places; cells that a prover fills follow them.
 
     Args:
         gates: The gates.
         base: The address of the first chunk, G.
         literals: The address of the first literal; the others follow at every second address.
-        free: The address of the first cell that a prover fills; the others follow it.
+        cells: The number that is added to the addresses of other cells.
 
     Raises:
         ValueError: An address has more than 31 bits.
     """
     kinds, first, second = (np.array(of, dtype=np.int64) for of in (gates.kinds, gates.first, gates.second))
-    addresses, word_of = np.where(kinds == AT, first, literals + STRIDE * first), np.zeros_like(kinds)
-    inverse = np.flatnonzero(kinds == INVERSE)
-    addresses[inverse] = free + np.arange(len(inverse))
+    addresses, word_of = np.where(kinds == AT, cells + first, literals + STRIDE * first), np.zeros_like(kinds)
     chunks: list[int] = []
     for kind in KINDS:
         own = np.flatnonzero(kinds == kind)
@@ -65,6 +63,8 @@ def placed(gates: Gates, base: int, literals: int, free: int) -> Placed:
         word_of[own] = CHUNK_WORDS * (sum(chunks) + chunk) + word + 1
         addresses[own] = base + STRIDE * word_of[own]
         chunks.append(-(-len(own) // (CHUNK_WORDS - 1)))
+    inverse = np.flatnonzero(kinds == INVERSE)
+    addresses[inverse] = base + STRIDE * CHUNK_WORDS * sum(chunks) + np.arange(len(inverse))
     if addresses.max() >> ADDRESS_BITS:
         raise ValueError(f"gates need addresses below 2^{ADDRESS_BITS}: place the arrays at lower addresses")
     is_gate = np.isin(kinds, KINDS)
@@ -75,8 +75,8 @@ def placed(gates: Gates, base: int, literals: int, free: int) -> Placed:
     order = np.argsort(np.minimum(kinds, INVERSE), kind="stable")  # gates and inverses are in the order of creation
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
-    cells = int(np.count_nonzero(kinds == AT))
-    computed = order[cells + len(gates.literals) :]
+    others = int(np.count_nonzero(kinds == AT))
+    computed = order[others + len(gates.literals) :]
     return Placed(
         words=words.reshape(-1),
         chunks=(chunks[0], chunks[1], chunks[2]),
@@ -84,7 +84,7 @@ def placed(gates: Gates, base: int, literals: int, free: int) -> Placed:
         inverses=places[inverse],
         addresses=addresses[order],
         checks=addresses[np.array(gates.checks, dtype=np.int64)],
-        cells=cells,
+        cells=others,
         kinds=kinds[computed],
         first=places[first[computed]],
         second=places[second[computed]],

@@ -65,6 +65,7 @@ class Plan:
     heights: int
     betas: int
     cells: int  # of all arrays
+    public_values: int  # address of the first one
     zeros: np.ndarray  # addresses of cells that the program reads and that mean nothing, int64
     gates: Gates
     batching: Batching
@@ -125,7 +126,9 @@ def plan_of(layout: Layout, constants: Constants, public_values: Sequence[int]) 
     last = area.message(DIGEST_WORDS + EXTENSION_DEGREE * coefficients, coefficients, bits=parameters.query_pow_bits)
     stream = area.take(SHIFT * STREAM_WORDS * further_digests(layout))
     challenges, sums = area.take(len(CHALLENGES)), area.take(sum(opened.values()) + UNROLLED)
-    joins = tuple(area.take(opened[name] // EXTENSION_DEGREE + UNROLLED) for name in (QUOTIENT, PERMUTATION))
+    of_quotient, of_permutation = (
+        area.take(opened[name] // EXTENSION_DEGREE + UNROLLED) for name in (QUOTIENT, PERMUTATION)
+    )
     weights = {
         (tree, log_rows): area.take(STRIDE * padded(sum(matrix.width for matrix in matrices)))
         for tree, round_ in enumerate(layout.rounds)
@@ -134,12 +137,13 @@ def plan_of(layout: Layout, constants: Constants, public_values: Sequence[int]) 
     }
     heights = area.take(HEIGHT_CELLS * len(layout.fri_log_heights))
     betas = area.take(BETA_CELLS * len(folds))
+    stated = main.at + SHIFT * (before + cap)
     gates, first_opened = Gates(), opening.at + SHIFT * opening.elements
     inputs = Inputs(
         opened=first_opened,
-        joined_quotient=joins[0],
-        joined_permutation=joins[1],
-        public_values=[*_addresses(main.at + SHIFT * (before + cap), public_values)],
+        joined_quotient=of_quotient,
+        joined_permutation=of_permutation,
+        public_values=[*_addresses(stated, public_values)],
         terminals=permutation.at + SHIFT * permutation.elements,
         suffixes=sums,
         **{name: challenges + i for i, name in enumerate(CHALLENGES)},
@@ -157,11 +161,12 @@ def plan_of(layout: Layout, constants: Constants, public_values: Sequence[int]) 
         stream,
         challenges,
         sums,
-        joins,
+        (of_quotient, of_permutation),
         weights,
         heights,
         betas,
         area.size,
+        stated,
         np.concatenate(area.zeros),
         gates,
         batching,

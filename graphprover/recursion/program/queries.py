@@ -51,7 +51,8 @@ def queries(parts: Parts) -> Function:
         g.call(query, [g.load(samples)])
         return (g.linear(1, samples, 2),)
 
-    f.loop(*words(f, Field.QUERIES), f.arguments, turn)
+    (count,) = words(f, Field.QUERIES)
+    f.loop(count, f.arguments, turn)
     f.give_back([])
     return f
 
@@ -127,10 +128,12 @@ def _reduce(f: Function, parts: Parts, own: _Cells) -> None:
         spans_at, first, second, _, pointer, slot = g.loop(g.load(pointer, Height.SPANS), carried, span)
         at_row = g.add(g.home, g.load(pointer, Height.DROP))
         x = g.linear(GENERATOR, g.load(at_row, own.squares[0].place))
-        quotients = []
-        for at_z, z, at_x in ((Height.AT_ZETA, Height.ZETA, first), (Height.AT_NEXT, Height.NEXT, second)):
-            quotients.append(g.divide(g.subtract(g.load(pointer, at_z), at_x), g.subtract(g.load(pointer, z), x)))
-        g.store(slot, own.reduced[0].place, g.add(*quotients))
+        points = (Height.AT_ZETA, Height.ZETA, first), (Height.AT_NEXT, Height.NEXT, second)
+        at_zeta, at_next = (
+            g.divide(g.subtract(g.load(pointer, at_z), at_x), g.subtract(g.load(pointer, z), x))
+            for at_z, z, at_x in points
+        )
+        g.store(slot, own.reduced[0].place, g.add(at_zeta, at_next))
         return g.linear(1, pointer, HEIGHT_CELLS), spans_at, g.linear(1, slot, 1)
 
     f.loop(turns, [at, spans_at, f.linear(1, f.home, 1)], height)

@@ -50,7 +50,7 @@ def read_head(parts: Parts) -> Function:
 
 def take_gates(parts: Parts) -> Function:
     """Return the function that reads all gates and requires them to hold."""
-    kinds = [_gates(parts, number, k, l) for number, (k, l) in enumerate(GATE_KINDS)]
+    kinds = [_gates(parts, number, *constants) for number, constants in enumerate(GATE_KINDS)]
     f = parts.program.function("take gates")
     (both,) = parts.fixed(f, parts.both)
     at, span_at = words(f, Field.GATES, Field.GATE_SPAN)
@@ -143,7 +143,8 @@ def chain(parts: Parts) -> Function:
         return g.linear(1, at, -ELEMENT_CELLS * UNROLLED), g.linear(1, to, -UNROLLED), total, gamma
 
     gamma = f.load(challenges, CHALLENGES.index("gamma"))
-    f.loop(*words(f, Field.CHAIN), [at, to, f.constant(0), gamma], turn)
+    (turns,) = words(f, Field.CHAIN)
+    f.loop(turns, [at, to, f.constant(0), gamma], turn)
     f.give_back([])
     return f
 

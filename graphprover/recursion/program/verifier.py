@@ -34,7 +34,7 @@ def verifier_program() -> Linked:
     x = f.unit()
     x2 = f.multiply(x, x)
     both = f.add(x, x2)
-    parts = Parts(program, *(FIRST_FRAME + cell.place for cell in (x, x2, both)))
+    parts = Parts(program, FIRST_FRAME + x.place, FIRST_FRAME + x2.place, FIRST_FRAME + both.place)
     elements, join = reading.elements(parts), reading.join(parts)
     f.call(reading.read_head(parts), [])
     f.call(reading.copy(parts), [])
