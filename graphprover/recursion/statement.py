@@ -25,7 +25,7 @@ from graphprover.recursion.tables.xor import Xor
 from graphprover.recursion.traces.node import Nodes, asked
 from graphprover.recursion.traces.openings import Inputs, loading, trace_tasks
 from graphprover.recursion.witness.hashed_rows import Hashed, Rows, hashed
-from graphprover.recursion.witness.memory import memory_of
+from graphprover.recursion.witness.memory import Memory, memory_of
 from graphprover.statement.statement import Statement, Table
 
 COMPRESS, XOR, ROW, NODE = Compress(), Xor(), Row(), Node()
@@ -38,7 +38,11 @@ def statement_of(openings: Openings, gamma: Ext) -> Statement:
         openings: The openings.
         gamma: The batching challenge, whose powers are the weights of words.
     """
-    memory = memory_of(openings.rows, gamma)
+    return statement_with(openings, memory_of(openings.rows, gamma))
+
+
+def statement_with(openings: Openings, memory: Memory) -> Statement:
+    """Return the statement about a proof's openings with its rows in memory."""
     made = hashes_of(openings, memory.groups)
     stated_caps = Caps(openings.caps.places.T, openings.caps.digests.T)
     stated_cells = Cells(np.arange(memory.cells.shape[1], dtype=np.uint64), memory.cells)

@@ -34,9 +34,12 @@ class Segment:
 
 
 def segments_of(
-    place: tuple[int, int, int], kind: Kind, base: int, words: Sequence[int], first: int, asked: int
+    place: tuple[int, int, int], kinds: Sequence[Kind], base: int, words: Sequence[int], first: int, asked: int
 ) -> list[Segment]:
-    """Return the segments of a row whose first word has this address, and whose first call this number."""
+    """Return the segments of a row whose first word has this address, and whose first call this number.
+
+    ``kinds`` are the kinds of its first chunks; the last one is also the kind of all chunks after them.
+    """
     chunks = [words[i : i + 128] for i in range(0, len(words), 128)]
     found: list[Segment] = []
 
@@ -57,7 +60,10 @@ def segments_of(
         found.append(Segment(place, kind, counter, base, words, number, calls, 0 if parent else asked))
         return found[-1]
 
-    leaves = [add(kind, i, base + 256 * i, chunk, False, len(chunks) == 1) for i, chunk in enumerate(chunks)]
+    leaves = [
+        add(kinds[min(i, len(kinds) - 1)], i, base + 256 * i, chunk, False, len(chunks) == 1)
+        for i, chunk in enumerate(chunks)
+    ]
 
     def tree(first: int, count: int) -> Segment:
         if count == 1:
@@ -95,6 +101,7 @@ def put_segment(t: SimpleNamespace, row: int, segment: Segment, cells: Sequence[
     while row < first + 2 * blocks:
         at, block = row - first, (row - first) // 2
         t.weighted[row], t.read[row] = Kind.WEIGHTED in segment.kind, Kind.READ in segment.kind
+        t.split[row] = Kind.SPLIT in segment.kind
         t.parent[row] = Kind.PARENT in segment.kind
         t.upper[row], t.begin[row] = at % 2, at == 0
         ends, is_last = at == 2 * blocks - 1, block == blocks - 1
@@ -108,6 +115,8 @@ def put_segment(t: SimpleNamespace, row: int, segment: Segment, cells: Sequence[
                 t.half[i][k][row] = word >> 16 * k & 0xFFFF
             for point in range(2):
                 weight = [word if point == k == 0 and Kind.READ in segment.kind else 0 for k in range(3)]
+                if point == 1 and Kind.SPLIT in segment.kind:
+                    weight = [word % 2**32, word >> 32, 0]
                 if Kind.WEIGHTED in segment.kind:
                     weight = [cells[k][segment.base + 8 * at + 2 * i + point] for k in range(3)]
                 for k in range(3):

@@ -9,10 +9,13 @@ import blake3
 import numpy as np
 
 from graphprover.field import P
+from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.recursion.openings import OpenedCaps, OpenedNodes, OpenedRows, Openings
-from graphprover.recursion.statement import statement_of
+from graphprover.recursion.statement import statement_with
+from graphprover.recursion.tables.row import STRIDE
+from graphprover.recursion.witness.memory import Memory, memory_of
 from graphprover.statement.statement import Statement, with_traces
-from tests.recursion.naive import words_of
+from tests.recursion.naive import MASK, words_of
 from tests.recursion.trees import tree_of
 
 GAMMA = (5, 7, P - 3)
@@ -72,8 +75,22 @@ def _words(found: Sequence[Sequence[object]], at: int, width: int) -> np.ndarray
 
 @cache
 def statement() -> Statement:
-    """Return the statement about the openings of `TREES`, with its traces as arrays."""
-    return with_traces(statement_of(openings(), GAMMA))
+    """Return the statement about the openings of `TREES`, with its traces as arrays; the last chunk is split."""
+    return with_traces(statement_with(openings(), with_last_chunk_split(memory_of(openings().rows, GAMMA))))
+
+
+def with_last_chunk_split(memory: Memory) -> Memory:
+    """Return the memory with other contents for the last chunk, which is read."""
+    group, cells, chunks = memory.groups[-1], memory.cells.copy(), memory.chunks.copy()
+    words = group.opened.words[-1, CHUNK_WORDS * int(chunks[4, -1]) :]
+    first, end = (int(address) for address in chunks[5:7, -1])
+    cells[:, first:end] = 0
+    cells[0, first + 1 : end : STRIDE], cells[1, first + 1 : end : STRIDE] = (
+        words & np.uint64(MASK),
+        words >> np.uint64(32),
+    )
+    chunks[3, -1] = 2
+    return Memory((*memory.groups[:-1], replace(group, split_from=int(chunks[4, -1]))), cells, chunks)
 
 
 def edited(table: str, main: np.ndarray) -> Statement:

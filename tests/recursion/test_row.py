@@ -28,23 +28,24 @@ from tests.recursion.opened import edited, main_of, statement
 
 # Rows and their words: parts of a block, whole blocks, whole chunks and parts of one, trees of any shape.
 SIZES = ((3, 1), (2, 7), (4, 8), (2, 9), (2, 127), (2, 128), (1, 129), (2, 300), (1, 128 * 4), (1, 128 * 6 + 5))
+SPLIT_FROM = {2: 0, 6: 1, 7: 0, 8: 5, 9: 3}  # by the place of a size: its first chunk that is split
 CELLS = 5_000
 
 
 def test_costs() -> None:
     """Pin the counts, as docs/recursion.md has them."""
     row = ROW.describe()
-    assert (row.main_width, len(row.lookups), row.log_quotient_chunks, cells_per_row(row)) == (71, 8, 2, 110)
+    assert (row.main_width, len(row.lookups), row.log_quotient_chunks, cells_per_row(row)) == (72, 8, 2, 111)
     assert sum(len(lookup.tuples) for lookup in row.lookups) == 16 + 8 + 6
     text = (Path(__file__).parents[2] / "docs/recursion.md").read_text()
-    assert "| `row` | four opened words | 71 | 0 | 8 | 4 | 110 a row |" in text
+    assert "| `row` | four opened words | 72 | 0 | 8 | 4 | 111 a row |" in text
 
 
 # Traces.
 
 
 def groups() -> list[Rows]:
-    """Return rows of all sizes, of both kinds."""
+    """Return rows of all sizes, of all kinds."""
     rng = np.random.default_rng(1)
     found = []
     for i, (rows, width) in enumerate(SIZES):
@@ -53,7 +54,7 @@ def groups() -> list[Rows]:
         indices = rng.integers(0, 2**60, rows, dtype=np.uint64)
         powers = np.zeros((2, width), dtype=np.int64) if i % 3 else None
         asked = rng.integers(0, 9, rows).astype(np.uint32)
-        found.append(Rows(OpenedRows(i, 3 + i, indices, words, powers), bases, asked))
+        found.append(Rows(OpenedRows(i, 3 + i, indices, words, powers), bases, asked, SPLIT_FROM.get(i)))
     return found
 
 
@@ -68,11 +69,13 @@ def naive() -> list[Segment]:
     found: list[Segment] = []
     for group in groups():
         opened = group.opened
-        kind = Kind.READ if opened.powers is None else Kind.WEIGHTED
+        kinds = [Kind.READ if opened.powers is None else Kind.WEIGHTED]
+        if group.split_from is not None:
+            kinds = [*kinds * group.split_from, Kind.SPLIT]
         given = zip(opened.places.tolist(), opened.words.tolist(), group.bases, group.asked, strict=True)
         for place, words, base, asked in given:
             first = found[-1].first + len(found[-1].calls) if found else 0
-            found += segments_of(tuple(place), kind, int(base), words, first, int(asked))
+            found += segments_of(tuple(place), kinds, int(base), words, first, int(asked))
     return found
 
 
@@ -96,11 +99,11 @@ def filled(device: Any, found: Hashed, rows: int) -> tuple[Any, Any, Any]:
 def expected(rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     main = row_trace(naive(), cells(), rows)
     t, halves, in_memory = ROW.view(main), np.full(2**16, 5, dtype=np.uint64), np.full(CELLS, 5, dtype=np.uint64)
-    on = t.weighted + t.read + t.parent == 1
+    on = t.weighted + t.read + t.split + t.parent == 1
     for word in range(4):
         for half in t.half[word]:
             np.add.at(halves, half[on].astype(np.int64), 1)
-        for point, asks in enumerate((t.weighted + t.read, t.weighted)):
+        for point, asks in enumerate((t.weighted + t.read, t.weighted + t.split)):
             addresses = (t.address + np.uint64(2 * word + point))[asks == 1]
             np.add.at(in_memory, addresses.astype(np.int64), 1)
     return main, halves, in_memory
@@ -190,7 +193,7 @@ REFUSED: dict[str, tuple[dict[str, int], int, Any, Any]] = {
     "a flag": ({"whole": 1}, 0, "whole", 2),
     "a segment has one kind": ({"read": 1}, 0, "weighted", 1),
     "a segment ends in one way": ({"whole": 1}, 0, "inner", 1),
-    "rows that are off have no part of a segment": ({"weighted": 0, "read": 0, "parent": 0}, 0, "upper", 1),
+    "rows that are off have no part of a segment": ({"weighted": 0, "read": 0, "split": 0, "parent": 0}, 0, "upper", 1),
     "the table begins with a segment": ({"begin": 1}, 0, "begin", 0),
     "a segment goes on until it ends, and another one begins": ({"begin": 1}, 5, "begin", 0),
     "the table ends with a segment": ({}, -1, "weighted", 1),
@@ -217,6 +220,7 @@ REFUSED: dict[str, tuple[dict[str, int], int, Any, Any]] = {
     "only weighted words have sums": ({"read": 1}, 1, "sum", 5),
     "a word that is read": ({"read": 1}, 1, "half", 5),
     "a word is in the base field": ({"read": 1}, 1, "weight", 5),
+    "a word that is split": ({"split": 1}, 1, "half", 5),
 }
 
 
@@ -277,16 +281,16 @@ def noticed(main: np.ndarray, honest: list[np.ndarray], memory: np.ndarray) -> n
 
 def unread(t: SimpleNamespace, name: str, row: int, change: int) -> bool:
     """Return whether nothing reads a cell of the honest trace."""
-    family, off = name.split("[")[0], not (t.weighted[row] or t.read[row] or t.parent[row])
+    family, off = name.split("[")[0], not (t.weighted[row] or t.read[row] or t.split[row] or t.parent[row])
     if off:
-        flags = ("weighted", "read", "parent", "upper", "begin", "inner", "whole", "short", "asked")
+        flags = ("weighted", "read", "split", "parent", "upper", "begin", "inner", "whole", "short", "asked")
         return family not in flags and (family != "absent" or change == 1)
     if family == "digest":
         return not (t.whole[row] or t.inner[row])
     if family == "weight":
         if t.parent[row]:
             return not name.startswith("weight[0][0]")
-        return bool(t.read[row] and name.startswith("weight[1]"))
+        return bool((t.read[row] and name.startswith("weight[1]")) or (t.split[row] and name.startswith("weight[0]")))
     return False
 
 

@@ -143,6 +143,12 @@ def chunk_as_parent(main: np.ndarray) -> None:
     t.parent[at : at + 2], t.read[at : at + 2] = 0, 1
 
 
+def split_as_read(main: np.ndarray) -> None:
+    t = ROW.view(main)
+    on = t.split == 1
+    t.read[on], t.split[on] = 1, 0
+
+
 def parent_left_out(main: np.ndarray) -> None:
     """State a chunk's digest as the row's."""
     t = ROW.view(main)
@@ -156,7 +162,7 @@ def other_counter(main: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize(
-    "edit", [swapped_segments, moved_base, shorter, chunk_as_parent, parent_left_out, other_counter]
+    "edit", [swapped_segments, moved_base, shorter, chunk_as_parent, split_as_read, parent_left_out, other_counter]
 )
 def test_made_up_segments_are_found(edit: Callable[[np.ndarray], None]) -> None:
     main = main_of("row")
@@ -196,6 +202,6 @@ def test_a_block_of_more_than_64_bytes_is_found() -> None:
 
 def test_all_kinds_of_rows_are_in_the_statement() -> None:
     t = ROW.view(main_of("row"))
-    for flag in (t.weighted, t.read, t.parent, t.inner, t.whole, t.absent):
+    for flag in (t.weighted, t.read, t.split, t.parent, t.inner, t.whole, t.absent):
         assert flag.any()
     assert (t.counter > 1).any() and len(TREES) > 4

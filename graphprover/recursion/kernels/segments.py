@@ -13,12 +13,13 @@ NUMBERS = 5  # of a segment
 
 
 class Kind(IntFlag):
-    """The kind of a segment: one of the first three flags, and whether it has the digest of the whole row."""
+    """The kind of a segment: one of the first four flags, and whether it has the digest of the whole row."""
 
     WEIGHTED = 1
     READ = 2
-    PARENT = 4
-    WHOLE = 8
+    SPLIT = 4
+    PARENT = 8
+    WHOLE = 16
 
 
 @dataclass(frozen=True, eq=False)

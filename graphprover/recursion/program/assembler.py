@@ -413,7 +413,7 @@ class Function:
 
         Args:
             place: Tree, layer and index.
-            kind: 0 for weighted words, 1 for words that are read.
+            kind: 0 for weighted words, 1 for words that are read, 2 for words that are split.
             span: Counter of the chunk, its first address and its end address.
         """
         sums = self._frame.cell(), self._frame.cell()

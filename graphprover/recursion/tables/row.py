@@ -12,6 +12,8 @@ The kinds of segments:
   batching challenge at zeta and at the next row's point. The weights of word i are at the addresses base + 2 i and
   base + 2 i + 1.
 - `read`: a chunk, too. Word i is in memory at the address base + 2 i.
+- `split`: a chunk, too. Word i is in memory at the address base + 2 i + 1 as (lo, hi, 0): both numbers of 32 bits. A
+  segment of this kind says nothing about the address base + 2 i, so a program can have a cell of its own there.
 - `parent`: its block has both chaining values, a half each. The first weight of its rows says of which chunks they are:
   see `_child`.
 
@@ -25,7 +27,8 @@ Why an entry of a chunk is about the words under a cap:
   beginning with a lower one, and only upper rows end a segment.
 - *Words.* A word is lo + 2^32 hi, and both are two numbers of 16 bits, which are looked up. So the words of a block
   are below 2^32, as `compress` requires. Of the 2^64 pairs some give the same word: a cap commits to bytes, and bytes
-  give words.
+  give words. A `split` segment has both numbers in memory, so its users learn the bytes. The coordinates of a cell
+  are its only value, and both are below 2^32: no second pair passes for the word.
 - *One tree of blocks for each digest.* One call has a digest: another call with it would be a collision. Its
   block, flags and chaining value follow. Flags tell chunks from parents, so the segment follows, back to its first
   block, which has the IV, and with it its words or the digests of its children. A child is a chaining value of the same
@@ -56,6 +59,7 @@ WORDS = 4  # of a row
 STRIDE = 2  # addresses of a word
 POINTS = 2  # weights of a word
 _WORD_BYTES = 8
+_KINDS = ("weighted", "read", "split", "parent")
 _PLACE = ("tree", "layer", "index")
 
 
@@ -65,6 +69,7 @@ class Row(Air):
     columns = (
         "weighted",
         "read",
+        "split",
         "parent",
         "upper",  # 1 in the upper half of a block
         "begin",  # 1 in the first row of a segment
@@ -80,14 +85,16 @@ class Row(Air):
         "absent",  # words of the block that are beyond the length of the chunk, up to 7
         "short",  # 1 if these are 4 or more
         "half[4][4]",  # of each word, 16 bits each, the lowest first
-        "weight[2][4][3]",  # by point and word; in a `read` segment the first ones are the words, and see `_child`
+        # By point and word. In a `read` segment the first ones are the words, in a `split` one the second ones are the
+        # words' two numbers; and see `_child`.
+        "weight[2][4][3]",
         "sum[2][3]",  # by point, of this row's words and all words of the segment before
         "digest[8]",  # of the segment, in its last row
         "asked",  # lookups of the chunk, in its last row
     )
 
     def define(self, t: TableBuilder) -> None:
-        on = t.weighted + t.read + t.parent
+        on = _on(t)
         ends = t.inner + t.whole
         self._segments(t, on, ends)
         self._blocks(t, on, ends)
@@ -99,21 +106,20 @@ class Row(Air):
     @staticmethod
     def _segments(t: TableBuilder, on: Expr, ends: Expr) -> None:
         n = t.next
-        for name in ("weighted", "read", "parent", "upper", "begin", "inner", "whole"):
+        for name in (*_KINDS, "upper", "begin", "inner", "whole"):
             t.boolean(t[name], "a flag")
         t.boolean(on, "a segment has one kind")
         t.boolean(ends, "a segment ends in one way")
         for flag in (t.upper, t.begin, ends):
             t.every_row(flag * (1 - on), "rows that are off have no part of a segment")
         t.first_row(on - t.begin, "the table begins with a segment")
-        n_on = n.weighted + n.read + n.parent
-        t.transition(n_on - n.begin - on + ends, "a segment goes on until it ends, and another one begins")
+        t.transition(_on(n) - n.begin - on + ends, "a segment goes on until it ends, and another one begins")
         t.last_row(on - ends, "the table ends with a segment")
         t.every_row(t.begin * t.upper, "a segment begins with a lower half")
         t.every_row(ends * (1 - t.upper), "a segment ends with an upper half")
         stays = on - ends
         t.transition(stays * (n.upper + t.upper - 1), "lower and upper halves alternate")
-        for name in ("weighted", "read", "parent", *_PLACE, "counter", "base"):
+        for name in (*_KINDS, *_PLACE, "counter", "base"):
             t.transition(stays * (n[name] - t[name]), "the rows of a segment have one kind and place")
         t.transition(stays * (n.number - t.number - t.upper), "calls of a segment have consecutive numbers")
         t.every_row(t.begin * (t.address - t.base), "the first word is at the base")
@@ -152,17 +158,20 @@ class Row(Air):
                 total, next_total = t["sum"][point][k], n["sum"][point][k]
                 t.every_row(t.weighted * t.begin * (total - now), "a sum begins")
                 t.transition(t.weighted * (1 - ends) * (next_total - total - following), "a sum goes on")
-                t.every_row((t.read + t.parent) * total, "only weighted words have sums")
+                t.every_row((t.read + t.split + t.parent) * total, "only weighted words have sums")
 
     @staticmethod
     def _memory(t: TableBuilder) -> None:
+        numbers = _numbers(t)
         for i, word in enumerate(_words(t)):
             first, second = (t.weight[point][i] for point in range(POINTS))
             t.every_row(t.read * (first[0] - word), "a word that is read")
             for coordinate in first[1:]:
                 t.every_row(t.read * coordinate, "a word is in the base field")
+            for coordinate, value in zip(second, (*numbers[2 * i : 2 * i + 2], 0), strict=True):
+                t.every_row(t.split * (coordinate - value), "a word that is split")
             t.lookup(MEMORY, [t.address + STRIDE * i, *first], t.weighted + t.read, weight=1)
-            t.lookup(MEMORY, [t.address + STRIDE * i + 1, *second], t.weighted, weight=1)
+            t.lookup(MEMORY, [t.address + STRIDE * i + 1, *second], t.weighted + t.split, weight=1)
 
     @staticmethod
     def _children(t: TableBuilder, on: Expr, ends: Expr) -> None:
@@ -184,7 +193,14 @@ class Row(Air):
         end = t.address + STRIDE * (WORDS - t.absent)
         sums = [total for of_point in t["sum"] for total in of_point]
         t.every_row(t.asked * (1 - ends + t.parent), "only the last row of a chunk is looked up")
-        t.provide(MACHINE, message(Tag.ROW, *place, t.read, t.counter, t.base, end, *sums), t.asked)
+        kind = t.read + 2 * t.split
+        t.provide(MACHINE, message(Tag.ROW, *place, kind, t.counter, t.base, end, *sums), t.asked)
+
+
+def _on(row: Any) -> Expr:
+    """Return whether a row has a part of a segment."""
+    found: Expr = row.weighted + row.read + row.split + row.parent
+    return found
 
 
 def _child(row: Any) -> Sequence[Expr]:

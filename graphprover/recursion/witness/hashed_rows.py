@@ -21,6 +21,7 @@ class Rows:
     opened: OpenedRows
     bases: np.ndarray  # uint32 (rows,): the memory address of each row's first word
     asked: np.ndarray  # uint32 (rows,): lookups of each chunk of the row
+    split_from: int | None = None  # the first chunk of a row whose words are split, as all after it; None without any
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +123,10 @@ def _segments_of(group: Rows) -> tuple[np.ndarray, ...]:
     words[:, :width] = opened.words
     numbers = np.empty((rows, each, NUMBERS), dtype=np.uint32)
     is_chunk = pattern.flags & int(Kind.PARENT) == 0
-    kind = int(Kind.READ if opened.powers is None else Kind.WEIGHTED)
-    numbers[:, :, 0] = pattern.flags | np.where(is_chunk, kind, 0)
+    kinds = np.full(each, int(Kind.READ if opened.powers is None else Kind.WEIGHTED))
+    if group.split_from is not None:
+        kinds[group.split_from :] = int(Kind.SPLIT)
+    numbers[:, :, 0] = pattern.flags | np.where(is_chunk, kinds, 0)
     numbers[:, :, 1:4] = pattern.numbers
     numbers[:, :, 2] += group.bases[:, None] * is_chunk.astype(np.uint32)
     numbers[:, :, 4] = group.asked[:, None] * is_chunk

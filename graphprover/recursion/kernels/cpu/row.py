@@ -13,14 +13,14 @@ from graphprover.runtime.numba_cache import njit
 
 _U = np.uint64
 _BLOCK = BLOCK_ROWS * WORDS  # words
-_WEIGHTED, _READ, _PARENT, _WHOLE = map(int, Kind)
+_WEIGHTED, _READ, _SPLIT, _PARENT, _WHOLE = map(int, Kind)
 (
-    _IS_WEIGHTED, _IS_READ, _IS_PARENT, _UPPER, _BEGIN, _INNER, _IS_WHOLE, _NUMBER, _TREE, _COUNTER, _BASE, _ADDRESS,
-    _ABSENT, _SHORT, _HALF, _WEIGHT, _SUM, _DIGEST, _ASKED,
+    _IS_WEIGHTED, _IS_READ, _IS_SPLIT, _IS_PARENT, _UPPER, _BEGIN, _INNER, _IS_WHOLE, _NUMBER, _TREE, _COUNTER, _BASE,
+    _ADDRESS, _ABSENT, _SHORT, _HALF, _WEIGHT, _SUM, _DIGEST, _ASKED,
 ) = (
     FIRST_COLUMNS[name]
     for name in (
-        "weighted", "read", "parent", "upper", "begin", "inner", "whole", "number", "tree", "counter", "base",
+        "weighted", "read", "split", "parent", "upper", "begin", "inner", "whole", "number", "tree", "counter", "base",
         "address", "absent", "short", "half", "weight", "sum", "digest", "asked",
     )
 )  # fmt: skip
@@ -62,6 +62,7 @@ def _fill(words, owners, firsts, places, numbers, digests, cells, main, first, l
         ends = is_last and row % BLOCK_ROWS == BLOCK_ROWS - 1
         main[_IS_WEIGHTED, row] = _U(kind & _WEIGHTED != 0)
         main[_IS_READ, row] = _U(kind & _READ != 0)
+        main[_IS_SPLIT, row] = _U(kind & _SPLIT != 0)
         main[_IS_PARENT, row] = _U(kind & _PARENT != 0)
         main[_UPPER, row], main[_BEGIN, row] = _U(row % BLOCK_ROWS), _U(at == 0)
         main[_IS_WHOLE, row] = _U(ends and kind & _WHOLE != 0)
@@ -84,6 +85,9 @@ def _fill(words, owners, firsts, places, numbers, digests, cells, main, first, l
                         main[_WEIGHT + 3 * (WORDS * point + i) + k, row] = cells[k, address + point]
             elif kind & _READ:
                 main[_WEIGHT + 3 * i, row] = word
+            elif kind & _SPLIT:
+                main[_WEIGHT + 3 * (WORDS + i), row] = word & _U(0xFFFFFFFF)
+                main[_WEIGHT + 3 * (WORDS + i) + 1, row] = word >> _U(32)
         if kind & _WEIGHTED:
             if at == 0 or row == first:
                 sums[:] = _U(0)
@@ -114,7 +118,7 @@ def _count_cells(owners, firsts, numbers, counts, first, last):
         for i in range(_BLOCK):
             if kind & (_WEIGHTED | _READ):
                 counts[start + STRIDE * i] += _U(1)
-            if kind & _WEIGHTED:
+            if kind & (_WEIGHTED | _SPLIT):
                 counts[start + STRIDE * i + 1] += _U(1)
 
 

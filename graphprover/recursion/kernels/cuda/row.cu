@@ -30,9 +30,11 @@ extern "C" __global__ void __launch_bounds__(128) fill_row(
     u64 at = row - BLOCK_ROWS * begins;  // of the segment's rows
     const u64* own = words + BLOCK_ROWS * WORDS * begins;
     bool upper = row % BLOCK_ROWS, last = block + 1 == blocks || owners[block + 1] != segment, ends = upper && last;
-    bool weighted = kind & KIND_WEIGHTED, read = kind & KIND_READ, whole = kind & KIND_WHOLE;
+    bool weighted = kind & KIND_WEIGHTED, read = kind & KIND_READ, split = kind & KIND_SPLIT;
+    bool whole = kind & KIND_WHOLE;
     column[COLUMN_WEIGHTED * rows] = weighted;
     column[COLUMN_READ * rows] = read;
+    column[COLUMN_SPLIT * rows] = split;
     column[COLUMN_PARENT * rows] = parent;
     column[COLUMN_UPPER * rows] = upper;
     column[COLUMN_BEGIN * rows] = at == 0;
@@ -67,6 +69,7 @@ extern "C" __global__ void __launch_bounds__(128) fill_row(
 #pragma unroll
         for (int point = 0; point < 2; point++) {
             Ext weight = {read && point == 0 ? word : 0, 0, 0};
+            if (split && point == 1) weight = {word & 0xFFFFFFFF, word >> 32, 0};
             if (parent && point == 0 && i == 0) weight = child;
             if (weighted) weight = ext::load(cells, size, base + STRIDE * (WORDS * at + i) + point);
             ext::store(column + (COLUMN_WEIGHT + 3 * (WORDS * point + i)) * rows, rows, 0, weight);
@@ -93,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(128) count_cells(
     u32 segment = owners[i / (BLOCK_ROWS * WORDS)], kind = numbers[NUMBERS * segment];
     u64 at = i - BLOCK_ROWS * WORDS * (u64)firsts[segment], address = numbers[NUMBERS * segment + 2] + STRIDE * at;
     if (kind & (KIND_WEIGHTED | KIND_READ)) atomicAdd(counts + address, 1ull);
-    if (kind & KIND_WEIGHTED) atomicAdd(counts + address + 1, 1ull);
+    if (kind & (KIND_WEIGHTED | KIND_SPLIT)) atomicAdd(counts + address + 1, 1ull);
 }
 
 // Adds how often each number occurs; thread by number.
