@@ -116,6 +116,7 @@ class Field(IntEnum):
     ZERO = auto()  # 0
 
 
+FIELDS = max(Field) + 1
 HEIGHT_CELLS = 8  # of a height's cells in memory, of which the first ones are in the order of `Height`
 SPAN_CELLS = 12  # from one chunk's place to the next one's; its span is at half
 BETA_CELLS = 4  # of a fold: the challenge and its squares

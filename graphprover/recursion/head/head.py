@@ -16,6 +16,7 @@ from graphprover.recursion.head.fields import (
     BETA_CELLS,
     CHUNK,
     ELEMENT_CELLS,
+    FIELDS,
     FRAME_ELEMENTS,
     HEAD,
     QUARTER,
@@ -68,15 +69,29 @@ def head_of(layout: Layout, public_values: Sequence[Sequence[int]], preprocessed
     _check(layout)
     constants = constants_of(layout, public_values, preprocessed, binding)
     plan = plan_of(layout, constants, [len(values) for values in public_values])
-    read_chunks = 0
-    for _ in range(2):  # the first time, for the number of words
-        at = HEAD + CHUNK * read_chunks
-        gates_at = at + plan.cells
-        own = _Words(layout, constants, plan, at, read_chunks)
-        gates = placed(plan.gates, gates_at, own.literals, at)
-        read = own.complete(gates, gates_at)
-        read_chunks = len(read) // CHUNK_WORDS
+    read, gates = _assembled(layout, constants, plan, 1, HEAD)  # for the number of words
+    read_chunks = len(read) // CHUNK_WORDS
+    at = HEAD + CHUNK * (read_chunks + sum(gates.chunks)) + len(gates.inverses)
+    read, gates = _assembled(layout, constants, plan, read_chunks, at)
     return Head(np.concatenate([read, gates.words]), read_chunks, constants, plan, at, gates)
+
+
+def _assembled(
+    layout: Layout, constants: Constants, plan: Plan, read_chunks: int, at: int
+) -> tuple[np.ndarray, Placed]:
+    """Return the words that are read, and the gates.
+
+    Args:
+        layout: Shape of the proofs.
+        constants: The constant parts of their messages.
+        plan: Their arrays and gates.
+        read_chunks: The number of chunks that are read.
+        at: The address of the first array.
+    """
+    gates_at = HEAD + CHUNK * read_chunks
+    own = _Words(layout, constants, plan, at, read_chunks)
+    gates = placed(plan.gates, gates_at, own.literals, at)
+    return own.complete(gates, gates_at), gates
 
 
 def _check(layout: Layout) -> None:
@@ -104,7 +119,7 @@ class _Words:
         """Put the words together that depend on no gate; ``at``: address of the first array."""
         self._layout, self._constants, self._plan, self._at = layout, constants, plan, at
         self._read_chunks = read_chunks
-        self._words = [0] * len(Field)
+        self._words = [0] * FIELDS
         self._trees = list(_places(layout))
         self._packs_at = self._address()
         self._packs: list[tuple[int, int, int]] = []
@@ -154,7 +169,7 @@ class _Words:
 
     def _completed(self) -> np.ndarray:
         packs = [word for pack in self._packs for word in pack]
-        first = len(Field)
+        first = FIELDS
         assert len(packs) == EXTENSION_DEGREE * self._pack_count()
         self._words[first : first + len(packs)] = packs
         frames = -(-len(self._packs) // FRAME_ELEMENTS)
