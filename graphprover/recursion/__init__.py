@@ -7,6 +7,7 @@ There is no recursion yet. docs/recursion.md lists the tables that exist and the
   program.py a processor, stated.py the facts of a statement, buses.py all messages, places.py the order of words in
   `compress`.
 - program/: programs for the processor: how they are written and run, and the one that checks a proof's words.
+- head/: a verifier's arithmetic at the out-of-domain point, as gates that a program for all layouts has as data.
 - openings.py: the rows and nodes of a proof, as the tables take them.
 - witness/: their hashes and their memory, on the host.
 - kernels/: the traces of `compress`, `xor` and `row`, on a CPU and on a GPU.

@@ -23,7 +23,7 @@ BASE, LITERALS, FREE = 1 << 20, 1 << 22, 1 << 23
 
 @dataclass(frozen=True)
 class Proof:
-    """All that the gates read of a proof."""
+    """All values of a proof that the gates read."""
 
     opened: list[list[list[Ext]]]  # [round][matrix]: all openings of the matrix
     terminals: list[Ext]
@@ -34,7 +34,7 @@ class Proof:
 def proof_of(
     layout: Layout, proof: BatchProof, public_values: Sequence[Sequence[int]], challenges: Challenges
 ) -> Proof:
-    """Return what the gates read of a proof."""
+    """Return all values of a proof that the gates read."""
     values = iter(opened_values(layout, proof.openings))
     opened = [
         [[v for _ in range(matrix.points) for v in words_to_exts(next(values))] for matrix in round_.matrices]
@@ -49,7 +49,7 @@ def proof_of(
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """The gates of a layout, with what a memory has besides."""
+    """The gates of a layout, and the addresses that they read."""
 
     inputs: Inputs
     gates: Gates

@@ -54,7 +54,7 @@ CASES = ("mixed", "mixed at a root", "a cap of 2", ABOUT_A_PROOF)
 
 @cache
 def case(name: str) -> tuple[Layout, BatchProof, Challenges, Proof]:
-    """Return a layout with a proof, its challenges and what gates read."""
+    """Return a layout with a proof, its challenges and all values that gates read."""
     if name != ABOUT_A_PROOF:
         made = proved(name)
         return (
