@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from graphprover.field import root_of_unity
-from graphprover.protocol.layout import Layout
+from graphprover.protocol.layout import Layout, Matrix
 from graphprover.recursion.head import terms
+from graphprover.recursion.head.fields import RUN
 from graphprover.recursion.head.gates import Gates
 from graphprover.recursion.head.inputs import Inputs, check_shape
 
@@ -23,9 +24,9 @@ class Batching:
 
     points: tuple[tuple[int, ...], ...]  # [height]: one or two points z
     at_z: tuple[tuple[int, ...], ...]  # [height][point]: sum of gamma^k p(z)
-    # [round][matrix]: the power of gamma at the first column, for zeta and for the next row's point. A matrix without
-    # openings there has the second one, too.
-    weights: tuple[tuple[tuple[int, int], ...], ...]
+    # [round][matrix][run]: for each at most RUN columns their number, and the power of gamma at the first one, for zeta
+    # and for the next row's point. A matrix without openings there has the second one, too.
+    weights: tuple[tuple[tuple[tuple[int, int, int], ...], ...], ...]
 
 
 def add_batching(gates: Gates, layout: Layout, inputs: Inputs) -> Batching:
@@ -42,6 +43,7 @@ def add_batching(gates: Gates, layout: Layout, inputs: Inputs) -> Batching:
     check_shape(layout)
     matrices = [matrix for round_ in layout.rounds for matrix in round_.matrices]
     ends = {matrix.offset + i * matrix.width for matrix in matrices for i in range(matrix.points + 1)}
+    ends |= {matrix.offset + i * matrix.width + j for matrix in matrices for i in range(2) for j in _runs(matrix)}
     powers = _powers(gates, gates.at(inputs.gamma), ends)
     runs: dict[int, list[Counter[tuple[int, int]]]] = {log: [] for log in layout.fri_log_heights}
     value = 0
@@ -61,10 +63,21 @@ def add_batching(gates: Gates, layout: Layout, inputs: Inputs) -> Batching:
         points.append(both[: len(of_height)])
         at_z.append(tuple(_sum(gates, run, powers, inputs.suffixes) for run in of_height))
     weights = tuple(
-        tuple((powers[matrix.offset], powers[matrix.offset + matrix.width]) for matrix in round_.matrices)
+        tuple(
+            tuple(
+                (min(RUN, matrix.width - j), powers[matrix.offset + j], powers[matrix.offset + matrix.width + j])
+                for j in _runs(matrix)
+            )
+            for matrix in round_.matrices
+        )
         for round_ in layout.rounds
     )
     return Batching(tuple(points), tuple(at_z), weights)
+
+
+def _runs(matrix: Matrix) -> range:
+    """Return the first column of each run."""
+    return range(0, matrix.width, RUN)
 
 
 def _sum(gates: Gates, run: Counter[tuple[int, int]], powers: dict[int, int], suffixes: int) -> int:

@@ -9,7 +9,7 @@ from enum import IntEnum, auto
 HEAD = 256  # the address of the first word; cells before are the first function's
 SHIFT = 2  # addresses of a word
 CHUNK = 256  # addresses of a chunk
-HEAD_TREE, TRANSCRIPT_TREE = (1 << 20) - 2, (1 << 20) - 1  # numbers of places that no Merkle tree has
+HEAD_TREE, TRANSCRIPT_TREE = 1, 2  # numbers of places that no Merkle tree has
 HEAD_PLACE = HEAD_TREE, 0, 0
 
 CHALLENGES = ("sigma", "tau", "alpha", "zeta", "gamma")  # in the order of their cells
@@ -49,12 +49,21 @@ class Height(IntEnum):
     NEXT = auto()
 
 
-class Fill(IntEnum):
-    """The words of a record about the weights of a matrix's columns."""
+class Copy(IntEnum):
+    """The words of a record about words of the head that a message has, at most RUN of them."""
 
-    TO = 0  # address of the first weight
-    WIDTH = auto()
-    FIRST = auto()  # address of the power of gamma of its first column, at zeta
+    END = 0  # address after them
+    TO = auto()  # address after them in the message
+    ENTRY = auto()  # address of the instruction that copies the first one
+
+
+class Fill(IntEnum):
+    """The words of a record about the weights of columns of a matrix, at most RUN of them."""
+
+    TO = 0  # address after them
+    COLUMNS = auto()
+    ENTRY = auto()  # address of the instruction that writes the first one
+    FIRST = auto()  # address of the power of gamma of the first column, at zeta
     SECOND = auto()  # the same at the next row's point; of a zero if the matrix is not opened there
 
 
@@ -67,7 +76,7 @@ class Field(IntEnum):
     DIFFERENCES = auto()
     GATES = auto()  # address of the first chunk of gates
     GATE_SPAN = auto()  # address of its span
-    COPIES = auto()  # number of records: from, to, count
+    COPIES = auto()  # number of records
     COPIES_AT = auto()
     PACKS = auto()  # frames of 42 elements in the head
     PACKS_AT = auto()
@@ -77,13 +86,8 @@ class Field(IntEnum):
     TERMINALS_AT = auto()
     POLYNOMIAL = auto()  # and the final polynomial
     POLYNOMIAL_AT = auto()
-    MAIN = auto()  # `Message` with the public values
-    AGAIN_AT = MAIN + len(Message)  # address of the message that is the digest for the second lookup challenge
-    PERMUTATION = auto()  # `Message`
-    QUOTIENT = PERMUTATION + len(Message)  # `Message`
-    OPENINGS = QUOTIENT + len(Message)  # `Message`
-    LAST = OPENINGS + len(Message)  # `Message` with the final polynomial
-    STREAM = LAST + len(Message)  # digests of queries after the first
+    AGAIN_AT = auto()  # address of the message that is the digest for the second lookup challenge
+    STREAM = auto()  # digests of queries after the first
     STREAM_AT = auto()  # address of their messages
     CHALLENGES_AT = auto()
     CHAIN = auto()  # eighths of the chain of opened values
@@ -110,18 +114,23 @@ class Field(IntEnum):
     QUERIES = auto()
     BITS = auto()  # of a query's row
     ENTRY = auto()  # address of the instruction that begins with the highest bit
-    COEFFICIENTS = auto()  # quarters of the final polynomial
+    COEFFICIENTS = auto()  # eighths of the final polynomial
     COEFFICIENTS_AT = auto()  # address of its last coefficient
     FINAL_DROP = auto()  # bits that the folds have taken
     ZERO = auto()  # 0
+    MAIN = 64  # record (`Message`) with the public values
+    PERMUTATION = 70  # records, too
+    QUOTIENT = 76
+    OPENINGS = 82
+    LAST = 88  # with the final polynomial
 
 
-FIELDS = max(Field) + 1
+FIELDS = Field.LAST + len(Message)
 HEIGHT_CELLS = 8  # of a height's cells in memory, of which the first ones are in the order of `Height`
 SPAN_CELLS = 12  # from one chunk's place to the next one's; its span is at half
 BETA_CELLS = 4  # of a fold: the challenge and its squares
 ELEMENT_CELLS = 6  # of an element of three words
 FRAME_ELEMENTS = 42  # elements of a frame
-UNROLLED = 8  # elements of a turn that chains or joins
-QUARTER = 4  # coefficients of a turn
+UNROLLED = 8  # elements of a turn that chains, joins or evaluates
+RUN = 64  # words of a record about words that are copied, or columns
 STREAM_WORDS = 8  # from the message of one digest to the next one's: a block

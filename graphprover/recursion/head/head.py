@@ -19,7 +19,7 @@ from graphprover.recursion.head.fields import (
     FIELDS,
     FRAME_ELEMENTS,
     HEAD,
-    QUARTER,
+    RUN,
     SHIFT,
     UNROLLED,
     Field,
@@ -29,12 +29,13 @@ from graphprover.recursion.head.placed import Placed, placed
 from graphprover.recursion.head.plan import Plan, Planned, opened_counts, plan_of
 from graphprover.recursion.openings import TreePlaces, places_of_tree
 from graphprover.recursion.program.queries import ENTRY, ENTRY_STEPS
+from graphprover.recursion.program.reading import COPY_ENTRY, COPY_STEPS, FILL_ENTRY, FILL_STEPS
 from graphprover.recursion.program.transcript import BITS
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.tables.row import STRIDE
 from graphprover.recursion.witness.hashed_rows import padded
 
-MOST_LOG_ARITY, LEAST_LOG_FINAL_POLY_LEN = 3, 2
+MOST_LOG_ARITY, LEAST_LOG_FINAL_POLY_LEN = 3, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +196,13 @@ class _Words:
             (constants.opening, plan.opening.at + SHIFT * DIGEST_WORDS),
             (constants.fri, plan.folds[0].at + SHIFT * DIGEST_WORDS),
         ]
-        copies = [(self._put(words.tolist()), at + to, len(words)) for words, to in parts]
+        copies, entry = [], verifier_program().marks[COPY_ENTRY]
+        for words, to in parts:
+            source = self._put(words.tolist())
+            for first in range(0, len(words), RUN):
+                end = min(first + RUN, len(words))
+                own = entry + COPY_STEPS * (RUN - end + first)
+                copies.append((source + SHIFT * end, at + to + SHIFT * end, own))
         self._put_list(Field.COPIES, Field.COPIES_AT, copies)
 
     def _put_messages(self) -> None:
@@ -295,17 +302,18 @@ class _Words:
     def _put_fills(self, gates: Placed) -> None:
         """Put the records about weights; words beyond the last column have the weights 0."""
         layout, records, zero = self._layout, [], HEAD + SHIFT * Field.ZERO
-        weights = self._plan.batching.weights
+        weights, entry = self._plan.batching.weights, verifier_program().marks[FILL_ENTRY] + FILL_STEPS * RUN
         for (tree, log_rows), width in _widths(layout).items():
             to = self._at + self._plan.weights[tree, log_rows]
-            for matrix, (first, second) in zip(layout.rounds[tree].matrices, weights[tree], strict=True):
+            for matrix, runs in zip(layout.rounds[tree].matrices, weights[tree], strict=True):
                 if matrix.log_rows != log_rows:
                     continue
-                at_next = gates.address_of(second) if matrix.points == 2 else zero
-                records.append((to, matrix.width, gates.address_of(first), at_next))
-                to += STRIDE * matrix.width
-            if padded(width) > width:
-                records.append((to, padded(width) - width, zero, zero))
+                for columns, first, second in runs:
+                    to += STRIDE * columns
+                    at_next = gates.address_of(second) if matrix.points == 2 else zero
+                    records.append((to, columns, entry - FILL_STEPS * columns, gates.address_of(first), at_next))
+            if spare := padded(width) - width:
+                records.append((to + STRIDE * spare, spare, entry - FILL_STEPS * spare, zero, zero))
         self._put_list(Field.FILLS, Field.FILLS_AT, records)
 
     # Queries.
@@ -329,7 +337,7 @@ class _Words:
         self._set(Field.BITS, layout.log_max_rows)
         entry = verifier_program().marks[ENTRY] + ENTRY_STEPS * (BITS - layout.log_max_rows)
         self._set(Field.ENTRY, entry)
-        self._set(Field.COEFFICIENTS, coefficients // QUARTER)
+        self._set(Field.COEFFICIENTS, coefficients // UNROLLED)
         first = self._at + last.at + SHIFT * last.elements + 1
         self._set(Field.COEFFICIENTS_AT, first + ELEMENT_CELLS * (coefficients - 1))
 

@@ -7,9 +7,9 @@ from graphprover.field import EXTENSION_DEGREE, GENERATOR, P, inv, root_of_unity
 from graphprover.recursion.head.fields import (
     ELEMENT_CELLS,
     HEIGHT_CELLS,
-    QUARTER,
     SHIFT,
     SPAN_CELLS,
+    UNROLLED,
     Field,
     Fold,
     Height,
@@ -69,9 +69,9 @@ def _query(parts: Parts) -> Function:
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         at, total, x, last = cells
-        for i in range(QUARTER):
+        for i in range(UNROLLED):
             total = g.multiply_add(total, x, g.load(at, -ELEMENT_CELLS * i))
-        return g.linear(1, at, -ELEMENT_CELLS * QUARTER), total, x, last
+        return g.linear(1, at, -ELEMENT_CELLS * UNROLLED), total, x, last
 
     _, total, _, last = f.loop(turns, [at, f.constant(0), x, last], turn)
     f.require_equal(total, f.load(last, own.values[0].place))

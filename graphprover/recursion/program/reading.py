@@ -15,8 +15,10 @@ from graphprover.recursion.head.fields import (
     HEAD,
     HEAD_TREE,
     HEIGHT_CELLS,
+    RUN,
     SHIFT,
     UNROLLED,
+    Copy,
     Field,
     Fill,
     Height,
@@ -24,6 +26,9 @@ from graphprover.recursion.head.fields import (
 from graphprover.recursion.program.assembler import Cell, Function
 from graphprover.recursion.program.parts import READ, SPLIT, Parts, digest_words, provided_digest, record, words
 
+# Marks of instructions for the first word of a full run, and instructions of a word.
+COPY_ENTRY, COPY_STEPS = "copy", 2
+FILL_ENTRY, FILL_STEPS = "fill", 4
 GATE_KINDS = ((0, 1), (1, 0), (-1, 0))  # k and l of products, sums and differences
 
 
@@ -80,20 +85,21 @@ def _gates(parts: Parts, number: int, k: int, l: int) -> Function:  # noqa: E741
 
 def copy(parts: Parts) -> Function:
     """Return the function that copies words of the head into messages."""
+    run = parts.program.function("copy a run", arguments=len(Copy))
+    end, to, entry = run.arguments
+    run.go(run.multiply_add(run.home, parts.fixed(run, parts.x)[0], entry))
+    run.mark(COPY_ENTRY)
+    for k in range(RUN, 0, -1):
+        run.store(to, -SHIFT * k, run.load(end, -SHIFT * k))
+    run.give_back([])
     f = parts.program.function("copy")
 
-    def each(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
-        source, to, count = record(g, cells[0], range(3))
+    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        (pointer,) = cells
+        g.call(run, record(g, pointer, list(Copy)))
+        return (g.linear(1, pointer, SHIFT * len(Copy)),)
 
-        def word(h: Function, inner: Sequence[Cell]) -> Sequence[Cell]:
-            source, to, pointer = inner
-            h.store(to, 0, h.load(source))
-            return h.linear(1, source, SHIFT), h.linear(1, to, SHIFT), pointer
-
-        _, _, pointer = g.loop(count, [source, to, cells[0]], word)
-        return (g.linear(1, pointer, SHIFT * 3),)
-
-    f.loop(*_list(f, Field.COPIES, Field.COPIES_AT), each)
+    f.loop(*_list(f, Field.COPIES, Field.COPIES_AT), turn)
     f.give_back([])
     return f
 
@@ -184,24 +190,36 @@ def require_zeros(parts: Parts) -> Function:
 
 def fill(parts: Parts) -> Function:
     """Return the function that writes the weights of all words."""
+    run = _fill_run(parts)
     f = parts.program.function("fill")
     turns, (pointer,) = _list(f, Field.FILLS, Field.FILLS_AT)
     (challenges,) = words(f, Field.CHALLENGES_AT)
 
-    def matrix(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         pointer, gamma = cells
-        to, width, first, second = record(g, pointer, list(Fill))
-
-        def column(h: Function, inner: Sequence[Cell]) -> Sequence[Cell]:
-            to, first, second, pointer, gamma = inner
-            h.store(to, 0, first)
-            h.store(to, 1, second)
-            return h.linear(1, to, SHIFT), h.multiply(first, gamma), h.multiply(second, gamma), pointer, gamma
-
-        *_, pointer, gamma = g.loop(width, [to, g.load(first), g.load(second), pointer, gamma], column)
+        to, columns, entry, first, second = record(g, pointer, list(Fill))
+        g.call(run, [to, columns, entry, g.load(first), g.load(second), gamma])
         return g.linear(1, pointer, SHIFT * len(Fill)), gamma
 
-    f.loop(turns, [pointer, f.load(challenges, CHALLENGES.index("gamma"))], matrix)
+    f.loop(turns, [pointer, f.load(challenges, CHALLENGES.index("gamma"))], turn)
+    f.give_back([])
+    return f
+
+
+def _fill_run(parts: Parts) -> Function:
+    """Return the function that writes the weights of some columns. Its cells are by the number of columns left."""
+    f = parts.program.function("fill a run", arguments=len(Fill) + 1)
+    to, columns, entry, first, second, gamma = f.arguments
+    of_points = f.reserve(RUN + 1), f.reserve(RUN + 1)
+    begin = f.add(f.home, columns)
+    for cells, power in zip(of_points, (first, second), strict=True):
+        f.store(begin, cells[0].place, power)
+    f.go(f.multiply_add(f.home, parts.fixed(f, parts.x)[0], entry))
+    f.mark(FILL_ENTRY)
+    for k in range(RUN, 0, -1):
+        for point, cells in enumerate(of_points):
+            f.store(to, point - SHIFT * k, cells[k])
+            f.multiply(cells[k], gamma, to=cells[k - 1])
     f.give_back([])
     return f
 

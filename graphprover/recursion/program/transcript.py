@@ -21,7 +21,7 @@ from graphprover.recursion.head.fields import (
     Fold,
     Message,
 )
-from graphprover.recursion.program.assembler import Cell, Function
+from graphprover.recursion.program.assembler import Cell, Function, Hint
 from graphprover.recursion.program.parts import (
     CHUNK_CELLS,
     DIGEST_NUMBERS,
@@ -205,21 +205,36 @@ def _reversed(parts: Parts) -> Function:
         return parts.functions["reversed"]
     f = parts.functions["reversed"] = parts.program.function("reversed", arguments=1, results=1)
     (number,) = f.arguments
-    bits = bits_of(f, number, f.reserve(BITS))
-    total = f.constant(0)
-    for k in range(BITS):  # from the lowest byte on, from the highest bit of a byte on
-        total = f.add(total, bits[BITS - 1 - k], k=2)
-    f.give_back([total])
+    size, zero = BITS // _BYTE, f.constant(0)
+    numbers = []
+    for at in range(size):
+        total = zero
+        for k in reversed(range(_BYTE)):
+            bit = f.hint(_bit(number, _BYTE * at + k))
+            f.require_bit(bit)
+            total = f.add(total, bit, k=2)
+        numbers.append(total)
+    totals = []
+    for order in (numbers[::-1], numbers):  # from the highest byte on
+        total = order[0]
+        for byte in order[1:]:
+            total = f.add(total, byte, k=1 << _BYTE)
+        totals.append(total)
+    f.require_equal(totals[0], number)
+    f.give_back(totals[1:])
     return f
 
 
-def bits_of(f: Function, number: Cell, cells: Sequence[Cell]) -> Sequence[Cell]:
+def bits_of(f: Function, number: Cell, cells: Sequence[Cell]) -> None:
     """Require a number to have 32 bits, in these cells: those of the number with reversed bytes, the lowest first."""
     total = f.constant(0)
     for k in reversed(range(BITS)):
         cell = cells[_BYTE * (BITS // _BYTE - 1 - k // _BYTE) + k % _BYTE]
-        f.advise(cell, lambda run, k=k: (run[run.frame + number.offset][0] >> k & 1, 0, 0))  # type: ignore[misc]
+        f.advise(cell, _bit(number, k))
         f.require_bit(cell)
         total = f.add(total, cell, k=2)
     f.require_equal(total, number)
-    return cells
+
+
+def _bit(number: Cell, k: int) -> Hint:
+    return lambda run: (run[run.frame + number.offset][0] >> k & 1, 0, 0)
