@@ -3,23 +3,75 @@
 The numbers of trees, layers and indices, and why a join is a layer of its own: docs/recursion.md, section Openings.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from graphprover.protocol.layout import Layout
-from graphprover.protocol.merkle import JOIN, ROW, Opening, Step, verify_openings
+from graphprover.protocol.merkle import JOIN, NODE, ROW, Opening, Step, verify_openings
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import BatchProof, Cap
 from graphprover.protocol.verification import Challenges, batches_of, openings_of_queries
+from graphprover.recursion.tables.node import JOINED
+
+# Limits that make numbers of trees and indices unique (tables/node.py).
+MOST_LAYERS = 48
+MOST_TREES = 1 << 12
+_MOST_LOG_ROWS = 31
+
+
+@dataclass(frozen=True)
+class TreePlaces:
+    """The places in one tree; structure: the first number of a place, with the joins below and the tree's number."""
+
+    cap: tuple[int, int]  # structure and layer of the digests of the cap, whose indices begin with 0
+    # By log2 of a height: structure, layer, and index of row 0 of the rows' digests. Row i is at this index plus i.
+    rows: Mapping[int, tuple[int, int, int]]
+    nodes: Mapping[int, tuple[int, int]]  # by log2 of a layer's size: structure and layer of the nodes of two nodes
+    joins: Mapping[int, tuple[int, int]]  # by log2 of a height: structure and layer of the nodes that a row joins
+
+
+def places_of_tree(number: int, log_rows: int, joined: Collection[int], log_cap: int) -> TreePlaces:
+    """Return the places in a tree.
+
+    The number at the bottom of tree t is 2^12 + t, not t: all have one length in bits. With t itself, a place four
+    layers below the cap of tree 2 and one of tree 1 would have the same numbers, and the cap of each would answer for
+    both.
+
+    Args:
+        number: The number of the tree.
+        log_rows: log2 of the number of its tallest rows.
+        joined: log2 of the heights of all rows that join, from ``log_cap`` to ``log_rows - 1``.
+        log_cap: log2 of the number of digests in its cap.
+
+    Raises:
+        ValueError: For 2^12 trees or more, more than 2^31 rows, or more than 48 layers.
+    """
+    layer = log_rows + len(joined)
+    if number >= MOST_TREES or log_rows > _MOST_LOG_ROWS or layer > MOST_LAYERS:
+        raise ValueError(
+            f"tree {number} has 2^{log_rows} rows in {layer} layers, of up to 2^{_MOST_LOG_ROWS} in {MOST_LAYERS}; "
+            f"there are up to {MOST_TREES} trees"
+        )
+    structure = MOST_TREES + number
+    rows = {log_rows: (structure, layer, 0)}
+    nodes, joins = dict[int, tuple[int, int]](), dict[int, tuple[int, int]]()
+    for log in reversed(range(log_cap, log_rows)):
+        structure, layer = 2 * structure, layer - 1
+        nodes[log] = structure, layer
+        if log in joined:
+            rows[log] = structure, layer, JOINED
+            structure, layer = 2 * structure + 1, layer - 1
+            joins[log] = structure, layer
+    return TreePlaces((structure, layer), rows, nodes, joins)
 
 
 @dataclass(frozen=True, eq=False)
 class OpenedRows:
     """The n different rows that are opened of one height of a tree."""
 
-    tree: int
+    tree: int  # first number of the rows' places, with the joins below
     layer: int  # of the rows' digests
     indices: np.ndarray  # of each row's digest in the layer, ascending, uint64 (n,)
     words: np.ndarray  # of all matrices of the height in the order of the commitment, contiguous, uint64 (n, words)
@@ -69,10 +121,10 @@ def openings_of(layout: Layout, proof: BatchProof, challenges: Challenges, prepr
         preprocessed: Commitment to the preprocessed columns, or None without any.
 
     Returns:
-        The openings. Trees are numbered in the order of the rounds and then of the folds.
+        The openings. Trees are numbered in the order of the rounds and then of the folds (`places_of_tree`).
 
     Raises:
-        ValueError: The proof uses another hash than the tables.
+        ValueError: The proof uses another hash than the tables, or has trees that are too large (`places_of_tree`).
         VerificationError: An opening is wrong, as in a verification.
     """
     if layout.parameters.hash != BLAKE3:
@@ -80,11 +132,17 @@ def openings_of(layout: Layout, proof: BatchProof, challenges: Challenges, prepr
     openings, _ = openings_of_queries(layout, proof, preprocessed, challenges)
     steps: list[Step] = []
     verify_openings(BLAKE3, challenges.queries, layout.log_max_rows, openings, steps)
-    rows = tuple(_rows(layout, openings, step) for step in steps if step.kind == ROW)
-    return Openings(_caps(openings), rows, _nodes(openings, [step for step in steps if step.kind != ROW]))
+    trees = [_places_in(tree, opening) for tree, opening in enumerate(openings)]
+    rows = tuple(_rows(layout, trees, step) for step in steps if step.kind == ROW)
+    return Openings(_caps(openings, trees), rows, _nodes(trees, [step for step in steps if step.kind != ROW]))
 
 
-def _rows(layout: Layout, openings: Sequence[Opening], step: Step) -> OpenedRows:
+def _places_in(number: int, opening: Opening) -> TreePlaces:
+    joined = [log for log in opening.rows if log < opening.log_rows]
+    return places_of_tree(number, opening.log_rows, joined, opening.log_cap)
+
+
+def _rows(layout: Layout, trees: Sequence[TreePlaces], step: Step) -> OpenedRows:
     (tree,) = step.trees
     powers = None
     if tree < len(layout.rounds):
@@ -92,22 +150,26 @@ def _rows(layout: Layout, openings: Sequence[Opening], step: Step) -> OpenedRows
         own = batch.powers[:, batch.rounds[layout.rounds[tree].name]]
         powers = np.full((2, own.shape[1]), -1, dtype=np.int64)
         powers[: len(own)] = own
-    layer, indices = _below_joins(openings[tree], step)
-    return OpenedRows(tree, layer, indices, step.hashed[0], powers)
+    structure, layer, first = trees[tree].rows[step.log]
+    return OpenedRows(structure, layer, step.nodes.astype(np.uint64) + np.uint64(first), step.hashed[0], powers)
 
 
-def _caps(openings: Sequence[Opening]) -> OpenedCaps:
+def _caps(openings: Sequence[Opening], trees: Sequence[TreePlaces]) -> OpenedCaps:
     places = [
-        _places(tree, opening.log_cap, np.arange(len(opening.cap), dtype=np.uint64))
-        for tree, opening in enumerate(openings)
+        _places(*tree.cap, np.arange(len(opening.cap), dtype=np.uint64))
+        for tree, opening in zip(trees, openings, strict=True)
     ]
     digests = b"".join(digest for opening in openings for digest in opening.cap)
     return OpenedCaps(np.concatenate(places), np.frombuffer(digests, dtype="<u4").reshape(-1, 8))
 
 
-def _nodes(openings: Sequence[Opening], steps: Sequence[Step]) -> OpenedNodes:
+def _nodes(trees: Sequence[TreePlaces], steps: Sequence[Step]) -> OpenedNodes:
     empty = np.empty(0, dtype=np.uint64)  # of proofs without nodes, if all rows are under a digest of a cap
-    places = [_places(tree, *_below_joins(openings[tree], step)) for step in steps for tree in step.trees]
+    places = []
+    for step in steps:
+        for tree in step.trees:
+            of_kind = {NODE: trees[tree].nodes, JOIN: trees[tree].joins}[step.kind]
+            places.append(_places(*of_kind[step.log], step.nodes.astype(np.uint64)))
     digests = np.concatenate([empty, *(step.digests.ravel() for step in steps)])
     children = np.concatenate([empty, *(step.hashed.ravel() for step in steps)])
     return OpenedNodes(
@@ -122,21 +184,3 @@ def _places(tree: int, layer: int, indices: np.ndarray) -> np.ndarray:
     places = np.empty((len(indices), 3), dtype=np.uint64)
     places[:, 0], places[:, 1], places[:, 2] = tree, layer, indices
     return places
-
-
-def _below_joins(opening: Opening, step: Step) -> tuple[int, np.ndarray]:
-    """Return the layer and the indices, uint64 (n,), of the digests of a step in one of its trees.
-
-    Each join above is one more layer, in which the way to a lower node goes to the left: another bit of its index, 0.
-    Heights are from 2^1 to 2^32, so a layer is at most 32 + 31: an index has at most 63 bits.
-    """
-    joined = sorted(log for log in opening.rows if log < opening.log_rows)
-    layer, indices = step.log, step.nodes.astype(np.uint64)
-    for log in reversed(joined):
-        if log < step.log:
-            low = np.uint64(layer - log)  # bits of the index that come from layers below the join
-            indices = indices >> low << low + np.uint64(1) | indices & (np.uint64(1) << low) - np.uint64(1)
-            layer += 1
-    if step.log in joined and step.kind != JOIN:  # one of both that are joined
-        return layer + 1, indices << np.uint64(1) | np.uint64(step.kind == ROW)
-    return layer, indices

@@ -16,7 +16,7 @@ from graphprover.recursion.tables.row import STRIDE
 from graphprover.recursion.witness.memory import Memory, memory_of
 from graphprover.statement.statement import Statement, with_traces
 from tests.recursion.naive import MASK, words_of
-from tests.recursion.trees import tree_of
+from tests.recursion.trees import place_in, tree_of
 
 GAMMA = (5, 7, P - 3)
 
@@ -50,14 +50,15 @@ def openings(trees: Sequence[Tree] = TREES) -> Openings:
         words = rng.integers(0, P, (tree.rows, tree.words), dtype=np.uint64)
         words[0, 0], words[-1, -1] = 0, P - 1
         layers = tree_of([blake3.blake3(row.tobytes()).digest() for row in words])
-        caps.append(((number, 0, 0), layers[0][0]))
+        caps.append((place_in(number, layers, 0, 0), layers[0][0]))
         for layer, (digests, below) in enumerate(pairwise(layers)):
-            for i, digest in enumerate(digests):
-                nodes.append(((number, layer, i), digest, below[2 * i] + below[2 * i + 1]))
+            for i, digest in digests.items():
+                nodes.append((place_in(number, layers, layer, i), digest, below[2 * i] + below[2 * i + 1]))
         powers = np.arange(2 * tree.words).reshape(2, tree.words)
         powers[1, ::3] = -1  # not opened at the next row's point
         indices = np.arange(tree.rows, dtype=np.uint64)
-        rows.append(OpenedRows(number, len(layers) - 1, indices, words, powers if tree.weighted else None))
+        structure, lowest, _ = place_in(number, layers, len(layers) - 1, 0)
+        rows.append(OpenedRows(structure, lowest, indices, words, powers if tree.weighted else None))
     return Openings(
         OpenedCaps(_places(caps), _words(caps, 1, 8)),
         tuple(rows),

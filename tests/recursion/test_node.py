@@ -24,27 +24,51 @@ from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
 from tests.interop import plonky3
 from tests.interop.tables import PLAIN
-from tests.recursion.trees import NODE, Opened, Tree, nodes_of, paths, statement, tree_of, with_node_trace
+from tests.recursion.trees import (
+    FIRST,
+    NODE,
+    RIGHT,
+    Opened,
+    Place,
+    Tree,
+    nodes_of,
+    paths,
+    place_in,
+    statement,
+    tree_of,
+    with_node_trace,
+)
 from tests.strict_device import StrictDevice, unwrapped
 
-DEPTHS = (5, 3, 0)  # of the trees
+# Numbers of trees, layers and indices.
 QUERIES = ((0, 5, 3), (0, 5, 3), (0, 5, 2), (0, 5, 30), (0, 2, 1), (1, 3, 0), (1, 3, 5), (2, 0, 0))
+QUERIES += ((3, 5, 6), (3, 4, RIGHT), (3, 4, RIGHT + 3), (3, 1, RIGHT))
+NODES = (9, 3 + 2, 0, 7)  # of the paths in each tree
 
 
 @cache
 def trees() -> tuple[Tree, ...]:
-    """Return trees of 32, 8 and 1 leaves."""
+    """Return trees of 32, 8 and 1 leaves, and one of 8 leaves with rows that join at 4 nodes and at the root."""
     rng = random.Random(1)
-    return tuple(tree_of([rng.randbytes(32) for _ in range(size)]) for size in (32, 8, 1))
+
+    def some(size: int) -> list[bytes]:
+        return [rng.randbytes(32) for _ in range(size)]
+
+    return *(tree_of(some(size)) for size in (32, 8, 1)), tree_of(some(8), [some(4), some(1)])
+
+
+def at(number: int, layer: int, index: int) -> Place:
+    """Return a place in one of the trees."""
+    return place_in(number, trees()[number], layer, index)
 
 
 def opened(*, cap_height: int = 0) -> Opened:
     """Return true claims, one of them twice, one about an inner node, one about a cap."""
-    caps = {(tree, 0, 0): layers[0][0] for tree, layers in enumerate(trees())}
+    caps = {at(number, 0, 0): layers[0][0] for number, layers in enumerate(trees())}
     if cap_height:
-        del caps[0, 0, 0]
-        caps |= {(0, cap_height, i): digest for i, digest in enumerate(trees()[0][cap_height])}
-    return Opened(caps, [(place, trees()[place[0]][place[1]][place[2]]) for place in QUERIES])
+        del caps[at(0, 0, 0)]
+        caps |= {at(0, cap_height, i): digest for i, digest in trees()[0][cap_height].items()}
+    return Opened(caps, [(at(*query), trees()[query[0]][query[1]][query[2]]) for query in QUERIES])
 
 
 def honest(claims: Opened) -> tuple[Nodes, Statement]:
@@ -54,9 +78,9 @@ def honest(claims: Opened) -> tuple[Nodes, Statement]:
 
 def test_costs() -> None:
     node = NODE.describe()
-    assert (node.main_width, len(node.lookups), node.log_quotient_chunks, cells_per_row(node)) == (30, 4, 0, 48)
+    assert (node.main_width, len(node.lookups), node.log_quotient_chunks, cells_per_row(node)) == (32, 4, 0, 50)
     text = (Path(__file__).parents[2] / "docs/recursion.md").read_text()
-    assert "| `node` | a distinct node | 30 | 0 | 4 | 1 | 48 a node |" in text
+    assert "| `node` | a distinct node | 32 | 0 | 4 | 1 | 50 a node |" in text
 
 
 @pytest.mark.parametrize("cap_height", [0, 1, 2])
@@ -66,7 +90,7 @@ def test_paths_are_proved(cap_height: int) -> None:
     assert check(made) == []
     # Paths that meet share nodes: three of five layers, and two of three.
     below = {0: 5 + 4 + 1 - 1, 1: 4 + 4, 2: 3 + 3}[cap_height]
-    assert len(nodes.places) == below + 3 + 2
+    assert len(nodes.places) == below + sum(NODES[1:])
 
 
 @pytest.mark.parametrize("hash", HASH_NAMES)
@@ -77,7 +101,7 @@ def test_both_verifiers_accept(hash: str, tmp_path: Path) -> None:
     assert verify(proof, made).bits >= 128
     plonky3.write_statement(tmp_path / "statement.json", proof.parameters, made.tables, made.label)
     assert plonky3.verify_payloads(tmp_path, tmp_path / "statement.json", [proof.payload]) == [None]
-    other = statement(replace(claims, leaves=[((0, 5, 4), claims.leaves[0][1]), *claims.leaves[1:]]), nodes)
+    other = statement(replace(claims, leaves=[(at(0, 5, 4), claims.leaves[0][1]), *claims.leaves[1:]]), nodes)
     assert check(other)
     with pytest.raises(VerificationError):
         verify(proof, other)
@@ -95,19 +119,24 @@ def forged(claims: Opened) -> list[Any]:
 
 @pytest.mark.parametrize("number", range(len(QUERIES)))
 def test_other_leaves_are_found(number: int) -> None:
-    """At another index, layer or tree, or another digest at the place."""
+    """At another index, layer or tree, with other joins, or another digest at the place."""
     claims = opened()
-    (tree, layer, index), digest = claims.leaves[number]
-    others = [((tree, layer, index), bytes([digest[0] ^ 1]) + digest[1:])]
-    others += [((tree, layer, i), digest) for i in (index ^ 1, index + 2) if i < 2**layer]
-    others += [((tree, at, index), digest) for at in (layer - 1, layer + 1) if 0 <= at <= DEPTHS[tree]]
-    others += [((other, layer, index), digest) for other in range(3) if other != tree and layer <= DEPTHS[other]]
-    others += [((tree, layer, index + 2**layer), digest)]
+    (structure, layer, index), digest = claims.leaves[number]
+    others = [((structure, layer, index), bytes([digest[0] ^ 1]) + digest[1:])]
+    others += [((structure, layer, i), digest) for i in (index ^ 1, index + 2, index + 2**layer, index ^ RIGHT)]
+    others += [((structure, layer + 1, index), digest), ((structure, abs(layer - 1), index), digest)]
+    others += [((other, layer, index), digest) for other in (structure ^ 1, 2 * structure, structure // 2)]
+    for other, tree in enumerate(trees()):
+        if other != QUERIES[number][0]:
+            others += [(place_in(other, tree, layer, index), digest)]
+        elif layer:
+            others += [(place_in(other, tree, layer - 1, index), digest)]
+    real = {at(other, layer, i) for other, tree in enumerate(trees()) for layer, of in enumerate(tree) for i in of}
+    nodes, _ = honest(claims)
     for place, found in others:
         leaves = [*claims.leaves[:number], (place, found), *claims.leaves[number + 1 :]]
-        if place[2] < 2 ** place[1]:
+        if place in real:
             assert forged(replace(claims, leaves=leaves)), place
-        nodes, _ = honest(claims)
         assert check(statement(replace(claims, leaves=leaves), nodes)), place
 
 
@@ -117,8 +146,8 @@ def test_other_caps_are_found() -> None:
         caps = dict(claims.caps) | {place: cap[:-1] + bytes([cap[-1] ^ 128])}
         assert forged(replace(claims, caps=caps))
     nodes, _ = honest(claims)
-    for counts in ([4, 1, 1], [2, 1, 1], [1, 2, 1]):
-        assert bool(check(statement(claims, nodes, caps=counts))) == (counts != [1, 1, 1])
+    for counts in ([4, 1, 1, 1], [1, 1, 1, 1], [1, 2, 1, 1], [1, 1, 1, 2]):
+        assert bool(check(statement(claims, nodes, caps=counts))) == (counts != [1, 1, 1, 1])
 
 
 def edited(edit: Callable[[SimpleNamespace], None]) -> list[Any]:
@@ -131,9 +160,10 @@ def edited(edit: Callable[[SimpleNamespace], None]) -> list[Any]:
 def test_every_cell_counts() -> None:
     _, made = honest(opened())
     names = NODE.describe().main_names
-    rows = [0, 11, 15]  # the last one is idle
     right = np.array(made.tables[2].main)
-    assert right[0, rows].tolist() == [1, 1, 0]
+    t = NODE.view(right)
+    rows = [0, int(np.flatnonzero(t.join)[0]), 31]  # the last one is idle
+    assert t.on[rows].tolist() == [1, 1, 0] and t.join[rows].tolist() == [0, 1, 0]
     free = set()
     for row in rows:
         for column, name in enumerate(names):
@@ -142,7 +172,7 @@ def test_every_cell_counts() -> None:
                 main[column, row] = (int(main[column, row]) + change) % P
                 if not check(with_node_trace(made, main)):
                     free.add((row, name.partition("[")[0]))
-    assert free == {(15, name) for name in ("tree", "layer", "index", "digest", "left", "right")}
+    assert free == {(31, name) for name in ("join", "tree", "layer", "digest", "left", "right")}
 
 
 def test_forged_nodes_are_found() -> None:
@@ -157,27 +187,67 @@ def test_forged_nodes_are_found() -> None:
         t.layer[:] = [(int(layer) - 1) % P if on else layer for on, layer in zip(t.on, t.layer, strict=True)]
 
     def elsewhere(t: SimpleNamespace) -> None:
-        t.tree[t.tree == 0] = 1
+        t.tree[t.on == 1] += np.uint64(2)
 
-    for edit in (swapped, half, one_layer_up, elsewhere):
+    def no_join(t: SimpleNamespace) -> None:
+        row = np.flatnonzero(t.join)[0]
+        t.join[row], t.left_index[row] = 0, 2 * t.index[row]
+
+    def all_join(t: SimpleNamespace) -> None:
+        t.join[t.on == 1], t.left_index[:] = 1, t.index
+
+    for edit in (swapped, half, one_layer_up, elsewhere, no_join, all_join):
         assert edited(edit), edit.__name__
 
 
-def test_a_row_has_a_node_or_not() -> None:
+@pytest.mark.parametrize(
+    ("column", "value", "label"),
+    [
+        ("on", 2, "a row has a node or not"),
+        ("join", 2, "a row joins or not"),
+        ("left_index", 1, "the index of the left child"),
+    ],
+)
+def test_constraints_refuse_a_trace(column: str, value: int, label: str) -> None:
     main = np.array(honest(opened())[1].tables[2].main)
-    NODE.view(main).on[0] = 2
+    getattr(NODE.view(main), column)[-1] = value
     findings = check(with_node_trace(honest(opened())[1], main))
-    assert "a row has a node or not" in {getattr(finding, "label", "") for finding in findings}
+    assert label in {getattr(finding, "label", "") for finding in findings}
+
+
+def test_joins_are_the_ones_of_the_caps_number() -> None:
+    """A prover takes a node's right child for a row that joins: no cap but one with this number answers."""
+    tree, index = trees()[1], 2
+    leaf = (FIRST + 1, 3, RIGHT + index), tree[3][2 * index + 1]
+    cap = 2 * 2 * (2 * leaf[0][0] + 1)
+    places = np.array([(cap // 4, 2, index), (cap // 2, 1, index // 2), (cap, 0, 0)], dtype=np.uint64)
+    found = paths([tree], Opened({place_in(0, tree, 0, 0): b""}, [(place_in(0, tree, 3, 2 * index + 1), leaf[1])]))
+    for number in (cap, *range(cap - 8, cap), *range(cap + 1, cap + 8)):
+        claims = Opened({(number, 0, 0): tree[0][0]}, [leaf])
+        for root in (cap, number):
+            places[-1, 0] = root
+            nodes = nodes_of(dict(zip(map(tuple, places.tolist()), found.values(), strict=True)), claims)
+            assert bool(check(statement(claims, nodes))) == (number != cap)
+
+
+def test_a_row_that_joins_is_no_other_node() -> None:
+    """The pair of a join and its row have different indices, and children have the join's number below."""
+    claims = opened()
+    for layer, index in ((4, 3), (1, 0)):
+        pair, row = (trees()[3][layer][i] for i in (index, RIGHT + index))
+        for place, digest in ((at(3, layer, index), row), (at(3, layer, RIGHT + index), pair)):
+            assert forged(replace(claims, leaves=[(place, digest)]))
 
 
 def test_a_row_that_is_off_provides_nothing() -> None:
     """Without the constraint an idle row would provide any leaf: no message is missing."""
-    claims = replace(opened(), leaves=[((0, 5, 3), bytes(32))])
+    claims = replace(opened(), leaves=[(at(0, 5, 3), bytes(32))])
     empty = nodes_of({}, claims)
-    made = statement(claims, empty, children=[], caps=[0, 0, 0])
+    made = statement(claims, empty, children=[], caps=[0, 0, 0, 0])
     main = np.array(made.tables[2].main)
     t = NODE.view(main)
-    t.layer[0], t.index[0], t.asked[1, 0] = 4, 1, 1
+    t.tree[0], t.layer[0], t.index[0] = at(0, 4, 1)
+    t.left_index[0], t.asked[1, 0] = 2, 1
     (finding,) = check(with_node_trace(made, main))
     assert isinstance(finding, FailingConstraint) and finding.label == "only a row that is on provides"
 
@@ -187,14 +257,15 @@ def test_a_tree_of_another_cap_is_found() -> None:
     rng = random.Random(2)
     other = tree_of([rng.randbytes(32) for _ in range(32)])
     claims = opened()
-    leaves = [((0, 5, 3), other[5][3])]
-    found = paths([other], Opened({(0, 0, 0): b""}, leaves))
+    leaves = [(at(0, 5, 3), other[5][3])]
+    found = paths([other], Opened({at(0, 0, 0): b""}, leaves))
     alone = replace(claims, leaves=leaves)
     assert check(statement(alone, nodes_of(found, alone)))
-    right = Opened({(0, 0, 0): other[0][0]}, leaves)
+    right = Opened({at(0, 0, 0): other[0][0]}, leaves)
     assert check(statement(right, nodes_of(found, right))) == []
-    inner = Opened({(0, 1, 1): other[0][0]}, [((0, 6, 2**5 + 3), other[5][3])])  # a root as the cap one layer lower
-    shifted = {(0, layer + 1, index + 2**layer): node for (_, layer, index), node in found.items()}
+    cap = at(0, 0, 0)[0], 1, 1  # a root as the cap one layer lower
+    inner = Opened({cap: other[0][0]}, [((FIRST, 6, 2**5 + 3), other[5][3])])
+    shifted = {(number, layer + 1, index + 2**layer): node for (number, layer, index), node in found.items()}
     assert check(statement(inner, nodes_of(shifted, inner))) == []  # true of this cap
     assert check(statement(right, nodes_of(shifted, right)))
 
@@ -211,8 +282,9 @@ def test_children_that_compress_has_not_hashed_are_found() -> None:
 
 
 def test_counts_of_children() -> None:
-    nodes = np.array([[0, 0, 0], [0, 1, 1], [7, 0, 0]], dtype=np.uint64)
-    others = np.array([[0, 2, 3], [0, 2, 3], [0, 1, 0], [7, 1, 1], [7, 0, 0], [8, 3, 3]], dtype=np.uint64)
+    nodes = np.array([[4, 0, 0], [2, 1, 1], [7, 0, 0]], dtype=np.uint64)
+    looked_up = [[1, 2, 3], [1, 2, 3], [2, 1, 0], [3, 1, RIGHT], [3, 1, 1], [7, 1, 1], [7, 0, 0], [8, 3, 3]]
+    others = np.array(looked_up, dtype=np.uint64)
     assert asked(nodes, others).tolist() == [[1, 1], [0, 2], [0, 1]]
     assert asked(nodes[:0], others).shape == (0, 2)
     assert asked(nodes, others[:0]).tolist() == [[0, 1], [0, 0], [0, 0]]
@@ -224,15 +296,27 @@ def test_counts_of_children_as_by_a_dictionary() -> None:
     """Of dense and of large places, of which some differ in one number alone."""
     rng = random.Random(3)
     for most in (2, 5, 2**62):
-        drawn = [(rng.randrange(3), rng.randrange(4), rng.randrange(most)) for _ in range(60)]
-        drawn += [(tree, layer + 1, 2 * index + rng.randrange(2)) for tree, layer, index in drawn]
-        nodes, others = list(dict.fromkeys(drawn[:90:2])), drawn[1::2] + drawn[::3]
-        rows = {place: [0, 0] for place in nodes}
-        for tree, layer, index in nodes + others:
-            if (tree, layer - 1, index // 2) in rows:
-                rows[tree, layer - 1, index // 2][index % 2] += 1
+        drawn = [(rng.randrange(2**60), rng.randrange(4), rng.randrange(most)) for _ in range(60)]
+        drawn += [children(place)[rng.randrange(2)] for place in drawn]
+        drawn += [(number, layer, index ^ rng.choice([1, 2, RIGHT])) for number, layer, index in drawn]
+        others, rows, of_child = drawn[1::2] + drawn[::3], dict[Place, list[int]](), dict[Place, tuple[Place, int]]()
+        for place in drawn[::2]:
+            if not of_child.keys() & set(children(place)):
+                rows[place] = [0, 0]
+                of_child |= {child: (place, side) for side, child in enumerate(children(place))}
+        nodes = list(rows)
+        for lookup in nodes + others:
+            if lookup in of_child:
+                place, side = of_child[lookup]
+                rows[place][side] += 1
         found = asked(np.array(nodes, dtype=np.uint64), np.array(others, dtype=np.uint64))
         assert found.tolist() == list(rows.values()) and found.dtype == np.uint32 and found.any()
+
+
+def children(place: Place) -> tuple[Place, Place]:
+    number, layer, index = place
+    left, right = (index, index + RIGHT) if number % 2 else (2 * index, 2 * index + 1)
+    return (number // 2, layer + 1, left), (number // 2, layer + 1, right)
 
 
 def test_the_trace_of_other_devices() -> None:
@@ -240,7 +324,7 @@ def test_the_trace_of_other_devices() -> None:
     nodes, made = honest(opened())
     device = StrictDevice()
     there = Nodes(**{name: device.load(array) for name, array in vars(nodes).items()})
-    np.testing.assert_array_equal(unwrapped(node_trace(device, there, 16)), made.tables[2].main)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(unwrapped(node_trace(device, there, 32)), made.tables[2].main)  # type: ignore[arg-type]
 
 
 def test_what_does_not_fit_is_refused() -> None:

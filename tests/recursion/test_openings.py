@@ -1,5 +1,7 @@
 """The openings of proofs, against the package blake3 and the documents' numbers of trees, layers and powers."""
 
+import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -29,13 +31,13 @@ from graphprover.protocol.layout import Layout
 from graphprover.protocol.parameters import BLAKE3, KECCAK
 from graphprover.protocol.proof import BatchProof, Cap, decode, opened_values, words_to_exts
 from graphprover.protocol.verification import Challenges, _reduce_openings, check_batch, replay, rows_by_height
-from graphprover.recursion.openings import OpenedRows, Openings, openings_of
+from graphprover.recursion.openings import OpenedRows, Openings, openings_of, places_of_tree
 from graphprover.recursion.traces.node import Nodes, asked
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from tests.interop.case import Case
 from tests.interop.tables import PLAIN, statements
-from tests.recursion.trees import Opened, statement
+from tests.recursion.trees import FIRST, RIGHT, Opened, statement
 
 CASES = {  # statement of tests/interop/tables.py, and parameters other than its own
     "mixed": ("mixed, BLAKE3", {}),  # a cap of 4, three heights of one row to join, folds of several arities
@@ -106,14 +108,18 @@ def layer(joined: set[int], log: int) -> int:
     return log and layer(joined, log - 1) + 1 + (log - 1 in joined)
 
 
-def index(joined: set[int], log: int, row: int) -> int:
-    return log and 2 * (index(joined, log - 1, row >> 1) << (log - 1 in joined)) + (row & 1)
+def structure(made: Proved, tree: int, log: int) -> int:
+    if log == max(own for number, own in made.heights if number == tree):
+        return FIRST + tree
+    below = 2 * structure(made, tree, log + 1)
+    return 2 * below + 1 if log in made.joined[tree] else below
 
 
-def place_of_row(joined: set[int], tree: int, log: int, row: int) -> Place:
+def place_of_row(made: Proved, tree: int, log: int, row: int) -> Place:
+    joined = made.joined[tree]
     if log in joined:
-        return tree, layer(joined, log) + 1, 2 * index(joined, log, row) + 1
-    return tree, layer(joined, log), index(joined, log, row)
+        return structure(made, tree, log) >> 1, layer(joined, log) + 1, RIGHT + row
+    return structure(made, tree, log), layer(joined, log), row
 
 
 def places(array: np.ndarray) -> list[Place]:
@@ -155,9 +161,10 @@ def test_caps_are_the_proofs(name: str) -> None:
         "permutation": proof.permutation_cap,
     }
     caps = [*(of_rounds[round_.name] or () for round_ in made.layout.rounds), *proof.fold_caps]
-    expected = {
-        (tree, len(cap).bit_length() - 1, i): digest for tree, cap in enumerate(caps) for i, digest in enumerate(cap)
-    }
+    expected = {}
+    for tree, cap in enumerate(caps):
+        log = len(cap).bit_length() - 1
+        expected |= {(structure(made, tree, log), log, i): digest for i, digest in enumerate(cap)}
     given = zip(places(found.caps.places), digests(found.caps.digests), strict=True)
     assert list(given) == list(expected.items())
 
@@ -169,8 +176,7 @@ def test_rows_are_the_proofs(name: str) -> None:
     assert len(found.rows) == len(made.heights)
     for rows, (tree, log) in zip(found.rows, made.heights, strict=True):
         distinct = made.distinct(log)
-        assert rows.tree == tree
-        assert places(rows.places) == [place_of_row(made.joined[tree], tree, log, row) for row in distinct]
+        assert places(rows.places) == [place_of_row(made, tree, log, row) for row in distinct]
         assert rows.indices.dtype == np.uint64
         for query, words in enumerate(words_of_queries(made, tree, log)):
             row = distinct.index(int(made.challenges.queries[query]) >> (made.layout.log_max_rows - log))
@@ -204,12 +210,12 @@ def test_paths_lead_from_rows_to_caps(name: str) -> None:
     assert node_digests == [blake3.blake3(both).digest() for both in children]
     assert len(set(nodes)) == len(nodes)
     provided = dict(zip(places(found.caps.places), digests(found.caps.digests), strict=True))
-    caps = set(provided)
+    caps, parents = set(provided), {}
     for (tree, layer, index), both in zip(nodes, children, strict=True):
-        for side in range(2):
-            child = tree, layer + 1, 2 * index + side
+        for side, below in enumerate((index, RIGHT + index) if tree % 2 else (2 * index, 2 * index + 1)):
+            child = tree // 2, layer + 1, below
             assert child not in provided
-            provided[child] = both[32 * side : 32 * side + 32]
+            provided[child], parents[child] = both[32 * side : 32 * side + 32], (tree, layer, index)
     looked_up = list(zip(nodes, node_digests, strict=True))
     for rows in found.rows:
         looked_up += zip(places(rows.places), row_digests(rows), strict=True)
@@ -219,10 +225,8 @@ def test_paths_lead_from_rows_to_caps(name: str) -> None:
     on_paths = set()
     for place in chain.from_iterable(places(rows.places) for rows in found.rows):
         while place not in caps:
-            tree, layer, index = place
-            place = tree, layer - 1, index >> 1
+            place = parents[place]
             on_paths.add(place)
-            assert layer > 0
     assert on_paths == set(nodes)
 
 
@@ -267,7 +271,8 @@ def test_powers_give_the_verifiers_quotients(name: str) -> None:
                             terms = ext_add(terms, term)
                 total = ext_add(total, ext_mul(terms, ext_inv(ext_sub(z, x))))
             assert list(total) == expected[log][:, query].tolist()
-    assert all(rows.powers is None for rows in found.rows if rows.tree >= len(layout.rounds))
+    for rows, (tree, _) in zip(found.rows, made.heights, strict=True):
+        assert (rows.powers is None) == (tree >= len(layout.rounds))
 
 
 def values_by_height(made: Proved) -> dict[tuple[int, int], tuple[list[Ext | None], list[Ext | None]]]:
@@ -321,6 +326,28 @@ def test_damaged_openings_are_refused_as_by_the_verifier(name: str) -> None:
     assert rules == {"merkle.cap", "merkle.length", "merkle.rows"}
     with pytest.raises(VerificationError, match="the preprocessed commitment: a Merkle path does not end in the cap"):
         openings_of(made.layout, made.proof, made.challenges, tuple(bytes(32) for _ in made.preprocessed or ()))
+
+
+def test_places_of_trees_are_different() -> None:
+    """A digest of one tree is at no place of another one, on no layer."""
+    rng, found = random.Random(5), Counter[tuple[int, int]]()
+    for number in range(300):
+        log_rows = rng.randrange(20)
+        log_cap = rng.randrange(log_rows + 1)
+        joined = {log for log in range(log_cap, log_rows) if rng.randrange(2)}
+        tree = places_of_tree(number, log_rows, joined, log_cap)
+        inner = {*tree.nodes.values(), *tree.joins.values(), (tree.rows[log_rows][:2])}
+        assert tree.cap in inner and tree.cap[1] == log_cap
+        assert {row[:2] for row in tree.rows.values()} <= inner and tree.rows.keys() == joined | {log_rows}
+        found.update(inner)
+    assert max(found.values()) == 1
+
+
+@pytest.mark.parametrize(("number", "log_rows", "joins"), [(2**12, 3, 0), (0, 32, 0), (0, 31, 18), (0, 25, 24)])
+def test_trees_that_are_too_large_are_refused(number: int, log_rows: int, joins: int) -> None:
+    with pytest.raises(ValueError, match=f"tree {number} has 2\\^{log_rows} rows in {log_rows + joins} layers"):
+        places_of_tree(number, log_rows, range(joins), 0)
+    places_of_tree(2**12 - 1, 31, range(17), 0)
 
 
 def test_proofs_with_another_hash_are_refused() -> None:

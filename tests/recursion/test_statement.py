@@ -25,6 +25,7 @@ from tests.recursion.falsified import verdicts, with_facts
 from tests.recursion.naive import END, IV, ROOT, START, Call, Use, compress_trace, xor_trace
 from tests.recursion.naive_rows import ROW
 from tests.recursion.opened import GAMMA, TREES, Tree, edited, main_of, openings, statement
+from tests.recursion.trees import FIRST
 
 SMALL = (Tree(2, 5, True), Tree(1, 24, False))
 
@@ -116,7 +117,7 @@ def test_both_verifiers_reject_proofs_of_false_statements(name: str, tmp_path: P
 def swapped_segments(main: np.ndarray) -> None:
     """Give the words of two rows of a tree to each other's place."""
     t = ROW.view(main)
-    begins = np.flatnonzero((t.begin == 1) & (t.tree == 3))
+    begins = np.flatnonzero((t.begin == 1) & (t.tree == FIRST + 3))
     first, second = (slice(int(at), int(at) + 6) for at in begins[:2])
     for cells in (t.half, t.weight, t.digest):
         cells[..., first], cells[..., second] = cells[..., second].copy(), cells[..., first].copy()

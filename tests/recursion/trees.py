@@ -17,17 +17,43 @@ from tests.recursion.naive import compress_trace, node_call, words_of, xor_trace
 from tests.recursion.stating import COMPRESS, XOR, height
 
 NODE = Node()
-Place = tuple[int, int, int]  # tree, layer, index
-Tree = Sequence[Sequence[bytes]]  # layers from the root on
+Place = tuple[int, int, int]  # structure of the tree below, layer, index
+Tree = Sequence[Mapping[int, bytes]]  # layers from the root on: digests by their indices
+RIGHT = 2**33  # the index of the first row that joins
+FIRST = 2**12  # the number at the bottom of tree 0
 
 
-def tree_of(leaves: Sequence[bytes]) -> Tree:
-    """Return the layers of a tree."""
-    layers = [list(leaves)]
-    while len(layers[0]) > 1:
+def tree_of(leaves: Sequence[bytes], joined: Sequence[Sequence[bytes]] = ()) -> Tree:
+    """Return the layers of a tree, in which digests of rows join at the nodes that are as many."""
+    layers, rows = [dict(enumerate(leaves))], {len(digests): digests for digests in joined}
+    size = len(leaves)
+    while size > 1:
+        size //= 2
         below = layers[0]
-        layers.insert(0, [blake3.blake3(below[i] + below[i + 1]).digest() for i in range(0, len(below), 2)])
+        layers.insert(0, {i: blake3.blake3(below[2 * i] + below[2 * i + 1]).digest() for i in range(size)})
+        if size in rows:
+            below = layers[0]
+            below.update({RIGHT + i: digest for i, digest in enumerate(rows[size])})
+            layers.insert(0, {i: blake3.blake3(below[i] + below[RIGHT + i]).digest() for i in range(size)})
     return layers
+
+
+def joins_at(tree: Tree, layer: int) -> bool:
+    """Return whether rows join the nodes of a layer."""
+    return layer + 1 < len(tree) and RIGHT in tree[layer + 1]
+
+
+def place_in(number: int, tree: Tree, layer: int, index: int) -> Place:
+    """Return the place of an index of a layer in the tree of some number."""
+    structure = FIRST + number
+    for above in reversed(range(layer, len(tree) - 1)):
+        structure = 2 * structure + joins_at(tree, above)
+    return structure, layer, index
+
+
+def children_of(tree: Tree, layer: int, index: int) -> tuple[int, int]:
+    """Return the indices of the children of a node."""
+    return (index, RIGHT + index) if joins_at(tree, layer) else (2 * index, 2 * index + 1)
 
 
 @dataclass(frozen=True)
@@ -64,11 +90,15 @@ class Stated(Air):
 def paths(trees: Sequence[Tree], opened: Opened) -> dict[Place, tuple[bytes, bytes, bytes]]:
     """Return the digests of all nodes over the leaves, up to the caps, and of their children."""
     found = {}
-    for (tree, layer, index), _ in opened.leaves:
-        while (tree, layer, index) not in opened.caps:
-            layer, index = layer - 1, index // 2
-            below = trees[tree][layer + 1]
-            found[tree, layer, index] = trees[tree][layer][index], below[2 * index], below[2 * index + 1]
+    for (structure, layer, index), _ in opened.leaves:
+        for number, tree in enumerate(trees):
+            if layer < len(tree) and place_in(number, tree, layer, index) == (structure, layer, index):
+                break
+        while place_in(number, tree, layer, index) not in opened.caps:
+            layer -= 1
+            index = index % RIGHT if joins_at(tree, layer) else index // 2
+            left, right = (tree[layer + 1][child] for child in children_of(tree, layer, index))
+            found[place_in(number, tree, layer, index)] = tree[layer][index], left, right
     return found
 
 

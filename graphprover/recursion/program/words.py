@@ -15,6 +15,7 @@ from graphprover.field import EXTENSION_DEGREE, GENERATOR, P, inv, root_of_unity
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.verification import batches_of
+from graphprover.recursion.openings import TreePlaces, places_of_tree
 from graphprover.recursion.program.assembler import FIRST_ARGUMENT, Cell, Function, Hint, Linked, Program
 from graphprover.recursion.tables.core import FIRST_FRAME
 from graphprover.recursion.tables.row import STRIDE
@@ -41,11 +42,8 @@ class _Inputs:
 class _Group:
     """The opened rows of one height of a round."""
 
-    tree: int
-    place: Cell  # tree and layer of the rows' digests
+    place: Cell  # tree and layer of the rows' digests, and the index of row 0
     spans: Sequence[Cell]  # counter, first address and end address of each chunk
-    joined: Sequence[int]  # log2 of the heights above that join in the tree, ascending
-    is_joined: bool  # whether the rows join, too
 
 
 @dataclass(eq=False)
@@ -73,7 +71,8 @@ def words_program(layout: Layout) -> Linked:
         raise ValueError(f"a group of 2^{max(layout.fold_log_arities)} elements has more than {CHUNK_WORDS} words")
     program, queries = Program(), layout.parameters.num_queries
     batches, folds = batches_of(layout), len(layout.fold_log_arities)
-    digests = [1 << layout.cap_log_size(log) for log in _tree_logs(layout)]
+    trees = _trees(layout)
+    digests = [1 << layout.cap_log_size(max(tree.rows)) for tree in trees]
     sizes = folds, len(batches.opened), 1 << layout.parameters.log_final_poly_len, DIGEST_CELLS * sum(digests), queries
     f = program.function("main", arguments=2 + sum(sizes))
     given = iter(f.arguments)
@@ -84,9 +83,9 @@ def words_program(layout: Layout) -> Linked:
     x = f.unit()
     x2 = f.multiply(x, x)
     known = _Known(x, x2, f.add(x, x2))
-    _provide_caps(f, known, inputs, digests)
-    _put_weights(f, layout, known, inputs)
-    _put_folds(f, layout, known, inputs)
+    _provide_caps(f, known, inputs, trees, digests)
+    _put_weights(f, layout, known, inputs, trees)
+    _put_folds(f, layout, known, inputs, trees[len(layout.rounds) :])
     carried = [f.constant(address_of(inputs.queries[0])), f.constant(address_of(read[0]) if read else 0)]
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
@@ -103,23 +102,31 @@ def address_of(cell: Cell) -> int:
     return FIRST_FRAME + cell.place
 
 
-def _tree_logs(layout: Layout) -> list[int]:
-    """Return log2 of the leaves of each tree."""
-    return [round_.log_rows for round_ in layout.rounds] + list(layout.folded_log_heights)
+def _trees(layout: Layout) -> list[TreePlaces]:
+    """Return the places in each tree."""
+    heights = [{matrix.log_rows for matrix in round_.matrices} for round_ in layout.rounds]
+    heights += [{log_rows} for log_rows in layout.folded_log_heights]
+    return [
+        places_of_tree(number, max(logs), logs - {max(logs)}, layout.cap_log_size(max(logs)))
+        for number, logs in enumerate(heights)
+    ]
 
 
 # The first function.
 
 
-def _provide_caps(f: Function, known: _Known, inputs: _Inputs, digests: Sequence[int]) -> None:
+def _provide_caps(
+    f: Function, known: _Known, inputs: _Inputs, trees: Sequence[TreePlaces], digests: Sequence[int]
+) -> None:
     cells = iter(inputs.caps)
-    for tree, size in enumerate(digests):
-        place = f.linear(size.bit_length() - 1, known.x, tree)
+    for tree, size in zip(trees, digests, strict=True):
+        structure, layer = tree.cap
+        place = f.linear(layer, known.x, structure)
         for i in range(size):
             f.cap(f.add(known.x2, place, k=i), (next(cells), next(cells), next(cells)))
 
 
-def _put_weights(f: Function, layout: Layout, known: _Known, inputs: _Inputs) -> None:
+def _put_weights(f: Function, layout: Layout, known: _Known, inputs: _Inputs, trees: Sequence[TreePlaces]) -> None:
     """Write the weights of all words, and add up the opened values."""
     batches = batches_of(layout)
     powers = [f.constant(1)]
@@ -136,7 +143,7 @@ def _put_weights(f: Function, layout: Layout, known: _Known, inputs: _Inputs) ->
             known.at_z[log_rows].append(total)
             known.points[log_rows].append(f.linear(scale, inputs.zeta))
         known.groups[log_rows] = []
-        for tree, round_ in enumerate(layout.rounds):
+        for tree, round_ in zip(trees, layout.rounds, strict=False):  # folds have no weights
             if round_.name not in batch.rounds:
                 continue
             own = batch.powers[:, batch.rounds[round_.name]]
@@ -146,16 +153,11 @@ def _put_weights(f: Function, layout: Layout, known: _Known, inputs: _Inputs) ->
                 word, point = divmod(place, STRIDE)
                 power = int(own[point, word]) if word < width and point < len(own) else -1
                 f.require_equal(powers[power] if power >= 0 else zero, cell)
-            joins = sorted({matrix.log_rows for matrix in round_.matrices} - {round_.log_rows})
-            above = [log for log in joins if log < log_rows]
-            layer = log_rows + len(above) + (log_rows in joins)
+            structure, layer, first = tree.rows[log_rows]
             known.groups[log_rows].append(
                 _Group(
-                    tree,
-                    f.linear(layer, known.x, tree),
+                    f.add(known.x2, f.linear(layer, known.x, structure), k=first),
                     [_span(f, known, i, address_of(cells[0]), width) for i in range(-(-width // CHUNK_WORDS))],
-                    above,
-                    log_rows in joins,
                 )
             )
 
@@ -167,14 +169,15 @@ def _span(f: Function, known: _Known, counter: int, base: int, width: int) -> Ce
     return f.add(known.x2, begin, k=base + STRIDE * last)
 
 
-def _put_folds(f: Function, layout: Layout, known: _Known, inputs: _Inputs) -> None:
+def _put_folds(f: Function, layout: Layout, known: _Known, inputs: _Inputs, trees: Sequence[TreePlaces]) -> None:
     """Write the powers of challenges, and the places of groups."""
     for number, (log_arity, log_rows) in enumerate(_folds(layout)):
         powers = [inputs.betas[number]]
         for _ in range(log_arity):
             powers.append(f.multiply(powers[-1], powers[-1]))
         known.beta_powers.append(powers)
-        known.fold_places.append(f.linear(log_rows, known.x, len(layout.rounds) + number))
+        structure, layer, _ = trees[number].rows[log_rows]
+        known.fold_places.append(f.linear(layer, known.x, structure))
         known.fold_tails.append(f.linear(STRIDE * (EXTENSION_DEGREE << log_arity), known.x2))
 
 
@@ -250,7 +253,7 @@ def _reduced(at: _At, log_rows: int, log_blowup: int) -> Cell:
     g, known = at.g, at.known
     sums = [g.constant(0), g.constant(0)]  # by point
     for group in known.groups[log_rows]:
-        place = g.multiply_add(_index(at, group, log_rows), at.load(known.x2), at.load(group.place))
+        place = g.multiply_add(at.rows[log_rows], at.load(known.x2), at.load(group.place))
         for span in group.spans:
             own = g.row(place, 0, at.load(span))
             sums = [g.add(a, b) for a, b in zip(sums, own, strict=True)]
@@ -261,18 +264,6 @@ def _reduced(at: _At, log_rows: int, log_blowup: int) -> Cell:
     if log_rows == log_blowup:  # a table of one row, whose columns are constant
         g.require(total, 0)
     return total
-
-
-def _index(at: _At, group: _Group, log_rows: int) -> Cell:
-    """Return the index of a row's digest: each join above is one more bit, 0 (docs/recursion.md, section Openings)."""
-    g, index, done = at.g, at.rows[0], 0
-    for log, joins in (*((log, True) for log in group.joined), (log_rows, False)):
-        low = g.add(at.rows[done], at.rows[log], k=-(1 << log - done))  # the bits between both layers
-        index = g.add(index, low, k=1 << log - done)
-        if joins:
-            index = g.linear(2, index)
-        done = log
-    return g.linear(2, index, 1) if group.is_joined else index
 
 
 def _group(at: _At, number: int, log_arity: int, log_rows: int, own: Cell, value: Cell) -> list[Cell]:

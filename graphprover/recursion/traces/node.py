@@ -6,10 +6,11 @@ import numpy as np
 
 from graphprover.air.columns import Columns
 from graphprover.device import Array, Device
-from graphprover.recursion.tables.node import Node
+from graphprover.recursion.tables.node import JOINED, Node
 
 _COLUMNS = Columns(Node.columns)
 _PLACE = 3  # tree, layer, index
+_ONE = np.uint64(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +43,9 @@ def node_trace(device: Device, nodes: Nodes, rows: int) -> Array:
     """
     nodes.require(rows)
     count, main = len(nodes.places), device.arrays.zeros((_COLUMNS.width, rows), dtype=np.uint64)
-    main[0, :count] = 1
-    column = 1
+    joins, left_index = _joins(nodes.places)
+    main[0, :count], main[1, :count], main[2, :count] = 1, joins, left_index
+    column = 3
     for words in (nodes.places, nodes.digests, nodes.children, nodes.asked):
         main[column : column + words.shape[1], :count] = words.T
         column += words.shape[1]
@@ -56,36 +58,43 @@ def asked(nodes: np.ndarray, others: np.ndarray) -> np.ndarray:
     A lookup whose parent is none of the nodes is a lookup of a cap.
 
     Args:
-        nodes: The places of the nodes, all different: uint64 (nodes, 3). Trees and layers are below 2^32.
+        nodes: The places of the nodes, all different: uint64 (nodes, 3). Layers are below 2^31.
         others: The places that other tables look up, some of them repeatedly: uint64 (lookups, 3).
 
     Returns:
         uint32 (nodes, 2).
 
     Raises:
-        ValueError: For equal nodes.
+        ValueError: Two nodes have a child at one place.
     """
     count = len(nodes)
-    lookups = np.concatenate([nodes, others])
-    above = lookups >> np.array([0, 0, 1], dtype=np.uint64)  # of a parent, but at the layer of its children
-    own, parents = _numbered(nodes + np.array([0, 1, 0], dtype=np.uint64), above)
+    joins, left_index = _joins(nodes)
+    below = np.stack([nodes[:, 0] >> _ONE, nodes[:, 1] + _ONE, left_index], axis=1)
+    children = np.repeat(below, 2, axis=0)
+    children[1::2, 2] += np.where(joins, np.uint64(JOINED), _ONE)
+    own, wanted = _numbered(children, np.concatenate([nodes, others]))
     order = np.argsort(own)
     own = own[order]
     if (own[1:] == own[:-1]).any():
-        raise ValueError("a node is given twice")
-    at = np.searchsorted(own, parents)
-    found = np.flatnonzero(np.append(own, _NOWHERE)[at] == parents)
-    child = (lookups[found, 2] & np.uint64(1)).astype(np.int64)
-    return np.bincount(2 * order[at[found]] + child, minlength=2 * count).astype(np.uint32).reshape(count, 2)
+        raise ValueError("a child is given twice")
+    at = np.searchsorted(own, wanted)
+    found = at[np.append(own, _NOWHERE)[at] == wanted]
+    return np.bincount(order[found], minlength=2 * count).astype(np.uint32).reshape(count, 2)
+
+
+def _joins(places: Array) -> tuple[Array, Array]:
+    """Return for places of nodes, uint64 (n, 3), whether a row joins, and the index of the left child: uint64 (n,)."""
+    joins = places[:, 0] & _ONE
+    return joins, places[:, 2] << (_ONE - joins)
 
 
 _NOWHERE = -1  # the number of no place
 
 
-def _numbered(nodes: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _numbered(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return numbers of places, which are equal if the places are: int64 of each."""
-    places = np.concatenate([nodes, others])
-    layers, layer = np.unique(places[:, 0] << np.uint64(32) | places[:, 1], return_inverse=True)
-    _, index = np.unique(places[:, 2], return_inverse=True)
-    numbers = len(layers) * index + layer
-    return numbers[: len(nodes)], numbers[len(nodes) :]
+    numbers = np.zeros(len(first) + len(second), dtype=np.int64)
+    for column in np.concatenate([first, second]).T:
+        _, column_numbers = np.unique(column, return_inverse=True)
+        _, numbers = np.unique(numbers * len(numbers) + column_numbers, return_inverse=True)
+    return numbers[: len(first)], numbers[len(first) :]
