@@ -1,6 +1,6 @@
 """The facts that a statement about openings gives: caps, contents of memory, and chunks of opened rows.
 
-The verifier has their preprocessed columns from the statement.
+The verifier has their preprocessed columns from the statement, and the digest of `PublicCap` from its public values.
 """
 
 import numpy as np
@@ -45,6 +45,20 @@ class Caps(_Stated):
 
     def define(self, t: TableBuilder) -> None:
         t.provide(MACHINE, message(Tag.PLACE, *t.digest_place, *t.digest), t.on * t.asked)
+
+
+class PublicCap(Air):
+    """A digest of public values at one place of a Merkle tree, of which the verifying key is independent."""
+
+    public_values = ("digest[8]",)
+    columns = ("asked",)  # lookups of the digest, in any rows
+
+    def __init__(self, tree: int, layer: int, index: int) -> None:
+        """Take the place."""
+        self._place = tree, layer, index
+
+    def define(self, t: TableBuilder) -> None:
+        t.provide(MACHINE, message(Tag.PLACE, *self._place, *t.public.digest), t.asked)
 
 
 class Cells(_Stated):
