@@ -34,7 +34,7 @@ from graphprover.recursion.witness.run_data import RunData, answers, run_data
 from graphprover.statement.statement import Statement, Table
 from graphprover.statement.trace_task import TraceTask
 
-CORE, MEMORY, HEAD = Core(), Memory(), PublicCap(HEAD_PLACE)
+CORE, MEMORY, HEAD = Core(), Memory(), PublicCap(*HEAD_PLACE)
 HEAD_ROWS = 64  # of the table with the head's digest: as many as a final polynomial requires
 
 

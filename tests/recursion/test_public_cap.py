@@ -19,9 +19,9 @@ PLACE, DIGEST = (2**12 + 3, 5, 9), (10, 11, 12, 13, 14, 15, 16, 17)
 
 
 def statement(*, place: tuple[int, ...] = PLACE, digest: tuple[int, ...] = DIGEST, asked: int = 3) -> Statement:
-    """Return the statement that a cap answers three lookups of `DIGEST` at `PLACE`, in several rows."""
+    """Return the statement that a cap answers three lookups of `DIGEST` at `PLACE`."""
     tree, layer, index = place
-    counts = np.array([[asked - 1, 0, 1, 0]], dtype=np.uint64)
+    counts = np.array([[asked, 0, 0, 0]], dtype=np.uint64)
     users = Table(Partner([], [((*PLACE, *DIGEST), 3)]), [], np.zeros((1, 1), dtype=np.uint64))
     return Statement([Table(PublicCap(tree, layer, index), digest, counts), users])
 

@@ -51,13 +51,14 @@ class PublicCap(Air):
     """A digest of public values at one place of a Merkle tree, of which the verifying key is independent."""
 
     public_values = ("digest[8]",)
-    columns = ("asked",)  # lookups of the digest, in any rows
+    columns = ("asked",)  # lookups of the digest, in the first row
 
     def __init__(self, tree: int, layer: int, index: int) -> None:
         """Take the place."""
         self._place = tree, layer, index
 
     def define(self, t: TableBuilder) -> None:
+        t.transition(t.next.asked, "the first row has all lookups")
         t.provide(MACHINE, message(Tag.PLACE, *self._place, *t.public.digest), t.asked)
 
 
