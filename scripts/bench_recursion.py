@@ -1,9 +1,9 @@
-"""Proofs about a guest's proof: of its openings, or of all its words.
+"""Proofs about a guest's proof: of its openings, or that a verifier accepts it.
 
-    python scripts/bench_recursion.py [--device cuda] [--runs fib:1 ...] [--about words] [--base-rate 8] [--rate 8]
+    python scripts/bench_recursion.py [--device cuda] [--runs fib:1 ...] [--about proof] [--base-rate 8] [--rate 8]
 
-With --about openings the statement is that caps bind opened rows with their weighted sums, with --about words that
-opened values belong to the commitments. docs/recursion.md describes both.
+With --about openings the statement is that caps bind opened rows with their weighted sums, with --about proof that a
+verifier accepts the proof. docs/recursion.md describes both.
 
 A run is a guest and its size, as in bench_prove_vm.py. Its proof is made at 1/base-rate. Each figure is a median, after
 one turn that compiles: *openings* is the check of the proof's openings, *statement* the run of the program, the hashes
@@ -25,9 +25,9 @@ from graphprover.device.choose import device_for
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.proof import decode
 from graphprover.protocol.verification import replay
+from graphprover.recursion.layer import layer_statement
 from graphprover.recursion.openings import openings_of
 from graphprover.recursion.statement import statement_of
-from graphprover.recursion.words_statement import words_statement
 from graphprover.statement.cells import committed_cells
 from graphprover.statement.statement import binding_digest
 from graphprover.vm.executor.execute import execute
@@ -40,9 +40,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--runs", nargs="+", default=["fib:1"], metavar="GUEST:SIZE")
-    parser.add_argument("--about", choices=("openings", "words"), default="words")
+    parser.add_argument("--about", choices=("openings", "proof"), default="proof")
     parser.add_argument("--base-rate", type=int, default=8)
     parser.add_argument("--rate", type=int, default=8)
+    parser.add_argument("--pow-bits", type=int, default=28, help="Work of both proofs before the queries.")
     parser.add_argument("--repeat", type=int, default=3)
     add_option(parser)
     options = parser.parse_args()
@@ -58,10 +59,11 @@ def measure(out: Figures, run: str, device: Any, options: argparse.Namespace) ->
     machine = Machine(load_elf(elf.read_bytes()))
     execution = execute(machine.image, input_of(guest, int(size)), record=True)
     base = statement_of_run(machine, execution, run, device=device, rate=options.base_rate)
-    child = prove(base, device=device, rate=options.base_rate)
+    child = prove(base, device=device, rate=options.base_rate, pow_bits=options.pow_bits)
     layout = make_layout(base.descriptions, child.log_heights, child.parameters)
     batch, cap = decode(child.payload, layout), base.preprocessed_cap(child.parameters)
-    challenges = replay(layout, batch, child.public_values, cap, binding_digest(layout, child.label, cap))
+    binding = binding_digest(layout, child.label, cap)
+    challenges = replay(layout, batch, child.public_values, cap, binding)
     times: dict[str, list[float]] = {name: [] for name in ("openings", "statement", "proof", "traces")}
 
     def timed(name: str, began: float) -> None:
@@ -72,13 +74,13 @@ def measure(out: Figures, run: str, device: Any, options: argparse.Namespace) ->
         openings = openings_of(layout, batch, challenges, cap)
         timed("openings", began)
         began = time.perf_counter()
-        if options.about == "words":
-            made = words_statement(layout, batch, challenges, openings)
+        if options.about == "proof":
+            made = layer_statement(layout, batch, child.public_values, cap, binding)
         else:
             made = statement_of(openings, challenges.gamma)
         timed("statement", began)
         began = time.perf_counter()
-        proof = prove(made, device=device, rate=options.rate)
+        proof = prove(made, device=device, rate=options.rate, pow_bits=options.pow_bits)
         timed("proof", began)
         times["traces"].append(seconds_for_traces(made, device))
     security = verify(proof, made)

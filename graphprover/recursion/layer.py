@@ -35,13 +35,27 @@ from graphprover.statement.statement import Statement, Table
 from graphprover.statement.trace_task import TraceTask
 
 CORE, MEMORY, HEAD = Core(), Memory(), PublicCap(*HEAD_PLACE)
-HEAD_ROWS = 64  # of the table with the head's digest: as many as a final polynomial requires
+LEAST_LOG_ROWS = 14  # of all tables, the program's instructions included
+HEIGHTS_STEP = 2  # between the heights of all tables but `compress`, so that folds by four meet them
+
+
+def merged_rows(count: int) -> int:
+    """Return the least height of a layer's table that has this number of rows.
+
+    Each further height of a proof costs a fold with its paths, and joins in all trees. `compress` has its own height:
+    most cells are there.
+    """
+    log_rows = rows_for(count).bit_length() - 1
+    above = max(0, log_rows - LEAST_LOG_ROWS)
+    return 1 << LEAST_LOG_ROWS + -(-above // HEIGHTS_STEP) * HEIGHTS_STEP
 
 
 @cache
 def program_table() -> Program:
     """Return the table of the verifier's program."""
-    return Program(verifier_program().fields)
+    fields = verifier_program().fields
+    spare = (1 << LEAST_LOG_ROWS) - fields.shape[1]
+    return Program(np.pad(fields, ((0, 0), (0, spare))))
 
 
 def layer_statement(
@@ -72,17 +86,21 @@ def layer_statement(
     caps[with_cap] = found.lookups_of(place.T)
     (of_head,) = found.lookups_of(np.array([HEAD_PLACE], dtype=np.uint64))
     load = hashes.loading(hashes.Inputs(found.calls, found.segments, found.nodes, trace.cells, np.empty(0, np.uint64)))
-    tasks = hashes.trace_tasks(load, found.tables)
+    tables: dict[str, tuple[Air, int]] = {
+        name: (air, merged_rows(rows) if name in ("row", "node") else rows)
+        for name, (air, rows) in found.tables.items()
+    }
+    tasks = hashes.trace_tasks(load, tables)
     steps = TraceTask("steps", load_steps, {"steps": Steps(linked.fields, trace.pcs, trace.frames, caps, trace.cells)})
     more: dict[str, tuple[Air, int, Callable[..., Array], tuple[TraceTask, ...]]] = {
-        "core": (CORE, rows_for(len(trace.pcs)), core_trace, (steps,)),
-        "memory": (MEMORY, rows_for(trace.cells.shape[1]), memory_of_layer, (steps, load)),
-        "program": (program_table(), linked.fields.shape[1], program_trace, (steps,)),
+        "core": (CORE, merged_rows(len(trace.pcs)), core_trace, (steps,)),
+        "memory": (MEMORY, merged_rows(trace.cells.shape[1]), memory_of_layer, (steps, load)),
+        "program": (program_table(), 1 << LEAST_LOG_ROWS, program_trace, (steps,)),
     }
-    made = [Table(own, [], tasks[name]) for name, (own, _) in found.tables.items()]
+    made = [Table(own, [], tasks[name]) for name, (own, _) in tables.items()]
     for name, (own, rows, make, needs) in more.items():
         made.append(Table(own, [], TraceTask(name, make, {"rows": rows}, needs, (own.describe().main_width, rows))))
-    asked = np.zeros((1, HEAD_ROWS), dtype=np.uint64)
+    asked = np.zeros((1, 1 << LEAST_LOG_ROWS), dtype=np.uint64)
     asked[0, 0] = of_head
     made.append(Table(HEAD, stated_values(head), asked))
     return Statement(made)

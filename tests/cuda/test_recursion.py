@@ -8,8 +8,7 @@ from graphprover.device import CpuDevice
 from graphprover.recursion.statement import statement_of
 from graphprover.recursion.traces.node import Nodes, node_trace
 from graphprover.recursion.witness.hashed_rows import hashed
-from graphprover.recursion.words_statement import words_statement
-from tests.recursion import opened, test_core, test_kernels, test_node, test_openings, test_row
+from tests.recursion import layered, opened, test_core, test_kernels, test_node, test_row
 
 cupy = pytest.importorskip("cupy")
 
@@ -73,7 +72,6 @@ def test_proofs_of_openings(device) -> None:  # type: ignore[no-untyped-def]
     assert prove(made, device=device) == prove(made, device=CpuDevice(2))
 
 
-def test_proofs_of_words(device) -> None:  # type: ignore[no-untyped-def]
-    own = test_openings.proved("mixed at a root")
-    made = words_statement(own.layout, own.proof, own.challenges, test_openings.opened("mixed at a root"))
+def test_proofs_of_layers(device) -> None:  # type: ignore[no-untyped-def]
+    made = layered.child("two heights").statement()
     assert prove(made, device=device) == prove(made, device=CpuDevice(2))

@@ -8,14 +8,15 @@ import numpy as np
 
 from graphprover.air import Air, TableBuilder
 from graphprover.device import CpuDevice
-from graphprover.field import Ext
+from graphprover.field import EXTENSION_DEGREE, Ext
 from graphprover.recursion.program.assembler import Cell, Function, Linked, Program
 from graphprover.recursion.program.run import Trace, requests, run
+from graphprover.recursion.tables import buses
 from graphprover.recursion.tables.buses import MACHINE, Tag, message
 from graphprover.recursion.tables.core import Core
 from graphprover.recursion.tables.memory import Memory
 from graphprover.recursion.tables.program import Program as Instructions
-from graphprover.recursion.tables.stated import Known, rows_for
+from graphprover.recursion.tables.stated import Stated, rows_for
 from graphprover.recursion.traces.core import Steps, core_trace, memory_trace, program_trace
 from graphprover.statement.statement import Statement, Table
 
@@ -94,6 +95,16 @@ class Ran:
         for facts in (known(self.inputs), *([partner] if partner else [])):
             tables.append(Table(facts, [], np.zeros((1, facts.preprocessed_trace().shape[1]), dtype=np.uint64)))
         return Statement(tables)
+
+
+class Known(Stated):
+    """The contents of some cells of memory, which are looked up once each."""
+
+    preprocessed = ("on", "address", f"value[{EXTENSION_DEGREE}]")
+    unread = ("asked",)
+
+    def define(self, t: TableBuilder) -> None:
+        t.lookup(buses.MEMORY, [t.address, *t.value], t.on, weight=1)
 
 
 def known(inputs: Mapping[int, Ext]) -> Known:

@@ -35,7 +35,6 @@ from graphprover.recursion.head.constraints import add_constraints
 from graphprover.recursion.head.gates import Gates
 from graphprover.recursion.head.placed import evaluate
 from graphprover.statement.statement import binding_digest
-from tests.recursion import test_words
 from tests.recursion.gate_memory import (
     Built,
     Proof,
@@ -46,6 +45,7 @@ from tests.recursion.gate_memory import (
     memory_of,
     proof_of,
 )
+from tests.recursion.layered import layer
 from tests.recursion.test_openings import proved
 
 ABOUT_A_PROOF = "about a proof"  # tables of recursion, with packed lookups and literal fields
@@ -63,7 +63,7 @@ def case(name: str) -> tuple[Layout, BatchProof, Challenges, Proof]:
             made.challenges,
             proof_of(made.layout, made.proof, made.public_values, made.challenges),
         )
-    statement = test_words.statement("joins at the cap")
+    statement = layer("two heights")
     sent = prove(statement, hash=BLAKE3, device="cpu")
     layout = make_layout(statement.descriptions, sent.log_heights, sent.parameters)
     proof, cap = decode(sent.payload, layout), statement.preprocessed_cap(sent.parameters)

@@ -110,7 +110,9 @@ def _check(layout: Layout) -> None:
     if not layout.fold_log_arities or max(layout.fold_log_arities) > MOST_LOG_ARITY:
         raise ValueError(f"a proof to compress has one fold or more, each of at most 2^{MOST_LOG_ARITY}")
     if parameters.log_final_poly_len < LEAST_LOG_FINAL_POLY_LEN:
-        raise ValueError(f"a proof to compress has a final polynomial of 2^{LEAST_LOG_FINAL_POLY_LEN} or more")
+        raise ValueError(
+            f"a proof to compress has a final polynomial of 2^{LEAST_LOG_FINAL_POLY_LEN} coefficients or more"
+        )
 
 
 class _Words:

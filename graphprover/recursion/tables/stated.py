@@ -17,7 +17,7 @@ def rows_for(count: int) -> int:
     return 1 << max(0, count - 1).bit_length()
 
 
-class _Stated(Air):
+class Stated(Air):
     """Facts, one a row; ``on`` is 0 in the rows after them."""
 
     columns = ("asked",)  # lookups of the fact
@@ -38,7 +38,7 @@ class _Stated(Air):
         return self._trace
 
 
-class Caps(_Stated):
+class Caps(Stated):
     """Digests at places of Merkle trees."""
 
     preprocessed = ("on", "digest_place[3]", "digest[8]")
@@ -62,7 +62,7 @@ class PublicCap(Air):
         t.provide(MACHINE, message(Tag.PLACE, *self._place, *t.public.digest), t.asked)
 
 
-class Cells(_Stated):
+class Cells(Stated):
     """The contents of memory, from address 0 on."""
 
     preprocessed = ("on", "address", f"value[{EXTENSION_DEGREE}]")
@@ -71,17 +71,7 @@ class Cells(_Stated):
         t.provide(MEMORY, [t.address, *t.value], t.on * t.asked)
 
 
-class Known(_Stated):
-    """The contents of some cells of memory, which are looked up once each."""
-
-    preprocessed = ("on", "address", f"value[{EXTENSION_DEGREE}]")
-    unread = ("asked",)
-
-    def define(self, t: TableBuilder) -> None:
-        t.lookup(MEMORY, [t.address, *t.value], t.on, weight=1)
-
-
-class Chunks(_Stated):
+class Chunks(Stated):
     """Chunks of opened rows, which are looked up once each."""
 
     preprocessed = ("on", f"element[{CHUNK_ELEMENTS}]")

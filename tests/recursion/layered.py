@@ -1,0 +1,63 @@
+"""Small proofs, and the statements that the verifier's program accepts them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+from graphprover.protocol.layout import Layout
+from graphprover.protocol.parameters import BLAKE3
+from graphprover.protocol.proof import BatchProof, Cap, decode
+from graphprover.recursion.layer import layer_statement
+from graphprover.statement.statement import Statement, with_traces
+from tests.interop.case import Case
+from tests.interop.tables import statements
+
+ROWS = 16  # least rows of a table: a final polynomial has 8 coefficients
+COMMON = {"cap_height": 0, "log_final_poly_len": 3, "max_log_arity": 3}
+CASES: Mapping[str, tuple[str, Mapping[str, int]]] = {  # statement of tests/interop/tables.py, and its parameters
+    "two heights": ("preprocessed bytes", {"log_blowup": 3}),
+    "one height": ("local lookup", {"num_queries": 5}),
+    "work before each challenge": ("mixed", {"log_blowup": 2, "num_queries": 9}),
+    "work before the first query alone": (
+        "mixed",
+        {"num_queries": 6, "lookup_pow_bits": 0, "ood_pow_bits": 0, "batch_pow_bits": 0, "commit_pow_bits": 0},
+    ),
+    "no work": ("preprocessed bytes", {"num_queries": 12}),
+    "folds by 4": ("mixed", {"log_blowup": 3, "max_log_arity": 2, "num_queries": 3}),
+    "rate 1/64": ("local lookup", {"log_blowup": 6}),
+    "a longer final polynomial": ("preprocessed bytes", {"log_final_poly_len": 4}),
+    "all rows": ("local lookup", {"num_queries": 250}),  # all of its 32 rows are opened
+}
+
+
+@dataclass(frozen=True)
+class Child:
+    """A proof that a layer is about, with everything that its verifier knows."""
+
+    layout: Layout
+    proof: BatchProof
+    public_values: tuple[tuple[int, ...], ...]
+    preprocessed: Cap | None
+    binding: bytes
+
+    def statement(self) -> Statement:
+        """Return the statement that the proof is accepted."""
+        return layer_statement(self.layout, self.proof, self.public_values, self.preprocessed, self.binding)
+
+
+@cache
+def child(name: str) -> Child:
+    """Return the proof of a case."""
+    of, changes = CASES[name]
+    parameters, tables = statements()[of]
+    kept = [table for table in tables if table.main.shape[1] >= ROWS]
+    case = Case(replace(parameters, hash=BLAKE3, **{**COMMON, **changes}), Statement(kept))
+    values = tuple(tuple(table.public_values or ()) for table in kept)
+    cap = case.statement.preprocessed_cap(case.parameters)
+    return Child(case.layout, decode(case.prove(), case.layout), values, cap, case.binding)
+
+
+@cache
+def layer(name: str) -> Statement:
+    """Return the statement about the proof of a case, with its traces as arrays."""
+    return with_traces(child(name).statement())

@@ -1,0 +1,164 @@
+"""The verifier's program accepts proofs of every layout, and its runs are proved.
+
+A false run has a proof with another number in one place. Its messages, challenges and queries are those of that proof,
+so that all hashes agree. Its rows are of the honest proof, whose many queries open every row.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from graphprover.field import P
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.layout import make_layout
+from graphprover.protocol.parameters import BLAKE3, KECCAK
+from graphprover.protocol.proof import BatchProof
+from graphprover.protocol.verification import Challenges, check_batch, replay
+from graphprover.prover.prove import prove
+from graphprover.recursion.head.head import head_of
+from graphprover.recursion.openings import Openings, openings_of
+from graphprover.recursion.program.run import run
+from graphprover.recursion.program.steps import Contradiction
+from graphprover.recursion.program.verifier import verifier_program
+from graphprover.recursion.witness.run_data import answers, run_data
+from graphprover.statement.check import check
+from graphprover.statement.statement import Statement
+from graphprover.verifier import verify
+from tests.interop import plonky3
+from tests.interop.tables import PLAIN
+from tests.recursion.falsified import verdicts
+from tests.recursion.layered import CASES, Child, child, layer
+from tests.recursion.test_openings import flipped
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_honest_proofs_are_accepted(name: str) -> None:
+    assert check(layer(name)) == []
+
+
+def test_the_cases_have_every_shape() -> None:
+    layouts = [child(name).layout for name in CASES]
+    assert {1, 2, 3} <= {log_arity for layout in layouts for log_arity in layout.fold_log_arities}
+    assert {1, 2, 3, 6} == {layout.parameters.log_blowup for layout in layouts}
+    assert max(len(layout.fri_log_heights) for layout in layouts) >= 5
+    assert min(len(layout.fri_log_heights) for layout in layouts) == 1
+    assert {len(layout.rounds) for layout in layouts} == {3, 4}
+    assert {layout.parameters.query_pow_bits > 0 for layout in layouts} == {True, False}
+
+
+@pytest.mark.parametrize("hash", [BLAKE3, KECCAK])
+def test_both_verifiers_accept_a_proof_of_a_layer(hash: str, tmp_path: Path) -> None:
+    made = layer("two heights")
+    proof = prove(made, hash=hash, device="cpu")
+    assert verify(proof, made).bits >= 128
+    plonky3.write_statement(tmp_path / "statement.json", proof.parameters, made.tables, made.label)
+    assert plonky3.verify_payloads(tmp_path, tmp_path / "statement.json", [proof.payload]) == [None]
+
+
+def test_another_head_is_refused(tmp_path: Path) -> None:
+    made = layer("two heights")
+    (head,) = (table for table in made.tables if table.public_values)
+    values = [head.public_values[0] ^ 1, *head.public_values[1:]]  # type: ignore[index]
+    other = Statement([replace(table, public_values=values) if table is head else table for table in made.tables])
+    assert None not in verdicts(other, tmp_path)
+    proof = prove(made, parameters=PLAIN, device="cpu")
+    with pytest.raises(VerificationError):
+        verify(proof, other, security=0)
+
+
+# False runs.
+
+ALL = "all rows"
+
+
+@cache
+def openings() -> Openings:
+    """Return the openings of a proof that opens all rows."""
+    own = child(ALL)
+    found = openings_of(own.layout, own.proof, challenges_of(own, own.proof), own.preprocessed)
+    assert {len(of.indices) for of in found.rows} == {32, 16}  # of rounds, and groups of the fold
+    return found
+
+
+def challenges_of(own: Child, proof: BatchProof) -> Challenges:
+    return replay(own.layout, proof, own.public_values, own.preprocessed, own.binding)
+
+
+def refusal(proof: BatchProof, public_values: Sequence[Sequence[int]] | None = None) -> str | None:
+    """Return why the program refuses a proof, or None if it does not; its public values may be others."""
+    own = child(ALL)
+    own = replace(own, public_values=own.public_values if public_values is None else public_values)
+    head = head_of(own.layout, own.public_values, own.preprocessed, own.binding)
+    data = run_data(own.layout, head, proof, own.public_values, challenges_of(own, proof), openings())
+    try:
+        run(verifier_program(), data.cells, answers(data.rows), data.digests)
+    except Contradiction as error:
+        return str(error)
+    return None
+
+
+def changed(proof: BatchProof) -> Iterator[BatchProof]:
+    """Yield the proof with another number in one place each."""
+    for table, of in enumerate(proof.openings):
+        for part in ("main", "main_next", "permutation", "permutation_next"):
+            value = getattr(of, part)
+            for at in range(0, len(value or ""), 24):
+                own = replace(of, **{part: flipped(value, at)})
+                yield replace(proof, openings=(*proof.openings[:table], own, *proof.openings[table + 1 :]))
+        for chunk, value in enumerate(of.quotient):
+            own = replace(of, quotient=(*of.quotient[:chunk], flipped(value, 8), *of.quotient[chunk + 1 :]))
+            yield replace(proof, openings=(*proof.openings[:table], own, *proof.openings[table + 1 :]))
+    for at, terminal in enumerate(proof.terminals):
+        if terminal is not None:
+            other = (terminal[0], (terminal[1] + 1) % P, terminal[2])
+            yield replace(proof, terminals=(*proof.terminals[:at], other, *proof.terminals[at + 1 :]))
+    for at, (a, b, c) in enumerate(proof.final_polynomial):
+        others = (*proof.final_polynomial[:at], (a, b, (c + 1) % P), *proof.final_polynomial[at + 1 :])
+        yield replace(proof, final_polynomial=others)
+
+
+def test_false_proofs_are_refused() -> None:
+    own, places = child(ALL), Counter[str]()
+    assert refusal(own.proof) is None
+    for false in changed(own.proof):
+        with pytest.raises(VerificationError):
+            check_batch(own.layout, false, own.public_values, own.preprocessed, own.binding)
+        why = refusal(false)
+        assert why is not None
+        places[why.partition(",")[0]] += 1
+    # An opened value that no constraint reads disagrees with the rows, whose sums are in the value before a fold.
+    assert places["zeros"] >= 10 and places["fold by 2"] >= 2
+    assert places["query"] == len(own.proof.final_polynomial)
+    assert places.total() == places["zeros"] + places["fold by 2"] + places["query"]
+
+
+def test_missing_work_is_refused() -> None:
+    own = child("work before each challenge")
+    head = head_of(own.layout, own.public_values, own.preprocessed, own.binding)
+    challenges, proof = challenges_of(own, own.proof), own.proof
+    found = openings_of(own.layout, proof, challenges, own.preprocessed)
+    for name in ("lookup_nonce", "zeta_nonce", "batch_nonce", "query_nonce"):
+        false = replace(proof, **{name: getattr(proof, name) + 1})
+        with pytest.raises(VerificationError, match="proof of work"):
+            challenges_of(own, false)
+        data = run_data(own.layout, head, false, own.public_values, challenges, found)
+        with pytest.raises(Contradiction, match="finish, line"):
+            run(verifier_program(), data.cells, answers(data.rows), data.digests)
+
+
+def test_layouts_that_the_program_cannot_verify_are_refused() -> None:
+    own = child(ALL)
+    for changes, why in (
+        ({"hash": KECCAK}, "has the hash blake3, not keccak"),
+        ({"cap_height": 1}, "has cap height 0, not 1"),
+        ({"log_final_poly_len": 2}, "has a final polynomial of 2\\^3 coefficients or more"),
+        ({"max_log_arity": 6, "log_final_poly_len": 0}, "has one fold or more"),
+    ):
+        parameters = replace(own.layout.parameters, **changes)
+        layout = make_layout(own.layout.tables, own.layout.log_heights, parameters)
+        with pytest.raises(ValueError, match=why):
+            head_of(layout, own.public_values, own.preprocessed, own.binding)
