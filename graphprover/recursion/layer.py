@@ -6,11 +6,9 @@ first proof.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
-from graphprover.air import Air
 from graphprover.device import Array, Device
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import BatchProof, Cap
@@ -18,44 +16,18 @@ from graphprover.protocol.verification import replay
 from graphprover.recursion.head.fields import HEAD_PLACE, HEAD_TREE
 from graphprover.recursion.head.head import Head, head_of
 from graphprover.recursion.kernels import count_cells
+from graphprover.recursion.layer_tables import LEAST_LOG_ROWS, layer_tables, merged_rows, stated_values
 from graphprover.recursion.openings import openings_of
 from graphprover.recursion.program.assembler import Linked
 from graphprover.recursion.program.run import Trace, requests, run
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.statement import hashes_of
-from graphprover.recursion.tables.core import Core
-from graphprover.recursion.tables.memory import Memory
-from graphprover.recursion.tables.program import Program
-from graphprover.recursion.tables.stated import PublicCap, rows_for
 from graphprover.recursion.traces import openings as hashes
 from graphprover.recursion.traces.core import Steps, core_trace, memory_trace, program_trace
 from graphprover.recursion.witness.hashed_rows import Rows
 from graphprover.recursion.witness.run_data import RunData, answers, run_data
 from graphprover.statement.statement import Statement, Table
 from graphprover.statement.trace_task import TraceTask
-
-CORE, MEMORY, HEAD = Core(), Memory(), PublicCap(*HEAD_PLACE)
-LEAST_LOG_ROWS = 14  # of all tables, the program's instructions included
-HEIGHTS_STEP = 2  # between the heights of all tables but `compress`, so that folds by four meet them
-
-
-def merged_rows(count: int) -> int:
-    """Return the least height of a layer's table that has this number of rows.
-
-    Each further height of a proof costs a fold with its paths, and joins in all trees. `compress` has its own height:
-    most cells are there.
-    """
-    log_rows = rows_for(count).bit_length() - 1
-    above = max(0, log_rows - LEAST_LOG_ROWS)
-    return 1 << LEAST_LOG_ROWS + -(-above // HEIGHTS_STEP) * HEIGHTS_STEP
-
-
-@cache
-def program_table() -> Program:
-    """Return the table of the verifier's program."""
-    fields = verifier_program().fields
-    spare = (1 << LEAST_LOG_ROWS) - fields.shape[1]
-    return Program(np.pad(fields, ((0, 0), (0, spare))))
 
 
 def layer_statement(
@@ -86,30 +58,24 @@ def layer_statement(
     caps[with_cap] = found.lookups_of(place.T)
     (of_head,) = found.lookups_of(np.array([HEAD_PLACE], dtype=np.uint64))
     load = hashes.loading(hashes.Inputs(found.calls, found.segments, found.nodes, trace.cells, np.empty(0, np.uint64)))
-    tables: dict[str, tuple[Air, int]] = {
-        name: (air, merged_rows(rows) if name in ("row", "node") else rows)
-        for name, (air, rows) in found.tables.items()
-    }
+    merged = {name: (air, merged_rows(rows)) for name, (air, rows) in found.tables.items() if name != "compress"}
+    tables = {"compress": found.tables["compress"], **merged}
     tasks = hashes.trace_tasks(load, tables)
     steps = TraceTask("steps", load_steps, {"steps": Steps(linked.fields, trace.pcs, trace.frames, caps, trace.cells)})
-    more: dict[str, tuple[Air, int, Callable[..., Array], tuple[TraceTask, ...]]] = {
-        "core": (CORE, merged_rows(len(trace.pcs)), core_trace, (steps,)),
-        "memory": (MEMORY, merged_rows(trace.cells.shape[1]), memory_of_layer, (steps, load)),
-        "program": (program_table(), 1 << LEAST_LOG_ROWS, program_trace, (steps,)),
+    airs = layer_tables()
+    more: dict[str, tuple[int, Callable[..., Array], tuple[TraceTask, ...]]] = {
+        "core": (merged_rows(len(trace.pcs)), core_trace, (steps,)),
+        "memory": (merged_rows(trace.cells.shape[1]), memory_of_layer, (steps, load)),
+        "program": (1 << LEAST_LOG_ROWS, program_trace, (steps,)),
     }
-    made = [Table(own, [], tasks[name]) for name, (own, _) in tables.items()]
-    for name, (own, rows, make, needs) in more.items():
-        made.append(Table(own, [], TraceTask(name, make, {"rows": rows}, needs, (own.describe().main_width, rows))))
+    for name, (rows, make, needs) in more.items():
+        shape = airs[name].describe().main_width, rows
+        tasks[name] = TraceTask(name, make, {"rows": rows}, needs, shape)
     asked = np.zeros((1, 1 << LEAST_LOG_ROWS), dtype=np.uint64)
     asked[0, 0] = of_head
-    made.append(Table(HEAD, stated_values(head), asked))
-    return Statement(made)
-
-
-def stated_values(head: Head) -> list[int]:
-    """Return the public values of a statement about a proof with a head: the words of the head's digest."""
-    numbers: list[int] = np.frombuffer(head.digest, dtype="<u4").tolist()
-    return numbers
+    mains: dict[str, TraceTask | np.ndarray] = {**tasks, "head": asked}
+    values = {"head": stated_values(head)}
+    return Statement([Table(air, values.get(name, []), mains[name]) for name, air in airs.items()])
 
 
 def _groups(linked: Linked, trace: Trace, data: RunData, head: Head) -> list[Rows]:

@@ -18,7 +18,7 @@ from graphprover.recursion.head.placed import Placed, evaluate, placed
 from tests.naive_constraints import join_coordinates
 
 CHALLENGES = ("sigma", "tau", "alpha", "zeta", "gamma")
-BASE, LITERALS, FREE = 1 << 20, 1 << 22, 1 << 23
+BASE, LITERALS = 1 << 20, 1 << 22
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def built(layout: Layout) -> Built:
     gates = Gates()
     add_constraints(gates, layout, inputs)
     batching = add_batching(gates, layout, inputs)
-    return Built(inputs, gates, batching, placed(gates, BASE, LITERALS, FREE))
+    return Built(inputs, gates, batching, placed(gates, BASE, LITERALS, 0))
 
 
 def memory_of(layout: Layout, of: Built, proof: Proof) -> dict[int, Ext]:

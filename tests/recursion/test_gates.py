@@ -20,7 +20,6 @@ from graphprover.recursion.head.gates import Gates
 from graphprover.recursion.head.placed import placed
 from tests.recursion.gate_memory import (
     BASE,
-    FREE,
     LITERALS,
     check_words,
     failed,
@@ -60,7 +59,7 @@ def some_gates(seed: int, count: int) -> tuple[Gates, list[Ext], dict[int, Ext]]
 @pytest.mark.parametrize(("seed", "count"), [(1, 100), (2, 400), (3, 900)])
 def test_values_are_pythons(seed: int, count: int) -> None:
     gates, values, memory = some_gates(seed, count)
-    of = placed(gates, BASE, LITERALS, FREE)
+    of = placed(gates, BASE, LITERALS, 0)
     memory = filled(of, memory)
     assert [memory[of.address_of(value)] for value in range(len(values))] == values
     check_words(of, memory)
@@ -114,7 +113,7 @@ def test_terms_are_signed() -> None:
             built_terms[terms.product(gates, a, b)] = ext_mul(signed(a), signed(b))
             built_terms[terms.total(gates, a, b)] = ext_add(signed(a), signed(b))
             built_terms[terms.difference(gates, a, b)] = ext_sub(signed(a), signed(b))
-    of = placed(gates, BASE, LITERALS, FREE)
+    of = placed(gates, BASE, LITERALS, 0)
     memory = filled(of, {5: values[x], 9: values[y]})
     for term, expected in built_terms.items():
         values[term if term >= 0 else ~term] = memory[of.address_of(term if term >= 0 else ~term)]
@@ -126,11 +125,12 @@ def test_terms_are_signed() -> None:
 def test_an_inverse_is_checked() -> None:
     gates = Gates()
     gates.inverse(gates.at(5))
-    of = placed(gates, BASE, LITERALS, FREE)
+    of = placed(gates, BASE, LITERALS, 0)
     memory = filled(of, {5: (7, 8, 9)})
-    assert memory[FREE] == ext_inv((7, 8, 9))
+    free = BASE + 256 * sum(of.chunks)
+    assert memory[free] == ext_inv((7, 8, 9))
     assert failed(of, memory) == []
-    false = {**memory, FREE: (1, 0, 0)}  # its product is another one, too
+    false = {**memory, free: (1, 0, 0)}  # its product is another one, too
     (product,) = (a for a, kind in zip(of.addresses.tolist()[of.cells + 2 :], of.kinds, strict=True) if kind == MUL)
     false[product] = (7, 8, 9)
     false[of.checks[0]] = (6, 8, 9)
@@ -145,7 +145,7 @@ def test_chunks_have_127_gates(count: int, chunks: int) -> None:
     gates = Gates()
     for i in range(count):
         gates.sum(gates.at(2 * i), gates.at(2 * i + 1))
-    of = placed(gates, BASE, LITERALS, FREE)
+    of = placed(gates, BASE, LITERALS, 0)
     assert of.chunks == (0, chunks, 0)
     expected = [[0, *[LITERALS * (1 + 2**32)] * 127] for _ in range(chunks)]
     for i in range(count):
@@ -157,4 +157,4 @@ def test_addresses_are_limited() -> None:
     gates = Gates()
     gates.sum(gates.at(5), gates.at(2**31))
     with pytest.raises(ValueError, match=r"addresses below 2\^31"):
-        placed(gates, BASE, LITERALS, FREE)
+        placed(gates, BASE, LITERALS, 0)

@@ -32,6 +32,7 @@ from graphprover.protocol.verification import Challenges, batches_of, replay
 from graphprover.prover.prove import prove
 from graphprover.recursion.head.batching import add_batching
 from graphprover.recursion.head.constraints import add_constraints
+from graphprover.recursion.head.fields import RUN
 from graphprover.recursion.head.gates import Gates
 from graphprover.recursion.head.placed import evaluate
 from graphprover.statement.statement import binding_digest
@@ -114,9 +115,12 @@ def test_batched_openings_are_sums(name: str) -> None:
             ]
             assert total == ext_sum(weighted)
     for round_, weights in zip(layout.rounds, of.batching.weights, strict=True):
-        for matrix, (first, second) in zip(round_.matrices, values(weights), strict=True):
-            assert first == ext_pow(challenges.gamma, matrix.offset)
-            assert second == ext_pow(challenges.gamma, matrix.offset + matrix.width)
+        for matrix, runs in zip(round_.matrices, weights, strict=True):
+            assert sum(columns for columns, *_ in runs) == matrix.width
+            for i, (columns, *powers) in enumerate(runs):
+                assert columns <= RUN
+                for point, power in enumerate(values((tuple(powers),))[0]):
+                    assert power == ext_pow(challenges.gamma, matrix.offset + point * matrix.width + RUN * i)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -63,6 +63,11 @@ _KINDS = ("weighted", "read", "split", "parent")
 _PLACE = ("tree", "layer", "index")
 
 
+def padded(words: int) -> int:
+    """Return the words of whole blocks that have this number of words."""
+    return -(-words // BLOCK_WORDS) * BLOCK_WORDS
+
+
 class Row(Air):
     """Segments of opened rows, in any order."""
 

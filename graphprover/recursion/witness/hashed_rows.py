@@ -11,7 +11,7 @@ from graphprover.recursion.kernels.cpu.hashing import hash_segments
 from graphprover.recursion.kernels.segments import NUMBERS, Kind, Segments
 from graphprover.recursion.openings import OpenedRows
 from graphprover.recursion.tables.compress import Use
-from graphprover.recursion.tables.row import STRIDE
+from graphprover.recursion.tables.row import STRIDE, padded
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +33,6 @@ class Hashed:
     values: np.ndarray  # uint32 (blocks, 8): the chaining value before each block
     parameters: np.ndarray  # uint32 (blocks, 4): counter (low, high), length, flags
     uses: np.ndarray  # uint32 (blocks,): `Use`
-
-
-def padded(words: int) -> int:
-    """Return the words of whole blocks that have this number of words."""
-    return -(-words // BLOCK_WORDS) * BLOCK_WORDS
 
 
 @dataclass(frozen=True, eq=False)

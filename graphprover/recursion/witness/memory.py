@@ -9,9 +9,9 @@ from graphprover.field import EXTENSION_DEGREE, Ext
 from graphprover.protocol import arrays
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.recursion.openings import OpenedRows
-from graphprover.recursion.tables.row import POINTS, STRIDE
+from graphprover.recursion.tables.row import POINTS, STRIDE, padded
 from graphprover.recursion.tables.stated import CHUNK_ELEMENTS
-from graphprover.recursion.witness.hashed_rows import Rows, padded
+from graphprover.recursion.witness.hashed_rows import Rows
 
 
 @dataclass(frozen=True, eq=False)
