@@ -36,9 +36,10 @@ def test_traces_of_compressions(case, device) -> None:  # type: ignore[no-untype
 
 def test_traces_of_nodes(device) -> None:  # type: ignore[no-untyped-def]
     nodes, made = test_node.honest(test_node.opened())
+    expected = made.tables[2].main
     with device.task():
         there = Nodes(**{name: device.load(array) for name, array in vars(nodes).items()})
-        np.testing.assert_array_equal(node_trace(device, there, 16).get(), made.tables[2].main)
+        np.testing.assert_array_equal(node_trace(device, there, expected.shape[1]).get(), expected)
 
 
 @pytest.mark.parametrize("rows", [1024, 1 << 14])
