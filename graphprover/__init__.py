@@ -8,9 +8,11 @@ if TYPE_CHECKING:
     from graphprover.jobs.batch import prove_many
     from graphprover.jobs.jobs import Job, Prover, Result
     from graphprover.jobs.programs import ProgramError
+    from graphprover.proof.compressed import CompressedProof
     from graphprover.proof.proof import Proof
     from graphprover.proof.sharded import ShardedProof, load_proof
     from graphprover.protocol.errors import VerificationError
+    from graphprover.prover.compress import compress
     from graphprover.prover.delayed import graph
     from graphprover.prover.prove import prove
     from graphprover.runtime.files import FileError
@@ -29,6 +31,7 @@ __all__ = [
     "Air",
     "Bus",
     "Claim",
+    "CompressedProof",
     "FileError",
     "GuestFault",
     "Job",
@@ -44,6 +47,7 @@ __all__ = [
     "Verdict",
     "VerificationError",
     "check",
+    "compress",
     "graph",
     "load_proof",
     "observed",
@@ -57,6 +61,7 @@ _HOMES = {
     "Air": "air",
     "Bus": "air",
     "Claim": "vm.statement.claim",
+    "CompressedProof": "proof.compressed",
     "FileError": "runtime.files",
     "GuestFault": "vm.executor.faults",
     "Job": "jobs.jobs",
@@ -72,6 +77,7 @@ _HOMES = {
     "Verdict": "verifier",
     "VerificationError": "protocol.errors",
     "check": "statement.check",
+    "compress": "prover.compress",
     "graph": "prover.delayed",
     "load_proof": "proof.sharded",
     "observed": "telemetry.subscribe",

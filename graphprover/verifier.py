@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from graphprover.air.description import check_multiplicity_bound
 from graphprover.field import ZERO, ext_sum
+from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import Shard, ShardedProof, proof_from_bytes
+from graphprover.proof.sharded import Shard, ShardedProof
 from graphprover.proof.sizes import security_of
 from graphprover.protocol.errors import RuleError, VerificationError, shard_error
 from graphprover.protocol.joint import Joint
@@ -60,14 +61,16 @@ def _shown(values: Sequence[int], most: int = 4) -> tuple[int, str]:
 
 
 def verify(
-    proof: Proof | ShardedProof | bytes,
+    proof: AnyProof | bytes,
     statement: Statement | ShardedStatement,
     security: float = 128,
     proximity: str = JOHNSON_PROXIMITY,
     *,
     preprocessed: Cap | None = None,
 ) -> Verdict:
-    """Check that a proof of one shard or several proves ``statement`` with at least ``security`` provable bits.
+    """Check that a proof proves ``statement`` with at least ``security`` provable bits.
+
+    The proof has one shard or several, or is compressed.
 
     A statement about a guest accepts every exit code, which the verdict's claim has: `Prover.verify` and `Key.verify`
     compare it.
@@ -90,7 +93,11 @@ def verify(
         ValueError: if the statement is malformed.
     """
     if isinstance(proof, bytes):
-        proof = proof_from_bytes(proof)
+        proof = any_proof_from_bytes(proof)
+    if isinstance(proof, CompressedProof):
+        from graphprover.recursion.compressed import verify_compressed  # here, because other proofs do not need it
+
+        return verify_compressed(proof, statement, security, proximity, preprocessed=preprocessed)
     caps = None if preprocessed is None or proof.joint else (preprocessed,)
     return verify_shards(proof, statement, security, proximity, preprocessed=caps)
 
@@ -121,7 +128,7 @@ def verify_shards(
         VerificationError: if the proof does not convince; it names the shard at fault, if there is one.
         ValueError: if the statement is malformed.
     """
-    expected = _expected(proof, statement, security, proximity, preprocessed)
+    expected = expect_header(proof, statement, security, proximity, preprocessed)
     batches = [expected.decoded(index, own) for index, own in enumerate(proof.proofs)]
     verdict = expected.verdict(batches)
     # Last, as it takes longest and needs no proof: what does not parse should cost nothing.
@@ -213,7 +220,7 @@ def expect(
         VerificationError: if no payloads make this a proof that convinces.
         ValueError: if the statement is malformed.
     """
-    expected, parameters = _expected(headers, statement, security, proximity), headers.parameters
+    expected, parameters = expect_header(headers, statement, security, proximity), headers.parameters
     caps = [own.preprocessed_cap(parameters) for own in expected.statements]
     for layout, cap in zip(expected.layouts, caps, strict=True):
         binding_digest(layout, headers.label, cap)
@@ -221,14 +228,17 @@ def expect(
     return replace(expected, caps=caps)
 
 
-def _expected(
+def expect_header(
     proof: Proof | ShardedProof,
     statement: Statement | ShardedStatement,
     security: float,
     proximity: str,
     caps: Sequence[Cap | None] | None = None,
 ) -> Expected:
-    """Verify the header of a proof; errors are those of `verify`."""
+    """Verify the header of a proof, and return the verification of its payloads.
+
+    Arguments and errors are those of `verify_shards`; no commitment is made.
+    """
     check_level(proof, security)
     statements = statements_of(proof, statement)
     layouts = _layouts(proof, statements)
@@ -245,7 +255,7 @@ def verify_header(
 
     Arguments and errors are those of `verify`.
     """
-    return _expected(proof, statement, security, proximity).security
+    return expect_header(proof, statement, security, proximity).security
 
 
 def verify_shard(

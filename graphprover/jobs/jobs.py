@@ -19,6 +19,7 @@ from graphprover.graphs.progress import Tell
 from graphprover.jobs.made_check import PackedCheck, check_made
 from graphprover.jobs.precompile import compile_missing, load_interpreter
 from graphprover.jobs.programs import Packed, Program, ProgramError, is_packaged, open_program, pack, unpack
+from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof, proof_from_bytes
 from graphprover.proof.sizes import expected_sizes
@@ -279,7 +280,7 @@ class Prover:
             )
         return graph_of(prepared, self.device)
 
-    def verify(self, proof: Proof | ShardedProof | bytes, *, exit_code: int | str = 0) -> Verdict:
+    def verify(self, proof: AnyProof | bytes, *, exit_code: int | str = 0) -> Verdict:
         """Check that a proof is of this program and has the security of this prover.
 
         Args:
@@ -295,7 +296,7 @@ class Prover:
             VerificationError: if the proof does not convince; for another exit code by the rule ``asked.exit_code``.
             ProgramError: for an exit code of tables.
         """
-        proof = proof_from_bytes(proof) if isinstance(proof, bytes) else proof
+        proof = any_proof_from_bytes(proof) if isinstance(proof, bytes) else proof
         return self.program.verify(proof, self.level.security, self.level.proximity, exit_code=exit_code)
 
     def _verify(self, proof: Proof | ShardedProof, caps: Any) -> Verdict:

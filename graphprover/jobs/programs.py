@@ -27,6 +27,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, Unpack
 
 from graphprover import examples
+from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import MAX_LABEL_BYTES, Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import DEFAULT_HASH
@@ -89,9 +90,7 @@ class Program(Protocol):
     def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement:
         """Return the statement that a proof claims to prove; ``coming``: it is a header without payloads."""
 
-    def verify(
-        self, proof: Proof | ShardedProof, security: float, proximity: str, *, exit_code: int | str = 0
-    ) -> Verdict:
+    def verify(self, proof: AnyProof, security: float, proximity: str, *, exit_code: int | str = 0) -> Verdict:
         """Check that a proof is of this program, with this security and, of a guest, with this exit code."""
 
     def record(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> Any:
@@ -194,14 +193,12 @@ class TableProgram:
         """Return the tables without traces, the same for every proof."""
         return self.statement()
 
-    def verify(
-        self, proof: Proof | ShardedProof, security: float, proximity: str, *, exit_code: int | str = 0
-    ) -> Verdict:
+    def verify(self, proof: AnyProof, security: float, proximity: str, *, exit_code: int | str = 0) -> Verdict:
         """Check that a proof is of these tables; raises ProgramError for an exit code, which tables do not have."""
         if exit_code not in (0, ANY):
             raise ProgramError(f"{self.name}: no guest, so it has no exit code")
-        check_level(proof, security)  # before the statement, which may be expensive to make
-        return verify(proof, self.statement_of(proof), security, proximity)
+        check_level(proof.header, security)  # before the statement, which may be expensive to make
+        return verify(proof, self.statement_of(proof.header), security, proximity)
 
     def record(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> Statement:
         """Make the traces from ``data``; raises ProgramError if the program refuses it."""

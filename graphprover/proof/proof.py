@@ -1,7 +1,7 @@
 """The proof that a user holds: Plonky3's proof bytes, and a header to read them with."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -84,6 +84,11 @@ class Proof:
         """The commitments of all shards: none, as `ShardedProof.joint` of a proof of several shards."""
         return None
 
+    @property
+    def header(self) -> "Proof":
+        """A proof with this header: this one, as `CompressedProof.header` of a compressed proof."""
+        return self
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the proof to a file, whole or not at all; raises `FileError`."""
         write(Path(path), self.to_bytes())
@@ -121,6 +126,19 @@ class Proof:
     @classmethod
     def from_bytes(cls, data: bytes) -> "Proof":
         """Parse the canonical encoding; raises VerificationError for any other bytes."""
+        return cls._parsed(data, least_bytes)
+
+    @classmethod
+    def header_from_bytes(cls, data: bytes) -> "Proof":
+        """Parse the encoding of a header, a proof whose payload is empty; raises VerificationError for other bytes."""
+        proof = cls._parsed(data, lambda tables, opened, parameters: 0)
+        if proof.payload:
+            raise VerificationError("compressed.payload", f"the header has a payload of {len(proof.payload)} bytes")
+        return proof
+
+    @classmethod
+    def _parsed(cls, data: bytes, least: Callable[[int, int, Parameters], int]) -> "Proof":
+        """Parse a proof; ``least``: the bytes that follow a number of tables at least."""
         position = 0
 
         def take(count: int, what: str) -> bytes:
@@ -142,7 +160,7 @@ class Proof:
             label = take(take(1, "the label")[0], "the label").decode()
             parameters = Parameters.from_bytes(take(ENCODED_BYTES, "the parameters"))
             (tables,) = struct.unpack("<H", take(2, "the number of tables"))
-            if len(data) - position < least_bytes(tables, 0, parameters):
+            if len(data) - position < least(tables, 0, parameters):
                 raise VerificationError(
                     "proof.short", f"the proof ends inside {tables:,} tables: their openings are longer than it is"
                 )

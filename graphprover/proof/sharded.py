@@ -14,7 +14,7 @@ from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.joint import Joint, check_count
 from graphprover.protocol.parameters import Parameters
 from graphprover.reports.notebook import html, quoted
-from graphprover.runtime.files import SHARDS_MAGIC, read_proof, write
+from graphprover.runtime.files import COMPRESSED_MAGIC, SHARDS_MAGIC, read_proof, write
 
 SHARD_MAGIC = b"graphprover piece\x01"
 
@@ -111,6 +111,11 @@ class ShardedProof:
         return self.proofs[0].parameters
 
     @property
+    def header(self) -> "ShardedProof":
+        """A proof with this header: this one, as `CompressedProof.header` of a compressed proof."""
+        return self
+
+    @property
     def shards(self) -> tuple[Shard, ...]:
         """Each shard by itself."""
         return tuple(Shard(self.joint, index, proof) for index, proof in enumerate(self.proofs))
@@ -200,6 +205,8 @@ def proof_from_bytes(data: bytes) -> Proof | ShardedProof:
     """Parse a proof of one shard or several; raises VerificationError for any other bytes."""
     if data.startswith(SHARD_MAGIC):
         raise VerificationError("shards.missing", "one shard of a proof: the others are missing")
+    if data.startswith(COMPRESSED_MAGIC):
+        raise VerificationError("proof.magic", "a compressed proof, which can only be verified and inspected")
     return (ShardedProof if data.startswith(SHARDS_MAGIC) else Proof).from_bytes(data)
 
 

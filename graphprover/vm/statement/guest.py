@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack, overload
 
+from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import DEFAULT_HASH
@@ -99,9 +100,7 @@ class Guest:
         """Return the statement that a proof claims to prove about the program, as `ProgramStatements.statement_of`."""
         return self.machine.statement_of(proof, coming=coming)
 
-    def verify(
-        self, proof: Proof | ShardedProof, security: float, proximity: str, *, exit_code: int | str = 0
-    ) -> Verdict:
+    def verify(self, proof: AnyProof, security: float, proximity: str, *, exit_code: int | str = 0) -> Verdict:
         """Check that a proof is about a run of the program with this exit code, as `ProgramStatements.verify`."""
         return self.machine.verify(proof, security, proximity, exit_code=exit_code)
 

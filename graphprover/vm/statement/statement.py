@@ -22,8 +22,9 @@ import numpy as np
 
 from graphprover.air import Air
 from graphprover.field import EXTENSION_DEGREE
+from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ShardedProof, proof_from_bytes
+from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.proof import least_bytes
 from graphprover.protocol.security import CAP_HEIGHT, JOHNSON_PROXIMITY
@@ -254,7 +255,7 @@ class ProgramStatements:
 
     def verify(
         self,
-        proof: Proof | ShardedProof | bytes,
+        proof: AnyProof | bytes,
         security: float = 128,
         proximity: str = JOHNSON_PROXIMITY,
         *,
@@ -275,9 +276,10 @@ class ProgramStatements:
             VerificationError: if the proof does not convince; for another exit code by the rule ``asked.exit_code``.
         """
         if isinstance(proof, bytes):
-            proof = proof_from_bytes(proof)
-        check_level(proof, security)  # before the statement, which may be expensive to make
-        verdict = verify(proof, self.statement_of(proof), security, proximity)
+            proof = any_proof_from_bytes(proof)
+        check_level(proof.header, security)  # before the statement, which may be expensive to make
+        statement = self.statement_of(proof.header, coming=isinstance(proof, CompressedProof))
+        verdict = verify(proof, statement, security, proximity)
         assert verdict.claim is not None
         check_exit_code(verdict.claim, exit_code)
         return verdict
