@@ -1,10 +1,10 @@
 """The commitments to a layer's preprocessed columns; scripts/recursion_key.py writes this file."""
 
 COMMITMENTS = {  # by log2 of the inverse rate
-    1: "0addd56f37753e7d68657f0a90742e94a04c361814f92571a5f0679b9b98105b",
-    2: "a8fefc86876485d31e282f9efd2e6824bae08af4cfeda8d4a0b3cfdcc7bd2e67",
-    3: "63fa900b9d8f180fad3cd096eceb8b10a4b7005e135a39a037bbb3b431704935",
-    4: "c9d2b9c930c7dfca1960bee834aa8b5bf00f5332e4ae423820a4c3f18bf3fec4",
-    5: "2b88009b077de5459333c7d31a8407677c9b2b5e6950a7feeb33254f69db8e96",
-    6: "02cc97b1ee69cf3b89a222bc2a3af4e2f45a97e564294ffb1d4d92dac0b7e6f1",
+    1: "f3724e9bc8664f7111abed518c3aa6ebb751cfabafdbdb10093c2d0a522f78fa",
+    2: "a1c4ef5f8bc9211d516854d393c634aeb2e93b6004626dbe729db38989bf0306",
+    3: "f574cece0e43e340dab783c14e1d3455b3b40205868fc64a71ecb609642b0a2b",
+    4: "068dda499b5db1ebfc87ba9226aa2ded9c744f176a84a3a4ab968d2cefc787f1",
+    5: "f62859d02668b1913b56665f6a863431d8cb5e93f85cc856843e133517475257",
+    6: "96d002508898ec58e8f3bfa36b77dc4b321402c1fb246f2effc50a77b810b3df",
 }
