@@ -1,0 +1,176 @@
+"""Compressed proofs are accepted for the claim of their base alone, and malformed or foreign ones refused by a rule."""
+
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from graphprover import CompressedProof, Proof, Prover, VerificationError, compress, load_proof, verify
+from graphprover.proof.compressed import any_proof_from_bytes
+from graphprover.proof.sharded import proof_from_bytes
+from graphprover.protocol.parameters import RATES
+from graphprover.recursion.commitments import COMMITMENTS
+from graphprover.recursion.key import LayerStatement, commitments
+from graphprover.runtime.files import COMPRESSED_MAGIC
+from tests.conftest import ROOT
+from tests.test_must_fail import numbers
+
+BITS = 20.0  # little security, so that proofs are short
+PROVER = Prover(ROOT / "examples/guests/fib_iterative.elf", rate=8, security=BITS, pow_bits=4, device="cpu")
+
+
+@cache
+def base(turns: int = 10) -> Proof:
+    proof = PROVER.prove(struct.pack("<Q", turns))
+    assert isinstance(proof, Proof)
+    return proof
+
+
+@cache
+def compressed(turns: int = 10) -> CompressedProof:
+    proof = base(turns)
+    statement = PROVER.program.statement_of(proof)
+    return compress(proof, statement, security=BITS, pow_bits=4, device="cpu")
+
+
+def test_a_compressed_proof_has_the_claim_of_its_base(tmp_path: Path) -> None:
+    proof, expected = compressed(), PROVER.verify(base())
+    verdict = PROVER.verify(proof)
+    assert verdict.claim == expected.claim and verdict.claim and verdict.claim.exit_code == 0
+    assert verdict.public_values == expected.public_values and verdict.log_heights == expected.log_heights
+    assert expected.bits >= verdict.bits >= BITS
+    assert PROVER.key().verify(proof.to_bytes(), BITS).claim == verdict.claim
+    assert any_proof_from_bytes(proof.to_bytes()) == proof
+    proof.save(tmp_path / "small.bin")
+    assert CompressedProof.load(tmp_path / "small.bin") == proof
+    assert len(proof.to_bytes()) == proof.size
+    assert "Compressed proof of 'fib" in repr(proof) and "layer" in proof._repr_html_()
+
+
+def test_another_header_is_refused() -> None:
+    """What the header says is in the head, or is compared with the statement."""
+    good = compressed()
+    header = good.base
+
+    def with_value(table: int, at: int, more: int) -> Proof:
+        values = [*map(list, header.public_values)]
+        values[table][at] += more
+        return replace(header, public_values=tuple(map(tuple, values)))
+
+    output = next(i for i, values in enumerate(header.public_values) if i and values)
+    heights = header.log_heights
+    bad = {
+        "an output": with_value(output, 2, 1),
+        "cycles": with_value(0, 0, 1),
+        "label": replace(header, label="x" + header.label),
+        "height": replace(header, log_heights=(*heights[:-1], heights[-1] + 1)),
+        "parameter": replace(header, parameters=replace(header.parameters, num_queries=10)),
+        "work": replace(header, parameters=replace(header.parameters, query_pow_bits=5)),
+        "rate": replace(header, parameters=replace(header.parameters, log_blowup=4)),
+    }
+    for name, other in bad.items():
+        with pytest.raises(VerificationError) as refused:
+            PROVER.verify(replace(good, base=other), exit_code="any")
+            pytest.fail(f"accepted with another {name}")
+        assert refused.value.rule
+
+
+def test_a_layer_about_another_base_or_with_other_tables_is_refused() -> None:
+    good, other = compressed(), compressed(11)
+    layer = good.layer
+    with pytest.raises(VerificationError, match=r"^layer: .*other public values"):
+        PROVER.verify(replace(good, layer=other.layer))
+    with pytest.raises(VerificationError, match=r"^layer: "):
+        PROVER.verify(replace(good, layer=replace(other.layer, public_values=layer.public_values)))
+    for at in range(len(layer.log_heights)):
+        heights = [log + (i == at) for i, log in enumerate(layer.log_heights)]
+        with pytest.raises(VerificationError, match=r"^layer: "):
+            PROVER.verify(replace(good, layer=replace(layer, log_heights=tuple(heights))))
+    fewer = replace(layer, log_heights=layer.log_heights[:-1], public_values=layer.public_values[:-1])
+    for changed in (fewer, replace(layer, label="x"), base(), replace(layer, payload=base().payload)):
+        with pytest.raises(VerificationError, match=r"^layer: "):
+            PROVER.verify(replace(good, layer=changed))
+    flipped = bytearray(layer.payload)
+    flipped[len(flipped) // 2] ^= 1
+    with pytest.raises(VerificationError, match=r"^layer: "):
+        PROVER.verify(replace(good, layer=replace(layer, payload=bytes(flipped))))
+
+
+def test_both_proofs_need_the_security() -> None:
+    good, statement = compressed(), PROVER.program.statement_of(base())
+    for security in (60, 128):
+        with pytest.raises(VerificationError) as refused:
+            verify(good, statement, security)
+        assert refused.value.rule == "security.level" and not str(refused.value).startswith("layer")
+    weak = compress(base(), statement, security=10, pow_bits=0, device="cpu")
+    assert verify(weak, statement, 10).bits < BITS
+    with pytest.raises(VerificationError, match=r"^layer: the proof has .* bits") as refused:
+        verify(weak, statement, BITS)
+    assert refused.value.rule == "security.level"
+
+
+def test_other_bytes_are_refused() -> None:
+    data = compressed().to_bytes()
+    for length in (0, 1, len(COMPRESSED_MAGIC), len(COMPRESSED_MAGIC) + 3, 100, 1000, len(data) - 1):
+        with pytest.raises(VerificationError):
+            any_proof_from_bytes(data[:length])
+    with pytest.raises(VerificationError, match=r"^layer: 1 bytes follow the proof"):
+        any_proof_from_bytes(data + b"\0")
+    with_payload = base().to_bytes()
+    with pytest.raises(VerificationError) as refused:
+        CompressedProof.from_bytes(COMPRESSED_MAGIC + struct.pack("<I", len(with_payload)) + with_payload)
+    assert refused.value.rule == "compressed.payload"
+    with pytest.raises(ValueError, match="without a payload"):
+        CompressedProof(base(), compressed().layer)
+
+
+def test_other_kinds_of_proofs_are_not_taken(tmp_path: Path) -> None:
+    with pytest.raises(VerificationError) as refused:
+        CompressedProof.from_bytes(base().to_bytes())
+    assert refused.value.rule == "compressed.magic"
+    with pytest.raises(VerificationError, match="a compressed proof"):
+        proof_from_bytes(compressed().to_bytes())
+    compressed().save(tmp_path / "small.bin")
+    with pytest.raises(VerificationError, match=r"small.bin: a compressed proof"):
+        load_proof(tmp_path / "small.bin")
+    with pytest.raises(VerificationError):
+        PROVER.verify(compressed().base)
+
+
+def refusals() -> dict[str, tuple[Callable[[], Proof], str]]:
+    vectors = ROOT / "tests/vectors/proofs"
+    sharded, keccak = vectors / "shards-keccak.bin", vectors / "numbers-keccak.bin"
+    return {
+        "compressed": (compressed, "compressed already"),  # type: ignore[dict-item]
+        "sharded": (lambda: load_proof(sharded), "in 2 shards"),  # type: ignore[dict-item, return-value]
+        "keccak": (lambda: load_proof(keccak), "--hash blake3"),  # type: ignore[dict-item, return-value]
+    }
+
+
+@pytest.mark.parametrize("kind", ["compressed", "sharded", "keccak"])
+def test_what_cannot_be_compressed_is_refused_in_words(kind: str) -> None:
+    make, words = refusals()[kind]
+    with pytest.raises(ValueError, match=words):
+        compress(make(), numbers(), security=1)
+
+
+def test_a_false_proof_is_not_compressed() -> None:
+    good = base()
+    bad = replace(good, payload=good.payload[:-1] + bytes([good.payload[-1] ^ 1]))
+    with pytest.raises(VerificationError):
+        compress(bad, PROVER.program.statement_of(good), security=BITS, device="cpu")
+
+
+def test_the_key_is_the_one_of_the_tables() -> None:
+    """After a change of tables or program: python scripts/recursion_key.py."""
+    assert commitments(RATES.values()) == COMMITMENTS
+
+
+def test_the_key_commits_as_a_prover_does() -> None:
+    parameters = compressed().layer.parameters
+    assert super(LayerStatement, LayerStatement()).preprocessed_cap(parameters) == LayerStatement().preprocessed_cap(
+        parameters
+    )
