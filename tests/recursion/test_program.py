@@ -387,3 +387,17 @@ def test_functions_of_other_programs_are_refused() -> None:
     main.halt()
     with pytest.raises(ValueError, match=r"main, line .*: a call of a function of another program"):
         made.link(main)
+
+
+def test_jumps_to_addresses_require_their_frame_in_the_base_field() -> None:
+    """Another coordinate of a frame's address would change the address of the instruction."""
+    made, main, (entry,) = program(1)
+    (x,) = (main.constant(5),)
+    main.go(entry, x)
+    *_, base, _, back = main.instructions
+    assert base.flags == ("indirect",) and set(base.operands.values()) == {main.home}
+    assert back.flags == ("back",)
+    turned = made.function("turned")
+    turned.loop(turned.constant(1), [], lambda f, cells: cells)
+    with pytest.raises(ValueError, match="a jump to an address is in the first frame of a function"):
+        turned.go(turned.constant(1), turned.constant(5))

@@ -315,9 +315,19 @@ class Function:
         self.marks[name] = Label()
         self._put(self.marks[name])
 
-    def go(self, to: Cell) -> None:
-        """Go to an instruction of this function, with a frame: coordinates 0 and 1 of a cell."""
-        self._add(("back",), {"a": to})
+    def go(self, address: Cell, x: Cell) -> None:
+        """Go to an instruction of this function by its address; ``x``: the root that generates the extension.
+
+        A return goes to the first coordinate of a cell, with the frame in the second one. So the home must be in the
+        base field: with other coordinates it would change the address.
+        """
+        self._require_first("a jump to an address")
+        self.require_base(self.home)
+        self._add(("back",), {"a": self.multiply_add(self.home, x, address)})
+
+    def _require_first(self, what: str) -> None:
+        if self._frame is not self._first:
+            raise ValueError(f"{_source(self)}: {what} is in the first frame of a function, not after a loop")
 
     @contextmanager
     def unless_zero(self, a: Cell) -> Iterator[None]:

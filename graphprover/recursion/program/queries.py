@@ -86,13 +86,12 @@ def _locate(f: Function, parts: Parts, own: _Cells) -> None:
     """
     (number,) = f.arguments
     bits_of(f, number, own.bits)
-    (x,) = parts.fixed(f, parts.x)
     bits, entry = words(f, Field.BITS, Field.ENTRY)
     points = f.reserve(BITS + 1)
     one, above = f.constant(1), f.add(f.home, bits)
     f.store(above, own.rows[0].place, f.constant(0))
     f.store(above, points[0].place, one)
-    f.go(f.multiply_add(f.home, x, entry))
+    f.go(entry, *parts.fixed(f, parts.x))
     f.mark(ENTRY)
     for k in reversed(range(BITS)):
         f.add(own.rows[k + 1], own.bits[k], k=2, to=own.rows[k])

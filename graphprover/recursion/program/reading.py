@@ -87,7 +87,7 @@ def copy(parts: Parts) -> Function:
     """Return the function that copies words of the head into messages."""
     run = parts.program.function("copy a run", arguments=len(Copy))
     end, to, entry = run.arguments
-    run.go(run.multiply_add(run.home, parts.fixed(run, parts.x)[0], entry))
+    run.go(entry, *parts.fixed(run, parts.x))
     run.mark(COPY_ENTRY)
     for k in range(RUN, 0, -1):
         run.store(to, -SHIFT * k, run.load(end, -SHIFT * k))
@@ -214,7 +214,7 @@ def _fill_run(parts: Parts) -> Function:
     begin = f.add(f.home, columns)
     for cells, power in zip(of_points, (first, second), strict=True):
         f.store(begin, cells[0].place, power)
-    f.go(f.multiply_add(f.home, parts.fixed(f, parts.x)[0], entry))
+    f.go(entry, *parts.fixed(f, parts.x))
     f.mark(FILL_ENTRY)
     for k in range(RUN, 0, -1):
         for point, cells in enumerate(of_points):

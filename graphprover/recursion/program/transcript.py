@@ -3,6 +3,10 @@
 A message is a row of `Row` whose words are in memory, at a place of the transcript with the number of the message. Its
 digest is provided there. So each message has one digest, which the first four words of the next message are.
 
+*Freedom.* A prover chooses the block's words beyond the end of a message, and a word below 2^32 - 1 has two encodings.
+So a message has several digests. Each of them costs a hash, like the digest of another message: one more try at the
+next challenge, as another nonce is. Two digests with the same words mod p are a collision in all but a few bits.
+
 *Samples.* The eight numbers of a digest are in memory from the last one on, since samples are read from the end of a
 digest. A sample has the two numbers of its bytes in reversed order, the first one for the lower half. A sample of p or
 more would be drawn again: the program refuses those with the upper half 2^32 - 1, which one of 2^32 has.
