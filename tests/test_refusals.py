@@ -14,6 +14,7 @@ import pytest
 
 from graphprover import VerificationError
 from graphprover.field import GENERATOR, root_of_unity
+from graphprover.proof.compressed import CompressedProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import Shard, ShardedProof, join, proof_from_bytes
 from graphprover.protocol.constraints import selectors_of
@@ -22,8 +23,10 @@ from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.proof import decode
 from graphprover.protocol.verification import Challenges, _reduce_openings, rows_by_height
+from graphprover.recursion.key import LayerStatement
+from graphprover.runtime.files import COMPRESSED_MAGIC
 from graphprover.statement.shards import shards_of
-from graphprover.verifier import expect, statements_of
+from graphprover.verifier import expect, statements_of, verify
 from graphprover.vm.statement.claim import claim_of
 from graphprover.vm.statement.setup import check_key
 from tests.test_must_fail import PARAMETERS, numbers
@@ -103,6 +106,15 @@ def program_of_another_key(**changed: Any) -> None:
     check_key(replace(key, **changed), machine)
 
 
+def with_payload() -> None:
+    data = single().to_bytes()
+    CompressedProof.from_bytes(COMPRESSED_MAGIC + len(data).to_bytes(4, "little") + data)
+
+
+def of_another_hash() -> None:
+    verify(CompressedProof(replace(single(), payload=b""), single()), numbers(), 1)
+
+
 MADE: dict[str, Callable[[], object]] = {
     "shard.magic": lambda: Shard.from_bytes(b"another file"),
     "shards.magic": lambda: ShardedProof.from_bytes(b"another file"),
@@ -111,6 +123,11 @@ MADE: dict[str, Callable[[], object]] = {
     "shards.foreign": foreign,
     "shards.number": lambda: statements_of(single(), shards_of(numbers(), [[0], [1]])),
     "shards.header": other_header,
+    "compressed.magic": lambda: CompressedProof.from_bytes(b"another file"),
+    "compressed.truncated": lambda: CompressedProof.from_bytes(COMPRESSED_MAGIC + bytes(3)),
+    "compressed.payload": with_payload,
+    "compressed.layout": of_another_hash,
+    "compressed.commitment": lambda: LayerStatement().preprocessed_cap(single().parameters),
     "layout.tables": lambda: make_layout([], [], PARAMETERS),
     "guest.output": lambda: claim_of([(1, 0, 0, 6), (2**20 + 1, 0, *[0] * (2**18 + 2))], b""),
     "constraints.domain": in_a_trace_domain,

@@ -125,6 +125,13 @@ def small_seconds(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds: put PROGRAM first") from None
 
 
+def layer_rate(text: str) -> int:
+    """Return the rate of `--compress`, whose value argparse takes from the next argument, also if that is a program."""
+    if text not in map(str, RATES):
+        raise argparse.ArgumentTypeError(f"{text!r} is no N of a rate 1/N, {RATES_TEXT}: put PROGRAM first")
+    return int(text)
+
+
 def pow_bits(text: str) -> int:
     """Return the bits of a proof of work."""
     number = int(text)
@@ -195,9 +202,7 @@ def add_shards(parser: argparse.ArgumentParser, default: str) -> None:
 
 def add_level(parser: argparse.ArgumentParser) -> None:
     """Add the options of a proof's level: security, proximity, hash, rate and proof of work."""
-    parser.add_argument(
-        "--security", type=bits, default=128, metavar="BITS", help="Provable security in bits. Default: 128."
-    )
+    add_security(parser, "Provable security in bits. Default: 128.")
     add_proximity(parser)
     parser.add_argument(
         "--hash",
@@ -227,6 +232,16 @@ def add_level(parser: argparse.ArgumentParser) -> None:
         "most SECONDS on this machine and the memory suffices. Without SECONDS: "
         f"{SMALL_SECONDS:g}. Prints the choice on stderr.",
     )
+    add_pow_bits(parser, " With --small this is the least N.")
+
+
+def add_security(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add ``--security``, described by `text`."""
+    parser.add_argument("--security", type=bits, default=128, metavar="BITS", help=text)
+
+
+def add_pow_bits(parser: argparse.ArgumentParser, more: str) -> None:
+    """Add ``--pow-bits``; `more` ends its description."""
     parser.add_argument(
         "--pow-bits",
         type=pow_bits,
@@ -234,7 +249,7 @@ def add_level(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="Proof of work before the queries: 2^N hashes on average; one in twenty takes three times the mean. Each "
         "bit doubles it, and saves two queries at rate 1/2, one at 1/4, fewer below. `graphprover plan` shows its "
-        f"time. From 0 to {MOST_POW_BITS}. Default: {QUERY_POW_BITS}. With --small this is the least N.",
+        f"time. From 0 to {MOST_POW_BITS}. Default: {QUERY_POW_BITS}.{more}",
     )
 
 

@@ -18,16 +18,17 @@ from graphprover.cli.program_args import (
     resolve_small,
 )
 from graphprover.jobs.programs import is_guest, is_packaged, open_program, packaged_names
+from graphprover.proof.compressed import CompressedProof, any_proof_from_bytes
 from graphprover.proof.proof import MAGIC, Proof
-from graphprover.proof.sharded import SHARD_MAGIC, ShardedProof, proof_from_bytes
+from graphprover.proof.sharded import SHARD_MAGIC, ShardedProof
 from graphprover.proof.sizes import security_facts, security_of, sizes_of
 from graphprover.protocol.errors import VerificationError
-from graphprover.runtime.files import SHARDS_MAGIC, STREAM, read_proof
+from graphprover.runtime.files import COMPRESSED_MAGIC, SHARDS_MAGIC, STREAM, read_proof
 from graphprover.verifier import layouts_of_proof
 from graphprover.vm.statement.key import Key
 
 # Magic bytes of proofs, without the format version.
-BEGINNINGS = tuple(magic[:-1] for magic in (MAGIC, SHARD_MAGIC, SHARDS_MAGIC))
+BEGINNINGS = tuple(magic[:-1] for magic in (MAGIC, SHARD_MAGIC, SHARDS_MAGIC, COMPRESSED_MAGIC))
 
 
 def add(command: Command) -> None:
@@ -88,7 +89,11 @@ def run(options: argparse.Namespace) -> int:
             "proof.magic", f"{path}: not a graphprover proof, a verifying key, an ELF file or a .py file"
         )
     try:
-        _say_proof(proof_from_bytes(data), path, options)
+        proof = any_proof_from_bytes(data)
+        if isinstance(proof, CompressedProof):
+            _say_compressed(proof, path, options)
+        else:
+            _say_proof(proof, path, options)
     except VerificationError as error:
         raise error.refusal(f"{path}: {error}") from error
     return OK
@@ -113,7 +118,7 @@ def _say_key(key: Key, options: argparse.Namespace) -> None:
 def _say_proof(proof: Proof | ShardedProof, path: Path, options: argparse.Namespace) -> None:
     """Print the header of a proof and, if its program is known, its sizes and security."""
     found = json_output.header(proof) | {"sizes": None, "security": None}
-    if not options.program and proof.label not in packaged_names():
+    if not _is_known(proof, options):
         hint = f"give the program to see sizes and security: graphprover inspect {path} PROGRAM"
         text_output.say(found, lambda: [*text_output.header_report(found), hint], options)
         return
@@ -124,5 +129,37 @@ def _say_proof(proof: Proof | ShardedProof, path: Path, options: argparse.Namesp
     def describe() -> list[text_output.Block]:
         sizes = text_output.sizes_section(found["sizes"])
         return [*text_output.header_report(found), sizes, *text_output.security_report(security)]
+
+    text_output.say(found, describe, options)
+
+
+def _is_known(proof: Proof | ShardedProof, options: argparse.Namespace) -> bool:
+    """Return whether the program of a proof is given, or is a packaged example."""
+    return bool(options.program) or proof.label in packaged_names()
+
+
+def _say_compressed(proof: CompressedProof, path: Path, options: argparse.Namespace) -> None:
+    """Print both headers of a compressed proof, the sizes, and the security of each proof that is known."""
+    from graphprover.recursion.key import LayerStatement  # here, because other subjects do not need it
+
+    layouts = layouts_of_proof(proof.layer, LayerStatement())
+    layer_security = security_of(*layouts)
+    sizes = sizes_of(proof.layer, *layouts)
+    layer = json_output.header(proof.layer) | {"sizes": sizes, "security": security_facts(layer_security)}
+    found = json_output.header(proof.base) | {"sizes": None, "security": None, "layer": layer}
+    found["sizes"] = {"header of the base": proof.size - proof.layer.size, "layer": proof.layer.size}
+    hint: list[text_output.Block] = [
+        f"give the program to see the security of the base: graphprover inspect {path} PROGRAM"
+    ]
+    if _is_known(proof.base, options):
+        statement = program_of(proof.base, options).statement_of(proof.base, coming=True)
+        security = security_of(*layouts_of_proof(proof.base, statement))
+        found["security"] = security_facts(security)
+        hint = text_output.security_report(security)
+
+    def describe() -> list[text_output.Block]:
+        base = [*text_output.header_report(found), text_output.sizes_section(found["sizes"]), *hint]
+        of_layer = [*text_output.header_report(layer), text_output.sizes_section(sizes)]
+        return [*base, "", "layer", *of_layer, *text_output.security_report(layer_security)]
 
     text_output.say(found, describe, options)

@@ -230,6 +230,11 @@ def times(*seen: Observation) -> Facts:
     return found
 
 
+def compression(given: int, data: bytes, seconds: float, path: Path) -> Facts:
+    """Return the compressed proof that was written, the bytes of the given proof, and the time in seconds."""
+    return {"proof": file(path, data), "given_bytes": given, "compress_seconds": seconds}
+
+
 def file(path: Path, data: bytes) -> Facts:
     """Return the name and size of a written file."""
     return {"file": str(path), "bytes": len(data)}

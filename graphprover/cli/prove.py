@@ -18,16 +18,19 @@ from graphprover.cli.args import (
     add_shards,
     asks,
     drawn,
+    layer_rate,
     level_given,
     refuse,
     report_files,
 )
-from graphprover.cli.errors import OK
+from graphprover.cli.compress import compressed
+from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_program, program_given
 from graphprover.cli.report_files import save_proof
 from graphprover.protocol.errors import RuleError, VerificationError
+from graphprover.protocol.parameters import BLAKE3, SMALL
 from graphprover.runtime.files import FileError, check_writable, write
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
@@ -49,6 +52,7 @@ def add(command: Command) -> None:
             "guest.elf --input data -o proof.bin",
             "guest.elf --input data --shards 4 --pool 20GiB",
             "guest.elf --input data --report out.html",
+            "guest.elf --input data --compress -o small.bin",
             "examples/keccak --executor tcp://10.0.0.1:8786",
         ],
     )
@@ -72,6 +76,15 @@ def add(command: Command) -> None:
         metavar="FILE",
         help="File of the proof. Default: proof.bin.",
     )
+    parser.add_argument(
+        "--compress",
+        type=layer_rate,
+        nargs="?",
+        const=SMALL,
+        metavar="N",
+        help="Compress the proof, as `graphprover compress --rate N`, and write only the compressed proof. Needs "
+        f"--hash {BLAKE3} and one shard. Default N: {SMALL}.",
+    )
     add_executor(parser)
     add_report(parser, "times by stage and round, and the peak memory")
     add_json(parser)
@@ -81,6 +94,7 @@ def run(options: argparse.Namespace) -> int:
     """Run ``graphprover prove`` and return the exit code."""
     for path in (options.output, *report_files(options)):
         check_writable(path)
+    _check_compress(options)
     stages: list[Stage] = []
 
     @contextmanager
@@ -123,11 +137,22 @@ def run(options: argparse.Namespace) -> int:
         if type(error) not in (ValueError, RuleError):  # subclasses are no errors of arguments
             raise
         refuse(error, program.name)
-    encoded = proof.to_bytes()
+    encoded, compression = proof.to_bytes(), dict[str, object]()
+    if options.compress:
+        given, caps = len(encoded), made.preprocessed_caps
+        with stage("compress"), configured(options):
+            cap = caps[0] if caps else None
+            try:
+                encoded, verdict, spent = compressed(proof.proofs[0], program, options, options.compress, cap)
+            except ValueError as error:
+                refuse(error, f"--compress: {program.name}")
+        compression = json_output.compression(given, encoded, spent, options.output)
     with stage("write"):
         _write(options.output, encoded)
     run = json_output.guest_run(made.run, seconds)
-    found = json_output.verdict(program, verdict) | run | {"proof": json_output.file(options.output, encoded)}
+    found = (
+        json_output.verdict(program, verdict) | run | {"proof": json_output.file(options.output, encoded)} | compression
+    )
     if observations:
         seen = observations[0].named(job.label).of_run(made.run).with_stages(stages)
         save_proof(seen, options)
@@ -136,12 +161,25 @@ def run(options: argparse.Namespace) -> int:
 
     def describe() -> list[text_output.Block]:
         size = {"proof": f"{text_output.place(options.output)}, {len(encoded):,} bytes"}
+        if compression:
+            size = text_output.compression(found)
         times = text_output.times_report(found["report"]) if "report" in found else []
         says = text_output.run_lines(found) | program.describe(verdict.public_values) | text_output.worth(verdict)
         return [says | size, *_failure(verdict), *times]
 
     text_output.say(found, describe, options)
     return OK
+
+
+def _check_compress(options: argparse.Namespace) -> None:
+    """Raise UsageError for options of proofs that cannot be compressed; a proof to compress has one shard."""
+    if not options.compress:
+        return
+    if options.hash != BLAKE3:
+        raise UsageError(f"--compress: proofs by {options.hash} cannot be compressed: use --hash {BLAKE3}")
+    if options.shard_size is not None or options.shards not in (None, 1):
+        raise UsageError("--compress: a proof in several shards cannot be compressed")
+    options.shards = 1  # a guest's run would have more if the device is too small
 
 
 def _failure(verdict: Verdict) -> list[text_output.Block]:

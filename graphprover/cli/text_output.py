@@ -157,6 +157,13 @@ def written(path: Path, data: bytes) -> str:
     return f"written to {place(path)}, {len(data):,} bytes"
 
 
+def compression(found: Facts) -> dict[str, str]:
+    """Return the compressed proof by name, from the fields of `json_output.compression`."""
+    proof = found["proof"]
+    of = f"{proof['bytes']:,} bytes, from {found['given_bytes']:,} in {found['compress_seconds']:.1f} s"
+    return {"proof": f"{place(Path(proof['file']))}, {of}"}
+
+
 def place(path: Path) -> str:
     """Return the path of a file, or "standard output"."""
     return "standard output" if path == STREAM else str(path)

@@ -8,7 +8,7 @@ from graphprover.cli.errors import OK
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, program_of
 from graphprover.jobs.programs import Program
-from graphprover.proof.sharded import proof_from_bytes
+from graphprover.proof.compressed import any_proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.files import check_writable, read_proof, write
 from graphprover.verifier import check_level
@@ -58,9 +58,9 @@ def run(options: argparse.Namespace) -> int:
         check_writable(options.output)
     data = read_proof(options.proof)
     try:
-        proof = proof_from_bytes(data)
-        check_level(proof, options.security)  # first, because the statement may be expensive to build
-        program = program_of(proof, options)
+        proof = any_proof_from_bytes(data)
+        check_level(proof.header, options.security)  # first, because the statement may be expensive to build
+        program = program_of(proof.header, options)
         expectations.refuse(program, options)
         try:
             verdict = program.verify(proof, options.security, options.proximity, exit_code=ANY)

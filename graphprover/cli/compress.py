@@ -1,0 +1,143 @@
+"""``graphprover compress``: replace a proof by a small proof that a verifier accepts it."""
+
+import argparse
+import time
+from pathlib import Path
+
+from graphprover.cli import json_output, text_output
+from graphprover.cli.args import (
+    Command,
+    add_json,
+    add_pow_bits,
+    add_proximity,
+    add_security,
+    drawn,
+    refuse,
+)
+from graphprover.cli.errors import OK
+from graphprover.cli.executor import add_executor, check_device, configured
+from graphprover.cli.paths import path_argument, program_argument
+from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, program_of
+from graphprover.jobs.programs import Program
+from graphprover.proof.compressed import any_proof_from_bytes
+from graphprover.proof.proof import Proof
+from graphprover.protocol.errors import RuleError, VerificationError
+from graphprover.protocol.level import RATES_TEXT
+from graphprover.protocol.parameters import RATES, SMALL
+from graphprover.protocol.proof import Cap
+from graphprover.runtime.files import check_writable, read_proof, write
+from graphprover.verifier import Verdict, check_level
+from graphprover.vm.statement.claim import ANY
+
+
+def add(command: Command) -> None:
+    """Add the command to the command line."""
+    parser = command(
+        run,
+        "The compressed proof has the same claim. It is verified before it is written. The first proof must have one "
+        "shard and the hash blake3.",
+        ["proof.bin -o small.bin", "proof.bin guest.vk -o small.bin --rate 16", "proof.bin guest.elf --device cuda:1"],
+    )
+    parser.add_argument("proof", type=path_argument, metavar="PROOF", help="Proof file.")
+    parser.add_argument(
+        "program",
+        type=program_argument,
+        nargs="?",
+        metavar="PROGRAM",
+        help=f"Program of the proof: a verifying key; {PROGRAM_HELP}. {PROGRAM_DEFAULT}",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=path_argument,
+        default=Path("small.bin"),
+        metavar="FILE",
+        help="File of the compressed proof. Default: small.bin.",
+    )
+    add_security(parser, "Provable security of the new proof in bits, and least one of the given proof. Default: 128.")
+    add_proximity(parser)
+    parser.add_argument(
+        "--rate",
+        type=int,
+        choices=tuple(RATES),
+        default=SMALL,
+        help=f"Reed-Solomon rate of the new proof: {RATES_TEXT}. A lower rate gives a smaller proof; half the rate "
+        f"about doubles time and memory. Default: {SMALL}.",
+    )
+    add_pow_bits(parser, "")
+    add_executor(parser)
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run ``graphprover compress`` and return the exit code."""
+    check_writable(options.output)
+    data = read_proof(options.proof)
+    with configured(options):
+        check_device(options)
+        from graphprover.prover.compress import check_compressible
+
+        try:
+            proof = any_proof_from_bytes(data)
+            single = check_compressible(proof)
+            check_level(single, options.security)
+            program = program_of(single, options)
+            encoded, verdict, seconds = compressed(single, program, options, options.rate)
+        except VerificationError as error:
+            raise error.refusal(f"{options.proof}: not valid: {error}") from error
+        except ValueError as error:
+            if type(error) not in (ValueError, RuleError):  # subclasses are no errors of arguments
+                raise
+            refuse(error, options.proof)
+    write(options.output, encoded)
+    found = json_output.verdict(program, verdict) | json_output.compression(len(data), encoded, seconds, options.output)
+
+    def describe() -> list[text_output.Block]:
+        facts = {"program": program.name} | program.describe(verdict.public_values) | text_output.worth(verdict)
+        return [facts | text_output.compression(found)]
+
+    text_output.say(found, describe, options)
+    return OK
+
+
+def compressed(
+    proof: Proof,
+    program: Program,
+    options: argparse.Namespace,
+    rate: int,
+    preprocessed: Cap | None = None,
+) -> tuple[bytes, Verdict, float]:
+    """Compress a proof of a program, and verify the result.
+
+    Args:
+        proof: The proof.
+        program: The program.
+        options: The options of level, executor and device.
+        rate: The rate of the new proof is 1/``rate``.
+        preprocessed: The commitment to the preprocessed columns of the statement, if the caller has made it.
+
+    Returns:
+        The bytes of the compressed proof, the verdict on it, and the seconds that the compression took.
+    """
+    from graphprover.prover.compress import compress
+    from graphprover.statement.statement import Statement
+
+    started = time.perf_counter()
+    statement = program.statement_of(proof)
+    assert isinstance(statement, Statement)  # the proof has one shard
+    made = compress(
+        proof,
+        statement,
+        options.executor,
+        options.security,
+        rate,
+        options.device,
+        options.proximity,
+        drawn(),
+        pow_bits=options.pow_bits,
+        preprocessed=preprocessed,
+    )
+    seconds = time.perf_counter() - started
+    encoded = made.to_bytes()
+    read = any_proof_from_bytes(encoded)
+    return encoded, program.verify(read, options.security, options.proximity, exit_code=ANY), seconds
