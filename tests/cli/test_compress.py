@@ -1,0 +1,109 @@
+"""``compress``, ``prove --compress``, and the commands that take compressed proofs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphprover.cli.errors import FAILED, OK, USAGE
+from graphprover.cli.main import main
+from graphprover.proof.compressed import CompressedProof
+from tests.conftest import ROOT
+
+FIB = str(ROOT / "examples/guests/fib_iterative.elf")
+LEVEL = ["--security", "20", "--pow-bits", "4"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a proof of a guest, the compressed proof, and the key of the guest."""
+    folder = tmp_path_factory.mktemp("compress")
+    (folder / "input").write_bytes((10).to_bytes(8, "little"))
+    proof, small, key = (str(folder / name) for name in ("proof.bin", "small.bin", "guest.vk"))
+    assert main(["prove", FIB, "--input", str(folder / "input"), *LEVEL, "--rate", "8", "-o", proof]) == OK
+    assert main(["setup", FIB, "-o", key]) == OK
+    assert main(["compress", proof, key, *LEVEL, "-o", small]) == OK
+    return folder
+
+
+@pytest.fixture
+def here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    monkeypatch.chdir(folder)
+    capsys.readouterr()
+    return folder
+
+
+def said(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int = OK) -> dict[str, Any]:
+    assert main([*arguments, "--json"]) == code
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_verify_prints_the_claim_of_the_proof(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for proof in ("proof.bin", "small.bin"):
+        for program in ("guest.vk", FIB):
+            assert main(["verify", proof, program, "--security", "20", "--expect-output-hex", "3700000000000000"]) == OK
+            lines = capsys.readouterr().out.splitlines()
+            texts.append([line for line in lines if not line.startswith(("program", "security"))])
+    assert texts[0][-1] == "valid" and texts == [texts[0]] * 4
+    assert main(["verify", "small.bin", "guest.vk"]) == FAILED  # has less than 128 bits
+    assert "were asked for" in capsys.readouterr().err
+    (here / "bad.bin").write_bytes((here / "small.bin").read_bytes()[:-1])
+    found = said(["verify", "bad.bin", "guest.vk", "--security", "20"], capsys, FAILED)
+    assert not found["valid"] and found["rule"] == "proof.truncated"
+
+
+def test_inspect_shows_both_proofs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = said(["inspect", "small.bin", "guest.vk"], capsys)
+    small = CompressedProof.load("small.bin")
+    assert sum(found["sizes"].values()) == small.size and sum(found["layer"]["sizes"].values()) == small.layer.size
+    assert found["security"]["bits"] >= 20 and found["layer"]["security"]["bits"] >= 20
+    assert len(found["tables"]) == len(small.base.log_heights)
+    assert len(found["layer"]["tables"]) == len(small.layer.log_heights)
+    assert said(["inspect", "small.bin"], capsys)["security"] is None
+    assert main(["inspect", "small.bin"]) == OK
+    text = capsys.readouterr().out
+    assert "give the program" in text and "\nlayer\n" in text
+
+
+def test_compress_says_sizes_and_claim(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = said(["compress", "proof.bin", FIB, *LEVEL, "--rate", "16", "-o", "other.bin"], capsys)
+    assert found["proof"] == {"file": "other.bin", "bytes": (here / "other.bin").stat().st_size}
+    assert found["given_bytes"] == (here / "proof.bin").stat().st_size and found["compress_seconds"] > 0
+    assert found["says"]["exit_code"] == 0
+    assert CompressedProof.load("other.bin").layer.parameters.log_blowup == 4
+
+
+def test_prove_writes_the_compressed_proof(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proved = ["prove", FIB, "--input", "input", *LEVEL, "--rate", "8", "-o", "direct.bin", "--compress"]
+    found = said(proved, capsys)
+    assert found["proof"]["bytes"] == (here / "direct.bin").stat().st_size
+    assert (here / "direct.bin").read_bytes() == (here / "small.bin").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["compress", "small.bin", FIB], USAGE, "small.bin: the proof is compressed already"),
+        (["compress", str(ROOT / "tests/vectors/proofs/shards-keccak.bin"), FIB], USAGE, "is in 2 shards"),
+        (["compress", str(ROOT / "tests/vectors/proofs/numbers-keccak.bin"), FIB], USAGE, "--hash blake3"),
+        (["compress", "proof.bin", FIB], FAILED, "not valid: the proof has"),
+        (["compress", "missing.bin"], USAGE, "missing.bin"),
+        (["prove", FIB, "--compress", "--hash", "keccak"], USAGE, "use --hash blake3"),
+        (["prove", FIB, "--compress", "16", "--shards", "2"], USAGE, "shards cannot be compressed"),
+        (["export", "small.bin", FIB, "-o", "exported"], FAILED, "a compressed proof"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    here: Path, arguments: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == code
+    assert words in capsys.readouterr().err
+
+
+def test_the_rate_of_prove_is_no_program(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["prove", "--compress", FIB])
+    assert "put PROGRAM first" in " ".join(capsys.readouterr().err.split())
