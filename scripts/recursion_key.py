@@ -3,6 +3,7 @@
 python scripts/recursion_key.py
 """
 
+import argparse
 from pathlib import Path
 
 import checkout  # noqa: F401 (finds the package)
@@ -17,6 +18,8 @@ COMMITMENTS = {  # by log2 of the inverse rate
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args()
     found = commitments(RATES.values())
     lines = [f'    {log_blowup}: "{digest}",\n' for log_blowup, digest in found.items()]
     FILE.write_text("".join([HEAD, *lines, "}\n"]))

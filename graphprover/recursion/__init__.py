@@ -1,7 +1,10 @@
 """Tables for proofs about proofs: the computation of a verifier, as tables that can be proved.
 
-There is no recursion yet. docs/recursion.md lists the tables that exist and the missing parts.
+docs/recursion.md explains all parts. A verifier imports compressed.py, key.py, head/, program/ and tables/, which need
+no compiler.
 
+- compressed.py: the verification of a compressed proof; key.py and commitments.py: the recursion key.
+- layer.py: the statement that a proof is accepted, with its traces; layer_tables.py: its tables.
 - tables/: a class for each table. compress.py has the compression function of BLAKE3, xor.py the xors of bytes that it
   looks up, row.py opened rows with their weighted sums, node.py the nodes of Merkle trees, core.py, memory.py and
   program.py a processor, stated.py the facts of a statement, buses.py all messages, places.py the order of words in
