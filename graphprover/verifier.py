@@ -237,7 +237,7 @@ def expect_header(
 ) -> Expected:
     """Verify the header of a proof, and return the verification of its payloads.
 
-    Arguments and errors are those of `verify_shards`; no commitment is made.
+    Arguments and errors are as for `verify_shards`; no commitment is made.
     """
     check_level(proof, security)
     statements = statements_of(proof, statement)

@@ -240,16 +240,16 @@ def add_security(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument("--security", type=bits, default=128, metavar="BITS", help=text)
 
 
-def add_pow_bits(parser: argparse.ArgumentParser, more: str) -> None:
-    """Add ``--pow-bits``; `more` ends its description."""
+def add_pow_bits(parser: argparse.ArgumentParser, more: str, default: int = QUERY_POW_BITS) -> None:
+    """Add ``--pow-bits`` with a default; `more` ends its description."""
     parser.add_argument(
         "--pow-bits",
         type=pow_bits,
-        default=QUERY_POW_BITS,
+        default=default,
         metavar="N",
         help="Proof of work before the queries: 2^N hashes on average; one in twenty takes three times the mean. Each "
         "bit doubles it, and saves two queries at rate 1/2, one at 1/4, fewer below. `graphprover plan` shows its "
-        f"time. From 0 to {MOST_POW_BITS}. Default: {QUERY_POW_BITS}.{more}",
+        f"time. From 0 to {MOST_POW_BITS}. Default: {default}.{more}",
     )
 
 

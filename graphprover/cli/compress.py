@@ -22,7 +22,7 @@ from graphprover.jobs.programs import Program
 from graphprover.proof.compressed import any_proof_from_bytes
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import RuleError, VerificationError
-from graphprover.protocol.level import RATES_TEXT
+from graphprover.protocol.level import COMPRESSED_POW_BITS, RATES_TEXT
 from graphprover.protocol.parameters import RATES, SMALL
 from graphprover.protocol.proof import Cap
 from graphprover.runtime.files import check_writable, read_proof, write
@@ -64,7 +64,7 @@ def add(command: Command) -> None:
         help=f"Reed-Solomon rate of the new proof: {RATES_TEXT}. A lower rate gives a smaller proof; half the rate "
         f"about doubles time and memory. Default: {SMALL}.",
     )
-    add_pow_bits(parser, "")
+    add_pow_bits(parser, "", COMPRESSED_POW_BITS)
     add_executor(parser)
     add_json(parser)
 

@@ -30,6 +30,7 @@ from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_program, program_given
 from graphprover.cli.report_files import save_proof
 from graphprover.protocol.errors import RuleError, VerificationError
+from graphprover.protocol.level import COMPRESSED_POW_BITS
 from graphprover.protocol.parameters import BLAKE3, SMALL
 from graphprover.runtime.files import FileError, check_writable, write
 from graphprover.telemetry.model import Stage
@@ -83,7 +84,8 @@ def add(command: Command) -> None:
         const=SMALL,
         metavar="N",
         help="Compress the proof, as `graphprover compress --rate N`, and write only the compressed proof. Needs "
-        f"--hash {BLAKE3} and one shard. Default N: {SMALL}.",
+        f"--hash {BLAKE3} and one shard. Both proofs have {COMPRESSED_POW_BITS} bits of work or more. Default N: "
+        f"{SMALL}.",
     )
     add_executor(parser)
     add_report(parser, "times by stage and round, and the peak memory")
@@ -179,6 +181,7 @@ def _check_compress(options: argparse.Namespace) -> None:
         raise UsageError(f"--compress: proofs by {options.hash} cannot be compressed: use --hash {BLAKE3}")
     if options.shard_size is not None or options.shards not in (None, 1):
         raise UsageError("--compress: a proof in several shards cannot be compressed")
+    options.pow_bits = max(options.pow_bits, COMPRESSED_POW_BITS)
     options.shards = 1  # a guest's run would have more if the device is too small
 
 

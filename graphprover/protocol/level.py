@@ -7,6 +7,9 @@ from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, RATES, Par
 from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS, Shape, choose
 
 MOST_POW_BITS = 28  # of the proof of work before the queries: each bit doubles its time
+# Of compressed proofs, of the base and of the layer. A base of 73 queries would often need twice the compressions of
+# one of 70, as numbers of rows are powers of two.
+COMPRESSED_POW_BITS = 24
 
 
 def one_of(values: Iterable[object]) -> str:

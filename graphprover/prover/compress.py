@@ -9,10 +9,10 @@ from graphprover.graphs.progress import Tell
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
-from graphprover.protocol.level import Level
+from graphprover.protocol.level import COMPRESSED_POW_BITS, Level
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import Cap
-from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
+from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.prepare import ready
 from graphprover.prover.prove import check_headers, prove_prepared
 from graphprover.recursion.compressed import head_of_header
@@ -35,7 +35,7 @@ def compress(
     proximity: str = JOHNSON_PROXIMITY,
     progress: bool | Tell = False,
     *,
-    pow_bits: int = QUERY_POW_BITS,
+    pow_bits: int = COMPRESSED_POW_BITS,
     preprocessed: Cap | None = None,
 ) -> CompressedProof:
     """Compress a proof: verify it, and prove that a verifier accepts it.

@@ -1,4 +1,4 @@
-"""Tables for proofs about proofs: the computation of a verifier, as tables that can be proved.
+"""Compressed proofs: the computation of a verifier as tables that can be proved, and the proofs about it.
 
 docs/recursion.md explains all parts. A verifier imports compressed.py, key.py, head/, program/ and tables/, which need
 no compiler.
@@ -9,12 +9,11 @@ no compiler.
   looks up, row.py opened rows with their weighted sums, node.py the nodes of Merkle trees, core.py, memory.py and
   program.py a processor, stated.py the facts of a statement, buses.py all messages, places.py the order of words in
   `compress`.
-- program/: programs for the processor: how they are written and run, and the one that checks a proof's words.
-- head/: a verifier's arithmetic at the out-of-domain point, as gates that a program for all layouts has as data.
+- program/: programs for the processor: how they are written and run, and the verifier's.
+- head/: everything of a statement that the verifier's program has as data.
 - openings.py: the rows and nodes of a proof, as the tables take them.
 - witness/: their hashes and their memory, on the host.
 - kernels/: the traces of `compress`, `xor` and `row`, on a CPU and on a GPU.
 - traces/: the trace of `node`, and the trace tasks of all tables.
 - statement.py: the statement that caps bind opened rows, whose weighted sums are these.
-- words_statement.py: the statement that opened values belong to the commitments.
 """

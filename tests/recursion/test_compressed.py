@@ -51,7 +51,7 @@ def test_a_compressed_proof_has_the_claim_of_its_base(tmp_path: Path) -> None:
 
 
 def test_another_header_is_refused() -> None:
-    """What the header says is in the head, or is compared with the statement."""
+    """All facts of the header are in the head, or are compared with the statement."""
     good = compressed()
     header = good.base
 

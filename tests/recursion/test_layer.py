@@ -1,7 +1,7 @@
 """The verifier's program accepts proofs of every layout, and its runs are proved.
 
-A false run has a proof with another number in one place. Its messages, challenges and queries are those of that proof,
-so that all hashes agree. Its rows are of the honest proof, whose many queries open every row.
+A false run has a proof with another number in one place. Its messages, challenges and queries belong to that proof, so
+that all hashes agree. Its rows are of the honest proof, whose many queries open every row.
 """
 
 from collections import Counter

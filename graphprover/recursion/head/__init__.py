@@ -1,4 +1,7 @@
 """The head of a proof: everything that the verifier's program takes from a statement, as words that are hashed.
 
-- fields.py: the words of a head, of which the program reads each.
+- head.py: the head; plan.py: the arrays of a run; messages.py: the messages of a transcript.
+- fields.py: the words of a head by their names.
+- gates.py, terms.py: the builder of gates; placed.py: gates as words, and their values.
+- constraints.py, domains.py, batching.py, inputs.py: the gates of a verifier.
 """

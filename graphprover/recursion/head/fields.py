@@ -1,4 +1,4 @@
-"""The words of a head, and where a run has them.
+"""The words of a head, and their places in the memory of a run.
 
 A head has chunks of 128 words. Word i of the first chunks is the cell at HEAD + 2 i. The other chunks have gates
 (gates.py). A *record* is a number of words that follow each other. An *address* is a word with the address of a cell.

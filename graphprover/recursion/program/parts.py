@@ -42,7 +42,7 @@ def record(f: Function, pointer: Cell, numbers: Sequence[int]) -> list[Cell]:
 
 
 def digest_words(f: Function, base: Cell, numbers: Sequence[Cell]) -> None:
-    """Require the four words at an address to be those of a digest's eight numbers of 32 bits."""
+    """Require the four words at an address to be a digest, given by its eight numbers of 32 bits."""
     for word in range(DIGEST_WORDS):
         f.store(base, SHIFT * word, f.add(numbers[2 * word + 1], numbers[2 * word], k=HIGH))
 

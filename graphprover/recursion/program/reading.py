@@ -256,6 +256,6 @@ def gather_heights(parts: Parts) -> Function:
 
 
 def _list(f: Function, number: Field, at: Field) -> tuple[Cell, list[Cell]]:
-    """Return the number of records of a list, and its address as what a loop carries."""
+    """Return the number of records of a list, and its address as the cells that a loop carries."""
     turns, pointer = words(f, number, at)
     return turns, [pointer]

@@ -156,7 +156,7 @@ def _finish(parts: Parts) -> Function:
 
 
 def _absorb(parts: Parts) -> Function:
-    """Return the function that hashes a message after a digest; its results are those of `_finish`."""
+    """Return the function that hashes a message after a digest, with the results of `_finish`."""
     finish = _finish(parts)
     f = parts.program.function("absorb", arguments=3, results=3)
     place, pointer, digest = f.arguments
@@ -230,7 +230,7 @@ def _reversed(parts: Parts) -> Function:
 
 
 def bits_of(f: Function, number: Cell, cells: Sequence[Cell]) -> None:
-    """Require a number to have 32 bits, in these cells: those of the number with reversed bytes, the lowest first."""
+    """Require a number to have 32 bits. The cells get the bits of the number with reversed bytes, the lowest first."""
     total = f.constant(0)
     for k in reversed(range(BITS)):
         cell = cells[_BYTE * (BITS // _BYTE - 1 - k // _BYTE) + k % _BYTE]
