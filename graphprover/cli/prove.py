@@ -32,6 +32,7 @@ from graphprover.cli.report_files import save_proof
 from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.level import COMPRESSED_POW_BITS
 from graphprover.protocol.parameters import BLAKE3, SMALL
+from graphprover.protocol.security import QUERY_POW_BITS
 from graphprover.runtime.files import FileError, check_writable, write
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
@@ -84,7 +85,7 @@ def add(command: Command) -> None:
         const=SMALL,
         metavar="N",
         help="Compress the proof, as `graphprover compress --rate N`, and write only the compressed proof. Needs "
-        f"--hash {BLAKE3} and one shard. Both proofs have {COMPRESSED_POW_BITS} bits of work or more. Default N: "
+        f"--hash {BLAKE3} and one shard. By default both proofs have {COMPRESSED_POW_BITS} bits of work. Default N: "
         f"{SMALL}.",
     )
     add_executor(parser)
@@ -181,7 +182,8 @@ def _check_compress(options: argparse.Namespace) -> None:
         raise UsageError(f"--compress: proofs by {options.hash} cannot be compressed: use --hash {BLAKE3}")
     if options.shard_size is not None or options.shards not in (None, 1):
         raise UsageError("--compress: a proof in several shards cannot be compressed")
-    options.pow_bits = max(options.pow_bits, COMPRESSED_POW_BITS)
+    if options.pow_bits == QUERY_POW_BITS:  # the default
+        options.pow_bits = COMPRESSED_POW_BITS
     options.shards = 1  # a guest's run would have more if the device is too small
 
 
