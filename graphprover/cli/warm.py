@@ -61,7 +61,7 @@ def _warm_cpu() -> bool:
 
     Proving the smallest guest uses all kernels except the ones that later calls here run.
     """
-    from graphprover.jobs.warmup import prove_smallest
+    from graphprover.jobs.warmup import compress_smallest, prove_smallest
     from graphprover.runtime import numba_cache
     from graphprover.vm.executor.execute import smallest
     from graphprover.vm.profile.measure import profile
@@ -70,6 +70,7 @@ def _warm_cpu() -> bool:
     started = time.perf_counter()
     numba_cache.watchers.append(_progress)
     prove_smallest("cpu")
+    compress_smallest()
     make_key(Machine(smallest()))
     profile(smallest())
     _trace_keccak_f()
@@ -105,14 +106,17 @@ def _sum_vectors() -> None:
 
 
 def _warm_gpu(machines: Sequence[Machine], number: int) -> None:
-    """Compile the GPU kernels of all tables that the programs can use, or of all tables of the machine."""
+    """Compile the GPU kernels of all tables that the programs can use, or of all tables, and of compressed proofs."""
     from graphprover.kernels.cuda.warm import compile_kernels, kept
+    from graphprover.recursion.kernels.cuda.sources import texts as texts_of_recursion
+    from graphprover.recursion.layer_tables import layer_tables
     from graphprover.vm.executor.execute import smallest
     from graphprover.vm.kernels.cuda.sources import texts
 
     tables: Iterator[AirDescription] = chain.from_iterable(map(possible_tables, machines))
     if not machines:
         tables = possible_tables(Machine(smallest()), set(CHIP_NUMBERS))
+    tables = chain(tables, (air.describe() for air in layer_tables().values()))
     started, done, before = time.perf_counter(), 0, kept()
 
     def tell(kernel: str, seconds: float, left: int) -> None:
@@ -122,7 +126,7 @@ def _warm_gpu(machines: Sequence[Machine], number: int) -> None:
             rate = done / (time.perf_counter() - started)
             _progress(f"{kernel}; {done} of {done + left}, {rate:.1f} per second, {left / rate:.0f} s left", seconds)
 
-    compile_kernels(tables, texts(), number, tell)
+    compile_kernels(tables, {**texts(), **texts_of_recursion()}, number, tell)
     _say(kept() - before, "the GPU", started)
 
 

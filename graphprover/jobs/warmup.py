@@ -1,6 +1,7 @@
-"""A proof of the program that does nothing, with which a process loads or compiles what proofs need."""
+"""Proofs of the program that does nothing, which load or compile all kernels of a process."""
 
 from graphprover.device import Device
+from graphprover.prover.compress import compress
 from graphprover.prover.prove import prove
 from graphprover.verifier import verify
 from graphprover.vm.executor.execute import execute, smallest
@@ -15,3 +16,11 @@ def prove_smallest(device: Device | str) -> None:
     execution = execute(machine.image, record=True)
     statement = statement_of_run(machine, execution)
     verify(prove(statement, device=device), statement)
+
+
+def compress_smallest() -> None:
+    """Compress a proof of it with few queries, which takes all further kernels of a CPU."""
+    machine = Machine(smallest())
+    statement = statement_of_run(machine, execute(machine.image, record=True))
+    proof = prove(statement, device="cpu", security=20, rate=2, pow_bits=0)
+    compress(proof, statement, device="cpu", security=20, rate=2, pow_bits=0)
