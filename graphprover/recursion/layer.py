@@ -19,13 +19,14 @@ from graphprover.recursion.kernels import count_cells
 from graphprover.recursion.layer_tables import LEAST_LOG_ROWS, layer_tables, merged_rows, stated_values
 from graphprover.recursion.openings import openings_of
 from graphprover.recursion.program.assembler import Linked
-from graphprover.recursion.program.run import Trace, requests, run
+from graphprover.recursion.program.run import Trace, requests
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.statement import hashes_of
 from graphprover.recursion.traces import openings as hashes
 from graphprover.recursion.traces.core import Steps, core_trace, memory_trace, program_trace
 from graphprover.recursion.witness.hashed_rows import Rows
-from graphprover.recursion.witness.run_data import RunData, answers, run_data
+from graphprover.recursion.witness.compiled import run_compiled
+from graphprover.recursion.witness.run_data import RunData, run_data
 from graphprover.statement.statement import Statement, Table
 from graphprover.statement.trace_task import TraceTask
 
@@ -51,7 +52,7 @@ def layer_statement(
     challenges = replay(layout, proof, public_values, preprocessed, binding)
     openings = openings_of(layout, proof, challenges, preprocessed)
     data = run_data(layout, head, proof, public_values, challenges, openings)
-    trace = run(linked, data.cells, answers(data.rows), data.digests)
+    trace = run_compiled(linked, data)
     found = hashes_of(openings, _groups(linked, trace, data, head))
     caps = np.zeros(len(trace.pcs), dtype=np.uint32)
     with_cap, place, _ = requests(linked, trace, "cap")

@@ -25,19 +25,15 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphprover.field import Ext, P
+from graphprover.field import P
+from graphprover.recursion.program.hints import HINT_NUMBERS, HintKind
 from graphprover.recursion.tables.core import FLAGS, OPERANDS
 from graphprover.recursion.tables.program import FIELDS
 from graphprover.recursion.tables.stated import rows_for
 
-if TYPE_CHECKING:
-    from graphprover.recursion.program.run import Run
-
-Hint = Callable[["Run"], Ext]  # the value of a cell, for a run that has come to its instruction
 _BITS = {name: 1 << i for i, name in enumerate(FLAGS)}
 HOME, FIRST_ARGUMENT = 1, 2  # cells of a frame that has no data; the place to return to is the first one
 _OF_JUMP = 2  # cells of a jump: an inverse and a result
@@ -74,6 +70,22 @@ class Cell:
     def offset(self) -> int:
         """Return the distance to the frame pointer, if the frame is complete."""
         return self.place + len(self.frame.cells) * self.is_next
+
+
+@dataclass(frozen=True, eq=False)
+class Hint:
+    """The value of a cell that is free for the prover; a run finds it right before an instruction."""
+
+    kind: HintKind
+    a: Cell | None = None
+    b: Cell | None = None
+    number: "int | Label" = 0
+
+    def numbers(self, cell: Cell) -> tuple[int, ...]:
+        """Return the numbers of the hint for a cell, as `Linked` has them."""
+        a, b = (other.offset if other else 0 for other in (self.a, self.b))
+        number = self.number.address if isinstance(self.number, Label) else self.number
+        return cell.offset, self.kind, a, b, number
 
 
 @dataclass(eq=False)
@@ -115,7 +127,8 @@ class Linked:
     """A program with all its numbers."""
 
     fields: np.ndarray  # of each instruction, uint64 (7, rows), as `graphprover.recursion.tables.program` takes them
-    hints: Mapping[int, Sequence[tuple[int, Hint]]]  # by address: offsets of cells with their hints
+    hints: np.ndarray  # int64 (hints, 5): `Hint.numbers` in the order of instructions
+    first_hints: np.ndarray  # int64 (rows + 1,): the number of hints before each instruction
     sources: Sequence[str]  # of each instruction
     marks: Mapping[str, int]  # addresses of instructions, by name
 
@@ -166,9 +179,17 @@ class Program:
             raise ValueError(f"function {main.name} is the first one and does not halt")
         fields = np.zeros((FIELDS, rows_for(len(instructions))), dtype=np.uint64)
         fields[:, : len(instructions)] = np.array([one.fields() for one in instructions], dtype=np.uint64).T
-        hints = {one.address: [(cell.offset, hint) for cell, hint in one.hints] for one in instructions if one.hints}
+        hints = [hint.numbers(cell) for one in instructions for cell, hint in one.hints]
+        first_hints = np.full(fields.shape[1] + 1, len(hints), dtype=np.int64)
+        first_hints[: len(instructions)] = np.cumsum([0, *(len(one.hints) for one in instructions)])[:-1]
         marks = {name: label.address for function in functions for name, label in function.marks.items()}
-        return Linked(fields, hints, [one.source for one in instructions], marks)
+        return Linked(
+            fields,
+            np.array(hints, dtype=np.int64).reshape(-1, HINT_NUMBERS),
+            first_hints,
+            [one.source for one in instructions],
+            marks,
+        )
 
 
 class Function:
@@ -275,7 +296,7 @@ class Function:
 
     def allocate(self) -> Cell:
         """Return the address of new memory of any size; it may be any address."""
-        return self.hint(lambda run: (run.allocate(), 0, 0))
+        return self.hint(Hint(HintKind.ALLOCATE))
 
     def reserve(self, count: int) -> list[Cell]:
         """Return cells of the frame that no instruction has named yet."""
@@ -389,13 +410,14 @@ class Function:
         """Call a function whose frame is at an address; its results stay there."""
         if len(arguments) != len(function.arguments):
             raise ValueError(f"{function.name} takes {len(function.arguments)} arguments, not {len(arguments)}")
-        back = self._frame.cell()
-        call = Instruction(("call", "multiply"), {"a": back, "b": frame}, target=function.start, source=_source(self))
-        self._hints.append((back, lambda run: (call.address + 1, run.frame, 0)))
+        back, following = self._frame.cell(), Label()
+        self._hints.append((back, Hint(HintKind.BACK, number=following)))
         home = [frame] * (len(function._written) - 1 - len(arguments))
         for own, cell in zip(function._written, (back, *home, *arguments), strict=True):
             self.store(frame, own.place, cell)
+        call = Instruction(("call", "multiply"), {"a": back, "b": frame}, target=function.start, source=_source(self))
         self.instructions.append(call)
+        self._put(following)
 
     def give_back(self, results: Sequence[Cell]) -> None:
         """End the function."""

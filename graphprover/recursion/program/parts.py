@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from graphprover.recursion.head.fields import HEAD, SHIFT, Field
 from graphprover.recursion.program.assembler import Cell, Function, Hint, Program
+from graphprover.recursion.program.hints import HintKind
 from graphprover.recursion.tables.core import FIRST_FRAME
 
 READ, SPLIT = 1, 2  # kinds of chunks that are read
@@ -50,13 +51,9 @@ def digest_words(f: Function, base: Cell, numbers: Sequence[Cell]) -> None:
 def provided_digest(f: Function, parts: Parts, place: Cell) -> list[Cell]:
     """Provide a digest at a place; return its eight numbers, which are base elements."""
     x, x2 = parts.fixed(f, parts.x, parts.x2)
-    numbers = [f.hint(_number(place, k)) for k in range(DIGEST_NUMBERS)]
+    numbers = [f.hint(Hint(HintKind.DIGEST, place, number=k)) for k in range(DIGEST_NUMBERS)]
     for number in numbers:
         f.require_base(number)
     first, second = (f.multiply_add(numbers[i + 2], x2, f.multiply_add(numbers[i + 1], x, numbers[i])) for i in (0, 3))
     f.cap(place, (first, second, f.multiply_add(numbers[7], x, numbers[6])))
     return numbers
-
-
-def _number(place: Cell, k: int) -> Hint:
-    return lambda run: (run.digests[run[run.frame + place.offset]][k], 0, 0)

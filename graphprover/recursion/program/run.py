@@ -13,6 +13,7 @@ import numpy as np
 
 from graphprover.field import ZERO, Ext, P
 from graphprover.recursion.program.assembler import HOME, Linked
+from graphprover.recursion.program.hints import HintKind
 from graphprover.recursion.program.steps import HALTED, Contradiction, Decoded, Step, decoded, put, step_of
 from graphprover.recursion.tables.core import FIRST_FRAME, FLAGS
 
@@ -32,7 +33,7 @@ class Trace:
 
 
 class Run:
-    """One run; hints read it."""
+    """One run."""
 
     def __init__(
         self,
@@ -44,11 +45,10 @@ class Run:
     ) -> None:
         # Loops of the first function carry its home, which nothing uses.
         self.memory: dict[int, Ext] = {FIRST_FRAME + HOME: ZERO, **inputs}
-        self.frame = FIRST_FRAME  # of the step whose cells a hint gives
         self.pcs: list[int] = []
         self.frames: list[int] = []
         self.regions = 0
-        self.digests = digests
+        self._digests = digests
         self._linked, self._rows, self._bases = linked, rows, bases
         self._steps = [self._step(decoded(pc, fields)) for pc, fields in enumerate(linked.fields.T.tolist())]
 
@@ -72,15 +72,14 @@ class Run:
             ValueError: Two cells of an instruction are unknown.
         """
         pc, frame = 0, FIRST_FRAME
-        hints, steps, pcs, frames = self._linked.hints, self._steps, self.pcs, self.frames
+        hints, firsts = self._linked.hints.tolist(), self._linked.first_hints.tolist()
+        steps, pcs, frames = self._steps, self.pcs, self.frames
         try:
             for _ in range(MOST_STEPS):
                 pcs.append(pc)
                 frames.append(frame)
-                if pc in hints:
-                    self.frame = frame
-                    for offset, hint in hints[pc]:
-                        self.put(frame + offset, hint(self))
+                for offset, *hint in hints[firsts[pc] : firsts[pc + 1]]:
+                    self.put(frame + offset, self._hinted(frame, *hint))
                 to = steps[pc](frame)
                 if to is None:
                     pc += 1
@@ -93,6 +92,22 @@ class Run:
         except KeyError as error:
             raise ValueError(f"{self._linked.sources[pc]}: unknown cells: {error}") from error
         raise Contradiction(f"the program takes more than {MOST_STEPS:,} steps")
+
+    def _hinted(self, frame: int, kind: int, a: int, b: int, number: int) -> Ext:
+        """Return the value of a hint."""
+        if kind == HintKind.ALLOCATE:
+            return self.allocate(), 0, 0
+        if kind == HintKind.BACK:
+            return number, frame, 0
+        first = self.memory[frame + a]
+        if kind == HintKind.BIT:
+            return first[0] >> number & 1, 0, 0
+        if kind == HintKind.DIGEST:
+            return self._digests[first][number], 0, 0
+        divisor = self.memory[frame + b][0]
+        if not divisor:
+            raise Contradiction("a division by 0")
+        return first[0] // divisor, 0, 0
 
     def _step(self, of: Decoded) -> Step:
         if "row" in of.flags:

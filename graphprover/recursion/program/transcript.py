@@ -26,6 +26,7 @@ from graphprover.recursion.head.fields import (
     Message,
 )
 from graphprover.recursion.program.assembler import Cell, Function, Hint
+from graphprover.recursion.program.hints import HintKind
 from graphprover.recursion.program.parts import (
     CHUNK_CELLS,
     DIGEST_NUMBERS,
@@ -143,7 +144,7 @@ def _finish(parts: Parts) -> Function:
         following = g.allocate()
         _short(g, parts, place, base, following, DIGEST_WORDS + 1)
         (sampled,) = g.call(reversed_, [g.load(following)])
-        rest = g.hint(lambda run: (run[run.frame + sampled.offset][0] // run[run.frame + factor.offset][0], 0, 0))
+        rest = g.hint(Hint(HintKind.QUOTIENT, sampled, factor))
         g.call(reversed_, [rest])  # which has 32 bits
         g.require_equal(g.multiply(rest, factor), sampled)
         (x2,) = parts.fixed(g, parts.x2)
@@ -214,7 +215,7 @@ def _reversed(parts: Parts) -> Function:
     for at in range(size):
         total = zero
         for k in reversed(range(_BYTE)):
-            bit = f.hint(_bit(number, _BYTE * at + k))
+            bit = f.hint(Hint(HintKind.BIT, number, number=_BYTE * at + k))
             f.require_bit(bit)
             total = f.add(total, bit, k=2)
         numbers.append(total)
@@ -234,11 +235,7 @@ def bits_of(f: Function, number: Cell, cells: Sequence[Cell]) -> None:
     total = f.constant(0)
     for k in reversed(range(BITS)):
         cell = cells[_BYTE * (BITS // _BYTE - 1 - k // _BYTE) + k % _BYTE]
-        f.advise(cell, _bit(number, k))
+        f.advise(cell, Hint(HintKind.BIT, number, number=k))
         f.require_bit(cell)
         total = f.add(total, cell, k=2)
     f.require_equal(total, number)
-
-
-def _bit(number: Cell, k: int) -> Hint:
-    return lambda run: (run[run.frame + number.offset][0] >> k & 1, 0, 0)

@@ -1,0 +1,423 @@
+"""Runs of programs in compiled code: the semantics of ``graphprover.recursion.program.steps``, step by step.
+
+A run that fails says only that it fails. The same run in Python gives the reason.
+"""
+
+import numpy as np
+
+from graphprover.kernels.cpu.field import add, ext_add, ext_mul, ext_scale, ext_sub, inverse, mul, sub
+from graphprover.kernels.cpu.field import P as _P
+from graphprover.protocol.blake3 import CHUNK_WORDS
+from graphprover.recursion.program.hints import HintKind
+from graphprover.recursion.program.parts import READ, SPLIT
+from graphprover.recursion.tables.core import FIRST_FRAME, FLAGS
+from graphprover.recursion.tables.row import STRIDE
+from graphprover.runtime.numba_cache import borrowed, njit
+
+HALTED, FAILED = 0, 1
+REGION_BITS = 32  # a region of memory has 2^32 addresses in the first run
+PAGE_BITS = 5  # cells with 2^5 addresses are side by side
+PAGES, FULL = 0, 1  # counters of memory
+_U = np.uint64
+_ZERO, _ONE = _U(0), _U(1)
+_LOW = _U(0xFFFFFFFF)
+_HALF_BITS = _U(32)
+_PAGE = 1 << PAGE_BITS
+_MIX = _U(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, for hashes
+_MULTIPLY, _ADD, _INDIRECT, _JUMP, _CALL, _BACK, _ROW, _CAP, _GATE, _HALT = (
+    1 << FLAGS.index(name)
+    for name in ("multiply", "add", "indirect", "jump", "call", "back", "row", "cap", "gate", "halt")
+)
+_ALLOCATE, _RETURN, _BIT, _DIGEST = map(
+    int, (HintKind.ALLOCATE, HintKind.BACK, HintKind.BIT, HintKind.DIGEST)
+)
+_READ, _SPLIT = READ, SPLIT
+_CHUNK, _STRIDE = CHUNK_WORDS, STRIDE
+
+
+# Tables of places.
+
+
+@njit(nogil=True)
+def _slot_of(slots, places, first, second, third):
+    """Return the slot of a place, or the empty one for it."""
+    at = np.int64(((first * _MIX ^ second) * _MIX ^ third) * _MIX >> _HALF_BITS) & len(slots) - 1
+    while slots[at] >= 0:
+        entry = slots[at]
+        if places[entry, 0] == first and places[entry, 1] == second and places[entry, 2] == third:
+            break
+        at = at + 1 & len(slots) - 1
+    return at
+
+
+@njit(nogil=True, cache=True)
+def table_of(places, slots):
+    """Write the number of each place to its slot.
+
+    Args:
+        places: uint64 (n, 3). Of equal places, the last one counts.
+        slots: int64, a power of two above n, all of them -1.
+    """
+    for i in range(len(places)):
+        slots[_slot_of(slots, places, places[i, 0], places[i, 1], places[i, 2])] = i
+
+
+# Memory.
+
+
+@njit(nogil=True)
+def _cell(memory, address):
+    """Return the number of the cell at an address, or -1 if there is none."""
+    pages, known, _, counters = memory
+    if not len(pages):
+        return address if 0 <= address < len(known) else -1
+    if address < 0:
+        return -1
+    page, mask = address >> PAGE_BITS, len(pages) - 1
+    at = np.int64(_U(page) * _MIX >> _HALF_BITS) & mask
+    while pages[at, 0] != page + 1:
+        if pages[at, 0] == 0:
+            if (counters[PAGES] + 1) * _PAGE > len(known):
+                counters[FULL] = 1
+                return -1
+            pages[at, 0], pages[at, 1] = page + 1, counters[PAGES]
+            counters[PAGES] += 1
+            break
+        at = at + 1 & mask
+    return pages[at, 1] * _PAGE + (address & _PAGE - 1)
+
+
+@njit(nogil=True)
+def _known(memory, address):
+    """Return the number of the cell at an address, or -1 if it is unknown."""
+    at = _cell(memory, address)
+    return at if at >= 0 and memory[1][at] else -1
+
+
+@njit(nogil=True)
+def _at(memory, cell):
+    cells = memory[2]
+    return cells[cell, 0], cells[cell, 1], cells[cell, 2]
+
+
+@njit(nogil=True)
+def _write(memory, cell, value):
+    _, known, cells, _ = memory
+    known[cell] = True
+    cells[cell, 0], cells[cell, 1], cells[cell, 2] = value
+
+
+@njit(nogil=True)
+def _put(memory, address, value):
+    """Set a cell; return whether it has the value."""
+    at = _cell(memory, address)
+    if at < 0:
+        return False
+    if memory[1][at]:
+        a, b, c = _at(memory, at)
+        return a == value[0] and b == value[1] and c == value[2]
+    _write(memory, at, value)
+    return True
+
+
+@njit(nogil=True)
+def _touch(memory, address):
+    """Set a cell to 0 if it is unknown; return whether there is one."""
+    at = _cell(memory, address)
+    if at >= 0 and not memory[1][at]:
+        _write(memory, at, (_ZERO, _ZERO, _ZERO))
+    return at >= 0
+
+
+# Instructions.
+
+
+@njit(nogil=True)
+def _ext_inverse(a):
+    """Return 1/a by the adjugate of the matrix of multiplication by a; zero gives zero."""
+    if not a[1] and not a[2]:
+        return inverse(a[0]), _ZERO, _ZERO
+    both, sum12 = add(a[0], a[2]), add(a[1], a[2])
+    c0 = sub(mul(both, both), mul(a[1], sum12))
+    c1 = sub(mul(a[2], sum12), mul(a[1], both))
+    c2 = sub(mul(a[1], a[1]), mul(a[2], both))
+    norm = inverse(add(add(mul(a[0], c0), mul(a[2], c1)), mul(a[1], c2)))
+    return mul(c0, norm), mul(c1, norm), mul(c2, norm)
+
+
+@njit(nogil=True)
+def _arithmetic(memory, flags, k, constant, frame, a, b, c, d):
+    """Take an arithmetic instruction; return whether its relation holds."""
+    multiplies, adds, indirect = flags & _MULTIPLY != 0, flags & _ADD != 0, flags & _INDIRECT != 0
+    reads_a = k != 0 or multiplies or indirect
+    value, first = (constant, _ZERO, _ZERO), (_ZERO, _ZERO, _ZERO)
+    at_a = _cell(memory, frame + a)
+    at_c = _cell(memory, frame + c)
+    if at_a < 0 or at_c < 0:
+        return False
+    known = memory[1]
+    unknown = -1  # b or d
+    if reads_a:
+        if not known[at_a]:
+            return False
+        first = _at(memory, at_a)
+        if k:
+            value = ext_add(value, first if k == _ONE else ext_scale(first, k))
+    if adds:
+        at_d = _cell(memory, (np.int64(first[0]) if indirect else frame) + d)
+        if at_d < 0:
+            return False
+        if known[at_d]:
+            value = ext_add(value, _at(memory, at_d))
+        else:
+            unknown = at_d
+    solves_b = False
+    if multiplies:
+        at_b = _cell(memory, frame + b)
+        if at_b < 0:
+            return False
+        if known[at_b]:
+            value = ext_add(value, ext_mul(first, _at(memory, at_b)))
+        elif unknown >= 0:
+            return False
+        else:
+            unknown, solves_b = at_b, True
+    if unknown >= 0:
+        if not known[at_c]:
+            return False
+        rest = ext_sub(_at(memory, at_c), value)
+        if solves_b:
+            if not (first[0] or first[1] or first[2]):
+                return False
+            rest = ext_mul(rest, _ext_inverse(first))
+        _write(memory, unknown, rest)
+    elif not known[at_c]:
+        _write(memory, at_c, value)
+    else:
+        own = _at(memory, at_c)
+        if own[0] != value[0] or own[1] != value[1] or own[2] != value[2]:
+            return False
+    if not known[at_a]:  # looked up though it does not count
+        _write(memory, at_a, (_ZERO, _ZERO, _ZERO))
+    if indirect and not adds:
+        own = _at(memory, at_c)
+        return own[1] == 0 and own[2] == 0
+    return True
+
+
+@njit(nogil=True)
+def _gate(memory, k, constant, frame, a, b, c, d):
+    """Take a gate; return whether its relation holds."""
+    at_a = _known(memory, frame + a)
+    if at_a < 0:
+        return False
+    pointers = _at(memory, at_a)
+    at_d = _known(memory, np.int64(pointers[0]) + d)
+    at_b = _known(memory, np.int64(pointers[1]) + b)
+    if at_b < 0 or at_d < 0:
+        return False
+    first, second = _at(memory, at_d), _at(memory, at_b)
+    value = ext_scale(second, k)
+    if constant:
+        value = ext_add(value, ext_scale(ext_mul(first, second), constant))
+    if constant != _ONE:
+        value = ext_add(value, ext_scale(first, sub(_ONE, constant)))
+    return _put(memory, frame + c, value)
+
+
+@njit(nogil=True)
+def _jump(memory, frame, a, b, c):
+    """Take a jump; return 1 if the cell a is 0, 0 if it is not, and -1 for a failure."""
+    at_a = _known(memory, frame + a)
+    if at_a < 0:
+        return -1
+    value = _at(memory, at_a)
+    if not (value[0] or value[1] or value[2]):
+        return 1 if _touch(memory, frame + b) and _put(memory, frame + c, (_ONE, _ZERO, _ZERO)) else -1
+    at_b = _cell(memory, frame + b)
+    if at_b < 0:
+        return -1
+    if memory[1][at_b]:
+        product = ext_mul(value, _at(memory, at_b))
+        if product[0] != _ONE or product[1] or product[2]:
+            return -1
+    else:
+        _write(memory, at_b, _ext_inverse(value))
+    return 0 if _put(memory, frame + c, (_ZERO, _ZERO, _ZERO)) else -1
+
+
+@njit(nogil=True)
+def _row(memory, rows, kind, frame, a, b, c, d):
+    """Take a request for a chunk of a row; return whether there is such a chunk, and its cells agree."""
+    slots, places, starts, words = rows
+    at_a, at_b = _known(memory, frame + a), _known(memory, frame + b)
+    if at_a < 0 or at_b < 0:
+        return False
+    tree, layer, index = _at(memory, at_a)
+    counter, base, end = _at(memory, at_b)
+    row = slots[_slot_of(slots, places, tree, layer, index)]
+    if row < 0 or counter > _LOW:
+        return False
+    first = starts[row] + _CHUNK * np.int64(counter)
+    count = min(_CHUNK, starts[row + 1] - first)
+    if count <= 0 or end != base + _U(_STRIDE * count):
+        return False
+    address = np.int64(base)
+    x0, x1, x2, y0, y1, y2 = _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO
+    for i in range(count):
+        word, at = words[first + i], address + _STRIDE * i
+        if kind == _READ:
+            if not _put(memory, at, (word % _P, _ZERO, _ZERO)):
+                return False
+        elif kind == _SPLIT:
+            if not _put(memory, at + 1, (word & _LOW, word >> _HALF_BITS, _ZERO)):
+                return False
+        else:
+            at_x, at_y = _known(memory, at), _known(memory, at + 1)
+            if at_x < 0 or at_y < 0:
+                return False
+            x, y = _at(memory, at_x), _at(memory, at_y)
+            x0, x1, x2 = add(x0, mul(x[0], word)), add(x1, mul(x[1], word)), add(x2, mul(x[2], word))
+            y0, y1, y2 = add(y0, mul(y[0], word)), add(y1, mul(y[1], word)), add(y2, mul(y[2], word))
+    return _put(memory, frame + c, (x0, x1, x2)) and _put(memory, frame + d, (y0, y1, y2))
+
+
+@njit(nogil=True)
+def _advise(memory, digests, frame, kind, a, b, number):
+    """Return whether a hint has a value, and the value; not of ALLOCATE or BACK."""
+    slots, places, words = digests
+    none = _ZERO, _ZERO, _ZERO
+    at_a = _known(memory, frame + a)
+    if at_a < 0:
+        return False, none
+    first = _at(memory, at_a)
+    if kind == _BIT:
+        return True, (first[0] >> _U(number) & _ONE, _ZERO, _ZERO)
+    if kind == _DIGEST:
+        entry = slots[_slot_of(slots, places, first[0], first[1], first[2])]
+        if entry < 0:
+            return False, none
+        return True, (_U(words[entry, number]), _ZERO, _ZERO)
+    at_b = _known(memory, frame + b)
+    if at_b < 0:
+        return False, none
+    divisor = _at(memory, at_b)[0]
+    if not divisor:
+        return False, none
+    return True, (first[0] // divisor, _ZERO, _ZERO)
+
+
+# Runs.
+
+
+@njit(nogil=True, cache=True)
+def run_program(program, memory, rows, digests, bases, steps, pcs, frames):
+    """Run a program in memory with its inputs.
+
+    Args:
+        program: Arrays: the instructions, uint64 (n, 7), in the order of `Program`'s columns; the offsets, l and k with
+            their signs, int64 (n, 7) in the same order; `Linked.hints`; `Linked.first_hints`.
+        memory: Arrays: pages, int64 (2^i, 2), zeros at first, with the address of each page over 2^`PAGE_BITS` plus 1,
+            and its number; (0, 2) if cells are by their addresses. Known cells, bool (cells,). Their values, uint64
+            (cells, 3). Counters, int64 (2,): the number of pages, and 1 if there are too few of them.
+        rows: Arrays: slots (`table_of`), places, uint64 (rows, 3), the first word of each row and of one after the last
+            one, int64 (rows + 1,), and all words, uint64.
+        digests: Arrays: slots, places, uint64 (digests, 3), and words, uint32 (digests, 8).
+        bases: The address of each region of memory and of one after the last one, int64; empty for the first run.
+        steps: The most steps.
+        pcs: uint32 (steps,): the address of each step's instruction is written; empty for the first run.
+        frames: uint32 (steps,): the frame pointer of each step is written; empty for the first run.
+
+    Returns:
+        `HALTED` or `FAILED`, the number of steps, and the number of regions that were allocated.
+    """
+    memory, rows, digests = borrowed(memory), borrowed(rows), borrowed(digests)
+    fields, signed, hints, first_hints = borrowed(program)
+    pc, frame, regions = np.int64(0), np.int64(FIRST_FRAME), np.int64(0)
+    for step in range(steps):
+        if not 0 <= pc < len(fields):
+            return FAILED, step, regions
+        if step < len(pcs):
+            pcs[step], frames[step] = pc, frame
+        for i in range(first_hints[pc], first_hints[pc + 1]):
+            kind = hints[i, 1]
+            if kind == _ALLOCATE:
+                regions += 1
+                if len(bases) and regions >= len(bases) - 1:
+                    return FAILED, step, regions
+                advised = True, (_U(bases[regions] if len(bases) else regions << REGION_BITS), _ZERO, _ZERO)
+            elif kind == _RETURN:
+                advised = True, (_U(hints[i, 4]), _U(frame), _ZERO)
+            else:
+                advised = _advise(memory, digests, frame, kind, hints[i, 2], hints[i, 3], hints[i, 4])
+            if not advised[0] or not _put(memory, frame + hints[i, 0], advised[1]):
+                return FAILED, step, regions
+        flags, k, constant = np.int64(fields[pc, 0]), fields[pc, 1], fields[pc, 2]
+        a, b, c, d = signed[pc, 3], signed[pc, 4], signed[pc, 5], signed[pc, 6]
+        holds = True
+        if flags < _JUMP:  # no flags of other instructions
+            holds = _arithmetic(memory, flags, k, constant, frame, a, b, c, d)
+            pc += 1
+        elif flags & _ROW:
+            holds = _row(memory, rows, signed[pc, 1], frame, a, b, c, d)
+            pc += 1
+        elif flags & _CAP:
+            pc += 1
+        elif flags & _JUMP:
+            goes = _jump(memory, frame, a, b, c)
+            holds = goes >= 0
+            pc += 1 + (signed[pc, 2] if goes else 0)
+        elif flags & _CALL:
+            holds = _put(memory, frame + a, (_U(pc + 1), _U(frame), _ZERO))
+            pc, following = signed[pc, 2], frame + signed[pc, 1]
+            if flags & _MULTIPLY:
+                at = _known(memory, frame + b)
+                holds = holds and at >= 0
+                following = np.int64(_at(memory, max(at, 0))[0])
+            frame = following
+        elif flags & _BACK:
+            at = _known(memory, frame + a)
+            holds = at >= 0
+            to = _at(memory, max(at, 0))
+            pc, frame = np.int64(to[0]), np.int64(to[1])
+        elif flags & _HALT:
+            return HALTED, step + 1, regions
+        else:
+            holds = _gate(memory, k, constant, frame, a, b, c, d)
+            pc += 1
+        if not holds:
+            return FAILED, step, regions
+    return FAILED, steps, regions
+
+
+@njit(nogil=True, cache=True)
+def region_sizes(memory, sizes):
+    """Write the size of each region after a first run; return whether each known cell is in a region.
+
+    Args:
+        memory: See `run_program`.
+        sizes: int64 (regions,): zeros; the size of each region is written.
+    """
+    pages, known, _, _ = memory
+    for at in range(len(pages)):
+        if not pages[at, 0]:
+            continue
+        address, cell = (pages[at, 0] - 1) * _PAGE, pages[at, 1] * _PAGE
+        for i in range(_PAGE):
+            if known[cell + i]:
+                region = address + i >> REGION_BITS
+                if region >= len(sizes):
+                    return False
+                sizes[region] = max(sizes[region], (address + i & (1 << REGION_BITS) - 1) + 1)
+    return True
+
+
+@njit(nogil=True, cache=True)
+def put_cells(memory, addresses, values):
+    """Write cells, int64 (n,) and uint64 (n, 3); return whether all of them have a place in memory."""
+    for i in range(len(addresses)):
+        at = _cell(memory, addresses[i])
+        if at < 0:
+            return False
+        _write(memory, at, (values[i, 0], values[i, 1], values[i, 2]))
+    return True
