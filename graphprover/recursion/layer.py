@@ -24,8 +24,8 @@ from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.statement import hashes_of
 from graphprover.recursion.traces import openings as hashes
 from graphprover.recursion.traces.core import Steps, core_trace, memory_trace, program_trace
-from graphprover.recursion.witness.hashed_rows import Rows
 from graphprover.recursion.witness.compiled import run_compiled
+from graphprover.recursion.witness.hashed_rows import Rows
 from graphprover.recursion.witness.run_data import RunData, run_data
 from graphprover.statement.statement import Statement, Table
 from graphprover.statement.trace_task import TraceTask

@@ -10,7 +10,7 @@ from graphprover.air import Air, TableBuilder
 from graphprover.device import CpuDevice
 from graphprover.field import EXTENSION_DEGREE, Ext
 from graphprover.recursion.program.assembler import Cell, Function, Linked, Program
-from graphprover.recursion.program.run import Trace, requests, run
+from graphprover.recursion.program.run import Contradiction, Rows, Trace, requests, run
 from graphprover.recursion.tables import buses
 from graphprover.recursion.tables.buses import MACHINE, Tag, message
 from graphprover.recursion.tables.core import Core
@@ -18,6 +18,8 @@ from graphprover.recursion.tables.memory import Memory
 from graphprover.recursion.tables.program import Program as Instructions
 from graphprover.recursion.tables.stated import Stated, rows_for
 from graphprover.recursion.traces.core import Steps, core_trace, memory_trace, program_trace
+from graphprover.recursion.witness.compiled import trace_of
+from graphprover.recursion.witness.run_data import RunData
 from graphprover.statement.statement import Statement, Table
 
 CORE, MEMORY = Core(), Memory()
@@ -120,13 +122,43 @@ def program(arguments: int) -> tuple[Program, Function, tuple[Cell, ...]]:
     return made, main, main.arguments
 
 
-def ran(made: Program, main: Function, *values: Ext | int, **others: Any) -> Ran:
-    """End the first function, and return a run with these arguments."""
+def ran(made: Program, main: Function, *values: Ext | int, rows: Rows | None = None) -> Ran:
+    """End the first function, and return a run with these arguments; compiled code has the same one, without rows."""
     if not main.ended:
         main.halt()
     linked = made.link(main)
     inputs = {FIRST_INPUT + i: (value, 0, 0) if isinstance(value, int) else value for i, value in enumerate(values)}
-    return Ran(linked, inputs, run(linked, inputs, **others))
+    if rows is None:
+        return Ran(linked, inputs, run_by_both(linked, inputs))
+    return Ran(linked, inputs, run(linked, inputs, rows))
+
+
+def run_by_both(linked: Linked, inputs: Mapping[int, Ext]) -> Trace:
+    """Run a program in Python and by compiled code, which have the same trace, or both fail."""
+    found = compiled_run(linked, inputs)
+    try:
+        wanted = run(linked, inputs)
+    except (Contradiction, ValueError):
+        assert found is None
+        raise
+    require_same(found, wanted)
+    return wanted
+
+
+def compiled_run(linked: Linked, inputs: Mapping[int, Ext]) -> Trace | None:
+    """Return the run of compiled code with inputs, or None if it fails."""
+    none = np.empty((0, 3), dtype=np.uint64)
+    addresses = np.array(list(inputs), dtype=np.int64)
+    values = np.array(list(inputs.values()), dtype=np.uint64).reshape(-1, 3)
+    return trace_of(linked, RunData((), none, np.empty((0, 8), dtype=np.uint32), addresses, values))
+
+
+def require_same(found: Trace | None, wanted: Trace) -> None:
+    """Require two traces to be equal."""
+    assert found is not None
+    for name, numbers in vars(wanted).items():
+        assert getattr(found, name).dtype == numbers.dtype
+        np.testing.assert_array_equal(getattr(found, name), numbers)
 
 
 def with_main(made: Statement, name: str, main: np.ndarray) -> Statement:

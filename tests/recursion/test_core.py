@@ -60,7 +60,7 @@ def test_costs() -> None:
 @cache
 def everything() -> Ran:
     """Return a run with all kinds of instructions."""
-    made, main, (turns, result) = program(2)
+    made, main, (turns, result, *free) = program(8)
     twice = made.function("twice", arguments=1, results=1)
     twice.give_back([twice.linear(2, twice.arguments[0])])
     with main.unless_zero(main.is_zero(turns)):
@@ -73,16 +73,15 @@ def everything() -> Ran:
         [main.load(main.linear(1, pointer, 4), -3), result, third, pointer],
         lambda f, c: [f.multiply_add(c[0], f.constant(2), f.linear(3, c[2])), *c[1:]],
     )
-    place, span = main.hint(lambda run: PLACE), main.hint(lambda run: SPAN)
+    place, span, at, *words = (main.load(main.constant(FIRST_INPUT + cell.place - 2)) for cell in free)
     main.row(place, 1, span)
     main.require_base(main.constant(5))
-    at = main.hint(lambda run: (FIRST_INPUT, FIRST_INPUT + 1, 9))
     main.gate(at, main.constant(3 - RESULT), -1, 0)
     main.gate(at, main.constant(3 * RESULT), 0, 1)
-    words = DIGEST[:3], DIGEST[3:6], (*DIGEST[6:], 77)
-    main.cap(place, tuple(main.hint(lambda run, word=word: word) for word in words))  # type: ignore[misc]
+    main.cap(place, (words[0], words[1], words[2]))
     main.require_equal(main.call(twice, [main.subtract(total, main.constant(2))])[0], result)
-    return ran(made, main, 3, RESULT, rows=lambda *_: SUMS)
+    values = PLACE, SPAN, (FIRST_INPUT, FIRST_INPUT + 1, 9), DIGEST[:3], DIGEST[3:6], (*DIGEST[6:], 77)
+    return ran(made, main, 3, RESULT, *values, rows=lambda *_: SUMS)
 
 
 def partner() -> Partner:

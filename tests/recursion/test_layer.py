@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,10 +22,12 @@ from graphprover.protocol.verification import Challenges, check_batch, replay
 from graphprover.prover.prove import prove
 from graphprover.recursion.head.head import head_of
 from graphprover.recursion.openings import Openings, openings_of
-from graphprover.recursion.program.run import run
 from graphprover.recursion.program.steps import Contradiction
 from graphprover.recursion.program.verifier import verifier_program
-from graphprover.recursion.witness.run_data import answers, run_data
+from graphprover.recursion.witness import compiled
+from graphprover.recursion.witness.answers import run_by_python
+from graphprover.recursion.witness.compiled import run_compiled, trace_of
+from graphprover.recursion.witness.run_data import RunData, run_data
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
@@ -32,6 +35,7 @@ from tests.interop import plonky3
 from tests.interop.tables import PLAIN
 from tests.recursion.falsified import verdicts
 from tests.recursion.layered import CASES, Child, child, layer
+from tests.recursion.running import require_same
 from tests.recursion.test_openings import flipped
 
 
@@ -48,6 +52,49 @@ def test_the_cases_have_every_shape() -> None:
     assert min(len(layout.fri_log_heights) for layout in layouts) == 1
     assert {len(layout.rounds) for layout in layouts} == {3, 4}
     assert {layout.parameters.query_pow_bits > 0 for layout in layouts} == {True, False}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_compiled_runs_are_those_of_python(name: str) -> None:
+    data = data_of(child(name))
+    require_same(run_compiled(verifier_program(), data), run_by_python(verifier_program(), data))
+
+
+def data_of(own: Child) -> RunData:
+    """Return the data of the run about a proof."""
+    head = head_of(own.layout, own.public_values, own.preprocessed, own.binding)
+    challenges = challenges_of(own, own.proof)
+    found = openings_of(own.layout, own.proof, challenges, own.preprocessed)
+    return run_data(own.layout, head, own.proof, own.public_values, challenges, found)
+
+
+def test_compiled_runs_have_more_memory_if_they_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = data_of(child("one height"))
+    wanted = run_compiled(verifier_program(), data)
+    monkeypatch.setattr(compiled, "_LOG_PAGES", 0)
+    require_same(run_compiled(verifier_program(), data), wanted)
+
+
+@pytest.mark.parametrize("change", ["a word", "no rows", "a digest", "no digests", "an input", "no inputs"])
+def test_compiled_code_and_python_refuse_other_data(change: str) -> None:
+    data = data_of(child("one height"))
+    rows, digests, values = data.rows, data.digests.copy(), data.values.copy()
+    words = rows[0].words.copy()
+    words[0, 0], digests[0, 0], values[-1, 0] = words[0, 0] ^ 1, digests[0, 0] ^ 1, values[-1, 0] ^ 1
+    changes: dict[str, dict[str, Any]] = {
+        "a word": {"rows": (replace(rows[0], words=words), *rows[1:])},
+        "no rows": {"rows": rows[1:]},
+        "a digest": {"digests": digests},
+        "no digests": {"places": data.places[:0], "digests": digests[:0]},
+        "an input": {"values": values},
+        "no inputs": {"addresses": data.addresses[:0], "values": values[:0]},
+    }
+    other = replace(data, **changes[change])
+    assert trace_of(verifier_program(), other) is None
+    with pytest.raises((Contradiction, ValueError), match="line"):
+        run_by_python(verifier_program(), other)
+    with pytest.raises((Contradiction, ValueError), match="line"):
+        run_compiled(verifier_program(), other)
 
 
 @pytest.mark.parametrize("hash", [BLAKE3, KECCAK])
@@ -95,7 +142,7 @@ def refusal(proof: BatchProof, public_values: Sequence[Sequence[int]] | None = N
     head = head_of(own.layout, own.public_values, own.preprocessed, own.binding)
     data = run_data(own.layout, head, proof, own.public_values, challenges_of(own, proof), openings())
     try:
-        run(verifier_program(), data.cells, answers(data.rows), data.digests)
+        run_compiled(verifier_program(), data)
     except Contradiction as error:
         return str(error)
     return None
@@ -147,7 +194,7 @@ def test_missing_work_is_refused() -> None:
             challenges_of(own, false)
         data = run_data(own.layout, head, false, own.public_values, challenges, found)
         with pytest.raises(Contradiction, match="finish, line"):
-            run(verifier_program(), data.cells, answers(data.rows), data.digests)
+            run_compiled(verifier_program(), data)
 
 
 def test_layouts_that_the_program_cannot_verify_are_refused() -> None:

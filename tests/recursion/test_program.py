@@ -8,10 +8,11 @@ import pytest
 
 from graphprover.field import ONE, ZERO, Ext, P, ext_add, ext_inv, ext_mul, ext_scale, ext_sub
 from graphprover.recursion.program import run as runs
-from graphprover.recursion.program.assembler import Cell, Function, Program
+from graphprover.recursion.program.assembler import Cell, Function, Hint, Program
+from graphprover.recursion.program.hints import HintKind
 from graphprover.recursion.program.run import Contradiction
 from graphprover.statement.check import check
-from tests.recursion.running import FIRST_INPUT, program, ran
+from tests.recursion.running import program, ran
 
 A, B, C = (3, P - 1, 2**63), (P - 2, 7, 0), (0, 0, 5)
 Body = Callable[[Function, Sequence[Cell]], Cell]
@@ -70,13 +71,14 @@ def test_gates(number: int) -> None:
     k, l, result = GATES[number]  # noqa: E741
 
     def body(f: Function, cells: Sequence[Cell]) -> Cell:
-        at = f.hint(lambda run: (run.frame + cells[0].offset, run.frame + cells[1].offset, 7))
+        upper = f.multiply_add(f.linear(1, f.home, cells[1].place), cells[2], cells[3])
+        at = f.add(f.linear(1, f.home, cells[0].place), upper)
         (found,) = f.reserve(1)
         f.gate(at, found, k, l)
         f.gate(at, found, k, l)  # the first one gives the value, the second one is checked
         return found
 
-    agrees(body, [A, B], result)
+    agrees(body, [A, B, (0, 1, 0), (0, 0, 7)], result)
 
 
 def test_division_by_0_has_no_run() -> None:
@@ -225,12 +227,12 @@ def test_recursive_calls(n: int) -> None:
     made, main, (x, result) = program(2)
     factorial = made.function("factorial", arguments=1, results=1)
     (n_cell,) = factorial.arguments
-    product = factorial.hint(lambda run: _factorial(run[run.frame + 2][0]))
+    (product,) = factorial.reserve(1)
     with factorial.unless_zero(n_cell):
         (before,) = factorial.call(factorial, [factorial.linear(1, n_cell, -1)])
         factorial.require_equal(factorial.multiply(before, n_cell), product)
     zero = factorial.is_zero(n_cell)
-    factorial.require_equal(factorial.multiply(zero, product), zero)
+    factorial.multiply(zero, product, to=zero)
     factorial.give_back([product])
     main.require_equal(main.call(factorial, [x])[0], result)
     assert check(ran(made, main, n, _factorial(n)[0]).statement()) == []
@@ -266,18 +268,26 @@ def test_memory_has_one_value() -> None:
         ran(made, main, A, B)
 
 
-def test_hints() -> None:
+def test_quotients() -> None:
     """A hint reads the run, and the program checks its value."""
+    made, main, (a, b) = program(2)
+    quotient = main.hint(Hint(HintKind.QUOTIENT, a, b))
+    main.require_equal(main.multiply(quotient, b), a)
+    assert check(ran(made, main, 49, 7).statement()) == []
+    for wrong in ((50, 7), (5, 0), (3, P - 1)):
+        with pytest.raises(Contradiction):
+            ran(made, main, *wrong)
+
+
+def test_bits() -> None:
     made, main, (a,) = program(1)
-    root = main.hint(lambda run: (isqrt(run[run.frame + 2][0]), 0, 0))
-    main.require_equal(main.multiply(root, root), a)
-    assert check(ran(made, main, 49).statement()) == []
+    total = main.constant(0)
+    for k in reversed(range(64)):
+        total = main.add(total, main.hint(Hint(HintKind.BIT, a, number=k)), k=2)
+    main.require_equal(total, a)
+    assert check(ran(made, main, P - 1).statement()) == []
     with pytest.raises(Contradiction):
-        ran(made, main, 50)
-
-
-def isqrt(value: int) -> int:
-    return int(value**0.5)
+        ran(made, main, A)
 
 
 # Errors.
@@ -354,8 +364,12 @@ def test_unknown_cells_stop_a_run() -> None:
         lambda f, c: f.is_zero(c[0]),
         lambda f, c: f.load(c[0]),
         lambda f, c: f.load(f.allocate()),
-        lambda f, c: f.gate(f.hint(lambda run: (FIRST_INPUT, FIRST_INPUT, 0)), f.constant(0), 1, 1),
+        lambda f, c: f.gate(f.unit(), f.constant(0), 1, 1),
         lambda f, c: f.require_base(c[0]),
+        lambda f, c: f.require_bit(f.hint(Hint(HintKind.BIT, c[0]))),
+        lambda f, c: f.require_bit(f.hint(Hint(HintKind.DIGEST, c[0]))),
+        lambda f, c: f.require_bit(f.hint(Hint(HintKind.DIGEST, f.constant(0)))),
+        lambda f, c: f.require_bit(f.hint(Hint(HintKind.QUOTIENT, f.constant(1), c[0]))),
     ):
         made, main, cells = program(2)
         body(main, cells)

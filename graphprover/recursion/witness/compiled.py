@@ -37,18 +37,22 @@ def run_compiled(linked: Linked, data: RunData) -> Trace:
         Contradiction: A relation of the program does not hold.
         ValueError: Two cells of an instruction are unknown, or an address is in no region of memory.
     """
-    trace = _trace(linked, data)
+    trace = trace_of(linked, data)
     if trace is None:
         run_by_python(linked, data)  # which raises the reason
         raise AssertionError("compiled code refuses a run that Python accepts")
     return trace
 
 
-def _trace(linked: Linked, data: RunData) -> Trace | None:
+def trace_of(linked: Linked, data: RunData) -> Trace | None:
     """Return the trace, or None if the run fails."""
     negative = linked.fields > np.uint64(P // 2)
     signed = np.where(negative, linked.fields - np.uint64(P), linked.fields).view(np.int64)
-    program = *(np.ascontiguousarray(numbers.T) for numbers in (linked.fields, signed)), linked.hints, linked.first_hints
+    program = (
+        *(np.ascontiguousarray(numbers.T) for numbers in (linked.fields, signed)),
+        linked.hints,
+        linked.first_hints,
+    )
     rows = _rows(data.rows)
     digests = _slots(data.places), data.places, data.digests
     bases, none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint32)
@@ -90,7 +94,9 @@ def _rows(groups: Sequence[OpenedRows]) -> _Arrays:
     """Return all rows as `run_program` takes them."""
     empty = np.empty(0, dtype=np.uint64)
     places = np.concatenate([empty.reshape(0, 3), *(of.places for of in groups)])
-    widths = np.concatenate([np.empty(0, dtype=np.int64), *(np.full(len(of.words), of.words.shape[1]) for of in groups)])
+    widths = np.concatenate(
+        [np.empty(0, dtype=np.int64), *(np.full(len(of.words), of.words.shape[1]) for of in groups)]
+    )
     starts = np.concatenate([[0], np.cumsum(widths)])
     return _slots(places), places, starts, np.concatenate([empty, *(of.words.ravel() for of in groups)])
 

@@ -5,8 +5,8 @@ A run that fails says only that it fails. The same run in Python gives the reaso
 
 import numpy as np
 
-from graphprover.kernels.cpu.field import add, ext_add, ext_mul, ext_scale, ext_sub, inverse, mul, sub
 from graphprover.kernels.cpu.field import P as _P
+from graphprover.kernels.cpu.field import add, ext_add, ext_mul, ext_scale, ext_sub, inverse, mul, sub
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.recursion.program.hints import HintKind
 from graphprover.recursion.program.parts import READ, SPLIT
@@ -28,9 +28,7 @@ _MULTIPLY, _ADD, _INDIRECT, _JUMP, _CALL, _BACK, _ROW, _CAP, _GATE, _HALT = (
     1 << FLAGS.index(name)
     for name in ("multiply", "add", "indirect", "jump", "call", "back", "row", "cap", "gate", "halt")
 )
-_ALLOCATE, _RETURN, _BIT, _DIGEST = map(
-    int, (HintKind.ALLOCATE, HintKind.BACK, HintKind.BIT, HintKind.DIGEST)
-)
+_ALLOCATE, _RETURN, _BIT, _DIGEST = map(int, (HintKind.ALLOCATE, HintKind.BACK, HintKind.BIT, HintKind.DIGEST))
 _READ, _SPLIT = READ, SPLIT
 _CHUNK, _STRIDE = CHUNK_WORDS, STRIDE
 
