@@ -1,11 +1,13 @@
 """Runs of programs by compiled code."""
 
 from collections.abc import Sequence
+from itertools import count
 
 import numpy as np
 
 from graphprover.field import EXTENSION_DEGREE, P
 from graphprover.recursion.kernels.cpu.program import (
+    FAILED,
     FULL,
     HALTED,
     PAGE_BITS,
@@ -56,14 +58,14 @@ def trace_of(linked: Linked, data: RunData) -> Trace | None:
     rows = _rows(data.rows)
     digests = _slots(data.places), data.places, data.digests
     bases, none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint32)
-    log_pages, counters = _LOG_PAGES, np.array([0, 1])
-    while counters[FULL]:
+    for log_pages in count(_LOG_PAGES):
         pages, counters = np.zeros((2 << log_pages, 2), dtype=np.int64), np.zeros(2, dtype=np.int64)
         memory = _memory(pages, 1 << log_pages + PAGE_BITS, counters)
-        end, steps, regions = HALTED + 1, 0, 0
+        end, steps, regions = FAILED, 0, 0
         if _put_inputs(memory, data):
             end, steps, regions = run_program(program, memory, rows, digests, bases, runs.MOST_STEPS, none, none)
-        log_pages += 1
+        if not counters[FULL]:
+            break
     sizes = np.zeros(regions + 1, dtype=np.int64)
     if end != HALTED or not region_sizes(memory, sizes):
         return None

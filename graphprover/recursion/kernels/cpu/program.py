@@ -29,8 +29,6 @@ _MULTIPLY, _ADD, _INDIRECT, _JUMP, _CALL, _BACK, _ROW, _CAP, _GATE, _HALT = (
     for name in ("multiply", "add", "indirect", "jump", "call", "back", "row", "cap", "gate", "halt")
 )
 _ALLOCATE, _RETURN, _BIT, _DIGEST = map(int, (HintKind.ALLOCATE, HintKind.BACK, HintKind.BIT, HintKind.DIGEST))
-_READ, _SPLIT = READ, SPLIT
-_CHUNK, _STRIDE = CHUNK_WORDS, STRIDE
 
 
 # Tables of places.
@@ -256,18 +254,18 @@ def _row(memory, rows, kind, frame, a, b, c, d):
     row = slots[_slot_of(slots, places, tree, layer, index)]
     if row < 0 or counter > _LOW:
         return False
-    first = starts[row] + _CHUNK * np.int64(counter)
-    count = min(_CHUNK, starts[row + 1] - first)
-    if count <= 0 or end != base + _U(_STRIDE * count):
+    first = starts[row] + CHUNK_WORDS * np.int64(counter)
+    count = min(CHUNK_WORDS, starts[row + 1] - first)
+    if count <= 0 or end != base + _U(STRIDE * count):
         return False
     address = np.int64(base)
     x0, x1, x2, y0, y1, y2 = _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO
     for i in range(count):
-        word, at = words[first + i], address + _STRIDE * i
-        if kind == _READ:
+        word, at = words[first + i], address + STRIDE * i
+        if kind == READ:
             if not _put(memory, at, (word % _P, _ZERO, _ZERO)):
                 return False
-        elif kind == _SPLIT:
+        elif kind == SPLIT:
             if not _put(memory, at + 1, (word & _LOW, word >> _HALF_BITS, _ZERO)):
                 return False
         else:
