@@ -108,11 +108,11 @@ def program_of_another_key(**changed: Any) -> None:
 
 def with_payload() -> None:
     data = single().to_bytes()
-    CompressedProof.from_bytes(COMPRESSED_MAGIC + len(data).to_bytes(4, "little") + data)
+    CompressedProof.from_bytes(COMPRESSED_MAGIC + b"\1" + len(data).to_bytes(4, "little") + data)
 
 
 def of_another_hash() -> None:
-    verify(CompressedProof(replace(single(), payload=b""), single()), numbers(), 1)
+    verify(CompressedProof(replace(single(), payload=b""), (single(),)), numbers(), 1)
 
 
 MADE: dict[str, Callable[[], object]] = {
@@ -124,7 +124,8 @@ MADE: dict[str, Callable[[], object]] = {
     "shards.number": lambda: statements_of(single(), shards_of(numbers(), [[0], [1]])),
     "shards.header": other_header,
     "compressed.magic": lambda: CompressedProof.from_bytes(b"another file"),
-    "compressed.truncated": lambda: CompressedProof.from_bytes(COMPRESSED_MAGIC + bytes(3)),
+    "compressed.truncated": lambda: CompressedProof.from_bytes(COMPRESSED_MAGIC + b"\1" + bytes(3)),
+    "compressed.layers": lambda: CompressedProof.from_bytes(COMPRESSED_MAGIC + bytes(3)),
     "compressed.payload": with_payload,
     "compressed.layout": of_another_hash,
     "compressed.commitment": lambda: LayerStatement().preprocessed_cap(single().parameters),

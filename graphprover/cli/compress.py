@@ -19,8 +19,7 @@ from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, program_of
 from graphprover.jobs.programs import Program
-from graphprover.proof.compressed import any_proof_from_bytes
-from graphprover.proof.proof import Proof
+from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.level import COMPRESSED_POW_BITS, RATES_TEXT
 from graphprover.protocol.parameters import RATES, SMALL
@@ -35,7 +34,7 @@ def add(command: Command) -> None:
     parser = command(
         run,
         "The compressed proof has the same claim. It is verified before it is written. The first proof must have one "
-        "shard and the hash blake3.",
+        "shard and the hash blake3. A compressed proof gets one more layer, which pays with a lower rate.",
         ["proof.bin -o small.bin", "proof.bin guest.vk -o small.bin --rate 16", "proof.bin guest.elf --device cuda:1"],
     )
     parser.add_argument("proof", type=path_argument, metavar="PROOF", help="Proof file.")
@@ -79,10 +78,9 @@ def run(options: argparse.Namespace) -> int:
 
         try:
             proof = any_proof_from_bytes(data)
-            single = check_compressible(proof)
-            check_level(single, options.security)
-            program = program_of(single, options)
-            encoded, verdict, seconds = compressed(single, program, options, options.rate)
+            check_level(check_compressible(proof), options.security)
+            program = program_of(proof.header, options)
+            encoded, verdict, seconds = compressed(proof, program, options, options.rate)
         except VerificationError as error:
             raise error.refusal(f"{options.proof}: not valid: {error}") from error
         except ValueError as error:
@@ -101,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def compressed(
-    proof: Proof,
+    proof: AnyProof,
     program: Program,
     options: argparse.Namespace,
     rate: int,
@@ -123,7 +121,7 @@ def compressed(
     from graphprover.statement.statement import Statement
 
     started = time.perf_counter()
-    statement = program.statement_of(proof)
+    statement = program.statement_of(proof.header, coming=isinstance(proof, CompressedProof))
     assert isinstance(statement, Statement)  # the proof has one shard
     made = compress(
         proof,

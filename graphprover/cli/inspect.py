@@ -139,15 +139,18 @@ def _is_known(proof: Proof | ShardedProof, options: argparse.Namespace) -> bool:
 
 
 def _say_compressed(proof: CompressedProof, path: Path, options: argparse.Namespace) -> None:
-    """Print both headers of a compressed proof, the sizes, and the security of each proof that is known."""
+    """Print all headers of a compressed proof, the sizes, and the security of each proof that is known."""
     from graphprover.recursion.key import LayerStatement  # here, because other subjects do not need it
 
-    layouts = layouts_of_proof(proof.layer, LayerStatement())
-    layer_security = security_of(*layouts)
-    sizes = sizes_of(proof.layer, *layouts)
-    layer = json_output.header(proof.layer) | {"sizes": sizes, "security": security_facts(layer_security)}
-    found = json_output.header(proof.base) | {"sizes": None, "security": None, "layer": layer}
-    found["sizes"] = {"header of the base": proof.size - proof.layer.size, "layer": proof.layer.size}
+    layers, reports = [], list[text_output.Block]()
+    for number, layer in enumerate(proof.layers):
+        layouts, name = layouts_of_proof(layer, LayerStatement()), f"layer {number + 1}"
+        security, sizes = security_of(*layouts), sizes_of(layer, *layouts) if layer.payload else None
+        layers.append(json_output.header(layer) | {"sizes": sizes, "security": security_facts(security)})
+        shown = [text_output.sizes_section(sizes)] if sizes else []
+        reports += ["", name, *text_output.header_report(layers[-1]), *shown, *text_output.security_report(security)]
+    found = json_output.header(proof.base) | {"sizes": None, "security": None, "layers": layers}
+    found["sizes"] = {"headers": proof.size - proof.layer.size, "last layer": proof.layer.size}
     hint: list[text_output.Block] = [
         f"give the program to see the security of the base: graphprover inspect {path} PROGRAM"
     ]
@@ -159,7 +162,6 @@ def _say_compressed(proof: CompressedProof, path: Path, options: argparse.Namesp
 
     def describe() -> list[text_output.Block]:
         base = [*text_output.header_report(found), text_output.sizes_section(found["sizes"]), *hint]
-        of_layer = [*text_output.header_report(layer), text_output.sizes_section(sizes)]
-        return [*base, "", "layer", *of_layer, *text_output.security_report(layer_security)]
+        return [*base, *reports]
 
     text_output.say(found, describe, options)

@@ -1,4 +1,4 @@
-"""A compressed proof as a user holds it: the header of a proof, and a second proof that the first one is accepted."""
+"""A compressed proof as a user holds it: the header of a proof, and layers: proofs that the one before is accepted."""
 
 import struct
 from dataclasses import dataclass
@@ -12,29 +12,35 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.reports.notebook import html, quoted
 from graphprover.runtime.files import COMPRESSED_MAGIC, read_proof, write
 
-_LENGTH = struct.Struct("<I")  # bytes of the header
+MOST_LAYERS = 16
+_COUNT = struct.Struct("<B")  # headers
+_LENGTH = struct.Struct("<I")  # bytes of a header
 
 
 @dataclass(frozen=True)
 class CompressedProof:
     """A compressed proof; nothing in it is trusted before verification. `graphprover.compress` makes it.
 
-    Raises ValueError for a base with a payload.
+    Raises ValueError without layers or with too many, and for a payload of another proof than the last one.
     """
 
     base: Proof  # the first proof without its payload
-    layer: Proof  # the second proof: of the statement that a verifier accepts the first
+    # The other proofs, all without payloads but the last: each of the statement that a verifier accepts the one before.
+    layers: tuple[Proof, ...]
 
     def __post_init__(self) -> None:
-        if self.base.payload:
-            raise ValueError("a compressed proof has the header of its base, without a payload")
+        if not 1 <= len(self.layers) <= MOST_LAYERS:
+            raise ValueError(f"a compressed proof has 1 to {MOST_LAYERS} layers, not {len(self.layers)}")
+        if any(proof.payload for proof in self.headers):
+            raise ValueError("a compressed proof has the payload of its last layer, without another payload")
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
 
     def _repr_html_(self) -> str:
         rows: list[tuple[object, ...]] = [("proof", "tables", "rate", "queries")]
-        for name, proof in (("base", self.base), ("layer", self.layer)):
+        names = ["base", *(f"layer {i + 1}" for i in range(len(self.layers)))]
+        for name, proof in zip(names, (self.base, *self.layers), strict=True):
             own = proof.parameters
             rows.append((name, len(proof.log_heights), f"1/{1 << own.log_blowup}", own.num_queries))
         return html(self._title, {}, rows)
@@ -49,6 +55,16 @@ class CompressedProof:
         return self.base
 
     @property
+    def headers(self) -> tuple[Proof, ...]:
+        """The proofs without payloads."""
+        return self.base, *self.layers[:-1]
+
+    @property
+    def layer(self) -> Proof:
+        """The last layer."""
+        return self.layers[-1]
+
+    @property
     def label(self) -> str:
         """The name for people that the first proof carries."""
         return self.base.label
@@ -61,7 +77,8 @@ class CompressedProof:
     @property
     def size(self) -> int:
         """The bytes of the canonical encoding."""
-        return len(COMPRESSED_MAGIC) + _LENGTH.size + self.base.size + self.layer.size
+        headers = sum(_LENGTH.size + proof.size for proof in self.headers)
+        return len(COMPRESSED_MAGIC) + _COUNT.size + headers + self.layer.size
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the proof to a file, whole or not at all; raises `FileError`."""
@@ -82,7 +99,10 @@ class CompressedProof:
 
     def to_bytes(self) -> bytes:
         """Return the canonical encoding (docs/protocol.md)."""
-        return b"".join([COMPRESSED_MAGIC, _LENGTH.pack(self.base.size), self.base.to_bytes(), self.layer.to_bytes()])
+        parts = [COMPRESSED_MAGIC, _COUNT.pack(len(self.headers))]
+        for proof in self.headers:
+            parts += [_LENGTH.pack(proof.size), proof.to_bytes()]
+        return b"".join([*parts, self.layer.to_bytes()])
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "CompressedProof":
@@ -91,16 +111,21 @@ class CompressedProof:
             raise VerificationError(
                 "compressed.magic", "not a graphprover compressed proof, or one of another format version"
             )
-        start = len(COMPRESSED_MAGIC) + _LENGTH.size
-        if start > len(data):
-            raise VerificationError("compressed.truncated", "the proof ends inside the length of its header")
-        (length,) = _LENGTH.unpack_from(data, len(COMPRESSED_MAGIC))
-        end = start + length
-        if end > len(data):
-            raise VerificationError("compressed.truncated", "the proof ends inside its header")
-        base = Proof.header_from_bytes(data[start:end])
+        position = len(COMPRESSED_MAGIC)
+
+        def take(count: int) -> bytes:
+            nonlocal position
+            if position + count > len(data):
+                raise VerificationError("compressed.truncated", "the proof ends inside its headers")
+            position += count
+            return data[position - count : position]
+
+        (count,) = _COUNT.unpack(take(_COUNT.size))
+        if not 1 <= count <= MOST_LAYERS:
+            raise VerificationError("compressed.layers", f"{count} layers, of 1 to {MOST_LAYERS}")
+        base, *layers = (Proof.header_from_bytes(take(*_LENGTH.unpack(take(_LENGTH.size)))) for _ in range(count))
         try:
-            return cls(base, Proof.from_bytes(data[end:]))
+            return cls(base, (*layers, Proof.from_bytes(data[position:])))
         except VerificationError as error:
             raise error.refusal(f"layer: {error}") from None
 

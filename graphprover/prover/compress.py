@@ -6,7 +6,7 @@ from typing import Any
 from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
-from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
+from graphprover.proof.compressed import MOST_LAYERS, AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.level import COMPRESSED_POW_BITS, Level
@@ -15,7 +15,7 @@ from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.prepare import ready
 from graphprover.prover.prove import check_headers, prove_prepared
-from graphprover.recursion.compressed import head_of_header
+from graphprover.recursion.compressed import expect_headers, head_of_header
 from graphprover.recursion.key import LayerStatement
 from graphprover.recursion.layer import layer_statement
 from graphprover.statement.statement import Statement, binding_digest
@@ -38,7 +38,7 @@ def compress(
     pow_bits: int = COMPRESSED_POW_BITS,
     preprocessed: Cap | None = None,
 ) -> CompressedProof:
-    """Compress a proof: verify it, and prove that a verifier accepts it.
+    """Compress a proof: verify it, and prove that a verifier accepts it. A compressed proof gets one more layer.
 
     The size of the compressed proof hardly depends on the run that the first proof is about. `graphprover.verify` takes
     it with the same statement. The first proof must have one shard and the hash BLAKE3.
@@ -67,7 +67,11 @@ def compress(
     if isinstance(proof, bytes):
         proof = any_proof_from_bytes(proof)
     single = check_compressible(proof)
+    headers = [replace(single, payload=b"")]
     with stage("verify"):
+        if isinstance(proof, CompressedProof):
+            _, statement, _ = expect_headers(proof, statement, security, proximity, preprocessed)
+            headers, preprocessed = [*proof.headers, *headers], None
         caps = None if preprocessed is None else (preprocessed,)
         expected = expect_header(single, statement, security, proximity, caps)
         batch = expected.decoded(0, single)
@@ -84,17 +88,19 @@ def compress(
 
     layer, _ = prove_prepared(prepared, executor, device, progress, expected_layer)
     assert isinstance(layer, Proof)
-    return CompressedProof(replace(single, payload=b""), layer)
+    return CompressedProof(headers[0], (*headers[1:], layer))
 
 
 def check_compressible(proof: AnyProof) -> Proof:
-    """Return a proof if it is of a kind that can be compressed.
+    """Return the proof that a layer is about, if a proof is of a kind that can be compressed.
 
     Raises:
-        ValueError: The proof is compressed already, in shards, or has another hash.
+        ValueError: The proof has too many layers, is in shards, or has another hash.
     """
     if isinstance(proof, CompressedProof):
-        raise ValueError("the proof is compressed already")
+        if len(proof.layers) == MOST_LAYERS:
+            raise ValueError(f"the proof has {MOST_LAYERS} layers, and none can be added")
+        return proof.layer
     if isinstance(proof, ShardedProof):
         raise ValueError(
             f"the proof is in {len(proof.proofs)} shards, and one shard can be compressed: prove it in one"

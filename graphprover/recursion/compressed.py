@@ -1,4 +1,4 @@
-"""Verification of compressed proofs: the header of the first proof, and the second proof that a verifier accepts it."""
+"""Verification of compressed proofs: the headers of all proofs but the last layer, and that layer."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,12 +9,12 @@ from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import Cap
-from graphprover.protocol.security import JOHNSON_PROXIMITY
+from graphprover.protocol.security import JOHNSON_PROXIMITY, Security
 from graphprover.recursion.head.head import Head, head_of
 from graphprover.recursion.key import LayerStatement
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, binding_digest
-from graphprover.verifier import Verdict, check_level, expect_header, verify_shards
+from graphprover.verifier import Expected, Verdict, check_level, expect_header, verify_shards
 
 
 def verify_compressed(
@@ -25,7 +25,7 @@ def verify_compressed(
     *,
     preprocessed: Cap | None = None,
 ) -> Verdict:
-    """Check that a compressed proof proves ``statement``, where each of its two proofs has this security.
+    """Check that a compressed proof proves ``statement``, if each of its proofs has this security.
 
     Args:
         proof: The proof.
@@ -35,31 +35,58 @@ def verify_compressed(
         preprocessed: The commitment to the preprocessed columns of the statement, if the caller has made it.
 
     Returns:
-        The verdict, as on the first proof. Its security is the lower one of both proofs.
+        The verdict, as on the first proof. Its security is the lowest one of all proofs.
 
     Raises:
-        VerificationError: The proof does not convince. Messages about the second proof begin with ``layer``.
+        VerificationError: The proof does not convince. Messages about a layer begin with ``layer``.
         ValueError: The statement is malformed.
     """
-    expected = expect_header(proof.base, statement, security, proximity)
-    (layout,), (own,) = expected.layouts, expected.statements
-    with _blamed():
-        check_level(proof.layer, security)  # before the head, which takes time to make
-    cap = own.preprocessed_cap(layout.parameters) if preprocessed is None else preprocessed
-    head = head_of_header(proof.base, layout, cap)
-    with _blamed():
-        layer = verify_shards(proof.layer, LayerStatement(head), security, proximity)
-    found = min(expected.security, layer.security, key=lambda own: own.by(proximity).bits)
+    check_level(proof.base, security)  # all levels before any head, which takes time to make
+    for number, layer in enumerate(proof.layers):
+        with _blamed(proof, number):
+            check_level(layer, security)
+    expected, last, others = expect_headers(proof, statement, security, proximity, preprocessed)
+    with _blamed(proof, len(proof.layers) - 1):
+        verdict = verify_shards(proof.layer, last, security, proximity)
+    found = min((*others, verdict.security), key=lambda own: own.by(proximity).bits)
     return replace(expected.verdict([]), security=found)
 
 
+def expect_headers(
+    proof: CompressedProof,
+    statement: Statement | ShardedStatement,
+    security: float,
+    proximity: str,
+    preprocessed: Cap | None,
+) -> tuple[Expected, LayerStatement, tuple[Security, ...]]:
+    """Verify the headers of a compressed proof.
+
+    Arguments and errors are as for `verify_compressed`.
+
+    Returns:
+        The verification of the base, the statement of the last layer, and the security of all proofs but that one.
+    """
+    expected = expect_header(proof.base, statement, security, proximity)
+    (layout,), (own,) = expected.layouts, expected.statements
+    cap = own.preprocessed_cap(layout.parameters) if preprocessed is None else preprocessed
+    last, securities = LayerStatement(head_of_header(proof.base, layout, cap)), [expected.security]
+    for number, header in enumerate(proof.headers[1:]):
+        with _blamed(proof, number):
+            of_layer = expect_header(header, last, security, proximity)
+            (layout,) = of_layer.layouts
+            last = LayerStatement(head_of_header(header, layout, last.preprocessed_cap(layout.parameters)))
+            securities.append(of_layer.security)
+    return expected, last, tuple(securities)
+
+
 @contextmanager
-def _blamed() -> Iterator[None]:
-    """Name the second proof in errors."""
+def _blamed(proof: CompressedProof, number: int) -> Iterator[None]:
+    """Name the layer with this number in errors."""
+    name = "layer" if len(proof.layers) == 1 else f"layer {number + 1}"
     try:
         yield
     except VerificationError as error:
-        raise error.refusal(f"layer: {error}") from None
+        raise error.refusal(f"{name}: {error}") from None
 
 
 def head_of_header(header: Proof, layout: Layout, preprocessed: Sequence[bytes] | None) -> Head:

@@ -58,14 +58,14 @@ def test_verify_prints_the_claim_of_the_proof(here: Path, capsys: pytest.Capture
 def test_inspect_shows_both_proofs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = said(["inspect", "small.bin", "guest.vk"], capsys)
     small = CompressedProof.load("small.bin")
-    assert sum(found["sizes"].values()) == small.size and sum(found["layer"]["sizes"].values()) == small.layer.size
-    assert found["security"]["bits"] >= 20 and found["layer"]["security"]["bits"] >= 20
+    assert sum(found["sizes"].values()) == small.size and sum(found["layers"][0]["sizes"].values()) == small.layer.size
+    assert found["security"]["bits"] >= 20 and found["layers"][0]["security"]["bits"] >= 20
     assert len(found["tables"]) == len(small.base.log_heights)
-    assert len(found["layer"]["tables"]) == len(small.layer.log_heights)
+    assert len(found["layers"][0]["tables"]) == len(small.layer.log_heights)
     assert said(["inspect", "small.bin"], capsys)["security"] is None
     assert main(["inspect", "small.bin"]) == OK
     text = capsys.readouterr().out
-    assert "give the program" in text and "\nlayer\n" in text
+    assert "give the program" in text and "\nlayer 1\n" in text
 
 
 def test_compress_says_sizes_and_claim(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,7 +86,6 @@ def test_prove_writes_the_compressed_proof(here: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["compress", "small.bin", FIB], USAGE, "small.bin: the proof is compressed already"),
         (["compress", str(ROOT / "tests/vectors/proofs/shards-keccak.bin"), FIB], USAGE, "is in 2 shards"),
         (["compress", str(ROOT / "tests/vectors/proofs/numbers-keccak.bin"), FIB], USAGE, "--hash blake3"),
         (["compress", "proof.bin", FIB], FAILED, "not valid: the proof has"),

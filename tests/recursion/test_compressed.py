@@ -95,21 +95,21 @@ def test_a_layer_about_another_base_or_with_other_tables_is_refused() -> None:
     good, other = compressed(), compressed(11)
     layer = good.layer
     with pytest.raises(VerificationError, match=r"^layer: .*other public values"):
-        PROVER.verify(replace(good, layer=other.layer))
+        PROVER.verify(replace(good, layers=other.layers))
     with pytest.raises(VerificationError, match=r"^layer: "):
-        PROVER.verify(replace(good, layer=replace(other.layer, public_values=layer.public_values)))
+        PROVER.verify(replace(good, layers=(replace(other.layer, public_values=layer.public_values),)))
     for at in range(len(layer.log_heights)):
         heights = [log + (i == at) for i, log in enumerate(layer.log_heights)]
         with pytest.raises(VerificationError, match=r"^layer: "):
-            PROVER.verify(replace(good, layer=replace(layer, log_heights=tuple(heights))))
+            PROVER.verify(replace(good, layers=(replace(layer, log_heights=tuple(heights)),)))
     fewer = replace(layer, log_heights=layer.log_heights[:-1], public_values=layer.public_values[:-1])
     for changed in (fewer, replace(layer, label="x"), base(), replace(layer, payload=base().payload)):
         with pytest.raises(VerificationError, match=r"^layer: "):
-            PROVER.verify(replace(good, layer=changed))
+            PROVER.verify(replace(good, layers=(changed,)))
     flipped = bytearray(layer.payload)
     flipped[len(flipped) // 2] ^= 1
     with pytest.raises(VerificationError, match=r"^layer: "):
-        PROVER.verify(replace(good, layer=replace(layer, payload=bytes(flipped))))
+        PROVER.verify(replace(good, layers=(replace(layer, payload=bytes(flipped)),)))
 
 
 def test_both_proofs_need_the_security() -> None:
@@ -134,10 +134,35 @@ def test_other_bytes_are_refused() -> None:
         any_proof_from_bytes(data + b"\0")
     with_payload = base().to_bytes()
     with pytest.raises(VerificationError) as refused:
-        CompressedProof.from_bytes(COMPRESSED_MAGIC + struct.pack("<I", len(with_payload)) + with_payload)
+        CompressedProof.from_bytes(COMPRESSED_MAGIC + struct.pack("<BI", 1, len(with_payload)) + with_payload)
     assert refused.value.rule == "compressed.payload"
-    with pytest.raises(ValueError, match="without a payload"):
-        CompressedProof(base(), compressed().layer)
+    with pytest.raises(ValueError, match="without another payload"):
+        CompressedProof(base(), compressed().layers)
+    with pytest.raises(ValueError, match="has 1 to 16 layers, not 0"):
+        CompressedProof(compressed().base, ())
+    with pytest.raises(VerificationError) as refused:
+        any_proof_from_bytes(COMPRESSED_MAGIC + b"\0" + data[len(COMPRESSED_MAGIC) + 1 :])
+    assert refused.value.rule == "compressed.layers"
+
+
+def test_a_layer_over_a_layer_has_the_claim_of_the_base() -> None:
+    first, statement = compressed(), PROVER.program.statement_of(base())
+    second = compress(first, statement, security=BITS, rate=16, pow_bits=4, device="cpu")
+    assert second.base == first.base and len(second.layers) == 2
+    assert second.layers[0] == replace(first.layer, payload=b"") and second.size < first.size
+    assert PROVER.verify(second.to_bytes()).claim == PROVER.verify(base()).claim
+    other, inner = replace(base(11), payload=b""), second.layers[0]
+    taller = replace(inner, log_heights=(15, *inner.log_heights[1:]))
+    for false in (
+        replace(second, base=other),
+        replace(second, layers=(inner, first.layer)),
+        replace(second, layers=second.layers[1:]),
+        replace(second, layers=(inner, inner, second.layer)),
+        replace(second, layers=(replace(inner, label="x"), second.layer)),
+        replace(second, layers=(taller, second.layer)),
+    ):
+        with pytest.raises(VerificationError, match=r"^layer"):
+            PROVER.verify(false, exit_code="any")
 
 
 def test_other_kinds_of_proofs_are_not_taken(tmp_path: Path) -> None:
@@ -157,13 +182,12 @@ def refusals() -> dict[str, tuple[Callable[[], Proof], str]]:
     vectors = ROOT / "tests/vectors/proofs"
     sharded, keccak = vectors / "shards-keccak.bin", vectors / "numbers-keccak.bin"
     return {
-        "compressed": (compressed, "compressed already"),  # type: ignore[dict-item]
         "sharded": (lambda: load_proof(sharded), "in 2 shards"),  # type: ignore[dict-item, return-value]
         "keccak": (lambda: load_proof(keccak), "--hash blake3"),  # type: ignore[dict-item, return-value]
     }
 
 
-@pytest.mark.parametrize("kind", ["compressed", "sharded", "keccak"])
+@pytest.mark.parametrize("kind", ["sharded", "keccak"])
 def test_what_cannot_be_compressed_is_refused_in_words(kind: str) -> None:
     make, words = refusals()[kind]
     with pytest.raises(ValueError, match=words):
