@@ -16,8 +16,8 @@ from graphprover.cli.args import (
 )
 from graphprover.cli.errors import OK
 from graphprover.cli.executor import add_executor, check_device, configured
-from graphprover.cli.paths import path_argument, program_argument
-from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, program_of
+from graphprover.cli.paths import path_argument
+from graphprover.cli.program_args import add_proof, program_of
 from graphprover.jobs.programs import Program
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.protocol.errors import RuleError, VerificationError
@@ -37,14 +37,7 @@ def add(command: Command) -> None:
         "shard and the hash blake3. A compressed proof gets one more layer, which pays with a lower rate.",
         ["proof.bin -o small.bin", "proof.bin guest.vk -o small.bin --rate 16", "proof.bin guest.elf --device cuda:1"],
     )
-    parser.add_argument("proof", type=path_argument, metavar="PROOF", help="Proof file.")
-    parser.add_argument(
-        "program",
-        type=program_argument,
-        nargs="?",
-        metavar="PROGRAM",
-        help=f"Program of the proof: a verifying key; {PROGRAM_HELP}. {PROGRAM_DEFAULT}",
-    )
+    add_proof(parser)
     parser.add_argument(
         "-o",
         "--output",

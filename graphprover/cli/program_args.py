@@ -34,6 +34,18 @@ def add_program(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
 
 
+def add_proof(parser: argparse.ArgumentParser) -> None:
+    """Add PROOF and the PROGRAM that it is about."""
+    parser.add_argument("proof", type=path_argument, metavar="PROOF", help="Proof file.")
+    parser.add_argument(
+        "program",
+        type=program_argument,
+        nargs="?",
+        metavar="PROGRAM",
+        help=f"Program of the proof: a verifying key; {PROGRAM_HELP}. {PROGRAM_DEFAULT}",
+    )
+
+
 def add_input(parser: argparse.ArgumentParser) -> None:
     """Add ``--input``, and the limits and the seed of a guest's run."""
     parser.add_argument("--input", type=path_argument, metavar="FILE", help=INPUT_HELP)

@@ -5,8 +5,8 @@ import argparse
 from graphprover.cli import expectations, json_output, text_output
 from graphprover.cli.args import Command, add_json, add_proximity, bits
 from graphprover.cli.errors import OK
-from graphprover.cli.paths import path_argument, program_argument
-from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, program_of
+from graphprover.cli.paths import path_argument
+from graphprover.cli.program_args import add_proof, program_of
 from graphprover.jobs.programs import Program
 from graphprover.proof.compressed import any_proof_from_bytes
 from graphprover.protocol.errors import VerificationError
@@ -29,14 +29,7 @@ def add(command: Command) -> None:
             "proof.bin guest.vk --exit-code any --output result",
         ],
     )
-    parser.add_argument("proof", type=path_argument, metavar="PROOF", help="Proof file.")
-    parser.add_argument(
-        "program",
-        type=program_argument,
-        nargs="?",
-        metavar="PROGRAM",
-        help=f"Program of the proof: a verifying key; {PROGRAM_HELP}. {PROGRAM_DEFAULT}",
-    )
+    add_proof(parser)
     expectations.add_arguments(parser)
     parser.add_argument(
         "--output", type=path_argument, metavar="FILE", help="Guests only: write the proven output to FILE."

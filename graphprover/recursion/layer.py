@@ -1,7 +1,6 @@
 """The statement that a proof is accepted: the verifier's program takes it, with the head of the proof's own statement.
 
-A verifier of the new proof makes the same head, which says what the first proof is about. Nothing else of
-the first proof is needed.
+A verifier of the new proof makes the same head from the header of the first proof, and needs nothing else of it.
 """
 
 from collections.abc import Callable, Sequence

@@ -24,9 +24,10 @@ from graphprover.recursion.head.fields import (
     UNROLLED,
     Field,
 )
+from graphprover.recursion.head.inputs import check_shape
 from graphprover.recursion.head.messages import Constants, constants_of, further_digests
 from graphprover.recursion.head.placed import Placed, placed
-from graphprover.recursion.head.plan import Plan, Planned, opened_counts, plan_of
+from graphprover.recursion.head.plan import Plan, Planned, opened_counts, plan_of, row_widths
 from graphprover.recursion.openings import TreePlaces, places_of_tree
 from graphprover.recursion.program.queries import ENTRY, ENTRY_STEPS
 from graphprover.recursion.program.reading import COPY_ENTRY, COPY_STEPS, FILL_ENTRY, FILL_STEPS
@@ -100,10 +101,7 @@ def _check(layout: Layout) -> None:
         raise ValueError(f"a proof to compress has the hash {BLAKE3}, not {parameters.hash}: prove it with that hash")
     if parameters.cap_height:
         raise ValueError(f"a proof to compress has cap height 0, not {parameters.cap_height}")
-    if not layout.lookup_tables:
-        raise ValueError("a proof to compress has tables with lookups")
-    if min(layout.log_heights) == 0:
-        raise ValueError("a proof to compress has no table of one row")
+    check_shape(layout)
     if layout.log_max_rows > BITS:
         raise ValueError(f"a proof to compress has at most 2^{BITS} rows at its rate")
     if not layout.fold_log_arities or max(layout.fold_log_arities) > MOST_LOG_ARITY:
@@ -183,7 +181,7 @@ class _Words:
         return words
 
     def _pack_count(self) -> int:
-        spans = sum(-(-width // CHUNK_WORDS) for width in _widths(self._layout).values())
+        spans = sum(-(-width // CHUNK_WORDS) for width in row_widths(self._layout).values())
         return 1 + len(self._trees) + 2 * spans + len(self._layout.fold_log_arities)
 
     # Messages.
@@ -275,7 +273,7 @@ class _Words:
 
     def _put_heights(self, gates: Placed) -> None:
         layout, records, spans_at = self._layout, [], 0
-        widths = _widths(layout)
+        widths = row_widths(layout)
         batching = self._plan.batching
         for log_rows, zs, at_z in zip(layout.fri_log_heights, batching.points, batching.at_z, strict=True):
             spans = 0
@@ -304,7 +302,7 @@ class _Words:
         """Put the records about weights; words beyond the last column have the weights 0."""
         layout, records, zero = self._layout, [], HEAD + SHIFT * Field.ZERO
         weights, entry = self._plan.batching.weights, verifier_program().marks[FILL_ENTRY] + FILL_STEPS * RUN
-        for (tree, log_rows), width in _widths(layout).items():
+        for (tree, log_rows), width in row_widths(layout).items():
             to = self._at + self._plan.weights[tree, log_rows]
             for matrix, runs in zip(layout.rounds[tree].matrices, weights[tree], strict=True):
                 if matrix.log_rows != log_rows:
@@ -352,13 +350,3 @@ def _places(layout: Layout) -> list[TreePlaces]:
     for i, log_rows in enumerate(layout.folded_log_heights):
         found.append(places_of_tree(len(layout.rounds) + i, log_rows, (), 0))
     return found
-
-
-def _widths(layout: Layout) -> dict[tuple[int, int], int]:
-    """Return the words of an opened row, by round and log2 of the height, the tallest height first."""
-    return {
-        (tree, log_rows): sum(widths)
-        for log_rows in layout.fri_log_heights
-        for tree, round_ in enumerate(layout.rounds)
-        if (widths := [matrix.width for matrix in round_.matrices if matrix.log_rows == log_rows])
-    }

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphprover.protocol.layout import Layout
+from graphprover.recursion.head.fields import ELEMENT_CELLS
 from graphprover.recursion.head.gates import Gates
 
-ELEMENT_STRIDE = 6  # addresses from an element of the transcript to the next one
 ELEMENT_OFFSET = 1  # from the address of its first word to the element
 
 
@@ -45,4 +45,4 @@ def check_shape(layout: Layout) -> None:
 
 def element_at(gates: Gates, base: int, index: int) -> int:
     """Return an element of the transcript's words that begin at a base address."""
-    return gates.at(base + ELEMENT_STRIDE * index + ELEMENT_OFFSET)
+    return gates.at(base + ELEMENT_CELLS * index + ELEMENT_OFFSET)

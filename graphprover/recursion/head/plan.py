@@ -128,12 +128,7 @@ def plan_of(layout: Layout, constants: Constants, public_values: Sequence[int]) 
     of_quotient, of_permutation = (
         area.take(opened[name] // EXTENSION_DEGREE + UNROLLED) for name in (QUOTIENT, PERMUTATION)
     )
-    weights = {
-        (tree, log_rows): area.take(STRIDE * padded(sum(matrix.width for matrix in matrices)))
-        for tree, round_ in enumerate(layout.rounds)
-        for log_rows in layout.fri_log_heights
-        if (matrices := [matrix for matrix in round_.matrices if matrix.log_rows == log_rows])
-    }
+    weights = {place: area.take(STRIDE * padded(width)) for place, width in row_widths(layout).items()}
     heights = area.take(HEIGHT_CELLS * len(layout.fri_log_heights))
     betas = area.take(BETA_CELLS * len(folds))
     stated = main.at + SHIFT * (before + cap)
@@ -175,6 +170,16 @@ def plan_of(layout: Layout, constants: Constants, public_values: Sequence[int]) 
 def opened_counts(layout: Layout) -> dict[str, int]:
     """Return the number of opened values of each round, by its name."""
     return {round_.name: sum(matrix.points * matrix.width for matrix in round_.matrices) for round_ in layout.rounds}
+
+
+def row_widths(layout: Layout) -> dict[tuple[int, int], int]:
+    """Return the words of an opened row, by round and log2 of the height, the tallest height first."""
+    return {
+        (tree, log_rows): sum(widths)
+        for log_rows in layout.fri_log_heights
+        for tree, round_ in enumerate(layout.rounds)
+        if (widths := [matrix.width for matrix in round_.matrices if matrix.log_rows == log_rows])
+    }
 
 
 def _addresses(at: int, counts: Sequence[int]) -> Iterator[list[int]]:

@@ -1,18 +1,16 @@
 """The parts that the functions of the verifier's program share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from graphprover.recursion.head.fields import HEAD, SHIFT, Field
+from graphprover.protocol.digests import DIGEST_WORDS
+from graphprover.recursion.head.fields import ELEMENT_CELLS, HEAD, SHIFT, Field
 from graphprover.recursion.program.assembler import Cell, Function, Hint, Program
 from graphprover.recursion.program.hints import HintKind
 from graphprover.recursion.tables.core import FIRST_FRAME
 
-READ, SPLIT = 1, 2  # kinds of chunks that are read
-CHUNK_CELLS = 256
 HIGH = 1 << 32
 DIGEST_NUMBERS = 8
-DIGEST_WORDS = 4
 
 
 @dataclass(eq=False)
@@ -23,7 +21,6 @@ class Parts:
     x: int = 0  # address of the root that generates the extension
     x2: int = 0  # of its square
     both: int = 0  # of their sum
-    functions: dict[str, Function] = field(default_factory=dict)
 
     def fixed(self, f: Function, *addresses: int) -> list[Cell]:
         """Return cells of the first frame, by their addresses."""
@@ -40,6 +37,14 @@ def words(f: Function, *fields: Field) -> list[Cell]:
 def record(f: Function, pointer: Cell, numbers: Sequence[int]) -> list[Cell]:
     """Return words of a record at an address."""
     return [f.load(pointer, SHIFT * number) for number in numbers]
+
+
+def make_elements(f: Function, x: Cell, count: int) -> None:
+    """Make elements of three words each, which the frame begins with: element i is the cell 6 i + 1."""
+    for i in range(count):
+        first, _, second, between, third, _ = range(ELEMENT_CELLS * i, ELEMENT_CELLS * (i + 1))
+        upper = f.multiply_add(f.data[third], x, f.data[second], to=f.data[between])
+        f.multiply_add(upper, x, f.data[first], to=f.data[first + 1])
 
 
 def digest_words(f: Function, base: Cell, numbers: Sequence[Cell]) -> None:

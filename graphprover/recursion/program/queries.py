@@ -16,13 +16,12 @@ from graphprover.recursion.head.fields import (
     Message,
 )
 from graphprover.recursion.program.assembler import Cell, Function
-from graphprover.recursion.program.parts import READ, Parts, record, words
+from graphprover.recursion.program.parts import Parts, make_elements, record, words
 from graphprover.recursion.program.transcript import BITS, bits_of
-from graphprover.recursion.tables.row import padded
+from graphprover.recursion.tables.row import READ, WEIGHTED, padded
 
 ENTRY = "the highest bit"  # the mark of the first bit's instructions
 ENTRY_STEPS = 3  # instructions of a bit
-_WEIGHTED = 0  # kind of chunks
 _ARITIES = (1, 2, 3)  # log2 of the arities of folds
 
 
@@ -119,7 +118,7 @@ def _reduce(f: Function, parts: Parts, own: _Cells) -> None:
         def span(h: Function, inner: Sequence[Cell]) -> Sequence[Cell]:
             spans_at, first, second, index, pointer, slot = inner
             place = h.add(h.load(spans_at), index)
-            sums = h.row(place, _WEIGHTED, h.load(spans_at, SPAN_CELLS // 2))
+            sums = h.row(place, WEIGHTED, h.load(spans_at, SPAN_CELLS // 2))
             totals = (h.add(a, b) for a, b in zip((first, second), sums, strict=True))
             return h.linear(1, spans_at, SPAN_CELLS), *totals, index, pointer, slot
 
@@ -169,10 +168,7 @@ def _fold(parts: Parts, own: _Cells, log_arity: int) -> Function:
     f.require_base(f.home)
     span = f.multiply_add(f.home, both, f.linear(SHIFT * group_words, x2))
     f.row(f.multiply_add(group, x2, f.load(place)), READ, span)
-    for i in range(size):
-        first, _, second, between, third, _ = range(ELEMENT_CELLS * i, ELEMENT_CELLS * (i + 1))
-        upper = f.multiply_add(f.data[third], x, f.data[second], to=f.data[between])
-        f.multiply_add(upper, x, f.data[first], to=f.data[first + 1])
+    make_elements(f, x, size)
     queried = f.add(group, row, k=-size)
     f.store(f.add(queried, f.home, k=ELEMENT_CELLS), 1, f.load(slot, own.values[0].place))
     inverse = f.load(at, own.inverses[0].place)  # of the queried element's point: now of the first one's

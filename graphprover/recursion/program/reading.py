@@ -24,7 +24,8 @@ from graphprover.recursion.head.fields import (
     Height,
 )
 from graphprover.recursion.program.assembler import Cell, Function
-from graphprover.recursion.program.parts import READ, SPLIT, Parts, digest_words, provided_digest, record, words
+from graphprover.recursion.program.parts import Parts, digest_words, make_elements, provided_digest, record, words
+from graphprover.recursion.tables.row import READ, SPLIT
 
 # Marks of instructions for the first word of a full run, and instructions of a word.
 COPY_ENTRY, COPY_STEPS = "copy", 2
@@ -110,11 +111,7 @@ def elements(parts: Parts) -> Function:
     Element i is at 6 i + 1 from the address, between its words.
     """
     over = parts.program.function_over("elements of a frame", ELEMENT_CELLS * FRAME_ELEMENTS, back=_BACK)
-    x = over.data[_X]
-    for i in range(FRAME_ELEMENTS):
-        first, _, second, between, third, _ = range(ELEMENT_CELLS * i, ELEMENT_CELLS * (i + 1))
-        upper = over.multiply_add(over.data[third], x, over.data[second], to=over.data[between])
-        over.multiply_add(upper, x, over.data[first], to=over.data[first + 1])
+    make_elements(over, over.data[_X], FRAME_ELEMENTS)
     over.give_back([])
     f = parts.program.function("elements", arguments=2)
     at, frames = f.arguments

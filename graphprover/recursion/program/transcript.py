@@ -13,10 +13,13 @@ more would be drawn again: the program refuses those with the upper half 2^32 - 
 """
 
 from collections.abc import Sequence
+from functools import cache
 
 from graphprover.field import EXTENSION_DEGREE
+from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.recursion.head.fields import (
     CHALLENGES,
+    CHUNK,
     HEAD,
     SHIFT,
     STREAM_WORDS,
@@ -28,17 +31,15 @@ from graphprover.recursion.head.fields import (
 from graphprover.recursion.program.assembler import Cell, Function, Hint
 from graphprover.recursion.program.hints import HintKind
 from graphprover.recursion.program.parts import (
-    CHUNK_CELLS,
     DIGEST_NUMBERS,
-    DIGEST_WORDS,
     HIGH,
-    READ,
     Parts,
     digest_words,
     provided_digest,
     record,
     words,
 )
+from graphprover.recursion.tables.row import READ
 
 BITS = 32  # of a number
 _BYTE = 8
@@ -87,15 +88,14 @@ def transcript(parts: Parts) -> Function:
     return f
 
 
+@cache
 def _squeeze(parts: Parts) -> Function:
     """Return the function that hashes a message, and writes its digest's numbers to memory, the last one first."""
-    if "squeeze" in parts.functions:
-        return parts.functions["squeeze"]
-    f = parts.functions["squeeze"] = parts.program.function("squeeze", arguments=5)
+    f = parts.program.function("squeeze", arguments=5)
     place, base, chunks, end, to = f.arguments
     x2, both = parts.fixed(f, parts.x2, parts.both)
-    span = f.multiply_add(base, both, f.linear(CHUNK_CELLS, x2))
-    beyond = f.add(chunks, f.subtract(end, base), k=-CHUNK_CELLS, l=-CHUNK_CELLS)
+    span = f.multiply_add(base, both, f.linear(CHUNK, x2))
+    beyond = f.add(chunks, f.subtract(end, base), k=-CHUNK, l=-CHUNK)
     tail = f.multiply(beyond, x2)
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
@@ -103,7 +103,7 @@ def _squeeze(parts: Parts) -> Function:
         g.row(place, READ, span)
         return g.add(span, step), step, place, tail
 
-    span, _, place, tail = f.loop(chunks, [span, f.linear(CHUNK_CELLS, both, 1), place, tail], turn)
+    span, _, place, tail = f.loop(chunks, [span, f.linear(CHUNK, both, 1), place, tail], turn)
     f.row(place, READ, f.add(span, tail))
     to = f.load(f.home, to.place)
     for k, number in enumerate(provided_digest(f, parts, place)):
@@ -122,15 +122,14 @@ def _short(f: Function, parts: Parts, place: Cell, base: Cell, to: Cell, words: 
     f.call(_squeeze(parts), [place, base, f.constant(0), f.linear(1, base, SHIFT * words), to])
 
 
+@cache
 def _finish(parts: Parts) -> Function:
     """Return the function that hashes a message and checks the work after it.
 
     It takes the place and the record of the message, and returns the next place, the last digest, and the next sample.
     """
-    if "finish" in parts.functions:
-        return parts.functions["finish"]
     reversed_ = _reversed(parts)
-    f = parts.functions["finish"] = parts.program.function("finish", arguments=2, results=3)
+    f = parts.program.function("finish", arguments=2, results=3)
     place, pointer = f.arguments
     base, chunks, end, works = record(f, pointer, list(Message)[: Message.WORKS + 1])
     digest = f.allocate()
@@ -204,11 +203,10 @@ def _challenge(parts: Parts) -> Function:
     return f
 
 
+@cache
 def _reversed(parts: Parts) -> Function:
     """Return the function that reverses the bytes of a number of 32 bits."""
-    if "reversed" in parts.functions:
-        return parts.functions["reversed"]
-    f = parts.functions["reversed"] = parts.program.function("reversed", arguments=1, results=1)
+    f = parts.program.function("reversed", arguments=1, results=1)
     (number,) = f.arguments
     size, zero = BITS // _BYTE, f.constant(0)
     numbers = []

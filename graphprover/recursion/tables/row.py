@@ -58,6 +58,7 @@ from graphprover.recursion.tables.buses import HALVES, MACHINE, MEMORY, Tag, mes
 WORDS = 4  # of a row
 STRIDE = 2  # addresses of a word
 POINTS = 2  # weights of a word
+WEIGHTED, READ, SPLIT = range(3)  # kinds of chunks in messages
 _WORD_BYTES = 8
 _KINDS = ("weighted", "read", "split", "parent")
 _PLACE = ("tree", "layer", "index")
@@ -198,7 +199,7 @@ class Row(Air):
         end = t.address + STRIDE * (WORDS - t.absent)
         sums = [total for of_point in t["sum"] for total in of_point]
         t.every_row(t.asked * (1 - ends + t.parent), "only the last row of a chunk is looked up")
-        kind = t.read + 2 * t.split
+        kind = READ * t.read + SPLIT * t.split
         t.provide(MACHINE, message(Tag.ROW, *place, kind, t.counter, t.base, end, *sums), t.asked)
 
 

@@ -7,8 +7,8 @@ from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.recursion.head.fields import SHIFT
 from graphprover.recursion.openings import OpenedRows
 from graphprover.recursion.program.assembler import Linked
-from graphprover.recursion.program.parts import READ, SPLIT
 from graphprover.recursion.program.run import Contradiction, Rows, Run, Trace, run
+from graphprover.recursion.tables.row import READ, SPLIT
 from graphprover.recursion.witness.run_data import RunData
 
 
