@@ -23,7 +23,7 @@ class LayerStatement(Statement):
     def __init__(self, head: Head | None = None) -> None:
         """Take the head of the proof; None leaves the public values open."""
         airs, values = layer_tables(), None if head is None else stated_values(head)
-        super().__init__([Table(air, values if name == "head" else []) for name, air in airs.items()])
+        super().__init__([Table(air, values if name == "fixed" else []) for name, air in airs.items()])
 
     def preprocessed_cap(self, parameters: Parameters) -> Cap:
         """Return the key's commitment; raise VerificationError if there is none."""

@@ -3,31 +3,28 @@
 A verifier of the new proof makes the same head from the header of the first proof, and needs nothing else of it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from graphprover.device import Array, Device
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import BatchProof, Cap
 from graphprover.protocol.verification import replay
 from graphprover.recursion.head.fields import HEAD_PLACE, HEAD_TREE
 from graphprover.recursion.head.head import Head, head_of
-from graphprover.recursion.kernels import count_cells
-from graphprover.recursion.layer_tables import LEAST_LOG_ROWS, layer_tables, merged_rows, stated_values
+from graphprover.recursion.layer_tables import layer_rows, layer_tables, stated_values
 from graphprover.recursion.openings import openings_of
 from graphprover.recursion.program.assembler import Linked
 from graphprover.recursion.program.run import Trace, requests
 from graphprover.recursion.program.verifier import verifier_program
-from graphprover.recursion.statement import hashes_of
-from graphprover.recursion.traces import openings as hashes
-from graphprover.recursion.traces.core import Steps, core_trace, memory_trace, program_trace
+from graphprover.recursion.traces.machine import Inputs, trace_tasks
+from graphprover.recursion.traces.steps import Steps
 from graphprover.recursion.witness.compiled import run_compiled
 from graphprover.recursion.witness.hashed_rows import Rows
+from graphprover.recursion.witness.hashes import hashes_of
 from graphprover.recursion.witness.run_data import RunData, run_data
 from graphprover.statement.statement import Statement, Table
-from graphprover.statement.trace_task import TraceTask
 
 
 def layer_statement(
@@ -57,25 +54,11 @@ def layer_statement(
     with_cap, place, _ = requests(linked, trace, "cap")
     caps[with_cap] = found.lookups_of(place.T)
     (of_head,) = found.lookups_of(np.array([HEAD_PLACE], dtype=np.uint64))
-    load = hashes.loading(hashes.Inputs(found.calls, found.segments, found.nodes, trace.cells, np.empty(0, np.uint64)))
-    merged = {name: (air, merged_rows(rows)) for name, (air, rows) in found.tables.items() if name != "compress"}
-    tables = {"compress": found.tables["compress"], **merged}
-    tasks = hashes.trace_tasks(load, tables)
-    steps = TraceTask("steps", load_steps, {"steps": Steps(linked.fields, trace.pcs, trace.frames, caps, trace.cells)})
-    airs = layer_tables()
-    more: dict[str, tuple[int, Callable[..., Array], tuple[TraceTask, ...]]] = {
-        "core": (merged_rows(len(trace.pcs)), core_trace, (steps,)),
-        "memory": (merged_rows(trace.cells.shape[1]), memory_of_layer, (steps, load)),
-        "program": (1 << LEAST_LOG_ROWS, program_trace, (steps,)),
-    }
-    for name, (rows, make, needs) in more.items():
-        shape = airs[name].describe().main_width, rows
-        tasks[name] = TraceTask(name, make, {"rows": rows}, needs, shape)
-    asked = np.zeros((1, 1 << LEAST_LOG_ROWS), dtype=np.uint64)
-    asked[0, 0] = of_head
-    mains: dict[str, TraceTask | np.ndarray] = {**tasks, "head": asked}
-    values = {"head": stated_values(head)}
-    return Statement([Table(air, values.get(name, []), mains[name]) for name, air in airs.items()])
+    steps = Steps(linked.fields, trace.pcs, trace.frames, caps, trace.cells)
+    inputs = Inputs(found.calls, found.segments, found.nodes, steps)
+    tasks = trace_tasks(inputs, layer_rows(len(found.calls), inputs.machine_rows), int(of_head))
+    values = {"fixed": stated_values(head)}
+    return Statement([Table(air, values.get(name, []), tasks[name]) for name, air in layer_tables().items()])
 
 
 def _groups(linked: Linked, trace: Trace, data: RunData, head: Head) -> list[Rows]:
@@ -95,18 +78,3 @@ def _groups(linked: Linked, trace: Trace, data: RunData, head: Head) -> list[Row
             count = np.bincount(at, minlength=len(of.indices)).astype(np.uint32)
             groups.append(Rows(of, np.full(len(count), bases[own][0]), count))
     return groups
-
-
-# Trace tasks.
-
-
-def load_steps(device: Device, *, steps: Steps) -> Steps:
-    """Return the steps on a device."""
-    return Steps(*device.load_all([*vars(steps).values()]))
-
-
-def memory_of_layer(device: Device, steps: Steps, inputs: hashes.Inputs, *, rows: int) -> Array:
-    """Return the trace of `Memory`: lookups of `Core` and of `Row`."""
-    counts = device.arrays.zeros(steps.cells.shape[1], dtype=np.uint64)
-    count_cells(device, inputs.segments, counts)
-    return memory_trace(device, steps, counts, rows=rows)

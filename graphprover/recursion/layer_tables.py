@@ -12,16 +12,12 @@ from graphprover.recursion.head.fields import HEAD_PLACE
 from graphprover.recursion.head.head import Head
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.tables.compress import Compress
-from graphprover.recursion.tables.core import Core
-from graphprover.recursion.tables.memory import Memory
-from graphprover.recursion.tables.node import Node
-from graphprover.recursion.tables.program import Program
-from graphprover.recursion.tables.row import Row
-from graphprover.recursion.tables.stated import PublicCap, rows_for
-from graphprover.recursion.tables.xor import Xor
+from graphprover.recursion.tables.fixed import ROWS as FIXED_ROWS
+from graphprover.recursion.tables.fixed import Fixed
+from graphprover.recursion.tables.machine import Machine
+from graphprover.recursion.tables.places import ROWS as ROWS_OF_CALL
 
-LEAST_LOG_ROWS = 14  # of all tables, the program's instructions included
-HEIGHTS_STEP = 2  # between the heights of all tables but `compress`, so that folds by four meet them
+_HEIGHTS_STEP = 2  # between the binary logarithms of heights, so that folds by four meet them
 
 
 @cache
@@ -29,34 +25,35 @@ def layer_tables() -> dict[str, Air]:
     """Return all tables by name, in the order of the statement."""
     return {
         "compress": Compress(),
-        "xor": Xor(),
-        "row": Row(),
-        "node": Node(),
-        "core": Core(),
-        "memory": Memory(),
-        "program": Program(_instructions()),
-        "head": PublicCap(*HEAD_PLACE),
+        "machine": Machine(),
+        "fixed": Fixed(verifier_program().fields, HEAD_PLACE),
     }
 
 
 def stated_values(head: Head) -> list[int]:
-    """Return the public values of the table of the head: the words of the head's digest."""
+    """Return the public values of the table `fixed`: the words of the head's digest."""
     numbers: list[int] = np.frombuffer(head.digest, dtype="<u4").tolist()
     return numbers
 
 
-def merged_rows(count: int) -> int:
-    """Return the least height of a layer's table that has this number of rows.
+def layer_rows(compressions: int, machine_rows: int) -> dict[str, int]:
+    """Return the rows of `compress` and of `machine`.
 
-    Each further height of a proof costs a fold with its paths, and joins in all trees. `compress` has its own height:
-    most cells are there.
+    Each further height of a proof costs a fold with its paths, and joins in all trees. So `machine` has the height of
+    `compress` if it needs that one or half of it. Otherwise its height is 2^16, 2^18 and so on: the height of `fixed`
+    is 2^16.
+
+    Args:
+        compressions: The calls of `compress`.
+        machine_rows: The rows that `machine` needs.
     """
-    log_rows = rows_for(count).bit_length() - 1
-    above = max(0, log_rows - LEAST_LOG_ROWS)
-    return 1 << LEAST_LOG_ROWS + -(-above // HEIGHTS_STEP) * HEIGHTS_STEP
+    compress, machine = (_power(count) for count in (ROWS_OF_CALL * compressions, machine_rows))
+    if not machine <= compress <= 2 * machine:
+        above = max(0, (machine // FIXED_ROWS).bit_length() - 1)
+        machine = FIXED_ROWS << -(-above // _HEIGHTS_STEP) * _HEIGHTS_STEP
+    return {"compress": compress, "machine": machine}
 
 
-def _instructions() -> np.ndarray:
-    """Return the fields of the program's instructions, uint64 (fields, rows)."""
-    fields = verifier_program().fields
-    return np.pad(fields, ((0, 0), (0, (1 << LEAST_LOG_ROWS) - fields.shape[1])))
+def _power(count: int) -> int:
+    """Return the least power of two that is not below a number, at least 1."""
+    return 1 << max(0, count - 1).bit_length()

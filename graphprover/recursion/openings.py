@@ -13,7 +13,7 @@ from graphprover.protocol.merkle import JOIN, NODE, ROW, Opening, Step, verify_o
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import BatchProof, Cap
 from graphprover.protocol.verification import Challenges, batches_of, openings_of_queries
-from graphprover.recursion.tables.node import JOINED
+from graphprover.recursion.tables.nodes import JOINED
 
 # Limits that make numbers of trees and indices unique (tables/node.py).
 MOST_LAYERS = 48

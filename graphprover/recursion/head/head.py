@@ -33,7 +33,7 @@ from graphprover.recursion.program.queries import ENTRY, ENTRY_STEPS
 from graphprover.recursion.program.reading import COPY_ENTRY, COPY_STEPS, FILL_ENTRY, FILL_STEPS
 from graphprover.recursion.program.transcript import BITS
 from graphprover.recursion.program.verifier import verifier_program
-from graphprover.recursion.tables.row import STRIDE, padded
+from graphprover.recursion.tables.segments import STRIDE, padded
 
 MOST_LOG_ARITY, LEAST_LOG_FINAL_POLY_LEN = 3, 3
 

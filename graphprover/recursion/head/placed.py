@@ -15,7 +15,7 @@ from graphprover.field import EXTENSION_DEGREE, Ext, ext_add, ext_inv, ext_mul, 
 from graphprover.protocol import arrays
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.recursion.head.gates import AT, INVERSE, Gates
-from graphprover.recursion.tables.row import STRIDE
+from graphprover.recursion.tables.segments import STRIDE
 
 KINDS = (MUL, ADD, SUB)  # in the order of their chunks
 ADDRESS_BITS = 31  # so that two addresses are a base element

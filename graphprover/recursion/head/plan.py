@@ -28,7 +28,7 @@ from graphprover.recursion.head.fields import (
 from graphprover.recursion.head.gates import Gates
 from graphprover.recursion.head.inputs import Inputs
 from graphprover.recursion.head.messages import Constants, further_digests
-from graphprover.recursion.tables.row import STRIDE, padded
+from graphprover.recursion.tables.segments import STRIDE, padded
 
 _REACH = UNROLLED * EXTENSION_DEGREE  # opened values beyond the last one that chains and joins read
 

@@ -12,8 +12,8 @@ from graphprover.recursion.kernels.arrays import require_array
 from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.kernels.segments import Segments
 from graphprover.recursion.tables.compress import WIDTH
-from graphprover.recursion.tables.xor import COUNTS
-from graphprover.recursion.tables.xor import ROWS as PAIRS
+from graphprover.recursion.tables.fixed import ROWS as PAIRS
+from graphprover.recursion.tables.fixed import XORS
 
 
 def _twin(device: Device, module: str) -> Any:
@@ -43,30 +43,31 @@ def count_xors(device: Device, calls: Compressions, rows: int, counts: Array) ->
         device: The device of all arrays.
         calls: The calls.
         rows: The rows of their trace, idle calls included.
-        counts: uint64 (4, 2^16), contiguous: the columns of `Xor`, of which the first three are counted.
+        counts: uint64 (3, 2^16), contiguous: the first columns of `Fixed`.
 
     Raises:
         ValueError: For arrays of other kinds, and for calls that do not fit the rows.
     """
     calls.require(rows)
-    require_array("counts are", counts, (COUNTS, PAIRS))
+    require_array("counts are", counts, (XORS, PAIRS))
     _twin(device, "compress").count_xors(device, calls, rows, counts)
 
 
-def fill_row(device: Device, segments: Segments, cells: Array, main: Array) -> None:
-    """Write the trace of `Row`: the blocks of segments in their order, then rows of zeros.
+def fill_segments(device: Device, segments: Segments, cells: Array, main: Array, first: int) -> None:
+    """Write the rows of segments in a trace of `machine`, in their order.
 
     Args:
         device: The device of all arrays.
         segments: The segments; the memory cells of their words are in ``cells``.
         cells: uint64 (3, cells), contiguous: the contents of memory.
-        main: uint64 (columns, rows), contiguous. All of it is written.
+        main: uint64 (columns, rows), contiguous; zeros in all rows of segments.
+        first: The first row of segments.
 
     Raises:
-        ValueError: For arrays of other kinds, and for blocks that do not fit the rows.
+        ValueError: For arrays of other kinds, and for segments that do not fit the rows.
     """
-    segments.require_rows(main, cells)
-    _twin(device, "row").fill_row(device, segments, cells, main)
+    segments.require_rows(main, cells, first)
+    _twin(device, "segments").fill_segments(device, segments, cells, main, first)
 
 
 def count_halves(device: Device, segments: Segments, counts: Array) -> None:
@@ -75,14 +76,14 @@ def count_halves(device: Device, segments: Segments, counts: Array) -> None:
     Args:
         device: The device of all arrays.
         segments: The segments.
-        counts: uint64 (2^16,), contiguous: the last column of `Xor`.
+        counts: uint64 (2^16,), contiguous: the column `count_half` of `Fixed`.
 
     Raises:
         ValueError: For arrays of other kinds.
     """
     segments.require()
     require_array("counts of numbers of 16 bits are", counts, (PAIRS,))
-    _twin(device, "row").count_halves(device, segments, counts)
+    _twin(device, "segments").count_halves(device, segments, counts)
 
 
 def count_cells(device: Device, segments: Segments, counts: Array) -> None:
@@ -98,7 +99,7 @@ def count_cells(device: Device, segments: Segments, counts: Array) -> None:
     """
     segments.require()
     require_array("counts are", counts, ("cells",))
-    _twin(device, "row").count_cells(device, segments, counts)
+    _twin(device, "segments").count_cells(device, segments, counts)
 
 
 def count_numbers(device: Device, numbers: Array, counts: Array) -> None:
@@ -114,4 +115,4 @@ def count_numbers(device: Device, numbers: Array, counts: Array) -> None:
     """
     require_array("counts are", counts, ("n",))
     require_array("numbers are", numbers, ("n",), "uint32")
-    _twin(device, "row").count_numbers(device, numbers, counts)
+    _twin(device, "segments").count_numbers(device, numbers, counts)

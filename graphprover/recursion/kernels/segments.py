@@ -1,4 +1,4 @@
-"""Segments of opened rows: the format of cpu/row.py and cuda/row.cu."""
+"""Segments of opened rows: the format of cpu/segments.py and cuda/segments.cu."""
 
 from dataclasses import dataclass
 from enum import IntFlag
@@ -7,7 +7,8 @@ from graphprover.device import Array
 from graphprover.field import EXTENSION_DEGREE
 from graphprover.protocol.blake3 import BLOCK_WORDS
 from graphprover.recursion.kernels.arrays import require_array
-from graphprover.recursion.tables.row import BLOCK_ROWS, WIDTH
+from graphprover.recursion.tables.columns import WIDTH
+from graphprover.recursion.tables.segments import QUARTERS
 
 NUMBERS = 5  # of a segment
 
@@ -49,11 +50,16 @@ class Segments:
         for name, (shape, dtype) in shapes.items():
             require_array(f"{name} of {segments} segments are", getattr(self, name), shape, dtype)
 
-    def require_rows(self, main: Array, cells: Array) -> None:
-        """Raise ValueError for other arrays, and for segments that do not fit the rows of the trace ``main``."""
+    @property
+    def rows(self) -> int:
+        """Return the rows of a trace that they take: the quarters of all blocks, and an end each."""
+        return QUARTERS * len(self.words) + len(self.firsts)
+
+    def require_rows(self, main: Array, cells: Array, first: int) -> None:
+        """Raise ValueError for other arrays, and for segments that do not fit the trace ``main`` after its ``first``
+        rows."""
         self.require()
         require_array("a trace is", main, (WIDTH, "rows"))
         require_array("cells are", cells, (EXTENSION_DEGREE, "cells"))
-        blocks, rows = len(self.words), main.shape[1]
-        if BLOCK_ROWS * blocks > rows:
-            raise ValueError(f"{blocks} blocks of {BLOCK_ROWS} rows do not fit {rows} rows")
+        if first + self.rows > main.shape[1]:
+            raise ValueError(f"{self.rows} rows of segments after {first} do not fit {main.shape[1]} rows")

@@ -30,9 +30,8 @@ import numpy as np
 
 from graphprover.field import P
 from graphprover.recursion.program.hints import HINT_NUMBERS, HintKind
-from graphprover.recursion.tables.core import FLAGS, OPERANDS
-from graphprover.recursion.tables.program import FIELDS
-from graphprover.recursion.tables.stated import rows_for
+from graphprover.recursion.tables.fixed import FIELDS
+from graphprover.recursion.tables.steps import FLAGS, OPERANDS
 
 _BITS = {name: 1 << i for i, name in enumerate(FLAGS)}
 HOME, FIRST_ARGUMENT = 1, 2  # cells of a frame that has no data; the place to return to is the first one
@@ -177,7 +176,7 @@ class Program:
                 raise ValueError(f"{instruction.source}: a call of a function of another program")
         if main.instructions[-1].flags != ("halt",):
             raise ValueError(f"function {main.name} is the first one and does not halt")
-        fields = np.zeros((FIELDS, rows_for(len(instructions))), dtype=np.uint64)
+        fields = np.zeros((FIELDS, 1 << (len(instructions) - 1).bit_length()), dtype=np.uint64)
         fields[:, : len(instructions)] = np.array([one.fields() for one in instructions], dtype=np.uint64).T
         hints = [hint.numbers(cell) for one in instructions for cell, hint in one.hints]
         first_hints = np.full(fields.shape[1] + 1, len(hints), dtype=np.int64)

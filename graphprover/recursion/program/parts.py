@@ -7,7 +7,7 @@ from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.recursion.head.fields import ELEMENT_CELLS, HEAD, SHIFT, Field
 from graphprover.recursion.program.assembler import Cell, Function, Hint, Program
 from graphprover.recursion.program.hints import HintKind
-from graphprover.recursion.tables.core import FIRST_FRAME
+from graphprover.recursion.tables.steps import FIRST_FRAME
 
 HIGH = 1 << 32
 DIGEST_NUMBERS = 8

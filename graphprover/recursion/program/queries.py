@@ -18,7 +18,7 @@ from graphprover.recursion.head.fields import (
 from graphprover.recursion.program.assembler import Cell, Function
 from graphprover.recursion.program.parts import Parts, make_elements, record, words
 from graphprover.recursion.program.transcript import BITS, bits_of
-from graphprover.recursion.tables.row import READ, WEIGHTED, padded
+from graphprover.recursion.tables.segments import READ, WEIGHTED, padded
 
 ENTRY = "the highest bit"  # the mark of the first bit's instructions
 ENTRY_STEPS = 3  # instructions of a bit

@@ -25,7 +25,7 @@ from graphprover.recursion.head.fields import (
 )
 from graphprover.recursion.program.assembler import Cell, Function
 from graphprover.recursion.program.parts import Parts, digest_words, make_elements, provided_digest, record, words
-from graphprover.recursion.tables.row import READ, SPLIT
+from graphprover.recursion.tables.segments import READ, SPLIT
 
 # Marks of instructions for the first word of a full run, and instructions of a word.
 COPY_ENTRY, COPY_STEPS = "copy", 2

@@ -15,7 +15,7 @@ from graphprover.field import ZERO, Ext, P
 from graphprover.recursion.program.assembler import HOME, Linked
 from graphprover.recursion.program.hints import HintKind
 from graphprover.recursion.program.steps import HALTED, Contradiction, Decoded, Step, decoded, put, step_of
-from graphprover.recursion.tables.core import FIRST_FRAME, FLAGS
+from graphprover.recursion.tables.steps import FIRST_FRAME, FLAGS
 
 _REGION = 1 << 32  # addresses of a region of memory in the first run
 MOST_STEPS = 1 << 24

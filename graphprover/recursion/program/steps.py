@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from graphprover.field import ZERO, Ext, P, ext_add, ext_inv, ext_mul, ext_scale, ext_sub
-from graphprover.recursion.tables.core import FLAGS
+from graphprover.recursion.tables.steps import FLAGS
 
 Memory = dict[int, Ext]
 # Takes a frame pointer; returns the next instruction and the next frame pointer, or None for a step to the instruction

@@ -39,7 +39,7 @@ from graphprover.recursion.program.parts import (
     record,
     words,
 )
-from graphprover.recursion.tables.row import READ
+from graphprover.recursion.tables.segments import READ
 
 BITS = 32  # of a number
 _BYTE = 8

@@ -13,7 +13,7 @@ from graphprover.recursion.program.assembler import Linked, Program
 from graphprover.recursion.program.parts import Parts, words
 from graphprover.recursion.program.queries import queries
 from graphprover.recursion.program.transcript import transcript
-from graphprover.recursion.tables.core import FIRST_FRAME
+from graphprover.recursion.tables.steps import FIRST_FRAME
 
 _ELEMENTS = (
     (Field.OPENED_AT, Field.OPENED),

@@ -26,12 +26,13 @@ class Tag(IntEnum):
     """
 
     NODE = 1  # 8 words of the left child, 8 words of the right one, 8 words of their node's digest
-    PART = 2  # number, chained, counter (low, high), length, flags, 16 words: a block of a message
+    PART = 2  # number, chained, counter (low, high), length, flags, 8 words: the first half of a message's block
     DIGEST = 3  # number, 8 words: the digest after this block
     PLACE = 4  # tree with the joins below, layer, index in the layer, 8 words of the digest there; layer 0 has the root
     VALUE = 5  # tree, layer, index, first chunk, chunks, 8 words: a chaining value in the hash of the row at this place
     ROW = 6  # tree, layer, index, kind, counter, first address, end address, 2 sums of 3 coordinates: a chunk of a row
     STEP = 7  # address of an instruction, its flags as one number, two constants, the offsets of four operands
+    REST = 8  # number, 8 words: the other half of this block
 
 
 def message(tag: Tag, *fields: Any) -> list[Any]:

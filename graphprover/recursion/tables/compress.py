@@ -38,8 +38,9 @@ Flags give the use of a call. A call without any is idle: it sends no message.
 
 - `node`: the digest of 64 bytes that are a whole message, from the IV and with its parameters. One message has both
   children and the digest.
-- `part`: a block of a message. One message has everything that it is compressed with. In it, `chained` is whether the
-  call before has `chain`: users require 0 for the first block of a chunk, and 1 for the others.
+- `part`: a block of a message. Two messages have everything that it is compressed with: one with the first half of the
+  block, and one with the other half and the same number. In the first one, `chained` is whether the call before has
+  `chain`: users require 0 for the first block of a chunk, and 1 for the others.
 - `chain`: a part whose digest is the next call's chaining value. A part without it sends its digest.
 
 Rows that no call needs have idle calls: compressions of zeros, with the parameters 0.
@@ -59,6 +60,7 @@ from graphprover.recursion.tables.places import BYTES, LANES, LAST, PLACES, ROWS
 
 HALVES = 2  # of G
 NODE_PARAMETERS = (0, 0, BLOCK_BYTES, CHUNK_START | CHUNK_END | ROOT)  # counter (low, high), length, flags
+_HALF = 8  # words of a half of a block
 _CARRY = pow(1 << 32, -1, P)
 _A, _B, _C, _D = range(4)  # words of a lane
 
@@ -181,8 +183,9 @@ class Compress(Air):
         block = [t.m[place] for place in PLACES[LAST]]
         t.send(MACHINE, message(Tag.NODE, *block, *digest), t.final * t.node, weight=1)
         next_block = [n.m[place] for place in PLACES[0]]
-        part = message(Tag.PART, n.number, t.chain, *parameters, *next_block)
+        part = message(Tag.PART, n.number, t.chain, *parameters, *next_block[:_HALF])
         t.send(MACHINE, part, t.final * n.part, weight=1)
+        t.send(MACHINE, message(Tag.REST, t.number, *block[_HALF:]), t.final * t.part, weight=1)
         t.send(MACHINE, message(Tag.DIGEST, t.number, *digest), t.final * (t.part - t.chain), weight=1)
 
 

@@ -1,19 +1,18 @@
 """Memory: one extension element for each address, written once, and facts about it.
 
-The table has consecutive addresses from 0 on, so there is one value for each address.
+Each row of `machine` has the cell at the row's number. So there is one value for each address.
 """
 
-from graphprover.air import Air, TableBuilder
-from graphprover.field import EXTENSION_DEGREE
+from graphprover.air import TableBuilder
 from graphprover.recursion.tables.buses import MEMORY
+from graphprover.recursion.tables.columns import NUMBERS
 
 
-class Memory(Air):
-    """The value of each address, and the number of its lookups."""
+def define_memory(t: TableBuilder) -> None:
+    """State the rules of memory: the value of each address, and the number of its lookups."""
+    t.first_row(t.address, "addresses begin with 0")
+    t.transition(t.next.address - t.address - 1, "addresses follow each other")
+    t.provide(MEMORY, [t.address, *t.value], t.looked_up)
 
-    columns = ("address", f"value[{EXTENSION_DEGREE}]", "asked")
 
-    def define(self, t: TableBuilder) -> None:
-        t.first_row(t.address, "addresses begin with 0")
-        t.transition(t.next.address - t.address - 1, "addresses follow each other")
-        t.provide(MEMORY, [t.address, *t.value], t.asked)
+ADDRESS, VALUE, LOOKED_UP = NUMBERS.address, NUMBERS.value[0], NUMBERS.looked_up

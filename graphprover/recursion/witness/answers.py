@@ -8,7 +8,7 @@ from graphprover.recursion.head.fields import SHIFT
 from graphprover.recursion.openings import OpenedRows
 from graphprover.recursion.program.assembler import Linked
 from graphprover.recursion.program.run import Contradiction, Rows, Run, Trace, run
-from graphprover.recursion.tables.row import READ, SPLIT
+from graphprover.recursion.tables.segments import READ, SPLIT
 from graphprover.recursion.witness.run_data import RunData
 
 

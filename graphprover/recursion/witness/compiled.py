@@ -20,7 +20,7 @@ from graphprover.recursion.openings import OpenedRows
 from graphprover.recursion.program import run as runs
 from graphprover.recursion.program.assembler import HOME, Linked
 from graphprover.recursion.program.run import Trace
-from graphprover.recursion.tables.core import FIRST_FRAME
+from graphprover.recursion.tables.steps import FIRST_FRAME
 from graphprover.recursion.witness.answers import run_by_python
 from graphprover.recursion.witness.run_data import RunData
 

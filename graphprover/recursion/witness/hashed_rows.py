@@ -11,7 +11,7 @@ from graphprover.recursion.kernels.cpu.hashing import hash_segments
 from graphprover.recursion.kernels.segments import NUMBERS, Kind, Segments
 from graphprover.recursion.openings import OpenedRows
 from graphprover.recursion.tables.compress import Use
-from graphprover.recursion.tables.row import STRIDE, padded
+from graphprover.recursion.tables.segments import STRIDE, padded
 
 
 @dataclass(frozen=True, eq=False)

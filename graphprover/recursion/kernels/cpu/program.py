@@ -9,8 +9,8 @@ from graphprover.kernels.cpu.field import P as _P
 from graphprover.kernels.cpu.field import add, ext_add, ext_mul, ext_scale, ext_sub, inverse, mul, sub
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.recursion.program.hints import HintKind
-from graphprover.recursion.tables.core import FIRST_FRAME, FLAGS
-from graphprover.recursion.tables.row import READ, SPLIT, STRIDE
+from graphprover.recursion.tables.segments import READ, SPLIT, STRIDE
+from graphprover.recursion.tables.steps import FIRST_FRAME, FLAGS
 from graphprover.runtime.numba_cache import borrowed, njit
 
 HALTED, FAILED = 0, 1

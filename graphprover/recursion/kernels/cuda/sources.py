@@ -3,21 +3,30 @@
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from graphprover.kernels.cuda.sources import list_of, source
 from graphprover.recursion.kernels.segments import NUMBERS, Kind
-from graphprover.recursion.tables import compress, row
+from graphprover.recursion.tables import compress, segments
 from graphprover.recursion.tables.compress import Use
+from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.recursion.tables.places import LANES, LAST, ROWS, TO_COLUMNS, TO_DIAGONALS
-from graphprover.recursion.tables.xor import ROWS as PAIRS
 
 _FOLDER = Path(__file__).parent
+PARTS = segments.QUARTERS + 1  # of a block: its quarters and the end of its segment
 
 
 def _columns(first: Mapping[str, int]) -> dict[str, int | str]:
     return {f"COLUMN_{name.upper()}": column for name, column in first.items()}
+
+
+def _first(columns: Any) -> int:
+    """Return the first one of columns in nested tuples."""
+    while not isinstance(columns, int):
+        columns = columns[0]
+    return columns
 
 
 _COMPRESS: dict[str, int | str] = {
@@ -30,16 +39,16 @@ _COMPRESS: dict[str, int | str] = {
     "LIST_TO_COLUMNS": list_of(np.array(TO_COLUMNS)),
     "LIST_TO_DIAGONALS": list_of(np.array(TO_DIAGONALS)),
 }
-_ROW: dict[str, int | str] = {
-    **_columns(row.FIRST_COLUMNS),
+_SEGMENTS: dict[str, int | str] = {
+    **_columns({name: _first(columns) for name, columns in vars(segments.COLUMNS).items()}),
     **{f"KIND_{kind.name}": int(kind) for kind in Kind},
-    "WIDTH": row.WIDTH,
-    "WORDS": row.WORDS,
-    "BLOCK_ROWS": row.BLOCK_ROWS,
-    "STRIDE": row.STRIDE,
+    "WORDS": segments.WORDS,
+    "QUARTERS": segments.QUARTERS,
+    "PARTS": PARTS,
+    "STRIDE": segments.STRIDE,
     "NUMBERS": NUMBERS,
 }
-_DEFINES: dict[str, Mapping[str, int | str]] = {"compress.cu": _COMPRESS, "row.cu": _ROW}
+_DEFINES: dict[str, Mapping[str, int | str]] = {"compress.cu": _COMPRESS, "segments.cu": _SEGMENTS}
 
 
 @cache

@@ -1,14 +1,12 @@
-"""The trace of `node`, and how often its nodes are asked for."""
+"""The rows of nodes in a trace of `machine`, and how often nodes are asked for."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from graphprover.air.columns import Columns
-from graphprover.device import Array, Device
-from graphprover.recursion.tables.node import JOINED, Node
+from graphprover.device import Array
+from graphprover.recursion.tables.nodes import COLUMNS, JOINED
 
-_COLUMNS = Columns(Node.columns)
 _PLACE = 3  # tree, layer, index
 _ONE = np.uint64(1)
 
@@ -22,8 +20,8 @@ class Nodes:
     children: Array  # left, right: uint32 (nodes, 16)
     asked: Array  # lookups of the left and of the right child, uint32 (nodes, 2)
 
-    def require(self, rows: int) -> None:
-        """Raise ValueError for other arrays, and for nodes that do not fit the rows."""
+    def require(self) -> None:
+        """Raise ValueError for other arrays."""
         count = len(self.places)
         for name, width in (("places", _PLACE), ("digests", 8), ("children", 16), ("asked", 2)):
             array, dtype = getattr(self, name), "uint64" if name == "places" else "uint32"
@@ -31,25 +29,30 @@ class Nodes:
                 raise ValueError(
                     f"{name} of {count} nodes are {dtype} {(count, width)}, not {array.dtype} {array.shape}"
                 )
-        if count > rows:
-            raise ValueError(f"{count} nodes do not fit {rows} rows")
 
 
-def node_trace(device: Device, nodes: Nodes, rows: int) -> Array:
-    """Return the trace of `Node`: the nodes in their order, then rows of zeros.
+def fill_nodes(main: Array, nodes: Nodes, first: int) -> None:
+    """Write nodes, in their order, into the rows of a trace of `machine` from ``first`` on, which are zeros before.
 
     Raises:
-        ValueError: As `Nodes.require`.
+        ValueError: As `Nodes.require`, and for nodes that do not fit the rows.
     """
-    nodes.require(rows)
-    count, main = len(nodes.places), device.arrays.zeros((_COLUMNS.width, rows), dtype=np.uint64)
+    nodes.require()
+    count, of = len(nodes.places), COLUMNS
+    if first + count > main.shape[1]:
+        raise ValueError(f"{count} nodes after {first} rows do not fit {main.shape[1]} rows")
+    own = main[:, first : first + count]
     joins, left_index = _joins(nodes.places)
-    main[0, :count], main[1, :count], main[2, :count] = 1, joins, left_index
-    column = 3
-    for words in (nodes.places, nodes.digests, nodes.children, nodes.asked):
-        main[column : column + words.shape[1], :count] = words.T
-        column += words.shape[1]
-    return main
+    own[of.on], own[of.join], own[of.left_index] = 1, joins, left_index
+    parts = (
+        (of.place, nodes.places),
+        (of.digest, nodes.digests),
+        ((*of.left, *of.right), nodes.children),
+        (of.asked, nodes.asked),
+    )
+    for columns, numbers in parts:
+        for column, number in zip(columns, numbers.T, strict=True):
+            own[column] = number
 
 
 def asked(nodes: np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -1,11 +1,11 @@
-"""The trace of opened rows, and the numbers and memory cells that it looks up (``row.cu``)."""
+"""The rows of segments in a trace, and the numbers and memory cells that it looks up (``segments.cu``)."""
 
 from typing import TYPE_CHECKING
 
 import cupy
 
 from graphprover.kernels.cuda.launch import blocks_for, compiled, launch
-from graphprover.recursion.kernels.cuda.sources import text
+from graphprover.recursion.kernels.cuda.sources import PARTS, text
 from graphprover.recursion.kernels.segments import Segments
 
 if TYPE_CHECKING:
@@ -14,16 +14,19 @@ if TYPE_CHECKING:
 _THREADS = 128
 
 
-def fill_row(device: "CudaDevice", segments: Segments, cells: cupy.ndarray, main: cupy.ndarray) -> None:
-    """Write a trace; see ``graphprover.recursion.kernels.fill_row``."""
-    of, rows = segments, main.shape[1]
+def fill_segments(
+    device: "CudaDevice", segments: Segments, cells: cupy.ndarray, main: cupy.ndarray, first: int
+) -> None:
+    """Write the rows of segments; see ``graphprover.recursion.kernels.fill_segments``."""
+    of = segments
     addresses = [array.data.ptr for array in (of.owners, of.firsts)]
     numbers = [array.data.ptr for array in (of.numbers, of.digests)]
-    with device.operation("fill_row"):
-        launch(
-            compiled(text("row.cu")), "fill_row", blocks_for(rows, _THREADS), _THREADS,
-            of.words, *addresses, of.places, *numbers, len(of.words), cells, cells.shape[1], main, rows,
-        )  # fmt: skip
+    if blocks := len(of.words):
+        with device.operation("fill_segments"):
+            launch(
+                compiled(text("segments.cu")), "fill_segments", blocks_for(PARTS * blocks, _THREADS), _THREADS,
+                of.words, *addresses, of.places, *numbers, blocks, cells, cells.shape[1], main, main.shape[1], first,
+            )  # fmt: skip
 
 
 def count_halves(device: "CudaDevice", segments: Segments, counts: cupy.ndarray) -> None:
@@ -31,7 +34,7 @@ def count_halves(device: "CudaDevice", segments: Segments, counts: cupy.ndarray)
     if words := segments.words.size:
         with device.operation("count_halves"):
             blocks = blocks_for(words, _THREADS)
-            launch(compiled(text("row.cu")), "count_halves", blocks, _THREADS, segments.words, words, counts)
+            launch(compiled(text("segments.cu")), "count_halves", blocks, _THREADS, segments.words, words, counts)
 
 
 def count_cells(device: "CudaDevice", segments: Segments, counts: cupy.ndarray) -> None:
@@ -41,7 +44,7 @@ def count_cells(device: "CudaDevice", segments: Segments, counts: cupy.ndarray) 
         addresses = [array.data.ptr for array in (of.owners, of.firsts, of.numbers)]
         with device.operation("count_cells"):
             blocks = blocks_for(words, _THREADS)
-            launch(compiled(text("row.cu")), "count_cells", blocks, _THREADS, *addresses, words, counts)
+            launch(compiled(text("segments.cu")), "count_cells", blocks, _THREADS, *addresses, words, counts)
 
 
 def count_numbers(device: "CudaDevice", numbers: cupy.ndarray, counts: cupy.ndarray) -> None:
@@ -49,4 +52,4 @@ def count_numbers(device: "CudaDevice", numbers: cupy.ndarray, counts: cupy.ndar
     if count := numbers.size:
         with device.operation("count_numbers"):
             blocks = blocks_for(count, _THREADS)
-            launch(compiled(text("row.cu")), "count_numbers", blocks, _THREADS, numbers.data.ptr, count, counts)
+            launch(compiled(text("segments.cu")), "count_numbers", blocks, _THREADS, numbers.data.ptr, count, counts)

@@ -1,8 +1,8 @@
-"""The nodes of Merkle trees, one a row: the paths of all queries, each node once.
+"""The nodes of Merkle trees, one a row of `machine`: the paths of all queries, each node once.
 
 A row with a node looks up the node's digest at its place, and provides its children at theirs, as often as they are
 asked for. So it asks its parent and answers for its children: two paths that meet share the rows from there on. The
-digests of caps are provided by another table, which has them from a statement.
+digests of caps are provided by steps, or by the table `fixed`.
 
 A place is (tree, layer, index). Children are one layer below their node i, and there are two kinds of nodes:
 
@@ -15,7 +15,7 @@ node down in its low bits, and above them the number of the tree.
 Why a digest that is looked up is in the tree:
 
 - A lookup counts 1, and there are fewer than p of them. So a message that is looked up is provided with a count that is
-  not 0, by a table of caps or by a row of this table.
+  not 0, by a table of caps or by another node.
 - A row that provides a child with such a count is on: it looks up its own digest, one layer above, and `compress` has
   hashed both children to it.
 - Going up, layers fall by 1, so no node stands on itself: the way ends at a cap.
@@ -37,38 +37,60 @@ Words of children have no range here. A child with a word of 2^32 or more answer
 or a statement has made.
 """
 
-from graphprover.air import Air, TableBuilder
+from dataclasses import dataclass
+from typing import Any
+
+from graphprover.air import TableBuilder
 from graphprover.field import inv
-from graphprover.recursion.tables.buses import MACHINE, Tag, message
+from graphprover.recursion.tables.buses import Tag, message
+from graphprover.recursion.tables.columns import NUMBERS
+from graphprover.recursion.tables.slots import Said, Slots
 
 JOINED = 1 << 33  # the index of the digest of row 0 that joins
+_WORDS = 8  # of a digest
 
 
-class Node(Air):
-    """Nodes with two children, in any order."""
+@dataclass(frozen=True)
+class Node:
+    """The cells of a row with a node."""
 
-    columns = (
-        "on",
-        "join",  # 1 if the right child is the digest of a row that joins
-        "left_index",  # of the left child
-        "tree",
-        "layer",
-        "index",
-        "digest[8]",
-        "left[8]",
-        "right[8]",
-        "asked[2]",  # lookups of the left and of the right child
+    on: Any
+    join: Any  # 1 if the right child is the digest of a row that joins
+    left_index: Any  # of the left child
+    place: Any  # tree, layer, index
+    digest: Any
+    left: Any
+    right: Any
+    asked: Any  # lookups of the left and of the right child
+
+
+def node_of(row: Any) -> Node:
+    """Return the cells of a row of `machine` with a node."""
+    place, *others = row.cell
+    right = [cell for other in others for cell in other][:_WORDS]
+    left = [*row.at, *row.sum[0], row.sum[1][0]]
+    return Node(row.node, row.flag[0], row.number, place, row.half, left, right, row.asked)
+
+
+def define_nodes(t: TableBuilder) -> None:
+    """State the rules of rows with nodes."""
+    of = node_of(t)
+    index = of.place[2]
+    t.every_row(of.on * (of.left_index - 2 * index + of.join * index), "the index of the left child")
+
+
+def node_messages(t: TableBuilder) -> Slots:
+    """Return the messages of a row with a node."""
+    of = node_of(t)
+    tree, layer, _ = of.place
+    below = inv(2) * (tree - of.join), layer + 1
+    right_index = of.left_index + 1 + (JOINED - 1) * of.join
+    return Slots(
+        answers=(Said(of.on, -1, message(Tag.NODE, *of.left, *of.right, *of.digest)),),
+        asks=(Said(of.on, 1, message(Tag.PLACE, *of.place, *of.digest)),),
+        first=(Said(of.on, 1, message(Tag.PLACE, *below, of.left_index, *of.left)),),
+        second=(Said(of.on, 1, message(Tag.PLACE, *below, right_index, *of.right)),),
     )
 
-    def define(self, t: TableBuilder) -> None:
-        t.boolean(t.on, "a row has a node or not")
-        t.boolean(t.join, "a row joins or not")
-        for asked in t.asked:
-            t.every_row((1 - t.on) * asked, "only a row that is on provides")
-        t.every_row(t.left_index - 2 * t.index + t.join * t.index, "the index of the left child")
-        t.lookup(MACHINE, message(Tag.PLACE, t.tree, t.layer, t.index, *t.digest), t.on, weight=1)
-        below = inv(2) * (t.tree - t.join), t.layer + 1
-        for side, child in enumerate((t.left, t.right)):
-            index = t.left_index + side * (1 + (JOINED - 1) * t.join)
-            t.provide(MACHINE, message(Tag.PLACE, *below, index, *child), t.asked[side])
-        t.receive(MACHINE, message(Tag.NODE, *t.left, *t.right, *t.digest), t.on, weight=1)
+
+COLUMNS = node_of(NUMBERS)

@@ -1,0 +1,109 @@
+"""The trace tasks of a layer's tables."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from graphprover.device import Array, Device
+from graphprover.recursion.kernels import (
+    count_cells,
+    count_halves,
+    count_numbers,
+    count_xors,
+    fill_compress,
+    fill_segments,
+)
+from graphprover.recursion.kernels.compressions import Compressions
+from graphprover.recursion.kernels.segments import Segments
+from graphprover.recursion.tables import columns, compress, fixed
+from graphprover.recursion.tables.memory import ADDRESS, LOOKED_UP, VALUE
+from graphprover.recursion.traces.nodes import Nodes, fill_nodes
+from graphprover.recursion.traces.steps import Steps, count_operands, fill_steps
+from graphprover.statement.trace_task import TraceTask
+
+T = TypeVar("T", Compressions, Segments, Nodes, Steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The inputs of all traces: arrays of one device."""
+
+    calls: Compressions  # of the segments' blocks, then of the nodes
+    segments: Segments
+    nodes: Nodes
+    steps: Steps
+
+    @property
+    def machine_rows(self) -> int:
+        """Return the rows of `machine` that they need."""
+        rows = len(self.steps.pcs) + self.segments.rows + len(self.nodes.places)
+        return max(rows, self.steps.cells.shape[1])
+
+
+def trace_tasks(inputs: Inputs, rows: Mapping[str, int], of_head: int) -> dict[str, TraceTask]:
+    """Return the trace task of each table, by name.
+
+    Args:
+        inputs: The inputs on the host.
+        rows: The rows of `compress` and of `machine`.
+        of_head: Lookups of the head's digest.
+    """
+    load = TraceTask("inputs", load_inputs, {"inputs": inputs})
+    with_rows = {name: {"rows": rows[name]} for name in rows}
+    fixed_numbers = {"compress_rows": rows["compress"], "of_head": of_head}
+    return {
+        "compress": TraceTask(
+            "compress", compress_trace, with_rows["compress"], (load,), (compress.WIDTH, rows["compress"])
+        ),
+        "machine": TraceTask("machine", machine_trace, with_rows["machine"], (load,), (columns.WIDTH, rows["machine"])),
+        "fixed": TraceTask("fixed", fixed_trace, fixed_numbers, (load,), (fixed.WIDTH, fixed.ROWS)),
+    }
+
+
+def load_inputs(device: Device, *, inputs: Inputs) -> Inputs:
+    """Return the inputs on a device."""
+    of = inputs
+    return Inputs(
+        _loaded(device, of.calls), _loaded(device, of.segments), _loaded(device, of.nodes), _loaded(device, of.steps)
+    )
+
+
+def _loaded(device: Device, of: T) -> T:
+    """Return a dataclass of arrays with its arrays on a device."""
+    return type(of)(*device.load_all([*vars(of).values()]))
+
+
+def compress_trace(device: Device, inputs: Inputs, *, rows: int) -> Array:
+    """Return the trace of `Compress`."""
+    main = device.arrays.empty((compress.WIDTH, rows), dtype=np.uint64)
+    fill_compress(device, inputs.calls, main)
+    return main
+
+
+def machine_trace(device: Device, inputs: Inputs, *, rows: int) -> Array:
+    """Return the trace of `Machine`: steps, segments, nodes; and memory with its lookups."""
+    steps, segments, arrays = inputs.steps, inputs.segments, device.arrays
+    main = arrays.zeros((columns.WIDTH, rows), dtype=np.uint64)
+    fill_steps(main, steps)
+    fill_segments(device, segments, steps.cells, main, len(steps.pcs))
+    fill_nodes(main, inputs.nodes, len(steps.pcs) + segments.rows)
+    size = steps.cells.shape[1]
+    main[ADDRESS] = arrays.arange(rows, dtype=np.uint64)
+    main[VALUE : VALUE + len(steps.cells), :size] = steps.cells
+    counts = arrays.zeros(size, dtype=np.uint64)
+    count_operands(device, steps, counts)
+    count_cells(device, segments, counts)
+    main[LOOKED_UP, :size] = counts
+    return main
+
+
+def fixed_trace(device: Device, inputs: Inputs, *, compress_rows: int, of_head: int) -> Array:
+    """Return the trace of `Fixed`: the lookups by the other tables, of which `compress` has this number of rows."""
+    main, first = device.arrays.zeros((fixed.WIDTH, fixed.ROWS), dtype=np.uint64), fixed.FIRST_COLUMNS
+    count_xors(device, inputs.calls, compress_rows, main[: fixed.XORS])
+    count_halves(device, inputs.segments, main[first["count_half"]])
+    count_numbers(device, inputs.steps.pcs, main[first["steps"]])
+    main[first["asked"], 0] = of_head
+    return main
