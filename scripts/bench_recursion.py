@@ -1,9 +1,6 @@
-"""Proofs about a guest's proof: of its openings, or that a verifier accepts it.
+"""Proofs that a verifier accepts a guest's proof (docs/recursion.md).
 
-    python scripts/bench_recursion.py [--device cuda] [--runs fib:1 ...] [--about proof] [--base-rate 8] [--rate 8]
-
-With --about openings the statement is that caps bind opened rows with their weighted sums, with --about proof that a
-verifier accepts the proof. docs/recursion.md describes both.
+    python scripts/bench_recursion.py [--device cuda] [--runs fib:1 ...] [--base-rate 8] [--rate 8]
 
 A run is a guest and its size, as in bench_prove_vm.py. Its proof is made at 1/base-rate. Each figure is a median, after
 one turn that compiles: *openings* is the check of the proof's openings, *statement* the run of the program, the hashes
@@ -27,7 +24,6 @@ from graphprover.protocol.proof import decode
 from graphprover.protocol.verification import replay
 from graphprover.recursion.layer import layer_statement
 from graphprover.recursion.openings import openings_of
-from graphprover.recursion.statement import statement_of
 from graphprover.statement.cells import committed_cells
 from graphprover.statement.statement import binding_digest
 from graphprover.vm.executor.execute import execute
@@ -40,7 +36,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--runs", nargs="+", default=["fib:1"], metavar="GUEST:SIZE")
-    parser.add_argument("--about", choices=("openings", "proof"), default="proof")
     parser.add_argument("--base-rate", type=int, default=8)
     parser.add_argument("--rate", type=int, default=8)
     parser.add_argument("--pow-bits", type=int, default=28, help="Work of both proofs before the queries.")
@@ -74,10 +69,7 @@ def measure(out: Figures, run: str, device: Any, options: argparse.Namespace) ->
         openings = openings_of(layout, batch, challenges, cap)
         timed("openings", began)
         began = time.perf_counter()
-        if options.about == "proof":
-            made = layer_statement(layout, batch, child.public_values, cap, binding)
-        else:
-            made = statement_of(openings, challenges.gamma)
+        made = layer_statement(layout, batch, child.public_values, cap, binding)
         timed("statement", began)
         began = time.perf_counter()
         proof = prove(made, device=device, rate=options.rate, pow_bits=options.pow_bits)
@@ -88,15 +80,15 @@ def measure(out: Figures, run: str, device: Any, options: argparse.Namespace) ->
     medians = {name: statistics.median(values[1:]) for name, values in times.items()}
     words, rows = sum(of.words.size for of in openings.rows), sum(len(of.words) for of in openings.rows)
     out.text(
-        f"{options.about} of {run} at 1/{options.base_rate} ({len(child.payload) / 1024:.0f} KiB): {rows:,} rows of "
+        f"layer of {run} at 1/{options.base_rate} ({len(child.payload) / 1024:.0f} KiB): {rows:,} rows of "
         f"{words:,} words, {len(openings.nodes.places):,} nodes; {cells / 1e6:.1f} M cells; "
         + ", ".join(f"{name} {1000 * seconds:.1f} ms" for name, seconds in medians.items())
         + f"; proof at 1/{options.rate} {len(proof.payload) / 1024:.0f} KiB, {security.bits:.0f} bits"
     )
     for name, seconds in medians.items():
-        out(f"{options.about} of {run}: {name}", 1000 * seconds, "ms")
-    out(f"{options.about} of {run}: cells", cells, "cells")
-    out(f"{options.about} of {run}: proof size", len(proof.payload), "bytes")
+        out(f"layer of {run}: {name}", 1000 * seconds, "ms")
+    out(f"layer of {run}: cells", cells, "cells")
+    out(f"layer of {run}: proof size", len(proof.payload), "bytes")
 
 
 if __name__ == "__main__":

@@ -35,9 +35,9 @@ from graphprover.kernels.operands import Height, Operands
 from graphprover.recursion.kernels import count_xors, fill_compress
 from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.tables.compress import WIDTH
+from graphprover.recursion.tables.fixed import ROWS as PAIRS
+from graphprover.recursion.tables.fixed import XORS
 from graphprover.recursion.tables.places import ROWS
-from graphprover.recursion.tables.xor import COUNTS
-from graphprover.recursion.tables.xor import ROWS as PAIRS
 from graphprover.vm.kernels import (
     count_keccak_digits,
     fill_keccak_classes,
@@ -218,7 +218,7 @@ def compressions(report: Report, device: CudaDevice, log_calls: int) -> None:
     values, blocks, parameters = (words(count, halves // 2).view(np.uint32) for halves in (8, 16, 4))
     calls = Compressions(values, blocks, parameters, cupy.zeros(count, dtype=np.uint32))
     main = cupy.empty((WIDTH, ROWS << log_calls), dtype=np.uint64)
-    counts = cupy.zeros((COUNTS, PAIRS), dtype=np.uint64)
+    counts = cupy.zeros((XORS, PAIRS), dtype=np.uint64)
     read = sum(array.nbytes for array in (values, blocks, parameters)) // WORD
     report(f"traces of 2^{log_calls} compressions", partial(fill_compress, device, calls, main), read + main.size, 0)
     report(f"xors of 2^{log_calls} compressions", partial(count_xors, device, calls, main.shape[1], counts), read, 0)

@@ -5,15 +5,14 @@ no compiler.
 
 - compressed.py: the verification of a compressed proof; key.py and commitments.py: the recursion key.
 - layer.py: the statement that a proof is accepted, with its traces; layer_tables.py: its tables.
-- tables/: a class for each table. compress.py has the compression function of BLAKE3, xor.py the xors of bytes that it
-  looks up, row.py opened rows with their weighted sums, node.py the nodes of Merkle trees, core.py, memory.py and
-  program.py a processor, stated.py the facts of a statement, buses.py all messages, places.py the order of words in
-  `compress`.
+- tables/: three tables. compress.py has the compression function of BLAKE3 and places.py the order of its words.
+  machine.py has all other rows: steps.py a processor, segments.py opened rows with their weighted sums, nodes.py the
+  nodes of Merkle trees, memory.py memory; columns.py the columns that they share, slots.py their messages. fixed.py has
+  the xors of bytes, the program and the head's digest. buses.py lists all messages.
 - program/: programs for the processor: how they are written and run, and the verifier's.
 - head/: everything of a statement that the verifier's program has as data.
 - openings.py: the rows and nodes of a proof, as the tables take them.
 - witness/: their hashes and their memory, on the host.
-- kernels/: the traces of `compress`, `xor` and `row`, on a CPU and on a GPU.
-- traces/: the trace of `node`, and the trace tasks of all tables.
-- statement.py: the statement that caps bind opened rows, whose weighted sums are these.
+- kernels/: calls of `compress` and segments of opened rows as rows of traces, on a CPU and on a GPU.
+- traces/: the other rows of traces, and the trace tasks of all tables.
 """

@@ -48,7 +48,9 @@ def layer_rows(compressions: int, machine_rows: int) -> dict[str, int]:
         machine_rows: The rows that `machine` needs.
     """
     compress, machine = (_power(count) for count in (ROWS_OF_CALL * compressions, machine_rows))
-    if not machine <= compress <= 2 * machine:
+    if machine <= compress <= 2 * machine:
+        machine = compress
+    else:
         above = max(0, (machine // FIXED_ROWS).bit_length() - 1)
         machine = FIXED_ROWS << -(-above // _HEIGHTS_STEP) * _HEIGHTS_STEP
     return {"compress": compress, "machine": machine}

@@ -5,10 +5,11 @@ import pytest
 
 from graphprover import prove
 from graphprover.device import CpuDevice
-from graphprover.recursion.statement import statement_of
-from graphprover.recursion.traces.node import Nodes, node_trace
+from graphprover.recursion.tables.memory import ADDRESS
+from graphprover.recursion.traces.nodes import Nodes, fill_nodes
 from graphprover.recursion.witness.hashed_rows import hashed
-from tests.recursion import layered, opened, test_core, test_kernels, test_node, test_row
+from tests.recursion import layered, test_kernels, test_machine, test_nodes, test_segments, test_steps
+from tests.recursion.machines import main_of
 
 cupy = pytest.importorskip("cupy")
 
@@ -35,41 +36,40 @@ def test_traces_of_compressions(case, device) -> None:  # type: ignore[no-untype
 
 
 def test_traces_of_nodes(device) -> None:  # type: ignore[no-untyped-def]
-    nodes, made = test_node.honest(test_node.opened())
-    expected = made.tables[2].main
+    nodes, made = test_nodes.honest(test_nodes.opened())
+    expected = main_of(made)
     with device.task():
         there = Nodes(**{name: device.load(array) for name, array in vars(nodes).items()})
-        np.testing.assert_array_equal(node_trace(device, there, expected.shape[1]).get(), expected)
+        main = device.arrays.zeros(expected.shape, dtype=np.uint64)
+        fill_nodes(main, there, 1)
+        np.testing.assert_array_equal(main.get()[:ADDRESS, 1:], expected[:ADDRESS, 1:])
 
 
-@pytest.mark.parametrize("rows", [1024, 1 << 14])
+@pytest.mark.parametrize("rows", [2048, 1 << 14])
 def test_traces_of_opened_rows(rows, device) -> None:  # type: ignore[no-untyped-def]
-    found = hashed(test_row.groups())
-    expected = test_row.filled(CpuDevice(1), found, rows)
+    found = hashed(test_segments.groups())
+    expected = test_segments.filled(CpuDevice(1), found, rows)
     device.usage.clear()
     with device.task():
-        for there, here in zip(test_row.filled(device, found, rows), expected, strict=True):
+        for there, here in zip(test_segments.filled(device, found, rows), expected, strict=True):
             np.testing.assert_array_equal(there.get(), here)
-    launched = [device.usage[name].launches for name in ("fill_row", "count_halves", "count_cells")]
+    launched = [device.usage[name].launches for name in ("fill_segments", "count_halves", "count_cells")]
     assert launched == [1, 1, 1]
 
 
 def test_traces_of_programs(device) -> None:  # type: ignore[no-untyped-def]
-    ran = test_core.everything()
+    ran = test_steps.everything()
     device.usage.clear()
     with device.task():
-        for there, here in zip(ran.traces(device), ran.traces(CpuDevice(1)), strict=True):
+        found = test_steps.traces(ran, device)
+        for there, here in zip(found, test_steps.traces(ran, CpuDevice(1)), strict=True):
             np.testing.assert_array_equal(there.get(), here)
-    assert device.usage["count_numbers"].launches == 5  # a memory trace counts four operands, a program's the steps
+    assert device.usage["count_numbers"].launches == 5  # four operands, and the steps of each instruction
 
 
-def test_proofs_of_programs(device) -> None:  # type: ignore[no-untyped-def]
-    made = test_core.statement()
-    assert prove(made, device=device) == prove(made, device=CpuDevice(2))
-
-
-def test_proofs_of_openings(device) -> None:  # type: ignore[no-untyped-def]
-    made = statement_of(opened.openings(), opened.GAMMA)
+@pytest.mark.parametrize("statement", test_machine.HONEST)
+def test_proofs_of_rows_of_each_kind(statement, device) -> None:  # type: ignore[no-untyped-def]
+    made = test_machine.HONEST[statement][0]()
     assert prove(made, device=device) == prove(made, device=CpuDevice(2))
 
 

@@ -1,31 +1,13 @@
 """False statements, and the verdicts of both verifiers on their proofs."""
 
-from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
 
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.statement.statement import Statement
 from tests.interop import plonky3
 from tests.interop.case import Case
 from tests.interop.tables import PLAIN
-
-
-def with_facts(made: Statement, table: str, edit: Callable[[np.ndarray], None]) -> Statement:
-    """Return a statement with other facts in one of its tables of `graphprover.recursion.tables.stated`."""
-    tables = []
-    for own in made.tables:
-        if own.air.name == table:
-            air = copy(own.air)
-            facts = air.preprocessed_trace().copy()
-            edit(facts)
-            vars(air)["_trace"] = facts
-            own = replace(own, air=air)
-        tables.append(own)
-    return Statement(tables)
 
 
 def verdicts(false: Statement, folder: Path) -> list[str | None]:

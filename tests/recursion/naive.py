@@ -1,4 +1,4 @@
-"""The traces of `compress` and `xor` in Python integers, cell by cell, and the calls that hash messages."""
+"""The trace of `compress` and its lookups in Python integers, cell by cell, and the calls that hash messages."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 
 from graphprover.air.evaluate import evaluate
+from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.tables.buses import XOR, XOR_4, XOR_7
 from graphprover.recursion.tables.compress import Compress, Use
-from graphprover.recursion.tables.xor import COUNTS
-from graphprover.recursion.tables.xor import ROWS as PAIRS
+from graphprover.recursion.tables.fixed import ROWS as PAIRS
+from graphprover.recursion.tables.fixed import WIDTH, XORS
 
 IV = [0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19]
 PERMUTATION = [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8]
@@ -96,6 +97,17 @@ def words_of(digest: bytes) -> list[int]:
     return np.frombuffer(digest, "<u4").tolist()
 
 
+def compressions(calls: Sequence[Call]) -> Compressions:
+    """Return calls as kernels take them."""
+    arrays = (
+        np.array([call.value for call in calls]).reshape(-1, 8),
+        np.array([call.block for call in calls]).reshape(-1, 16),
+        np.array([call.parameters for call in calls]).reshape(-1, 4),
+        np.array([int(call.use) for call in calls]),
+    )
+    return Compressions(*(np.ascontiguousarray(array, dtype=np.uint32) for array in arrays))
+
+
 def compress_trace(calls: Sequence[Call], rows: int) -> np.ndarray:
     """Return the trace of `Compress`, with idle calls at the end."""
     trace, t = Compress().zeros(rows)
@@ -153,12 +165,17 @@ def _put_lane(t: SimpleNamespace, row: int, half: int, lane: int, a: int, b: int
         t.low[half][lane][q][row] = byte & (15, 127)[half]
 
 
-def xor_trace(main: np.ndarray) -> np.ndarray:
-    """Return the trace of `Xor` that counts the lookups of a trace of `Compress`, by its description."""
-    counts = np.zeros((COUNTS, PAIRS), dtype=np.uint64)
+def xor_counts(main: np.ndarray) -> np.ndarray:
+    """Return the lookups of xors by a trace of `Compress`, by its description: columns of `Fixed`."""
+    counts = np.zeros((XORS, PAIRS), dtype=np.uint64)
     for bus, x, y in lookups(main):
         np.add.at(counts[bus], (256 * x + y).astype(np.int64) % PAIRS, 1)
     return counts
+
+
+def fixed_trace(main: np.ndarray) -> np.ndarray:
+    """Return the trace of `Fixed` for a trace of `Compress`, without other lookups."""
+    return np.concatenate([xor_counts(main), np.zeros((WIDTH - XORS, PAIRS), dtype=np.uint64)])
 
 
 def lookups(main: np.ndarray) -> Iterable[tuple[int, np.ndarray, np.ndarray]]:

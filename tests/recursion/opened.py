@@ -8,14 +8,19 @@ from itertools import pairwise
 import blake3
 import numpy as np
 
-from graphprover.field import P
+from graphprover.field import Ext, P
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.recursion.openings import OpenedCaps, OpenedNodes, OpenedRows, Openings
-from graphprover.recursion.statement import statement_with
-from graphprover.recursion.tables.row import STRIDE
-from graphprover.recursion.witness.memory import Memory, memory_of
-from graphprover.statement.statement import Statement, with_traces
+from graphprover.recursion.tables.buses import Tag, message
+from graphprover.recursion.tables.segments import STRIDE
+from graphprover.recursion.traces.machine import Inputs
+from graphprover.recursion.traces.steps import Steps
+from graphprover.recursion.witness.hashes import Hashes, hashes_of
+from graphprover.statement.statement import Statement
+from tests.recursion import machines
+from tests.recursion.machines import halting, place
 from tests.recursion.naive import MASK, words_of
+from tests.recursion.placing import Memory, memory_of
 from tests.recursion.trees import place_in, tree_of
 
 GAMMA = (5, 7, P - 3)
@@ -74,10 +79,56 @@ def _words(found: Sequence[Sequence[object]], at: int, width: int) -> np.ndarray
     return np.array([words_of(entry[at]) for entry in found], dtype=np.uint32).reshape(-1, width)  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True)
+class Stated:
+    """A verifier's knowledge of openings: all rows are under its caps, and its chunks are theirs."""
+
+    openings: Openings
+    memory: Memory
+
+    @property
+    def hashes(self) -> Hashes:
+        return hashes_of(self.openings, self.memory.groups)
+
+    @property
+    def steps(self) -> Steps:
+        """Return the step of a run that knows nothing of memory."""
+        return halting(self.memory.cells)
+
+    @property
+    def known(self) -> dict[int, Ext]:
+        """Return the contents of memory."""
+        return dict(enumerate(map(tuple, self.memory.cells.T.tolist())))
+
+    @property
+    def facts(self) -> list[tuple[int, Sequence[int]]]:
+        """Return the messages about caps and chunks."""
+        caps, counts = self.openings.caps, self.hashes.lookups_of(self.openings.caps.places).tolist()
+        of_caps = zip(counts, caps.places.tolist(), caps.digests.tolist(), strict=True)
+        facts = [(-count, place(where, digest)) for count, where, digest in of_caps]
+        return facts + [(1, message(Tag.ROW, *chunk)) for chunk in self.memory.chunks.T.tolist()]
+
+    @property
+    def inputs(self) -> Inputs:
+        found = self.hashes
+        return Inputs(found.calls, found.segments, found.nodes, self.steps)
+
+
+def stated(trees: Sequence[Tree] = TREES) -> Stated:
+    """Return all openings of trees, and their memory."""
+    return Stated(openings(trees), memory_of(openings(trees).rows, GAMMA))
+
+
+@cache
+def split() -> Stated:
+    """Return the openings of `TREES`, of which the last chunk is split."""
+    return Stated(openings(), with_last_chunk_split(stated().memory))
+
+
 @cache
 def statement() -> Statement:
-    """Return the statement about the openings of `TREES`, with its traces as arrays; the last chunk is split."""
-    return with_traces(statement_with(openings(), with_last_chunk_split(memory_of(openings().rows, GAMMA))))
+    """Return the statement about the openings of `TREES`, of which the last chunk is split."""
+    return machines.statement(split().inputs, split().facts, split().known)
 
 
 def with_last_chunk_split(memory: Memory) -> Memory:
@@ -92,16 +143,3 @@ def with_last_chunk_split(memory: Memory) -> Memory:
     )
     chunks[3, -1] = 2
     return Memory((*memory.groups[:-1], replace(group, split_from=int(chunks[4, -1]))), cells, chunks)
-
-
-def edited(table: str, main: np.ndarray) -> Statement:
-    """Return the statement with another trace of a table."""
-    made = statement()
-    return Statement([replace(own, main=main) if own.air.name == table else own for own in made.tables])
-
-
-def main_of(table: str) -> np.ndarray:
-    """Return a copy of the trace of a table."""
-    (found,) = (own.main for own in statement().tables if own.air.name == table)
-    assert isinstance(found, np.ndarray)
-    return found.copy()

@@ -10,11 +10,13 @@ from graphprover.air.columns import Columns
 from graphprover.air.evaluate import evaluate
 from graphprover.recursion.tables.buses import MACHINE, Tag, message
 from graphprover.recursion.tables.compress import Compress, Use
-from graphprover.recursion.tables.xor import Xor
+from graphprover.recursion.tables.fixed import FIELDS, Fixed
 from graphprover.statement.statement import Statement, Table
-from tests.recursion.naive import Call, compress_trace, xor_trace
+from tests.recursion.machines import HEAD_PLACE, NO_DIGEST, height
+from tests.recursion.naive import Call, compress_trace, fixed_trace
 
-COMPRESS, XOR = Compress(), Xor()
+COMPRESS = Compress()
+FIXED = Fixed(np.zeros((FIELDS, 1), dtype=np.uint64), HEAD_PLACE)
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,9 @@ class Stated(Air):
     def define(self, t: TableBuilder) -> None:
         t.transition(t.next.chained * (t.next.number - t.number - 1), "a block follows the one before")
         t.receive(MACHINE, message(Tag.NODE, *t.block, *t.digest), t.node, weight=1)
-        t.receive(MACHINE, message(Tag.PART, t.number, t.chained, *t.parameters, *t.block), t.part, weight=1)
+        part = message(Tag.PART, t.number, t.chained, *t.parameters, *t.block[:8])
+        t.receive(MACHINE, part, t.part, weight=1)
+        t.receive(MACHINE, message(Tag.REST, t.number, *t.block[8:]), t.part, weight=1)
         t.receive(MACHINE, message(Tag.DIGEST, t.number, *t.digest), t.ends, weight=1)
 
 
@@ -80,12 +84,7 @@ def agreed(main: np.ndarray) -> Statement:
     """Return the statement that a trace of `compress` is right, whatever it says."""
     users = Agreeing(main)
     nothing = np.zeros((1, users.preprocessed_trace().shape[1]), dtype=np.uint64)
-    return Statement([Table(COMPRESS, [], main), Table(XOR, [], xor_trace(main)), Table(users, [], nothing)])
-
-
-def height(calls: int, rows: int) -> int:
-    """Return a height for this number of calls of some rows."""
-    return 1 << max(0, calls * rows - 1).bit_length()
+    return Statement([Table(COMPRESS, [], main), Table(FIXED, NO_DIGEST, fixed_trace(main)), Table(users, [], nothing)])
 
 
 def claims_of(calls: Sequence[Call]) -> list[Claim]:
@@ -111,5 +110,5 @@ def statement(
     stated = Stated(claims, height(len(claims), 1))
     number = np.arange(stated.preprocessed_trace().shape[1], dtype=np.uint64)
     number[: len(numbers or ())] = numbers or ()
-    tables = [Table(COMPRESS, [], main), Table(XOR, [], xor_trace(main)), Table(stated, [], number[None])]
+    tables = [Table(COMPRESS, [], main), Table(FIXED, NO_DIGEST, fixed_trace(main)), Table(stated, [], number[None])]
     return Statement(tables)

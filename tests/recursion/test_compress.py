@@ -1,4 +1,4 @@
-"""The tables `compress` and `xor` prove BLAKE3 and nothing else, for any traces."""
+"""The tables `compress` and `fixed` prove BLAKE3 and nothing else, for any traces."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -17,8 +17,7 @@ from graphprover.field import P
 from graphprover.recursion.tables import places
 from graphprover.recursion.tables.buses import XOR, XOR_4, XOR_7
 from graphprover.recursion.tables.compress import NODE_PARAMETERS, Compress, Use
-from graphprover.recursion.tables.xor import ROWS as PAIRS
-from graphprover.recursion.tables.xor import Xor
+from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.statement.cells import cells_per_row
 from graphprover.statement.check import check
 from tests.recursion.naive import (
@@ -26,13 +25,13 @@ from tests.recursion.naive import (
     IV,
     Call,
     compress_trace,
+    fixed_trace,
     message_calls,
     node_call,
     put_call,
     words_of,
-    xor_trace,
 )
-from tests.recursion.stating import COMPRESS, Claim, agreed, claims_of, statement
+from tests.recursion.stating import COMPRESS, FIXED, Claim, agreed, claims_of, statement
 
 NODE, PART, CHAIN = Use.NODE, Use.PART, Use.CHAIN
 
@@ -50,15 +49,16 @@ def mixed_calls() -> list[Call]:
 
 def test_costs() -> None:
     """Pin the counts, as docs/recursion.md has them."""
-    compress, xor = Compress().describe(), Xor().describe()
+    compress, fixed = Compress().describe(), FIXED.describe()
     assert (compress.main_width, len(compress.lookups), compress.log_quotient_chunks) == (183, 17, 2)
     assert places.ROWS * cells_per_row(compress) == 3984
-    assert sum(len(lookup.tuples) for lookup in compress.lookups) == 64 + 3
-    assert (xor.main_width, xor.preprocessed_width, len(xor.lookups), xor.log_quotient_chunks) == (4, 5, 4, 0)
-    assert Xor().preprocessed_trace().shape == (5, PAIRS) == (5, 2**16)
+    assert sum(len(lookup.tuples) for lookup in compress.lookups) == 64 + 4
+    costs = fixed.main_width, fixed.preprocessed_width, len(fixed.lookups), fixed.log_quotient_chunks
+    assert costs == (6, 12, 5, 0)
+    assert FIXED.preprocessed_trace().shape == (12, PAIRS) == (12, 2**16)
     text = (Path(__file__).parents[2] / "docs/recursion.md").read_text()
     assert "| `compress` | 16 a compression | 183 | 0 | 17 | 4 | 3,984 a compression |" in text
-    assert f"| `xor` | 2^16 | 4 | 5 | 4 | 1 | {cells_per_row(xor)} a row |" in text
+    assert f"| `fixed` | 2^16 | 6 | 12 | 5 | 1 | {cells_per_row(fixed)} a row |" in text
 
 
 def test_places_of_the_block() -> None:
@@ -399,10 +399,10 @@ def test_every_cell_of_a_call_counts(kind: str, change: int) -> None:
 
 
 def test_xors_are_found() -> None:
-    """Every column of `xor` counts."""
+    """Every column with lookups of xors counts."""
     claims, main = claims_of(MIXED), compress_trace(MIXED, 128)
     right = statement(claims, main=main)
-    counts = xor_trace(main)
+    counts = fixed_trace(main)
     for column in range(3):
         row = int(np.flatnonzero(counts[column])[5])
         for at, by in ((row, 1), (row, P - 1), (0, 7), (PAIRS - 1, 1)):

@@ -11,22 +11,12 @@ from graphprover.device import CpuDevice
 from graphprover.recursion.kernels import count_xors, fill_compress
 from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.tables.compress import WIDTH, Use
-from graphprover.recursion.tables.xor import COUNTS
-from graphprover.recursion.tables.xor import ROWS as PAIRS
+from graphprover.recursion.tables.fixed import ROWS as PAIRS
+from graphprover.recursion.tables.fixed import XORS
 from graphprover.statement.check import check
-from tests.recursion.naive import IDLE, Call, compress_trace, message_calls, xor_trace
-from tests.recursion.stating import claims_of, height, statement
-
-
-def compressions(calls: Sequence[Call], device: Any) -> Compressions:
-    """Return calls as kernels take them, on a device."""
-    arrays = (
-        np.array([call.value for call in calls]).reshape(-1, 8),
-        np.array([call.block for call in calls]).reshape(-1, 16),
-        np.array([call.parameters for call in calls]).reshape(-1, 4),
-        np.array([int(call.use) for call in calls]),
-    )
-    return Compressions(*(device.load(np.ascontiguousarray(array, dtype=np.uint32)) for array in arrays))
+from tests.recursion.machines import height
+from tests.recursion.naive import IDLE, Call, compress_trace, compressions, message_calls, xor_counts
+from tests.recursion.stating import claims_of, statement
 
 
 def random_calls(count: int) -> list[Call]:
@@ -59,17 +49,17 @@ CASES = (
 
 @cache
 def expected(count: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the traces of `compress` and `xor`."""
+    """Return the trace of `compress` and its counts of xors."""
     main = compress_trace(random_calls(count), rows)
-    return main, xor_trace(main)
+    return main, xor_counts(main)
 
 
 def filled(device: Any, calls: Sequence[Call], rows: int) -> tuple[Any, Any]:
     """Return the traces on a device: the first replaces other words, the second adds to counts of 5."""
-    there = compressions(calls, device)
+    there = Compressions(*map(device.load, vars(compressions(calls)).values()))
     main = device.arrays.empty((WIDTH, rows), dtype=np.uint64)
     main[:] = 7
-    counts = device.arrays.zeros((COUNTS, PAIRS), dtype=np.uint64)
+    counts = device.arrays.zeros((XORS, PAIRS), dtype=np.uint64)
     counts[:] = 5
     fill_compress(device, there, main)
     count_xors(device, there, rows, counts)
@@ -100,7 +90,7 @@ def test_more_calls_than_a_piece() -> None:
         assert (part[number] == first // 16).all()
         part[number] = 0
         np.testing.assert_array_equal(part, idle)
-    np.testing.assert_array_equal(counts - np.uint64(5), 41 * xor_trace(period) + 4092 * xor_trace(idle))
+    np.testing.assert_array_equal(counts - np.uint64(5), 41 * xor_counts(period) + 4092 * xor_counts(idle))
 
 
 def test_check_finds_nothing_in_filled_traces() -> None:
@@ -109,14 +99,14 @@ def test_check_finds_nothing_in_filled_traces() -> None:
     main, counts = filled(CpuDevice(1), calls, rows)
     made = statement(claims_of(calls), main=main)
     assert made.tables[1].main is not None
-    np.testing.assert_array_equal(made.tables[1].main, counts - np.uint64(5))
+    np.testing.assert_array_equal(made.tables[1].main[:XORS], counts - np.uint64(5))
     assert check(made) == []
 
 
 def test_what_does_not_fit_is_refused() -> None:
     device, calls = CpuDevice(1), random_calls(5)
-    good = compressions(calls, device)
-    main, counts = np.zeros((WIDTH, 80), dtype=np.uint64), np.zeros((COUNTS, PAIRS), dtype=np.uint64)
+    good = compressions(calls)
+    main, counts = np.zeros((WIDTH, 80), dtype=np.uint64), np.zeros((XORS, PAIRS), dtype=np.uint64)
     fill_compress(device, good, main)
     count_xors(device, good, 80, counts)
     for wrong in (main[1:], main[:, ::2], main.astype(np.int64), main[:, :64], np.zeros((WIDTH, 88), np.uint64)):

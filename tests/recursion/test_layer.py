@@ -21,6 +21,7 @@ from graphprover.protocol.proof import BatchProof
 from graphprover.protocol.verification import Challenges, check_batch, replay
 from graphprover.prover.prove import prove
 from graphprover.recursion.head.head import head_of
+from graphprover.recursion.layer_tables import layer_rows
 from graphprover.recursion.openings import Openings, openings_of
 from graphprover.recursion.program.steps import Contradiction
 from graphprover.recursion.program.verifier import verifier_program
@@ -209,3 +210,20 @@ def test_layouts_that_the_program_cannot_verify_are_refused() -> None:
         layout = make_layout(own.layout.tables, own.layout.log_heights, parameters)
         with pytest.raises(ValueError, match=why):
             head_of(layout, own.public_values, own.preprocessed, own.binding)
+
+
+@pytest.mark.parametrize(
+    ("compressions", "machine_rows", "log_rows"),
+    [
+        (1, 1, (4, 16)),
+        (2**14, 2**18, (18, 18)),
+        (2**13 + 1, 2**17, (18, 18)),  # twice the rows that it needs
+        (2**14, 2**16, (18, 16)),
+        (2**12, 2**17, (16, 18)),
+        (2**14, 2**18 + 1, (18, 20)),
+        (2**16, 2**19 + 1, (20, 20)),
+    ],
+)
+def test_heights_of_layers(compressions: int, machine_rows: int, log_rows: tuple[int, int]) -> None:
+    compress, machine = (2**log for log in log_rows)
+    assert layer_rows(compressions, machine_rows) == {"compress": compress, "machine": machine}

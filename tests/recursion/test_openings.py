@@ -32,7 +32,7 @@ from graphprover.protocol.parameters import BLAKE3, KECCAK
 from graphprover.protocol.proof import BatchProof, Cap, decode, opened_values, words_to_exts
 from graphprover.protocol.verification import Challenges, _reduce_openings, check_batch, replay, rows_by_height
 from graphprover.recursion.openings import OpenedRows, Openings, openings_of, places_of_tree
-from graphprover.recursion.traces.node import Nodes, asked
+from graphprover.recursion.traces.nodes import Nodes, asked
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from tests.interop.case import Case

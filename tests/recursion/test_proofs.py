@@ -20,8 +20,9 @@ from tests.interop import plonky3
 from tests.interop.case import Case
 from tests.interop.tables import PLAIN
 from tests.recursion.falsified import verdicts
+from tests.recursion.machines import height
 from tests.recursion.naive import Call, compress_trace, message_calls, node_call, words_of
-from tests.recursion.stating import COMPRESS, Claim, claims_of, height, statement
+from tests.recursion.stating import COMPRESS, Claim, claims_of, statement
 
 SIZES = (1, 64, 65, 128, 200, 300)
 

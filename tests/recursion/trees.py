@@ -1,22 +1,18 @@
 """Merkle trees by the package blake3, their nodes on the paths of queries, and statements about leaves of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import blake3
 import numpy as np
 
-from graphprover.air import Air, TableBuilder
-from graphprover.air.columns import Columns
-from graphprover.device import CpuDevice
-from graphprover.recursion.tables.buses import MACHINE, Tag, message
-from graphprover.recursion.tables.node import Node
-from graphprover.recursion.traces.node import Nodes, asked, node_trace
-from graphprover.statement.statement import Statement, Table
-from tests.recursion.naive import compress_trace, node_call, words_of, xor_trace
-from tests.recursion.stating import COMPRESS, XOR, height
+from graphprover.recursion.traces.machine import Inputs
+from graphprover.recursion.traces.nodes import Nodes, asked
+from graphprover.statement.statement import Statement
+from tests.recursion import machines
+from tests.recursion.machines import halting, no_segments, place
+from tests.recursion.naive import compressions, node_call, words_of
 
-NODE = Node()
 Place = tuple[int, int, int]  # structure of the tree below, layer, index
 Tree = Sequence[Mapping[int, bytes]]  # layers from the root on: digests by their indices
 RIGHT = 2**33  # the index of the first row that joins
@@ -64,29 +60,6 @@ class Opened:
     leaves: Sequence[tuple[Place, bytes]]  # some of them twice, or inner nodes
 
 
-class Stated(Air):
-    """The caps and leaves of `Opened` as preprocessed columns; the prover says how often a cap is asked for."""
-
-    name = "stated_trees"
-    preprocessed = ("cap", "leaf", "place[3]", "digest[8]")
-    columns = ("asked",)
-
-    def __init__(self, opened: Opened) -> None:
-        stated = [*opened.caps.items(), *opened.leaves]
-        self._trace = np.zeros((Columns(self.preprocessed).width, height(len(stated), 1)), dtype=np.uint64)
-        t = Columns(self.preprocessed).view(self._trace)
-        for i, (place, digest) in enumerate(stated):
-            t.cap[i], t.leaf[i] = i < len(opened.caps), i >= len(opened.caps)
-            t.place[:, i], t.digest[:, i] = place, words_of(digest)
-
-    def preprocessed_trace(self) -> np.ndarray:
-        return self._trace
-
-    def define(self, t: TableBuilder) -> None:
-        t.provide(MACHINE, message(Tag.PLACE, *t.place, *t.digest), t.cap * t.asked)
-        t.lookup(MACHINE, message(Tag.PLACE, *t.place, *t.digest), t.leaf, weight=1)
-
-
 def paths(trees: Sequence[Tree], opened: Opened) -> dict[Place, tuple[bytes, bytes, bytes]]:
     """Return the digests of all nodes over the leaves, up to the caps, and of their children."""
     found = {}
@@ -121,19 +94,11 @@ def statement(opened: Opened, nodes: Nodes, *, children: Iterable[bytes] = (), c
 
     ``children`` are the blocks that `compress` hashes, by default of the nodes; ``caps`` how often each is asked for.
     """
-    rows = height(len(nodes.places), 1)
     calls = [node_call(block) for block in (children or map(np.ndarray.tobytes, nodes.children))]
-    main = compress_trace(calls, height(max(1, len(calls)), 16))
-    stated = Stated(opened)
-    counts = np.zeros((1, stated.preprocessed_trace().shape[1]), dtype=np.uint64)
-    places = [*map(tuple, nodes.places.tolist()), *(place for place, _ in opened.leaves)]
-    counts[0, : len(opened.caps)] = caps or [places.count(place) for place in opened.caps]
-    tables = [Table(COMPRESS, [], main), Table(XOR, [], xor_trace(main))]
-    tables.append(Table(NODE, [], node_trace(CpuDevice(1), nodes, rows)))
-    return Statement([*tables, Table(stated, [], counts)])
-
-
-def with_node_trace(made: Statement, main: np.ndarray) -> Statement:
-    """Return the statement with another trace of `node`."""
-    compress, xor, node, stated = made.tables
-    return Statement([compress, xor, replace(node, main=main), stated])
+    places = [*map(tuple, nodes.places.tolist()), *(where for where, _ in opened.leaves)]
+    counts = caps or [places.count(where) for where in opened.caps]
+    facts = [
+        (-count, place(cap, words_of(digest))) for count, (cap, digest) in zip(counts, opened.caps.items(), strict=True)
+    ]
+    facts += [(1, place(leaf, words_of(digest))) for leaf, digest in opened.leaves]
+    return machines.statement(Inputs(compressions(calls), no_segments(), nodes, halting()), facts)

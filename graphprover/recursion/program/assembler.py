@@ -1,4 +1,4 @@
-"""Programs for the table `core`, written in Python.
+"""Programs for the steps of `machine`, written in Python.
 
 A `Function` has a method for each instruction. Its arguments and results are cells: numbers of a frame that a run finds
 (run.py).
@@ -102,7 +102,7 @@ class Instruction:
     address: int = 0
 
     def fields(self) -> list[int]:
-        """Return the numbers of the instruction in the order of `Program`'s columns."""
+        """Return the numbers of the instruction in the order of `Fixed`'s columns."""
         flags = sum(_BITS[name] for name in self.flags)
         k = len(self.k.cells) if isinstance(self.k, Frame) else self.k
         constant = self.constant

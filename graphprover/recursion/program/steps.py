@@ -33,7 +33,7 @@ class Decoded(NamedTuple):
 
 
 def decoded(pc: int, fields: Sequence[int]) -> Decoded:
-    """Return an instruction from its fields, in the order of `Program`'s columns."""
+    """Return an instruction from its fields, in the order of `Fixed`'s columns."""
     flags = frozenset(name for i, name in enumerate(FLAGS) if fields[0] >> i & 1)
     return Decoded(pc, flags, *(number - P * (number > P // 2) for number in fields[1:]))
 

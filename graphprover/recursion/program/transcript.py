@@ -1,6 +1,6 @@
 """The transcript in the verifier's program: messages, their digests, proofs of work and challenges.
 
-A message is a row of `Row` whose words are in memory, at a place of the transcript with the number of the message. Its
+A message is an opened row whose words are in memory, at a place of the transcript with the number of the message. Its
 digest is provided there. So each message has one digest, which the first four words of the next message are.
 
 *Freedom.* A prover chooses the block's words beyond the end of a message, and a word below 2^32 - 1 has two encodings.

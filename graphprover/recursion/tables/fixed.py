@@ -1,4 +1,4 @@
-"""What is the same in all layers, in preprocessed columns: xors of bytes and the program; and the head's digest.
+"""The preprocessed columns of all layers, with xors of bytes and the program; and the head's digest.
 
 - The xors of all pairs of bytes, on three buses. A lookup of an xor also shows that x and y are bytes.
 - All numbers of 16 bits.

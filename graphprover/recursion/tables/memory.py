@@ -10,8 +10,8 @@ from graphprover.recursion.tables.columns import NUMBERS
 
 def define_memory(t: TableBuilder) -> None:
     """State the rules of memory: the value of each address, and the number of its lookups."""
-    t.first_row(t.address, "addresses begin with 0")
-    t.transition(t.next.address - t.address - 1, "addresses follow each other")
+    t.first_row(t.address, "addresses of memory begin with 0")
+    t.transition(t.next.address - t.address - 1, "addresses of memory follow each other")
     t.provide(MEMORY, [t.address, *t.value], t.looked_up)
 
 

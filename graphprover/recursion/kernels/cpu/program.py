@@ -310,7 +310,7 @@ def run_program(program, memory, rows, digests, bases, steps, pcs, frames):
     """Run a program in memory with its inputs.
 
     Args:
-        program: Arrays: the instructions, uint64 (n, 7), in the order of `Program`'s columns; the offsets, l and k with
+        program: Arrays: the instructions, uint64 (n, 7), in the order of `Fixed`'s columns; the offsets, l and k with
             their signs, int64 (n, 7) in the same order; `Linked.hints`; `Linked.first_hints`.
         memory: Arrays: pages, int64 (2^i, 2), zeros at first, with the address of each page over 2^`PAGE_BITS` plus 1,
             and its number; (0, 2) if cells are by their addresses. Known cells, bool (cells,). Their values, uint64

@@ -1,17 +1,15 @@
-"""The trace of `row` in Python integers, cell by cell, and the hash of a row as BLAKE3's specification has it."""
+"""The rows of segments in a trace of `machine` in Python integers, cell by cell; BLAKE3 as its specification has it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 
 import numpy as np
 
 from graphprover.field import P
 from graphprover.recursion.kernels.segments import Kind
-from graphprover.recursion.tables.row import Row
+from graphprover.recursion.tables.segments import Part, part_of
+from tests.recursion.machines import TABLE
 from tests.recursion.naive import END, IV, PARENT, ROOT, START, Call, Use
-
-ROW = Row()
 
 
 @dataclass(frozen=True)
@@ -83,55 +81,60 @@ def segments_of(
     return found
 
 
-def row_trace(segments: Sequence[Segment], cells: np.ndarray, rows: int) -> np.ndarray:
-    """Return the trace of `Row`: the segments in their order, then rows of zeros."""
-    trace, t = ROW.zeros(rows)
-    row = 0
+def machine_trace(segments: Sequence[Segment], cells: np.ndarray, first: int, rows: int) -> np.ndarray:
+    """Return a trace of `Machine` with segments in their order from a row on, and zeros in other rows."""
+    trace, view = TABLE.zeros(rows)
     for segment in segments:
-        row = put_segment(t, row, segment, cells.tolist())
+        first = put_segment(part_of(view), first, segment, cells.tolist())
     return trace
 
 
-def put_segment(t: SimpleNamespace, row: int, segment: Segment, cells: Sequence[Sequence[int]]) -> int:
+def put_segment(t: Part, row: int, segment: Segment, cells: Sequence[Sequence[int]]) -> int:
     """Write a segment's rows from ``row`` on, and return the row after them."""
     sums = [[0] * 3, [0] * 3]
-    first, blocks = row, len(segment.calls)
+    blocks = len(segment.calls)
     absent = 8 * blocks - len(segment.words)
     words = [*segment.words, *[0] * absent]
-    while row < first + 2 * blocks:
-        at, block = row - first, (row - first) // 2
+    is_parent = Kind.PARENT in segment.kind
+
+    def put(row: int, at: int, block: int) -> None:
+        """Write the cells that quarters and ends have."""
         t.weighted[row], t.read[row] = Kind.WEIGHTED in segment.kind, Kind.READ in segment.kind
-        t.split[row] = Kind.SPLIT in segment.kind
-        t.parent[row] = Kind.PARENT in segment.kind
-        t.upper[row], t.begin[row] = at % 2, at == 0
-        ends, is_last = at == 2 * blocks - 1, block == blocks - 1
-        t.whole[row], t.inner[row] = ends and Kind.WHOLE in segment.kind, ends and Kind.WHOLE not in segment.kind
-        t.number[row] = segment.first + block
-        t.tree[row], t.layer[row], t.index[row] = segment.place
-        t.counter[row], t.base[row], t.address[row] = segment.counter, segment.base, segment.base + 8 * at
-        t.absent[row], t.short[row] = absent * is_last, is_last and absent > 3
-        for i, word in enumerate(words[4 * at : 4 * at + 4]):
+        t.split[row], t.parent[row] = Kind.SPLIT in segment.kind, is_parent
+        t.number[row], t.counter[row], t.base[row] = segment.first + block, segment.counter, segment.base
+        t.at[0][row] = segment.base + 4 * at
+        for bit in range(3):
+            t.absent[bit][row] = absent * (block == blocks - 1) >> bit & 1
+        for point in range(2):
+            for k in range(3):
+                t.sum[point][k][row] = sums[point][k]
+
+    for at in range(4 * blocks):
+        block = at // 4
+        for i, word in enumerate(words[2 * at : 2 * at + 2]):
             for k in range(4):
-                t.half[i][k][row] = word >> 16 * k & 0xFFFF
+                t.half[4 * i + k][row] = word >> 16 * k & 0xFFFF
             for point in range(2):
                 weight = [word if point == k == 0 and Kind.READ in segment.kind else 0 for k in range(3)]
                 if point == 1 and Kind.SPLIT in segment.kind:
                     weight = [word % 2**32, word >> 32, 0]
                 if Kind.WEIGHTED in segment.kind:
-                    weight = [cells[k][segment.base + 8 * at + 2 * i + point] for k in range(3)]
+                    weight = [cells[k][segment.base + 4 * at + 2 * i + point] for k in range(3)]
                 for k in range(3):
-                    t.weight[point][i][k][row] = weight[k]
+                    t.weight[i][point][k][row] = weight[k]
                     if Kind.WEIGHTED in segment.kind:
                         sums[point][k] = (sums[point][k] + weight[k] * word) % P
-        if Kind.PARENT in segment.kind:
-            start, left, right = segment.span
-            for k, number in enumerate((right, start + left, start) if at else (left, start, start)):
-                t.weight[0][0][k][row] = number
-        for point in range(2):
-            for k in range(3):
-                t.sum[point][k][row] = sums[point][k]
-        if ends:
-            t.digest[:, row] = segment.digest
-            t.asked[row] = segment.asked
+        put(row, at, block)
+        t.quarter[at % 4][row], t.begin[row] = 1, at == 0
+        t.last[row] = block == blocks - 1
+        t.root[row] = block == blocks - 1 and Kind.WHOLE in segment.kind
+        for i in range(4):
+            t.at[i][row] = segment.base + 4 * at + i
+        if is_parent:
+            t.place[:, row], t.span[:, row] = segment.place, segment.span
         row += 1
-    return row
+    put(row, 4 * blocks, blocks - 1)
+    (t.whole if Kind.WHOLE in segment.kind else t.inner)[row] = 1
+    t.place[:, row], t.digest[:, row], t.asked[row] = segment.place, segment.digest, segment.asked
+    t.span[:, row] = segment.span if is_parent else (segment.counter, 1, 0)
+    return row + 1

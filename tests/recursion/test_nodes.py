@@ -1,32 +1,31 @@
 """The table `node` proves that digests are in Merkle trees, at their places."""
 
 import random
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from graphprover.air.debugger import FailingConstraint
-from graphprover.device import CpuDevice
 from graphprover.field import P
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import HASH_NAMES
 from graphprover.prover.prove import prove
-from graphprover.recursion.traces.node import Nodes, asked, node_trace
-from graphprover.statement.cells import cells_per_row
+from graphprover.recursion.tables.columns import WIDTH
+from graphprover.recursion.tables.memory import ADDRESS
+from graphprover.recursion.tables.nodes import Node, node_of
+from graphprover.recursion.traces.nodes import Nodes, asked, fill_nodes
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
 from tests.interop import plonky3
 from tests.interop.tables import PLAIN
+from tests.recursion.machines import TABLE, main_of, with_main
 from tests.recursion.trees import (
     FIRST,
-    NODE,
     RIGHT,
     Opened,
     Place,
@@ -36,7 +35,6 @@ from tests.recursion.trees import (
     place_in,
     statement,
     tree_of,
-    with_node_trace,
 )
 from tests.strict_device import StrictDevice, unwrapped
 
@@ -74,13 +72,6 @@ def opened(*, cap_height: int = 0) -> Opened:
 def honest(claims: Opened) -> tuple[Nodes, Statement]:
     nodes = nodes_of(paths(trees(), claims), claims)
     return nodes, statement(claims, nodes)
-
-
-def test_costs() -> None:
-    node = NODE.describe()
-    assert (node.main_width, len(node.lookups), node.log_quotient_chunks, cells_per_row(node)) == (32, 4, 0, 50)
-    text = (Path(__file__).parents[2] / "docs/recursion.md").read_text()
-    assert "| `node` | a distinct node | 32 | 0 | 4 | 1 | 50 a node |" in text
 
 
 @pytest.mark.parametrize("cap_height", [0, 1, 2])
@@ -150,69 +141,33 @@ def test_other_caps_are_found() -> None:
         assert bool(check(statement(claims, nodes, caps=counts))) == (counts != [1, 1, 1, 1])
 
 
-def edited(edit: Callable[[SimpleNamespace], None]) -> list[Any]:
-    _, made = honest(opened())
-    main = np.array(made.tables[2].main)
-    edit(NODE.view(main))
-    return check(with_node_trace(made, main))
-
-
-def test_every_cell_counts() -> None:
-    _, made = honest(opened())
-    names = NODE.describe().main_names
-    right = np.array(made.tables[2].main)
-    t = NODE.view(right)
-    rows = [0, int(np.flatnonzero(t.join)[0]), 31]  # the last one is idle
-    assert t.on[rows].tolist() == [1, 1, 0] and t.join[rows].tolist() == [0, 1, 0]
-    free = set()
-    for row in rows:
-        for column, name in enumerate(names):
-            for change in (1, 2**32):
-                main = right.copy()
-                main[column, row] = (int(main[column, row]) + change) % P
-                if not check(with_node_trace(made, main)):
-                    free.add((row, name.partition("[")[0]))
-    assert free == {(31, name) for name in ("join", "tree", "layer", "digest", "left", "right")}
-
-
 def test_forged_nodes_are_found() -> None:
-    def swapped(t: SimpleNamespace) -> None:
-        t.left[:, 2], t.right[:, 2] = t.right[:, 2].copy(), t.left[:, 2].copy()
+    def swapped(t: Node) -> None:
+        for left, right in zip(t.left, t.right, strict=True):
+            left[2], right[2] = right[2].copy(), left[2].copy()
         t.asked[:, 2] = t.asked[::-1, 2].copy()
 
-    def half(t: SimpleNamespace) -> None:
+    def half(t: Node) -> None:
         t.on[0] = (P + 1) // 2
 
-    def one_layer_up(t: SimpleNamespace) -> None:
-        t.layer[:] = [(int(layer) - 1) % P if on else layer for on, layer in zip(t.on, t.layer, strict=True)]
+    def one_layer_up(t: Node) -> None:
+        t.place[1] = [(int(layer) - 1) % P if on else layer for on, layer in zip(t.on, t.place[1], strict=True)]
 
-    def elsewhere(t: SimpleNamespace) -> None:
-        t.tree[t.on == 1] += np.uint64(2)
+    def elsewhere(t: Node) -> None:
+        t.place[0][t.on == 1] += np.uint64(2)
 
-    def no_join(t: SimpleNamespace) -> None:
+    def no_join(t: Node) -> None:
         row = np.flatnonzero(t.join)[0]
-        t.join[row], t.left_index[row] = 0, 2 * t.index[row]
+        t.join[row], t.left_index[row] = 0, 2 * t.place[2][row]
 
-    def all_join(t: SimpleNamespace) -> None:
-        t.join[t.on == 1], t.left_index[:] = 1, t.index
+    def all_join(t: Node) -> None:
+        t.join[t.on == 1], t.left_index[:] = 1, t.place[2]
 
+    _, made = honest(opened())
     for edit in (swapped, half, one_layer_up, elsewhere, no_join, all_join):
-        assert edited(edit), edit.__name__
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "label"),
-    [
-        ("on", 2, "a row has a node or not"),
-        ("join", 2, "a row joins or not"),
-        ("left_index", 1, "the index of the left child"),
-    ],
-)
-def test_constraints_refuse_a_trace(column: str, value: int, label: str) -> None:
-    main = np.array(honest(opened())[1].tables[2].main)
-    getattr(NODE.view(main), column)[-1] = value
-    findings = check(with_node_trace(honest(opened())[1], main))
-    assert label in {getattr(finding, "label", "") for finding in findings}
+        main = main_of(made)
+        edit(node_of(TABLE.view(main[:, 1:])))  # without the row of the step
+        assert check(with_main(made, main)), edit.__name__
 
 
 def test_joins_are_the_ones_of_the_caps_number() -> None:
@@ -243,13 +198,12 @@ def test_a_row_that_is_off_provides_nothing() -> None:
     """Without the constraint an idle row would provide any leaf: no message is missing."""
     claims = replace(opened(), leaves=[(at(0, 5, 3), bytes(32))])
     empty = nodes_of({}, claims)
-    made = statement(claims, empty, children=[], caps=[0, 0, 0, 0])
-    main = np.array(made.tables[2].main)
-    t = NODE.view(main)
-    t.tree[0], t.layer[0], t.index[0] = at(0, 4, 1)
-    t.left_index[0], t.asked[1, 0] = 2, 1
-    (finding,) = check(with_node_trace(made, main))
-    assert isinstance(finding, FailingConstraint) and finding.label == "only a row that is on provides"
+    made = statement(claims, empty, caps=[0, 0, 0, 0])
+    main = main_of(made)
+    t = node_of(TABLE.view(main))
+    t.place[:, -1], t.left_index[-1], t.asked[1, -1] = at(0, 4, 1), 2, 1
+    (finding,) = check(with_main(made, main))
+    assert isinstance(finding, FailingConstraint) and finding.label == "a message that can be looked up"
 
 
 def test_a_tree_of_another_cap_is_found() -> None:
@@ -322,18 +276,21 @@ def children(place: Place) -> tuple[Place, Place]:
 def test_the_trace_of_other_devices() -> None:
     """It asks nothing of a device that CuPy could not do without waiting."""
     nodes, made = honest(opened())
-    device = StrictDevice()
+    device, wanted = StrictDevice(), main_of(made)
     there = Nodes(**{name: device.load(array) for name, array in vars(nodes).items()})
-    np.testing.assert_array_equal(unwrapped(node_trace(device, there, 32)), made.tables[2].main)  # type: ignore[arg-type]
+    main = device.arrays.zeros(wanted.shape, dtype=np.uint64)
+    fill_nodes(main, there, 1)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(unwrapped(main)[:ADDRESS, 1:], wanted[:ADDRESS, 1:])
 
 
 def test_what_does_not_fit_is_refused() -> None:
     nodes, _ = honest(opened())
     count = len(nodes.places)
-    node_trace(CpuDevice(1), nodes, count)
-    with pytest.raises(ValueError, match="do not fit"):
-        node_trace(CpuDevice(1), nodes, count - 1)
+    main = np.zeros((WIDTH, count + 1), dtype=np.uint64)
+    fill_nodes(main, nodes, 1)
+    with pytest.raises(ValueError, match=f"{count} nodes after 2 rows do not fit {count + 1} rows"):
+        fill_nodes(main, nodes, 2)
     for name, array in vars(nodes).items():
         for wrong in (array[:, 1:], array.astype(np.int64), array[1:]):
             with pytest.raises(ValueError, match="nodes are"):
-                node_trace(CpuDevice(1), replace(nodes, **{name: wrong}), 64)
+                fill_nodes(main, replace(nodes, **{name: wrong}), 0)
