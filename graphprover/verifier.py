@@ -246,15 +246,20 @@ def expect_header(
 
 
 def verify_header(
-    proof: Proof | ShardedProof,
+    proof: AnyProof,
     statement: Statement | ShardedStatement,
     security: float = 128,
     proximity: str = JOHNSON_PROXIMITY,
 ) -> Security:
     """Verify the header of a proof, and return its provable security if the payloads hold.
 
-    Arguments and errors are those of `verify`.
+    Of a compressed proof these are the headers of all its proofs, and the lowest security. Arguments and errors are as
+    for `verify`.
     """
+    if isinstance(proof, CompressedProof):
+        from graphprover.recursion.compressed import verify_headers  # here, because other proofs do not need it
+
+        return verify_headers(proof, statement, security, proximity)
     return expect_header(proof, statement, security, proximity).security
 
 

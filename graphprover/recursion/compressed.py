@@ -41,15 +41,40 @@ def verify_compressed(
         VerificationError: The proof does not convince. Messages about a layer begin with ``layer``.
         ValueError: The statement is malformed.
     """
-    check_level(proof.base, security)  # all levels before any head, which takes time to make
-    for number, layer in enumerate(proof.layers):
-        with _blamed(proof, number):
-            check_level(layer, security)
+    _check_levels(proof, security)
     expected, last, others = expect_headers(proof, statement, security, proximity, preprocessed)
     with _blamed(proof, len(proof.layers) - 1):
         verdict = verify_shards(proof.layer, last, security, proximity)
-    found = min((*others, verdict.security), key=lambda own: own.by(proximity).bits)
+    found = _lowest(proximity, *others, verdict.security)
     return replace(expected.verdict([]), security=found)
+
+
+def verify_headers(
+    proof: CompressedProof,
+    statement: Statement | ShardedStatement,
+    security: float = 128,
+    proximity: str = JOHNSON_PROXIMITY,
+) -> Security:
+    """Verify the headers of all proofs, and return the lowest security if the payload of the last layer holds.
+
+    Arguments and errors are as for `verify_compressed`.
+    """
+    _check_levels(proof, security)
+    _, last, others = expect_headers(proof, statement, security, proximity, None)
+    with _blamed(proof, len(proof.layers) - 1):
+        return _lowest(proximity, *others, expect_header(proof.layer, last, security, proximity).security)
+
+
+def _check_levels(proof: CompressedProof, security: float) -> None:
+    """Raise VerificationError for a level that is too low, before any head is made, which takes time."""
+    check_level(proof.base, security)
+    for number, layer in enumerate(proof.layers):
+        with _blamed(proof, number):
+            check_level(layer, security)
+
+
+def _lowest(proximity: str, *found: Security) -> Security:
+    return min(found, key=lambda own: own.by(proximity).bits)
 
 
 def expect_headers(

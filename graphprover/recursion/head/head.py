@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from graphprover.recursion.program.transcript import BITS
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.tables.segments import STRIDE, padded
 
+_KEPT = 4  # heads, as a compression and its verification need the same ones
 MOST_LOG_ARITY, LEAST_LOG_FINAL_POLY_LEN = 3, 3
 
 
@@ -42,7 +43,7 @@ MOST_LOG_ARITY, LEAST_LOG_FINAL_POLY_LEN = 3, 3
 class Head:
     """The head of the proofs of a statement."""
 
-    words: np.ndarray  # uint64, whole chunks
+    words: np.ndarray  # uint64, whole chunks, read-only
     read_chunks: int  # the first ones; all others have gates
     constants: Constants
     plan: Plan
@@ -56,7 +57,7 @@ class Head:
 
 
 def head_of(layout: Layout, public_values: Sequence[Sequence[int]], preprocessed: Cap | None, binding: bytes) -> Head:
-    """Return the head of the proofs of a statement.
+    """Return the head of the proofs of a statement; the last ones are kept.
 
     Args:
         layout: Shape of the proofs.
@@ -67,14 +68,23 @@ def head_of(layout: Layout, public_values: Sequence[Sequence[int]], preprocessed
     Raises:
         ValueError: The program cannot verify proofs of this layout; the message says why.
     """
-    _check(layout)
+    return _head(
+        layout, tuple(map(tuple, public_values)), None if preprocessed is None else tuple(preprocessed), binding
+    )
+
+
+@lru_cache(maxsize=_KEPT)
+def _head(layout: Layout, public_values: tuple[tuple[int, ...], ...], preprocessed: Cap | None, binding: bytes) -> Head:
+    check_layout(layout)
     constants = constants_of(layout, public_values, preprocessed, binding)
     plan = plan_of(layout, constants, [len(values) for values in public_values])
     read, gates = _assembled(layout, constants, plan, 1, HEAD)  # for the number of words
     read_chunks = len(read) // CHUNK_WORDS
     at = HEAD + CHUNK * (read_chunks + sum(gates.chunks)) + len(gates.inverses)
     read, gates = _assembled(layout, constants, plan, read_chunks, at)
-    return Head(np.concatenate([read, gates.words]), read_chunks, constants, plan, at, gates)
+    words = np.concatenate([read, gates.words])
+    words.setflags(write=False)
+    return Head(words, read_chunks, constants, plan, at, gates)
 
 
 def _assembled(
@@ -95,7 +105,14 @@ def _assembled(
     return own.complete(gates, gates_at), gates
 
 
-def _check(layout: Layout) -> None:
+def check_layout(layout: Layout) -> None:
+    """Refuse layouts that the program cannot verify, before any proof is made; it takes less than a millisecond.
+
+    `head_of` alone notices that a statement has too many gates and cells for its addresses.
+
+    Raises:
+        ValueError: The program cannot verify proofs of this layout; the message says why.
+    """
     parameters = layout.parameters
     if parameters.hash != BLAKE3:
         raise ValueError(f"a proof to compress has the hash {BLAKE3}, not {parameters.hash}: prove it with that hash")
@@ -110,6 +127,7 @@ def _check(layout: Layout) -> None:
         raise ValueError(
             f"a proof to compress has a final polynomial of 2^{LEAST_LOG_FINAL_POLY_LEN} coefficients or more"
         )
+    _places(layout)
 
 
 class _Words:
