@@ -176,8 +176,9 @@ def job(
     """Return the outcome of a job in a batch: its proof file or error, and why an existing proof was replaced."""
     says = rows = None
     if found := result.proof:
-        says = program.says(found)
-        rows = sum(1 << log_rows for shard in found.proofs for log_rows in shard.log_heights)
+        header = found.header
+        says = program.says(header)
+        rows = sum(1 << log_rows for shard in header.proofs for log_rows in shard.log_heights)
     return {
         "name": name,
         "outcome": "failed" if error else "kept" if result.kept else "made",
@@ -208,19 +209,22 @@ def message(error: BaseException) -> str:
 def times(*seen: Observation) -> Facts:
     """Return the seconds of each stage and round, summed over proofs, and the peak memory of a device in bytes.
 
-    For a single sharded proof, the result also has the seconds of each shard.
+    Stages and rounds of layers have names such as "layer 1: quotient". For a single sharded proof, the result also has
+    the seconds of each shard.
     """
     stages: dict[str, float] = {}
     rounds: dict[str, Facts] = {}
-    for one in seen:
+    proofs = [proof for one in seen for proof in one.proofs]
+    for one in proofs:
+        of = f"layer {one.layer}: " if one.layer else ""
         for stage in one.stages:
-            name = f"worker: {stage.name}" if stage.by_worker else stage.name
+            name = f"worker: {of}{stage.name}" if stage.by_worker else f"{of}{stage.name}"
             stages[name] = stages.get(name, 0.0) + stage.seconds
         for part in one.rounds:
-            row = rounds.setdefault(part.round, {"round": part.round, "tasks": 0, "seconds": 0.0})
+            row = rounds.setdefault(f"{of}{part.round}", {"round": f"{of}{part.round}", "tasks": 0, "seconds": 0.0})
             row["tasks"] += part.tasks
             row["seconds"] += part.seconds
-    peak = max((one.memory.peak for one in seen), default=0)
+    peak = max((one.memory.peak for one in proofs), default=0)
     found = {"stages": stages, "rounds": list(rounds.values()), "peak_memory_bytes": peak}
     if len(seen) == 1 and seen[0].shards:
         found["shards"] = [
@@ -230,8 +234,11 @@ def times(*seen: Observation) -> Facts:
     return found
 
 
-def compression(given: int, data: bytes, seconds: float, path: Path) -> Facts:
-    """Return the compressed proof that was written, the bytes of the given proof, and the time in seconds."""
+def compression(given: int | None, data: bytes, seconds: float | None, path: Path) -> Facts:
+    """Return the compressed proof that was written, the bytes of the given proof, and the time in seconds.
+
+    The last two are None if a cluster's worker has made both proofs.
+    """
     return {"proof": file(path, data), "given_bytes": given, "compress_seconds": seconds}
 
 

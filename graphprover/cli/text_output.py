@@ -160,8 +160,10 @@ def written(path: Path, data: bytes) -> str:
 def compression(found: Facts) -> dict[str, str]:
     """Return the compressed proof by name, from the fields of `json_output.compression`."""
     proof = found["proof"]
-    of = f"{proof['bytes']:,} bytes, from {found['given_bytes']:,} in {found['compress_seconds']:.1f} s"
-    return {"proof": f"{place(Path(proof['file']))}, {of}"}
+    text = f"{place(Path(proof['file']))}, {proof['bytes']:,} bytes"
+    if found["given_bytes"] is None:
+        return {"proof": f"{text}, compressed"}
+    return {"proof": f"{text}, from {found['given_bytes']:,} in {found['compress_seconds']:.1f} s"}
 
 
 def place(path: Path) -> str:

@@ -83,17 +83,17 @@ class ObservationBuilder:
         sizes: Mapping[str, int],
         shards: tuple[ObservedShard, ...] = (),
     ) -> Observation:
-        device, began, label = self.device, self._began, prepared[0].label
+        device, began, first = self.device, self._began, prepared[0]
         return Observation(
-            name=label,
-            label=label,
+            name=first.name,
+            label=first.label,
             began=began,
             versions=versions(device.kind != CPU),
             machine=machine(device),
             executor=self.executor,
             worker="",
             device=device.kind,
-            parameters=prepared[0].layout.parameters,
+            parameters=first.layout.parameters,
             tables=tuple(tables),
             stages=(self.proving.moved(-began),),
             tasks=self.observer.tasks(self.graphs, began),
@@ -103,10 +103,10 @@ class ObservationBuilder:
             security=security_of(*(shard.layout for shard in prepared)),
             sizes=sizes,
             shards=shards,
+            layer=first.layer,
         )
 
 
 def made_in(prepared: Prepared) -> list[int]:
-    """Return the tables whose traces the proof makes."""
     """Return the tables whose traces the proof generates."""
     return [table for table, trace in enumerate(prepared.traces) if isinstance(trace, TraceTask)]

@@ -34,6 +34,12 @@ class Prepared:
     traces: tuple[Array | TraceTask, ...]  # of each table, checked: uint64 (columns, rows), or how a device makes it
     preprocessed: Mapping[int, np.ndarray]  # the preprocessed columns, by table
     public_values: tuple[tuple[int, ...], ...]  # of each table
+    layer: int = 0  # number of the layer of a compressed proof, from 1; 0 of any other proof
+
+    @property
+    def name(self) -> str:
+        """The name of the proof in observations and logs."""
+        return f"layer {self.layer}" if self.layer else self.label
 
     @property
     def shapes(self) -> list[tuple[Layout, tuple[Array | TraceTask, ...]]]:
@@ -62,9 +68,9 @@ class PreparedShards:
     shards: tuple[Prepared, ...]  # the tables of each, its head first
 
     @property
-    def label(self) -> str:
-        """The label of all shards."""
-        return self.shards[0].label
+    def name(self) -> str:
+        """The name of the proof in observations and logs."""
+        return self.shards[0].name
 
     @property
     def shapes(self) -> list[tuple[Layout, tuple[Array | TraceTask, ...]]]:

@@ -185,7 +185,7 @@ class _Statement:
 
     @property
     def label(self) -> str:
-        return self.prepared.label
+        return self.prepared.name
 
     def make(self, executor: str, device: Device | str, progress: bool | Tell, verified: bool) -> Made:
         """Prove it by a device of this process, without waiting for other proofs."""

@@ -35,8 +35,10 @@ Span = tuple[float, float]
 def batch_page(title: str, jobs: Sequence[Job], observation: Sequence[Observation]) -> str:
     """Return the HTML page of a batch, which needs no network.
 
-    ``observation`` has the observations of the jobs' proofs, with the jobs' names. Raises FileError without bokeh.
+    ``observation`` has the observations of the jobs' proofs, with the jobs' names. A layer has a bar of its own. Raises
+    FileError without bokeh.
     """
+    observation = [proof for one in observation for proof in one.proofs]
     parts = [f"<h1>{escape(short(title))}</h1>", f'<p class="said">{escape(_sentence(jobs, observation))}</p>']
     parts.append(findings_html(_findings(jobs, observation)))
     failed = [job for job in jobs if job["outcome"] == "failed"]

@@ -44,13 +44,20 @@ PARTS = {
 
 
 def proof_page(observation: Observation) -> str:
-    """Return the HTML page of a proof, which needs no network. Raises FileError without bokeh."""
-    line = _time_line(observation)
-    script, drawn = charts.embedded(
-        {"times": line, "memory": charts.lines(_memory(observation), _unit(observation)[0], line)}
-    )
-    title = f"Report of {_named(observation)}"
-    body = f"""<h1>{escape(short(_named(observation)))}</h1>
+    """Return the HTML page of a proof, and of its layers, which needs no network. Raises FileError without bokeh."""
+    plots: dict[str, charts.Plot] = {}
+    for one in observation.proofs:
+        line = _time_line(one)
+        plots[f"times {one.layer}"] = line
+        plots[f"memory {one.layer}"] = charts.lines(_memory(one), _unit(one)[0], line)
+    script, drawn = charts.embedded(plots)
+    parts = [_proof(one, drawn[f"times {one.layer}"], drawn[f"memory {one.layer}"]) for one in observation.proofs]
+    return page(f"Report of {_named(observation)}", "\n".join([*parts, script]), STYLE)
+
+
+def _proof(observation: Observation, times: str, memory: str) -> str:
+    """Return the part of the page about one proof; ``times`` and ``memory``: the HTML of its charts."""
+    return f"""<h1>{escape(short(_named(observation)))}</h1>
 <p>{escape(_where(observation))}</p>
 <p class="said">{escape(sentence(observation))}</p>
 {findings_html(findings(observation))}
@@ -60,10 +67,10 @@ assumed rates ({escape(observation.roofline)}); tables that share a task share i
 <h2>Time line</h2>
 {rounds_legend(groups(observation))}
 <p>Drag to zoom, or turn the wheel with Ctrl; the charts move together. {_lanes_text(observation)}</p>
-<figure>{drawn["times"]}</figure>
+<figure>{times}</figure>
 <h2>Memory</h2>
 {_memory_legend(observation)}
-<figure>{drawn["memory"]}</figure>
+<figure>{memory}</figure>
 {_workers(observation) if observation.workers else ""}{_shards(observation) if observation.shards else ""}
 <div class="columns wide">
 <section><h2>Rounds</h2>
@@ -85,9 +92,7 @@ over its tasks.</p>
 <section><h2>Parameters</h2>{facts(_parameters(observation))}</section>
 <section><h2>Statement and machine</h2>{facts(_machine(observation))}</section>
 <section><h2>Versions</h2>{facts(observation.versions.items())}</section>
-</div>
-{script}"""
-    return page(title, body, STYLE)
+</div>"""
 
 
 def facts(rows: Iterable[tuple[str, object]]) -> str:

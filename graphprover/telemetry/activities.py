@@ -17,7 +17,7 @@ ACTIVITIES = {
     "transcript": "transcript",
 }
 # Activities before, after and between the tasks of a graph.
-EXECUTE, WAITING, HOST, VERIFY = "execute", "waiting", "host", "verify"
+EXECUTE, WAITING, HOST, COMPRESS, VERIFY = "execute", "waiting", "host", "compress", "verify"
 
 
 def activity(round_: str) -> str:

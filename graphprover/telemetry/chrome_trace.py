@@ -16,8 +16,10 @@ def chrome_trace(observations: Sequence[Observation]) -> dict[str, Any]:
     """Return the JSON object of a trace file, in microseconds from the start of the first observation.
 
     Each task is an event on its thread, named "round of table", and on a GPU another event on its stream. A counter
-    shows the memory that the device held. Shards have rows with the times of commit, prove and verify.
+    shows the memory that the device held. Shards have rows with the times of commit, prove and verify. Each layer of a
+    compressed proof is a process of its own.
     """
+    observations = [proof for observation in observations for proof in observation.proofs]
     began = min((observation.began for observation in observations), default=0.0)
     events = [
         event

@@ -55,6 +55,8 @@ class Observation:
     shards: tuple[ObservedShard, ...] = ()  # empty for an unsharded proof
     workers: tuple[ObservedWorker, ...] = ()  # empty if one process proved it
     run: GuestRun | None = None  # None for tables, and if the prover does not know the run
+    layer: int = 0  # number of the layer of a compressed proof, from 1; 0 of any other proof
+    layers: tuple[Observation, ...] = ()  # of the layers that were made after this proof, in their order
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -75,6 +77,11 @@ class Observation:
         tasks = sum(one.tasks for one in self.rounds)
         took = f"{tasks} tasks in {self.seconds('prove'):.3f} s on {self.device}"
         return f"Observation of {short(self.name)}: {took}"
+
+    @property
+    def proofs(self) -> tuple[Observation, ...]:
+        """Return the observations of this proof and of its layers."""
+        return self, *self.layers
 
     def seconds(self, stage: str) -> float:
         """Return the seconds of a stage; 0 if there was none."""
@@ -170,8 +177,13 @@ class Observation:
         return replace(self, began=began, stages=moved, tasks=tasks, shards=shards)
 
     def named(self, name: str) -> Observation:
-        """Return the observation with the name of a job."""
-        return replace(self, name=name)
+        """Return the observation with the name of a job; layers have their number, too."""
+        own = f"{name}: layer {self.layer}" if self.layer else name
+        return replace(self, name=own, layers=tuple(layer.named(name) for layer in self.layers))
+
+    def with_layer(self, layer: Observation) -> Observation:
+        """Return the observation with the one of a layer, which gets this one's name."""
+        return replace(self, layers=(*self.layers, layer.named(self.name)))
 
     def of_run(self, run: GuestRun | None) -> Observation:
         """Return the observation with the run of a guest."""
@@ -185,11 +197,14 @@ class Observation:
 
     def of_worker(self, worker: str) -> Observation:
         """Return the observation with the address of the cluster worker that measured it."""
-        return replace(self, worker=worker, stages=tuple(replace(stage, by_worker=True) for stage in self.stages))
+        stages = tuple(replace(stage, by_worker=True) for stage in self.stages)
+        layers = tuple(layer.of_worker(worker) for layer in self.layers)
+        return replace(self, worker=worker, stages=stages, layers=layers)
 
     def brief(self) -> Observation:
         """Return the observation without its tasks."""
-        return replace(self, tasks=(), sums=Sums(self.rounds, self.idle, self.rounds_of_shards))
+        sums, layers = Sums(self.rounds, self.idle, self.rounds_of_shards), tuple(one.brief() for one in self.layers)
+        return replace(self, tasks=(), sums=sums, layers=layers)
 
     def summary(self) -> dict[str, Any]:
         """Return the times of the proof by stage and round, and its memory, for JSON."""
@@ -216,8 +231,10 @@ class Observation:
                 "memory": asdict(self.memory),
                 "processor": _processor_facts(self.processor),
             }
+            | ({"layer": self.layer} if self.layer else {})
             | (shards if self.shards else {})
             | ({"workers": list(map(_worker_facts, self.workers))} if self.workers else {})
+            | ({"layers": [layer.summary() for layer in self.layers]} if self.layers else {})
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -233,7 +250,8 @@ class Observation:
             "sizes": dict(self.sizes),
             "tasks": [_task_facts(task) for task in self.tasks],
         }
-        return {"format": FORMAT} | self.summary() | more
+        layers = {"layers": [layer.to_json() for layer in self.layers]} if self.layers else {}
+        return {"format": FORMAT} | self.summary() | more | layers
 
     def save(self, path: str | Path) -> None:
         """Write `to_json`; raises FileError."""

@@ -30,6 +30,11 @@ def on_cpu() -> Observation:
     return replace(seen[0], name="memory")
 
 
+def compressed() -> Observation:
+    """Return `on_cpu` with a layer, which has the same tasks."""
+    return on_cpu().with_layer(replace(on_cpu(), layer=1))
+
+
 @cache
 def in_shards() -> Observation:
     """Observe a proof of three tables in a shard each, with traces from trace tasks, verified shard by shard."""

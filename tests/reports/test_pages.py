@@ -23,7 +23,7 @@ from graphprover.runtime.files import FileError
 from graphprover.telemetry.observation import Observation
 from tests.chromium import opened, screenshot
 from tests.graphs.test_proof_graph import FEW, example
-from tests.reports.observations import HOSTILE, by_workers, in_shards, on_cpu, on_gpu
+from tests.reports.observations import HOSTILE, by_workers, compressed, in_shards, on_cpu, on_gpu
 from tests.reports.test_plan_svg import contrast
 from tests.slow import slow_after
 
@@ -93,6 +93,18 @@ def test_a_proof_by_several_workers_has_a_row_and_lanes_of_each() -> None:
     for name in {task.round for task in seen.tasks} | {f"shard {t.shard}: {t.name}" for t in seen.tables}:
         assert f">{name}<" in dom, name
     assert ">Workers<" not in proof_page(in_shards()).partition("<script")[0]
+
+
+def test_a_layer_has_a_part_of_the_page_and_a_bar_of_the_batch() -> None:
+    seen = compressed()
+    page = proof_page(seen)
+    for name in ("memory", "memory: layer 1"):
+        assert f"<h1>{name}</h1>" in page, name
+    assert page.count("<h2>Time line</h2>") == page.count("<h2>Stages</h2>") == 2
+    bars = batch_page("jobs", [job("memory")], [seen.brief()])
+    assert "memory: layer 1" in bars and bars.count("bk-Figure") == batch_page("jobs", [], [on_cpu()]).count(
+        "bk-Figure"
+    )
 
 
 def test_a_batch_is_shown_with_all_jobs() -> None:

@@ -8,6 +8,7 @@ import dask
 import pytest
 
 from graphprover import Statement, observed, prove
+from graphprover.cli.json_output import times
 from graphprover.device import CpuDevice
 from graphprover.device.interface import CPU_BATCH
 from graphprover.examples import memory, synthetic
@@ -30,7 +31,7 @@ from tests.call_counts import count_calls
 from tests.graphs.test_proof_graph import FEW, example
 from tests.late_device import LATE, LateDevice
 from tests.random_statements import random_statement
-from tests.reports.observations import in_shards, on_a_free_host
+from tests.reports.observations import compressed, in_shards, on_a_free_host, on_cpu
 from tests.trace_tasks import as_trace_tasks
 
 
@@ -274,6 +275,26 @@ def test_a_trace_is_what_browsers_open() -> None:
     assert len(stream) == len(seen[0].tasks) and {event["pid"] for event in stream} == {0}
     quotient = next(event for event in stream if event["name"].startswith("quotient of "))
     assert quotient["args"]["launches"] == 3 and quotient["args"]["tables"] == "0.reads, 1.memory"
+
+
+def test_layers_go_with_their_base() -> None:
+    seen = compressed().named("job").of_worker("tcp://a:1")
+    (layer,) = seen.layers
+    assert [one.name for one in seen.proofs] == ["job", "job: layer 1"] and layer.layer == 1
+    assert layer.worker == "tcp://a:1" and all(stage.by_worker for stage in layer.stages)
+    assert [one.tasks for one in seen.brief().proofs] == [(), ()] and seen.brief().layers[0].rounds == layer.rounds
+    assert seen.to_json()["layers"] == [layer.to_json()] and seen.summary()["layers"] == [layer.summary()]
+    assert layer.summary()["layer"] == 1 and not {"layer", "layers"} & on_cpu().summary().keys()
+    trace = chrome_trace([seen])["traceEvents"]
+    assert {one["args"]["name"] for one in trace if one["name"] == "process_name"} == {
+        "job by tcp://a:1",
+        "job: layer 1 by tcp://a:1",
+    }
+    found = times(seen, seen)
+    for name in ("quotient", "layer 1: quotient"):
+        (row,) = (row for row in found["rounds"] if row["round"] == name)
+        assert row["tasks"] == 2 * sum(task.round == "quotient" for task in on_cpu().tasks)
+    assert found["stages"].keys() == {f"worker: {of}{one.name}" for of in ("", "layer 1: ") for one in on_cpu().stages}
 
 
 def test_shards_have_a_row_of_a_trace() -> None:
