@@ -122,7 +122,7 @@ def guests_in(shards: int, device: str) -> Iterator[tuple[str, bytes, bool]]:
     for run in small_runs():
         prover = run.prover(device=device, shards=shards)
         proof = prover.prove(run.data)
-        statement = prover.program.statement_of(proof)
+        statement = prover.program.statement_of(proof.header)
         yield (
             f"{run.name} in {shards}",
             proof.to_bytes(),

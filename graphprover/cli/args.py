@@ -12,7 +12,7 @@ from typing import NoReturn
 from graphprover.cli.errors import DEBUG, UsageError
 from graphprover.cli.paths import path_argument
 from graphprover.jobs.programs import line_of
-from graphprover.protocol.level import MOST_POW_BITS, RATES_TEXT, Level
+from graphprover.protocol.level import MOST_POW_BITS, RATES_TEXT, Level, default_pow_bits
 from graphprover.protocol.parameters import DEFAULT_HASH, FAST, HASH_NAMES, RATES, SMALL
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES, QUERY_POW_BITS
 from graphprover.runtime.files import STREAM, resolved
@@ -232,7 +232,7 @@ def add_level(parser: argparse.ArgumentParser) -> None:
         "most SECONDS on this machine and the memory suffices. Without SECONDS: "
         f"{SMALL_SECONDS:g}. Prints the choice on stderr.",
     )
-    add_pow_bits(parser, " With --small this is the least N.")
+    add_pow_bits(parser, " With --small this is the least N.", None)
 
 
 def add_security(parser: argparse.ArgumentParser, text: str) -> None:
@@ -240,8 +240,8 @@ def add_security(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument("--security", type=bits, default=128, metavar="BITS", help=text)
 
 
-def add_pow_bits(parser: argparse.ArgumentParser, more: str, default: int = QUERY_POW_BITS) -> None:
-    """Add ``--pow-bits`` with a default; `more` ends its description."""
+def add_pow_bits(parser: argparse.ArgumentParser, more: str, default: int | None) -> None:
+    """Add ``--pow-bits`` with a default, or without one for `level_given`; `more` ends its description."""
     parser.add_argument(
         "--pow-bits",
         type=pow_bits,
@@ -249,13 +249,14 @@ def add_pow_bits(parser: argparse.ArgumentParser, more: str, default: int = QUER
         metavar="N",
         help="Proof of work before the queries: 2^N hashes on average; one in twenty takes three times the mean. Each "
         "bit doubles it, and saves two queries at rate 1/2, one at 1/4, fewer below. `graphprover plan` shows its "
-        f"time. From 0 to {MOST_POW_BITS}. Default: {default}.{more}",
+        f"time. From 0 to {MOST_POW_BITS}. Default: {QUERY_POW_BITS if default is None else default}.{more}",
     )
 
 
-def level_given(options: argparse.Namespace) -> Level:
-    """Return the level that the options of `add_level` ask for."""
-    return Level(options.security, options.rate, options.proximity, options.hash, options.pow_bits)
+def level_given(options: argparse.Namespace, *, compressed: bool = False) -> Level:
+    """Return the level that the options of `add_level` ask for; ``compressed``: of a proof to compress."""
+    pow_bits = default_pow_bits(compressed) if options.pow_bits is None else options.pow_bits
+    return Level(options.security, options.rate, options.proximity, options.hash, pow_bits)
 
 
 def add_proximity(parser: argparse.ArgumentParser) -> None:

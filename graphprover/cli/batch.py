@@ -24,7 +24,7 @@ from graphprover.cli.paths import path_argument
 from graphprover.cli.report_files import save_batch
 from graphprover.graphs.executor_names import LOCAL
 from graphprover.protocol.errors import VerificationError
-from graphprover.runtime.files import STREAM, FileError, check_writable, read_proof, resolved, write
+from graphprover.runtime.files import STREAM, FileError, check_writable, resolved, write
 from graphprover.runtime.signals import status_on_signal
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import observed
@@ -61,8 +61,8 @@ def add(command: Command) -> None:
         "Each proof is verified, and written as soon as it is done. A failed job does not "
         "stop the others. Paths are relative to the TOML file. Keys of a [[job]], or of [defaults] for all jobs: "
         "program and output (required); input (a file, or a pattern that gives one job per file); name; security, "
-        "proximity, hash, rate, small (seconds), pow_bits and shards; for guests also shard_size, exit_code, "
-        "commit_input, random_seed, max_cycles, max_memory and max_cost. "
+        "proximity, hash, rate, small (seconds), pow_bits, shards and compress (true, or N of the layer's rate 1/N); "
+        "for guests also shard_size, exit_code, commit_input, random_seed, max_cycles, max_memory and max_cost. "
         "They mean the same as the options of `graphprover prove`. Placeholders in output and name: {input} is the "
         "input's file name without suffix, {program} the program's, {number} or {number:04} a counter; in output also "
         "{name}. The whole file is checked before the first job runs.",
@@ -208,7 +208,7 @@ def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
     provers: dict[tuple[Any, ...], Prover] = {}
     jobs = {}
     for entry in entries:
-        options = {name: getattr(entry, name) for name in ("small", "shards", "shard_size")}
+        options = {name: getattr(entry, name) for name in ("small", "shards", "shard_size", "compress")}
         key = entry.program.name, entry.level, *options.values()
         if key not in provers:
             provers[key] = Prover(entry.program, **vars(entry.level), **options)
@@ -235,7 +235,7 @@ def _finished(entry: Entry, result: "Result") -> tuple[Facts, bytes | None]:
     if result.proof is not None:
         encoded = result.proof.to_bytes()
         file = json_output.file(entry.output, encoded)
-        again = None if result.kept else _why_again(entry, result.job)
+        again = None if result.kept else _why_again(result.job)
     outcome = json_output.job(entry.name, entry.program, entry.input, file, result, result.error, again)
     return outcome, None if result.kept else encoded
 
@@ -250,15 +250,14 @@ def _written(entry: Entry, found: Facts, proof: bytes | None) -> Facts:
     return found
 
 
-def _why_again(entry: Entry, job: "Job") -> str | None:
+def _why_again(job: "Job") -> str | None:
     """Return the reason for replacing the existing proof, or None if there was none."""
     if job.existing is None:
         return None
     try:
-        job.prover.verify(read_proof(entry.output), exit_code=job.exit_code)
-    except (FileError, VerificationError) as error:
+        return "it proves another run" if job.check_existing() else "it cannot be read"
+    except VerificationError as error:
         return str(error)
-    return "it proves another run"
 
 
 def _check_written(option: str, path: Path | None, entries: list[Entry]) -> None:

@@ -15,7 +15,8 @@ from graphprover.cli.errors import UsageError
 from graphprover.cli.files import length_error
 from graphprover.cli.patterns import PatternError, fill
 from graphprover.jobs.programs import Program, ProgramError, is_packaged, open_program
-from graphprover.protocol.level import Level
+from graphprover.protocol.level import Level, default_pow_bits
+from graphprover.protocol.parameters import BLAKE3, DEFAULT_HASH
 from graphprover.runtime.files import STREAM, FileError, check_writable, make_folder, read_input
 from graphprover.vm.statement.guest import Limits, limits_of
 
@@ -36,6 +37,7 @@ class Entry:
     small: float | None  # seconds: the smallest proof within this time, instead of a rate
     shards: int | None  # None: one, or for a guest as many as needed to fit the device's memory
     shard_size: int | None  # cycles per shard of a guest
+    compress: bool | int  # whether to compress the proof; a number: N of the layer's rate 1/N
     exit_code: int | str
     commit_input: bool
     random_seed: int | None  # None: derived from the input
@@ -119,6 +121,8 @@ class _Reader:
             return self.wrong(place, "random_seed", "is 0 with commit_input: give only one of the two")
         if "small" in options and "rate" in options:
             return self.wrong(place, "small", "chooses the rate: give only one of small and rate")
+        if options.get("compress") and (error := _incompressible(options)):
+            return self.wrong(place, "compress", error)
         inputs: Sequence[Path | None] = self._inputs(options["input"]) if "input" in options else [None]
         if not inputs:
             self.wrong(place, "input", f"{self._folder / options['input']}: no such file")
@@ -194,16 +198,29 @@ class _Reader:
                 self.wrong(place, "output", str(error))
 
 
+def _incompressible(options: Mapping[str, Any]) -> str | None:
+    """Return the reason why proofs with these options cannot be compressed."""
+    if (hash := options.get("hash", DEFAULT_HASH)) != BLAKE3:
+        return f"only for proofs by {BLAKE3}, not by {hash}: change one of the two keys"
+    if "shard_size" in options or options.get("shards", 1) != 1:
+        return "only for proofs of one shard: give neither shards nor shard_size"
+    return None
+
+
 def _entry(name: str, program: Program, data: Path | None, output: Path, options: Mapping[str, Any]) -> Entry:
+    level = {"pow_bits": default_pow_bits(bool(options.get("compress")))} | {
+        key: options[key] for key in _LEVEL if key in options
+    }
     return Entry(
         name,
         program,
         data,
         output,
-        level=Level(**{key: options[key] for key in _LEVEL if key in options}),
+        level=Level(**level),
         small=options.get("small"),
         shards=options.get("shards"),
         shard_size=options.get("shard_size"),
+        compress=options.get("compress", False),
         exit_code=options.get("exit_code", 0),
         commit_input=options.get("commit_input", False),
         random_seed=options.get("random_seed"),

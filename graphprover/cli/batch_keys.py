@@ -80,6 +80,10 @@ _KEYS: Mapping[str, _Values] = {
     "proximity": _Values(lambda value: value in PROXIMITIES, one_of(PROXIMITIES)),
     "shards": _Values(_number(1, MOST_SHARDS), f"a number of shards, at most {MOST_SHARDS:,}"),
     "shard_size": _Values(_CYCLES, "a number of cycles below 2^32"),
+    "compress": _Values(
+        lambda value: isinstance(value, bool) or (_number()(value) and value in RATES),
+        f"true, false, or N of a rate 1/N: {one_of(RATES)}",
+    ),
     "exit_code": _Values(lambda value: value == ANY or _number(0)(value), f'a number below 2^64, or "{ANY}"'),
     "commit_input": _Values(lambda value: isinstance(value, bool), "true or false"),
     "random_seed": _Values(_number(0), "a number below 2^64"),

@@ -2,6 +2,7 @@
 
 import argparse
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from graphprover.cli import json_output, text_output
@@ -10,21 +11,26 @@ from graphprover.cli.args import (
     add_json,
     add_pow_bits,
     add_proximity,
+    add_report,
     add_security,
+    asks,
     drawn,
     refuse,
+    report_files,
 )
 from graphprover.cli.errors import OK
 from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_proof, program_of
+from graphprover.cli.report_files import save_proof
 from graphprover.jobs.programs import Program
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.protocol.errors import RuleError, VerificationError
-from graphprover.protocol.level import COMPRESSED_POW_BITS, RATES_TEXT
-from graphprover.protocol.parameters import RATES, SMALL
-from graphprover.protocol.proof import Cap
+from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, RATES_TEXT
+from graphprover.protocol.parameters import RATES
 from graphprover.runtime.files import check_writable, read_proof, write
+from graphprover.telemetry.observation import Observation
+from graphprover.telemetry.subscribe import observed
 from graphprover.verifier import Verdict, check_level
 from graphprover.vm.statement.claim import ANY
 
@@ -52,28 +58,32 @@ def add(command: Command) -> None:
         "--rate",
         type=int,
         choices=tuple(RATES),
-        default=SMALL,
+        default=LAYER_RATE,
         help=f"Reed-Solomon rate of the new proof: {RATES_TEXT}. A lower rate gives a smaller proof; half the rate "
-        f"about doubles time and memory. Default: {SMALL}.",
+        f"about doubles time and memory. Default: {LAYER_RATE}.",
     )
     add_pow_bits(parser, "", COMPRESSED_POW_BITS)
     add_executor(parser)
+    add_report(parser, "times of the new proof by stage and round, and the peak memory")
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run ``graphprover compress`` and return the exit code."""
-    check_writable(options.output)
+    for path in (options.output, *report_files(options)):
+        check_writable(path)
     data = read_proof(options.proof)
     with configured(options):
         check_device(options)
         from graphprover.prover.compress import check_compressible
 
+        looking: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])
         try:
             proof = any_proof_from_bytes(data)
             check_level(check_compressible(proof), options.security)
             program = program_of(proof.header, options)
-            encoded, verdict, seconds = compressed(proof, program, options, options.rate)
+            with looking as observations:
+                encoded, verdict, seconds = _compressed(proof, program, options)
         except VerificationError as error:
             raise error.refusal(f"{options.proof}: not valid: {error}") from error
         except ValueError as error:
@@ -82,30 +92,28 @@ def run(options: argparse.Namespace) -> int:
             refuse(error, options.proof)
     write(options.output, encoded)
     found = json_output.verdict(program, verdict) | json_output.compression(len(data), encoded, seconds, options.output)
+    if observations:
+        seen = observations[0].named(program.name)
+        save_proof(seen, options)
+        if None in (options.report or ()):
+            found["report"] = json_output.times(seen)
 
     def describe() -> list[text_output.Block]:
         facts = {"program": program.name} | program.describe(verdict.public_values) | text_output.worth(verdict)
-        return [facts | text_output.compression(found)]
+        times = text_output.times_report(found["report"]) if "report" in found else []
+        return [facts | text_output.compression(found), *times]
 
     text_output.say(found, describe, options)
     return OK
 
 
-def compressed(
-    proof: AnyProof,
-    program: Program,
-    options: argparse.Namespace,
-    rate: int,
-    preprocessed: Cap | None = None,
-) -> tuple[bytes, Verdict, float]:
+def _compressed(proof: AnyProof, program: Program, options: argparse.Namespace) -> tuple[bytes, Verdict, float]:
     """Compress a proof of a program, and verify the result.
 
     Args:
         proof: The proof.
         program: The program.
         options: The options of level, executor and device.
-        rate: The rate of the new proof is 1/``rate``.
-        preprocessed: The commitment to the preprocessed columns of the statement, if the caller has made it.
 
     Returns:
         The bytes of the compressed proof, the verdict on it, and the seconds that the compression took.
@@ -121,12 +129,11 @@ def compressed(
         statement,
         options.executor,
         options.security,
-        rate,
+        options.rate,
         options.device,
         options.proximity,
         drawn(),
         pow_bits=options.pow_bits,
-        preprocessed=preprocessed,
     )
     seconds = time.perf_counter() - started
     encoded = made.to_bytes()

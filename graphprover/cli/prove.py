@@ -23,21 +23,19 @@ from graphprover.cli.args import (
     refuse,
     report_files,
 )
-from graphprover.cli.compress import compressed
 from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_program, program_given
 from graphprover.cli.report_files import save_proof
 from graphprover.protocol.errors import RuleError, VerificationError
-from graphprover.protocol.level import COMPRESSED_POW_BITS
-from graphprover.protocol.parameters import BLAKE3, SMALL
-from graphprover.protocol.security import QUERY_POW_BITS
+from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE
+from graphprover.protocol.parameters import BLAKE3
 from graphprover.runtime.files import FileError, check_writable, write
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock, observed
-from graphprover.verifier import Verdict, verify_shards
+from graphprover.verifier import Verdict
 from graphprover.vm.executor.faults import OtherExitCode
 
 _log = logging.getLogger(__name__)
@@ -82,11 +80,11 @@ def add(command: Command) -> None:
         "--compress",
         type=layer_rate,
         nargs="?",
-        const=SMALL,
+        const=LAYER_RATE,
         metavar="N",
         help="Compress the proof, as `graphprover compress --rate N`, and write only the compressed proof. Needs "
         f"--hash {BLAKE3} and one shard. By default both proofs have {COMPRESSED_POW_BITS} bits of work. Default N: "
-        f"{SMALL}.",
+        f"{LAYER_RATE}.",
     )
     add_executor(parser)
     add_report(parser, "times by stage and round, and the peak memory")
@@ -111,9 +109,11 @@ def run(options: argparse.Namespace) -> int:
     with stage("imports"), configured(options):
         check_device(options)
         from graphprover.jobs.jobs import Job, Prover
+        from graphprover.jobs.made_check import check_made
         from graphprover.prover.executor import executor_of
-    level, cut = vars(level_given(options)), {"shards": options.shards, "shard_size": options.shard_size}
-    prover = Prover(program, **level, small=options.small, **cut)
+    level = level_given(options, compressed=options.compress is not None)
+    cut = {"shards": options.shards, "shard_size": options.shard_size}
+    prover = Prover(program, **vars(level), small=options.small, compress=options.compress or False, **cut)
     expected = {"exit_code": options.exit_code or 0, "max_cost": options.max_cost, "random_seed": options.random_seed}
     job = Job(prover, data, program.name, options.commit_input, limits=limits, output=options.output, **expected)
     try:
@@ -126,8 +126,7 @@ def run(options: argparse.Namespace) -> int:
         proof = made.proof
         if verdict is None:
             with stage("verify"):
-                own, caps = program.statement_of(proof), made.preprocessed_caps
-                verdict = verify_shards(proof, own, options.security, options.proximity, preprocessed=caps)
+                verdict = check_made(program, level, proof, made.preprocessed_caps)
         job.check_claim(proof)
     except OtherExitCode:
         raise
@@ -142,14 +141,8 @@ def run(options: argparse.Namespace) -> int:
         refuse(error, program.name)
     encoded, compression = proof.to_bytes(), dict[str, object]()
     if options.compress:
-        given, caps = len(encoded), made.preprocessed_caps
-        with stage("compress"), configured(options):
-            cap = caps[0] if caps else None
-            try:
-                encoded, verdict, spent = compressed(proof.proofs[0], program, options, options.compress, cap)
-            except ValueError as error:
-                refuse(error, f"--compress: {program.name}")
-        compression = json_output.compression(given, encoded, spent, options.output)
+        spent = made.seconds.get("compress")
+        compression = json_output.compression(made.base_bytes, encoded, spent, options.output)
     with stage("write"):
         _write(options.output, encoded)
     run = json_output.guest_run(made.run, seconds)
@@ -182,9 +175,6 @@ def _check_compress(options: argparse.Namespace) -> None:
         raise UsageError(f"--compress: proofs by {options.hash} cannot be compressed: use --hash {BLAKE3}")
     if options.shard_size is not None or options.shards not in (None, 1):
         raise UsageError("--compress: a proof in several shards cannot be compressed")
-    if options.pow_bits == QUERY_POW_BITS:  # the default
-        options.pow_bits = COMPRESSED_POW_BITS
-    options.shards = 1  # a guest's run would have more if the device is too small
 
 
 def _failure(verdict: Verdict) -> list[text_output.Block]:

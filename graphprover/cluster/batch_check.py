@@ -6,6 +6,7 @@ from typing import Any
 
 from graphprover.cluster.results import expect_type, proof_in
 from graphprover.jobs.jobs import Job, guest_run
+from graphprover.proof.compressed import CompressedProof
 from graphprover.protocol.errors import VerificationError
 from graphprover.prover.local import Made, checksum_of
 from graphprover.telemetry.observation import Observation
@@ -37,7 +38,8 @@ class ResultChecker:
         """Return a worker's result for a job, with the type of every field checked.
 
         The header of the proof is verified: security, proximity and hash, the rate and the number of shards if the job
-        sets them, the program, and for a guest output, exit code and cycles. The payload is not verified: its checksum
+        sets them, the program, and for a guest output, exit code and cycles. Of a compressed proof the headers of base
+        and layer are verified. The payload is not verified: its checksum
         is compared with the one that the worker computed after verification.
 
         Raises:
@@ -45,7 +47,8 @@ class ResultChecker:
             Exception: Any exception of `Job.rehearse`.
         """
         made, proof, prover = expect_type(result, Made), proof_in(result), job.prover
-        verify_header(proof, prover.program.statement_of(proof), prover.level.security, prover.level.proximity)
+        statement = prover.program.statement_of(proof.header, coming=isinstance(proof, CompressedProof))
+        verify_header(proof, statement, prover.level.security, prover.level.proximity)
         kept = made.kept is True and job.existing is not None
         if made.checksum != checksum_of(proof):
             raise VerificationError(
@@ -65,6 +68,7 @@ class ResultChecker:
                 kept=kept,
                 shards=tuple({str(name): float(seconds) for name, seconds in one.items()} for one in made.shards),
                 cells=int(made.cells),
+                base_bytes=None if made.base_bytes is None else int(made.base_bytes),
                 run=guest_run(run),
                 observation=made.observation if isinstance(made.observation, Observation) else None,
             )

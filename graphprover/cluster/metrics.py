@@ -26,12 +26,12 @@ from graphprover.jobs.jobs import Job, made
 from graphprover.protocol.layout import Layout
 from graphprover.prover.local import Made
 from graphprover.prover.prepare import Prepared, PreparedShards
-from graphprover.telemetry.activities import EXECUTE, HOST, VERIFY, WAITING, activity, shares
+from graphprover.telemetry.activities import COMPRESS, EXECUTE, HOST, VERIFY, WAITING, activity, shares
 from graphprover.telemetry.subscribe import observed
 
 P = TypeVar("P", CommittedShard, FinishedShard)
 
-STAGES = {"prepare": EXECUTE, "wait": WAITING, "verify": VERIFY}  # of `Made.seconds`
+STAGES = {"prepare": EXECUTE, "wait": WAITING, "compress": COMPRESS, "verify": VERIFY}  # of `Made.seconds`
 COUNTERS = {"proofs": "Proofs made.", "cycles": "Cycles of guests proved.", "cells": "Cells that proofs commit to."}
 UPLOAD, DOWNLOAD = "upload", "download"  # names of bytes over a GPU's bus
 SAMPLE_SECONDS = 3.0  # after which another proof of the same shape is timed
@@ -228,5 +228,5 @@ def _register() -> None:
 
 
 def _cycles(subject: Job | Prepared | PreparedShards, result: Made) -> int:
-    claim = subject.prover.program.claim_in(result.proof) if isinstance(subject, Job) else None
+    claim = subject.prover.program.claim_in(result.proof.header) if isinstance(subject, Job) else None
     return claim.cycles if claim else 0

@@ -12,8 +12,8 @@ from typing import Any, ParamSpec, TypeVar
 from distributed.core import error_message
 
 from graphprover.cluster import ClusterError
+from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ShardedProof, proof_from_bytes
 from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.proof import least_bytes
@@ -71,15 +71,15 @@ def expect_type(value: Any, kind: type[R]) -> R:
     return value
 
 
-def proof_in(result: Any) -> Proof | ShardedProof:
+def proof_in(result: Any) -> AnyProof:
     """Return the proof in a worker's result; raise VerificationError if there is none.
 
     The proof is encoded and parsed again, because unpickling does not check the types of fields.
     """
     proof = getattr(result, "proof", None)
-    if not isinstance(proof, Proof | ShardedProof):
+    if not isinstance(proof, AnyProof):
         raise VerificationError("worker.result", f"the worker returned {type(result).__name__}, which holds no proof")
-    return _parsed(proof.to_bytes, proof_from_bytes)
+    return _parsed(proof.to_bytes, any_proof_from_bytes)
 
 
 @dataclass(frozen=True)

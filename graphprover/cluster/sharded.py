@@ -45,11 +45,11 @@ def prove_parts(
     device: Device | str,
     expect: Expect,
     tell: Tell | None = None,
-) -> tuple[Proof | ShardedProof, Verdict]:
+) -> tuple[ShardedProof, Verdict]:
     """Prove a statement of as many shards as there are subjects on a cluster, and verify the proof here.
 
-    A single part is one task, of one worker (`Cluster.prove`). Several are two tasks each. A shard that does not hold
-    is recomputed once, by another worker if there is one. Shards that do not hold together, or whose headers are
+    There are several shards, of two tasks each; `Cluster.prove` makes a proof of one. A shard that does not hold is
+    recomputed once, by another worker if there is one. Shards that do not hold together, or whose headers are
     refused, commit once more, on other workers. If the commitments differ, all shards are finished with the commitments
     of other workers than the suspects, for two suspects at most.
 
@@ -69,8 +69,6 @@ def prove_parts(
         VerificationError: if no valid proof could be made; it names the workers.
         Exception: every exception of `Cluster.prove`.
     """
-    if len(subjects) == 1:
-        return cluster.prove(subjects[0], device, lambda proof: _verdict(proof, expect), tell)
     began = clock()
     tasks = ShardTasks(cluster, name.split(" ")[0] or "statement", subjects, device, tell)
     try:
@@ -89,12 +87,6 @@ def prove_parts(
         return found.proof, found.verdict
     finally:
         tasks.release()
-
-
-def _verdict(proof: Proof | ShardedProof, expect: Expect) -> Verdict:
-    """Verify a proof that one worker has made."""
-    expected = expect(proof)
-    return expected.verdict([expected.check(index, own) for index, own in enumerate(proof.proofs)])
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,14 @@ from graphprover.graphs.progress import Tell
 from graphprover.jobs.made_check import PackedCheck, check_made
 from graphprover.jobs.precompile import compile_missing, load_interpreter
 from graphprover.jobs.programs import Packed, Program, ProgramError, is_packaged, open_program, pack, unpack
-from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
+from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ShardedProof, proof_from_bytes
+from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import expected_sizes
 from graphprover.protocol.errors import VerificationError, shard_error
-from graphprover.protocol.level import Level
+from graphprover.protocol.level import LAYER_RATE, Level, default_pow_bits
 from graphprover.protocol.parameters import DEFAULT_HASH, FAST, RATES
-from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
+from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.autoshard import fitting
 from graphprover.prover.delayed import graph_of
 from graphprover.prover.executor import Parts, executor_of
@@ -38,6 +38,7 @@ from graphprover.reports.notebook import html, quoted, short
 from graphprover.runtime.files import FileError, check_room, read_input, read_proof
 from graphprover.statement.check import warn
 from graphprover.statement.cost import Cost
+from graphprover.statement.statement import Statement
 from graphprover.telemetry.model import GuestRun
 from graphprover.telemetry.subscribe import clock, deliver, publish, stage, with_stages_before
 from graphprover.verifier import Expected, Verdict, check_level, expect
@@ -78,7 +79,8 @@ class Prover:
         rate: The rate is 1/``rate``, as in `graphprover.prove`.
         proximity: The soundness analysis, as in `graphprover.prove`.
         hash: The hash of the proofs, as in `graphprover.prove`.
-        pow_bits: The proof of work before the queries, as in `graphprover.prove`.
+        pow_bits: The proof of work before the queries, as in `graphprover.prove`. By default it is higher with
+            ``compress``, for both proofs (`graphprover.compress`).
         small: Seconds. Instead of ``rate``: each proof gets the rate, and the proof of work of ``pow_bits`` or more,
             with the fewest expected bytes whose time is expected to be at most ``small`` and whose memory suffices
             (`graphprover.prover.smallest`).
@@ -87,12 +89,14 @@ class Prover:
         shards: The number of shards. A guest's shards are cycle ranges of its run. By default a proof has one shard; a
             guest's has more if it does not fit the device otherwise.
         shard_size: The cycles of each shard of a guest, instead of ``shards``.
+        compress: Whether to compress each proof, as `graphprover.compress`; a number is N of the layer's rate 1/N, in
+            place of 8. The device that has made a proof compresses it. Such a proof has one shard and the hash BLAKE3.
         debug: Called with the text that a guest shows on its debug channel, as it shows it: once for each call of a
             method, also if workers run the guest too. By default it is written to standard error; None drops it.
 
     Raises:
         ProgramError: if there is no such program.
-        ValueError: for an option that is not offered.
+        ValueError: for an option that is not offered, or with which no proof can be compressed.
     """
 
     def __init__(
@@ -103,19 +107,23 @@ class Prover:
         rate: int | None = None,
         proximity: str = JOHNSON_PROXIMITY,
         hash: str = DEFAULT_HASH,
-        pow_bits: int = QUERY_POW_BITS,
+        pow_bits: int | None = None,
         small: float | None = None,
         executor: Any = THREADS,
         device: Device | str = "auto",
         shards: int | None = None,
         shard_size: int | None = None,
+        compress: bool | int = False,
         debug: Debug | None = to_stderr,
     ) -> None:
         self.program = open_program(os.fspath(program)) if isinstance(program, str | os.PathLike) else program
-        self.level = Level(security, rate, proximity, hash, pow_bits)
+        work = default_pow_bits(bool(compress)) if pow_bits is None else pow_bits
+        self.level = Level(security, rate, proximity, hash, work)
+        self.layer = _layer_level(self.level, compress, shards, shard_size) if compress else None
         self.small = small
         self.executor, self.device = executor, device
-        self.shards, self.shard_size = shards, shard_size
+        self.shards = 1 if compress else shards  # a guest's run would have more if the device is too small
+        self.shard_size = shard_size
         self.debug = debug
         if shard_size is not None and not self.program.has_runs:
             raise ProgramError(f"{self.program.name}: no guest, so it has no cycle range")
@@ -137,6 +145,8 @@ class Prover:
             shards = f"one for each {self.shard_size:,} cycles"
         facts = {"security bits": level.security, "proximity": level.proximity, "rate": rate, "hash": level.hash}
         facts |= {"bits of proof of work": level.pow_bits, "shards": shards}
+        if self.layer:
+            facts["compressed"] = f"by a layer at 1/{self.layer.rate}"
         return html(self._title, facts | {"executor": short(self.executor), "device": short(self.device)})
 
     @property
@@ -159,7 +169,7 @@ class Prover:
         return pack(self.program)
 
     def __getstate__(self) -> dict[str, Any]:
-        options = {name: getattr(self, name) for name in ("level", "small", "shards", "shard_size")}
+        options = {name: getattr(self, name) for name in ("level", "layer", "small", "shards", "shard_size")}
         return options | {"_packed": self._packed, "executor": THREADS, "device": "auto", "debug": None}
 
     def execute(self, data: bytes = b"", *, random_seed: int | None = None, **limits: Unpack[Limits]) -> Execution:
@@ -216,10 +226,11 @@ class Prover:
         random_seed: int | None = None,
         max_cost: int | None = None,
         **limits: Unpack[Limits],
-    ) -> Proof | ShardedProof:
+    ) -> AnyProof:
         """Prove a run on ``data``, and verify the proof in this process.
 
-        The workers of a cluster run the guest, too. The proof has the same bytes as one by `graphprover prove`.
+        The workers of a cluster run the guest, too. The proof has the same bytes as one by `graphprover prove`. It is a
+        `CompressedProof` if the prover compresses.
 
         Args:
             data: The input.
@@ -268,9 +279,12 @@ class Prover:
             limits: As in `execute`.
 
         Raises:
-            ValueError: if the proof is in several shards, which are drawn together between two graphs of each.
+            ValueError: if the proof is in several shards, which are drawn together between two graphs of each, or
+                compressed.
             Exception: every exception of `prove` before the proof.
         """
+        if self.layer:
+            raise ValueError(f"{self._name}: a compressed proof is no single graph: use prove")
         job = Job(self, data, "", state_input, exit_code, limits, random_seed=random_seed)
         prepared = job.prepared(self.device)
         if isinstance(prepared, PreparedShards):
@@ -299,7 +313,7 @@ class Prover:
         proof = any_proof_from_bytes(proof) if isinstance(proof, bytes) else proof
         return self.program.verify(proof, self.level.security, self.level.proximity, exit_code=exit_code)
 
-    def _verify(self, proof: Proof | ShardedProof, caps: Any) -> Verdict:
+    def _verify(self, proof: AnyProof, caps: Any) -> Verdict:
         return check_made(self.program, self.level, proof, caps)
 
     @cached_property
@@ -506,14 +520,14 @@ class Job:
         """
         began = time.perf_counter()
 
-        def kept(proof: Proof | ShardedProof) -> Made:
+        def kept(proof: AnyProof) -> Made:
             seconds = {"verify": time.perf_counter() - began}
             return Made(proof, None, seconds, 0, kept=True, run=guest_run(rehearsed))
 
         proof = self.valid()
         rehearsed = self.rehearse() if proof else None
         claim = self.claim_about(rehearsed)
-        if proof and claim and self.prover.program.claim_in(proof) == claim:
+        if proof and claim and self.prover.program.claim_in(proof.header) == claim:
             return kept(proof)
         with stage("prepare"):
             by = device_for(device) if isinstance(device, str) else device
@@ -521,9 +535,14 @@ class Job:
                 silent = RunOptions(debug=None) if rehearsed else RunOptions()  # its text has been shown
                 run = self._recorded(by, self._run_options() | silent)
             prepared = self._prepared(run, by)
-        if proof and not claim and _says(proof) == _to_say(prepared):
+        if proof and not claim and _says(proof.header) == _to_say(prepared):
             return kept(proof)
-        self.check_room(prepared)
+        if self.prover.layer:
+            from graphprover.prover.compress import check_prepared  # here, because other proofs need no layers
+
+            check_prepared(prepared)
+        else:
+            self.check_room(prepared)
         ran = guest_run(run) if self.prover.program.has_runs else None
         return Started(prepared, ran, time.perf_counter() - began)
 
@@ -556,11 +575,23 @@ class Job:
         device: Device | str = "auto",
         progress: bool | Tell = False,
     ) -> Made:
-        """Prove what `start` has prepared, the second stage of `make`, without verification; arguments as there."""
+        """Prove what `start` has prepared, the second stage of `make`; arguments as there.
+
+        The proof is not verified, but the base of a compressed proof is.
+        """
         result = make(started.prepared, executor, device, progress, verified=False)
         seen = with_stages_before(result.observation).of_run(started.ran) if result.observation else None
         seconds = {"prepare": started.seconds, **result.seconds}
-        return replace(result, seconds=seconds, run=started.ran, observation=seen)
+        made = replace(result, seconds=seconds, run=started.ran, observation=seen)
+        return self._compressed(made, executor, device, progress) if self.prover.layer else made
+
+    def _compressed(self, made: Made, executor: str, device: Device | str, progress: bool | Tell) -> Made:
+        from graphprover.prover.compress import compress_made  # here, because other proofs need no layers
+
+        assert self.prover.layer and isinstance(made.proof, Proof)
+        statement = self.prover.program.statement_of(made.proof)
+        assert isinstance(statement, Statement)  # the proof has one shard
+        return compress_made(made, statement, self.prover.layer, executor, device, progress, self.check_room)
 
     def check(self, made: Made) -> Made:
         """Verify the proof of `prove_started` against the program, the third stage of `make`.
@@ -600,6 +631,12 @@ class Job:
             if prepared:
                 self.check_room(prepared)
 
+            def verified(proof: AnyProof) -> Verdict:
+                committed.result()
+                verdict = self.prover._verify(proof, None)
+                self.check_returned(proof, self.claim_about(run.result()))
+                return verdict
+
             def expected(headers: Proof | ShardedProof) -> Expected:
                 committed.result()
                 against = self.prover._expect(headers)
@@ -609,7 +646,7 @@ class Job:
                 return against
 
             subjects = prepared.on_host().shards if prepared else [self] * count
-            yield Parts(subjects, expected, lambda: guest_run(run.result()))
+            yield Parts(subjects, expected, verified, lambda: guest_run(run.result()))
 
     def check_room(self, prepared: Prepared | PreparedShards) -> None:
         """Raise FileError if the file for the proof has too little space for it, as far as its size is foreseen."""
@@ -640,29 +677,46 @@ class Job:
         """The receiver of the guest's debug text, if there is one."""
         return self.debug or self.prover.debug
 
-    def valid(self) -> Proof | ShardedProof | None:
+    def valid(self) -> AnyProof | None:
         """Return the existing proof if it is a valid one of this program, perhaps of another run."""
-        data = self._existing()
-        if data is None:
-            return None
         try:
-            proof = proof_from_bytes(data)
-            self.prover.verify(proof, exit_code=self.exit_code)
+            return self.check_existing()
         except VerificationError as error:
             _log.info("%s: the proof that is there is not good enough, so it is made again: %s", self.label, error)
             return None
+
+    def check_existing(self) -> AnyProof | None:
+        """Verify the existing proof, perhaps of another run, and return it; None if there is none.
+
+        Raises:
+            VerificationError: if it is not valid, or is compressed although the job asks for another proof, or the
+                reverse.
+        """
+        data = self._existing()
+        if data is None:
+            return None
+        proof = any_proof_from_bytes(data)
+        self._check_kind(proof)
+        self.prover.verify(proof, exit_code=self.exit_code)
         return proof
 
-    def check_claim(self, proof: Proof | ShardedProof) -> None:
+    def _check_kind(self, proof: AnyProof) -> None:
+        """Raise VerificationError unless a proof is compressed as the job asks for it."""
+        found, asked = isinstance(proof, CompressedProof), self.prover.layer is not None
+        if found != asked:
+            what = "compressed, which was not asked for" if found else "not compressed"
+            raise VerificationError("asked.compressed", f"the proof is {what}")
+
+    def check_claim(self, proof: AnyProof) -> None:
         """Raise VerificationError if a guest's proof has another exit code or input than the job asks for."""
-        if claim := self.prover.program.claim_in(proof):
+        if claim := self.prover.program.claim_in(proof.header):
             self._check_exit_code(claim.exit_code)
             if claim.input != self._stated():
                 raise VerificationError(
                     "asked.input", f"{self.label}: the proof states another input, or states one or none unasked"
                 )
 
-    def check_returned(self, proof: Proof | ShardedProof, claim: Claim | None, *, kept: bool = False) -> None:
+    def check_returned(self, proof: AnyProof, claim: Claim | None, *, kept: bool = False) -> None:
         """Raise VerificationError unless the header of a worker's proof is what the job asks for.
 
         Level and tables are left to `Prover.verify`.
@@ -671,8 +725,11 @@ class Job:
             claim: Of the guest's run in this process, with which the proof must agree; None for a program of tables.
             kept: The proof was there before, possibly by another hash, at another rate and in other shards.
         """
+        self._check_kind(proof)
         self.check_claim(proof)
-        level, count, found = self.prover.level, self.count(claim), len(proof.proofs)
+        level, count, found = self.prover.level, self.count(claim), len(proof.header.proofs)
+        if isinstance(proof, CompressedProof) and not kept:
+            self._check_layer(proof)
         if not kept and level.rate is not None and proof.parameters.log_blowup != RATES[level.rate]:
             raise VerificationError(
                 "asked.rate", f"{self.label}: the proof is not at the rate 1/{level.rate}, which was asked for"
@@ -686,10 +743,18 @@ class Job:
             raise VerificationError(
                 "asked.shards", f"{self.label}: the proof is in {found} shards; {count} were asked for"
             )
-        if claim and self.prover.program.claim_in(proof) != claim:
+        if claim and self.prover.program.claim_in(proof.header) != claim:
             what = f"{self.label}: the proof is of another run than the program's on this input"
             error = VerificationError("asked.run", what)
             raise shard_error(0, error) if found > 1 else error  # the first shard states the run
+
+    def _check_layer(self, proof: CompressedProof) -> None:
+        """Raise VerificationError unless a new compressed proof has the one layer that the job asks for."""
+        layer = self.prover.layer
+        assert layer and layer.rate
+        if len(proof.layers) != 1 or proof.layer.parameters.log_blowup != RATES[layer.rate]:
+            what = f"one layer at the rate 1/{layer.rate}, which was asked for"
+            raise VerificationError("asked.compressed", f"{self.label}: the proof has not {what}")
 
     def _stated(self) -> bytes | None:
         """Return the input that the proof states, or None."""
@@ -776,7 +841,7 @@ class Result:
         return f"Result of {quoted(self.job.name or self.job.prover._name)}: {came}"
 
     @property
-    def proof(self) -> Proof | ShardedProof | None:
+    def proof(self) -> AnyProof | None:
         """The proof, or None if there is an error."""
         return self.made.proof if self.made else None
 
@@ -806,6 +871,20 @@ def made(
         return replace(result, checksum=checksum_of(result.proof)) if verified else result
     result = make(subject, executor, device, verified=verified)
     return replace(result, observation=publish(result.observation)) if result.observation else result
+
+
+def _layer_level(level: Level, compress: bool | int, shards: int | None, shard_size: int | None) -> Level:
+    """Return the level of the layers of a prover that compresses; ``compress``: as `Prover` has it.
+
+    Raises:
+        ValueError: for a rate that is not offered, or proofs that cannot be compressed.
+    """
+    from graphprover.prover.compress import check_hash  # here, because other proofs need no layers
+
+    check_hash(level.hash)
+    if shard_size is not None or shards not in (None, 1):
+        raise ValueError("a proof in several shards cannot be compressed: give neither shards nor shard_size")
+    return replace(level, rate=LAYER_RATE if compress is True else compress)
 
 
 def guest_run(run: Execution | None) -> GuestRun | None:

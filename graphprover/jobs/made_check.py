@@ -7,28 +7,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphprover.jobs.programs import Packed, Program, unpack
-from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ShardedProof
+from graphprover.proof.compressed import AnyProof, CompressedProof
 from graphprover.protocol.level import Level
 from graphprover.protocol.proof import Cap
-from graphprover.verifier import Verdict, check_level, verify_shards
+from graphprover.verifier import Verdict, check_level, verify, verify_shards
 
 
-def check_made(
-    program: Program, level: Level, proof: Proof | ShardedProof, caps: Sequence[Cap | None] | None
-) -> Verdict:
+def check_made(program: Program, level: Level, proof: AnyProof, caps: Sequence[Cap | None] | None) -> Verdict:
     """Check a proof of a program at this level.
 
     Args:
         program: The program.
         level: The level; the proof needs its security.
         proof: The proof.
-        caps: The maker's own commitments to the preprocessed columns, one a shard.
+        caps: The maker's own commitments to the preprocessed columns, one a shard; of the base of a compressed proof.
 
     Raises:
         VerificationError: if the proof does not convince.
     """
-    check_level(proof, level.security)  # before the statement, which may be expensive to make
+    check_level(proof.header, level.security)  # before the statement, which may be expensive to make
+    if isinstance(proof, CompressedProof):
+        statement, cap = program.statement_of(proof.header, coming=True), caps[0] if caps else None
+        return verify(proof, statement, level.security, level.proximity, preprocessed=cap)
     return verify_shards(proof, program.statement_of(proof), level.security, level.proximity, preprocessed=caps)
 
 
@@ -43,6 +43,6 @@ class PackedCheck:
         """Open the program, which is kept open."""
         unpack(self.packed)
 
-    def __call__(self, proof: Proof | ShardedProof, caps: Sequence[Cap | None] | None) -> Verdict:
+    def __call__(self, proof: AnyProof, caps: Sequence[Cap | None] | None) -> Verdict:
         """Check a proof; see `check_made` for arguments and errors."""
         return check_made(unpack(self.packed), self.level, proof, caps)

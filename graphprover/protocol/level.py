@@ -10,12 +10,18 @@ MOST_POW_BITS = 28  # of the proof of work before the queries: each bit doubles 
 # Of compressed proofs, of the base and of the layer. A base of 73 queries would often need twice the compressions of
 # one of 70, as numbers of rows are powers of two.
 COMPRESSED_POW_BITS = 24
+LAYER_RATE = 8  # of a layer, 1/8 by default: a lower rate saves few bytes for twice the time
 
 
 def one_of(values: Iterable[object]) -> str:
     """Return two or more values as text: "a, b or c"."""
     *others, last = map(str, values)
     return f"{', '.join(others)} or {last}"
+
+
+def default_pow_bits(compressed: bool) -> int:
+    """Return the default of `Level.pow_bits`, for a proof or for the base and the layer of a compressed proof."""
+    return COMPRESSED_POW_BITS if compressed else QUERY_POW_BITS
 
 
 RATES_TEXT = one_of(f"1/{rate}" for rate in RATES)

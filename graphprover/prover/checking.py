@@ -16,8 +16,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
-from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ShardedProof
+from graphprover.proof.compressed import AnyProof
 from graphprover.protocol.errors import VerificationError
 from graphprover.prover.local import Caps
 
@@ -34,7 +33,7 @@ class Check(Protocol):
     def load(self) -> None:
         """Load the program."""
 
-    def __call__(self, proof: Proof | ShardedProof, caps: Caps) -> object:
+    def __call__(self, proof: AnyProof, caps: Caps) -> object:
         """Raise VerificationError if a proof, made with these commitments, does not convince."""
 
 
@@ -109,7 +108,7 @@ class Checker:
                 self._in_its_place += 1
         return self._ready
 
-    def send(self, check: Check, proof: Proof | ShardedProof, caps: Caps) -> None:
+    def send(self, check: Check, proof: AnyProof, caps: Caps) -> None:
         """Begin to send a proof; the process must be idle. If it is lost, `answer` raises."""
         assert self._connection
         self._sending = self._thread.submit(_write, self._connection, (self._numbers[check], caps), proof)
@@ -163,7 +162,7 @@ class Checker:
             return process.wait()
 
 
-def _write(connection: Connection, request: tuple[int, Caps], proof: Proof | ShardedProof) -> None:
+def _write(connection: Connection, request: tuple[int, Caps], proof: AnyProof) -> None:
     """Send a proof; a lost process is noticed by the missing answer."""
     with suppress(OSError):
         connection.send(request)

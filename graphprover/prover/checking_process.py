@@ -28,14 +28,14 @@ def serve(connection: Connection) -> None:
         check.load()
     _load_kernels()
     connection.send(os.getpid())
-    from graphprover.proof.sharded import proof_from_bytes
+    from graphprover.proof.compressed import any_proof_from_bytes
 
     while True:
         number, caps = connection.recv()
         data = connection.recv_bytes()
         began, answer = time.perf_counter(), None
         try:
-            checks[number](proof_from_bytes(data), caps)
+            checks[number](any_proof_from_bytes(data), caps)
         except VerificationError as error:
             answer = error
         connection.send((answer, time.perf_counter() - began))

@@ -1,28 +1,31 @@
 """compress(): from a proof to a smaller one, which states that a verifier accepts the first."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
+from graphprover.graphs.observer import timed
 from graphprover.graphs.progress import Tell
 from graphprover.proof.compressed import MOST_LAYERS, AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
-from graphprover.protocol.level import COMPRESSED_POW_BITS, Level
+from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, Level
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import JOHNSON_PROXIMITY
-from graphprover.prover.prepare import ready
+from graphprover.prover.executor import Expect
+from graphprover.prover.local import Made, make
+from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.prove import check_headers, prove_prepared
 from graphprover.recursion.compressed import expect_headers, head_of_header
+from graphprover.recursion.head.head import check_layout
 from graphprover.recursion.key import LayerStatement
 from graphprover.recursion.layer import layer_statement
 from graphprover.statement.statement import Statement, binding_digest
-from graphprover.telemetry.subscribe import stage
+from graphprover.telemetry.subscribe import clock, stage, with_stages_before
 from graphprover.verifier import Expected, expect, expect_header
-
-LAYER_RATE = 8  # by default: a lower rate saves few bytes for twice the time
 
 
 def compress(
@@ -63,32 +66,114 @@ def compress(
         VerificationError: The proof does not convince.
         MemoryError: As in `graphprover.prove`.
     """
-    level = Level(security, rate, proximity, BLAKE3, pow_bits)
     if isinstance(proof, bytes):
         proof = any_proof_from_bytes(proof)
+    layer = layer_of(proof, statement, Level(security, rate, proximity, BLAKE3, pow_bits), preprocessed)
+    made, _ = prove_prepared(layer.prepared, executor, device, progress, layer.expected)
+    return layer.compressed(made)
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A layer that is ready to be proved."""
+
+    headers: tuple[Proof, ...]  # of all proofs before it
+    prepared: Prepared
+    expected: Expect  # verifies the header of its proof
+
+    def compressed(self, proof: Proof | ShardedProof) -> CompressedProof:
+        """Return the compressed proof with the layer's proof."""
+        assert isinstance(proof, Proof)
+        return CompressedProof(self.headers[0], (*self.headers[1:], proof))
+
+
+def layer_of(proof: AnyProof, statement: Statement, level: Level, preprocessed: Cap | None = None) -> Layer:
+    """Verify a proof, and prepare the proof that a verifier accepts it.
+
+    Args:
+        proof: The proof.
+        statement: The statement that it proves.
+        level: The level of the new proof, with a rate. The first proof needs the same security.
+        preprocessed: As in `compress`.
+
+    Raises:
+        ValueError: As in `compress`.
+        VerificationError: The proof does not convince.
+    """
     single = check_compressible(proof)
     headers = [replace(single, payload=b"")]
-    with stage("verify"):
-        if isinstance(proof, CompressedProof):
-            _, statement, _ = expect_headers(proof, statement, security, proximity, preprocessed)
-            headers, preprocessed = [*proof.headers, *headers], None
-        caps = None if preprocessed is None else (preprocessed,)
-        expected = expect_header(single, statement, security, proximity, caps)
-        batch = expected.decoded(0, single)
-        expected.check_decoded(0, single, batch)
     with stage("prepare"):
+        if isinstance(proof, CompressedProof):
+            _, statement, _ = expect_headers(proof, statement, level.security, level.proximity, preprocessed)
+            headers, preprocessed = [*proof.headers, *headers], None
+        expected = expect_header(single, statement, level.security, level.proximity)
         (layout,), (own,) = expected.layouts, expected.statements
+        check_layout(layout)
+        batch = expected.decoded(0, single)
         cap = own.preprocessed_cap(layout.parameters) if preprocessed is None else preprocessed
         binding = binding_digest(layout, single.label, cap)
-        prepared = ready(layer_statement(layout, batch, single.public_values, cap, binding), level)
+        try:  # the program verifies the proof while the statement is made
+            accepted = layer_statement(layout, batch, single.public_values, cap, binding)
+        except Exception:
+            replace(expected, caps=(cap,)).check_decoded(0, single, batch)  # gives the reason why a proof is false
+            raise
+        prepared = replace(_one(ready(accepted, level)), layer=len(headers))
 
     def expected_layer(headers: Proof | ShardedProof) -> Expected:
         check_headers(headers, prepared)
-        return expect(headers, LayerStatement(head_of_header(single, layout, cap)), security, proximity)
+        return expect(headers, LayerStatement(head_of_header(single, layout, cap)), level.security, level.proximity)
 
-    layer, _ = prove_prepared(prepared, executor, device, progress, expected_layer)
-    assert isinstance(layer, Proof)
-    return CompressedProof(headers[0], (*headers[1:], layer))
+    return Layer(tuple(headers), prepared, expected_layer)
+
+
+def _one(prepared: Prepared | PreparedShards) -> Prepared:
+    assert isinstance(prepared, Prepared)
+    return prepared
+
+
+def compress_made(
+    made: Made,
+    statement: Statement,
+    level: Level,
+    executor: str,
+    device: Device | str,
+    progress: bool | Tell,
+    check_room: Callable[[Prepared], None],
+) -> Made:
+    """Compress a proof of one shard by a device of this process, once the device's memory has room.
+
+    The result is not verified. It keeps the caps of the first proof.
+
+    Args:
+        made: The first proof, which is verified.
+        statement: The statement that it proves.
+        level: As in `layer_of`.
+        executor: ``"threads"`` or ``"sync"``.
+        device: As in `graphprover.prove`.
+        progress: As in `graphprover.prove`, of the second proof.
+        check_room: Called with the prepared layer before it is proved.
+
+    Raises:
+        Exception: Every exception of `compress`.
+    """
+    began, caps = clock(), made.preprocessed_caps
+    layer = layer_of(made.proof, statement, level, caps[0] if caps else None)
+    check_room(layer.prepared)
+    with timed(lambda layout: False):  # a caller's times are of the first proof's tasks
+        result = make(layer.prepared, executor, device, progress, verified=False)
+    seen = made.observation
+    if seen and result.observation:
+        seen = seen.with_layer(with_stages_before(result.observation))
+    assert not isinstance(result.proof, CompressedProof)
+    return replace(
+        made,
+        proof=layer.compressed(result.proof),
+        seconds={**made.seconds, "compress": clock() - began},
+        peak_bytes=max(made.peak_bytes, result.peak_bytes),
+        cells=made.cells + result.cells,
+        observation=seen,
+        base_bytes=made.proof.size,
+    )
 
 
 def check_compressible(proof: AnyProof) -> Proof:
@@ -107,6 +192,11 @@ def check_compressible(proof: AnyProof) -> Proof:
         )
     check_hash(proof.parameters.hash)
     return proof
+
+
+def check_prepared(prepared: Prepared | PreparedShards) -> None:
+    """Raise ValueError if the proof of a prepared statement of one shard cannot be compressed."""
+    check_layout(_one(prepared).layout)
 
 
 def check_hash(hash: str) -> None:

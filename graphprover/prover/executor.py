@@ -10,6 +10,7 @@ from graphprover.device import Device, DeviceLost
 from graphprover.device.choose import device_for
 from graphprover.graphs.executor_names import LOCAL
 from graphprover.graphs.progress import Tell
+from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.local import Made, told
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from graphprover.cluster.tasks import ProvingTask
 
 Expect = Callable[[Proof | ShardedProof], Expected]  # verifies headers, and returns the verification of the shards
+Verify = Callable[[AnyProof], Verdict]  # verifies a whole proof
 Begun = Callable[[Any, str], None]  # a job that begins, and the address of its worker
 Ended = tuple[
     Any, Made | None, Exception | None, str, int
@@ -33,7 +35,8 @@ class Parts:
     """What workers prove for a subject."""
 
     subjects: Sequence[Any]  # one a shard
-    expect: Expect
+    expect: Expect  # of a proof in several parts
+    verify: Verify  # of a proof in one part
     run: Callable[[], GuestRun | None] = lambda: None  # of a guest in this process, once it has ended
 
 
@@ -132,7 +135,11 @@ class OnCluster:
             told(progress) as tell,
             joined(self.executor, len(parts.subjects)) as cluster,
         ):
-            proof, verdict = prove_parts(cluster, subject.label, parts.subjects, self.device, parts.expect, tell)
+            proof: AnyProof
+            if len(parts.subjects) == 1:
+                proof, verdict = cluster.prove(parts.subjects[0], self.device, parts.verify, tell)
+            else:
+                proof, verdict = prove_parts(cluster, subject.label, parts.subjects, self.device, parts.expect, tell)
             return Made(proof, None, {}, 0, run=parts.run()), verdict
 
     def prove_many(self, weighed: Sequence[tuple[int, Any]], begun: Begun) -> Iterator[Ended]:

@@ -16,8 +16,8 @@ from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.rounds.transcript import QUERIES, TRANSCRIPT
 from graphprover.graphs.task_keys import Place, ShardNumber
+from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.proof import BatchProof, Cap, decode
@@ -43,9 +43,10 @@ class Made:
     It is what a worker returns. The client adds the job, the worker and an error in a `graphprover.jobs.jobs.Result`.
     """
 
-    proof: Proof | ShardedProof
-    preprocessed_caps: Caps  # the maker's own commitments to the preprocessed columns, one a shard
-    seconds: Mapping[str, float]  # by stage: "wait" for memory, "prove", "verify"; a job adds "prepare" before
+    proof: AnyProof
+    preprocessed_caps: Caps  # the maker's own commitments to the preprocessed columns, one a shard; of the base
+    # By stage: "wait" for memory, "prove", "verify"; a job adds "prepare" before, and "compress" before "verify".
+    seconds: Mapping[str, float]
     peak_bytes: int  # of the device's memory, as planned
     kept: bool = False  # the proof existed before
     shards: tuple[Mapping[str, float], ...] = ()  # seconds of each, by stage: "commit", "prove", "verify" if one by one
@@ -53,13 +54,14 @@ class Made:
     observation: Observation | None = None  # if `observing`
     run: GuestRun | None = None  # of a guest's job
     checksum: bytes = b""  # of a worker's job: `checksum_of` the proof after its verification; otherwise empty
+    base_bytes: int | None = None  # bytes of the proof that was compressed; None if none was
 
     def __sizeof__(self) -> int:
         """Return the bytes that Dask counts."""
         return object.__sizeof__(self) + self.proof.size
 
 
-def checksum_of(proof: Proof | ShardedProof) -> bytes:
+def checksum_of(proof: AnyProof) -> bytes:
     """Return the SHA-256 of a proof's bytes.
 
     A worker of a batch computes it after verification. The client does not verify the payloads of a batch. It compares
@@ -105,7 +107,7 @@ def make(
         times = [time.perf_counter()]
         with admitted(device, plan.bytes, str(plan.peak)):
             times.append(time.perf_counter())
-            with told(progress, layouts[0].parameters.query_pow_bits) as tell:
+            with told(progress, prepared) as tell:
                 one_by_one = check_one if verified else None
                 made = prove_shards(prepared, device, executor, plan.shards, tell, one_by_one, plan.holds, plan.bytes)
             times.append(time.perf_counter())
@@ -172,13 +174,14 @@ def on_device(
 
 
 @contextmanager
-def told(progress: bool | Tell, pow_bits: int = 0) -> Iterator[Tell | None]:
+def told(progress: bool | Tell, prepared: Prepared | PreparedShards | None = None) -> Iterator[Tell | None]:
     """Yield the function that is called with a proof's progress, or None.
 
     Args:
         progress: As in `graphprover.prove`.
-        pow_bits: The proof of work before the queries. If it is more than the default, so that it may take long, the
-            name of its task says so.
+        prepared: The prepared statement, if this process proves it. If its proof of work before the queries is more
+            than the default, the name of that task has the expected number of hashes. Names of a layer's tasks begin
+            with the layer.
     """
     if not progress:
         yield None
@@ -190,11 +193,13 @@ def told(progress: bool | Tell, pow_bits: int = 0) -> Iterator[Tell | None]:
     else:
         shown = nullcontext(progress)
     grinding = str(Place(TRANSCRIPT, QUERIES))
+    pow_bits = prepared.shards[0].layout.parameters.query_pow_bits if prepared else 0
+    of = f"{prepared.name}: " if prepared and prepared.shards[0].layer else ""
     with shown as tell:
 
         def tell_work(ended: int, total: int, task: str) -> None:
             if pow_bits > QUERY_POW_BITS and task.endswith(grinding):
                 task = f"{task}: proof of work, 2^{pow_bits} hashes on average"
-            tell(ended, total, task)
+            tell(ended, total, f"{of}{task}" if task else "")
 
         yield tell_work

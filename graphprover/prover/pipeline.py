@@ -148,7 +148,9 @@ class _Sent:
 def _send(job: Job, found: Made | Exception, checker: Checker) -> _Sent | None:
     """Send a proof to the other process, if it is to verify it."""
     check = job.check_elsewhere
-    if isinstance(found, Exception) or found.kept or found.seconds["prove"] > LONGEST or not check:
+    if isinstance(found, Exception) or found.kept or not check:
+        return None
+    if found.seconds["prove"] + found.seconds.get("compress", 0.0) > LONGEST:
         return None
     if not checker.takes(check):
         return None

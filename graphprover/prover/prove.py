@@ -10,6 +10,7 @@ from graphprover.admission.admission import check_fits
 from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
+from graphprover.proof.compressed import AnyProof, CompressedProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError, shard_error
@@ -26,7 +27,7 @@ from graphprover.statement.check import warn
 from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.subscribe import publish, stage
-from graphprover.verifier import Expected, expect
+from graphprover.verifier import Expected, Verdict, expect
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
@@ -173,6 +174,7 @@ def prove_prepared(
         Exception: as `prove`.
     """
     made, _ = executor_of(executor, device).prove(_Statement(prepared, expected), progress)
+    assert not isinstance(made.proof, CompressedProof)
     return made.proof, made.preprocessed_caps
 
 
@@ -193,7 +195,7 @@ class _Statement:
         def by(prepared: Prepared | PreparedShards, device: Device) -> MadeShards:
             plan = memory_plan(prepared, device)
             check_fits(device, plan.bytes, str(plan.peak))
-            with told(progress, prepared.shards[0].layout.parameters.query_pow_bits) as tell:
+            with told(progress, prepared) as tell:
                 return prove_shards(prepared, device, executor, plan.shards, tell, holds=plan.holds, peak=plan.bytes)
 
         made = on_device(self.prepared, device, by)
@@ -205,4 +207,12 @@ class _Statement:
     def for_workers(self) -> Iterator[Parts]:
         """Return its shards, and how the workers' proof is verified."""
         assert self.expected
-        yield Parts(self.prepared.on_host().shards, self.expected)
+        yield Parts(self.prepared.on_host().shards, self.expected, self._verify)
+
+    def _verify(self, proof: AnyProof) -> Verdict:
+        """Verify a proof that one worker has made."""
+        if isinstance(proof, CompressedProof):
+            raise VerificationError("asked.compressed", "the proof is compressed, which was not asked for")
+        assert self.expected
+        expected = self.expected(proof)
+        return expected.verdict([expected.check(index, own) for index, own in enumerate(proof.proofs)])

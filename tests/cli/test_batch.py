@@ -26,6 +26,8 @@ from graphprover.cli.errors import DEBUG, FAILED, OK, USAGE
 from graphprover.cli.executor import configured
 from graphprover.cli.main import main
 from graphprover.jobs.jobs import made
+from graphprover.proof.compressed import CompressedProof
+from graphprover.prover import compress as compressing
 from graphprover.prover.executor import OnCluster
 from graphprover.prover.local import Made
 from graphprover.verifier import Verdict
@@ -367,6 +369,34 @@ def test_a_worker_runs_what_prove_proves(address: str, capsys: pytest.CaptureFix
             there.out,
             re.sub(r", by tcp://\S+", "", there.err),
         ) == here  # the error of an invalid proof names it
+
+
+def test_workers_compress_their_proofs(
+    address: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Compress a batch's proof and one by ``prove`` on the worker that has made it."""
+    level = "security = 20\nrate = 8\npow_bits = 4\n"
+    job = f'[[job]]\nprogram = "fib.elf"\ninput = "300"\noutput = "small.bin"\n{level}'
+    Path("jobs.toml").write_text(job + "compress = 2\n")
+    options = ["--executor", address, "--device", "cpu"]
+    with monkeypatch.context() as patched:
+        patched.setattr(compressing, "layer_of", lambda *given, **named: pytest.fail("the client compresses"))
+        made = batch(*options, "--report", "seen.json")["300"]
+        assert made["worker"] and made["seconds"]["compress"] > 0 and made["says"]["exit_code"] == 0
+        proof, seen = CompressedProof.load("small.bin"), json.loads(Path("seen.json").read_text())
+        assert proof.layer.parameters.log_blowup == 1 and made["proof"]["bytes"] == proof.size
+        assert [layer["name"] for layer in seen[0]["layers"]] == ["300: layer 1"]
+        assert seen[0]["layers"][0]["worker"] == made["worker"]
+        direct = ["prove", "fib.elf", "--input", "300", "--security", "20", "--rate", "8", "--pow-bits", "4"]
+        capsys.readouterr()
+        assert main([*direct, "--compress", "2", "-o", "direct.bin", "--json", *options]) == OK
+        found = json.loads(capsys.readouterr().out)
+        assert Path("direct.bin").read_bytes() == proof.to_bytes()
+        assert found["given_bytes"] is found["compress_seconds"] is None
+        assert batch("--resume")["300"]["outcome"] == "kept"
+        Path("jobs.toml").write_text(job)
+        again = batch("--resume")["300"]
+        assert again["again"] == "the proof is compressed, which was not asked for" and again["outcome"] == "made"
 
 
 def test_what_is_seen_of_a_batch_is_small(address: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from graphprover.cli.batch_file import read_batch
 from graphprover.cli.errors import UsageError
-from graphprover.protocol.level import Level
+from graphprover.protocol.level import COMPRESSED_POW_BITS, Level
 from tests.cli.fuzz_batch import fuzz
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
@@ -67,9 +67,11 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
         "random_seed = 0\nmax_cost = 5\n"
         '[[job]]\nprogram = "guest.elf"\nsecurity = 99.5\nproximity = "unique"\nrate = 4\n'
         'hash = "blake3"\npow_bits = 24\nrandom_seed = 18446744073709551615\n'
+        "compress = 16\nshards = 1\n"
         '[[job]]\nprogram = "examples/memory"\nsmall = 9.5\n'
     )
     first, second, tables = read_batch(Path("here/jobs.toml"))
+    assert (first.compress, second.compress) == (False, 16)
     assert (first.level.rate, first.exit_code, first.commit_input) == (8, "any", True)
     assert first.limits == {"max_cycles": 9, "max_memory": 2 << 20} and first.max_cost == 5
     assert (first.random_seed, second.random_seed, tables.random_seed) == (0, 2**64 - 1, None)
@@ -79,6 +81,20 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
     assert tables.level == Level(pow_bits=4) and tables.small == 9.5
     assert first.program is second.program
     assert (tables.exit_code, tables.limits, tables.max_cost) == (0, {}, None), "defaults for guests concern guests"
+
+
+def test_a_proof_to_compress_has_more_work_by_default() -> None:
+    Path("here/jobs.toml").write_text(
+        "[defaults]\ncompress = true\n" + FIRST + FIRST.replace('"a"', '"b"') + "pow_bits = 4\n"
+        "" + FIRST.replace('"a"', '"c"') + "compress = false\nhash = 'keccak'\n"
+    )
+    first, second, plain = read_batch(Path("here/jobs.toml"))
+    assert (first.compress, second.compress, plain.compress) == (True, True, False)
+    assert (first.level, second.level, plain.level) == (
+        Level(pow_bits=COMPRESSED_POW_BITS),
+        Level(pow_bits=4),
+        Level(hash="keccak"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,6 +127,18 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
             "job 1: random_seed: is 0 with commit_input: give only one of the two",
         ),
         (FIRST + "random_seed = 9", "job 1: random_seed: only for guests, and examples/memory is no guest"),
+        (FIRST + "compress = 3", "job 1: compress: 3 is not true, false, or N of a rate 1/N: 2, 4, 8, 16, 32 or 64"),
+        (FIRST + "compress = '8'", "job 1: compress: '8' is not true, false, or N .*"),
+        (FIRST + "compress = 1.0", "job 1: compress: 1.0 is not true, false, or N .*"),
+        (
+            FIRST + "compress = true\nhash = 'keccak'",
+            "job 1: compress: only for proofs by blake3, not by keccak: change one of the two keys",
+        ),
+        (
+            "[defaults]\ncompress = 8\n" + FIRST + "shards = 2",
+            "job 1: compress: only for proofs of one shard: give neither shards nor shard_size",
+        ),
+        (GUEST + "compress = 8\nshard_size = 9", "job 1: compress: only for proofs of one shard: .*"),
         (GUEST + "max_cycles = 0", "job 1: max_cycles: 0 is not a number of cycles below 2\\^32"),
         (GUEST + "shards = 2\nshard_size = 9", "job 1: shard_size: excludes shards: give only one of the two"),
         (FIRST + "max_cycles = 9", "job 1: max_cycles: only for guests, and examples/memory is no guest"),

@@ -8,8 +8,10 @@ import pytest
 
 from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
+from graphprover.jobs import jobs
 from graphprover.proof.compressed import CompressedProof
 from tests.conftest import ROOT
+from tests.jobs.test_compressed import WITHOUT_LOOKUPS
 
 FIB = str(ROOT / "examples/guests/fib_iterative.elf")
 LEVEL = ["--security", "20", "--pow-bits", "4"]
@@ -69,18 +71,31 @@ def test_inspect_shows_both_proofs(here: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_compress_says_sizes_and_claim(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = said(["compress", "proof.bin", FIB, *LEVEL, "--rate", "16", "-o", "other.bin"], capsys)
+    given = ["compress", "proof.bin", FIB, *LEVEL, "--rate", "16", "-o", "other.bin"]
+    found = said([*given, "--report", "layer.json", "--report"], capsys)
     assert found["proof"] == {"file": "other.bin", "bytes": (here / "other.bin").stat().st_size}
     assert found["given_bytes"] == (here / "proof.bin").stat().st_size and found["compress_seconds"] > 0
     assert found["says"]["exit_code"] == 0
     assert CompressedProof.load("other.bin").layer.parameters.log_blowup == 4
+    assert {"layer 1: prepare", "layer 1: prove"} <= found["report"]["stages"].keys()
+    seen = json.loads((here / "layer.json").read_text())
+    assert seen["name"] == f"{FIB}: layer 1" and seen["layer"] == 1 and seen["tasks"]
 
 
 def test_prove_writes_the_compressed_proof(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     proved = ["prove", FIB, "--input", "input", *LEVEL, "--rate", "8", "-o", "direct.bin", "--compress"]
-    found = said(proved, capsys)
+    found = said([*proved, "--report", "--report", "both.json", "--report", "both.html", "--trace", "trace"], capsys)
     assert found["proof"]["bytes"] == (here / "direct.bin").stat().st_size
     assert (here / "direct.bin").read_bytes() == (here / "small.bin").read_bytes()
+    assert found["given_bytes"] == (here / "proof.bin").stat().st_size and found["compress_seconds"] > 0
+    stages, rounds = found["report"]["stages"], {one["round"] for one in found["report"]["rounds"]}
+    assert {"prepare", "prove", "layer 1: prepare", "layer 1: prove", "verify", "write"} <= stages.keys()
+    assert {"quotient", "layer 1: quotient"} <= rounds
+    both, trace = (json.loads((here / name).read_text()) for name in ("both.json", "trace"))
+    assert "layer" not in both and [layer["layer"] for layer in both["layers"]] == [1]
+    assert both["tasks"] and both["layers"][0]["tasks"] and both["sizes"] != both["layers"][0]["sizes"]
+    assert {event["pid"] for event in trace["traceEvents"]} == {0, 1}
+    assert (here / "both.html").read_text().count("<h2>Time line</h2>") == 2
 
 
 @pytest.mark.parametrize(
@@ -100,6 +115,15 @@ def test_what_cannot_be_done_is_said(
 ) -> None:
     assert main(arguments) == code
     assert words in capsys.readouterr().err
+
+
+def test_prove_refuses_tables_before_their_proof(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "zero.py").write_text(WITHOUT_LOOKUPS)
+    monkeypatch.setattr(jobs, "make", lambda *given, **named: pytest.fail("a proof is made"))
+    assert main(["prove", "zero.py", "--compress", "-o", "zero.bin"]) == USAGE
+    assert "zero.py: no table has lookups" in capsys.readouterr().err and not (here / "zero.bin").exists()
 
 
 def test_the_rate_of_prove_is_no_program(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

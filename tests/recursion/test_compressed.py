@@ -13,9 +13,11 @@ from graphprover.proof.compressed import any_proof_from_bytes
 from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import RATES
+from graphprover.prover import compress as compressing
 from graphprover.recursion.commitments import COMMITMENTS
 from graphprover.recursion.compressed import head_of_header
 from graphprover.recursion.key import LayerStatement, commitments
+from graphprover.recursion.program.steps import Contradiction
 from graphprover.runtime.files import COMPRESSED_MAGIC
 from tests.conftest import ROOT
 from tests.test_must_fail import numbers
@@ -194,11 +196,29 @@ def test_what_cannot_be_compressed_is_refused_in_words(kind: str) -> None:
         compress(make(), numbers(), security=1)
 
 
-def test_a_false_proof_is_not_compressed() -> None:
-    good = base()
+@pytest.mark.parametrize("part", [0, 0.02, 0.1, 0.3, 0.6, 1])
+def test_a_false_proof_is_refused_as_by_a_verifier(part: float) -> None:
+    good, statement = base(), PROVER.program.statement_of(base())
+    at = int(part * (len(good.payload) - 1))
+    bad = replace(good, payload=good.payload[:at] + bytes([good.payload[at] ^ 1]) + good.payload[at + 1 :])
+    with pytest.raises(VerificationError) as refused:
+        verify(bad, statement, BITS)
+    with pytest.raises(VerificationError) as by_layer:
+        compress(bad, statement, security=BITS, device="cpu")
+    assert (by_layer.value.rule, str(by_layer.value)) == (refused.value.rule, str(refused.value))
+
+
+def test_what_the_program_refuses_is_refused_by_the_rule_of_a_verifier(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*given: object) -> None:
+        raise Contradiction("zeros, line 1")
+
+    monkeypatch.setattr(compressing, "layer_statement", refuses)
+    good, statement = base(), PROVER.program.statement_of(base())
     bad = replace(good, payload=good.payload[:-1] + bytes([good.payload[-1] ^ 1]))
-    with pytest.raises(VerificationError):
-        compress(bad, PROVER.program.statement_of(good), security=BITS, device="cpu")
+    with pytest.raises(VerificationError, match="a damaged proof"):
+        compress(bad, statement, security=BITS, device="cpu")
+    with pytest.raises(Contradiction):
+        compress(good, statement, security=BITS, device="cpu")
 
 
 def test_the_key_is_the_one_of_the_tables() -> None:

@@ -1,0 +1,215 @@
+"""Provers that compress: a device's proof and its layer as one job, refused early if it cannot be done."""
+
+import pickle
+import struct
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphprover import CompressedProof, Job, Proof, Prover, VerificationError, observed
+from graphprover.jobs import jobs
+from graphprover.jobs.jobs import made
+from graphprover.protocol.level import COMPRESSED_POW_BITS
+from graphprover.protocol.security import QUERY_POW_BITS
+from graphprover.prover import compress as compressing
+from graphprover.prover import local as making
+from graphprover.prover.checking import Checker
+from graphprover.prover.executor import executor_of
+from graphprover.prover.local import Made
+from graphprover.prover.prove import _Statement
+from graphprover.recursion.head.head import _head
+from graphprover.telemetry.observation import Observation
+from graphprover.verifier import expect, verify_header
+from tests.conftest import ROOT
+
+GUEST = ROOT / "examples/guests/fib_iterative.elf"
+FEW: dict[str, Any] = {"security": 20.0, "rate": 8, "pow_bits": 4, "device": "cpu"}  # the layer at 1/2 is quick
+INPUT = struct.pack("<Q", 10)
+
+
+def prover(**options: Any) -> Prover:
+    return Prover(GUEST, **FEW | {"compress": 2} | options)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A job's proof, with its progress and observations."""
+
+    made: Made
+    told: list[str]  # names of tasks, in the order in which they begin
+    seen: list[Observation]
+
+
+@pytest.fixture(scope="module")
+def watched() -> Watched:
+    told = list[str]()
+    _head.cache_clear()
+    with observed() as seen:
+        done, _ = executor_of("threads", "cpu").prove(
+            prover().job(INPUT, "ten"), lambda ended, total, task: told.append(task)
+        )
+    assert _head.cache_info().misses == 1, "the head is made once"
+    return Watched(done, told, seen)
+
+
+@pytest.fixture(scope="module")
+def proof(watched: Watched) -> CompressedProof:
+    assert isinstance(watched.made.proof, CompressedProof)
+    return watched.made.proof
+
+
+def test_a_prover_compresses(proof: CompressedProof, watched: Watched) -> None:
+    result = watched.made
+    plain = prover(compress=False)
+    base = plain.prove(INPUT)
+    assert isinstance(base, Proof) and replace(base, payload=b"") == proof.base
+    assert len(proof.layers) == 1 and proof.layer.parameters.log_blowup == 1
+    assert prover().verify(proof).claim == plain.verify(base).claim == plain.verify(proof.to_bytes()).claim
+    assert result.base_bytes == base.size
+    assert (
+        list(result.seconds) == ["prepare", "wait", "prove", "compress", "verify"] and min(result.seconds.values()) > 0
+    )
+    assert result.preprocessed_caps is not None
+    # By another process, as beside a batch's other proofs.
+    check = prover().check_elsewhere
+    assert check is not None
+    with Checker([check]) as checker:
+        while not checker.takes(check):
+            time.sleep(0.05)
+        checker.send(check, proof, result.preprocessed_caps)
+        assert checker.answer() > 0
+
+
+def test_the_layer_is_named(watched: Watched) -> None:
+    told, (whole,) = watched.told, watched.seen
+    first = next(number for number, task in enumerate(told) if task.startswith("layer 1: "))
+    assert first and all(task.startswith("layer 1: ") or not task for task in told[first:])
+    assert not any(task.startswith("layer") for task in told[:first])
+    (layer,) = whole.layers
+    assert (whole.name, layer.name, whole.layer, layer.layer) == ("ten", "ten: layer 1", 0, 1)
+    assert {stage.name for stage in whole.stages} == {"prepare", "wait", "prove", "verify"}
+    assert {stage.name for stage in layer.stages} == {"prepare", "wait", "prove"}
+    assert layer.began >= whole.began and "core" in " ".join(table.name for table in layer.tables)
+    assert watched.made.observation == whole
+
+
+def test_it_travels() -> None:
+    there = pickle.loads(pickle.dumps(prover(compress=True).job(INPUT)))
+    assert there.prover.layer == replace(there.prover.level, rate=8) and there.prover.shards == 1
+    assert "1/8" in prover(compress=True)._repr_html_()
+
+
+def test_work_has_the_default_of_compressed_proofs() -> None:
+    for compress, bits in ((False, QUERY_POW_BITS), (True, COMPRESSED_POW_BITS), (16, COMPRESSED_POW_BITS)):
+        own = Prover(GUEST, compress=compress)
+        assert own.level.pow_bits == bits and (not own.layer or own.layer.pow_bits == bits)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"hash": "keccak"}, "prove with --hash blake3"),
+        ({"shards": 2}, "in several shards"),
+        ({"shard_size": 100}, "in several shards"),
+        ({"compress": 3}, "rate 1/3: choose"),
+        ({"compress": 1}, "rate 1/1: choose"),
+    ],
+)
+def test_what_cannot_be_compressed_is_refused_at_once(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        prover(**options)
+
+
+def test_a_compressed_proof_is_no_graph() -> None:
+    with pytest.raises(ValueError, match="no single graph"):
+        prover().graph(INPUT)
+
+
+WITHOUT_LOOKUPS = """\
+from graphprover import Air
+
+class Zero(Air):
+    columns = ("zero",)
+
+    def define(self, t):
+        t.every_row(t.zero)
+
+def tables():
+    return [Zero()]
+
+def prove_inputs(data):
+    return [(Zero().zeros(16)[0], [])]
+
+def describe(public_values):
+    return {}
+"""
+
+
+def test_a_layout_that_no_layer_is_about_is_refused_before_the_proof(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "zero.py").write_text(WITHOUT_LOOKUPS)
+    monkeypatch.setattr(jobs, "make", lambda *given, **named: pytest.fail("a proof is made"))
+    with pytest.raises(ValueError, match="no table has lookups"):
+        Prover(tmp_path / "zero.py", security=20, compress=True, device="cpu").prove()
+
+
+def test_an_existing_proof_is_kept_if_it_is_compressed_as_asked(
+    proof: CompressedProof, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = prover(compress=False)
+    base = plain.prove(INPUT)
+    monkeypatch.setattr(making, "prove_shards", lambda *given, **named: pytest.fail("a proof is made"))
+
+    def found(own: Prover, existing: bytes) -> Made | str:
+        job = own.job(INPUT, existing=existing)
+        try:
+            assert job.check_existing()
+        except VerificationError as error:
+            assert job.valid() is None
+            return str(error)
+        return made(job)
+
+    for own in (prover(), prover(compress=16), prover(rate=2)):  # an existing proof may have other rates
+        kept = found(own, proof.to_bytes())
+        assert isinstance(kept, Made) and kept.kept and kept.proof == proof
+    assert found(prover(), base.to_bytes()) == "the proof is not compressed"
+    assert found(plain, proof.to_bytes()) == "the proof is compressed, which was not asked for"
+    assert "ends inside" in str(found(prover(), proof.to_bytes()[:100]))
+
+
+def test_a_workers_proof_must_be_the_one_that_was_asked_for(proof: CompressedProof) -> None:
+    claim = prover().verify(proof).claim
+    statement = prover().program.statement_of(proof.header, coming=True)
+    assert verify_header(proof, statement, 20).bits >= 20
+    weak = replace(proof.layer, parameters=replace(proof.layer.parameters, num_queries=1, query_pow_bits=0))
+    with pytest.raises(VerificationError, match="layer: the proof has"):
+        verify_header(replace(proof, layers=(weak,)), statement, 20)
+    Job(prover(), INPUT).check_returned(proof, claim)
+    more = replace(proof, layers=(replace(proof.layer, payload=b""), proof.layer))
+    for own, given, words in (
+        (prover(compress=False), proof, "is compressed, which was not asked for"),
+        (prover(), prover(compress=False).prove(INPUT), "not compressed"),
+        (prover(compress=8), proof, "has not one layer at the rate 1/8"),
+        (prover(), more, "has not one layer"),
+    ):
+        with pytest.raises(VerificationError, match=words) as refused:
+            Job(own, INPUT).check_returned(given, claim)
+        assert refused.value.rule == "asked.compressed"
+    Job(prover(compress=8), INPUT).check_returned(proof, claim, kept=True)
+    prepared = prover(compress=False).prepare(INPUT)
+    subject = _Statement(prepared, lambda headers: expect(headers, statement, 20))
+    with subject.for_workers() as parts, pytest.raises(VerificationError, match="not asked for"):
+        parts.verify(proof)
+
+
+def test_too_little_room_is_said_before_the_layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        jobs, "check_room", lambda path, size: (_ for _ in ()).throw(MemoryError(f"{path.name} {size}"))
+    )
+    monkeypatch.setattr(compressing, "make", lambda *given, **named: pytest.fail("a layer is made"))
+    with pytest.raises(MemoryError, match=r"small\.bin \d+"):
+        made(prover().job(INPUT, output=tmp_path / "small.bin"))
