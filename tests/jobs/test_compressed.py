@@ -92,7 +92,7 @@ def test_the_layer_is_named(watched: Watched) -> None:
     assert (whole.name, layer.name, whole.layer, layer.layer) == ("ten", "ten: layer 1", 0, 1)
     assert {stage.name for stage in whole.stages} == {"prepare", "wait", "prove", "verify"}
     assert {stage.name for stage in layer.stages} == {"prepare", "wait", "prove"}
-    assert layer.began >= whole.began and "core" in " ".join(table.name for table in layer.tables)
+    assert layer.began >= whole.began and "machine" in " ".join(table.name for table in layer.tables)
     assert watched.made.observation == whole
 
 
