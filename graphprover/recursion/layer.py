@@ -23,6 +23,7 @@ from graphprover.recursion.traces.steps import Steps
 from graphprover.recursion.witness.compiled import run_compiled
 from graphprover.recursion.witness.hashed_rows import Rows
 from graphprover.recursion.witness.hashes import hashes_of
+from graphprover.recursion.witness.lookups import numbers_of
 from graphprover.recursion.witness.run_data import RunData, run_data
 from graphprover.statement.statement import Statement, Table
 
@@ -65,16 +66,20 @@ def _groups(linked: Linked, trace: Trace, data: RunData, head: Head) -> list[Row
     """Return the rows as the run has asked for them: a row that is read once for each of its addresses."""
     _, place, span = requests(linked, trace, "row")
     first = span[0] == 0  # of the chunks of a row
-    place, bases = place[:, first], span[1, first].astype(np.uint32)
-    groups = []
-    for of in data.rows:
-        own = (place[0] == of.tree) & (place[1] == of.layer) & np.isin(place[2], of.indices)
-        at = np.searchsorted(of.indices, place[2, own])
+    bases = span[1, first].astype(np.uint32)
+    ends = np.cumsum([len(of.indices) for of in data.rows])
+    numbers = numbers_of(np.concatenate([of.places for of in data.rows]), place[:, first].T)
+    groups = np.searchsorted(ends, numbers, side="right")
+    order = np.argsort(groups, kind="stable")
+    found = []
+    asked = np.split(order, np.searchsorted(groups[order], np.arange(1, len(data.rows))))
+    for of, end, own in zip(data.rows, ends, asked, strict=True):
+        rows = numbers[own] - (end - len(of.indices))
         if of.powers is None:
-            repeated = replace(of, indices=of.indices[at], words=np.ascontiguousarray(of.words[at]))
+            repeated = replace(of, indices=of.indices[rows], words=np.ascontiguousarray(of.words[rows]))
             split_from = head.read_chunks if of.tree == HEAD_TREE else None
-            groups.append(Rows(repeated, bases[own], np.ones(len(at), dtype=np.uint32), split_from))
+            found.append(Rows(repeated, bases[own], np.ones(len(rows), dtype=np.uint32), split_from))
         else:
-            count = np.bincount(at, minlength=len(of.indices)).astype(np.uint32)
-            groups.append(Rows(of, np.full(len(count), bases[own][0]), count))
-    return groups
+            count = np.bincount(rows, minlength=len(of.indices)).astype(np.uint32)
+            found.append(Rows(of, np.full(len(count), bases[own][0]), count))
+    return found

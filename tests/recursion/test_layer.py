@@ -4,7 +4,7 @@ A false run has a proof with another number in one place. Its messages, challeng
 that all hashes agree. Its rows are of the honest proof, whose many queries open every row.
 """
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -21,6 +21,7 @@ from graphprover.protocol.proof import BatchProof
 from graphprover.protocol.verification import Challenges, check_batch, replay
 from graphprover.prover.prove import prove
 from graphprover.recursion.head.head import head_of
+from graphprover.recursion.kernels.cpu.program import run_program
 from graphprover.recursion.layer_tables import layer_rows
 from graphprover.recursion.openings import Openings, openings_of
 from graphprover.recursion.program.steps import Contradiction
@@ -59,6 +60,32 @@ def test_the_cases_have_every_shape() -> None:
 def test_compiled_runs_are_those_of_python(name: str) -> None:
     data = data_of(child(name))
     require_same(run_compiled(verifier_program(), data), run_by_python(verifier_program(), data))
+
+
+def test_a_course_that_is_known_takes_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a wrong one takes three."""
+    runs, linked, data = [], verifier_program(), data_of(child("one height"))
+    wanted = run_by_python(linked, data)
+
+    def counted(*arguments: Any) -> Any:
+        runs.append(len(arguments[4]))  # bases
+        return run_program(*arguments)
+
+    monkeypatch.setattr(compiled, "run_program", counted)
+    monkeypatch.setattr(compiled, "_shapes", OrderedDict())
+    for expected in (2, 1, 1):
+        runs.clear()
+        require_same(run_compiled(linked, data), wanted)
+        assert len(runs) == expected
+    ((key, shape),) = compiled._shapes.items()
+    more, other_frame = shape.bases.copy(), shape.frames.copy()
+    more[-1] += 1  # a cell that no instruction names
+    other_frame[-1] += 1
+    for wrong in (replace(shape, bases=more), replace(shape, frames=other_frame), replace(shape, bases=more[:2])):
+        compiled._shapes[key] = wrong
+        runs.clear()
+        require_same(run_compiled(linked, data), wanted)
+        assert len(runs) == 3
 
 
 def data_of(own: Child) -> RunData:

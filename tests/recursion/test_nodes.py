@@ -17,7 +17,8 @@ from graphprover.prover.prove import prove
 from graphprover.recursion.tables.columns import WIDTH
 from graphprover.recursion.tables.memory import ADDRESS
 from graphprover.recursion.tables.nodes import Node, node_of
-from graphprover.recursion.traces.nodes import Nodes, asked, fill_nodes
+from graphprover.recursion.traces.nodes import Nodes, fill_nodes
+from graphprover.recursion.witness.lookups import asked_of
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
@@ -239,11 +240,11 @@ def test_counts_of_children() -> None:
     nodes = np.array([[4, 0, 0], [2, 1, 1], [7, 0, 0]], dtype=np.uint64)
     looked_up = [[1, 2, 3], [1, 2, 3], [2, 1, 0], [3, 1, RIGHT], [3, 1, 1], [7, 1, 1], [7, 0, 0], [8, 3, 3]]
     others = np.array(looked_up, dtype=np.uint64)
-    assert asked(nodes, others).tolist() == [[1, 1], [0, 2], [0, 1]]
-    assert asked(nodes[:0], others).shape == (0, 2)
-    assert asked(nodes, others[:0]).tolist() == [[0, 1], [0, 0], [0, 0]]
+    assert asked_of(nodes, others).tolist() == [[1, 1], [0, 2], [0, 1]]
+    assert asked_of(nodes[:0], others).shape == (0, 2)
+    assert asked_of(nodes, others[:0]).tolist() == [[0, 1], [0, 0], [0, 0]]
     with pytest.raises(ValueError, match="twice"):
-        asked(nodes[[0, 1, 0]], others)
+        asked_of(nodes[[0, 1, 0]], others)
 
 
 def test_counts_of_children_as_by_a_dictionary() -> None:
@@ -263,7 +264,7 @@ def test_counts_of_children_as_by_a_dictionary() -> None:
             if lookup in of_child:
                 place, side = of_child[lookup]
                 rows[place][side] += 1
-        found = asked(np.array(nodes, dtype=np.uint64), np.array(others, dtype=np.uint64))
+        found = asked_of(np.array(nodes, dtype=np.uint64), np.array(others, dtype=np.uint64))
         assert found.tolist() == list(rows.values()) and found.dtype == np.uint32 and found.any()
 
 

@@ -32,7 +32,8 @@ from graphprover.protocol.parameters import BLAKE3, KECCAK
 from graphprover.protocol.proof import BatchProof, Cap, decode, opened_values, words_to_exts
 from graphprover.protocol.verification import Challenges, _reduce_openings, check_batch, replay, rows_by_height
 from graphprover.recursion.openings import OpenedRows, Openings, openings_of, places_of_tree
-from graphprover.recursion.traces.nodes import Nodes, asked
+from graphprover.recursion.traces.nodes import Nodes
+from graphprover.recursion.witness.lookups import asked_of
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from tests.interop.case import Case
@@ -236,7 +237,7 @@ def test_the_tables_accept_them(name: str) -> None:
     found = opened(name)
     leaves = [leaf for rows in found.rows for leaf in zip(places(rows.places), row_digests(rows), strict=True)]
     caps = dict(zip(places(found.caps.places), digests(found.caps.digests), strict=True))
-    counts = asked(found.nodes.places, np.concatenate([rows.places for rows in found.rows]))
+    counts = asked_of(found.nodes.places, np.concatenate([rows.places for rows in found.rows]))
     nodes = Nodes(found.nodes.places, found.nodes.digests, found.nodes.children, counts)
     assert check(statement(Opened(caps, leaves), nodes)) == []
 

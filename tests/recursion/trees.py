@@ -7,7 +7,8 @@ import blake3
 import numpy as np
 
 from graphprover.recursion.traces.machine import Inputs
-from graphprover.recursion.traces.nodes import Nodes, asked
+from graphprover.recursion.traces.nodes import Nodes
+from graphprover.recursion.witness.lookups import asked_of
 from graphprover.statement.statement import Statement
 from tests.recursion import machines
 from tests.recursion.machines import halting, no_segments, place
@@ -85,7 +86,7 @@ def nodes_of(found: Mapping[Place, tuple[bytes, bytes, bytes]], opened: Opened) 
         places,
         np.array(digests, dtype=np.uint32).reshape(-1, 8),
         np.array(children, dtype=np.uint32).reshape(-1, 16),
-        asked(places, others),
+        asked_of(places, others),
     )
 
 

@@ -10,8 +10,9 @@ from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.kernels.segments import Segments
 from graphprover.recursion.openings import Openings
 from graphprover.recursion.tables.compress import NODE_PARAMETERS, Use
-from graphprover.recursion.traces.nodes import Nodes, asked
+from graphprover.recursion.traces.nodes import Nodes
 from graphprover.recursion.witness.hashed_rows import Hashed, Rows, hashed
+from graphprover.recursion.witness.lookups import asked_of, counts_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,14 +26,14 @@ class Hashes:
 
     def lookups_of(self, places: np.ndarray) -> np.ndarray:
         """Return how often each place, uint64 (n, 3), is looked up: int64 (n,)."""
-        return np.array([np.count_nonzero((self.places == place).all(axis=1)) for place in places], dtype=np.int64)
+        return counts_of(np.ascontiguousarray(places), self.places)
 
 
 def hashes_of(openings: Openings, groups: Sequence[Rows]) -> Hashes:
     """Return the hashes of opened rows and of the nodes over them."""
     found, opened = hashed(groups), openings.nodes
     of_rows = np.concatenate([group.opened.places for group in groups])
-    nodes = Nodes(opened.places, opened.digests, opened.children, asked(opened.places, of_rows))
+    nodes = Nodes(opened.places, opened.digests, opened.children, asked_of(opened.places, of_rows))
     return Hashes(_calls(found, nodes), found.segments, nodes, np.concatenate([opened.places, of_rows]))
 
 

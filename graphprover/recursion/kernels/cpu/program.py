@@ -8,6 +8,7 @@ import numpy as np
 from graphprover.kernels.cpu.field import P as _P
 from graphprover.kernels.cpu.field import add, ext_add, ext_mul, ext_scale, ext_sub, inverse, mul, sub
 from graphprover.protocol.blake3 import CHUNK_WORDS
+from graphprover.recursion.kernels.cpu.places import HALF_BITS, MIX, slot_of
 from graphprover.recursion.program.hints import HintKind
 from graphprover.recursion.tables.segments import READ, SPLIT, STRIDE
 from graphprover.recursion.tables.steps import FIRST_FRAME, FLAGS
@@ -20,41 +21,12 @@ PAGES, FULL = 0, 1  # counters of memory
 _U = np.uint64
 _ZERO, _ONE = _U(0), _U(1)
 _LOW = _U(0xFFFFFFFF)
-_HALF_BITS = _U(32)
 _PAGE = 1 << PAGE_BITS
-_MIX = _U(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, for hashes
 _MULTIPLY, _ADD, _INDIRECT, _JUMP, _CALL, _BACK, _ROW, _CAP, _GATE, _HALT = (
     1 << FLAGS.index(name)
     for name in ("multiply", "add", "indirect", "jump", "call", "back", "row", "cap", "gate", "halt")
 )
 _ALLOCATE, _RETURN, _BIT, _DIGEST = map(int, (HintKind.ALLOCATE, HintKind.BACK, HintKind.BIT, HintKind.DIGEST))
-
-
-# Tables of places.
-
-
-@njit(nogil=True)
-def _slot_of(slots, places, first, second, third):
-    """Return the slot of a place, or the empty one for it."""
-    at = np.int64(((first * _MIX ^ second) * _MIX ^ third) * _MIX >> _HALF_BITS) & len(slots) - 1
-    while slots[at] >= 0:
-        entry = slots[at]
-        if places[entry, 0] == first and places[entry, 1] == second and places[entry, 2] == third:
-            break
-        at = at + 1 & len(slots) - 1
-    return at
-
-
-@njit(nogil=True, cache=True)
-def table_of(places, slots):
-    """Write the number of each place to its slot.
-
-    Args:
-        places: uint64 (n, 3). Of equal places, the last one counts.
-        slots: int64, a power of two above n, all of them -1.
-    """
-    for i in range(len(places)):
-        slots[_slot_of(slots, places, places[i, 0], places[i, 1], places[i, 2])] = i
 
 
 # Memory.
@@ -69,7 +41,7 @@ def _cell(memory, address):
     if address < 0:
         return -1
     page, mask = address >> PAGE_BITS, len(pages) - 1
-    at = np.int64(_U(page) * _MIX >> _HALF_BITS) & mask
+    at = np.int64(_U(page) * MIX >> HALF_BITS) & mask
     while pages[at, 0] != page + 1:
         if pages[at, 0] == 0:
             if (counters[PAGES] + 1) * _PAGE > len(known):
@@ -250,7 +222,7 @@ def _row(memory, rows, kind, frame, a, b, c, d):
         return False
     tree, layer, index = _at(memory, at_a)
     counter, base, end = _at(memory, at_b)
-    row = slots[_slot_of(slots, places, tree, layer, index)]
+    row = slots[slot_of(slots, places, tree, layer, index)]
     if row < 0 or counter > _LOW:
         return False
     first = starts[row] + CHUNK_WORDS * np.int64(counter)
@@ -265,7 +237,7 @@ def _row(memory, rows, kind, frame, a, b, c, d):
             if not _put(memory, at, (word % _P, _ZERO, _ZERO)):
                 return False
         elif kind == SPLIT:
-            if not _put(memory, at + 1, (word & _LOW, word >> _HALF_BITS, _ZERO)):
+            if not _put(memory, at + 1, (word & _LOW, word >> HALF_BITS, _ZERO)):
                 return False
         else:
             at_x, at_y = _known(memory, at), _known(memory, at + 1)
@@ -289,7 +261,7 @@ def _advise(memory, digests, frame, kind, a, b, number):
     if kind == _BIT:
         return True, (first[0] >> _U(number) & _ONE, _ZERO, _ZERO)
     if kind == _DIGEST:
-        entry = slots[_slot_of(slots, places, first[0], first[1], first[2])]
+        entry = slots[slot_of(slots, places, first[0], first[1], first[2])]
         if entry < 0:
             return False, none
         return True, (_U(words[entry, number]), _ZERO, _ZERO)
