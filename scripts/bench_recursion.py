@@ -1,11 +1,12 @@
-"""Proofs that a verifier accepts a guest's proof (docs/recursion.md).
+"""Guests' proofs and the layers of their compressed proofs (docs/recursion.md).
 
-    python scripts/bench_recursion.py [--device cuda] [--runs fib:1 ...] [--base-rate 8] [--rate 8]
+    python scripts/bench_recursion.py [--device cuda] [--runs fib:1 ...] [--base-rate 8] [--rates 16 64]
 
-A run is a guest and its size, as in bench_prove_vm.py. Its proof is made at 1/base-rate. Each figure is a median, after
-one turn that compiles: *openings* is the check of the proof's openings, *statement* the run of the program, the hashes
-and the inputs of all traces, both on one core. *proof* is the proof of the statement at 1/rate, traces included, and
-*traces* is these alone.
+A run is a guest and its size, as in bench_prove_vm.py. Its proof is made at 1/base-rate, and then a layer at each rate,
+which is about the proof before. Each figure is a median, after two turns that compile. *run* is the execution with the
+statement about it, *base* its proof. Of a layer, *inputs* is the verification of the proof before, the run of the
+program and the inputs of all traces, on one core; *proof* is the proof with its traces. The last line of a run has the
+time from the ELF file to the last proof.
 """
 
 import argparse
@@ -15,21 +16,33 @@ from pathlib import Path
 from typing import Any
 
 import checkout  # noqa: F401 (finds the package)
-from bench_prove_vm import ELFS, GUESTS, input_of, seconds_for_traces
+from bench_prove_vm import ELFS, GUESTS, input_of
 from figures import Figures, add_option
 from graphprover import prove, verify
 from graphprover.device.choose import device_for
-from graphprover.protocol.layout import make_layout
-from graphprover.protocol.proof import decode
-from graphprover.protocol.verification import replay
-from graphprover.recursion.layer import layer_statement
-from graphprover.recursion.openings import openings_of
-from graphprover.statement.cells import committed_cells
-from graphprover.statement.statement import binding_digest
+from graphprover.proof.compressed import AnyProof
+from graphprover.protocol.level import Level
+from graphprover.protocol.parameters import BLAKE3
+from graphprover.prover.compress import layer_of
+from graphprover.prover.prepare import cells_of
+from graphprover.prover.prove import prove_prepared
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.run_statement import statement_of_run
+
+
+class Clock:
+    """The time of each stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def stop(self, name: str) -> None:
+        """Note the time since the stage before."""
+        now = time.perf_counter()
+        self.seconds[name], self._last = now - self._last, now
 
 
 def main() -> None:
@@ -37,8 +50,8 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--runs", nargs="+", default=["fib:1"], metavar="GUEST:SIZE")
     parser.add_argument("--base-rate", type=int, default=8)
-    parser.add_argument("--rate", type=int, default=8)
-    parser.add_argument("--pow-bits", type=int, default=28, help="Work of both proofs before the queries.")
+    parser.add_argument("--rates", nargs="+", type=int, default=[8])
+    parser.add_argument("--pow-bits", type=int, default=28, help="Work of all proofs before the queries.")
     parser.add_argument("--repeat", type=int, default=3)
     add_option(parser)
     options = parser.parse_args()
@@ -51,44 +64,36 @@ def measure(out: Figures, run: str, device: Any, options: argparse.Namespace) ->
     """Print the figures of one run."""
     guest, _, size = run.partition(":")
     elf: Path = GUESTS / f"{ELFS.get(guest, guest)}.elf"
-    machine = Machine(load_elf(elf.read_bytes()))
-    execution = execute(machine.image, input_of(guest, int(size)), record=True)
-    base = statement_of_run(machine, execution, run, device=device, rate=options.base_rate)
-    child = prove(base, device=device, rate=options.base_rate, pow_bits=options.pow_bits)
-    layout = make_layout(base.descriptions, child.log_heights, child.parameters)
-    batch, cap = decode(child.payload, layout), base.preprocessed_cap(child.parameters)
-    binding = binding_digest(layout, child.label, cap)
-    challenges = replay(layout, batch, child.public_values, cap, binding)
-    times: dict[str, list[float]] = {name: [] for name in ("openings", "statement", "proof", "traces")}
-
-    def timed(name: str, began: float) -> None:
-        times[name].append(time.perf_counter() - began)
-
-    for _ in range(options.repeat + 1):
-        began = time.perf_counter()
-        openings = openings_of(layout, batch, challenges, cap)
-        timed("openings", began)
-        began = time.perf_counter()
-        made = layer_statement(layout, batch, child.public_values, cap, binding)
-        timed("statement", began)
-        began = time.perf_counter()
-        proof = prove(made, device=device, rate=options.rate, pow_bits=options.pow_bits)
-        timed("proof", began)
-        times["traces"].append(seconds_for_traces(made, device))
-    security = verify(proof, made)
-    cells = sum(committed_cells(made).values())
-    medians = {name: statistics.median(values[1:]) for name, values in times.items()}
-    words, rows = sum(of.words.size for of in openings.rows), sum(len(of.words) for of in openings.rows)
-    out.text(
-        f"layer of {run} at 1/{options.base_rate} ({len(child.payload) / 1024:.0f} KiB): {rows:,} rows of "
-        f"{words:,} words, {len(openings.nodes.places):,} nodes; {cells / 1e6:.1f} M cells; "
-        + ", ".join(f"{name} {1000 * seconds:.1f} ms" for name, seconds in medians.items())
-        + f"; proof at 1/{options.rate} {len(proof.payload) / 1024:.0f} KiB, {security.bits:.0f} bits"
-    )
+    machine, data = Machine(load_elf(elf.read_bytes())), input_of(guest, int(size))
+    turns: list[dict[str, float]] = []
+    for _ in range(options.repeat + 2):
+        clock = Clock()
+        execution = execute(machine.image, data, record=True)
+        base = statement_of_run(machine, execution, run, device=device, rate=options.base_rate)
+        clock.stop("run")
+        proof: AnyProof = prove(base, device=device, rate=options.base_rate, pow_bits=options.pow_bits)
+        clock.stop("base")
+        proofs, cells = [proof], []
+        for number, rate in enumerate(options.rates, 1):
+            layer = layer_of(proof, base, Level(rate=rate, hash=BLAKE3, pow_bits=options.pow_bits))
+            clock.stop(f"{number} inputs")
+            made, _ = prove_prepared(layer.prepared, device=device, expected=layer.expected)
+            proof = layer.compressed(made)
+            clock.stop(f"{number} proof")
+            proofs.append(proof)
+            cells.append(cells_of(layer.prepared.layout))
+        turns.append(clock.seconds | {"total": sum(clock.seconds.values())})
+    security = verify(proofs[-1], base)
+    medians = {name: statistics.median(turn[name] for turn in turns[2:]) for name in turns[0]}
+    base_ms = ", ".join(f"{name} {1000 * medians[name]:.1f} ms" for name in ("run", "base"))
+    out.text(f"{run} at 1/{options.base_rate}: {base_ms}; {proofs[0].size / 1024:.0f} KiB")
+    for number, (rate, of) in enumerate(zip(options.rates, cells, strict=True), 1):
+        parts = ", ".join(f"{name} {1000 * medians[f'{number} {name}']:.1f} ms" for name in ("inputs", "proof"))
+        out.text(f"  layer {number} at 1/{rate}: {of / 1e6:.1f} M cells, {parts}; {proofs[number].size / 1024:.0f} KiB")
+        out(f"{run}: size after layer {number}", proofs[number].size, "bytes")
+    out.text(f"  from the ELF file to {security.bits:.0f} bits: {1000 * medians['total']:.0f} ms")
     for name, seconds in medians.items():
-        out(f"layer of {run}: {name}", 1000 * seconds, "ms")
-    out(f"layer of {run}: cells", cells, "cells")
-    out(f"layer of {run}: proof size", len(proof.payload), "bytes")
+        out(f"{run}: {name}", 1000 * seconds, "ms")
 
 
 if __name__ == "__main__":
