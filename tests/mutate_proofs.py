@@ -4,8 +4,9 @@
 
 Every mutation takes an honest proof of one of several small statements (including a guest with its key) and changes its
 bytes (flips, cuts, insertions, parts of another proof or place, words), its header, or parts of its payload, which is
-encoded again; of a sharded proof also digests, number and order of shards. Unchanged bytes do not count. NumPy verifies
-them, or with --kernels the prover's kernels.
+encoded again; of a sharded proof also digests, number and order of shards. With --compressed the proofs are compressed
+ones of one and of two layers, of which also the headers of all proofs and their order change. Unchanged bytes do not
+count. NumPy verifies them, or with --kernels the prover's kernels.
 
 Prints the numbers of mutations tried and accepted, exceptions of other kinds, the reasons, and the rate; the exit code
 is 0 if there was no fault.
@@ -26,13 +27,26 @@ from typing import Any
 
 import numpy as np
 
-from graphprover import Air, Bus, Proof, Statement, Table, VerificationError, prove, verify
+from graphprover import (
+    Air,
+    Bus,
+    CompressedProof,
+    Proof,
+    Statement,
+    Table,
+    VerificationError,
+    compress,
+    prove,
+    verify,
+)
 from graphprover.field import P
 from graphprover.proof.sharded import SHARDS_MAGIC, ShardedProof
 from graphprover.protocol.backend import NUMPY_ONLY
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode
+from graphprover.recursion.key import LayerStatement
+from graphprover.runtime.files import COMPRESSED_MAGIC
 from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.elf import load_elf
@@ -119,6 +133,27 @@ class ShardedCase:
         verify(proof, self.statement_of(proof), security=0)
 
 
+@dataclass(frozen=True)
+class CompressedCase:
+    """An honest compressed proof, and its verification."""
+
+    proof: CompressedProof
+    statement_of: Callable[..., Statement]  # from the base
+
+    @cached_property
+    def of_layer(self) -> Case:
+        """The last layer as a separate proof."""
+        return Case(self.proof.layer, lambda _: LayerStatement())
+
+    def judge(self, data: bytes) -> None:
+        """Raise VerificationError unless the bytes prove the case's statement."""
+        proof = CompressedProof.from_bytes(data)
+        verify(proof, self.statement_of(proof.base, coming=True), security=0)
+
+
+AnyCase = Case | ShardedCase | CompressedCase
+
+
 @dataclass
 class Found:
     """The results of some mutations."""
@@ -173,12 +208,26 @@ def sharded_cases(hash: str) -> list[ShardedCase]:
     return made
 
 
-def mutated(rng: random.Random, case: Case | ShardedCase, donor: bytes) -> bytes:
+def compressed_cases() -> list[CompressedCase]:
+    """Return honest compressed proofs of a guest, of one and of two layers, with its key."""
+    machine = Machine(load_elf(GUEST.read_bytes()))
+    run = execute(machine.image, struct.pack("<Q", 3), record=True)
+    statement, level = statement_of_run(machine, run, "guest"), {"security": 20, "rate": 16, "pow_bits": 0}
+    proof = prove(statement, device="cpu", **level)
+    key, made = make_key(machine, [proof_kind(proof.parameters)]), list[CompressedCase]()
+    for _ in range(2):
+        smaller = compress(made[-1].proof if made else proof, statement, device="cpu", **level)
+        made.append(CompressedCase(smaller, key.statement_of))
+    return made
+
+
+def mutated(rng: random.Random, case: AnyCase, donor: bytes) -> bytes:
     """Return bytes that differ from the case's, perhaps with parts of ``donor``, the bytes of another proof."""
     data = case.proof.to_bytes()
     while True:
-        if isinstance(case, ShardedCase):
-            changed = _in_shards(rng, case, data, donor)
+        if not isinstance(case, Case):
+            of_parts = _in_shards if isinstance(case, ShardedCase) else _in_layers
+            changed = of_parts(rng, case, data, donor)  # type: ignore[operator]
             if changed is not None and changed != data:
                 return changed
             continue
@@ -229,6 +278,41 @@ def _in_shards(rng: random.Random, case: ShardedCase, data: bytes, donor: bytes)
             return _bytes(rng, data, donor)
     parts = [SHARDS_MAGIC, struct.pack("<I", len(shards)), *digests]
     return b"".join([*parts, *(struct.pack("<Q", len(shard)) + shard for shard in shards)])
+
+
+def _in_layers(rng: random.Random, case: CompressedCase, data: bytes, donor: bytes) -> bytes | None:
+    """Return a mutation of a compressed proof; None if it failed."""
+    proofs = [*case.proof.headers, case.proof.layer]
+    one, other = (rng.randrange(len(proofs)) for _ in range(2))
+    match rng.randrange(8):
+        case 0 | 1:
+            changed = _header(rng, proofs[one])
+        case 2 | 3:
+            one, changed = -1, _contents(rng, case.of_layer)
+        case 4:  # without a header, with one twice, or in another order
+            headers = [*proofs[:-1]]
+            at = rng.randrange(len(headers))
+            rng.choice((headers.pop, lambda at: headers.insert(at, replace(proofs[other], payload=b""))))(at)
+            return _joined([*(header.to_bytes() for header in headers), proofs[-1].to_bytes()])
+        case 5 if one != other:  # with the header of another proof, or with parts of it
+            name = rng.choice(("label", "parameters", "log_heights", "public_values"))
+            try:
+                changed = replace(proofs[one], **{name: getattr(proofs[other], name)}).to_bytes()
+            except ValueError:
+                return None
+        case _:
+            return _bytes(rng, data, donor)
+    if changed is None:
+        return None
+    parts = [proof.to_bytes() for proof in proofs]
+    parts[one] = changed
+    return _joined(parts)
+
+
+def _joined(proofs: Sequence[bytes]) -> bytes:
+    """Return the bytes of a compressed proof from the bytes of its proofs."""
+    headers = [struct.pack("<I", len(header)) + header for header in proofs[:-1]]
+    return b"".join([COMPRESSED_MAGIC, struct.pack("<B", len(headers)), *headers, proofs[-1]])
 
 
 def _bytes(rng: random.Random, data: bytes, donor: bytes) -> bytes:
@@ -288,7 +372,7 @@ def _header(rng: random.Random, proof: Proof) -> bytes | None:
                 "public_values": tuple(map(tuple, values + values[-1:] * more)),
             }
         case _:
-            cut = rng.randrange(len(proof.payload))
+            cut = rng.randrange(len(proof.payload) + 1)
             change = {"payload": rng.choice((proof.payload[:cut], proof.payload[cut:], proof.payload + bytes(8)))}
     try:
         return replace(proof, **change).to_bytes()  # type: ignore[arg-type]
@@ -329,7 +413,7 @@ def _changed(rng: random.Random, part: Any) -> Any:
     return None
 
 
-def mutate(count: int, seed: int, all_cases: Sequence[Case | ShardedCase]) -> Found:
+def mutate(count: int, seed: int, all_cases: Sequence[AnyCase]) -> Found:
     """Verify ``count`` mutations."""
     rng, found = random.Random(seed), Found()
     encoded = [case.proof.to_bytes() for case in all_cases]
@@ -353,13 +437,16 @@ def mutate(count: int, seed: int, all_cases: Sequence[Case | ShardedCase]) -> Fo
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hash", choices=HASH_NAMES, default=DEFAULT_HASH, help="of the proofs")
+    parser.add_argument("--compressed", action="store_true", help="compressed proofs, which have BLAKE3")
     parser.add_argument("--count", type=int, default=1_000_000, help="mutations that are judged")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kernels", action="store_true", help="the prover's kernels judge, not NumPy alone")
     options = parser.parse_args()
     if not options.kernels:
         os.environ[NUMPY_ONLY] = "1"
-    all_cases = [*cases(options.hash), *sharded_cases(options.hash)]
+    all_cases: Sequence[AnyCase] = (
+        compressed_cases() if options.compressed else [*cases(options.hash), *sharded_cases(options.hash)]
+    )
     print("proofs of", ", ".join(f"{len(case.proof.to_bytes()):,} bytes" for case in all_cases))
     started = time.perf_counter()
     found = mutate(options.count, options.seed, all_cases)

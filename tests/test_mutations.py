@@ -4,7 +4,7 @@ import pytest
 
 from graphprover.protocol import backend
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES
-from tests.mutate_proofs import Case, cases, mutate, sharded_cases
+from tests.mutate_proofs import Case, cases, compressed_cases, mutate, sharded_cases
 
 
 @pytest.mark.parametrize("hash", HASH_NAMES)
@@ -48,6 +48,22 @@ def test_damaged_sharded_proofs(count: int, hash: str, monkeypatch: pytest.Monke
         "a Merkle path",
         "final polynomial",
         *(["no statement about this machine"] if count > 1000 else []),  # rare: none of the first 1,200
+    ):
+        assert any(part in reason for reason in found.reasons), part
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(4_000, marks=pytest.mark.slow)])
+def test_damaged_compressed_proofs(count: int) -> None:
+    found = mutate(count, 1, compressed_cases())
+    assert not found.accepted and not found.other
+    assert sum(found.reasons.values()) == count
+    for part in (
+        "header has a payload",
+        "states other public values",
+        "tables# the statement of",
+        "the constraints do not hold",
+        "a Merkle path",
+        "entries where this statement has",
     ):
         assert any(part in reason for reason in found.reasons), part
 
