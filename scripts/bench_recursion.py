@@ -18,13 +18,13 @@ from typing import Any
 import checkout  # noqa: F401 (finds the package)
 from bench_prove_vm import ELFS, GUESTS, input_of
 from figures import Figures, add_option
-from graphprover import prove, verify
+from graphprover import Proof, verify
 from graphprover.device.choose import device_for
 from graphprover.proof.compressed import AnyProof
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.prover.compress import layer_of
-from graphprover.prover.prepare import cells_of
+from graphprover.prover.prepare import cells_of, ready
 from graphprover.prover.prove import prove_prepared
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.elf import load_elf
@@ -71,11 +71,15 @@ def measure(out: Figures, run: str, device: Any, options: argparse.Namespace) ->
         execution = execute(machine.image, data, record=True)
         base = statement_of_run(machine, execution, run, device=device, rate=options.base_rate)
         clock.stop("run")
-        proof: AnyProof = prove(base, device=device, rate=options.base_rate, pow_bits=options.pow_bits)
+        level = Level(rate=options.base_rate, hash=BLAKE3, pow_bits=options.pow_bits)
+        first, caps = prove_prepared(ready(base, level), device=device)
+        assert isinstance(first, Proof)
         clock.stop("base")
+        proof: AnyProof = first
         proofs, cells = [proof], []
         for number, rate in enumerate(options.rates, 1):
-            layer = layer_of(proof, base, Level(rate=rate, hash=BLAKE3, pow_bits=options.pow_bits))
+            cap = caps[0] if caps and number == 1 else None
+            layer = layer_of(proof, base, Level(rate=rate, hash=BLAKE3, pow_bits=options.pow_bits), cap)
             clock.stop(f"{number} inputs")
             made, _ = prove_prepared(layer.prepared, device=device, expected=layer.expected)
             proof = layer.compressed(made)

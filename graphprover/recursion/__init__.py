@@ -13,6 +13,6 @@ no compiler.
 - head/: everything of a statement that the verifier's program has as data.
 - openings.py: the rows and nodes of a proof, as the tables take them.
 - witness/: their hashes and their memory, on the host.
-- kernels/: calls of `compress` and segments of opened rows as rows of traces, on a CPU and on a GPU.
-- traces/: the other rows of traces, and the trace tasks of all tables.
+- kernels/: calls of `compress`, steps and segments of opened rows as rows of traces, on a CPU and on a GPU.
+- traces/: nodes as rows of traces, and the trace tasks of all tables.
 """

@@ -13,13 +13,13 @@ from graphprover.protocol.proof import BatchProof, Cap
 from graphprover.protocol.verification import replay
 from graphprover.recursion.head.fields import HEAD_PLACE, HEAD_TREE
 from graphprover.recursion.head.head import Head, head_of
+from graphprover.recursion.kernels.steps import Steps
 from graphprover.recursion.layer_tables import layer_rows, layer_tables, stated_values
 from graphprover.recursion.openings import openings_of
 from graphprover.recursion.program.assembler import Linked
 from graphprover.recursion.program.run import Trace, requests
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.traces.machine import Inputs, trace_tasks
-from graphprover.recursion.traces.steps import Steps
 from graphprover.recursion.witness.compiled import run_compiled
 from graphprover.recursion.witness.hashed_rows import Rows
 from graphprover.recursion.witness.hashes import hashes_of

@@ -12,6 +12,7 @@ from graphprover.device import CpuDevice
 from graphprover.field import EXTENSION_DEGREE, Ext
 from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.kernels.segments import Segments
+from graphprover.recursion.kernels.steps import Steps
 from graphprover.recursion.program.assembler import Program
 from graphprover.recursion.program.run import run
 from graphprover.recursion.tables import buses
@@ -22,7 +23,6 @@ from graphprover.recursion.tables.machine import Machine
 from graphprover.recursion.tables.memory import LOOKED_UP
 from graphprover.recursion.traces.machine import Inputs, compress_trace, fixed_trace, machine_trace
 from graphprover.recursion.traces.nodes import Nodes
-from graphprover.recursion.traces.steps import Steps
 from graphprover.statement.statement import Statement, Table
 
 COMPRESS, TABLE = Compress(), Machine()

@@ -10,11 +10,11 @@ import numpy as np
 
 from graphprover.field import Ext, P
 from graphprover.protocol.blake3 import CHUNK_WORDS
+from graphprover.recursion.kernels.steps import Steps
 from graphprover.recursion.openings import OpenedCaps, OpenedNodes, OpenedRows, Openings
 from graphprover.recursion.tables.buses import Tag, message
 from graphprover.recursion.tables.segments import STRIDE
 from graphprover.recursion.traces.machine import Inputs
-from graphprover.recursion.traces.steps import Steps
 from graphprover.recursion.witness.hashes import Hashes, hashes_of
 from graphprover.statement.statement import Statement
 from tests.recursion import machines

@@ -8,10 +8,10 @@ import numpy as np
 
 from graphprover.device import CpuDevice
 from graphprover.field import Ext
+from graphprover.recursion.kernels.steps import Steps
 from graphprover.recursion.program.assembler import Cell, Function, Linked, Program
 from graphprover.recursion.program.run import Contradiction, Rows, Trace, requests, run
 from graphprover.recursion.traces.machine import Inputs, load_inputs
-from graphprover.recursion.traces.steps import Steps
 from graphprover.recursion.witness.compiled import trace_of
 from graphprover.recursion.witness.run_data import RunData
 from graphprover.statement.statement import Statement

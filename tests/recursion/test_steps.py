@@ -16,12 +16,13 @@ from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import BLAKE3, HASH_NAMES
 from graphprover.prover.prove import prove
-from graphprover.recursion.kernels import count_numbers
+from graphprover.recursion.kernels import count_numbers, count_operands, fill_steps
 from graphprover.recursion.tables.buses import Tag, message
+from graphprover.recursion.tables.columns import WIDTH
 from graphprover.recursion.tables.fixed import Fixed
-from graphprover.recursion.tables.memory import ADDRESS, LOOKED_UP
+from graphprover.recursion.tables.memory import LOOKED_UP
 from graphprover.recursion.tables.steps import FLAGS
-from graphprover.recursion.traces import machine, steps
+from graphprover.recursion.traces import machine
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
@@ -32,7 +33,6 @@ from tests.recursion import naive_steps
 from tests.recursion.falsified import verdicts
 from tests.recursion.machines import HEAD_PLACE, Known, with_air
 from tests.recursion.running import FIRST_INPUT, Ran, program, ran
-from tests.strict_device import StrictDevice, unwrapped
 
 PLACE, DIGEST = (3, 5, 9), (10, 11, 12, 13, 14, 15, 16, 17)
 SPAN, SUMS = (2, 100, 124), ((1, 2, 3), (4, P - 5, 6))
@@ -102,23 +102,22 @@ def traces(of: Ran, device: Any) -> tuple[Any, Any]:
     return main, steps
 
 
-def test_traces_use_what_a_gpu_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows of steps, and the counts of their operands."""
-
-    def counted(device: StrictDevice, numbers: Any, counts: Any) -> None:
-        count_numbers(device.cpu, unwrapped(numbers), unwrapped(counts))
-
-    monkeypatch.setattr(steps, "count_numbers", counted)
-    device, of = StrictDevice(), everything()
-    there = steps.Steps(*device.load_all([*vars(of.steps).values()]))
-    wanted = naive_steps.machine_trace(of)
-    main = device.arrays.zeros(wanted.shape, dtype=np.uint64)
-    steps.fill_steps(main, there)
-    memory = slice(ADDRESS, LOOKED_UP + 1)
-    np.testing.assert_array_equal(np.delete(unwrapped(main), memory, 0), np.delete(wanted, memory, 0))
-    counts = device.arrays.zeros(of.trace.cells.shape[1], dtype=np.uint64)
-    steps.count_operands(device, there, counts)
-    np.testing.assert_array_equal(unwrapped(counts) + of.known_lookups, wanted[LOOKED_UP, : len(of.known_lookups)])
+def test_arrays_of_another_kind_are_refused() -> None:
+    device, good = CpuDevice(1), everything().steps
+    main, counts = np.zeros((WIDTH, len(good.pcs)), dtype=np.uint64), np.zeros(good.cells.shape[1], dtype=np.uint64)
+    fill_steps(device, good, main)
+    for name, array in vars(good).items():
+        for wrong in (array[..., None], array.astype(np.int64), np.repeat(array, 2, axis=-1)[..., ::2]):
+            with pytest.raises(ValueError, match=f"{name} of .* steps are"):
+                fill_steps(device, replace(good, **{name: wrong}), main)
+    with pytest.raises(ValueError, match=f"{len(good.pcs)} steps do not fit {len(good.pcs) - 1} rows"):
+        fill_steps(device, good, main[:, 1:].copy())
+    for array in (main[1:], main.astype(np.int64), main.T.copy().T):
+        with pytest.raises(ValueError, match="a trace is"):
+            fill_steps(device, good, array)
+    for array in (counts[1:], counts.astype(np.int64)):
+        with pytest.raises(ValueError, match="counts are"):
+            count_operands(device, good, array)
 
 
 def test_coordinates_of_a_jump_are_no_choice() -> None:

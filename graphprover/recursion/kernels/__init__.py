@@ -1,7 +1,7 @@
 """The kernels of the recursion machine: its traces on a CPU and on a GPU.
 
-``cpu/`` and ``cuda/`` are twins: each has the functions below, for the devices of its kind. compressions.py and
-segments.py have the formats that both read.
+``cpu/`` and ``cuda/`` are twins: each has the functions below, for the devices of its kind. compressions.py,
+segments.py and steps.py have the formats that both read.
 """
 
 from typing import Any
@@ -11,6 +11,7 @@ from graphprover.device.twins import twin
 from graphprover.recursion.kernels.arrays import require_array
 from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.kernels.segments import Segments
+from graphprover.recursion.kernels.steps import Steps
 from graphprover.recursion.tables.compress import WIDTH
 from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.recursion.tables.fixed import XORS
@@ -100,6 +101,37 @@ def count_cells(device: Device, segments: Segments, counts: Array) -> None:
     segments.require()
     require_array("counts are", counts, ("cells",))
     _twin(device, "segments").count_cells(device, segments, counts)
+
+
+def fill_steps(device: Device, steps: Steps, main: Array) -> None:
+    """Write the steps into the first rows of a trace of `machine`.
+
+    Args:
+        device: The device of all arrays.
+        steps: The steps.
+        main: uint64 (columns, rows), contiguous; zeros in all rows of steps.
+
+    Raises:
+        ValueError: For arrays of other kinds, and for steps that do not fit the rows.
+    """
+    steps.require_rows(main)
+    _twin(device, "steps").fill_steps(device, steps, main)
+
+
+def count_operands(device: Device, steps: Steps, counts: Array) -> None:
+    """Add to ``counts`` how often the steps look up each cell of memory.
+
+    Args:
+        device: The device of all arrays.
+        steps: The steps.
+        counts: uint64 (cells,), contiguous.
+
+    Raises:
+        ValueError: For arrays of other kinds.
+    """
+    steps.require()
+    require_array("counts are", counts, (steps.cells.shape[1],))
+    _twin(device, "steps").count_operands(device, steps, counts)
 
 
 def count_numbers(device: Device, numbers: Array, counts: Array) -> None:

@@ -11,16 +11,18 @@ from graphprover.recursion.kernels import (
     count_cells,
     count_halves,
     count_numbers,
+    count_operands,
     count_xors,
     fill_compress,
     fill_segments,
+    fill_steps,
 )
 from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.kernels.segments import Segments
+from graphprover.recursion.kernels.steps import Steps
 from graphprover.recursion.tables import columns, compress, fixed
 from graphprover.recursion.tables.memory import ADDRESS, LOOKED_UP, VALUE
 from graphprover.recursion.traces.nodes import Nodes, fill_nodes
-from graphprover.recursion.traces.steps import Steps, count_operands, fill_steps
 from graphprover.statement.trace_task import TraceTask
 
 T = TypeVar("T", Compressions, Segments, Nodes, Steps)
@@ -86,7 +88,7 @@ def machine_trace(device: Device, inputs: Inputs, *, rows: int) -> Array:
     """Return the trace of `Machine`: steps, segments, nodes; and memory with its lookups."""
     steps, segments, arrays = inputs.steps, inputs.segments, device.arrays
     main = arrays.zeros((columns.WIDTH, rows), dtype=np.uint64)
-    fill_steps(main, steps)
+    fill_steps(device, steps, main)
     fill_segments(device, segments, steps.cells, main, len(steps.pcs))
     fill_nodes(main, inputs.nodes, len(steps.pcs) + segments.rows)
     size = steps.cells.shape[1]

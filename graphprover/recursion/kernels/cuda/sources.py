@@ -9,7 +9,8 @@ import numpy as np
 
 from graphprover.kernels.cuda.sources import list_of, source
 from graphprover.recursion.kernels.segments import NUMBERS, Kind
-from graphprover.recursion.tables import compress, segments
+from graphprover.recursion.kernels.steps import FROM_MEMORY, GATE, USES_B, USES_D
+from graphprover.recursion.tables import compress, segments, steps
 from graphprover.recursion.tables.compress import Use
 from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.recursion.tables.places import LANES, LAST, ROWS, TO_COLUMNS, TO_DIAGONALS
@@ -48,7 +49,16 @@ _SEGMENTS: dict[str, int | str] = {
     "STRIDE": segments.STRIDE,
     "NUMBERS": NUMBERS,
 }
-_DEFINES: dict[str, Mapping[str, int | str]] = {"compress.cu": _COMPRESS, "segments.cu": _SEGMENTS}
+_STEPS: dict[str, int | str] = {
+    **_columns({name: _first(columns) for name, columns in vars(steps.COLUMNS).items()}),
+    "COLUMN_FLAGS": _first(getattr(steps.COLUMNS, steps.FLAGS[0])),
+    "FLAGS": len(steps.FLAGS),
+    "GATE": GATE,
+    "FROM_MEMORY": FROM_MEMORY,
+    "USES_B": USES_B,
+    "USES_D": USES_D,
+}
+_DEFINES: dict[str, Mapping[str, int | str]] = {"compress.cu": _COMPRESS, "segments.cu": _SEGMENTS, "steps.cu": _STEPS}
 
 
 @cache
