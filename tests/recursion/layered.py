@@ -1,14 +1,14 @@
 """Small proofs, and the statements that the verifier's program accepts them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 from graphprover.protocol.layout import Layout
-from graphprover.protocol.parameters import BLAKE3
+from graphprover.protocol.parameters import BLAKE3, Parameters
 from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.recursion.layer import layer_statement
-from graphprover.statement.statement import Statement, with_traces
+from graphprover.statement.statement import Statement, Table, with_traces
 from tests.interop.case import Case
 from tests.interop.tables import statements
 
@@ -50,8 +50,13 @@ def child(name: str) -> Child:
     """Return the proof of a case."""
     of, changes = CASES[name]
     parameters, tables = statements()[of]
+    return child_of(tables, replace(parameters, **{**COMMON, **changes}))
+
+
+def child_of(tables: Sequence[Table], parameters: Parameters) -> Child:
+    """Return a proof by BLAKE3 of the tables that are not too short."""
     kept = [table for table in tables if table.main.shape[1] >= ROWS]
-    case = Case(replace(parameters, hash=BLAKE3, **{**COMMON, **changes}), Statement(kept))
+    case = Case(replace(parameters, hash=BLAKE3), Statement(kept))
     values = tuple(tuple(table.public_values or ()) for table in kept)
     cap = case.statement.preprocessed_cap(case.parameters)
     return Child(case.layout, decode(case.prove(), case.layout), values, cap, case.binding)

@@ -1,0 +1,303 @@
+"""Attacks on the verifier's program, and the instructions without which each of them succeeds.
+
+An attack has a false number somewhere, and the real program refuses it at one instruction. If the program without this
+instruction accepts the attack, with the remedies of `obliging.py`, then the attack *kills* the mutation that drops it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from itertools import islice
+
+from graphprover.field import EXTENSION_DEGREE, ONE, ZERO, Ext, P, ext_add, ext_inv, ext_mul, ext_sub, inv
+from graphprover.protocol.blake3 import CHUNK_WORDS
+from graphprover.protocol.digests import DIGEST_WORDS
+from graphprover.protocol.layout import MAIN
+from graphprover.recursion.head.fields import CHUNK, HEAD, SHIFT, TRANSCRIPT_TREE
+from graphprover.recursion.head.head import MOST_LOG_ARITY
+from graphprover.recursion.openings import MOST_TREES
+from graphprover.recursion.program.hints import HintKind
+from graphprover.recursion.program.parts import HIGH
+from tests.interop.tables import PLAIN, shuffle, statements, wide
+from tests.recursion.attacked import AttackedRun, Edit, Scene, decoded_program, program, scene_of, taken
+from tests.recursion.layered import COMMON, Child, child_of
+from tests.recursion.obliging import message_places, obliged
+from tests.recursion.sites import at, sites
+
+CONTROL = {"jump", "call", "back", "halt"}  # flags of instructions that are no mutations: nothing else says what follows
+_WORK = ("lookup_pow_bits", "ood_pow_bits", "batch_pow_bits", "commit_pow_bits", "query_pow_bits")
+_CHANGES: tuple[Ext, ...] = ((1, 0, 0), (0, 0, 1), (0, 1 << 20, 1 << 20))  # the last one moves a span
+
+
+@dataclass(frozen=True, eq=False)
+class Base:
+    """A proof of which attacks are made, with one query in general: its opened rows depend on nothing else."""
+
+    child: Child
+
+    @cached_property
+    def scene(self) -> Scene:
+        """The scene of the honest run."""
+        return scene_of(self.child)
+
+    @cached_property
+    def visits(self) -> Counter[int]:
+        """How often the honest run takes each instruction."""
+        run = AttackedRun(self.scene, {}, ())
+        run.take_steps()
+        return Counter(run.pcs)
+
+
+@cache
+def base(name: str) -> Base:
+    """Return a base by its name."""
+    parameters, tables = statements()["mixed" if name == "heights" else "preprocessed bytes"]
+    work = dict.fromkeys(_WORK, 2 if name == "work" else 0)
+    changes = {**COMMON, **work, "num_queries": 6 if name == "stream" else 1}
+    if name == "another fold":
+        changes["log_final_poly_len"] = 4
+    if name == "wide":
+        parameters, tables = PLAIN, [wide(16), shuffle(16)]
+    return Base(child_of(tables, replace(parameters, **changes)))
+
+
+BASES = ("work", "another fold", "heights", "stream", "wide")
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """A scene and edits with a false number."""
+
+    name: str
+    base: Base
+    scene: Scene
+    edits: Mapping[int, Edit] = field(default_factory=dict)
+
+
+def killed(attack: Attack) -> int | None:
+    """Return the instruction whose mutation an attack kills, or None."""
+    real = taken(attack.scene, attack.edits)
+    if real is None:
+        raise AssertionError(f"the program accepts {attack.name}")
+    scene, refused = obliged(attack.base.child.layout, attack.scene, attack.edits, {real.pc})
+    if refused:
+        return None
+    again = real if scene is attack.scene else taken(scene, attack.edits)
+    if again is None:
+        raise AssertionError(f"the program accepts {attack.name} with remedies")
+    return real.pc if again.pc == real.pc else None
+
+
+def mutations() -> list[int]:
+    """Return the addresses of all instructions that are mutations."""
+    return [of.pc for of in decoded_program() if not CONTROL & of.flags]
+
+
+def result_changed(pc: int, visit: int, change: Ext) -> Edit:
+    """Return the edit before an instruction that gives the cell that it would find another value, at one visit."""
+
+    def edit(run: AttackedRun, frame: int, number: int) -> None:
+        run.hint(frame, pc)
+        known = len(run.memory)
+        try:
+            run.steps[pc](frame)
+        except Exception:  # the instruction does not hold, and is dropped
+            return
+        found = [*islice(reversed(run.memory), len(run.memory) - known)]
+        if found and number == visit:
+            run.memory[found[0]] = ext_add(run.memory[found[0]], change)
+
+    return edit
+
+
+def result_attacks(of: Base, pc: int) -> Iterator[Attack]:
+    """Yield attacks on the cell that an instruction finds."""
+    for visit in dict.fromkeys((0, of.visits[pc] - 1, of.visits[pc] // 2)):
+        for change in _CHANGES:
+            edit = result_changed(pc, visit, change)
+            yield Attack(f"{sites()[pc]}: result {visit} + {change}", of, of.scene, {pc: edit})
+
+
+def frame_attacks(of: Base) -> Iterator[Attack]:
+    """Yield attacks that give a frame an address with a second coordinate, if it is one that a function jumps in."""
+    callers = (*at("turn", "call/call_over/store", "copy"), *at("turn", "call/call_over/store", "fill"))
+    callers += (*at("turn", "call/call_over/store", "queries"), *at("turn", "call/call_over/store", "query"))
+    for pc in callers:
+        for offset, kind, *_ in _hints(pc):
+            if kind == HintKind.ALLOCATE and pc in of.visits:
+                edits = {pc: hint_changed(pc, {offset: (0, 1, 0)}, 0)}
+                yield Attack(f"a frame at {sites()[pc]}", of, of.scene, edits)
+
+
+def _hints(pc: int) -> list[list[int]]:
+    linked = program()
+    return linked.hints[linked.first_hints[pc] : linked.first_hints[pc + 1]].tolist()
+
+
+def hint_changed(pc: int, changes: Mapping[int, Ext], visit: int) -> Edit:
+    """Return the edit before an instruction that adds to cells with hints, by their offsets, at one visit."""
+
+    def edit(run: AttackedRun, frame: int, number: int) -> None:
+        run.hint(frame, pc)
+        if number == visit:
+            for offset, change in changes.items():
+                run.memory[frame + offset] = ext_add(run.memory[frame + offset], change)
+
+    return edit
+
+
+# Bits.
+
+
+def bit_attacks(of: Base) -> Iterator[Attack]:
+    """Yield attacks on the bits of numbers: one that is not boolean, one of another number, and all of another one."""
+    for code, function in (("_reversed", "reversed"), ("bits_of", "query")):
+        bits, adds = at(code, "require_bit", function), at(code, "add", function)
+        for place, pc in enumerate(bits):
+            byte, k = divmod(place, 8)
+            own = bits[8 * byte : 8 * byte + 8]
+            yield Attack(f"{function}: bit {place} is not boolean", of, of.scene, _other_bits(own, 7 - k))
+            edits = {pc: _flipped(pc, 0), adds[place]: _right_total(adds[place])}
+            yield Attack(f"{function}: bit {place} is the other one", of, of.scene, edits)
+    (rest,) = at("bits_of", "require_bit", "query")[-1:]
+    yield Attack("the bits of a query's sample are other ones", of, of.scene, {rest: _flipped(rest, 0)})
+    rest = at("_reversed", "require_bit", "reversed")[0]
+    yield Attack("the quotient of a work's sample has other bits", of, of.scene, {rest: _flipped(rest, 1)})
+
+
+def _other_bits(pcs: Sequence[int], changed: int) -> Mapping[int, Edit]:
+    """Return edits that give one of eight bits another value, so that the byte remains; the others are 0 or 1.
+
+    The bit is (byte - sum of the others) / 2^k, and the others are all 1 - b.
+    """
+
+    def edited(pc: int) -> Edit:
+        ((offset, _, a, _, bit),) = _hints(pc)
+
+        def edit(run: AttackedRun, frame: int, number: int) -> None:
+            run.hint(frame, pc)
+            if number:
+                return
+            byte = run.memory[frame + a][0] >> (bit & ~7) & 0xFF
+            others = sum((1 - (byte >> k & 1)) << k for k in range(8) if k != changed)
+            value = (byte - others) * inv(1 << changed) % P if bit & 7 == changed else 1 - (byte >> (bit & 7) & 1)
+            run.memory[frame + offset] = (value, 0, 0)
+
+        return edit
+
+    return {pc: edited(pc) for pc in pcs}
+
+
+def _flipped(pc: int, visit: int) -> Edit:
+    """Return the edit that gives a bit its other value."""
+    ((offset, *_),) = _hints(pc)
+
+    def edit(run: AttackedRun, frame: int, number: int) -> None:
+        run.hint(frame, pc)
+        if number == visit:
+            run.memory[frame + offset] = (1 - run.memory[frame + offset][0], 0, 0)
+
+    return edit
+
+
+def _right_total(pc: int) -> Edit:
+    """Return the edit before a sum of bits that finds the sum with the other value of its last bit, at first."""
+    of = decoded_program()[pc]
+
+    def edit(run: AttackedRun, frame: int, number: int) -> None:
+        bit = run.memory[frame + of.d][0]
+        bit = 1 - bit if number == 0 else bit
+        run.memory[frame + of.c] = ((bit + 2 * run.memory[frame + of.a][0]) % P, 0, 0)
+
+    return edit
+
+
+# Digests, messages and gates.
+
+
+def base_attacks(of: Base) -> Iterator[Attack]:
+    """Yield attacks that make a digest of other numbers, one of them with more coordinates, of the same elements.
+
+    The last digest of a transcript has numbers that no message repeats, and of which a query reads one.
+    """
+    x_inverse = ext_inv((0, 1, 0))
+    x2_inverse = ext_mul(x_inverse, x_inverse)
+    partners: dict[int, tuple[int, Ext]] = {  # the number of which 1 is added, and what is added to this one
+        0: (1, (0, P - 1, 0)),
+        1: (2, (0, P - 1, 0)),
+        2: (0, ext_sub(ZERO, x2_inverse)),
+        3: (4, (0, P - 1, 0)),
+        4: (5, (0, P - 1, 0)),
+        5: (3, ext_sub(ZERO, x2_inverse)),
+        6: (7, (0, P - 1, 0)),
+    }
+    pc = at("provided_digest", "require_base", "squeeze")[0]
+    offsets = [offset for offset, *_ in _hints(pc)]
+    for number, (partner, change) in partners.items():
+        edit = hint_changed(pc, {offsets[number]: change, offsets[partner]: ONE}, of.visits[pc] - 1)
+        yield Attack(f"number {number} of the last digest", of, of.scene, {pc: edit})
+
+
+def root_attacks(of: Base) -> Iterator[Attack]:
+    """Yield attacks that have another root in a message than in the tree."""
+    plan, layout = of.scene.head.plan, of.child.layout
+    place = message_places(layout)["main"]
+    first = len(of.scene.head.constants.before_main)
+    tree = [round_.name for round_ in layout.rounds].index(MAIN)
+    assert plan.main.words > first
+    adds = at("digest_words", "add", "provide caps")
+    for word in range(DIGEST_WORDS):
+        scene = of.scene.with_words(place, {first + word: (of.scene.rows[place][first + word] + 1) % P})
+        yield Attack(f"word {word} of a root", of, scene)
+        edit = result_changed(adds[word], tree, ONE)
+        yield Attack(f"word {word} of a root, as the sum of its halves", of, scene, {adds[word]: edit})
+
+
+def cap_attacks(of: Base) -> Iterator[Attack]:
+    """Yield attacks that give other digests of a message, and of a tree, than the other tables have."""
+    for function in ("squeeze", "provide caps"):
+        pcs = at("provided_digest", "require_base", function)
+        offset, *_ = _hints(pcs[0])[6]
+        edit = hint_changed(pcs[0], {offset: ONE}, 0)
+        yield Attack(f"another number of a digest in {function}", of, of.scene, {pcs[0]: edit})
+
+
+def number_attacks(of: Base) -> Iterator[Attack]:
+    """Yield attacks with a false number in a message, a digest or a group."""
+    scene, plan, layout = of.scene, of.scene.head.plan, of.child.layout
+    places = message_places(layout)
+    words = {
+        "a terminal": ("permutation", plan.permutation.elements),
+        "an opened value": ("opening", plan.opening.elements),
+        "a coefficient of the final polynomial": ("last", plan.last.elements + EXTENSION_DEGREE),
+    }
+    for name, (message, word) in words.items():
+        own = scene.rows[places[message]]
+        yield Attack(name, of, scene.with_words(places[message], {word: (own[word] + 1) % P}))
+    for (tree, layer, index), own in scene.rows.items():
+        if tree >= MOST_TREES + len(layout.rounds) and len(own) <= EXTENSION_DEGREE << MOST_LOG_ARITY:
+            for word in range(0, len(own), EXTENSION_DEGREE):
+                other = scene.with_words((tree, layer, index), {word: (own[word] + 1) % P})
+                yield Attack(f"word {word} of the group at {tree, layer, index}", of, other)
+    for place, numbers in scene.digests.items():
+        if place[0] != TRANSCRIPT_TREE:
+            continue
+        yield Attack(f"the nonce before digest {place[2]}", of, scene.with_numbers(place, {7: numbers[7] ^ 1 << 24}))
+        for number in (6, 4, 2):  # upper halves of samples
+            other = scene.with_numbers(place, {number: HIGH - 1})
+            yield Attack(f"half {number} of digest {place[2]} is 2^32 - 1", of, other)
+
+
+def gate_attacks(of: Base) -> Iterator[Attack]:
+    """Yield attacks with another result of one gate, of each chunk from the last one on."""
+    scene, first = of.scene, 0
+    at_gates = HEAD + CHUNK * scene.head.read_chunks
+    for chunks in scene.head.gates.chunks:
+        for word in range(1, CHUNK_WORDS):
+            for chunk in reversed(range(first, first + chunks)):
+                address = at_gates + CHUNK * chunk + SHIFT * word
+                value = ext_add(scene.honest[address], ONE)
+                cells, gates = {**scene.cells, address: value}, {address: value}
+                yield Attack(f"gate {word} of chunk {chunk}", of, replace(scene, cells=cells, gates=gates))
+        first += chunks
