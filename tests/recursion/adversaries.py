@@ -5,27 +5,43 @@ instruction accepts the attack, with the remedies of `obliging.py`, then the att
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import islice
 
+from graphprover.air.expression import MUL, SUB
 from graphprover.field import EXTENSION_DEGREE, ONE, ZERO, Ext, P, ext_add, ext_inv, ext_mul, ext_sub, inv
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import MAIN
-from graphprover.recursion.head.fields import CHUNK, HEAD, SHIFT, TRANSCRIPT_TREE
+from graphprover.recursion.head.fields import CHUNK, HEAD, SHIFT
 from graphprover.recursion.head.head import MOST_LOG_ARITY
 from graphprover.recursion.openings import MOST_TREES
 from graphprover.recursion.program.hints import HintKind
 from graphprover.recursion.program.parts import HIGH
 from tests.interop.tables import PLAIN, shuffle, statements, wide
-from tests.recursion.attacked import AttackedRun, Edit, Scene, decoded_program, program, scene_of, taken
+from tests.recursion.attacked import (
+    AttackedRun,
+    Edit,
+    Scene,
+    decoded_program,
+    first_of,
+    machine,
+    program,
+    scene_of,
+    taken,
+)
 from tests.recursion.layered import COMMON, Child, child_of
 from tests.recursion.obliging import message_places, obliged
 from tests.recursion.sites import at, sites
 
-CONTROL = {"jump", "call", "back", "halt"}  # flags of instructions that are no mutations: nothing else says what follows
+CONTROL = {
+    "jump",
+    "call",
+    "back",
+    "halt",
+}  # flags of instructions that are no mutations: nothing else says what follows
 _WORK = ("lookup_pow_bits", "ood_pow_bits", "batch_pow_bits", "commit_pow_bits", "query_pow_bits")
 _CHANGES: tuple[Ext, ...] = ((1, 0, 0), (0, 0, 1), (0, 1 << 20, 1 << 20))  # the last one moves a span
 
@@ -44,9 +60,8 @@ class Base:
     @cached_property
     def visits(self) -> Counter[int]:
         """How often the honest run takes each instruction."""
-        run = AttackedRun(self.scene, {}, ())
-        run.take_steps()
-        return Counter(run.pcs)
+        assert taken(self.scene, {}) is None
+        return Counter(machine().pcs)
 
 
 @cache
@@ -75,12 +90,12 @@ class Attack:
     edits: Mapping[int, Edit] = field(default_factory=dict)
 
 
-def killed(attack: Attack) -> int | None:
-    """Return the instruction whose mutation an attack kills, or None."""
+def killed(attack: Attack, dropped: Collection[int] = ()) -> int | None:
+    """Return the instruction whose mutation an attack kills, or None; ``dropped``: more dropped instructions."""
     real = taken(attack.scene, attack.edits)
     if real is None:
         raise AssertionError(f"the program accepts {attack.name}")
-    scene, refused = obliged(attack.base.child.layout, attack.scene, attack.edits, {real.pc})
+    scene, refused = obliged(attack.base.child.layout, attack.scene, attack.edits, {real.pc, *dropped})
     if refused:
         return None
     again = real if scene is attack.scene else taken(scene, attack.edits)
@@ -254,19 +269,74 @@ def root_attacks(of: Base) -> Iterator[Attack]:
         yield Attack(f"word {word} of a root, as the sum of its halves", of, scene, {adds[word]: edit})
 
 
-def cap_attacks(of: Base) -> Iterator[Attack]:
-    """Yield attacks that give other digests of a message, and of a tree, than the other tables have."""
-    for function in ("squeeze", "provide caps"):
-        pcs = at("provided_digest", "require_base", function)
-        offset, *_ = _hints(pcs[0])[6]
-        edit = hint_changed(pcs[0], {offset: ONE}, 0)
-        yield Attack(f"another number of a digest in {function}", of, of.scene, {pcs[0]: edit})
+def digest_attacks(of: Base) -> Iterator[Attack]:
+    """Yield attacks with another number of a digest, while the words that other tables look up are the right ones.
+
+    In the transcript it is a number of the last digest that no query reads, in a tree also the root in the message.
+    """
+    squeezed = at("provided_digest", "require_base", "squeeze")[0]
+    provided = at("provided_digest", "require_base", "provide caps")[0]
+    place = message_places(of.child.layout)["main"]
+    first = len(of.scene.head.constants.before_main)
+    tree = [round_.name for round_ in of.child.layout.rounds].index(MAIN)
+    for number, which, change in _WORDS_OF_CAPS:
+        root, step = first + number // 2, HIGH if number % 2 else 1
+        message = of.scene.with_words(place, {root: (of.scene.rows[place][root] + step) % P})
+        for pc, visit, scene in ((squeezed, of.visits[squeezed] - 1, of.scene), (provided, tree, message)):
+            function = sites()[pc].function
+            own = {pc: hint_changed(pc, {_hints(pc)[number][0]: ONE}, visit)}
+            yield Attack(f"number {number} of a digest in {function}", of, scene, own)
+            sums = (
+                *at("<genexpr>", "multiply_add", function),
+                *at("provided_digest", "multiply_add", function),
+            )
+            edits = {**own, sums[which]: result_changed(sums[which], visit, ext_sub(ZERO, change))}
+            yield Attack(f"number {number} of a digest in {function}, not of its words", of, scene, edits)
+
+
+# A number of a digest, the sum of numbers that has it, and its factor there.
+_WORDS_OF_CAPS: tuple[tuple[int, int, Ext], ...] = (
+    (0, 0, (1, 0, 0)),
+    (2, 1, (0, 0, 1)),
+    (3, 2, (1, 0, 0)),
+    (5, 3, (0, 0, 1)),
+    (6, 4, (1, 0, 0)),
+)
+
+
+def zero_attacks(of: Base) -> Iterator[Attack]:
+    """Yield attacks with a false terminal or opened value, whose checks are read as zeros."""
+    load = at("turn", "load", "zeros")[1]
+    offset = decoded_program()[load].c
+
+    def edit(run: AttackedRun, frame: int, number: int) -> None:
+        run.memory[frame + offset] = ZERO
+
+    for attack in number_attacks(of):
+        yield replace(attack, name=f"{attack.name}, and zeros for checks", edits={load: edit})
+
+
+def inverse_attacks(of: Base) -> Iterator[Attack]:
+    """Yield attacks with a false inverse, whose product or its difference to 1 is said to be right."""
+    scene, gates = of.scene, of.scene.head.gates
+    addresses = gates.addresses.tolist()
+    begin = len(addresses) - len(gates.kinds)
+    uses = [*zip(addresses[begin:], gates.kinds.tolist(), gates.first.tolist(), gates.second.tolist(), strict=True)]
+    for place in gates.inverses.tolist():
+        inverse = addresses[place]
+        value = ext_add(scene.honest[inverse], ONE)
+        for product, kind, *operands in uses:
+            if kind != MUL or place not in operands:
+                continue
+            differences = [own for own, kind, first, _ in uses if kind == SUB and addresses[first] == product]
+            for right in (product, *differences):
+                false = {inverse: value, right: scene.honest[right]}
+                yield Attack(f"a false inverse at {inverse}, with {right}", of, replace(scene, gates=false))
 
 
 def number_attacks(of: Base) -> Iterator[Attack]:
-    """Yield attacks with a false number in a message, a digest or a group."""
-    scene, plan, layout = of.scene, of.scene.head.plan, of.child.layout
-    places = message_places(layout)
+    """Yield attacks with a false terminal, opened value or coefficient."""
+    scene, plan, places = of.scene, of.scene.head.plan, message_places(of.child.layout)
     words = {
         "a terminal": ("permutation", plan.permutation.elements),
         "an opened value": ("opening", plan.opening.elements),
@@ -275,18 +345,34 @@ def number_attacks(of: Base) -> Iterator[Attack]:
     for name, (message, word) in words.items():
         own = scene.rows[places[message]]
         yield Attack(name, of, scene.with_words(places[message], {word: (own[word] + 1) % P}))
+
+
+def group_attacks(of: Base) -> Iterator[Attack]:
+    """Yield attacks with a false element in a group of a fold, false works, and samples of p or more."""
+    scene, layout = of.scene, of.child.layout
     for (tree, layer, index), own in scene.rows.items():
         if tree >= MOST_TREES + len(layout.rounds) and len(own) <= EXTENSION_DEGREE << MOST_LOG_ARITY:
             for word in range(0, len(own), EXTENSION_DEGREE):
                 other = scene.with_words((tree, layer, index), {word: (own[word] + 1) % P})
                 yield Attack(f"word {word} of the group at {tree, layer, index}", of, other)
-    for place, numbers in scene.digests.items():
-        if place[0] != TRANSCRIPT_TREE:
-            continue
-        yield Attack(f"the nonce before digest {place[2]}", of, scene.with_numbers(place, {7: numbers[7] ^ 1 << 24}))
-        for number in (6, 4, 2):  # upper halves of samples
-            other = scene.with_numbers(place, {number: HIGH - 1})
-            yield Attack(f"half {number} of digest {place[2]} is 2^32 - 1", of, other)
+    quotient = message_places(layout)["quotient"]
+    if layout.parameters.ood_pow_bits:
+        place = quotient[0], quotient[1], quotient[2] + 1
+        other = _with_digest(scene, place, {7: scene.digests[place][7] ^ 1 << 24})
+        yield Attack("a nonce without work", of, other)
+        return
+    for number in (6, 4, 2):  # upper halves
+        yield Attack(f"half {number} of zeta is 2^32 - 1", of, _with_digest(scene, quotient, {number: HIGH - 1}))
+
+
+def _with_digest(scene: Scene, place: Ext, changes: Mapping[int, int]) -> Scene:
+    """Return the scene with other numbers of a digest, also in the message after it."""
+    scene = scene.with_numbers(place, changes)
+    numbers, following = scene.digests[place], (place[0], place[1], place[2] + 1)
+    if following not in scene.rows:
+        return scene
+    words = {word: (numbers[2 * word] + HIGH * numbers[2 * word + 1]) % P for word in range(DIGEST_WORDS)}
+    return scene.with_words(following, words)
 
 
 def gate_attacks(of: Base) -> Iterator[Attack]:
@@ -301,3 +387,45 @@ def gate_attacks(of: Base) -> Iterator[Attack]:
                 cells, gates = {**scene.cells, address: value}, {address: value}
                 yield Attack(f"gate {word} of chunk {chunk}", of, replace(scene, cells=cells, gates=gates))
         first += chunks
+
+
+def pair_attack(of: Base) -> tuple[Attack, Sequence[int]]:
+    """Return an attack with another root in a message than in the tree, and the checks that must be gone together.
+
+    The numbers n_0 and n_1 have more coordinates: n_0 + n_1 X is the same, and n_0 + 2^32 n_1 is greater by 1.
+    """
+    place, first = message_places(of.child.layout)["main"], len(of.scene.head.constants.before_main)
+    scene = of.scene.with_words(place, {first: (of.scene.rows[place][first] + 1) % P})
+    pcs = at("provided_digest", "require_base", "provide caps")
+    second = ext_inv(ext_sub((HIGH, 0, 0), (0, 1, 0)))
+    changes = {0: ext_sub(ONE, ext_mul((HIGH, 0, 0), second)), 1: second}
+    tree = [round_.name for round_ in of.child.layout.rounds].index(MAIN)
+    edit = hint_changed(pcs[0], {_hints(pcs[0])[i][0]: change for i, change in changes.items()}, tree)
+    return Attack("two numbers of a root", of, scene, {pcs[0]: edit}), pcs[:2]
+
+
+def idle(of: Base) -> set[int]:
+    """Return the instructions of mutations that find no cell in an honest run: at each visit, they only compare."""
+    found, busy = set[int](), set[int]()
+
+    def noted(pc: int) -> Edit:
+        def edit(run: AttackedRun, frame: int, number: int) -> None:
+            run.hint(frame, pc)
+            known = len(run.memory)
+            run.steps[pc](frame)
+            (busy if len(run.memory) > known else found).add(pc)
+
+        return edit
+
+    gates = first_of("take gates")  # has an edit already, and is a constant
+    edits = {pc: noted(pc) for pc in mutations() if pc != gates}
+    refused = taken(of.scene, edits)
+    assert refused is None
+    return found - busy
+
+
+def attacks_on_results(pc: int) -> Iterator[Attack]:
+    """Yield attacks on the cell that an instruction finds, of all proofs whose runs take it."""
+    for name in BASES:
+        if pc in base(name).visits:
+            yield from result_attacks(base(name), pc)

@@ -7,20 +7,22 @@ A run has a *scene*: what other tables prove about rows and digests, and cells t
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
 from graphprover.air.expression import ADD, MUL, SUB
 from graphprover.field import ZERO, Ext, ext_add, ext_inv, ext_mul, ext_sub
+from graphprover.protocol.verification import replay
 from graphprover.recursion.head.gates import INVERSE
 from graphprover.recursion.head.head import Head, head_of
 from graphprover.recursion.head.placed import Placed, evaluate
 from graphprover.recursion.openings import OpenedRows, openings_of
-from graphprover.recursion.program.assembler import Linked
+from graphprover.recursion.program.assembler import HOME, Linked
 from graphprover.recursion.program.run import Run
 from graphprover.recursion.program.steps import Contradiction, Decoded, Step, decoded
 from graphprover.recursion.program.verifier import verifier_program
+from graphprover.recursion.tables.core import FIRST_FRAME
 from graphprover.recursion.witness.answers import answers
 from graphprover.recursion.witness.run_data import run_data
 from tests.recursion.layered import Child
@@ -65,10 +67,8 @@ class Scene:
 
 def scene_of(own: Child) -> Scene:
     """Return the scene of an honest run about a proof."""
-    from tests.recursion.test_layer import challenges_of
-
     head = head_of(own.layout, own.public_values, own.preprocessed, own.binding)
-    challenges = challenges_of(own, own.proof)
+    challenges = replay(own.layout, own.proof, own.public_values, own.preprocessed, own.binding)
     found = openings_of(own.layout, own.proof, challenges, own.preprocessed)
     data = run_data(own.layout, head, own.proof, own.public_values, challenges, found)
     rows: dict[Ext, tuple[int, ...]] = {}
@@ -77,11 +77,10 @@ def scene_of(own: Child) -> Scene:
             rows[tuple(place)] = tuple(words)
     places = [tuple(place) for place in data.places.tolist()]
     digests = dict(zip(places, map(tuple, data.digests.tolist()), strict=True))
-    cells = {address: ZERO for address in (head.plan.zeros + head.at).tolist()}
+    cells = dict.fromkeys((head.plan.zeros + head.at).tolist(), ZERO)
     scene = Scene(head, rows, digests, cells, {}, {})  # type: ignore[arg-type]
-    run = AttackedRun(scene, {}, ())
-    run.take_steps()
-    return replace(scene, honest=run.memory)
+    assert taken(scene, {}) is None
+    return replace(scene, honest=dict(machine().memory))
 
 
 @cache
@@ -104,24 +103,32 @@ def first_of(function: str) -> int:
 
 
 class AttackedRun(Run):
-    """A run with edits, of the program without some instructions.
+    """Runs with edits, of the program without some instructions, one after another in the same memory.
 
-    Other tables are part of it: they have the rows of the scene and the words of its digests.
+    Other tables are part of a run: they have the rows of the scene and the words of its digests.
     """
 
-    def __init__(self, scene: Scene, edits: Mapping[int, Edit], dropped: Collection[int]) -> None:
-        self.scene = scene
-        linked, self._edits = program(), {**edits}
+    def __init__(self) -> None:
+        super().__init__(program(), {}, lambda *request: self._answer(*request), {}, ())
+        self.steps = self._steps  # of the whole program
+
+    def begin(self, scene: Scene, edits: Mapping[int, Edit], dropped: Collection[int]) -> None:
+        """Begin another run."""
+        self.scene, self.regions = scene, 0
+        self._answer, self._digests = answers(scene.groups), scene.digests
+        for numbers in (self.memory, self.pcs, self.frames):
+            numbers.clear()
+        self.memory |= {FIRST_FRAME + HOME: ZERO, **scene.cells}
         at_gates = first_of("take gates")
         assert at_gates not in edits
-        self._edits[at_gates] = lambda run, frame, visit: run.put_gates()
-        self._removed = {pc: _hints_of(pc) for pc in self._edits}
-        super().__init__(_without_hints(frozenset(self._edits)), scene.cells, answers(scene.groups), scene.digests, ())
-        self.steps = list(self._steps)  # of the whole program
+        own: dict[int, Edit] = {**edits, at_gates: lambda run, frame, visit: run.put_gates()}
+        self._linked = _without_hints(frozenset(own))
+        self._removed = {pc: _hints_of(pc) for pc in own}
         self._visits = Counter[int]()
+        self._steps = list(self.steps)
         for pc in dropped:
             self._steps[pc] = _nothing
-        for pc, edit in self._edits.items():
+        for pc, edit in own.items():
             self._steps[pc] = self._edited(pc, edit, self._steps[pc])
 
     def hint(self, frame: int, pc: int) -> None:
@@ -180,7 +187,7 @@ def _nothing(frame: int) -> None:
     """Take a step that demands nothing."""
 
 
-@cache
+@lru_cache(maxsize=4)
 def _without_hints(pcs: frozenset[int]) -> Linked:
     """Return the program without the hints before some instructions."""
     linked = program()
@@ -198,7 +205,7 @@ def _hints_of(pc: int) -> list[list[int]]:
 
 @dataclass(frozen=True)
 class Refused:
-    """The instruction at which a run stops, with its run."""
+    """The instruction at which a run stops, with its run until the next one begins."""
 
     pc: int
     error: Exception
@@ -210,9 +217,16 @@ class Refused:
         return self.run.frames[-1]
 
 
+@cache
+def machine() -> AttackedRun:
+    """Return the runs that all attacks share: the steps of a program take long to make."""
+    return AttackedRun()
+
+
 def taken(scene: Scene, edits: Mapping[int, Edit], dropped: Collection[int] = ()) -> Refused | None:
     """Take a run; return where it stops if it does not halt."""
-    run = AttackedRun(scene, edits, dropped)
+    run = machine()
+    run.begin(scene, edits, dropped)
     try:
         run.take_steps()
     except (Contradiction, ValueError, IndexError) as error:

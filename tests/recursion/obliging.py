@@ -1,8 +1,7 @@
 """A prover that makes runs of the verifier's program halt by other rows and digests, as if hashes bound nothing.
 
-It has a run about anything, so an instruction that it cannot do without is one that the program is missing: dropped
-instructions leave cells free, and this prover completes a run for each of their values. A refused run says which
-relation does not hold; a *remedy* changes the scene so that it does.
+A dropped instruction leaves a relation out, and this prover completes the run in which it does not hold. A refused run
+says which other relation does not hold; a *remedy* changes the scene so that it does.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -19,7 +18,7 @@ from graphprover.recursion.head.fields import CHUNK, ELEMENT_CELLS, HEAD_PLACE, 
 from graphprover.recursion.head.plan import opened_counts
 from graphprover.recursion.tables.row import READ
 from tests.recursion.attacked import Edit, Refused, Scene, decoded_program, results, taken
-from tests.recursion.sites import at
+from tests.recursion.sites import at, sites
 
 MOST_REMEDIES = 24
 _LOW = 0xFFFFFFFF
@@ -167,13 +166,14 @@ def _other_quotients(layout: Layout, refused: Refused) -> Scene | None:
         return [values[i] for i in checks]
 
     places, now = message_places(layout), checked()
-    first = dict(zip(opened_counts(layout), np.cumsum([0, *opened_counts(layout).values()]).tolist()))[QUOTIENT]
+    counts = opened_counts(layout)
+    first = sum([*counts.values()][: [*counts].index(QUOTIENT)])
     free: list[tuple[int, Ext, int]] = []  # number of a cell, place and number of its first word
     if now[-1] != ZERO:
         at_terminal = head.at + plan.permutation.at + SHIFT * plan.permutation.elements + 1
         free.append((numbers[at_terminal], places["permutation"], plan.permutation.elements))
     else:
-        for i in range(opened_counts(layout)[QUOTIENT] // EXTENSION_DEGREE):
+        for i in range(counts[QUOTIENT] // EXTENSION_DEGREE):
             word = plan.opening.elements + EXTENSION_DEGREE * (first + EXTENSION_DEGREE * i)
             free.append((numbers[head.at + plan.joins[0] + i], places["opening"], word))
     for cell, place, word in free:
@@ -191,8 +191,7 @@ def _other_quotients(layout: Layout, refused: Refused) -> Scene | None:
 def _other_group(layout: Layout, refused: Refused) -> Scene | None:
     """Let the queried element of a group be the value before the fold."""
     pointer, _, value, _ = _operands(refused)
-    site = f"fold by {2 ** ([pc for by in (2, 4, 8) for pc in at('_fold', 'store', f'fold by {by}')[:1]].index(refused.pc) + 1)}"
-    (row,) = at("_fold", "row", site)
+    (row,) = at("_fold", "row", sites()[refused.pc].function)
     place = _operands(refused, row)[0]
     if pointer is None or value is None or place is None:
         return None

@@ -1,0 +1,67 @@
+"""The verifier's program without one of its checks accepts an attack, which the program refuses because of it."""
+
+import pytest
+
+from graphprover.recursion.program import run as runs
+from tests.recursion import mutate_layers
+from tests.recursion.adversaries import base, idle, killed, mutations, pair_attack
+from tests.recursion.families import FAMILIES, GATES, equivalent
+from tests.recursion.mutate_layers import ACCEPTED, ONLY_HASHES, REFUSED
+from tests.recursion.mutate_program import MOST_STEPS, killed_by_results
+from tests.recursion.sites import at, sites
+
+
+@pytest.fixture(autouse=True)
+def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "MOST_STEPS", MOST_STEPS)
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in GATES])
+def test_attacks_kill_the_mutations_of_their_family(name: str) -> None:
+    family = FAMILIES[name]
+    found = {killed(attack) for attack in family.attacks(base(family.base))}
+    assert not {str(sites()[pc]) for pc in family.instructions - found}
+    assert not found & equivalent()
+
+
+def test_attacks_kill_mutations_of_all_gates() -> None:
+    found: set[int | None] = set()
+    for name in GATES:
+        family = FAMILIES[name]
+        attacks = family.attacks(base(family.base))
+        found |= {killed(attack) for attack in attacks}
+    assert found - {None} == set(at("_gates", "gate"))
+
+
+def test_attacks_kill_the_mutations_of_all_other_checks() -> None:
+    """Instructions that only compare in honest runs are killed by a family, by another result, or are equivalent."""
+    checks = set.union(*(idle(base(name)) for name in ("work", "another fold")))
+    of_families = set.union(*(family.instructions for family in FAMILIES.values()), at("_gates", "gate"))
+    rest = sorted(checks - of_families - equivalent())
+    assert not {str(sites()[pc]) for pc in set(rest) - set(killed_by_results(rest))}
+
+
+def test_a_result_of_each_function_is_killed() -> None:
+    """A sample of the attacks by other results: the script has them all."""
+    pcs = {sites()[pc].function: pc for pc in mutations() if pc in base("work").visits}
+    found = killed_by_results([pc for function, pc in pcs.items() if not function.startswith("gates")])
+    assert len(found) >= 18
+
+
+def test_checks_that_are_equivalent_alone_are_killed_together() -> None:
+    attack, dropped = pair_attack(base("another fold"))
+    assert killed(attack) is None
+    assert killed(attack, dropped) == dropped[0]
+
+
+def test_mutated_proofs_have_the_same_verdicts() -> None:
+    found = mutate_layers.mutate(400, 3, mutate_layers.subjects())
+    assert not mutate_layers.differing(found)
+    assert {program for *_, program in found} == {ACCEPTED, REFUSED, ONLY_HASHES}
+    # Both accept other digests of paths.
+    assert {kind for kind, *_, program in found if program == ACCEPTED} <= {"path", "two places"}
+
+
+def test_a_program_that_accepts_more_is_found() -> None:
+    wrong = {("sibling", REFUSED, REFUSED, ACCEPTED): 1, ("path", ACCEPTED, ACCEPTED, REFUSED): 1}
+    assert len(mutate_layers.differing(mutate_layers.Counter(wrong))) == 2
