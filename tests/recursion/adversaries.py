@@ -5,7 +5,7 @@ instruction accepts the attack, with the remedies of `obliging.py`, then the att
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import islice
@@ -88,6 +88,7 @@ class Attack:
     base: Base
     scene: Scene
     edits: Mapping[int, Edit] = field(default_factory=dict)
+    target: int | None = None  # the instruction that refuses it, if one of several attacks is enough
 
 
 def killed(attack: Attack, dropped: Collection[int] = ()) -> int | None:
@@ -102,6 +103,18 @@ def killed(attack: Attack, dropped: Collection[int] = ()) -> int | None:
     if again is None:
         raise AssertionError(f"the program accepts {attack.name} with remedies")
     return real.pc if again.pc == real.pc else None
+
+
+def killed_by(attacks: Iterable[Attack], found: Mapping[int, str]) -> dict[int, str]:
+    """Return ``found`` and the mutations that attacks kill: by the address of the instruction, the attack's name."""
+    more = {**found}
+    for attack in attacks:
+        if attack.target in more:
+            continue
+        pc = killed(attack)
+        if pc is not None:
+            more.setdefault(pc, attack.name)
+    return more
 
 
 def mutations() -> list[int]:
@@ -379,13 +392,15 @@ def gate_attacks(of: Base) -> Iterator[Attack]:
     """Yield attacks with another result of one gate, of each chunk from the last one on."""
     scene, first = of.scene, 0
     at_gates = HEAD + CHUNK * scene.head.read_chunks
-    for chunks in scene.head.gates.chunks:
+    for kind, chunks in enumerate(scene.head.gates.chunks):
+        instructions = at("_gates", "gate", f"gates {kind}")
         for word in range(1, CHUNK_WORDS):
             for chunk in reversed(range(first, first + chunks)):
                 address = at_gates + CHUNK * chunk + SHIFT * word
                 value = ext_add(scene.honest[address], ONE)
                 cells, gates = {**scene.cells, address: value}, {address: value}
-                yield Attack(f"gate {word} of chunk {chunk}", of, replace(scene, cells=cells, gates=gates))
+                other = replace(scene, cells=cells, gates=gates)
+                yield Attack(f"gate {word} of chunk {chunk}", of, other, target=instructions[word - 1])
         first += chunks
 
 

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from graphprover.recursion.program import run as runs
-from tests.recursion.adversaries import BASES, attacks_on_results, base, idle, killed, mutations
+from tests.recursion.adversaries import BASES, attacks_on_results, base, idle, killed, killed_by, mutations
 from tests.recursion.attacked import taken
 from tests.recursion.families import EQUIVALENT, FAMILIES, equivalent
 from tests.recursion.sites import by_site
@@ -28,13 +28,8 @@ MOST_STEPS = 1 << 16  # of an attacked run, which may turn in a loop
 def killed_by_families() -> dict[int, str]:
     """Return the attack that kills each mutation, by the address of its instruction."""
     found: dict[int, str] = {}
-    for name, family in FAMILIES.items():
-        for attack in family.attacks(base(family.base)):
-            refused = taken(attack.scene, attack.edits)
-            if refused is None or refused.pc not in found:
-                pc = killed(attack)
-                if pc is not None:
-                    found.setdefault(pc, f"{name}: {attack.name}")
+    for family in FAMILIES.values():
+        found = killed_by(family.attacks(base(family.base)), found)
     return found
 
 

@@ -20,7 +20,7 @@ from graphprover.recursion.tables.row import READ
 from tests.recursion.attacked import Edit, Refused, Scene, decoded_program, results, taken
 from tests.recursion.sites import at, sites
 
-MOST_REMEDIES = 24
+MOST_REMEDIES = 20
 _LOW = 0xFFFFFFFF
 _MOST_CHUNKS = 8  # of a row that this prover adds
 

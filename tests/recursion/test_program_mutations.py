@@ -4,7 +4,7 @@ import pytest
 
 from graphprover.recursion.program import run as runs
 from tests.recursion import mutate_layers
-from tests.recursion.adversaries import base, idle, killed, mutations, pair_attack
+from tests.recursion.adversaries import base, idle, killed, killed_by, mutations, pair_attack
 from tests.recursion.families import FAMILIES, GATES, equivalent
 from tests.recursion.mutate_layers import ACCEPTED, ONLY_HASHES, REFUSED
 from tests.recursion.mutate_program import MOST_STEPS, killed_by_results
@@ -25,12 +25,10 @@ def test_attacks_kill_the_mutations_of_their_family(name: str) -> None:
 
 
 def test_attacks_kill_mutations_of_all_gates() -> None:
-    found: set[int | None] = set()
+    found: dict[int, str] = {}
     for name in GATES:
-        family = FAMILIES[name]
-        attacks = family.attacks(base(family.base))
-        found |= {killed(attack) for attack in attacks}
-    assert found - {None} == set(at("_gates", "gate"))
+        found = killed_by(FAMILIES[name].attacks(base(FAMILIES[name].base)), found)
+    assert set(found) == set(at("_gates", "gate"))
 
 
 def test_attacks_kill_the_mutations_of_all_other_checks() -> None:
