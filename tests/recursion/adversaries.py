@@ -141,7 +141,7 @@ def result_changed(pc: int, visit: int, change: Ext) -> Edit:
 
 def result_attacks(of: Base, pc: int) -> Iterator[Attack]:
     """Yield attacks on the cell that an instruction finds."""
-    for visit in dict.fromkeys((0, of.visits[pc] - 1, of.visits[pc] // 2)):
+    for visit in dict.fromkeys((0, of.visits[pc] - 1)):
         for change in _CHANGES:
             edit = result_changed(pc, visit, change)
             yield Attack(f"{sites()[pc]}: result {visit} + {change}", of, of.scene, {pc: edit})
@@ -251,7 +251,7 @@ def base_attacks(of: Base) -> Iterator[Attack]:
     """
     x_inverse = ext_inv((0, 1, 0))
     x2_inverse = ext_mul(x_inverse, x_inverse)
-    partners: dict[int, tuple[int, Ext]] = {  # the number of which 1 is added, and what is added to this one
+    partners: dict[int, tuple[int, Ext]] = {  # another number, to which 1 is added, and the change of this one
         0: (1, (0, P - 1, 0)),
         1: (2, (0, P - 1, 0)),
         2: (0, ext_sub(ZERO, x2_inverse)),
@@ -330,7 +330,7 @@ def zero_attacks(of: Base) -> Iterator[Attack]:
 
 
 def inverse_attacks(of: Base) -> Iterator[Attack]:
-    """Yield attacks with a false inverse, whose product or its difference to 1 is said to be right."""
+    """Yield attacks with a false inverse, and with the right result of its product or of the difference to 1."""
     scene, gates = of.scene, of.scene.head.gates
     addresses = gates.addresses.tolist()
     begin = len(addresses) - len(gates.kinds)
@@ -440,7 +440,6 @@ def idle(of: Base) -> set[int]:
 
 
 def attacks_on_results(pc: int) -> Iterator[Attack]:
-    """Yield attacks on the cell that an instruction finds, of all proofs whose runs take it."""
-    for name in BASES:
-        if pc in base(name).visits:
-            yield from result_attacks(base(name), pc)
+    """Yield attacks on the cell that an instruction finds, of the first proof whose run takes it."""
+    name = next(name for name in BASES if pc in base(name).visits)
+    yield from result_attacks(base(name), pc)

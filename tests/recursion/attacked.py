@@ -32,7 +32,7 @@ Edit = Callable[["AttackedRun", int, int], None]  # takes the run, the frame poi
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What a run takes as given."""
+    """The data of a run."""
 
     head: Head
     rows: Mapping[Ext, tuple[int, ...]]  # words of each row, by the place of its digest
@@ -224,7 +224,7 @@ def machine() -> AttackedRun:
 
 
 def taken(scene: Scene, edits: Mapping[int, Edit], dropped: Collection[int] = ()) -> Refused | None:
-    """Take a run; return where it stops if it does not halt."""
+    """Take a run; return the instruction that it stops at, if it does not halt."""
     run = machine()
     run.begin(scene, edits, dropped)
     try:

@@ -4,7 +4,7 @@
 
 Jumps, calls, returns and the halt are no mutations. The checks are all instructions that attacks of `families.py` kill,
 and all that only compare in the honest runs. With ``--results``, all other instructions are attacked, too: each of them
-gets another result, at three of its visits. Instructions that no run of these proofs takes are listed by their number.
+gets another result, at its first or last visit. Instructions that no run of these proofs takes are counted.
 
 Prints a line for each place in the source: the instructions there, and how their mutations are killed. The exit code is
 1 if a check survives that is not in `families.EQUIVALENT`.

@@ -22,6 +22,7 @@ from tests.recursion.sites import at, sites
 
 MOST_REMEDIES = 20
 _LOW = 0xFFFFFFFF
+_NO_WORD = (0, 1, 0)  # no base element
 _MOST_CHUNKS = 8  # of a row that this prover adds
 
 Remedy = Callable[[Layout, Refused], Scene | None]
@@ -131,8 +132,9 @@ def _other_root(layout: Layout, refused: Refused) -> Scene | None:
     pointer, _, _, _ = _operands(refused)
     (cap,) = at("provided_digest", "cap", "provide caps")
     place = _operands(refused, cap)[0]
-    assert pointer is not None and place is not None
-    words = [refused.run.memory[pointer[0] + SHIFT * i] for i in range(DIGEST_WORDS)]
+    if pointer is None or place is None:
+        return None
+    words = [refused.run.memory.get(pointer[0] + SHIFT * i, _NO_WORD) for i in range(DIGEST_WORDS)]
     if any(word[1:] != (0, 0) for word in words):
         return None
     numbers = [half for word, _, _ in words for half in (word & _LOW, word >> 32)]
@@ -154,7 +156,7 @@ def _other_quotients(layout: Layout, refused: Refused) -> Scene | None:
     """Change terminals for the sum of them, then opened values of quotients for each table's constraints."""
     scene, memory = refused.run.scene, refused.run.memory
     head, of, plan = scene.head, scene.head.gates, scene.head.plan
-    cells = np.array([memory[address] for address in of.addresses[: of.cells].tolist()], dtype=np.uint64).T
+    cells = np.array([memory.get(address, ZERO) for address in of.addresses[: of.cells].tolist()], dtype=np.uint64).T
     numbers = {address: i for i, address in enumerate(of.addresses.tolist())}
     checks = [numbers[address] for address in of.checks.tolist()]
 
@@ -183,9 +185,16 @@ def _other_quotients(layout: Layout, refused: Refused) -> Scene | None:
             if before == ZERO or slope == ZERO or (check != len(now) - 1) == (now[-1] != ZERO):
                 continue
             change = ext_mul(ext_sub(ZERO, before), ext_inv(slope))
-            own = scene.rows[place][word : word + EXTENSION_DEGREE]
-            return scene.with_words(place, {word + k: (own[k] + change[k]) % P for k in range(EXTENSION_DEGREE)})
+            return _added(scene, place, word, change)
     return None
+
+
+def _added(scene: Scene, place: Ext, word: int, change: Ext) -> Scene | None:
+    """Add to the element of three words of a row."""
+    own = scene.rows[place][word : word + EXTENSION_DEGREE]
+    if len(own) < EXTENSION_DEGREE:
+        return None
+    return scene.with_words(place, {word + k: (own[k] + change[k]) % P for k in range(EXTENSION_DEGREE)})
 
 
 def _other_group(layout: Layout, refused: Refused) -> Scene | None:
@@ -197,7 +206,7 @@ def _other_group(layout: Layout, refused: Refused) -> Scene | None:
         return None
     element = (pointer[0] - refused.frame) // ELEMENT_CELLS
     scene = refused.run.scene
-    if not 0 <= EXTENSION_DEGREE * element < len(scene.rows[place]):
+    if not 0 <= EXTENSION_DEGREE * element < len(scene.rows.get(place, ())):
         return None
     return scene.with_words(place, {EXTENSION_DEGREE * element + k: value[k] for k in range(EXTENSION_DEGREE)})
 
@@ -208,6 +217,4 @@ def _other_coefficient(layout: Layout, refused: Refused) -> Scene | None:
     if total is None or value is None:
         return None
     place, word, scene = message_places(layout)["last"], refused.run.scene.head.plan.last.elements, refused.run.scene
-    change = ext_sub(value, total)
-    own = scene.rows[place][word : word + EXTENSION_DEGREE]
-    return scene.with_words(place, {word + k: (own[k] + change[k]) % P for k in range(EXTENSION_DEGREE)})
+    return _added(scene, place, word, ext_sub(value, total))
