@@ -26,7 +26,6 @@ from tests.recursion.attacked import (
     Edit,
     Scene,
     decoded_program,
-    first_of,
     machine,
     program,
     scene_of,
@@ -432,8 +431,7 @@ def idle(of: Base) -> set[int]:
 
         return edit
 
-    gates = first_of("take gates")  # has an edit already, and is a constant
-    edits = {pc: noted(pc) for pc in mutations() if pc != gates}
+    edits = {pc: noted(pc) for pc in mutations()}
     refused = taken(of.scene, edits)
     assert refused is None
     return found - busy

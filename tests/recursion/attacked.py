@@ -120,8 +120,13 @@ class AttackedRun(Run):
             numbers.clear()
         self.memory |= {FIRST_FRAME + HOME: ZERO, **scene.cells}
         at_gates = first_of("take gates")
-        assert at_gates not in edits
-        own: dict[int, Edit] = {**edits, at_gates: lambda run, frame, visit: run.put_gates()}
+
+        def put_gates(run: AttackedRun, frame: int, visit: int) -> None:
+            run.put_gates()
+            if at_gates in edits:
+                edits[at_gates](run, frame, visit)
+
+        own: dict[int, Edit] = {**edits, at_gates: put_gates}
         self._linked = _without_hints(frozenset(own))
         self._removed = {pc: _hints_of(pc) for pc in own}
         self._visits = Counter[int]()
