@@ -22,7 +22,7 @@ from graphprover.recursion.program.assembler import HOME, Linked
 from graphprover.recursion.program.run import Run
 from graphprover.recursion.program.steps import Contradiction, Decoded, Step, decoded
 from graphprover.recursion.program.verifier import verifier_program
-from graphprover.recursion.tables.core import FIRST_FRAME
+from graphprover.recursion.tables.steps import FIRST_FRAME
 from graphprover.recursion.witness.answers import answers
 from graphprover.recursion.witness.run_data import run_data
 from tests.recursion.layered import Child

@@ -16,7 +16,7 @@ from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import QUOTIENT, Layout
 from graphprover.recursion.head.fields import CHUNK, ELEMENT_CELLS, HEAD_PLACE, SHIFT, TRANSCRIPT_TREE
 from graphprover.recursion.head.plan import opened_counts
-from graphprover.recursion.tables.row import READ
+from graphprover.recursion.tables.segments import READ
 from tests.recursion.attacked import Edit, Refused, Scene, decoded_program, results, taken
 from tests.recursion.sites import at, sites
 
