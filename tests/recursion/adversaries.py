@@ -138,14 +138,6 @@ def result_changed(pc: int, visit: int, change: Ext) -> Edit:
     return edit
 
 
-def result_attacks(of: Base, pc: int) -> Iterator[Attack]:
-    """Yield attacks on the cell that an instruction finds."""
-    for visit in dict.fromkeys((0, of.visits[pc] - 1)):
-        for change in _CHANGES:
-            edit = result_changed(pc, visit, change)
-            yield Attack(f"{sites()[pc]}: result {visit} + {change}", of, of.scene, {pc: edit})
-
-
 def frame_attacks(of: Base) -> Iterator[Attack]:
     """Yield attacks that give a frame an address with a second coordinate, if it is one that a function jumps in."""
     callers = (*at("turn", "call/call_over/store", "copy"), *at("turn", "call/call_over/store", "fill"))
@@ -435,9 +427,3 @@ def idle(of: Base) -> set[int]:
     refused = taken(of.scene, edits)
     assert refused is None
     return found - busy
-
-
-def attacks_on_results(pc: int) -> Iterator[Attack]:
-    """Yield attacks on the cell that an instruction finds, of the first proof whose run takes it."""
-    name = next(name for name in BASES if pc in base(name).visits)
-    yield from result_attacks(base(name), pc)
