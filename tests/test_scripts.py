@@ -21,6 +21,8 @@ COMMANDS = [script for script in SCRIPTS if "__main__" in script.read_text()]
 # Run with python -m.
 MODULES = (
     "tests.mutate_proofs",
+    "tests.recursion.mutate_layers",
+    "tests.recursion.mutate_program",
     "tests.vm.mutate_tables",
     "tests.cli.fuzz_batch",
     "tests.cluster.stress_faults",
