@@ -33,9 +33,8 @@ from graphprover.recursion.witness.run_data import RunData, run_data
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
-from tests.interop import plonky3
 from tests.interop.tables import PLAIN
-from tests.recursion.falsified import verdicts
+from tests.recursion.falsified import accepted, verdicts
 from tests.recursion.layered import CASES, Child, child, layer
 from tests.recursion.running import require_same
 from tests.recursion.test_openings import flipped
@@ -127,11 +126,7 @@ def test_compiled_code_and_python_refuse_other_data(change: str) -> None:
 
 @pytest.mark.parametrize("hash", [BLAKE3, KECCAK])
 def test_both_verifiers_accept_a_proof_of_a_layer(hash: str, tmp_path: Path) -> None:
-    made = layer("two heights")
-    proof = prove(made, hash=hash, device="cpu")
-    assert verify(proof, made).bits >= 128
-    plonky3.write_statement(tmp_path / "statement.json", proof.parameters, made.tables, made.label)
-    assert plonky3.verify_payloads(tmp_path, tmp_path / "statement.json", [proof.payload]) == [None]
+    accepted(layer("two heights"), hash, tmp_path)
 
 
 def test_another_head_is_refused(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
 from tests.interop import plonky3
 from tests.interop.tables import PLAIN
+from tests.recursion.falsified import accepted
 from tests.recursion.machines import TABLE, main_of, with_main
 from tests.recursion.trees import (
     FIRST,
@@ -89,10 +90,7 @@ def test_paths_are_proved(cap_height: int) -> None:
 def test_both_verifiers_accept(hash: str, tmp_path: Path) -> None:
     claims = opened()
     nodes, made = honest(claims)
-    proof = prove(made, hash=hash, device="cpu")
-    assert verify(proof, made).bits >= 128
-    plonky3.write_statement(tmp_path / "statement.json", proof.parameters, made.tables, made.label)
-    assert plonky3.verify_payloads(tmp_path, tmp_path / "statement.json", [proof.payload]) == [None]
+    proof = accepted(made, hash, tmp_path)
     other = statement(replace(claims, leaves=[(at(0, 5, 4), claims.leaves[0][1]), *claims.leaves[1:]]), nodes)
     assert check(other)
     with pytest.raises(VerificationError):

@@ -19,10 +19,9 @@ from graphprover.recursion.tables.segments import Part, part_of
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
-from tests.interop import plonky3
 from tests.interop.tables import PLAIN
 from tests.recursion import machines
-from tests.recursion.falsified import verdicts
+from tests.recursion.falsified import accepted, verdicts
 from tests.recursion.machines import TABLE, Facts, Known, main_of, with_air, with_main
 from tests.recursion.naive import END, IV, ROOT, START, Call, Use, compressions
 from tests.recursion.opened import TREES, Tree, split, stated, statement
@@ -33,11 +32,7 @@ SMALL = (Tree(2, 5, True), Tree(1, 24, False))
 
 @pytest.mark.parametrize("hash", HASH_NAMES)
 def test_both_verifiers_accept(hash: str, tmp_path: Path) -> None:
-    made = statement()
-    proof = prove(made, hash=hash, device="cpu")
-    assert verify(proof, made).bits >= 128
-    plonky3.write_statement(tmp_path / "statement.json", proof.parameters, made.tables, made.label)
-    assert plonky3.verify_payloads(tmp_path, tmp_path / "statement.json", [proof.payload]) == [None]
+    accepted(statement(), hash, tmp_path)
 
 
 @pytest.mark.parametrize("trees", [(Tree(1, 1, True),), (Tree(1, 3, False),), SMALL])

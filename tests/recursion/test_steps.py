@@ -26,11 +26,10 @@ from graphprover.recursion.traces import machine
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
-from tests.interop import plonky3
 from tests.interop.case import Case
 from tests.interop.tables import PLAIN
 from tests.recursion import naive_steps
-from tests.recursion.falsified import verdicts
+from tests.recursion.falsified import accepted, verdicts
 from tests.recursion.machines import HEAD_PLACE, Known, with_air
 from tests.recursion.running import FIRST_INPUT, Ran, program, ran
 
@@ -160,11 +159,7 @@ def test_chunks_and_digests_are_the_ones_of_other_tables() -> None:
 
 @pytest.mark.parametrize("hash", HASH_NAMES)
 def test_both_verifiers_accept(hash: str, tmp_path: Path) -> None:
-    made = statement()
-    proof = prove(made, hash=hash, device="cpu")
-    assert verify(proof, made).bits >= 128
-    plonky3.write_statement(tmp_path / "statement.json", proof.parameters, made.tables, made.label)
-    assert plonky3.verify_payloads(tmp_path, tmp_path / "statement.json", [proof.payload]) == [None]
+    accepted(statement(), hash, tmp_path)
 
 
 @cache

@@ -44,10 +44,10 @@ class Steps:
             raise ValueError(f"{len(self.pcs)} steps do not fit {main.shape[1]} rows")
 
 
-def bits_of(*names: str) -> int:
+def _bits_of(*names: str) -> int:
     """Return the number of flags."""
     return sum(1 << FLAGS.index(name) for name in names)
 
 
-USES_B, USES_D = (bits_of(*USES[name]) for name in ("b", "d"))  # flags of steps that look up the operand
-GATE, FROM_MEMORY = bits_of("gate"), bits_of("gate", "indirect")  # flags of steps with b, and with d, from memory
+USES_B, USES_D = (_bits_of(*USES[name]) for name in ("b", "d"))  # flags of steps that look up the operand
+GATE, FROM_MEMORY = _bits_of("gate"), _bits_of("gate", "indirect")  # flags of steps with b, and with d, from memory

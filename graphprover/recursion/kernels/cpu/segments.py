@@ -1,4 +1,4 @@
-"""The rows of segments in a trace, and the numbers and memory cells that it looks up."""
+"""The rows of segments in a trace, and the numbers and memory cells that they look up."""
 
 from functools import partial
 
@@ -35,7 +35,7 @@ def _weigh(words, cells, base, first, last, sums):
 
 @njit(nogil=True, cache=True)
 def _common(main, row, kind, block, counter, base, address, absent, place, span, sums):
-    """Write what quarters and ends have."""
+    """Write the cells that both quarters and ends have."""
     for k in range(4):
         main[_KINDS + k, row] = _U(kind >> k & 1)
     for k in range(3):

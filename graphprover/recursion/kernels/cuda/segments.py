@@ -1,4 +1,4 @@
-"""The rows of segments in a trace, and the numbers and memory cells that it looks up (``segments.cu``)."""
+"""The rows of segments in a trace, and the numbers and memory cells that they look up (``segments.cu``)."""
 
 from typing import TYPE_CHECKING
 
