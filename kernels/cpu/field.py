@@ -115,9 +115,24 @@ def power(x, exponent):
 
 
 @njit(nogil=True)
+def _square_times(x, count):
+    """x to the power 2^count."""
+    for _ in range(count):
+        x = mul(x, x)
+    return x
+
+
+@njit(nogil=True)
 def inverse(x):
-    """1 / x; zero gives zero."""
-    return power(x, P - np.uint64(2))
+    """1 / x; zero gives zero. It is x to the power p - 2, whose bits are 31 ones, a zero and 32 ones."""
+    ones3 = mul(_square_times(mul(mul(x, x), x), 1), x)
+    ones6 = mul(_square_times(ones3, 3), ones3)
+    ones12 = mul(_square_times(ones6, 6), ones6)
+    ones24 = mul(_square_times(ones12, 12), ones12)
+    ones30 = mul(_square_times(ones24, 6), ones6)
+    ones31 = mul(_square_times(ones30, 1), x)
+    upper = mul(_square_times(ones31, 32), ones31)
+    return mul(_square_times(upper, 1), x)
 
 
 @njit(nogil=True)

@@ -3,15 +3,18 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 
 import numpy as np
 
 from graphprover.field import EXTENSION_DEGREE, P
 from graphprover.recursion.kernels.cpu.program import (
+    CELL_WORDS,
     FAILED,
     FULL,
     HALTED,
+    KNOWN,
     PAGE_BITS,
     put_cells,
     region_sizes,
@@ -68,16 +71,8 @@ def trace_of(linked: Linked, data: RunData) -> Trace | None:
     The sizes of regions are known after a first run. A run with the course of an earlier one has its sizes: then one
     run is enough.
     """
-    negative = linked.fields > np.uint64(P // 2)
-    signed = np.where(negative, linked.fields - np.uint64(P), linked.fields).view(np.int64)
-    program = (
-        *(np.ascontiguousarray(numbers.T) for numbers in (linked.fields, signed)),
-        linked.hints,
-        linked.first_hints,
-    )
-    rows = _rows(data.rows)
     digests = slots_of(data.places), data.places, data.digests
-    given = program, rows, digests
+    given = _program(linked), _rows(data.rows), digests
     key = id(linked), len(data.addresses), len(data.places), *(of.words.shape[1] for of in data.rows)
     shape = _shapes.get(key)  # a wrong one costs a run
     trace = None if shape is None else _second_run(given, data, shape.bases, len(shape.pcs), shape)
@@ -93,12 +88,21 @@ def trace_of(linked: Linked, data: RunData) -> Trace | None:
     return trace
 
 
+@lru_cache(maxsize=1)
+def _program(linked: Linked) -> _Arrays:
+    """Return a program as `run_program` takes it."""
+    negative = linked.fields > np.uint64(P // 2)
+    signed = np.where(negative, linked.fields - np.uint64(P), linked.fields).view(np.int64)
+    fields = (np.ascontiguousarray(numbers.T) for numbers in (linked.fields, signed))
+    return *fields, linked.hints, linked.first_hints
+
+
 def _first_run(given: _Given, data: RunData) -> tuple[np.ndarray, int] | None:
     """Run with regions that are far apart; return their addresses if they follow each other, and the steps."""
     bases, none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint32)
     program, rows, digests = given
     for log_pages in count(_LOG_PAGES):
-        pages, counters = np.zeros((2 << log_pages, 2), dtype=np.int64), np.zeros(2, dtype=np.int64)
+        pages, counters = np.zeros((2 << log_pages, 2), dtype=np.uint64), np.zeros(2, dtype=np.uint64)
         memory = _memory(pages, 1 << log_pages + PAGE_BITS, counters)
         end, steps, regions = FAILED, 0, 0
         if _put_inputs(memory, data):
@@ -116,7 +120,7 @@ def _second_run(
 ) -> Trace | None:
     """Run with regions that follow each other; return None if the run fails, or has another course than a shape."""
     program, rows, digests = given
-    memory = _memory(np.empty((0, 2), dtype=np.int64), int(bases[-1]), np.zeros(2, dtype=np.int64))
+    memory = _memory(np.empty((0, 2), dtype=np.uint64), int(bases[-1]), np.zeros(2, dtype=np.uint64))
     pcs, frames = (np.empty(steps, dtype=np.uint32) for _ in range(2))
     if not _put_inputs(memory, data):
         return None
@@ -124,15 +128,15 @@ def _second_run(
     if end != HALTED or taken != steps:
         return None
     if shape is not None:
-        full = memory[1][bases[1:][np.diff(bases) > 0] - 1].all()  # the last cells of all regions
+        full = memory[1][bases[1:][np.diff(bases) > 0] - 1, KNOWN].all()  # the last cells of all regions
         if not (full and np.array_equal(pcs, shape.pcs) and np.array_equal(frames, shape.frames)):
             return None
-    return Trace(pcs, frames, np.ascontiguousarray(memory[2].T))
+    return Trace(pcs, frames, np.ascontiguousarray(memory[1][:, :EXTENSION_DEGREE].T))
 
 
 def _memory(pages: np.ndarray, cells: int, counters: np.ndarray) -> _Arrays:
     """Return memory without known cells, as `run_program` takes it."""
-    return pages, np.zeros(cells, dtype=np.bool_), np.zeros((cells, EXTENSION_DEGREE), dtype=np.uint64), counters
+    return pages, np.zeros((cells, CELL_WORDS), dtype=np.uint64), counters
 
 
 def _put_inputs(memory: _Arrays, data: RunData) -> bool:

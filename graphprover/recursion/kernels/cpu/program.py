@@ -5,8 +5,10 @@ A run that fails says only that it fails. The same run in Python gives the reaso
 
 import numpy as np
 
+from graphprover.field import P
 from graphprover.kernels.cpu.field import P as _P
 from graphprover.kernels.cpu.field import add, ext_add, ext_mul, ext_scale, ext_sub, inverse, mul, sub
+from graphprover.kernels.cpu.simd import load_word, store_word
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.recursion.kernels.cpu.places import HALF_BITS, MIX, slot_of
 from graphprover.recursion.program.hints import HintKind
@@ -18,10 +20,12 @@ HALTED, FAILED = 0, 1
 REGION_BITS = 32  # a region of memory has 2^32 addresses in the first run
 PAGE_BITS = 5  # cells with 2^5 addresses are side by side
 PAGES, FULL = 0, 1  # counters of memory
+CELL_WORDS, KNOWN = 4, 3  # of a cell: its value, and 1 if it is known
 _U = np.uint64
 _ZERO, _ONE = _U(0), _U(1)
 _LOW = _U(0xFFFFFFFF)
 _PAGE = 1 << PAGE_BITS
+_INVERSES = np.array([pow(i, P - 2, P) for i in range(256)], dtype=np.uint64)  # of counters of turns
 _MULTIPLY, _ADD, _INDIRECT, _JUMP, _CALL, _BACK, _ROW, _CAP, _GATE, _HALT = (
     1 << FLAGS.index(name)
     for name in ("multiply", "add", "indirect", "jump", "call", "back", "row", "cap", "gate", "halt")
@@ -29,49 +33,79 @@ _MULTIPLY, _ADD, _INDIRECT, _JUMP, _CALL, _BACK, _ROW, _CAP, _GATE, _HALT = (
 _ALLOCATE, _RETURN, _BIT, _DIGEST = map(int, (HintKind.ALLOCATE, HintKind.BACK, HintKind.BIT, HintKind.DIGEST))
 
 
-# Memory.
+# Memory: the address of its pages, or 0 if cells are by their addresses, with the largest slot of a page; the address
+# and the number of its cells; the address of its counters. Arrays would be counted wherever functions pass them.
+
+
+@njit(nogil=True)
+def _pointers(memory):
+    """Return memory as its addresses."""
+    pages, cells, counters = memory
+    at = pages.ctypes.data if len(pages) else 0
+    return np.int64(at), len(pages) - 1, np.int64(cells.ctypes.data), len(cells), np.int64(counters.ctypes.data)
 
 
 @njit(nogil=True)
 def _cell(memory, address):
     """Return the number of the cell at an address, or -1 if there is none."""
-    pages, known, _, counters = memory
-    if not len(pages):
-        return address if 0 <= address < len(known) else -1
-    if address < 0:
-        return -1
-    page, mask = address >> PAGE_BITS, len(pages) - 1
-    at = np.int64(_U(page) * MIX >> HALF_BITS) & mask
-    while pages[at, 0] != page + 1:
-        if pages[at, 0] == 0:
-            if (counters[PAGES] + 1) * _PAGE > len(known):
-                counters[FULL] = 1
+    pages, _, _, count, _ = memory
+    if not pages:
+        return address if 0 <= address < count else -1
+    return _paged(memory, address) if address >= 0 else -1
+
+
+@njit(nogil=True)
+def _paged(memory, address):
+    """Return the number of the cell at an address, on a page that can be new; -1 if there are too few cells."""
+    pages, last, _, count, counters = memory
+    wanted = (address >> PAGE_BITS) + 1
+    at = np.int64(_U(wanted) * MIX >> HALF_BITS) & last
+    while load_word(pages, 2 * at) != _U(wanted):
+        if not load_word(pages, 2 * at):
+            made = np.int64(load_word(counters, PAGES))
+            if (made + 1) * _PAGE > count:
+                store_word(counters, FULL, _ONE)
                 return -1
-            pages[at, 0], pages[at, 1] = page + 1, counters[PAGES]
-            counters[PAGES] += 1
+            store_word(pages, 2 * at, wanted)
+            store_word(pages, 2 * at + 1, made)
+            store_word(counters, PAGES, made + 1)
             break
-        at = at + 1 & mask
-    return pages[at, 1] * _PAGE + (address & _PAGE - 1)
+        at = at + 1 & last
+    return np.int64(load_word(pages, 2 * at + 1)) * _PAGE + (address & _PAGE - 1)
+
+
+@njit(nogil=True)
+def _is_known(memory, cell):
+    return load_word(memory[2], CELL_WORDS * cell + KNOWN) != _ZERO
 
 
 @njit(nogil=True)
 def _known(memory, address):
     """Return the number of the cell at an address, or -1 if it is unknown."""
     at = _cell(memory, address)
-    return at if at >= 0 and memory[1][at] else -1
+    return at if at >= 0 and _is_known(memory, at) else -1
 
 
 @njit(nogil=True)
 def _at(memory, cell):
-    cells = memory[2]
-    return cells[cell, 0], cells[cell, 1], cells[cell, 2]
+    cells, first = memory[2], CELL_WORDS * cell
+    return load_word(cells, first), load_word(cells, first + 1), load_word(cells, first + 2)
 
 
 @njit(nogil=True)
 def _write(memory, cell, value):
-    _, known, cells, _ = memory
-    known[cell] = True
-    cells[cell, 0], cells[cell, 1], cells[cell, 2] = value
+    cells, first = memory[2], CELL_WORDS * cell
+    store_word(cells, first, value[0])
+    store_word(cells, first + 1, value[1])
+    store_word(cells, first + 2, value[2])
+    store_word(cells, first + KNOWN, _ONE)
+
+
+@njit(nogil=True)
+def _has(memory, cell, value):
+    """Return whether a cell has a value."""
+    a, b, c = _at(memory, cell)
+    return a == value[0] and b == value[1] and c == value[2]
 
 
 @njit(nogil=True)
@@ -80,9 +114,8 @@ def _put(memory, address, value):
     at = _cell(memory, address)
     if at < 0:
         return False
-    if memory[1][at]:
-        a, b, c = _at(memory, at)
-        return a == value[0] and b == value[1] and c == value[2]
+    if _is_known(memory, at):
+        return _has(memory, at, value)
     _write(memory, at, value)
     return True
 
@@ -91,7 +124,7 @@ def _put(memory, address, value):
 def _touch(memory, address):
     """Set a cell to 0 if it is unknown; return whether there is one."""
     at = _cell(memory, address)
-    if at >= 0 and not memory[1][at]:
+    if at >= 0 and not _is_known(memory, at):
         _write(memory, at, (_ZERO, _ZERO, _ZERO))
     return at >= 0
 
@@ -103,7 +136,7 @@ def _touch(memory, address):
 def _ext_inverse(a):
     """Return 1/a by the adjugate of the matrix of multiplication by a; zero gives zero."""
     if not a[1] and not a[2]:
-        return inverse(a[0]), _ZERO, _ZERO
+        return _INVERSES[a[0]] if a[0] < len(_INVERSES) else inverse(a[0]), _ZERO, _ZERO
     both, sum12 = add(a[0], a[2]), add(a[1], a[2])
     c0 = sub(mul(both, both), mul(a[1], sum12))
     c1 = sub(mul(a[2], sum12), mul(a[1], both))
@@ -122,10 +155,9 @@ def _arithmetic(memory, flags, k, constant, frame, a, b, c, d):
     at_c = _cell(memory, frame + c)
     if at_a < 0 or at_c < 0:
         return False
-    known = memory[1]
     unknown = -1  # b or d
     if reads_a:
-        if not known[at_a]:
+        if not _is_known(memory, at_a):
             return False
         first = _at(memory, at_a)
         if k:
@@ -134,7 +166,7 @@ def _arithmetic(memory, flags, k, constant, frame, a, b, c, d):
         at_d = _cell(memory, (np.int64(first[0]) if indirect else frame) + d)
         if at_d < 0:
             return False
-        if known[at_d]:
+        if _is_known(memory, at_d):
             value = ext_add(value, _at(memory, at_d))
         else:
             unknown = at_d
@@ -143,14 +175,14 @@ def _arithmetic(memory, flags, k, constant, frame, a, b, c, d):
         at_b = _cell(memory, frame + b)
         if at_b < 0:
             return False
-        if known[at_b]:
+        if _is_known(memory, at_b):
             value = ext_add(value, ext_mul(first, _at(memory, at_b)))
         elif unknown >= 0:
             return False
         else:
             unknown, solves_b = at_b, True
     if unknown >= 0:
-        if not known[at_c]:
+        if not _is_known(memory, at_c):
             return False
         rest = ext_sub(_at(memory, at_c), value)
         if solves_b:
@@ -158,13 +190,11 @@ def _arithmetic(memory, flags, k, constant, frame, a, b, c, d):
                 return False
             rest = ext_mul(rest, _ext_inverse(first))
         _write(memory, unknown, rest)
-    elif not known[at_c]:
+    elif not _is_known(memory, at_c):
         _write(memory, at_c, value)
-    else:
-        own = _at(memory, at_c)
-        if own[0] != value[0] or own[1] != value[1] or own[2] != value[2]:
-            return False
-    if not known[at_a]:  # looked up though it does not count
+    elif not _has(memory, at_c, value):
+        return False
+    if not _is_known(memory, at_a):  # looked up though it does not count
         _write(memory, at_a, (_ZERO, _ZERO, _ZERO))
     if indirect and not adds:
         own = _at(memory, at_c)
@@ -204,7 +234,7 @@ def _jump(memory, frame, a, b, c):
     at_b = _cell(memory, frame + b)
     if at_b < 0:
         return -1
-    if memory[1][at_b]:
+    if _is_known(memory, at_b):
         product = ext_mul(value, _at(memory, at_b))
         if product[0] != _ONE or product[1] or product[2]:
             return -1
@@ -284,9 +314,9 @@ def run_program(program, memory, rows, digests, bases, steps, pcs, frames):
     Args:
         program: Arrays: the instructions, uint64 (n, 7), in the order of `Fixed`'s columns; the offsets, l and k with
             their signs, int64 (n, 7) in the same order; `Linked.hints`; `Linked.first_hints`.
-        memory: Arrays: pages, int64 (2^i, 2), zeros at first, with the address of each page over 2^`PAGE_BITS` plus 1,
-            and its number; (0, 2) if cells are by their addresses. Known cells, bool (cells,). Their values, uint64
-            (cells, 3). Counters, int64 (2,): the number of pages, and 1 if there are too few of them.
+        memory: Arrays: pages, uint64 (2^i, 2), zeros at first, with the address of each page over 2^`PAGE_BITS` plus 1,
+            and its number; (0, 2) if cells are by their addresses. Cells, uint64 (cells, 4), zeros at first: the value
+            and 1 of each known cell. Counters, uint64 (2,): the number of pages, and 1 if there are too few of them.
         rows: Arrays: slots (`table_of`), places, uint64 (rows, 3), the first word of each row and of one after the last
             one, int64 (rows + 1,), and all words, uint64.
         digests: Arrays: slots, places, uint64 (digests, 3), and words, uint32 (digests, 8).
@@ -298,7 +328,7 @@ def run_program(program, memory, rows, digests, bases, steps, pcs, frames):
     Returns:
         `HALTED` or `FAILED`, the number of steps, and the number of regions that were allocated.
     """
-    memory, rows, digests = borrowed(memory), borrowed(rows), borrowed(digests)
+    memory, rows, digests = _pointers(memory), borrowed(rows), borrowed(digests)
     fields, signed, hints, first_hints = borrowed(program)
     pc, frame, regions = np.int64(0), np.int64(FIRST_FRAME), np.int64(0)
     for step in range(steps):
@@ -365,13 +395,13 @@ def region_sizes(memory, sizes):
         memory: See `run_program`.
         sizes: int64 (regions,): zeros; the size of each region is written.
     """
-    pages, known, _, _ = memory
+    pages, cells, _ = memory
     for at in range(len(pages)):
         if not pages[at, 0]:
             continue
-        address, cell = (pages[at, 0] - 1) * _PAGE, pages[at, 1] * _PAGE
+        address, cell = np.int64(pages[at, 0] - _ONE) * _PAGE, np.int64(pages[at, 1]) * _PAGE
         for i in range(_PAGE):
-            if known[cell + i]:
+            if cells[cell + i, KNOWN]:
                 region = address + i >> REGION_BITS
                 if region >= len(sizes):
                     return False
@@ -382,9 +412,10 @@ def region_sizes(memory, sizes):
 @njit(nogil=True, cache=True)
 def put_cells(memory, addresses, values):
     """Write cells, int64 (n,) and uint64 (n, 3); return whether all of them have a place in memory."""
+    pointers = _pointers(memory)
     for i in range(len(addresses)):
-        at = _cell(memory, addresses[i])
+        at = _cell(pointers, addresses[i])
         if at < 0:
             return False
-        _write(memory, at, (values[i, 0], values[i, 1], values[i, 2]))
+        _write(pointers, at, (values[i, 0], values[i, 1], values[i, 2]))
     return True
