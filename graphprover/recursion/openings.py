@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.protocol.layout import Layout
-from graphprover.protocol.merkle import JOIN, NODE, ROW, Opening, Step, verify_openings
+from graphprover.protocol.merkle import NODE, ROW, Opening, Step, verify_openings
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import BatchProof, Cap
 from graphprover.protocol.verification import Challenges, batches_of, openings_of_queries
@@ -167,9 +167,11 @@ def _nodes(trees: Sequence[TreePlaces], steps: Sequence[Step]) -> OpenedNodes:
     empty = np.empty(0, dtype=np.uint64)  # of proofs without nodes, if all rows are under a digest of a cap
     places = []
     for step in steps:
-        for tree in step.trees:
-            of_kind = {NODE: trees[tree].nodes, JOIN: trees[tree].joins}[step.kind]
-            places.append(_places(*of_kind[step.log], step.nodes.astype(np.uint64)))
+        own = np.empty((len(step.trees), len(step.nodes), 3), dtype=np.uint64)
+        of_trees = [(trees[tree].nodes if step.kind == NODE else trees[tree].joins)[step.log] for tree in step.trees]
+        own[:, :, :2] = np.array(of_trees, dtype=np.uint64)[:, None]
+        own[:, :, 2] = step.nodes
+        places.append(own.reshape(-1, 3))
     digests = np.concatenate([empty, *(step.digests.ravel() for step in steps)])
     children = np.concatenate([empty, *(step.hashed.ravel() for step in steps)])
     return OpenedNodes(

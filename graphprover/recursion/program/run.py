@@ -159,7 +159,8 @@ def run(
 
 def requests(linked: Linked, trace: Trace, flag: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the steps with a flag, and the operands a and b of each, uint64 (3, steps)."""
-    steps = np.flatnonzero(linked.fields[0, trace.pcs] & np.uint64(1 << FLAGS.index(flag)))
+    flagged = linked.fields[0] & np.uint64(1 << FLAGS.index(flag)) != 0
+    steps = np.flatnonzero(np.take(flagged, trace.pcs))
     offsets = linked.fields[3:5, trace.pcs[steps]]
     first, second = (trace.cells[:, (trace.frames[steps] + offset) % np.uint64(P)] for offset in offsets)
     return steps, first, second

@@ -25,7 +25,7 @@ class Hashes:
     places: np.ndarray  # that nodes and rows look up, uint64 (lookups, 3)
 
     def lookups_of(self, places: np.ndarray) -> np.ndarray:
-        """Return how often each place, uint64 (n, 3), is looked up: int64 (n,)."""
+        """Return how often each place, uint64 (n, 3), is looked up: uint32 (n,)."""
         return counts_of(np.ascontiguousarray(places), self.places)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from graphprover.recursion.kernels.cpu.places import find_places, table_of
+from graphprover.recursion.kernels.cpu.places import count_places, find_places, table_of
 from graphprover.recursion.tables.nodes import JOINED
 from graphprover.recursion.traces.nodes import joins_of
 
@@ -11,9 +11,13 @@ _ONE = np.uint64(1)
 
 def slots_of(places: np.ndarray) -> np.ndarray:
     """Return the table that finds places, uint64 (n, 3), for compiled code: int64, a power of two."""
-    slots = np.full(2 << len(places).bit_length(), -1, dtype=np.int64)
+    slots = _empty_slots(len(places))
     table_of(places, slots)
     return slots
+
+
+def _empty_slots(count: int) -> np.ndarray:
+    return np.full(2 << count.bit_length(), -1, dtype=np.int64)
 
 
 def numbers_of(places: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -32,9 +36,10 @@ def numbers_of(places: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def counts_of(places: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Return how often each of some places, uint64 (n, 3), all different, is wanted: int64 (n,)."""
-    found = numbers_of(places, wanted)
-    return np.bincount(found[found >= 0], minlength=len(places))
+    """Return how often each of some places, uint64 (n, 3), all different, is wanted: uint32 (n,)."""
+    counts = np.zeros(len(places), dtype=np.uint32)
+    count_places(slots_of(places), places, wanted, counts)
+    return counts
 
 
 def asked_of(nodes: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -56,6 +61,9 @@ def asked_of(nodes: np.ndarray, others: np.ndarray) -> np.ndarray:
     below = np.stack([nodes[:, 0] >> _ONE, nodes[:, 1] + _ONE, left_index], axis=1)
     children = np.repeat(below, 2, axis=0)
     children[1::2, 2] += np.where(joins, np.uint64(JOINED), _ONE)
-    if (numbers_of(children, children) != np.arange(len(children))).any():
+    slots, counts = _empty_slots(len(children)), np.zeros(len(children), dtype=np.uint32)
+    if not table_of(children, slots):
         raise ValueError("a child is given twice")
-    return counts_of(children, np.concatenate([nodes, others])).astype(np.uint32).reshape(-1, 2)
+    for wanted in (nodes, others):
+        count_places(slots, children, wanted, counts)
+    return counts.reshape(-1, 2)

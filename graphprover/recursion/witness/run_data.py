@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphprover.field import EXTENSION_DEGREE, ZERO, Ext, ext_add, ext_mul
+from graphprover.field import EXTENSION_DEGREE, Ext
 from graphprover.protocol import arrays
 from graphprover.protocol.constraints import join_coordinates, words_to_array
 from graphprover.protocol.layout import PERMUTATION, QUOTIENT, Layout
@@ -16,6 +16,7 @@ from graphprover.recursion.head.head import Head
 from graphprover.recursion.head.messages import messages_of
 from graphprover.recursion.head.placed import evaluate
 from graphprover.recursion.head.plan import opened_counts
+from graphprover.recursion.kernels.cpu.chain import chain_sums
 from graphprover.recursion.openings import OpenedRows, Openings
 
 
@@ -101,8 +102,6 @@ def _gates(
 
 def _sums(opened: np.ndarray, gamma: Ext) -> np.ndarray:
     """Return the sum of each opened value and gamma times the sum after it, and 0 at the end: uint64 (3, n + 1)."""
-    total, sums = ZERO, [ZERO]
-    for a, b, c in opened.T[::-1].tolist():
-        total = ext_add(ext_mul(total, gamma), (a, b, c))
-        sums.append(total)
-    return arrays.exts(sums[::-1])
+    sums = np.zeros((EXTENSION_DEGREE, opened.shape[1] + 1), dtype=np.uint64)
+    chain_sums(np.ascontiguousarray(opened), np.array(gamma, dtype=np.uint64), sums)
+    return sums

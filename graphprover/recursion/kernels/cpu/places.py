@@ -23,14 +23,18 @@ def slot_of(slots, places, first, second, third):
 
 @njit(nogil=True, cache=True)
 def table_of(places, slots):
-    """Write the number of each place to its slot.
+    """Write the number of each place to its slot; return whether all places are different.
 
     Args:
         places: uint64 (n, 3). Of equal places, the last one counts.
         slots: int64, a power of two above n, all of them -1.
     """
+    different = True
     for i in range(len(places)):
-        slots[slot_of(slots, places, places[i, 0], places[i, 1], places[i, 2])] = i
+        slot = slot_of(slots, places, places[i, 0], places[i, 1], places[i, 2])
+        different = different and slots[slot] < 0
+        slots[slot] = i
+    return different
 
 
 @njit(nogil=True, cache=True)
@@ -38,3 +42,12 @@ def find_places(slots, places, wanted, found):
     """Write the number of each wanted place, uint64 (m, 3), among the places of a table, or -1: int64 (m,)."""
     for i in range(len(wanted)):
         found[i] = slots[slot_of(slots, places, wanted[i, 0], wanted[i, 1], wanted[i, 2])]
+
+
+@njit(nogil=True, cache=True)
+def count_places(slots, places, wanted, counts):
+    """Add to the count of each place of a table, uint32 (n,), how often it is wanted: uint64 (m, 3)."""
+    for i in range(len(wanted)):
+        found = slots[slot_of(slots, places, wanted[i, 0], wanted[i, 1], wanted[i, 2])]
+        if found >= 0:
+            counts[found] += np.uint32(1)
