@@ -20,7 +20,7 @@ from graphprover.prover.checking import Checker
 from graphprover.prover.executor import executor_of
 from graphprover.prover.local import Made
 from graphprover.prover.prove import _Statement
-from graphprover.recursion.head.head import _head
+from graphprover.recursion.head.head import _template
 from graphprover.telemetry.observation import Observation
 from graphprover.verifier import expect, verify_header
 from tests.conftest import ROOT
@@ -46,12 +46,12 @@ class Watched:
 @pytest.fixture(scope="module")
 def watched() -> Watched:
     told = list[str]()
-    _head.cache_clear()
+    _template.cache_clear()
     with observed() as seen:
         done, _ = executor_of("threads", "cpu").prove(
             prover().job(INPUT, "ten"), lambda ended, total, task: told.append(task)
         )
-    assert _head.cache_info().misses == 1, "the head is made once"
+    assert _template.cache_info().misses == 1, "the template of heads is made once"
     return Watched(done, told, seen)
 
 

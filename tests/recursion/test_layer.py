@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from graphprover.field import P
@@ -20,7 +21,7 @@ from graphprover.protocol.parameters import BLAKE3, KECCAK
 from graphprover.protocol.proof import BatchProof
 from graphprover.protocol.verification import Challenges, check_batch, replay
 from graphprover.prover.prove import prove
-from graphprover.recursion.head.head import head_of
+from graphprover.recursion.head.head import _template, head_of
 from graphprover.recursion.kernels.cpu.program import run_program
 from graphprover.recursion.layer_tables import layer_rows
 from graphprover.recursion.openings import Openings, openings_of
@@ -218,6 +219,24 @@ def test_missing_work_is_refused() -> None:
         data = run_data(own.layout, head, false, own.public_values, challenges, found)
         with pytest.raises(Contradiction, match="finish, line"):
             run_compiled(verifier_program(), data)
+
+
+def test_heads_of_one_layout_differ_in_their_constants() -> None:
+    own = child(ALL)
+    _template.cache_clear()
+    others = tuple(tuple((value + 1) % P for value in values) for values in own.public_values)
+    changed = [
+        (own.public_values, own.preprocessed, own.binding),
+        (others, own.preprocessed, own.binding),
+        (own.public_values, own.preprocessed, bytes(32)),
+        (own.public_values, None if own.preprocessed is None else (bytes(32),), own.binding),
+    ]
+    heads = [head_of(own.layout, *given) for given in changed]
+    assert _template.cache_info().misses == 1
+    assert len({head.digest for head in heads}) == 3 + (own.preprocessed is not None)
+    for given, head in zip(changed, heads, strict=True):
+        _template.cache_clear()
+        np.testing.assert_array_equal(head_of(own.layout, *given).words, head.words)
 
 
 def test_layouts_that_the_program_cannot_verify_are_refused() -> None:

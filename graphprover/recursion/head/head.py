@@ -25,7 +25,7 @@ from graphprover.recursion.head.fields import (
     Field,
 )
 from graphprover.recursion.head.inputs import check_shape
-from graphprover.recursion.head.messages import Constants, constants_of, further_digests
+from graphprover.recursion.head.messages import Constants, ConstantSizes, constants_of, further_digests
 from graphprover.recursion.head.placed import Placed, placed
 from graphprover.recursion.head.plan import Plan, Planned, opened_counts, plan_of, row_widths
 from graphprover.recursion.openings import TreePlaces, places_of_tree
@@ -35,7 +35,7 @@ from graphprover.recursion.program.transcript import BITS
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.tables.segments import STRIDE, padded
 
-_KEPT = 4  # heads, as a compression and its verification need the same ones
+_TEMPLATES = 16  # the most recent layouts, of a batch with several guests and all layers about them
 MOST_LOG_ARITY, LEAST_LOG_FINAL_POLY_LEN = 3, 3
 
 
@@ -57,7 +57,9 @@ class Head:
 
 
 def head_of(layout: Layout, public_values: Sequence[Sequence[int]], preprocessed: Cap | None, binding: bytes) -> Head:
-    """Return the head of the proofs of a statement; the last ones are kept.
+    """Return the head of the proofs of a statement.
+
+    The first head of a layout takes some milliseconds; further ones differ in the constants of messages alone.
 
     Args:
         layout: Shape of the proofs.
@@ -68,33 +70,53 @@ def head_of(layout: Layout, public_values: Sequence[Sequence[int]], preprocessed
     Raises:
         ValueError: The program cannot verify proofs of this layout; the message says why.
     """
-    return _head(
-        layout, tuple(map(tuple, public_values)), None if preprocessed is None else tuple(preprocessed), binding
-    )
-
-
-@lru_cache(maxsize=_KEPT)
-def _head(layout: Layout, public_values: tuple[tuple[int, ...], ...], preprocessed: Cap | None, binding: bytes) -> Head:
     check_layout(layout)
     constants = constants_of(layout, public_values, preprocessed, binding)
-    plan = plan_of(layout, constants, [len(values) for values in public_values])
-    read, gates = _assembled(layout, constants, plan, 1, HEAD)  # for the number of words
-    read_chunks = len(read) // CHUNK_WORDS
-    at = HEAD + CHUNK * (read_chunks + sum(gates.chunks)) + len(gates.inverses)
-    read, gates = _assembled(layout, constants, plan, read_chunks, at)
-    words = np.concatenate([read, gates.words])
+    of = _template(layout, tuple(map(len, public_values)), constants.sizes)
+    words = of.words.copy()
+    for at, own in zip(of.constants_at, vars(constants).values(), strict=True):
+        words[at : at + len(own)] = own % np.uint64(P)
     words.setflags(write=False)
-    return Head(words, read_chunks, constants, plan, at, gates)
+    return Head(words, of.read_chunks, constants, of.plan, of.at, of.gates)
 
 
-def _assembled(
-    layout: Layout, constants: Constants, plan: Plan, read_chunks: int, at: int
-) -> tuple[np.ndarray, Placed]:
-    """Return the words that are read, and the gates.
+@dataclass(frozen=True, eq=False)
+class _Template:
+    """The part of a head that proofs of one layout share."""
+
+    words: np.ndarray  # uint64, with zeros for the constants of messages
+    constants_at: list[int]  # the first word of each of `Constants`
+    read_chunks: int  # as in `Head`, like the plan and all after it
+    plan: Plan
+    at: int
+    gates: Placed
+
+
+@lru_cache(maxsize=_TEMPLATES)
+def _template(layout: Layout, public_values: tuple[int, ...], constants: ConstantSizes) -> _Template:
+    """Return the template for a layout.
 
     Args:
         layout: Shape of the proofs.
-        constants: The constant parts of their messages.
+        public_values: The number of public values of each table.
+        constants: The sizes of the constant parts of messages.
+    """
+    plan = plan_of(layout, constants, public_values)
+    read, gates, _ = _assembled(layout, constants, plan, 1, HEAD)  # for the number of words
+    read_chunks = len(read) // CHUNK_WORDS
+    at = HEAD + CHUNK * (read_chunks + sum(gates.chunks)) + len(gates.inverses)
+    read, gates, constants_at = _assembled(layout, constants, plan, read_chunks, at)
+    return _Template(np.concatenate([read, gates.words]), constants_at, read_chunks, plan, at, gates)
+
+
+def _assembled(
+    layout: Layout, constants: ConstantSizes, plan: Plan, read_chunks: int, at: int
+) -> tuple[np.ndarray, Placed, list[int]]:
+    """Return the words that are read, the gates, and the first word of each constant part.
+
+    Args:
+        layout: Shape of the proofs.
+        constants: The sizes of the constant parts of their messages.
         plan: Their arrays and gates.
         read_chunks: The number of chunks that are read.
         at: The address of the first array.
@@ -102,7 +124,7 @@ def _assembled(
     gates_at = HEAD + CHUNK * read_chunks
     own = _Words(layout, constants, plan, at, read_chunks)
     gates = placed(plan.gates, gates_at, own.literals, at)
-    return own.complete(gates, gates_at), gates
+    return own.complete(gates, gates_at), gates, own.constants_at
 
 
 def check_layout(layout: Layout) -> None:
@@ -133,8 +155,9 @@ def check_layout(layout: Layout) -> None:
 class _Words:
     """The words that are read, while they are put together."""
 
-    def __init__(self, layout: Layout, constants: Constants, plan: Plan, at: int, read_chunks: int) -> None:
+    def __init__(self, layout: Layout, constants: ConstantSizes, plan: Plan, at: int, read_chunks: int) -> None:
         """Put the words together that depend on no gate; ``at``: address of the first array."""
+        self.constants_at: list[int] = []
         self._layout, self._constants, self._plan, self._at = layout, constants, plan, at
         self._read_chunks = read_chunks
         self._words = [0] * FIELDS
@@ -206,7 +229,7 @@ class _Words:
 
     def _put_copies(self) -> None:
         constants, plan, at = self._constants, self._plan, self._at
-        after = len(constants.before_main) + DIGEST_WORDS
+        after = constants.before_main + DIGEST_WORDS
         parts = [
             (constants.before_main, plan.main.at),
             (constants.after_main, plan.main.at + SHIFT * after),
@@ -214,10 +237,11 @@ class _Words:
             (constants.fri, plan.folds[0].at + SHIFT * DIGEST_WORDS),
         ]
         copies, entry = [], verifier_program().marks[COPY_ENTRY]
-        for words, to in parts:
-            source = self._put(words.tolist())
-            for first in range(0, len(words), RUN):
-                end = min(first + RUN, len(words))
+        for count, to in parts:
+            self.constants_at.append(len(self._words))
+            source = self._put([0] * count)
+            for first in range(0, count, RUN):
+                end = min(first + RUN, count)
                 own = entry + COPY_STEPS * (RUN - end + first)
                 copies.append((source + SHIFT * end, at + to + SHIFT * end, own))
         self._put_list(Field.COPIES, Field.COPIES_AT, copies)
@@ -275,9 +299,9 @@ class _Words:
     def _put_trees(self) -> None:
         plan, constants = self._plan, self._constants
         after = SHIFT * DIGEST_WORDS
-        preprocessed = SHIFT * (len(constants.before_main) + len(constants.after_main))
+        preprocessed = SHIFT * (constants.before_main + constants.after_main)
         of_rounds = {
-            MAIN: plan.main.at + SHIFT * len(constants.before_main),
+            MAIN: plan.main.at + SHIFT * constants.before_main,
             QUOTIENT: plan.quotient.at + after,
             PREPROCESSED: plan.main.at + preprocessed,  # its digest are the last words of all
             PERMUTATION: plan.permutation.at + after,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,20 @@ class Constants:
     after_main: np.ndarray  # public values, preprocessed commitment
     opening: np.ndarray  # the seed of the opening argument
     fri: np.ndarray  # the seed of the low-degree test
+
+    @property
+    def sizes(self) -> "ConstantSizes":
+        """Return the number of words of each part."""
+        return ConstantSizes(len(self.before_main), len(self.after_main), len(self.opening), len(self.fri))
+
+
+class ConstantSizes(NamedTuple):
+    """The numbers of words of the constant parts, which proofs of one layout share; see `Constants`."""
+
+    before_main: int
+    after_main: int
+    opening: int
+    fri: int
 
 
 def constants_of(

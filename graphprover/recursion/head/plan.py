@@ -27,7 +27,7 @@ from graphprover.recursion.head.fields import (
 )
 from graphprover.recursion.head.gates import Gates
 from graphprover.recursion.head.inputs import Inputs
-from graphprover.recursion.head.messages import Constants, further_digests
+from graphprover.recursion.head.messages import ConstantSizes, further_digests
 from graphprover.recursion.tables.segments import STRIDE, padded
 
 _REACH = UNROLLED * EXTENSION_DEGREE  # opened values beyond the last one that chains and joins read
@@ -99,26 +99,26 @@ class _Area:
         return Planned(at, words, words - EXTENSION_DEGREE * elements, frames, bits, work_at)
 
 
-def plan_of(layout: Layout, constants: Constants, public_values: Sequence[int]) -> Plan:
+def plan_of(layout: Layout, constants: ConstantSizes, public_values: Sequence[int]) -> Plan:
     """Return the arrays and the gates.
 
     Args:
         layout: Shape of the proofs.
-        constants: The constant parts of their messages.
+        constants: The sizes of the constant parts of their messages.
         public_values: The number of public values of each table.
     """
     area, parameters = _Area(), layout.parameters
     opened = opened_counts(layout)
     terminals = len(layout.lookup_tables)
-    before, cap = len(constants.before_main), DIGEST_WORDS
-    main = area.message(before + cap + len(constants.after_main), bits=parameters.lookup_pow_bits)
+    before, cap = constants.before_main, DIGEST_WORDS
+    main = area.message(before + cap + constants.after_main, bits=parameters.lookup_pow_bits)
     again = area.take(SHIFT * padded(DIGEST_WORDS))
     permutation = area.message(DIGEST_WORDS + cap + EXTENSION_DEGREE * terminals, terminals)
     quotient = area.message(DIGEST_WORDS + cap, bits=parameters.ood_pow_bits)
-    words = DIGEST_WORDS + len(constants.opening) + EXTENSION_DEGREE * sum(opened.values())
+    words = DIGEST_WORDS + constants.opening + EXTENSION_DEGREE * sum(opened.values())
     opening = area.message(words, sum(opened.values()), _REACH, bits=parameters.batch_pow_bits)
     folds = [
-        area.message(DIGEST_WORDS + cap + len(constants.fri) * (i == 0), bits=parameters.commit_pow_bits)
+        area.message(DIGEST_WORDS + cap + constants.fri * (i == 0), bits=parameters.commit_pow_bits)
         for i in range(len(layout.fold_log_arities))
     ]
     coefficients = 1 << parameters.log_final_poly_len
