@@ -77,8 +77,8 @@ def measure(out: Figures, run: str, device: Any, options: argparse.Namespace) ->
         clock.stop("base")
         proof: AnyProof = first
         proofs, cells = [proof], []
+        cap = caps[0] if caps else None
         for number, rate in enumerate(options.rates, 1):
-            cap = caps[0] if caps and number == 1 else None
             layer = layer_of(proof, base, Level(rate=rate, hash=BLAKE3, pow_bits=options.pow_bits), cap)
             clock.stop(f"{number} inputs")
             made, _ = prove_prepared(layer.prepared, device=device, expected=layer.expected)

@@ -97,19 +97,28 @@ class Opening:
         return len(self.cap).bit_length() - 1
 
 
-ROW, NODE, JOIN = "row", "node", "join"  # under a digest: a row; two children; a node and the row that joins it
+NODE, JOIN = "node", "join"  # under a digest: two children; a node and the row that joins it
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """The digests of n nodes of one layer in some trees, or of the n rows that are there."""
+    """The digests of n nodes of one layer in some trees."""
 
-    kind: str  # ROW, NODE or JOIN
-    trees: Sequence[int]  # their openings; a single one of rows
+    kind: str  # NODE or JOIN
+    trees: Sequence[int]  # their openings
     log: int  # log2 of the layer's size
     nodes: np.ndarray  # index of each node in the layer, ascending, int64 (n,)
-    hashed: np.ndarray  # the row, both children, or the node of two children and the row's digest, uint64 (trees, n, w)
+    hashed: np.ndarray  # both children, or the node of two children and the row's digest, uint64 (trees, n, 8)
     digests: np.ndarray  # uint64 (trees, n, 4)
+
+
+def walk_of(indices: np.ndarray, log_rows: int, openings: Sequence[Opening]) -> dict[int, Layer]:
+    """Return the layers from the leaves of the tallest tree to the lowest cap, by log2 of a layer's size.
+
+    All trees are opened at the same queries and share the layers. Arguments are as for `verify_openings`.
+    """
+    lowest = min(opening.log_cap for opening in openings)
+    return {log_rows - i: layer for i, layer in enumerate(layers(indices, log_rows - lowest))}
 
 
 def verify_openings(
@@ -125,16 +134,14 @@ def verify_openings(
         indices: queried leaves of the tallest tree, int64 (queries,).
         log_rows: log2 of the number of leaves of the tallest tree.
         openings: rows and multiproof of each commitment.
-        steps: if given, all that is hashed is appended: the rows, then the nodes from the leaves up. A verification
-            keeps nothing, because it is faster in memory that is used again.
+        steps: if given, all nodes are appended, from the leaves up. A verification keeps nothing, because it is faster
+            in memory that is used again.
 
     Raises:
         VerificationError: an opening is wrong. The message names the first one, because rows of later openings may
             depend on it.
     """
-    lowest = min(opening.log_cap for opening in openings)
-    # By log2 of the layer's size; all trees are opened at the same queries and share the layers.
-    walk = {log_rows - i: layer for i, layer in enumerate(layers(indices, log_rows - lowest))}
+    walk = walk_of(indices, log_rows, openings)
     tops = _climb(hash, walk, openings, steps)
     for i, opening in enumerate(openings):
         if differing := _disagreement(opening, indices >> (log_rows - opening.log_rows), walk):
@@ -151,7 +158,7 @@ def _climb(
 
     Args:
         hash: hash of all trees.
-        walk: by log2 of a layer's size, the layer.
+        walk: as returned by `walk_of`.
         openings: rows and multiproof of each commitment.
         steps: as in `verify_openings`.
 
@@ -165,20 +172,15 @@ def _climb(
     sent = {log: slice(*pair) for log, pair in zip(walk, pairwise(ends), strict=True)}  # siblings of a layer, of all
     paths = _paths(openings, sent)
 
-    def keep(kind: str, trees: list[int], log: int, hashed: np.ndarray, digests: np.ndarray) -> None:
-        if steps is not None:
-            steps.append(Step(kind, trees, log, walk[log].nodes, hashed, digests))
-
     def hash_pairs(kind: str, trees: list[int], log: int, pairs: np.ndarray) -> np.ndarray:
         digests = hash_rows(hash, pairs.reshape(-1, 2 * DIGEST_WORDS)).reshape(len(trees), -1, DIGEST_WORDS)
-        keep(kind, trees, log, pairs, digests)
+        if steps is not None:
+            steps.append(Step(kind, trees, log, walk[log].nodes, pairs, digests))
         return digests
 
     places = [(i, log) for i, opening in enumerate(openings) for log in opening.rows]
     rows = [openings[i].rows[log][walk[log].query] for i, log in places]
     row_digests = dict(zip(places, hash_groups(hash, rows), strict=True))
-    for (i, log), words in zip(places, rows, strict=True):
-        keep(ROW, [i], log, words[None], row_digests[i, log][None])
     tops: dict[int, np.ndarray] = {}
     trees: list[int] = []  # openings whose trees have the layer
     digests = np.empty((0, 0, DIGEST_WORDS), dtype=np.uint64)  # of the layer's n nodes in each, (trees, n, 4)

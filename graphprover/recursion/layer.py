@@ -4,6 +4,7 @@ A verifier of the new proof makes the same head from the header of the first pro
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from graphprover.recursion.head.fields import HEAD_PLACE, HEAD_TREE
 from graphprover.recursion.head.head import Head, head_of
 from graphprover.recursion.kernels.steps import Steps
 from graphprover.recursion.layer_tables import layer_rows, layer_tables, stated_values
-from graphprover.recursion.openings import openings_of
+from graphprover.recursion.openings import nodes_of, openings_of
 from graphprover.recursion.program.assembler import Linked
 from graphprover.recursion.program.run import Trace, requests
 from graphprover.recursion.program.verifier import verifier_program
@@ -49,8 +50,11 @@ def layer_statement(
     challenges = replay(layout, proof, public_values, preprocessed, binding)
     openings = openings_of(layout, proof, challenges, preprocessed)
     data = run_data(layout, head, proof, public_values, challenges, openings)
-    trace = run_compiled(linked, data)
-    found = hashes_of(openings, _groups(linked, trace, data, head))
+    with ThreadPoolExecutor(1) as pool:  # compiled code runs beside the check of the openings
+        running = pool.submit(run_compiled, linked, data)
+        nodes = nodes_of(layout, challenges, openings)
+        trace = running.result()
+    found = hashes_of(nodes, _groups(linked, trace, data, head))
     caps = np.zeros(len(trace.pcs), dtype=np.uint32)
     with_cap, place, _ = requests(linked, trace, "cap")
     caps[with_cap] = found.lookups_of(place.T)

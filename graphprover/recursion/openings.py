@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.protocol.layout import Layout
-from graphprover.protocol.merkle import NODE, ROW, Opening, Step, verify_openings
+from graphprover.protocol.merkle import NODE, Opening, Step, verify_openings, walk_of
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import BatchProof, Cap
 from graphprover.protocol.verification import Challenges, batches_of, openings_of_queries
@@ -104,15 +104,16 @@ class OpenedNodes:
 
 @dataclass(frozen=True, eq=False)
 class Openings:
-    """All openings of a proof."""
+    """All openings of a proof. `nodes_of` checks that the rows are under the caps."""
 
     caps: OpenedCaps
     rows: tuple[OpenedRows, ...]  # by tree, the tallest first
-    nodes: OpenedNodes
+    commitments: tuple[Opening, ...]
+    trees: tuple[TreePlaces, ...]  # of the commitments
 
 
 def openings_of(layout: Layout, proof: BatchProof, challenges: Challenges, preprocessed: Cap | None) -> Openings:
-    """Return the openings of a proof, after the check that they are under its caps.
+    """Return the openings of a proof, of which nothing is checked yet.
 
     Args:
         layout: Shape of the proof.
@@ -125,16 +126,35 @@ def openings_of(layout: Layout, proof: BatchProof, challenges: Challenges, prepr
 
     Raises:
         ValueError: The proof uses another hash than the tables, or has trees that are too large (`places_of_tree`).
-        VerificationError: An opening is wrong, as in a verification.
+        VerificationError: No codeword follows from the rows.
     """
     if layout.parameters.hash != BLAKE3:
         raise ValueError(f"the tables for recursion hash by {BLAKE3}, the proof by {layout.parameters.hash}")
-    openings, _ = openings_of_queries(layout, proof, preprocessed, challenges)
+    found, _ = openings_of_queries(layout, proof, preprocessed, challenges)
+    trees = [_places_in(tree, opening) for tree, opening in enumerate(found)]
+    walk = walk_of(challenges.queries, layout.log_max_rows, found)
+    rows = [
+        _rows(layout, trees, tree, log, walk[log].nodes, words[walk[log].query])
+        for tree, opening in enumerate(found)
+        for log, words in opening.rows.items()
+    ]
+    return Openings(_caps(found, trees), tuple(rows), tuple(found), tuple(trees))
+
+
+def nodes_of(layout: Layout, challenges: Challenges, openings: Openings) -> OpenedNodes:
+    """Return the nodes on the paths of all opened rows, after the check that the rows are under the caps.
+
+    Args:
+        layout: Shape of the proof.
+        challenges: The challenges of its transcript.
+        openings: Its openings.
+
+    Raises:
+        VerificationError: An opening is wrong, as in a verification.
+    """
     steps: list[Step] = []
-    verify_openings(BLAKE3, challenges.queries, layout.log_max_rows, openings, steps)
-    trees = [_places_in(tree, opening) for tree, opening in enumerate(openings)]
-    rows = tuple(_rows(layout, trees, step) for step in steps if step.kind == ROW)
-    return Openings(_caps(openings, trees), rows, _nodes(trees, [step for step in steps if step.kind != ROW]))
+    verify_openings(BLAKE3, challenges.queries, layout.log_max_rows, openings.commitments, steps)
+    return _nodes(openings.trees, steps)
 
 
 def _places_in(number: int, opening: Opening) -> TreePlaces:
@@ -142,16 +162,17 @@ def _places_in(number: int, opening: Opening) -> TreePlaces:
     return places_of_tree(number, opening.log_rows, joined, opening.log_cap)
 
 
-def _rows(layout: Layout, trees: Sequence[TreePlaces], step: Step) -> OpenedRows:
-    (tree,) = step.trees
+def _rows(
+    layout: Layout, trees: Sequence[TreePlaces], tree: int, log: int, indices: np.ndarray, words: np.ndarray
+) -> OpenedRows:
     powers = None
     if tree < len(layout.rounds):
-        batch = batches_of(layout).heights[step.log]
+        batch = batches_of(layout).heights[log]
         own = batch.powers[:, batch.rounds[layout.rounds[tree].name]]
         powers = np.full((2, own.shape[1]), -1, dtype=np.int64)
         powers[: len(own)] = own
-    structure, layer, first = trees[tree].rows[step.log]
-    return OpenedRows(structure, layer, step.nodes.astype(np.uint64) + np.uint64(first), step.hashed[0], powers)
+    structure, layer, first = trees[tree].rows[log]
+    return OpenedRows(structure, layer, indices.astype(np.uint64) + np.uint64(first), words, powers)
 
 
 def _caps(openings: Sequence[Opening], trees: Sequence[TreePlaces]) -> OpenedCaps:

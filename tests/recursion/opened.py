@@ -11,7 +11,7 @@ import numpy as np
 from graphprover.field import Ext, P
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.recursion.kernels.steps import Steps
-from graphprover.recursion.openings import OpenedCaps, OpenedNodes, OpenedRows, Openings
+from graphprover.recursion.openings import OpenedCaps, OpenedNodes, OpenedRows
 from graphprover.recursion.tables.buses import Tag, message
 from graphprover.recursion.tables.segments import STRIDE
 from graphprover.recursion.traces.machine import Inputs
@@ -44,6 +44,15 @@ TREES = (
     Tree(2, 300, True),
     Tree(1, 200, False),
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Openings:
+    """Caps, and all rows and nodes under them."""
+
+    caps: OpenedCaps
+    rows: tuple[OpenedRows, ...]
+    nodes: OpenedNodes
 
 
 @cache
@@ -88,7 +97,7 @@ class Stated:
 
     @property
     def hashes(self) -> Hashes:
-        return hashes_of(self.openings, self.memory.groups)
+        return hashes_of(self.openings.nodes, self.memory.groups)
 
     @property
     def steps(self) -> Steps:

@@ -31,13 +31,14 @@ from graphprover.protocol.layout import Layout
 from graphprover.protocol.parameters import BLAKE3, KECCAK
 from graphprover.protocol.proof import BatchProof, Cap, decode, opened_values, words_to_exts
 from graphprover.protocol.verification import Challenges, _reduce_openings, check_batch, replay, rows_by_height
-from graphprover.recursion.openings import OpenedRows, Openings, openings_of, places_of_tree
+from graphprover.recursion.openings import OpenedRows, nodes_of, openings_of, places_of_tree
 from graphprover.recursion.traces.nodes import Nodes
 from graphprover.recursion.witness.lookups import asked_of
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from tests.interop.case import Case
 from tests.interop.tables import PLAIN, statements
+from tests.recursion.opened import Openings
 from tests.recursion.trees import FIRST, RIGHT, Opened, statement
 
 CASES = {  # statement of tests/interop/tables.py, and parameters other than its own
@@ -65,7 +66,8 @@ class Proved:
     challenges: Challenges
 
     def open(self, proof: BatchProof) -> Openings:
-        return openings_of(self.layout, proof, self.challenges, self.preprocessed)
+        found = openings_of(self.layout, proof, self.challenges, self.preprocessed)
+        return Openings(found.caps, found.rows, nodes_of(self.layout, self.challenges, found))
 
     def check(self, proof: BatchProof) -> None:
         check_batch(self.layout, proof, self.public_values, self.preprocessed, self.binding)
@@ -78,7 +80,7 @@ class Proved:
 
     @property
     def heights(self) -> list[tuple[int, int]]:
-        """All trees and log2 of all their heights, in the order of `Openings.rows`."""
+        """All trees and log2 of all their heights, in the order of the opened rows."""
         rounds = [sorted({m.log_rows for m in round_.matrices}, reverse=True) for round_ in self.layout.rounds]
         found = [(tree, log) for tree, logs in enumerate(rounds) for log in logs]
         return found + list(enumerate(self.layout.folded_log_heights, len(rounds)))
@@ -326,7 +328,7 @@ def test_damaged_openings_are_refused_as_by_the_verifier(name: str) -> None:
         rules.add(raised.value.rule)
     assert rules == {"merkle.cap", "merkle.length", "merkle.rows"}
     with pytest.raises(VerificationError, match="the preprocessed commitment: a Merkle path does not end in the cap"):
-        openings_of(made.layout, made.proof, made.challenges, tuple(bytes(32) for _ in made.preprocessed or ()))
+        replace(made, preprocessed=tuple(bytes(32) for _ in made.preprocessed or ())).open(made.proof)
 
 
 def test_places_of_trees_are_different() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from graphprover.protocol.blake3 import IV
 from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.kernels.segments import Segments
-from graphprover.recursion.openings import Openings
+from graphprover.recursion.openings import OpenedNodes
 from graphprover.recursion.tables.compress import NODE_PARAMETERS, Use
 from graphprover.recursion.traces.nodes import Nodes
 from graphprover.recursion.witness.hashed_rows import Hashed, Rows, hashed
@@ -29,9 +29,9 @@ class Hashes:
         return counts_of(np.ascontiguousarray(places), self.places)
 
 
-def hashes_of(openings: Openings, groups: Sequence[Rows]) -> Hashes:
+def hashes_of(opened: OpenedNodes, groups: Sequence[Rows]) -> Hashes:
     """Return the hashes of opened rows and of the nodes over them."""
-    found, opened = hashed(groups), openings.nodes
+    found = hashed(groups)
     of_rows = np.concatenate([group.opened.places for group in groups])
     nodes = Nodes(opened.places, opened.digests, opened.children, asked_of(opened.places, of_rows))
     return Hashes(_calls(found, nodes), found.segments, nodes, np.concatenate([opened.places, of_rows]))
