@@ -34,9 +34,9 @@ from graphprover.recursion.witness.run_data import RunData, run_data
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
-from tests.interop.tables import PLAIN
+from tests.interop.tables import PLAIN, fibonacci, limbs
 from tests.recursion.falsified import accepted, verdicts
-from tests.recursion.layered import CASES, Child, child, layer
+from tests.recursion.layered import CASES, COMMON, Child, child, child_of, layer
 from tests.recursion.running import require_same
 from tests.recursion.test_openings import flipped
 
@@ -222,18 +222,19 @@ def test_missing_work_is_refused() -> None:
 
 
 def test_heads_of_one_layout_differ_in_their_constants() -> None:
-    own = child(ALL)
+    own = child_of([fibonacci(16), *limbs(32)], replace(PLAIN, **COMMON))  # with public values and a preprocessed table
+    assert any(own.public_values) and own.preprocessed is not None
     _template.cache_clear()
     others = tuple(tuple((value + 1) % P for value in values) for values in own.public_values)
     changed = [
         (own.public_values, own.preprocessed, own.binding),
         (others, own.preprocessed, own.binding),
         (own.public_values, own.preprocessed, bytes(32)),
-        (own.public_values, None if own.preprocessed is None else (bytes(32),), own.binding),
+        (own.public_values, (bytes(32),), own.binding),
     ]
     heads = [head_of(own.layout, *given) for given in changed]
     assert _template.cache_info().misses == 1
-    assert len({head.digest for head in heads}) == 3 + (own.preprocessed is not None)
+    assert len({head.digest for head in heads}) == len(heads)
     for given, head in zip(changed, heads, strict=True):
         _template.cache_clear()
         np.testing.assert_array_equal(head_of(own.layout, *given).words, head.words)
