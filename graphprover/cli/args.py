@@ -125,11 +125,12 @@ def small_seconds(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds: put PROGRAM first") from None
 
 
-def layer_rate(text: str) -> int:
-    """Return the rate of `--compress`, whose value argparse takes from the next argument, also if that is a program."""
-    if text not in map(str, RATES):
+def layer_rates(text: str) -> tuple[int, ...]:
+    """Return the rates of `--compress`, whose value argparse takes from the next argument, also if it is a program."""
+    parts = text.split(",")
+    if not set(parts) <= set(map(str, RATES)):
         raise argparse.ArgumentTypeError(f"{text!r} is no N of a rate 1/N, {RATES_TEXT}: put PROGRAM first")
-    return int(text)
+    return tuple(map(int, parts))
 
 
 def pow_bits(text: str) -> int:

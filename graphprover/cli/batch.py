@@ -58,14 +58,14 @@ def add(command: Command) -> None:
     """Add the command to the command line."""
     parser = command(
         run,
-        "Each proof is verified, and written as soon as it is done. A failed job does not "
-        "stop the others. Paths are relative to the TOML file. Keys of a [[job]], or of [defaults] for all jobs: "
-        "program and output (required); input (a file, or a pattern that gives one job per file); name; security, "
-        "proximity, hash, rate, small (seconds), pow_bits, shards and compress (true, or N of the layer's rate 1/N); "
-        "for guests also shard_size, exit_code, commit_input, random_seed, max_cycles, max_memory and max_cost. "
-        "They mean the same as the options of `graphprover prove`. Placeholders in output and name: {input} is the "
-        "input's file name without suffix, {program} the program's, {number} or {number:04} a counter; in output also "
-        "{name}. The whole file is checked before the first job runs.",
+        "Each proof is verified, and written as soon as it is done. A failed job does not stop the others. Paths "
+        "are relative to the TOML file. Keys of a [[job]], or of [defaults] for all jobs: program and output "
+        "(required); input (a file, or a pattern that gives one job per file); name; security, proximity, hash, "
+        "rate, small (seconds), pow_bits, shards and compress (true, N of the layer's rate 1/N, or a list of such "
+        "N); for guests also shard_size, exit_code, commit_input, random_seed, max_cycles, max_memory and "
+        "max_cost. They mean the same as the options of `graphprover prove`. Placeholders in output and name: "
+        "{input} is the input's file name without suffix, {program} the program's, {number} or {number:04} a "
+        "counter; in output also {name}. The whole file is checked before the first job runs.",
         [
             "jobs.toml",
             "jobs.toml --executor processes --summary done.jsonl",

@@ -9,6 +9,7 @@ from typing import Any
 
 from graphprover.cli.files import control_error, path_error, url_error
 from graphprover.cli.patterns import PatternError, check_pattern
+from graphprover.proof.compressed import MOST_LAYERS
 from graphprover.protocol.joint import MOST_SHARDS
 from graphprover.protocol.level import MOST_POW_BITS, one_of
 from graphprover.protocol.parameters import HASH_NAMES, RATES
@@ -46,6 +47,14 @@ def _positive(most: float = math.inf) -> Callable[[Any], bool]:
     return fit
 
 
+def _is_rate(value: Any) -> bool:
+    return _number()(value) and value in RATES
+
+
+def _is_list_of_rates(value: Any) -> bool:
+    return isinstance(value, list) and 0 < len(value) <= MOST_LAYERS and all(map(_is_rate, value))
+
+
 def _input_error(text: str) -> str | None:
     if text.split("/").count("**") > MOST_DEEP:
         return f"** occurs more than {MOST_DEEP} times: name some of the folders"
@@ -73,7 +82,7 @@ _KEYS: Mapping[str, _Values] = {
     "output": _Values(_text, "a file, such as proofs/{input}.bin", _output_error),
     "name": _Values(_text, "text", _pattern_error),
     "security": _Values(_positive(HASH_BITS), f"a number of bits, at most {HASH_BITS:.0f}"),
-    "rate": _Values(lambda value: _number()(value) and value in RATES, one_of(RATES)),
+    "rate": _Values(_is_rate, one_of(RATES)),
     "hash": _Values(lambda value: value in HASH_NAMES, one_of(HASH_NAMES)),
     "pow_bits": _Values(_number(0, MOST_POW_BITS), f"a number of bits from 0 to {MOST_POW_BITS}"),
     "small": _Values(_positive(), "a number of seconds"),
@@ -81,8 +90,8 @@ _KEYS: Mapping[str, _Values] = {
     "shards": _Values(_number(1, MOST_SHARDS), f"a number of shards, at most {MOST_SHARDS:,}"),
     "shard_size": _Values(_CYCLES, "a number of cycles below 2^32"),
     "compress": _Values(
-        lambda value: isinstance(value, bool) or (_number()(value) and value in RATES),
-        f"true, false, or N of a rate 1/N: {one_of(RATES)}",
+        lambda value: isinstance(value, bool) or _is_rate(value) or _is_list_of_rates(value),
+        f"true, false, N of a rate 1/N, or a list of such N: {one_of(RATES)}",
     ),
     "exit_code": _Values(lambda value: value == ANY or _number(0)(value), f'a number below 2^64, or "{ANY}"'),
     "commit_input": _Values(lambda value: isinstance(value, bool), "true or false"),

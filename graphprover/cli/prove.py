@@ -18,7 +18,7 @@ from graphprover.cli.args import (
     add_shards,
     asks,
     drawn,
-    layer_rate,
+    layer_rates,
     level_given,
     refuse,
     report_files,
@@ -28,6 +28,7 @@ from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_program, program_given
 from graphprover.cli.report_files import save_proof
+from graphprover.proof.compressed import MOST_LAYERS
 from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE
 from graphprover.protocol.parameters import BLAKE3
@@ -52,7 +53,7 @@ def add(command: Command) -> None:
             "guest.elf --input data -o proof.bin",
             "guest.elf --input data --shards 4 --pool 20GiB",
             "guest.elf --input data --report out.html",
-            "guest.elf --input data --compress -o small.bin",
+            "guest.elf --input data --rate 8 --compress 8,64 -o small.bin",
             "examples/keccak --executor tcp://10.0.0.1:8786",
         ],
     )
@@ -78,12 +79,13 @@ def add(command: Command) -> None:
     )
     parser.add_argument(
         "--compress",
-        type=layer_rate,
+        type=layer_rates,
         nargs="?",
-        const=LAYER_RATE,
-        metavar="N",
-        help="Compress the proof, as `graphprover compress --rate N`, and write only the compressed proof. Needs "
-        f"--hash {BLAKE3} and one shard. By default both proofs have {COMPRESSED_POW_BITS} bits of work. Default N: "
+        const=(LAYER_RATE,),
+        metavar="N[,N]",
+        help="Compress the proof, as `graphprover compress --rate N`, and write only the compressed proof. Several N "
+        "give one layer each: `8,64` makes the smallest proofs. Needs "
+        f"--hash {BLAKE3} and one shard. By default all proofs have {COMPRESSED_POW_BITS} bits of work. Default N: "
         f"{LAYER_RATE}.",
     )
     add_executor(parser)
@@ -175,6 +177,10 @@ def _check_compress(options: argparse.Namespace) -> None:
         raise UsageError(f"--compress: proofs by {options.hash} cannot be compressed: use --hash {BLAKE3}")
     if options.shard_size is not None or options.shards not in (None, 1):
         raise UsageError("--compress: a proof in several shards cannot be compressed")
+    if len(options.compress) > MOST_LAYERS:
+        raise UsageError(
+            f"--compress: a compressed proof has at most {MOST_LAYERS} layers, not {len(options.compress)}"
+        )
 
 
 def _failure(verdict: Verdict) -> list[text_output.Block]:

@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -90,7 +90,8 @@ class Prover:
             guest's has more if it does not fit the device otherwise.
         shard_size: The cycles of each shard of a guest, instead of ``shards``.
         compress: Whether to compress each proof, as `graphprover.compress`; a number is N of the layer's rate 1/N, in
-            place of 8. The device that has made a proof compresses it. Such a proof has one shard and the hash BLAKE3.
+            place of 8, and a sequence of numbers gives one layer each, such as ``(8, 64)`` for the smallest proofs. The
+            device that has made a proof compresses it. Such a proof has one shard and the hash BLAKE3.
         debug: Called with the text that a guest shows on its debug channel, as it shows it: once for each call of a
             method, also if workers run the guest too. By default it is written to standard error; None drops it.
 
@@ -113,13 +114,13 @@ class Prover:
         device: Device | str = "auto",
         shards: int | None = None,
         shard_size: int | None = None,
-        compress: bool | int = False,
+        compress: bool | int | Sequence[int] = False,
         debug: Debug | None = to_stderr,
     ) -> None:
         self.program = open_program(os.fspath(program)) if isinstance(program, str | os.PathLike) else program
         work = default_pow_bits(bool(compress)) if pow_bits is None else pow_bits
         self.level = Level(security, rate, proximity, hash, work)
-        self.layer = _layer_level(self.level, compress, shards, shard_size) if compress else None
+        self.layers = _layer_levels(self.level, compress, shards, shard_size) if compress else ()
         self.small = small
         self.executor, self.device = executor, device
         self.shards = 1 if compress else shards  # a guest's run would have more if the device is too small
@@ -145,8 +146,8 @@ class Prover:
             shards = f"one for each {self.shard_size:,} cycles"
         facts = {"security bits": level.security, "proximity": level.proximity, "rate": rate, "hash": level.hash}
         facts |= {"bits of proof of work": level.pow_bits, "shards": shards}
-        if self.layer:
-            facts["compressed"] = f"by a layer at 1/{self.layer.rate}"
+        if self.layers:
+            facts["compressed"] = f"by layers at {rates_text(layer.rate for layer in self.layers)}"
         return html(self._title, facts | {"executor": short(self.executor), "device": short(self.device)})
 
     @property
@@ -169,7 +170,7 @@ class Prover:
         return pack(self.program)
 
     def __getstate__(self) -> dict[str, Any]:
-        options = {name: getattr(self, name) for name in ("level", "layer", "small", "shards", "shard_size")}
+        options = {name: getattr(self, name) for name in ("level", "layers", "small", "shards", "shard_size")}
         return options | {"_packed": self._packed, "executor": THREADS, "device": "auto", "debug": None}
 
     def execute(self, data: bytes = b"", *, random_seed: int | None = None, **limits: Unpack[Limits]) -> Execution:
@@ -283,7 +284,7 @@ class Prover:
                 compressed.
             Exception: every exception of `prove` before the proof.
         """
-        if self.layer:
+        if self.layers:
             raise ValueError(f"{self._name}: a compressed proof is no single graph: use prove")
         job = Job(self, data, "", state_input, exit_code, limits, random_seed=random_seed)
         prepared = job.prepared(self.device)
@@ -537,7 +538,7 @@ class Job:
             prepared = self._prepared(run, by)
         if proof and not claim and _says(proof.header) == _to_say(prepared):
             return kept(proof)
-        if self.prover.layer:
+        if self.prover.layers:
             from graphprover.prover.compress import check_prepared  # here, because other proofs need no layers
 
             check_prepared(prepared)
@@ -583,15 +584,17 @@ class Job:
         seen = with_stages_before(result.observation).of_run(started.ran) if result.observation else None
         seconds = {"prepare": started.seconds, **result.seconds}
         made = replace(result, seconds=seconds, run=started.ran, observation=seen)
-        return self._compressed(made, executor, device, progress) if self.prover.layer else made
+        return self._compressed(made, executor, device, progress) if self.prover.layers else made
 
     def _compressed(self, made: Made, executor: str, device: Device | str, progress: bool | Tell) -> Made:
         from graphprover.prover.compress import compress_made  # here, because other proofs need no layers
 
-        assert self.prover.layer and isinstance(made.proof, Proof)
+        assert isinstance(made.proof, Proof)
         statement = self.prover.program.statement_of(made.proof)
         assert isinstance(statement, Statement)  # the proof has one shard
-        return compress_made(made, statement, self.prover.layer, executor, device, progress, self.check_room)
+        for level in self.prover.layers:
+            made = compress_made(made, statement, level, executor, device, progress, self.check_room)
+        return made
 
     def check(self, made: Made) -> Made:
         """Verify the proof of `prove_started` against the program, the third stage of `make`.
@@ -702,7 +705,7 @@ class Job:
 
     def _check_kind(self, proof: AnyProof) -> None:
         """Raise VerificationError unless a proof is compressed as the job asks for it."""
-        found, asked = isinstance(proof, CompressedProof), self.prover.layer is not None
+        found, asked = isinstance(proof, CompressedProof), bool(self.prover.layers)
         if found != asked:
             what = "compressed, which was not asked for" if found else "not compressed"
             raise VerificationError("asked.compressed", f"the proof is {what}")
@@ -729,7 +732,7 @@ class Job:
         self.check_claim(proof)
         level, count, found = self.prover.level, self.count(claim), len(proof.header.proofs)
         if isinstance(proof, CompressedProof) and not kept:
-            self._check_layer(proof)
+            self._check_layers(proof)
         if not kept and level.rate is not None and proof.parameters.log_blowup != RATES[level.rate]:
             raise VerificationError(
                 "asked.rate", f"{self.label}: the proof is not at the rate 1/{level.rate}, which was asked for"
@@ -748,12 +751,11 @@ class Job:
             error = VerificationError("asked.run", what)
             raise shard_error(0, error) if found > 1 else error  # the first shard states the run
 
-    def _check_layer(self, proof: CompressedProof) -> None:
-        """Raise VerificationError unless a new compressed proof has the one layer that the job asks for."""
-        layer = self.prover.layer
-        assert layer and layer.rate
-        if len(proof.layers) != 1 or proof.layer.parameters.log_blowup != RATES[layer.rate]:
-            what = f"one layer at the rate 1/{layer.rate}, which was asked for"
+    def _check_layers(self, proof: CompressedProof) -> None:
+        """Raise VerificationError unless a new compressed proof has the layers that the job asks for."""
+        rates = [layer.rate for layer in self.prover.layers]
+        if [layer.parameters.log_blowup for layer in proof.layers] != [RATES[rate] for rate in rates if rate]:
+            what = f"the layers at {rates_text(rates)}, which were asked for"
             raise VerificationError("asked.compressed", f"{self.label}: the proof has not {what}")
 
     def _stated(self) -> bytes | None:
@@ -873,18 +875,27 @@ def made(
     return replace(result, observation=publish(result.observation)) if result.observation else result
 
 
-def _layer_level(level: Level, compress: bool | int, shards: int | None, shard_size: int | None) -> Level:
-    """Return the level of the layers of a prover that compresses; ``compress``: as `Prover` has it.
+def _layer_levels(
+    level: Level, compress: bool | int | Sequence[int], shards: int | None, shard_size: int | None
+) -> tuple[Level, ...]:
+    """Return the level of each layer of a prover that compresses; ``compress``: as `Prover` has it.
 
     Raises:
         ValueError: for a rate that is not offered, or proofs that cannot be compressed.
     """
-    from graphprover.prover.compress import check_hash  # here, because other proofs need no layers
+    from graphprover.prover.compress import check_hash, check_layers  # here, because other proofs need no layers
 
     check_hash(level.hash)
     if shard_size is not None or shards not in (None, 1):
         raise ValueError("a proof in several shards cannot be compressed: give neither shards nor shard_size")
-    return replace(level, rate=LAYER_RATE if compress is True else compress)
+    rates = (compress,) if isinstance(compress, int) else tuple(compress)
+    check_layers(len(rates))
+    return tuple(replace(level, rate=LAYER_RATE if rate is True else rate) for rate in rates)
+
+
+def rates_text(rates: Iterable[int | None]) -> str:
+    """Return rates as a text: 1/8, 1/64."""
+    return ", ".join(f"1/{rate}" for rate in rates)
 
 
 def guest_run(run: Execution | None) -> GuestRun | None:

@@ -142,10 +142,10 @@ def compress_made(
 ) -> Made:
     """Compress a proof of one shard by a device of this process, once the device's memory has room.
 
-    The result is not verified. It keeps the caps of the first proof.
+    The result is not verified. It keeps the caps of the base.
 
     Args:
-        made: The first proof, which is verified.
+        made: The proof, which is verified; it may be compressed.
         statement: The statement that it proves.
         level: As in `layer_of`.
         executor: ``"threads"`` or ``"sync"``.
@@ -168,11 +168,11 @@ def compress_made(
     return replace(
         made,
         proof=layer.compressed(result.proof),
-        seconds={**made.seconds, "compress": clock() - began},
+        seconds={**made.seconds, "compress": made.seconds.get("compress", 0.0) + clock() - began},
         peak_bytes=max(made.peak_bytes, result.peak_bytes),
         cells=made.cells + result.cells,
         observation=seen,
-        base_bytes=made.proof.size,
+        base_bytes=made.base_bytes or made.proof.size,
     )
 
 
@@ -183,8 +183,7 @@ def check_compressible(proof: AnyProof) -> Proof:
         ValueError: The proof has too many layers, is in shards, or has another hash.
     """
     if isinstance(proof, CompressedProof):
-        if len(proof.layers) == MOST_LAYERS:
-            raise ValueError(f"the proof has {MOST_LAYERS} layers, and none can be added")
+        check_layers(len(proof.layers) + 1)
         return proof.layer
     if isinstance(proof, ShardedProof):
         raise ValueError(
@@ -192,6 +191,12 @@ def check_compressible(proof: AnyProof) -> Proof:
         )
     check_hash(proof.parameters.hash)
     return proof
+
+
+def check_layers(count: int) -> None:
+    """Raise ValueError for more layers than a compressed proof can have."""
+    if count > MOST_LAYERS:
+        raise ValueError(f"a compressed proof has at most {MOST_LAYERS} layers, not {count}")
 
 
 def check_prepared(prepared: Prepared | PreparedShards) -> None:

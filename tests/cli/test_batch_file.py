@@ -127,9 +127,14 @@ def test_a_proof_to_compress_has_more_work_by_default() -> None:
             "job 1: random_seed: is 0 with commit_input: give only one of the two",
         ),
         (FIRST + "random_seed = 9", "job 1: random_seed: only for guests, and examples/memory is no guest"),
-        (FIRST + "compress = 3", "job 1: compress: 3 is not true, false, or N of a rate 1/N: 2, 4, 8, 16, 32 or 64"),
-        (FIRST + "compress = '8'", "job 1: compress: '8' is not true, false, or N .*"),
-        (FIRST + "compress = 1.0", "job 1: compress: 1.0 is not true, false, or N .*"),
+        (
+            FIRST + "compress = 3",
+            "job 1: compress: 3 is not .* or a list of such N: 2, 4, 8, 16, 32 or 64",
+        ),
+        (FIRST + "compress = '8'", "job 1: compress: '8' is not true, false, N .*"),
+        (FIRST + "compress = []", "job 1: compress: an array is not true, false, N .*"),
+        (FIRST + "compress = [8, 3]", "job 1: compress: an array is not true, false, N .*"),
+        (FIRST + "compress = 1.0", "job 1: compress: 1.0 is not true, false, N .*"),
         (
             FIRST + "compress = true\nhash = 'keccak'",
             "job 1: compress: only for proofs by blake3, not by keccak: change one of the two keys",

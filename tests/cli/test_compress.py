@@ -98,6 +98,17 @@ def test_prove_writes_the_compressed_proof(here: Path, capsys: pytest.CaptureFix
     assert (here / "both.html").read_text().count("<h2>Time line</h2>") == 2
 
 
+def test_prove_makes_several_layers(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = said(["compress", "small.bin", FIB, *LEVEL, "--rate", "16", "-o", "twice.bin"], capsys)
+    assert found["given_bytes"] == (here / "small.bin").stat().st_size
+    proved = ["prove", FIB, "--input", "input", *LEVEL, "--rate", "8", "-o", "deep.bin", "--compress", "8,16"]
+    found = said([*proved, "--report", "--report", "deep.json"], capsys)
+    assert (here / "deep.bin").read_bytes() == (here / "twice.bin").read_bytes()
+    assert found["given_bytes"] == (here / "proof.bin").stat().st_size
+    assert {"prove", "layer 1: prove", "layer 2: prove"} <= found["report"]["stages"].keys()
+    assert [layer["layer"] for layer in json.loads((here / "deep.json").read_text())["layers"]] == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -107,6 +118,7 @@ def test_prove_writes_the_compressed_proof(here: Path, capsys: pytest.CaptureFix
         (["compress", "missing.bin"], USAGE, "missing.bin"),
         (["prove", FIB, "--compress", "--hash", "keccak"], USAGE, "use --hash blake3"),
         (["prove", FIB, "--compress", "16", "--shards", "2"], USAGE, "shards cannot be compressed"),
+        (["prove", FIB, "--compress", ",".join(["2"] * 17)], USAGE, "at most 16 layers, not 17"),
         (["export", "small.bin", FIB, "-o", "exported"], FAILED, "a compressed proof"),
     ],
 )

@@ -98,14 +98,15 @@ def test_the_layer_is_named(watched: Watched) -> None:
 
 def test_it_travels() -> None:
     there = pickle.loads(pickle.dumps(prover(compress=True).job(INPUT)))
-    assert there.prover.layer == replace(there.prover.level, rate=8) and there.prover.shards == 1
-    assert "1/8" in prover(compress=True)._repr_html_()
+    assert there.prover.layers == (replace(there.prover.level, rate=8),) and there.prover.shards == 1
+    assert "by layers at 1/8, 1/64" in prover(compress=(8, 64))._repr_html_()
 
 
 def test_work_has_the_default_of_compressed_proofs() -> None:
     for compress, bits in ((False, QUERY_POW_BITS), (True, COMPRESSED_POW_BITS), (16, COMPRESSED_POW_BITS)):
         own = Prover(GUEST, compress=compress)
-        assert own.level.pow_bits == bits and (not own.layer or own.layer.pow_bits == bits)
+        assert own.level.pow_bits == bits and len(own.layers) == bool(compress)
+        assert all(layer.pow_bits == bits for layer in own.layers)
 
 
 @pytest.mark.parametrize(
@@ -116,6 +117,8 @@ def test_work_has_the_default_of_compressed_proofs() -> None:
         ({"shard_size": 100}, "in several shards"),
         ({"compress": 3}, "rate 1/3: choose"),
         ({"compress": 1}, "rate 1/1: choose"),
+        ({"compress": (8, 3)}, "rate 1/3: choose"),
+        ({"compress": (2,) * 17}, "at most 16 layers, not 17"),
     ],
 )
 def test_what_cannot_be_compressed_is_refused_at_once(options: dict[str, Any], words: str) -> None:
@@ -193,8 +196,8 @@ def test_a_workers_proof_must_be_the_one_that_was_asked_for(proof: CompressedPro
     for own, given, words in (
         (prover(compress=False), proof, "is compressed, which was not asked for"),
         (prover(), prover(compress=False).prove(INPUT), "not compressed"),
-        (prover(compress=8), proof, "has not one layer at the rate 1/8"),
-        (prover(), more, "has not one layer"),
+        (prover(compress=8), proof, "has not the layers at 1/8, which were"),
+        (prover(), more, "has not the layers at 1/2,"),
     ):
         with pytest.raises(VerificationError, match=words) as refused:
             Job(own, INPUT).check_returned(given, claim)
