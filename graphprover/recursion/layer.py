@@ -60,8 +60,8 @@ def layer_statement(
     caps[with_cap] = found.lookups_of(place.T)
     (of_head,) = found.lookups_of(np.array([HEAD_PLACE], dtype=np.uint64))
     steps = Steps(linked.fields, trace.pcs, trace.frames, caps, trace.cells)
-    inputs = Inputs(found.calls, found.segments, found.nodes, steps)
-    tasks = trace_tasks(inputs, layer_rows(len(found.calls), inputs.machine_rows), int(of_head))
+    inputs = Inputs(found.segments, found.nodes, steps)
+    tasks = trace_tasks(inputs, layer_rows(inputs.calls, inputs.machine_rows), int(of_head))
     values = {"fixed": stated_values(head)}
     return Statement([Table(air, values.get(name, []), tasks[name]) for name, air in layer_tables().items()])
 

@@ -7,8 +7,7 @@ from graphprover import prove
 from graphprover.device import CpuDevice
 from graphprover.recursion.tables.memory import ADDRESS
 from graphprover.recursion.traces.nodes import Nodes, fill_nodes
-from graphprover.recursion.witness.hashed_rows import hashed
-from tests.recursion import layered, test_kernels, test_machine, test_nodes, test_segments, test_steps
+from tests.recursion import layered, test_calls, test_kernels, test_machine, test_nodes, test_segments, test_steps
 from tests.recursion.machines import main_of
 
 cupy = pytest.importorskip("cupy")
@@ -45,13 +44,23 @@ def test_traces_of_nodes(device) -> None:  # type: ignore[no-untyped-def]
         np.testing.assert_array_equal(main.get()[:ADDRESS, 1:], expected[:ADDRESS, 1:])
 
 
-@pytest.mark.parametrize("rows", [2048, 1 << 14])
-def test_traces_of_opened_rows(rows, device) -> None:  # type: ignore[no-untyped-def]
-    found = hashed(test_segments.groups())
-    expected = test_segments.filled(CpuDevice(1), found, rows)
+@pytest.mark.parametrize("case", test_calls.CASES)
+def test_calls_of_rows_and_nodes(case, device) -> None:  # type: ignore[no-untyped-def]
+    expected = test_calls.made(case, CpuDevice(1))
     device.usage.clear()
     with device.task():
-        for there, here in zip(test_segments.filled(device, found, rows), expected, strict=True):
+        for there, here in zip(test_calls.made(case, device), expected, strict=True):
+            np.testing.assert_array_equal(there.get(), here)
+    launches = device.usage["hash_segments"].launches if "hash_segments" in device.usage else 0
+    assert launches == (2 if test_calls.CASES[case][0] else 0)
+
+
+@pytest.mark.parametrize("rows", [2048, 1 << 14])
+def test_traces_of_opened_rows(rows, device) -> None:  # type: ignore[no-untyped-def]
+    expected = test_segments.filled(CpuDevice(1), rows)
+    device.usage.clear()
+    with device.task():
+        for there, here in zip(test_segments.filled(device, rows), expected, strict=True):
             np.testing.assert_array_equal(there.get(), here)
     launched = [device.usage[name].launches for name in ("fill_segments", "count_halves", "count_cells")]
     assert launched == [1, 1, 1]

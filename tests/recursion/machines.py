@@ -21,7 +21,7 @@ from graphprover.recursion.tables.compress import Compress
 from graphprover.recursion.tables.fixed import Fixed
 from graphprover.recursion.tables.machine import Machine
 from graphprover.recursion.tables.memory import LOOKED_UP
-from graphprover.recursion.traces.machine import Inputs, compress_trace, fixed_trace, machine_trace
+from graphprover.recursion.traces.machine import Inputs, compress_trace, fixed_trace, load_inputs, machine_trace
 from graphprover.recursion.traces.nodes import Nodes
 from graphprover.statement.statement import Statement, Table
 
@@ -36,14 +36,10 @@ def height(count: int, rows: int = 1) -> int:
     return 1 << max(0, count * rows - 1).bit_length()
 
 
-def no_calls() -> Compressions:
-    return Compressions(*(np.empty((0, width), dtype=_U32) for width in (8, 16, 4)), np.empty(0, dtype=_U32))
-
-
 def no_segments() -> Segments:
-    wide = [np.empty((0, width), dtype=dtype) for width, dtype in ((8, _U64), (3, _U64), (5, _U32), (8, _U32))]
-    words, places, numbers, digests = wide
-    return Segments(words, np.empty(0, dtype=_U32), np.empty(0, dtype=_U32), places, numbers, digests)
+    wide = [np.empty((0, width), dtype=dtype) for width, dtype in ((8, _U64), (3, _U64), (5, _U32), (2, _U32))]
+    words, places, numbers, children = wide
+    return Segments(words, np.empty(0, dtype=_U32), np.empty(0, dtype=_U32), places, numbers, children)
 
 
 def no_nodes() -> Nodes:
@@ -116,6 +112,7 @@ def statement(
     facts: Sequence[tuple[int, Sequence[Any]]] = (),
     known: Mapping[int, Ext] | None = None,
     fields: np.ndarray | None = None,
+    calls: Compressions | None = None,
 ) -> Statement:
     """Return the statement of all tables with these inputs.
 
@@ -124,16 +121,20 @@ def statement(
         facts: Messages of the verifier with their counts.
         known: Contents of memory that the verifier knows.
         fields: The fields of the program's instructions, if the verifier has others than the run.
+        calls: The calls, if they are not the calls of the inputs.
     """
     device, known = CpuDevice(1), known or {}
-    compress_rows, rows = height(max(1, len(inputs.calls)), 16), height(inputs.machine_rows)
-    main = machine_trace(device, inputs, rows=rows)
+    loaded = load_inputs(device, inputs=inputs)
+    if calls is not None:
+        loaded = replace(loaded, calls=calls)
+    compress_rows, rows = height(max(1, len(loaded.calls)), 16), height(inputs.machine_rows)
+    main = machine_trace(device, loaded, rows=rows)
     main[LOOKED_UP, list(known)] += np.uint64(1)
     fixed = Fixed(inputs.steps.fields if fields is None else fields, HEAD_PLACE)
     tables = [
-        Table(COMPRESS, [], compress_trace(device, inputs, rows=compress_rows)),
+        Table(COMPRESS, [], compress_trace(device, loaded, rows=compress_rows)),
         Table(TABLE, [], main),
-        Table(fixed, NO_DIGEST, fixed_trace(device, inputs, compress_rows=compress_rows, of_head=0)),
+        Table(fixed, NO_DIGEST, fixed_trace(device, loaded, compress_rows=compress_rows, of_head=0)),
     ]
     for air in (Facts(facts), Known(known)):
         tables.append(Table(air, [], np.zeros((1, air.preprocessed_trace().shape[1]), dtype=np.uint64)))

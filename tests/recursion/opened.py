@@ -120,7 +120,7 @@ class Stated:
     @property
     def inputs(self) -> Inputs:
         found = self.hashes
-        return Inputs(found.calls, found.segments, found.nodes, self.steps)
+        return Inputs(found.segments, found.nodes, self.steps)
 
 
 def stated(trees: Sequence[Tree] = TREES) -> Stated:

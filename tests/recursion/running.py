@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from graphprover.device import CpuDevice
 from graphprover.field import Ext
 from graphprover.recursion.kernels.steps import Steps
 from graphprover.recursion.program.assembler import Cell, Function, Linked, Program
 from graphprover.recursion.program.run import Contradiction, Rows, Trace, requests, run
-from graphprover.recursion.traces.machine import Inputs, load_inputs
+from graphprover.recursion.traces.machine import Inputs, Loaded, load_inputs
 from graphprover.recursion.witness.compiled import trace_of
 from graphprover.recursion.witness.run_data import RunData
 from graphprover.statement.statement import Statement
-from tests.recursion.machines import no_calls, no_nodes, no_segments, statement
+from tests.recursion.machines import no_nodes, no_segments, statement
 
 FIRST_INPUT = 3  # the address of the first argument of a program
 
@@ -48,13 +47,18 @@ class Ran:
         counts[list(self.inputs)] = 1
         return counts
 
-    def inputs_on(self, device: Any) -> Inputs:
+    @property
+    def traced(self) -> Inputs:
+        """Return the inputs of the traces."""
+        return Inputs(no_segments(), no_nodes(), self.steps)
+
+    def inputs_on(self, device: Any) -> Loaded:
         """Return the inputs of the traces on a device."""
-        return load_inputs(device, inputs=Inputs(no_calls(), no_segments(), no_nodes(), self.steps))
+        return load_inputs(device, inputs=self.traced)
 
     def statement(self, *facts: tuple[int, Sequence[int]]) -> Statement:
         """Return the statement that the program halts with these inputs."""
-        return statement(self.inputs_on(CpuDevice(1)), facts, self.inputs)
+        return statement(self.traced, facts, self.inputs)
 
 
 def program(arguments: int) -> tuple[Program, Function, tuple[Cell, ...]]:

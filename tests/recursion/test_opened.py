@@ -1,7 +1,6 @@
 """Statements about openings: their proofs verify, and no other caps, cells or chunks have one."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -202,13 +201,13 @@ def test_a_block_of_more_than_64_bytes_is_found() -> None:
     halves = [half for row in rows for half in t.half[:, row].tolist()]
     words = [low + (high << 16) for low, high in zip(halves[::2], halves[1::2], strict=True)]
     call = Call(IV, words, [0, 0, 96, START | END | ROOT], Use.PART)
-    inputs = replace(own.inputs, calls=compressions([call]))
     end = int(rows[-1]) + 1
     t.absent[2][rows[0] : end + 1], t.digest[:, end] = P - 1, call.digest
     (of_cap, of_chunk) = own.facts
     cap, chunk = [*of_cap[1][:-8], *call.digest], [*of_chunk[1]]
     chunk[-7] += 2 * 4  # the end address
-    false = with_main(machines.statement(inputs, [(of_cap[0], cap), (of_chunk[0], chunk)], own.known), main)
+    facts = [(of_cap[0], cap), (of_chunk[0], chunk)]
+    false = with_main(machines.statement(own.inputs, facts, own.known, calls=compressions([call])), main)
     found = check(false)
     assert {finding.label for finding in found if isinstance(finding, FailingConstraint)} == {"a flag"}
     assert all(isinstance(finding, FailingConstraint) for finding in found)

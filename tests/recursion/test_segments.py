@@ -5,20 +5,21 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import blake3
 import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice
 from graphprover.field import P
 from graphprover.recursion.kernels import count_cells, count_halves, fill_segments
-from graphprover.recursion.kernels.segments import Kind, Segments
+from graphprover.recursion.kernels.segments import Kind
 from graphprover.recursion.openings import OpenedRows
 from graphprover.recursion.tables.columns import WIDTH
 from graphprover.recursion.tables.segments import part_of
-from graphprover.recursion.witness.hashed_rows import Hashed, Rows, hashed
-from tests.recursion.machines import TABLE
+from graphprover.recursion.traces.calls import calls_of
+from graphprover.recursion.witness.hashed_rows import Rows, segments_of_rows
+from tests.recursion.machines import TABLE, no_nodes
 from tests.recursion.naive_segments import Segment, machine_trace, segments_of
+from tests.recursion.test_calls import on_device
 
 # Rows and their words: parts of a block, whole blocks, whole chunks and parts of one, trees of any shape.
 SIZES = ((3, 1), (2, 7), (4, 8), (2, 9), (2, 127), (2, 128), (1, 129), (2, 300), (1, 128 * 4), (1, 128 * 6 + 5))
@@ -62,17 +63,14 @@ def naive() -> list[Segment]:
     return found
 
 
-def on_device(segments: Segments, device: Any) -> Segments:
-    return Segments(**{name: device.load(array) for name, array in vars(segments).items()})
-
-
-def filled(device: Any, found: Hashed, rows: int) -> tuple[Any, Any, Any]:
-    """Return the trace, and counts that are added to counts of 5."""
-    there, arrays = on_device(found.segments, device), device.arrays
+def filled(device: Any, rows: int) -> tuple[Any, Any, Any]:
+    """Return the trace of `groups`, and counts that are added to counts of 5."""
+    given = on_device(segments_of_rows(groups()), device)
+    (_, there, digests), arrays = calls_of(device, given, on_device(no_nodes(), device)), device.arrays
     main = arrays.zeros((WIDTH, rows), dtype=np.uint64)
     halves, in_memory = arrays.zeros(2**16, dtype=np.uint64), arrays.zeros(CELLS, dtype=np.uint64)
     halves[:], in_memory[:] = 5, 5
-    fill_segments(device, there, device.load(cells()), main, FIRST)
+    fill_segments(device, there, digests, device.load(cells()), main, FIRST)
     count_halves(device, there, halves)
     count_cells(device, there, in_memory)
     return main, halves, in_memory
@@ -96,7 +94,7 @@ ROWS = sum(4 * len(segment.calls) + 1 for segment in naive())
 @pytest.mark.parametrize("rows", [2048, FIRST + ROWS])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_traces(rows: int, threads: int) -> None:
-    for found, wanted in zip(filled(CpuDevice(threads), hashed(groups()), rows), expected(rows), strict=True):
+    for found, wanted in zip(filled(CpuDevice(threads), rows), expected(rows), strict=True):
         np.testing.assert_array_equal(found, wanted)
 
 
@@ -108,41 +106,31 @@ def test_pieces_of_a_trace_begin_anywhere() -> None:
             for first in range(0, rows, 7):
                 function(first, min(first + 7, rows))
 
-    for found, wanted in zip(filled(Pieces(1), hashed(groups()), 2048), expected(2048), strict=True):
+    for found, wanted in zip(filled(Pieces(1), 2048), expected(2048), strict=True):
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_hashes() -> None:
-    """The package gives the same digests, and plain Python the same calls."""
-    found, calls = hashed(groups()), [call for segment in naive() for call in segment.calls]
-    whole = found.segments.digests[found.segments.numbers[:, 0] & int(Kind.WHOLE) != 0]
-    rows = [row for group in groups() for row in group.opened.words]
-    for digest, row in zip(whole, rows, strict=True):
-        assert digest.tobytes() == blake3.blake3(row.tobytes()).digest()
-    np.testing.assert_array_equal(found.values, [call.value for call in calls])
-    np.testing.assert_array_equal(found.parameters, [call.parameters for call in calls])
-    np.testing.assert_array_equal(found.halves, [call.block for call in calls])
-    np.testing.assert_array_equal(found.uses, [int(call.use) for call in calls])
-
-
 def test_arrays_of_another_kind_are_refused() -> None:
-    device, good = CpuDevice(1), hashed(groups()).segments
+    device = CpuDevice(1)
+    _, good, digests = calls_of(device, segments_of_rows(groups()), no_nodes())
     main, halves = np.empty((WIDTH, 2048), dtype=np.uint64), np.zeros(2**16, dtype=np.uint64)
     for name, array in vars(good).items():
         for wrong in (array[..., None], array.astype(np.int64), np.repeat(array, 2, axis=0)[::2]):
             with pytest.raises(ValueError, match=f"{name} of .* segments are"):
-                fill_segments(device, replace(good, **{name: wrong}), cells(), main, FIRST)
+                fill_segments(device, replace(good, **{name: wrong}), digests, cells(), main, FIRST)
     with pytest.raises(ValueError, match=f"{ROWS} rows of segments after {FIRST} do not fit {FIRST + ROWS - 1} rows"):
-        fill_segments(device, good, cells(), main[:, : FIRST + ROWS - 1].copy(), FIRST)
+        fill_segments(device, good, digests, cells(), main[:, : FIRST + ROWS - 1].copy(), FIRST)
     for wrong in (main[1:], main.astype(np.int64), main.T.copy().T):
         with pytest.raises(ValueError, match="a trace is"):
-            fill_segments(device, good, cells(), wrong, FIRST)
+            fill_segments(device, good, digests, cells(), wrong, FIRST)
+    with pytest.raises(ValueError, match=r"digests of .* segments are"):
+        fill_segments(device, good, digests[1:], cells(), main, FIRST)
     with pytest.raises(ValueError, match="cells are"):
-        fill_segments(device, good, cells()[:2], main, FIRST)
+        fill_segments(device, good, digests, cells()[:2], main, FIRST)
     with pytest.raises(ValueError, match="numbers of 16 bits"):
         count_halves(device, good, halves[1:])
     with pytest.raises(ValueError, match="counts are"):
         count_cells(device, good, halves.astype(np.int64))
     with pytest.raises(ValueError, match="has words"):
         group = groups()[0]
-        hashed([replace(group, opened=replace(group.opened, words=np.empty((3, 0), dtype=np.uint64)))])
+        segments_of_rows([replace(group, opened=replace(group.opened, words=np.empty((3, 0), dtype=np.uint64)))])

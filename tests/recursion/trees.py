@@ -102,4 +102,4 @@ def statement(opened: Opened, nodes: Nodes, *, children: Iterable[bytes] = (), c
         (-count, place(cap, words_of(digest))) for count, (cap, digest) in zip(counts, opened.caps.items(), strict=True)
     ]
     facts += [(1, place(leaf, words_of(digest))) for leaf, digest in opened.leaves]
-    return machines.statement(Inputs(compressions(calls), no_segments(), nodes, halting()), facts)
+    return machines.statement(Inputs(no_segments(), nodes, halting()), facts, calls=compressions(calls))

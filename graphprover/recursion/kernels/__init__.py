@@ -54,12 +54,33 @@ def count_xors(device: Device, calls: Compressions, rows: int, counts: Array) ->
     _twin(device, "compress").count_xors(device, calls, rows, counts)
 
 
-def fill_segments(device: Device, segments: Segments, cells: Array, main: Array, first: int) -> None:
+def hash_segments(device: Device, segments: Segments, calls: Compressions, digests: Array) -> None:
+    """Write the calls of all blocks of segments, and the digest of each segment.
+
+    Args:
+        device: The device of all arrays.
+        segments: The segments. The words of parents are not read.
+        calls: The calls, of which the first ones are written: values, blocks with the words of parents, parameters and
+            uses.
+        digests: uint32 (segments, 8), contiguous. All of it is written.
+
+    Raises:
+        ValueError: For arrays of other kinds, and for fewer calls than blocks.
+    """
+    segments.require_digests(digests)
+    calls.require_arrays()
+    if len(calls) < len(segments.words):
+        raise ValueError(f"{len(segments.words)} blocks of segments do not fit {len(calls)} calls")
+    _twin(device, "hashing").hash_segments(device, segments, calls, digests)
+
+
+def fill_segments(device: Device, segments: Segments, digests: Array, cells: Array, main: Array, first: int) -> None:
     """Write the rows of segments in a trace of `machine`, in their order.
 
     Args:
         device: The device of all arrays.
-        segments: The segments; the memory cells of their words are in ``cells``.
+        segments: The segments, with the words of parents; the memory cells of their words are in ``cells``.
+        digests: uint32 (segments, 8), contiguous: the digest of each segment.
         cells: uint64 (3, cells), contiguous: the contents of memory.
         main: uint64 (columns, rows), contiguous; zeros in all rows of segments.
         first: The first row of segments.
@@ -67,8 +88,8 @@ def fill_segments(device: Device, segments: Segments, cells: Array, main: Array,
     Raises:
         ValueError: For arrays of other kinds, and for segments that do not fit the rows.
     """
-    segments.require_rows(main, cells, first)
-    _twin(device, "segments").fill_segments(device, segments, cells, main, first)
+    segments.require_rows(digests, main, cells, first)
+    _twin(device, "segments").fill_segments(device, segments, digests, cells, main, first)
 
 
 def count_halves(device: Device, segments: Segments, counts: Array) -> None:
@@ -76,7 +97,7 @@ def count_halves(device: Device, segments: Segments, counts: Array) -> None:
 
     Args:
         device: The device of all arrays.
-        segments: The segments.
+        segments: The segments, with the words of parents.
         counts: uint64 (2^16,), contiguous: the column `count_half` of `Fixed`.
 
     Raises:

@@ -22,26 +22,42 @@ from graphprover.recursion.kernels.segments import Segments
 from graphprover.recursion.kernels.steps import Steps
 from graphprover.recursion.tables import columns, compress, fixed
 from graphprover.recursion.tables.memory import ADDRESS, LOOKED_UP, VALUE
+from graphprover.recursion.traces.calls import calls_of
 from graphprover.recursion.traces.nodes import Nodes, fill_nodes
 from graphprover.statement.trace_task import TraceTask
 
-T = TypeVar("T", Compressions, Segments, Nodes, Steps)
+T = TypeVar("T", Segments, Nodes, Steps)
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The inputs of all traces: arrays of one device."""
+    """The inputs of all traces: arrays of the host."""
 
-    calls: Compressions  # of the segments' blocks, then of the nodes
-    segments: Segments
+    segments: Segments  # without the words of parents
     nodes: Nodes
     steps: Steps
+
+    @property
+    def calls(self) -> int:
+        """Return the number of calls that hash the segments' blocks and the nodes."""
+        return len(self.segments.words) + len(self.nodes.places)
 
     @property
     def machine_rows(self) -> int:
         """Return the rows of `machine` that they need."""
         rows = len(self.steps.pcs) + self.segments.rows + len(self.nodes.places)
         return max(rows, self.steps.cells.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """The inputs of all traces, with the calls that hash them: arrays of one device."""
+
+    calls: Compressions  # of the segments' blocks, then of the nodes
+    segments: Segments
+    digests: Array  # of the segments, uint32 (segments, 8)
+    nodes: Nodes
+    steps: Steps
 
 
 def trace_tasks(inputs: Inputs, rows: Mapping[str, int], of_head: int) -> dict[str, TraceTask]:
@@ -64,12 +80,11 @@ def trace_tasks(inputs: Inputs, rows: Mapping[str, int], of_head: int) -> dict[s
     }
 
 
-def load_inputs(device: Device, *, inputs: Inputs) -> Inputs:
-    """Return the inputs on a device."""
+def load_inputs(device: Device, *, inputs: Inputs) -> Loaded:
+    """Return the inputs on a device, after the hashing of their segments there."""
     of = inputs
-    return Inputs(
-        _loaded(device, of.calls), _loaded(device, of.segments), _loaded(device, of.nodes), _loaded(device, of.steps)
-    )
+    segments, nodes, steps = _loaded(device, of.segments), _loaded(device, of.nodes), _loaded(device, of.steps)
+    return Loaded(*calls_of(device, segments, nodes), nodes, steps)
 
 
 def _loaded(device: Device, of: T) -> T:
@@ -77,19 +92,19 @@ def _loaded(device: Device, of: T) -> T:
     return type(of)(*device.load_all([*vars(of).values()]))
 
 
-def compress_trace(device: Device, inputs: Inputs, *, rows: int) -> Array:
+def compress_trace(device: Device, inputs: Loaded, *, rows: int) -> Array:
     """Return the trace of `Compress`."""
     main = device.arrays.empty((compress.WIDTH, rows), dtype=np.uint64)
     fill_compress(device, inputs.calls, main)
     return main
 
 
-def machine_trace(device: Device, inputs: Inputs, *, rows: int) -> Array:
+def machine_trace(device: Device, inputs: Loaded, *, rows: int) -> Array:
     """Return the trace of `Machine`: steps, segments, nodes; and memory with its lookups."""
     steps, segments, arrays = inputs.steps, inputs.segments, device.arrays
     main = arrays.zeros((columns.WIDTH, rows), dtype=np.uint64)
     fill_steps(device, steps, main)
-    fill_segments(device, segments, steps.cells, main, len(steps.pcs))
+    fill_segments(device, segments, inputs.digests, steps.cells, main, len(steps.pcs))
     fill_nodes(main, inputs.nodes, len(steps.pcs) + segments.rows)
     size = steps.cells.shape[1]
     main[ADDRESS] = arrays.arange(rows, dtype=np.uint64)
@@ -101,7 +116,7 @@ def machine_trace(device: Device, inputs: Inputs, *, rows: int) -> Array:
     return main
 
 
-def fixed_trace(device: Device, inputs: Inputs, *, compress_rows: int, of_head: int) -> Array:
+def fixed_trace(device: Device, inputs: Loaded, *, compress_rows: int, of_head: int) -> Array:
     """Return the trace of `Fixed`: the lookups by the other tables, of which `compress` has this number of rows."""
     main, first = device.arrays.zeros((fixed.WIDTH, fixed.ROWS), dtype=np.uint64), fixed.FIRST_COLUMNS
     count_xors(device, inputs.calls, compress_rows, main[: fixed.XORS])

@@ -1,4 +1,4 @@
-"""The segments of opened rows, with all calls that hash them."""
+"""The segments of opened rows, which a device hashes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,10 +7,8 @@ from functools import cache
 import numpy as np
 
 from graphprover.protocol.blake3 import BLOCK_WORDS, CHUNK_WORDS
-from graphprover.recursion.kernels.cpu.hashing import hash_segments
 from graphprover.recursion.kernels.segments import NUMBERS, Kind, Segments
 from graphprover.recursion.openings import OpenedRows
-from graphprover.recursion.tables.compress import Use
 from graphprover.recursion.tables.segments import STRIDE, padded
 
 
@@ -22,17 +20,6 @@ class Rows:
     bases: np.ndarray  # uint32 (rows,): the memory address of each row's first word
     asked: np.ndarray  # uint32 (rows,): lookups of each chunk of the row
     split_from: int | None = None  # the first chunk of a row whose words are split, as all after it; None without any
-
-
-@dataclass(frozen=True, eq=False)
-class Hashed:
-    """Rows with their hashes: arrays of the host."""
-
-    segments: Segments
-    halves: np.ndarray  # uint32 (blocks, 16): the blocks
-    values: np.ndarray  # uint32 (blocks, 8): the chaining value before each block
-    parameters: np.ndarray  # uint32 (blocks, 4): counter (low, high), length, flags
-    uses: np.ndarray  # uint32 (blocks,): `Use`
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,27 +70,19 @@ def _pattern(words: int) -> _Pattern:
     )
 
 
-def hashed(groups: Sequence[Rows]) -> Hashed:
-    """Return the segments of all rows, group by group and row by row, with their hashes.
+def segments_of_rows(groups: Sequence[Rows]) -> Segments:
+    """Return the segments of all rows, group by group and row by row, without the words of parents.
 
     Raises:
         ValueError: For rows without words.
     """
     parts = [_segments_of(group) for group in groups]
     words, counts, places, numbers, children = (np.concatenate(part) for part in zip(*parts, strict=True))
-    ends = np.cumsum([len(part[1]) for part in parts])
-    first = np.repeat([0, *ends[:-1]], [len(part[1]) for part in parts])
-    children += first[:, None]
+    of_groups = [len(part[1]) for part in parts]
+    children += np.repeat(np.cumsum(of_groups) - of_groups, of_groups).astype(np.uint32)[:, None]
     firsts = (np.cumsum(counts) - counts).astype(np.uint32)
     owners = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
-    halves = words.view(np.uint32)
-    values, parameters = (np.empty((len(words), width), dtype=np.uint32) for width in (8, 4))
-    digests = np.empty((len(counts), 8), dtype=np.uint32)
-    hash_segments(halves, owners, firsts, numbers, children, values, parameters, digests)
-    uses = np.full(len(words), int(Use.PART | Use.CHAIN), dtype=np.uint32)
-    uses[np.cumsum(counts) - 1] = int(Use.PART)
-    segments = Segments(words, owners, firsts, places, numbers, digests)
-    return Hashed(segments, halves, values, parameters, uses)
+    return Segments(words, owners, firsts, places, numbers, children)
 
 
 def _segments_of(group: Rows) -> tuple[np.ndarray, ...]:
@@ -125,7 +104,7 @@ def _segments_of(group: Rows) -> tuple[np.ndarray, ...]:
     numbers[:, :, 1:4] = pattern.numbers
     numbers[:, :, 2] += group.bases[:, None] * is_chunk.astype(np.uint32)
     numbers[:, :, 4] = group.asked[:, None] * is_chunk
-    children = pattern.children + each * np.arange(rows)[:, None, None]
+    children = (pattern.children + each * np.arange(rows)[:, None, None]).astype(np.uint32)
     return (
         words.reshape(-1, BLOCK_WORDS),
         np.tile(pattern.blocks, rows),

@@ -1,14 +1,18 @@
-"""The hashes of opened rows on the host: chaining values and digests of their segments."""
+"""The calls that hash the segments of opened rows, and the digests of segments."""
 
 import numpy as np
 
+from graphprover.device import Device
 from graphprover.protocol.blake3 import BLOCK_BYTES, CHUNK_END, CHUNK_START, IV, MESSAGE_PERMUTATION, PARENT, ROOT
+from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.kernels.cpu.compress import turned
-from graphprover.recursion.kernels.segments import Kind
+from graphprover.recursion.kernels.segments import Kind, Segments
+from graphprover.recursion.tables.compress import Use
 from graphprover.runtime.numba_cache import njit
 
 _U32 = np.uint32
 _PARENT, _WHOLE = int(Kind.PARENT), int(Kind.WHOLE)
+_PART, _CHAIN = int(Use.PART), int(Use.CHAIN)
 _IV = np.array(IV, dtype=np.uint32)
 _PERMUTATION = np.array(MESSAGE_PERMUTATION, dtype=np.int64)
 _ROUNDS = 7
@@ -45,19 +49,8 @@ def _compress(value, block, parameters):
 
 
 @njit(nogil=True, cache=True)
-def hash_segments(halves, owners, firsts, numbers, children, values, parameters, digests):
-    """Compress all blocks in their order.
-
-    Args:
-        halves: uint32 (blocks, 16): the words of blocks; a parent's words are written.
-        owners: See `Segments`, like ``firsts`` and ``numbers``.
-        firsts: See above.
-        numbers: See above.
-        children: int64 (segments, 2): of a parent, both segments below, which are earlier ones.
-        values: uint32 (blocks, 8): the chaining value before each block is written.
-        parameters: uint32 (blocks, 4): counter (low, high), length and flags of each block are written.
-        digests: uint32 (segments, 8): the digest of each segment is written.
-    """
+def _hash(words, owners, firsts, numbers, children, values, blocks, parameters, uses, digests):
+    """Compress all blocks in their order."""
     value = np.empty(8, dtype=np.uint32)
     for block in range(len(owners)):
         segment = owners[block]
@@ -68,9 +61,10 @@ def hash_segments(halves, owners, firsts, numbers, children, values, parameters,
         ends = block + 1 == len(owners) or owners[block + 1] != segment
         flags = 0
         if kind & _PARENT:
-            halves[block, :8], halves[block, 8:] = digests[children[segment, 0]], digests[children[segment, 1]]
+            blocks[block, :8], blocks[block, 8:] = digests[children[segment, 0]], digests[children[segment, 1]]
             flags = PARENT
         else:
+            blocks[block] = words[block]
             flags = (CHUNK_START if begins else 0) | (CHUNK_END if ends else 0)
         if ends and kind & _WHOLE:
             flags |= ROOT
@@ -80,6 +74,14 @@ def hash_segments(halves, owners, firsts, numbers, children, values, parameters,
         parameters[block, 0], parameters[block, 1] = counter, 0
         parameters[block, 2] = BLOCK_BYTES - _WORD_BYTES * (absent if ends else 0)
         parameters[block, 3] = flags
-        _compress(value, halves[block], parameters[block])
+        uses[block] = _PART if ends else _PART | _CHAIN
+        _compress(value, blocks[block], parameters[block])
         if ends:
             digests[segment] = value
+
+
+def hash_segments(device: Device, segments: Segments, calls: Compressions, digests: np.ndarray) -> None:
+    """Write the calls of segments; see ``graphprover.recursion.kernels.hash_segments``."""
+    of, halves = segments, segments.words.view(np.uint32)
+    written = calls.values, calls.blocks, calls.parameters, calls.uses
+    _hash(halves, of.owners, of.firsts, of.numbers, of.children, *written, digests)

@@ -136,10 +136,12 @@ def _count_numbers(numbers, counts, first, last):
         counts[numbers[i]] += _U(1)
 
 
-def fill_segments(device: Device, segments: Segments, cells: np.ndarray, main: np.ndarray, first: int) -> None:
+def fill_segments(
+    device: Device, segments: Segments, digests: np.ndarray, cells: np.ndarray, main: np.ndarray, first: int
+) -> None:
     """Write the rows of segments; see ``graphprover.recursion.kernels.fill_segments``."""
     of = segments
-    fill = partial(_fill, of.words, of.owners, of.firsts, of.places, of.numbers, of.digests, cells, main, first)
+    fill = partial(_fill, of.words, of.owners, of.firsts, of.places, of.numbers, digests, cells, main, first)
     device.split_rows(fill, len(of.words))
 
 

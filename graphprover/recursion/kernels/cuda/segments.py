@@ -15,12 +15,17 @@ _THREADS = 128
 
 
 def fill_segments(
-    device: "CudaDevice", segments: Segments, cells: cupy.ndarray, main: cupy.ndarray, first: int
+    device: "CudaDevice",
+    segments: Segments,
+    digests: cupy.ndarray,
+    cells: cupy.ndarray,
+    main: cupy.ndarray,
+    first: int,
 ) -> None:
     """Write the rows of segments; see ``graphprover.recursion.kernels.fill_segments``."""
     of = segments
     addresses = [array.data.ptr for array in (of.owners, of.firsts)]
-    numbers = [array.data.ptr for array in (of.numbers, of.digests)]
+    numbers = [array.data.ptr for array in (of.numbers, digests)]
     if blocks := len(of.words):
         with device.operation("fill_segments"):
             launch(

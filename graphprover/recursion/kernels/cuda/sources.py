@@ -30,9 +30,11 @@ def _first(columns: Any) -> int:
     return columns
 
 
+_USES: dict[str, int | str] = {f"USE_{use.name}": int(use) for use in Use}
+_KINDS: dict[str, int | str] = {**{f"KIND_{kind.name}": int(kind) for kind in Kind}, "NUMBERS": NUMBERS}
 _COMPRESS: dict[str, int | str] = {
     **_columns(compress.FIRST_COLUMNS),
-    **{f"USE_{use.name}": int(use) for use in Use},
+    **_USES,
     "ROWS": ROWS,
     "LAST": LAST,
     "LANES": LANES,
@@ -42,12 +44,11 @@ _COMPRESS: dict[str, int | str] = {
 }
 _SEGMENTS: dict[str, int | str] = {
     **_columns({name: _first(columns) for name, columns in vars(segments.COLUMNS).items()}),
-    **{f"KIND_{kind.name}": int(kind) for kind in Kind},
+    **_KINDS,
     "WORDS": segments.WORDS,
     "QUARTERS": segments.QUARTERS,
     "PARTS": PARTS,
     "STRIDE": segments.STRIDE,
-    "NUMBERS": NUMBERS,
 }
 _STEPS: dict[str, int | str] = {
     **_columns({name: _first(columns) for name, columns in vars(steps.COLUMNS).items()}),
@@ -58,7 +59,12 @@ _STEPS: dict[str, int | str] = {
     "USES_B": USES_B,
     "USES_D": USES_D,
 }
-_DEFINES: dict[str, Mapping[str, int | str]] = {"compress.cu": _COMPRESS, "segments.cu": _SEGMENTS, "steps.cu": _STEPS}
+_DEFINES: dict[str, Mapping[str, int | str]] = {
+    "compress.cu": _COMPRESS,
+    "hashing.cu": {**_USES, **_KINDS},
+    "segments.cu": _SEGMENTS,
+    "steps.cu": _STEPS,
+}
 
 
 @cache
