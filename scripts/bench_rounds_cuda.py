@@ -4,7 +4,7 @@
 
 A lower bound is the longer of two times: bytes (everything read and written once) at the rate of copying, and field
 products at the rate of a kernel that does nothing else, both measured in the same run. Products whose sums are reduced
-once count at the rate of such sums.
+once count at the rate of such sums, and compressions of BLAKE3 at the rate of a kernel of these.
 """
 # ruff: noqa: E402 (--help works without CuPy)
 
@@ -32,12 +32,15 @@ from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cuda import bytecode, deep, fri, inverse, launch, logup, opening, quotient, source_cache
 from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands
-from graphprover.recursion.kernels import count_xors, fill_compress
-from graphprover.recursion.kernels.compressions import Compressions
+from graphprover.recursion.kernels import count_xors, fill_compress, hash_segments
+from graphprover.recursion.kernels.compressions import Compressions, empty_calls
+from graphprover.recursion.kernels.segments import Segments
+from graphprover.recursion.openings import OpenedRows
 from graphprover.recursion.tables.compress import WIDTH
 from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.recursion.tables.fixed import XORS
 from graphprover.recursion.tables.places import ROWS
+from graphprover.recursion.witness.hashed_rows import Rows, segments_of_rows
 from graphprover.vm.kernels import (
     count_keccak_digits,
     fill_keccak_classes,
@@ -82,11 +85,22 @@ class Report:
         for name, rate in self.ceiling.items():
             self._out(f"ceiling: {name}", rate / 1e9, "GB/s" if name == "copy" else "G/s")
 
-    def __call__(self, name: str, work: Callable[[], object], moved: int, products: float, summed: float = 0) -> None:
-        """Print a line: ``moved`` words, ``products`` reduced one by one, ``summed`` ones reduced as sums."""
+    def __call__(
+        self,
+        name: str,
+        work: Callable[[], object],
+        moved: int,
+        products: float,
+        summed: float = 0,
+        compressions: float = 0,
+    ) -> None:
+        """Print a line: ``moved`` words, ``products`` reduced one by one, ``summed`` ones reduced as sums, and
+        ``compressions`` of BLAKE3.
+        """
         time = seconds(work)
         memory = moved * WORD / self.ceiling["copy"]
         arithmetic = products / self.ceiling["multiply"] + summed / self.ceiling["accumulate"]
+        arithmetic += compressions / self.ceiling["blake3"]
         floor = max(memory, arithmetic)
         self._out.text(
             f"{name:44} {time * 1e3:8.3f} ms   floor: memory {memory * 1e3:7.3f}, arithmetic {arithmetic * 1e3:7.3f} "
@@ -224,6 +238,20 @@ def compressions(report: Report, device: CudaDevice, log_calls: int) -> None:
     report(f"xors of 2^{log_calls} compressions", partial(count_xors, device, calls, main.shape[1], counts), read, 0)
 
 
+def opened_rows(report: Report, device: CudaDevice, rows: int, width: int) -> None:
+    """Report the calls that hash opened rows of ``width`` words."""
+    none = np.zeros(rows, dtype=np.uint32)
+    opened = OpenedRows(0, 0, np.arange(rows, dtype=np.uint64), words(rows, width).get(), None)
+    segments = segments_of_rows([Rows(opened, none, none)])
+    there = Segments(*device.load_all([*vars(segments).values()]))
+    calls = empty_calls(device, len(there.words))
+    digests = cupy.empty((len(there.firsts), 8), dtype=np.uint32)
+    read = (there.words, there.firsts, there.numbers, there.children)
+    moved = sum(array.nbytes for array in (*read, *vars(calls).values(), digests)) // WORD
+    work = partial(hash_segments, device, there, calls, digests)
+    report(f"calls of {rows} rows of {width} words", work, moved, 0, compressions=len(calls))
+
+
 def main() -> None:
     device = CudaDevice(OPTIONS.device)
     with device.task():
@@ -231,6 +259,8 @@ def main() -> None:
         if OPTIONS.only in (None, "recursion"):
             for log_calls in (14, 17):
                 compressions(report, device, log_calls)
+            for rows, width in ((2048, 24), (1 << 14, 379)):
+                opened_rows(report, device, rows, width)
         if OPTIONS.only == "recursion":
             return
         if OPTIONS.only != "synthetic":
