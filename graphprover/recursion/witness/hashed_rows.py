@@ -27,15 +27,27 @@ class _Pattern:
     """The segments of a row of some length: chunks, then parents, each after its children."""
 
     blocks: np.ndarray  # of each segment
-    flags: np.ndarray  # PARENT and WHOLE
+    flags: np.ndarray  # `Kind`
     # For chunks the counter, the address of the first word after the row's, and absent words; for parents the first
     # chunk, and the chunks of both children: (segments, 3).
     numbers: np.ndarray
     children: np.ndarray  # (segments, 2): segments of the row
 
 
+def _pattern_of(group: Rows) -> _Pattern:
+    """Return the pattern of a group's rows.
+
+    Raises:
+        ValueError: For rows without words.
+    """
+    width = group.opened.words.shape[1]
+    if not width:
+        raise ValueError("an opened row has words")
+    return _pattern(width, Kind.READ if group.opened.powers is None else Kind.WEIGHTED, group.split_from)
+
+
 @cache
-def _pattern(words: int) -> _Pattern:
+def _pattern(words: int, kind: Kind, split_from: int | None) -> _Pattern:
     chunks = max(1, -(-words // CHUNK_WORDS))
     children: list[tuple[int, int]] = []
     spans: list[tuple[int, int, int]] = []
@@ -54,7 +66,9 @@ def _pattern(words: int) -> _Pattern:
     segments, parents = chunks + len(children), len(children)
     last = padded(words - CHUNK_WORDS * (chunks - 1))
     none = np.zeros(parents, dtype=np.int64)
-    flags = np.concatenate([np.zeros(chunks, dtype=np.int64), none + int(Kind.PARENT)])
+    flags = np.concatenate([np.full(chunks, int(kind)), none + int(Kind.PARENT)])
+    if split_from is not None:
+        flags[split_from:chunks] = int(Kind.SPLIT)
     flags[whole] |= int(Kind.WHOLE)
     numbers = np.zeros((segments, 3), dtype=np.int64)
     numbers[:chunks, 0] = np.arange(chunks)
@@ -76,39 +90,38 @@ def segments_of_rows(groups: Sequence[Rows]) -> Segments:
     Raises:
         ValueError: For rows without words.
     """
-    parts = [_segments_of(group) for group in groups]
-    words, counts, places, numbers, children = (np.concatenate(part) for part in zip(*parts, strict=True))
-    of_groups = [len(part[1]) for part in parts]
-    children += np.repeat(np.cumsum(of_groups) - of_groups, of_groups).astype(np.uint32)[:, None]
-    firsts = (np.cumsum(counts) - counts).astype(np.uint32)
-    owners = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
-    return Segments(words, owners, firsts, places, numbers, children)
-
-
-def _segments_of(group: Rows) -> tuple[np.ndarray, ...]:
-    """Return blocks, blocks of each segment, places, numbers, and the children of parents among these segments."""
-    opened = group.opened
-    rows, width = opened.words.shape
-    if not width:
-        raise ValueError("an opened row has words")
-    pattern = _pattern(width)
-    each, all_blocks = len(pattern.blocks), int(pattern.blocks.sum())
-    words = np.zeros((rows, all_blocks * BLOCK_WORDS), dtype=np.uint64)
-    words[:, :width] = opened.words
-    numbers = np.empty((rows, each, NUMBERS), dtype=np.uint32)
-    is_chunk = pattern.flags & int(Kind.PARENT) == 0
-    kinds = np.full(each, int(Kind.READ if opened.powers is None else Kind.WEIGHTED))
-    if group.split_from is not None:
-        kinds[group.split_from :] = int(Kind.SPLIT)
-    numbers[:, :, 0] = pattern.flags | np.where(is_chunk, kinds, 0)
-    numbers[:, :, 1:4] = pattern.numbers
-    numbers[:, :, 2] += group.bases[:, None] * is_chunk.astype(np.uint32)
-    numbers[:, :, 4] = group.asked[:, None] * is_chunk
-    children = (pattern.children + each * np.arange(rows)[:, None, None]).astype(np.uint32)
-    return (
-        words.reshape(-1, BLOCK_WORDS),
-        np.tile(pattern.blocks, rows),
-        np.repeat(opened.places, each, axis=0),
-        numbers.reshape(-1, NUMBERS),
-        children.reshape(-1, 2),
+    patterns = [_pattern_of(group) for group in groups]
+    rows, each = np.array([(len(of.bases), len(by.blocks)) for of, by in zip(groups, patterns, strict=True)]).T
+    group_of = np.repeat(np.arange(len(groups)), rows)  # of each row
+    own = each[group_of]  # segments of each row
+    first = np.cumsum(own) - own
+    row_of = np.repeat(np.arange(len(own)), own)  # of each segment
+    # The number of each segment among the segments of all patterns.
+    in_patterns = np.arange(len(row_of)) + ((np.cumsum(each) - each)[group_of] - first)[row_of]
+    blocks, flags, of_patterns, children = (
+        np.concatenate([getattr(pattern, name) for pattern in patterns])[in_patterns]
+        for name in ("blocks", "flags", "numbers", "children")
     )
+    is_chunk = (flags & int(Kind.PARENT) == 0).astype(np.uint32)
+    bases, asked, places = (
+        np.concatenate(parts)[row_of]
+        for parts in zip(*((group.bases, group.asked, group.opened.places) for group in groups), strict=True)
+    )
+    numbers = np.empty((len(row_of), NUMBERS), dtype=np.uint32)
+    numbers[:, 0], numbers[:, 1:4], numbers[:, 4] = flags, of_patterns, asked * is_chunk
+    numbers[:, 2] += bases * is_chunk
+    children += first[row_of][:, None].astype(np.uint32)
+    owners = np.repeat(np.arange(len(blocks), dtype=np.uint32), blocks)
+    firsts = (np.cumsum(blocks) - blocks).astype(np.uint32)
+    return Segments(_words(groups, patterns, len(owners)), owners, firsts, places, numbers, children)
+
+
+def _words(groups: Sequence[Rows], patterns: Sequence[_Pattern], blocks: int) -> np.ndarray:
+    """Return the words of all blocks, uint64 (blocks, 8), with zeros as the words of parents."""
+    words, end = np.zeros(blocks * BLOCK_WORDS, dtype=np.uint64), 0
+    for group, pattern in zip(groups, patterns, strict=True):
+        rows, width = group.opened.words.shape
+        stride = BLOCK_WORDS * int(pattern.blocks.sum())
+        begin, end = end, end + rows * stride
+        words[begin:end].reshape(rows, stride)[:, :width] = group.opened.words
+    return words.reshape(blocks, BLOCK_WORDS)

@@ -50,22 +50,29 @@ def run_data(
         openings: Its openings.
     """
     messages, digests = messages_of(layout, head.constants, proof)
-    places: list[Ext] = [(TRANSCRIPT_TREE, 0, i) for i in range(len(messages))]
-    rows = [*openings.rows, *(_row(place, words) for place, words in zip(places, messages, strict=True))]
+    places = np.array([(TRANSCRIPT_TREE, 0, i) for i in range(len(messages))], dtype=np.uint64)
+    tree, layer, index = HEAD_PLACE
+    of_head = OpenedRows(tree, layer, np.array([index], dtype=np.uint64), head.words[None], None)
     zeros = head.plan.zeros + head.at
     addresses, values = _gates(layout, head, proof, public_values, challenges)
     return RunData(
-        (*rows, _row(HEAD_PLACE, head.words)),
-        np.concatenate([np.array(places, dtype=np.uint64), openings.caps.places]),
+        (*openings.rows, *_rows_of(messages), of_head),
+        np.concatenate([places, openings.caps.places]),
         np.concatenate([np.frombuffer(b"".join(digests), dtype="<u4").reshape(-1, 8), openings.caps.digests]),
         np.concatenate([zeros, addresses]),
         np.concatenate([np.zeros((len(zeros), EXTENSION_DEGREE), dtype=np.uint64), values]),
     )
 
 
-def _row(place: Ext, words: np.ndarray) -> OpenedRows:
-    tree, layer, index = place
-    return OpenedRows(tree, layer, np.array([index], dtype=np.uint64), words[None], None)
+def _rows_of(messages: Sequence[np.ndarray]) -> list[OpenedRows]:
+    """Return the messages of a transcript as rows, by their lengths: the fewer groups, the less time they take."""
+    numbers: dict[int, list[int]] = {}
+    for number, message in enumerate(messages):
+        numbers.setdefault(len(message), []).append(number)
+    return [
+        OpenedRows(TRANSCRIPT_TREE, 0, np.array(own, dtype=np.uint64), np.stack([messages[i] for i in own]), None)
+        for own in numbers.values()
+    ]
 
 
 def _gates(
