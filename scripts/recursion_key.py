@@ -1,4 +1,4 @@
-"""Write the recursion key, `graphprover/recursion/commitments.py`, again after a change of a layer's tables or program.
+"""Write the recursion key again after a change of a layer's tables or program: commitments and the program's entries.
 
 python scripts/recursion_key.py
 """
@@ -9,20 +9,31 @@ from pathlib import Path
 import checkout  # noqa: F401 (finds the package)
 from graphprover.protocol.parameters import RATES
 from graphprover.recursion.key import commitments
+from graphprover.recursion.program.verifier import verifier_program
 
-FILE = Path(__file__).parents[1] / "graphprover/recursion/commitments.py"
-HEAD = '''"""The commitments to a layer's preprocessed columns; scripts/recursion_key.py writes this file."""
+PACKAGE = Path(__file__).parents[1] / "graphprover/recursion"
+COMMITMENTS = '''"""The commitments to a layer's preprocessed columns; scripts/recursion_key.py writes this file."""
 
 COMMITMENTS = {  # by log2 of the inverse rate
+'''
+ENTRIES = '''"""The addresses of the program's marked instructions; scripts/recursion_key.py writes this file."""
+
+ENTRIES = {  # by the name of the mark
 '''
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.parse_args()
-    found = commitments(RATES.values())
-    lines = [f'    {log_blowup}: "{digest}",\n' for log_blowup, digest in found.items()]
-    FILE.write_text("".join([HEAD, *lines, "}\n"]))
+    program = verifier_program()
+    found = commitments(program, RATES.values())
+    write("commitments.py", COMMITMENTS, [f'{log_blowup}: "{digest}"' for log_blowup, digest in found.items()])
+    write("head/entries.py", ENTRIES, [f'"{name}": {address}' for name, address in program.marks.items()])
+
+
+def write(name: str, head: str, items: list[str]) -> None:
+    """Write a module of the package with a dictionary; ``head``: its first lines."""
+    (PACKAGE / name).write_text("".join([head, *(f"    {item},\n" for item in items), "}\n"]))
 
 
 if __name__ == "__main__":

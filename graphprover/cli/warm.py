@@ -116,7 +116,7 @@ def _warm_gpu(machines: Sequence[Machine], number: int) -> None:
     tables: Iterator[AirDescription] = chain.from_iterable(map(possible_tables, machines))
     if not machines:
         tables = possible_tables(Machine(smallest()), set(CHIP_NUMBERS))
-    tables = chain(tables, (air.describe() for air in layer_tables().values()))
+    tables = chain(tables, (air.describe() for air in layer_tables(None).values()))
     started, done, before = time.perf_counter(), 0, kept()
 
     def tell(kernel: str, seconds: float, left: int) -> None:

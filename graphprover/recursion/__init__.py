@@ -1,7 +1,7 @@
 """Compressed proofs: the computation of a verifier as tables that can be proved, and the proofs about it.
 
-docs/recursion.md explains all parts. A verifier imports compressed.py, key.py, head/, program/ and tables/, which need
-no compiler.
+docs/recursion.md explains all parts. A verifier imports compressed.py, key.py, head/ and tables/, which need no
+compiler.
 
 - compressed.py: the verification of a compressed proof; key.py and commitments.py: the recursion key.
 - layer.py: the statement that a proof is accepted, with its traces; layer_tables.py: its tables.

@@ -1,10 +1,11 @@
 """The recursion key: commitments to the preprocessed columns of a layer, which are the same for all compressed proofs.
 
-A verifier has them from `commitments.py` instead of computing them, which takes seconds at low rates.
+A verifier has them from `commitments.py`. To compute them takes seconds at low rates, and needs the verifier's program.
 ``python scripts/recursion_key.py`` writes that module, and a test compares it.
 """
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import BLAKE3, Parameters
@@ -14,7 +15,11 @@ from graphprover.protocol.security import CAP_HEIGHT
 from graphprover.recursion.commitments import COMMITMENTS
 from graphprover.recursion.head.head import Head
 from graphprover.recursion.layer_tables import layer_tables, stated_values
-from graphprover.statement.statement import Statement, Table
+from graphprover.recursion.tables.fixed import ROWS
+from graphprover.statement.statement import BlankTable, Statement, Table
+
+if TYPE_CHECKING:
+    from graphprover.recursion.program.assembler import Linked
 
 
 class LayerStatement(Statement):
@@ -22,8 +27,8 @@ class LayerStatement(Statement):
 
     def __init__(self, head: Head | None = None) -> None:
         """Take the head of the proof; None leaves the public values open."""
-        airs, values = layer_tables(), None if head is None else stated_values(head)
-        super().__init__([Table(air, values if name == "fixed" else []) for name, air in airs.items()])
+        airs, values = layer_tables(None), None if head is None else stated_values(head)
+        super().__init__([BlankTable(air, values if name == "fixed" else [], rows=ROWS) for name, air in airs.items()])
 
     def preprocessed_cap(self, parameters: Parameters) -> Cap:
         """Return the key's commitment; raise VerificationError if there is none."""
@@ -36,8 +41,8 @@ class LayerStatement(Statement):
         return (bytes.fromhex(COMMITMENTS[log_blowup]),)
 
 
-def commitments(log_blowups: Collection[int]) -> dict[int, str]:
-    """Compute the commitments: 64 hexadecimal digits, by log2 of the inverse rate."""
-    columns = [Table(air).preprocessed for air in layer_tables().values()]
+def commitments(program: "Linked", log_blowups: Collection[int]) -> dict[int, str]:
+    """Compute the commitments with the verifier's program: 64 hexadecimal digits, by log2 of the inverse rate."""
+    columns = [Table(air).preprocessed for air in layer_tables(program).values()]
     (caps,) = preprocessed_caps([[own for own in columns if own is not None]], sorted(log_blowups), CAP_HEIGHT, BLAKE3)
     return {log_blowup: caps[log_blowup][0].hex() for log_blowup in sorted(log_blowups)}

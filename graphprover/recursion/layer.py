@@ -63,7 +63,7 @@ def layer_statement(
     inputs = Inputs(found.segments, found.nodes, steps)
     tasks = trace_tasks(inputs, layer_rows(inputs.calls, inputs.machine_rows), int(of_head))
     values = {"fixed": stated_values(head)}
-    return Statement([Table(air, values.get(name, []), tasks[name]) for name, air in layer_tables().items()])
+    return Statement([Table(air, values.get(name, []), tasks[name]) for name, air in layer_tables(linked).items()])
 
 
 def _groups(linked: Linked, trace: Trace, data: RunData, head: Head) -> list[Rows]:

@@ -4,29 +4,39 @@ A verifier imports this module, which needs no compiler.
 """
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphprover.air import Air
 from graphprover.recursion.head.fields import HEAD_PLACE
 from graphprover.recursion.head.head import Head
-from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.tables.compress import Compress
+from graphprover.recursion.tables.fixed import FIELDS, Fixed
 from graphprover.recursion.tables.fixed import ROWS as FIXED_ROWS
-from graphprover.recursion.tables.fixed import Fixed
 from graphprover.recursion.tables.machine import Machine
 from graphprover.recursion.tables.places import ROWS as ROWS_OF_CALL
+
+if TYPE_CHECKING:
+    from graphprover.recursion.program.assembler import Linked
+
+# Here, because a prover that verifies its proof describes them once.
+_COMPRESS, _MACHINE = Compress(), Machine()
 
 _HEIGHTS_STEP = 2  # between the binary logarithms of heights, so that folds by four meet them
 
 
 @cache
-def layer_tables() -> dict[str, Air]:
-    """Return all tables by name, in the order of the statement."""
+def layer_tables(program: "Linked | None") -> dict[str, Air]:
+    """Return all tables by name, in the order of the statement.
+
+    Args:
+        program: The verifier's program; None if the preprocessed columns are known by their commitment only.
+    """
     return {
-        "compress": Compress(),
-        "machine": Machine(),
-        "fixed": Fixed(verifier_program().fields, HEAD_PLACE),
+        "compress": _COMPRESS,
+        "machine": _MACHINE,
+        "fixed": Fixed(np.zeros((FIELDS, 0), dtype=np.uint64) if program is None else program.fields, HEAD_PLACE),
     }
 
 

@@ -85,6 +85,18 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
+class BlankTable(Table):
+    """A table with preprocessed columns known by their commitment only: shown as zeros, without memory."""
+
+    rows: int = 0  # of the preprocessed columns, if there are any
+
+    @cached_property
+    def preprocessed(self) -> np.ndarray | None:
+        width = self.air.describe().preprocessed_width
+        return np.broadcast_to(np.uint64(0), (width, self.rows)) if width else None
+
+
+@dataclass(frozen=True, eq=False)
 class Statement:
     """Tables proved together; their buses balance over all of them.
 

@@ -1,6 +1,8 @@
 """Compressed proofs are accepted for the claim of their base alone, and malformed or foreign ones refused by a rule."""
 
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -16,9 +18,13 @@ from graphprover.protocol.parameters import RATES
 from graphprover.prover import compress as compressing
 from graphprover.recursion.commitments import COMMITMENTS
 from graphprover.recursion.compressed import head_of_header
+from graphprover.recursion.head.entries import ENTRIES
 from graphprover.recursion.key import LayerStatement, commitments
+from graphprover.recursion.layer_tables import layer_tables
 from graphprover.recursion.program.steps import Contradiction
+from graphprover.recursion.program.verifier import verifier_program
 from graphprover.runtime.files import COMPRESSED_MAGIC
+from graphprover.statement.statement import Statement, Table
 from tests.conftest import ROOT
 from tests.test_must_fail import numbers
 
@@ -221,13 +227,40 @@ def test_what_the_program_refuses_is_refused_by_the_rule_of_a_verifier(monkeypat
         compress(good, statement, security=BITS, device="cpu")
 
 
+VERIFYING = """
+import sys
+from graphprover.cli.main import main
+code = main(["verify", *sys.argv[1:]])
+print(*sys.modules)
+sys.exit(code)
+"""
+
+
+def test_a_verification_needs_no_program(tmp_path: Path) -> None:
+    """The verifier's program is known by its commitment: to assemble it takes longer than to verify a proof."""
+    proof, key = tmp_path / "small.bin", tmp_path / "guest.vk"
+    compressed().save(proof)
+    PROVER.key().save(key)
+    done = subprocess.run(
+        [sys.executable, "-c", VERIFYING, str(proof), str(key), "--security", str(BITS)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    modules = done.stdout.splitlines()[-1].split()
+    assert "graphprover.recursion.head.head" in modules
+    assert not [name for name in modules if name.startswith("graphprover.recursion.program")]
+
+
 def test_the_key_is_the_one_of_the_tables() -> None:
     """After a change of tables or program: python scripts/recursion_key.py."""
-    assert commitments(RATES.values()) == COMMITMENTS
+    program = verifier_program()
+    assert commitments(program, RATES.values()) == COMMITMENTS
+    assert program.marks == ENTRIES
 
 
 def test_the_key_commits_as_a_prover_does() -> None:
     parameters = compressed().layer.parameters
-    assert super(LayerStatement, LayerStatement()).preprocessed_cap(parameters) == LayerStatement().preprocessed_cap(
-        parameters
-    )
+    tables = [Table(air) for air in layer_tables(verifier_program()).values()]
+    assert Statement(tables).preprocessed_cap(parameters) == LayerStatement().preprocessed_cap(parameters)

@@ -134,3 +134,9 @@ FRAME_ELEMENTS = 42  # elements of a frame
 UNROLLED = 8  # elements of a turn that chains, joins or evaluates
 RUN = 64  # words of a record about words that are copied, or columns
 STREAM_WORDS = 8  # from the message of one digest to the next one's: a block
+BITS = 32  # of a number
+
+# Marks of the instructions that a head names, and instructions of each word, each column or each bit.
+COPY_ENTRY, COPY_STEPS = "copy", 2  # the first word of a full run
+FILL_ENTRY, FILL_STEPS = "fill", 4  # the first column of a full run
+ENTRY, ENTRY_STEPS = "the highest bit", 3

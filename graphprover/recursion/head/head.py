@@ -12,11 +12,19 @@ from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import Cap
+from graphprover.recursion.head.entries import ENTRIES
 from graphprover.recursion.head.fields import (
     BETA_CELLS,
+    BITS,
     CHUNK,
+    COPY_ENTRY,
+    COPY_STEPS,
     ELEMENT_CELLS,
+    ENTRY,
+    ENTRY_STEPS,
     FIELDS,
+    FILL_ENTRY,
+    FILL_STEPS,
     FRAME_ELEMENTS,
     HEAD,
     RUN,
@@ -29,10 +37,6 @@ from graphprover.recursion.head.messages import Constants, ConstantSizes, consta
 from graphprover.recursion.head.placed import Placed, placed
 from graphprover.recursion.head.plan import Plan, Planned, opened_counts, plan_of, row_widths
 from graphprover.recursion.openings import TreePlaces, places_of_tree
-from graphprover.recursion.program.queries import ENTRY, ENTRY_STEPS
-from graphprover.recursion.program.reading import COPY_ENTRY, COPY_STEPS, FILL_ENTRY, FILL_STEPS
-from graphprover.recursion.program.transcript import BITS
-from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.tables.segments import STRIDE, padded
 
 _TEMPLATES = 16  # the most recent layouts, of a batch with several guests and all layers about them
@@ -236,7 +240,7 @@ class _Words:
             (constants.opening, plan.opening.at + SHIFT * DIGEST_WORDS),
             (constants.fri, plan.folds[0].at + SHIFT * DIGEST_WORDS),
         ]
-        copies, entry = [], verifier_program().marks[COPY_ENTRY]
+        copies, entry = [], ENTRIES[COPY_ENTRY]
         for count, to in parts:
             self.constants_at.append(len(self._words))
             source = self._put([0] * count)
@@ -343,7 +347,7 @@ class _Words:
     def _put_fills(self, gates: Placed) -> None:
         """Put the records about weights; words beyond the last column have the weights 0."""
         layout, records, zero = self._layout, [], HEAD + SHIFT * Field.ZERO
-        weights, entry = self._plan.batching.weights, verifier_program().marks[FILL_ENTRY] + FILL_STEPS * RUN
+        weights, entry = self._plan.batching.weights, ENTRIES[FILL_ENTRY] + FILL_STEPS * RUN
         for (tree, log_rows), width in row_widths(layout).items():
             to = self._at + self._plan.weights[tree, log_rows]
             for matrix, runs in zip(layout.rounds[tree].matrices, weights[tree], strict=True):
@@ -376,7 +380,7 @@ class _Words:
         coefficients = 1 << layout.parameters.log_final_poly_len
         self._set(Field.QUERIES, layout.parameters.num_queries)
         self._set(Field.BITS, layout.log_max_rows)
-        entry = verifier_program().marks[ENTRY] + ENTRY_STEPS * (BITS - layout.log_max_rows)
+        entry = ENTRIES[ENTRY] + ENTRY_STEPS * (BITS - layout.log_max_rows)
         self._set(Field.ENTRY, entry)
         self._set(Field.COEFFICIENTS, coefficients // UNROLLED)
         first = self._at + last.at + SHIFT * last.elements + 1

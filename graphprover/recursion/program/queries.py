@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from graphprover.field import EXTENSION_DEGREE, GENERATOR, P, inv, root_of_unity
 from graphprover.recursion.head.fields import (
+    BITS,
     ELEMENT_CELLS,
+    ENTRY,
     HEIGHT_CELLS,
     SHIFT,
     SPAN_CELLS,
@@ -17,11 +19,9 @@ from graphprover.recursion.head.fields import (
 )
 from graphprover.recursion.program.assembler import Cell, Function
 from graphprover.recursion.program.parts import Parts, make_elements, record, words
-from graphprover.recursion.program.transcript import BITS, bits_of
+from graphprover.recursion.program.transcript import bits_of
 from graphprover.recursion.tables.segments import READ, WEIGHTED, padded
 
-ENTRY = "the highest bit"  # the mark of the first bit's instructions
-ENTRY_STEPS = 3  # instructions of a bit
 _ARITIES = (1, 2, 3)  # log2 of the arities of folds
 
 

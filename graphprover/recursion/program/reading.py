@@ -10,7 +10,9 @@ from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.recursion.head.fields import (
     CHALLENGES,
     CHUNK,
+    COPY_ENTRY,
     ELEMENT_CELLS,
+    FILL_ENTRY,
     FRAME_ELEMENTS,
     HEAD,
     HEAD_TREE,
@@ -27,9 +29,6 @@ from graphprover.recursion.program.assembler import Cell, Function
 from graphprover.recursion.program.parts import Parts, digest_words, make_elements, provided_digest, record, words
 from graphprover.recursion.tables.segments import READ, SPLIT
 
-# Marks of instructions for the first word of a full run, and instructions of a word.
-COPY_ENTRY, COPY_STEPS = "copy", 2
-FILL_ENTRY, FILL_STEPS = "fill", 4
 GATE_KINDS = ((0, 1), (1, 0), (-1, 0))  # k and l of products, sums and differences
 
 

@@ -18,6 +18,7 @@ from functools import cache
 from graphprover.field import EXTENSION_DEGREE
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.recursion.head.fields import (
+    BITS,
     CHALLENGES,
     CHUNK,
     HEAD,
@@ -41,7 +42,6 @@ from graphprover.recursion.program.parts import (
 )
 from graphprover.recursion.tables.segments import READ
 
-BITS = 32  # of a number
 _BYTE = 8
 
 

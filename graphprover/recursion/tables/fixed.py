@@ -53,7 +53,7 @@ class Fixed(Air):
         """
         if instructions.shape[1] > ROWS:
             raise ValueError(f"a program has at most {ROWS:,} instructions, not {instructions.shape[1]:,}")
-        self._fields = np.pad(instructions, ((0, 0), (0, ROWS - instructions.shape[1])))
+        self._instructions = instructions
         self._place = place
 
     def preprocessed_trace(self) -> np.ndarray:
@@ -61,7 +61,8 @@ class Fixed(Air):
         x, y = pairs >> np.uint64(8), pairs & np.uint64(255)
         z = x ^ y
         xors = np.stack([x, y, z >> np.uint64(4), z & np.uint64(15), z >> np.uint64(7)])
-        return np.concatenate([xors, self._fields])
+        spare = ROWS - self._instructions.shape[1]
+        return np.concatenate([xors, np.pad(self._instructions, ((0, 0), (0, spare)))])
 
     def define(self, t: TableBuilder) -> None:
         z, number = 16 * t.high_4 + t.low_4, 256 * t.x + t.y

@@ -25,7 +25,7 @@ from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, RATES, Parameters
 from graphprover.protocol.security import CAP_HEIGHT
 from graphprover.runtime.files import read_input, write
-from graphprover.statement.statement import Table
+from graphprover.statement.statement import BlankTable, Table
 from graphprover.vm.program.io import INPUT_BASE
 from graphprover.vm.statement.shape import MAX_LOG_ROWS, Kind
 from graphprover.vm.statement.statement import GuestStatement, ProgramStatements, kind_of
@@ -194,18 +194,6 @@ def _blank_program(rows: int) -> ProgramTable:
 def _blank_data(rows: int) -> ImageMemory:
     nothing = np.zeros(0, dtype=np.uint64)
     return ImageMemory(nothing, nothing, rows)
-
-
-@dataclass(frozen=True, eq=False)
-class BlankTable(Table):
-    """A table with preprocessed columns known by their commitment only: shown as zeros, without memory."""
-
-    rows: int = 0
-
-    @cached_property
-    def preprocessed(self) -> np.ndarray | None:
-        width = self.air.describe().preprocessed_width
-        return np.broadcast_to(np.uint64(0), (width, self.rows)) if width else None
 
 
 class KeyStatement(GuestStatement):
