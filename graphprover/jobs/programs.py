@@ -31,7 +31,6 @@ from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import MAX_LABEL_BYTES, Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import DEFAULT_HASH
-from graphprover.statement.cost import Cost
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import Verdict, check_level, verify
@@ -44,6 +43,7 @@ from graphprover.vm.statement.statement import HASH_CHARACTERS, Machine
 
 if TYPE_CHECKING:
     from graphprover.device import Device
+    from graphprover.statement.cost import Cost
     from graphprover.vm.executor.execute import Execution
 
 FUNCTIONS = ("tables", "prove_inputs", "describe")
@@ -122,7 +122,7 @@ class Program(Protocol):
     def execute(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> "Execution":
         """Run a guest without a record; raises ValueError for tables."""
 
-    def cost_about(self, run: Any, *, device: "Device | None" = None) -> Cost:
+    def cost_about(self, run: Any, *, device: "Device | None" = None) -> "Cost":
         """Return the cost of proving a guest's recorded run; raises ValueError for tables."""
 
     def key(self, hashes: Collection[str] = (DEFAULT_HASH,), rates: Collection[int] = KEY_RATES) -> Key:

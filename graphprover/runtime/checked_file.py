@@ -1,12 +1,10 @@
 """Cache files shared between processes, each with a SHA-256 checksum because the contents are trusted."""
 
 import hashlib
-import logging
 from pathlib import Path
 
 from graphprover.runtime.files import write
 
-_log = logging.getLogger(__name__)  # without a configured handler, warnings go to stderr
 _DIGEST_BYTES = 32
 
 
@@ -28,5 +26,8 @@ def load(path: Path) -> bytes | None:
         done = "removed"
     except OSError as error:
         done = f"passed over ({error.strerror})"
-    _log.warning("graphprover: %s: damaged, %s and made again", path, done)
+    import logging  # here, because few processes find a damaged file
+
+    # Without a configured handler, warnings go to stderr.
+    logging.getLogger(__name__).warning("graphprover: %s: damaged, %s and made again", path, done)
     return None

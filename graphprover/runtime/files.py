@@ -3,7 +3,6 @@
 import errno
 import hashlib
 import os
-import secrets
 import shutil
 import stat
 import sys
@@ -194,7 +193,7 @@ def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _temporary_name() -> str:
-    return f".graphprover-{secrets.token_hex(8)}"
+    return f".graphprover-{os.urandom(8).hex()}"
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import DEFAULT_HASH
-from graphprover.statement.cost import Cost, cost_of_tables
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.verifier import Verdict
@@ -22,6 +21,7 @@ from graphprover.vm.statement.statement import Machine, ProgramStatements
 
 if TYPE_CHECKING:
     from graphprover.device import Device
+    from graphprover.statement.cost import Cost
     from graphprover.vm.executor.execute import Execution
 
 
@@ -188,12 +188,13 @@ class Guest:
         run = self.record(data, **options)
         return self.statement_about(run, state_input=state_input, shards=shards, shard_size=shard_size, rate=rate)
 
-    def cost_about(self, run: "Execution", *, device: "Device | None" = None) -> Cost:
+    def cost_about(self, run: "Execution", *, device: "Device | None" = None) -> "Cost":
         """Return the cost of proving a recorded run; ``device`` replays the run, by default the CPU.
 
         It is the cost of a proof in one shard, at the default layout policy, without a stated input.
         """
-        from graphprover.vm.traces.run_statement import statement_of_run  # as above
+        from graphprover.statement.cost import cost_of_tables  # as above
+        from graphprover.vm.traces.run_statement import statement_of_run
 
         statement = statement_of_run(self.compiled(), run, device=device)
         heights = (table.main.shape[1] for table in statement.tables if table.main is not None)
