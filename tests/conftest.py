@@ -30,7 +30,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 @pytest.fixture(autouse=True, scope="session")
 def definitions_run() -> Iterator[None]:
     """Describe all tables by their definitions, which tests change, and not by the file of an earlier process."""
-    from graphprover.vm.tables import described
+    from graphprover.air import described
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(described, "_paths", list)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphprover.air import Air
+from graphprover.air.described import described
 from graphprover.recursion.head.fields import HEAD_PLACE
 from graphprover.recursion.head.head import Head
 from graphprover.recursion.tables.compress import Compress
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from graphprover.recursion.program.assembler import Linked
 
 # Here, because a prover that verifies its proof describes them once.
-_COMPRESS, _MACHINE = Compress(), Machine()
+_COMPRESS, _MACHINE = described("compress of a layer", Compress()), described("machine of a layer", Machine())
 
 _HEIGHTS_STEP = 2  # between the binary logarithms of heights, so that folds by four meet them
 

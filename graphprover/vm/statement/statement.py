@@ -21,6 +21,7 @@ from typing import overload
 import numpy as np
 
 from graphprover.air import Air
+from graphprover.air.described import described
 from graphprover.field import EXTENSION_DEGREE
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.proof.proof import Proof
@@ -43,7 +44,6 @@ from graphprover.vm.statement.times import check_times
 from graphprover.vm.tables import keccak_digits
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.chips import chip_table
-from graphprover.vm.tables.described import described
 from graphprover.vm.tables.entries import Entries, program_entries
 from graphprover.vm.tables.fixed import Numbers, Powers, SparseRange
 from graphprover.vm.tables.keccak_classes import KeccakClasses

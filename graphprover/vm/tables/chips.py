@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from types import MappingProxyType
 
+from graphprover.air.described import described
 from graphprover.field import P
 from graphprover.vm.executor.record import NO_REGISTER
 from graphprover.vm.program.fields import ALL_FIELDS
@@ -15,7 +16,6 @@ from graphprover.vm.tables import arithmetic, compare, host_calls, load_store, l
 from graphprover.vm.tables.absorb import Absorb
 from graphprover.vm.tables.buses import REGISTER_BASE
 from graphprover.vm.tables.compare import FLIP
-from graphprover.vm.tables.described import described
 from graphprover.vm.tables.fp2 import Fp2
 from graphprover.vm.tables.integers import WIDE
 from graphprover.vm.tables.limbs import LIMB_BITS, WORD_MASK, limbs

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.air import Air
+from graphprover.air import Air, described
 from graphprover.air.air import run_definition
 from graphprover.air.packed import pack, unpack
+from graphprover.recursion.layer_tables import layer_tables
 from graphprover.runtime import files
 from graphprover.vm.statement.statement import _same_for_all
 from graphprover.vm.statement.table_numbers import CHIP_TABLES, SHARED, TableNumber
-from graphprover.vm.tables import described
 from graphprover.vm.tables.fixed import Powers
 
 _PATHS = described._paths  # tests/conftest.py replaces it
@@ -25,9 +25,11 @@ NUMBERS = [
 ]  # fmt: skip
 # Prints how many tables were described in which way.
 COUNT = """
+from graphprover.air.described import used
+from graphprover.recursion.layer_tables import layer_tables
 from graphprover.vm.statement.statement import _same_for_all
-from graphprover.vm.tables.described import used
 for number in (161, 8, 8): _same_for_all(number).describe().lookups
+for air in layer_tables(None).values(): air.describe().lookups
 print(used["run"], used["loaded"])
 """
 
@@ -57,17 +59,26 @@ def counts(table: Air) -> dict[str, int]:
 @pytest.mark.parametrize("part", range(8))
 def test_a_packed_description_is_the_definition(part: int) -> None:
     for number in NUMBERS[part::8]:
-        air = run_definition(_same_for_all(number))
-        found = unpack(marshal.loads(marshal.dumps(pack(air))))
-        computed = set(found.__dict__) - set(air.__dataclass_fields__)
-        assert found == air and computed == {"degrees", "depths", "log_quotient_chunks", "lookups"}
-        assert all(getattr(found, name) == getattr(air, name) for name in computed)
+        check_packed(_same_for_all(number))
+
+
+def test_a_packed_description_of_a_layer_is_the_definition() -> None:
+    for air in layer_tables(None).values():
+        check_packed(air)
+
+
+def check_packed(air: Air) -> None:
+    description = run_definition(air)
+    found = unpack(marshal.loads(marshal.dumps(pack(description))))
+    computed = set(found.__dict__) - set(description.__dataclass_fields__)
+    assert found == description and computed == {"degrees", "depths", "log_quotient_chunks", "lookups"}
+    assert all(getattr(found, name) == getattr(description, name) for name in computed)
 
 
 def test_a_later_process_loads_descriptions(tmp_path: Path) -> None:
     run = [sys.executable, "-X", f"pycache_prefix={tmp_path}", "-c", COUNT]
     found = [subprocess.run(run, check=True, capture_output=True, text=True).stdout.split() for _ in range(2)]
-    assert found == [["2", "0"], ["0", "2"]]
+    assert found == [["4", "0"], ["0", "4"]]
 
 
 def test_a_file_of_other_sources_does_not_count(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,13 +94,16 @@ def test_a_file_of_other_sources_does_not_count(folder: Path, monkeypatch: pytes
 def test_sources_that_change_give_another_stamp(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     stamps = []
     monkeypatch.setattr(described, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(described, "_FILES", ("field.py",))
+    monkeypatch.setattr(described, "_FOLDERS", ("air",))
     (tmp_path / "air").mkdir()
-    for text in ("a = 1", "a = 2", "a = 2"):
-        (tmp_path / "air" / "bus.py").write_text(text)
+    for field, bus in ((1, 1), (1, 2), (1, 2), (2, 2)):
+        (tmp_path / "field.py").write_text(f"a = {field}")
+        (tmp_path / "air" / "bus.py").write_text(f"a = {bus}")
         described._stamp.cache_clear()
         stamps.append(described._stamp())
     described._stamp.cache_clear()
-    assert stamps[0] != stamps[1] == stamps[2]
+    assert stamps[0] != stamps[1] == stamps[2] != stamps[3]
 
 
 def test_a_damaged_file_is_replaced(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
