@@ -110,7 +110,7 @@ def segments_of_rows(groups: Sequence[Rows]) -> Segments:
     numbers = np.empty((len(row_of), NUMBERS), dtype=np.uint32)
     numbers[:, 0], numbers[:, 1:4], numbers[:, 4] = flags, of_patterns, asked * is_chunk
     numbers[:, 2] += bases * is_chunk
-    children += first[row_of][:, None].astype(np.uint32)
+    children = (children + first[row_of][:, None]).astype(np.uint32)
     owners = np.repeat(np.arange(len(blocks), dtype=np.uint32), blocks)
     firsts = (np.cumsum(blocks) - blocks).astype(np.uint32)
     return Segments(_words(groups, patterns, len(owners)), owners, firsts, places, numbers, children)
