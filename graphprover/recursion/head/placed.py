@@ -67,7 +67,7 @@ def placed(gates: Gates, base: int, literals: int, cells: int) -> Placed:
     addresses[inverse] = base + STRIDE * CHUNK_WORDS * sum(chunks) + np.arange(len(inverse))
     if addresses.max() >> ADDRESS_BITS:
         raise ValueError(f"gates need addresses below 2^{ADDRESS_BITS}: place the arrays at lower addresses")
-    is_gate = kinds > INVERSE
+    is_gate = np.isin(kinds, KINDS)
     words = np.full((sum(chunks), CHUNK_WORDS), _pair(*[addresses[gates.zero]] * 2), dtype=np.uint64)
     words[:, 0] = 0
     words.reshape(-1)[word_of[is_gate]] = _pair(addresses[first[is_gate]], addresses[second[is_gate]])
