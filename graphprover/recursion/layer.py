@@ -4,7 +4,6 @@ A verifier of the new proof makes the same head from the header of the first pro
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -50,10 +49,8 @@ def layer_statement(
     challenges = replay(layout, proof, public_values, preprocessed, binding)
     openings = openings_of(layout, proof, challenges, preprocessed)
     data = run_data(layout, head, proof, public_values, challenges, openings)
-    with ThreadPoolExecutor(1) as pool:  # compiled code runs beside the check of the openings
-        running = pool.submit(run_compiled, linked, data)
-        nodes = nodes_of(layout, challenges, openings)
-        trace = running.result()
+    nodes = nodes_of(layout, challenges, openings)
+    trace = run_compiled(linked, data)
     found = hashes_of(nodes, _groups(linked, trace, data, head))
     caps = np.zeros(len(trace.pcs), dtype=np.uint32)
     with_cap, place, _ = requests(linked, trace, "cap")
