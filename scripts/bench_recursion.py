@@ -22,7 +22,7 @@ from graphprover import Proof, verify
 from graphprover.device.choose import device_for
 from graphprover.proof.compressed import AnyProof
 from graphprover.protocol.level import Level
-from graphprover.protocol.parameters import BLAKE3
+from graphprover.protocol.parameters import BLAKE3, SMALL
 from graphprover.prover.compress import layer_of
 from graphprover.prover.prepare import cells_of, ready
 from graphprover.prover.prove import prove_prepared
@@ -69,7 +69,7 @@ def measure(out: Figures, run: str, device: Any, options: argparse.Namespace) ->
     for _ in range(options.repeat + 2):
         clock = Clock()
         execution = execute(machine.image, data, record=True)
-        base = statement_of_run(machine, execution, run, device=device, rate=options.base_rate)
+        base = statement_of_run(machine, execution, run, device=device, rate=SMALL)  # the layout of bases
         clock.stop("run")
         level = Level(rate=options.base_rate, hash=BLAKE3, pow_bits=options.pow_bits)
         first, caps = prove_prepared(ready(base, level), device=device)

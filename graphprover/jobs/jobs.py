@@ -25,7 +25,7 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import expected_sizes
 from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.level import LAYER_RATE, Level, default_pow_bits
-from graphprover.protocol.parameters import DEFAULT_HASH, FAST, RATES
+from graphprover.protocol.parameters import DEFAULT_HASH, FAST, RATES, SMALL
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.autoshard import fitting
 from graphprover.prover.delayed import graph_of
@@ -36,6 +36,7 @@ from graphprover.prover.prove import check_headers
 from graphprover.prover.smallest import smallest
 from graphprover.reports.notebook import html, quoted, short
 from graphprover.runtime.files import FileError, check_room, read_input, read_proof
+from graphprover.statement.cells import committed_cells
 from graphprover.statement.check import warn
 from graphprover.statement.cost import Cost
 from graphprover.statement.statement import Statement
@@ -76,7 +77,8 @@ class Prover:
     Args:
         program: A path or ``examples/NAME``, as `graphprover prove` takes it, or an open program.
         security: Provable bits, as in `graphprover.prove`.
-        rate: The rate is 1/``rate``, as in `graphprover.prove`.
+        rate: The rate is 1/``rate``, as in `graphprover.prove`. With ``compress`` the default is the rate with
+            the least work for this proof and its first layer.
         proximity: The soundness analysis, as in `graphprover.prove`.
         hash: The hash of the proofs, as in `graphprover.prove`.
         pow_bits: The proof of work before the queries, as in `graphprover.prove`. By default it is higher with
@@ -465,9 +467,13 @@ class Job:
                 state_input=self.state_input,
                 shards=shards,
                 shard_size=prover.shard_size,
-                rate=level.rate,
+                rate=SMALL if prover.layers else level.rate,  # a layer hashes every opened word of its base
                 device=by,
             )
+            if prover.layers and level.rate is None:
+                from graphprover.prover.compress import base_rate  # here, because other proofs need no layers
+
+                level = replace(level, rate=base_rate(sum(committed_cells(statement).values())))
             return ready(statement, level)
 
         shards = 1 if prover.shards is None else prover.shards

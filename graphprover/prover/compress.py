@@ -27,6 +27,8 @@ from graphprover.statement.statement import Statement, binding_digest
 from graphprover.telemetry.subscribe import clock, stage, with_stages_before
 from graphprover.verifier import Expected, expect, expect_header
 
+_CELLS_OF_LAYER = {8: 90_000_000, 4: 180_000_000, 2: 360_000_000}  # by the rate of the base, after most guests
+
 
 def compress(
     proof: AnyProof | bytes,
@@ -191,6 +193,18 @@ def check_compressible(proof: AnyProof) -> Proof:
         )
     check_hash(proof.parameters.hash)
     return proof
+
+
+def base_rate(cells: int) -> int:
+    """Return the default rate of the base of a compressed proof, as its denominator: the one with the least work.
+
+    The work of a proof is about its cells over its rate. The lower the rate of a base, the fewer queries it has, and
+    the fewer cells a layer about it has. The layer is assumed at 1/8.
+
+    Args:
+        cells: The committed cells of the base.
+    """
+    return min(_CELLS_OF_LAYER, key=lambda rate: rate * cells + LAYER_RATE * _CELLS_OF_LAYER[rate])
 
 
 def check_layers(count: int) -> None:

@@ -19,6 +19,7 @@ from graphprover.prover import local as making
 from graphprover.prover.checking import Checker
 from graphprover.prover.executor import executor_of
 from graphprover.prover.local import Made
+from graphprover.prover.prepare import Prepared
 from graphprover.prover.prove import _Statement
 from graphprover.recursion.head.head import _template
 from graphprover.telemetry.observation import Observation
@@ -100,6 +101,23 @@ def test_it_travels() -> None:
     there = pickle.loads(pickle.dumps(prover(compress=True).job(INPUT)))
     assert there.prover.layers == (replace(there.prover.level, rate=8),) and there.prover.shards == 1
     assert "by layers at 1/8, 1/64" in prover(compress=(8, 64))._repr_html_()
+
+
+def test_bases_have_the_compact_layout_and_the_rate_with_the_least_work() -> None:
+    data = struct.pack("<Q", 3000)
+
+    def prepared(**options: Any) -> Prepared:
+        found = Prover(GUEST, device="cpu", **options).prepare(data)
+        assert isinstance(found, Prepared)
+        return found
+
+    compact = prepared(rate=8)
+    assert len(prepared(rate=2).layout.tables) > len(compact.layout.tables)
+    for given, log_blowup in (({}, 3), ({"rate": 2}, 1)):
+        found = prepared(compress=True, **given).layout
+        assert (found.tables, found.log_heights) == (compact.layout.tables, compact.layout.log_heights)
+        assert found.parameters.log_blowup == log_blowup
+    assert [compressing.base_rate(cells) for cells in (10**6, 170 * 10**6, 190 * 10**6, 10**9)] == [8, 8, 4, 2]
 
 
 def test_work_has_the_default_of_compressed_proofs() -> None:
