@@ -23,6 +23,7 @@ from graphprover.recursion.compressed import expect_headers, head_of_header
 from graphprover.recursion.head.head import check_layout
 from graphprover.recursion.key import LayerStatement
 from graphprover.recursion.layer import layer_statement
+from graphprover.recursion.program.steps import Contradiction
 from graphprover.statement.statement import Statement, binding_digest
 from graphprover.telemetry.subscribe import clock, stage, with_stages_before
 from graphprover.verifier import Expected, expect, expect_header
@@ -116,8 +117,13 @@ def layer_of(proof: AnyProof, statement: Statement, level: Level, preprocessed: 
         binding = binding_digest(layout, single.label, cap)
         try:  # the program verifies the proof while the statement is made
             accepted = layer_statement(layout, batch, single.public_values, cap, binding)
-        except Exception:
+        except Exception as error:
             replace(expected, caps=(cap,)).check_decoded(0, single, batch)  # gives the reason why a proof is false
+            if isinstance(error, Contradiction):  # a sample of the transcript is p or more, which 2^-32 of them are
+                raise ValueError(
+                    "the verifier's program refuses this proof, though it is valid, as it does one of some millions: "
+                    "prove with another rate or proof of work"
+                ) from error
             raise
         prepared = replace(_one(ready(accepted, level)), layer=len(headers))
 

@@ -6,8 +6,10 @@ A head has chunks of 128 words. Word i of the first chunks is the cell at HEAD +
 
 from enum import IntEnum, auto
 
+from graphprover.recursion.tables.segments import STRIDE
+
 HEAD = 256  # the address of the first word; cells before are the first function's
-SHIFT = 2  # addresses of a word
+SHIFT = STRIDE  # addresses of a word
 CHUNK = 256  # addresses of a chunk
 HEAD_TREE, TRANSCRIPT_TREE = 1, 2  # numbers of places that no Merkle tree has
 HEAD_PLACE = HEAD_TREE, 0, 0
