@@ -1,7 +1,7 @@
-"""Arrays in memory that later arrays use again.
+"""Arrays of the host whose pages the system provides and clears when they are first touched.
 
-The system clears each page of a new array when it is first touched, which can take longer than the work on the array.
-The first pages of a freed array of `empty` stay for the next one.
+Clearing can take longer than the work on the array, so the first pages of a freed array of `empty` stay for the next
+one.
 """
 
 import mmap
@@ -17,6 +17,8 @@ from graphprover.device.host_memory import host_memory
 
 SHARE = 64  # a freed array keeps at most this part of the host's memory
 MOST = 6  # freed arrays that keep memory, at most: the arrays of one record
+
+_PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS if sys.platform == "linux" else 0
 
 _free: list[mmap.mmap] = []
 _lock = threading.Lock()
@@ -42,11 +44,22 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
         if region is not None:
             _free.remove(region)
     if region is None:
-        region = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        region = mmap.mmap(-1, size, flags=_PRIVATE)
         region.madvise(mmap.MADV_HUGEPAGE)
     else:
         region.resize(size)
     return np.asarray(_Lease(region, shape, dtype))
+
+
+def zeros(size: int, dtype: DTypeLike) -> np.ndarray:
+    """Return a vector of zeros, of which most pages are never touched.
+
+    NumPy clears an array of some MiB at once if an array of that size was freed before.
+    """
+    if sys.platform != "linux":
+        return np.zeros(size, dtype)
+    size_in_bytes = max(1, size * np.dtype(dtype).itemsize)
+    return np.frombuffer(mmap.mmap(-1, size_in_bytes, flags=_PRIVATE), dtype, size)
 
 
 def kept() -> int:

@@ -45,3 +45,11 @@ def test_kept_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     del arrays
     gc.collect()
     assert [len(region) for region in recycled._free] == [8192] * recycled.MOST
+
+
+def test_zeros_are_cleared_and_writable() -> None:
+    for _ in range(3):  # also after an array of this size was freed
+        found = recycled.zeros(1 << 18, np.uint32)
+        assert found.dtype == np.uint32 and found.shape == (1 << 18,) and not found.any()
+        found[:] = 7
+    assert recycled.zeros(0, np.int64).shape == (0,)

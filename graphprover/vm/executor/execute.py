@@ -282,9 +282,9 @@ class _Run:
         there = np.zeros(last + PAGE_WORDS, dtype=bool)
         there[places] = there[last + image.zero_base // 8 % PAGE_WORDS :] = True
         store = Store(
-            np.zeros(MEMORY_END >> LOG_PAGE, dtype=np.int64),
+            recycled.zeros(MEMORY_END >> LOG_PAGE, np.int64),
             np.zeros(PAGE_WORDS * (limit + 1), dtype=np.uint64),
-            np.zeros(limit + 1, dtype=np.uint32),
+            recycled.zeros(limit + 1, np.uint32),
             there,
             image.zero_base,
             image.code_base,
