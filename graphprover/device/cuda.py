@@ -19,6 +19,7 @@ import cupy
 import numpy as np
 
 from graphprover.air.description import AirDescription
+from graphprover.device.host_memory import keep_freed
 from graphprover.device.interface import CUDA_BATCH, CUDA_THREADS, DeviceLost, Reading, Repeat, Tree
 from graphprover.device.rmm_errors import names_cuda_error
 from graphprover.field import GENERATOR, Ext
@@ -121,6 +122,7 @@ class CudaDevice:
 
     def __init__(self, number: int = 0) -> None:
         self.number = number
+        keep_freed()
         with cupy.cuda.Device(number):
             self.stream = cupy.cuda.Stream(non_blocking=True)
             self._copying = cupy.cuda.Stream(non_blocking=True)

@@ -1,5 +1,6 @@
 """The host's memory that is available to this process."""
 
+import ctypes
 import os
 import re
 import sys
@@ -8,6 +9,8 @@ from functools import cache
 from pathlib import Path
 
 from graphprover.device.control_groups import control_groups
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameters of mallopt
 
 
 class HostMemory:
@@ -55,6 +58,17 @@ def host_memory(root: Path = Path("/")) -> int:
     if not hasattr(os, "sysconf"):
         return sys.maxsize
     return min([os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *_limits(root)])
+
+
+def keep_freed() -> None:
+    """Let the C library keep freed memory of up to 128 MiB for later allocations.
+
+    By default it returns blocks of some MiB to the system at once. A proof on a GPU allocates such blocks for record,
+    queries and encoding, and the system takes up to a microsecond to clear each of their pages again.
+    """
+    if sys.platform == "linux" and (tune := getattr(ctypes.CDLL(None), "mallopt", None)):
+        tune(_MMAP_THRESHOLD, 32 << 20)  # the most that glibc allows
+        tune(_TRIM_THRESHOLD, 128 << 20)
 
 
 def addresses_left() -> int:
