@@ -58,8 +58,8 @@ class Checker:
         self._thread = ThreadPoolExecutor(1, "proof")  # writes, because a write waits for its reader
         self._sending: Future[None] | None = None
         self._ready = False
-        self._lost = False
-        self._in_its_place = 0  # proofs that this process verified because the other one was lost
+        self.lost = False
+        self.in_its_place = 0  # proofs that this process verified because the other one was lost
 
     def __enter__(self) -> "Checker":
         if self._numbers:
@@ -71,10 +71,10 @@ class Checker:
 
     def __exit__(self, *raised: object) -> None:
         self._end()
-        if self._in_its_place:
+        if self.in_its_place:
             _log.warning(
                 "graphprover: this process has verified %d proofs itself, because the process for it had ended",
-                self._in_its_place,
+                self.in_its_place,
             )
 
     def _start(self) -> None:
@@ -95,9 +95,7 @@ class Checker:
             )
 
     def takes(self, check: Check | None) -> bool:
-        """Return whether the process can verify a proof by this check now; otherwise the caller does, now."""
-        if self._lost and check in self._numbers:
-            self._in_its_place += 1
+        """Return whether the process can verify a proof by this check now; it must be idle."""
         if self._connection is None or check not in self._numbers:
             return False
         if not self._ready:
@@ -105,7 +103,6 @@ class Checker:
                 self._ready = self._connection.poll() and bool(self._connection.recv())
             except (EOFError, OSError):
                 self._lose()
-                self._in_its_place += 1
         return self._ready
 
     def send(self, check: Check, proof: AnyProof, caps: Caps) -> None:
@@ -131,16 +128,16 @@ class Checker:
             found: Any = self._connection.recv()
         except (EOFError, OSError):
             self._lose()
-            self._in_its_place += 1
+            self.in_its_place += 1
             raise Lost from None
         return found
 
     def _lose(self, why: str = "") -> None:
         """End the rest of the process, and warn that it is lost."""
         code = self._end(_EXIT_SECONDS)
-        self._lost = True
+        self.lost = True
         _log.warning(
-            "graphprover: the process that verifies proofs %s; this process verifies them from now on",
+            "graphprover: a process that verifies proofs %s; another process verifies them from now on",
             why or f"has ended with exit code {code}",
         )
 

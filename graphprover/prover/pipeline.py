@@ -1,7 +1,9 @@
 """Proofs of many jobs by a GPU of this process, with the host's work for other jobs beside each proof."""
 
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,6 +19,9 @@ from graphprover.telemetry.subscribe import clock
 # Jobs for which it pays to start a process that verifies. The start takes 0.8 s of processor time beside the first
 # proofs, and each later job ends about 0.03 s earlier.
 FEWEST_JOBS = 8
+
+# Processes that verify, from four threads on. A verification takes up to 1.5 times as long as a short proof.
+MOST_CHECKERS, LEAST_THREADS = 2, 4
 
 # Seconds of a proof. A longer one is verified before the next one begins: the gain would be small, and an interruption
 # would lose the proof although it had been made.
@@ -67,13 +72,20 @@ def checks_of(jobs: Sequence[Job]) -> list[Check]:
     return list(dict.fromkeys(check for job in jobs if (check := job.check_elsewhere)))
 
 
+def checkers_of(jobs: Sequence[Job]) -> list[Checker]:
+    """Return the processes that verify proofs beside others, none if it does not pay to start one."""
+    checks = checks_of(jobs)
+    count = MOST_CHECKERS if available_threads() >= LEAST_THREADS else 1
+    return [Checker(checks) for _ in range(count if checks else 0)]
+
+
 def prove_pipelined(
     jobs: Sequence[Job], executor: str, device: Device | str, begun: Callable[[Any, str], None]
 ) -> Iterator[Ended]:
     """Prove jobs one after another, and yield each in this order once its proof is verified.
 
-    While a proof is made, a thread runs the next job's guest, and another process verifies the proof before. At most
-    one proof waits for its verification.
+    While a proof is made, a thread runs the next job's guest, and other processes verify the proofs before. At most one
+    proof waits for each of them.
 
     Args:
         jobs: The jobs.
@@ -88,27 +100,35 @@ def prove_pipelined(
         DeviceLost: once the results of the jobs before have been yielded.
     """
     by = device_for(device) if isinstance(device, str) else device
-    with RunsAhead(by) as runs, Checker(checks_of(jobs)) as checker:
-        sent: _Sent | None = None
+    with RunsAhead(by) as runs, ExitStack() as stack:
+        checkers = [stack.enter_context(checker) for checker in checkers_of(jobs)]
+        sent = deque[_Sent]()
         for job, later in zip(jobs, [*jobs[1:], None], strict=True):
-            if sent and job.existing is not None:  # it may be the file of the proof that is sent
-                yield sent.ended()
-                sent = None
+            if job.existing is not None:  # it may be the file of a proof that is sent
+                yield from _ended(sent)
             try:
                 begun(job, "")
                 found = _prove(job, later, runs, executor, device)
-            except Exception:  # of the caller or the device: the proof that is sent has nothing to do with it
-                if sent:
-                    yield sent.ended()
+            except Exception:  # of the caller or the device: the proofs that are sent have nothing to do with it
+                yield from _ended(sent)
                 raise
-            before = sent.ended() if sent else None
-            sent = _send(job, found, checker)
+            before = sent.popleft().ended() if sent and len(sent) == len(checkers) else None
+            busy = [one.checker for one in sent]
+            own = _send(job, found, [checker for checker in checkers if checker not in busy])
             if before:
                 yield before
-            if not sent:
+            if own:
+                sent.append(own)
+            else:
+                yield from _ended(sent)
                 yield _ended_here(job, found)
-        if sent:
-            yield sent.ended()
+        yield from _ended(sent)
+
+
+def _ended(sent: "deque[_Sent]") -> Iterator[Ended]:
+    """Yield the ends of all jobs whose proofs are sent."""
+    while sent:
+        yield sent.popleft().ended()
 
 
 def _prove(job: Job, later: Job | None, runs: RunsAhead, executor: str, device: Device | str) -> Made | Exception:
@@ -126,7 +146,7 @@ def _prove(job: Job, later: Job | None, runs: RunsAhead, executor: str, device: 
 
 @dataclass(frozen=True)
 class _Sent:
-    """A proof that the other process verifies."""
+    """A proof that another process verifies."""
 
     job: Job
     made: Made
@@ -145,18 +165,23 @@ class _Sent:
         return self.job, self.job.delivered(verified), None, "", 1
 
 
-def _send(job: Job, found: Made | Exception, checker: Checker) -> _Sent | None:
-    """Send a proof to the other process, if it is to verify it."""
+def _send(job: Job, found: Made | Exception, idle: Sequence[Checker]) -> _Sent | None:
+    """Send a proof to one of the idle processes, if it is to verify the proof."""
     check = job.check_elsewhere
     if isinstance(found, Exception) or found.kept or not check:
         return None
     if found.seconds["prove"] + found.seconds.get("compress", 0.0) > LONGEST:
         return None
-    if not checker.takes(check):
-        return None
-    began = clock()
-    checker.send(check, found.proof, found.preprocessed_caps)
-    return _Sent(job, found, checker, began)
+    for checker in idle:
+        if checker.takes(check):
+            began = clock()
+            checker.send(check, found.proof, found.preprocessed_caps)
+            return _Sent(job, found, checker, began)
+    for checker in idle:
+        if checker.lost:
+            checker.in_its_place += 1
+            break
+    return None
 
 
 def _ended_here(job: Job, found: Made | Exception) -> Ended:

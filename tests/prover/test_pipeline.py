@@ -247,7 +247,7 @@ def test_a_process_that_ends_is_replaced_by_this_one(
     assert [one.proof for one in found] == [one.proof for one in expected]
     assert all("verify" in one.seconds for one in found)
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert len(warnings) == 2 and "has ended with exit code -9; this process verifies" in warnings[0]
+    assert len(warnings) == 2 and "has ended with exit code -9; another process verifies" in warnings[0]
     assert "verified 4 proofs itself" in warnings[1]
 
 
@@ -267,6 +267,36 @@ def test_a_process_that_reads_nothing_blocks_nobody(guest: Prover, forced: Proce
         assert checker._sending and not checker._sending.done()
     assert late.is_alive() and forced[0].returncode == -signal.SIGKILL
     late.cancel()
+
+
+def test_two_processes_verify_in_turns(guest: Prover, forced: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is lost leaves its proofs to the other, and this process verifies the one that it had."""
+    monkeypatch.setattr(pipeline, "available_threads", lambda: 4)
+    jobs = [guest.job(turns(300 + number), str(number)) for number in range(8)]
+    expected, checkers, waiting = in_order(jobs, monkeypatch), list[Checker](), list[int]()
+    send, answer, check = Checker.send, Checker.answer, Job.check
+
+    def sending(checker: Checker, *given: Any) -> None:
+        checkers.append(checker)
+        send(checker, *given)
+        if len(checkers) == 5:
+            assert checker._process
+            checker._process.kill()
+
+    def answering(checker: Checker) -> float:
+        waiting.append(len(checkers))
+        return answer(checker)
+
+    here: list[str] = []
+    monkeypatch.setattr(Checker, "send", sending)
+    monkeypatch.setattr(Checker, "answer", answering)
+    monkeypatch.setattr(Job, "check", lambda job, made: here.append(job.name) or check(job, made))
+    found = pipelined(jobs)
+    assert [(one.job, one.proof) for one in found] == [(one.job, one.proof) for one in expected]
+    first, second = checkers[:2]
+    assert first is not second and checkers[2:] == [first, second, first, *[second] * (len(checkers) - 5)]
+    assert waiting[:3] == [2, 3, 4], "a proof is sent before the answer about the one before is awaited"
+    assert "4" in here and len(forced) == 2
 
 
 @pytest.mark.parametrize("broken", ["module", "memory", "check"])
@@ -579,8 +609,11 @@ def test_a_process_is_started_for_many_jobs(guest: Prover, squares: Prover, monk
     few, many = [guest.job()] * (pipeline.FEWEST_JOBS - 1), [guest.job()] * pipeline.FEWEST_JOBS
     assert pipeline.checks_of(few) == [] and pipeline.checks_of(many) == [guest.check_elsewhere]
     assert pipeline.checks_of([squares.job()] * 100) == []
+    for threads, processes in ((2, 1), (3, 1), (4, 2), (64, 2)):
+        monkeypatch.setattr(pipeline, "available_threads", lambda threads=threads: threads)
+        assert len(pipeline.checkers_of(many)) == processes and pipeline.checkers_of(few) == []
     monkeypatch.setattr(pipeline, "available_threads", lambda: 1)
-    assert pipeline.checks_of(many) == []
+    assert pipeline.checks_of(many) == [] == pipeline.checkers_of(many)
 
 
 def test_code_of_users_runs_in_no_other_process(squares: Prover) -> None:
