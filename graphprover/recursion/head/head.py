@@ -74,7 +74,6 @@ def head_of(layout: Layout, public_values: Sequence[Sequence[int]], preprocessed
     Raises:
         ValueError: The program cannot verify proofs of this layout; the message says why.
     """
-    check_layout(layout)
     constants = constants_of(layout, public_values, preprocessed, binding)
     of = _template(layout, tuple(map(len, public_values)), constants.sizes)
     words = of.words.copy()
@@ -105,6 +104,7 @@ def _template(layout: Layout, public_values: tuple[int, ...], constants: Constan
         public_values: The number of public values of each table.
         constants: The sizes of the constant parts of messages.
     """
+    check_layout(layout)
     plan = plan_of(layout, constants, public_values)
     read, gates, _ = _assembled(layout, constants, plan, 1, HEAD)  # for the number of words
     read_chunks = len(read) // CHUNK_WORDS
