@@ -37,7 +37,7 @@ class Entry:
     small: float | None  # seconds: the smallest proof within this time, instead of a rate
     shards: int | None  # None: one, or for a guest as many as needed to fit the device's memory
     shard_size: int | None  # cycles per shard of a guest
-    compress: bool | int | list[int]  # whether to compress the proof; a number: N of the layer's rate 1/N; of several
+    compress: bool | int | tuple[int, ...]  # whether to compress the proof; a number: N of the layer's rate 1/N
     exit_code: int | str
     commit_input: bool
     random_seed: int | None  # None: derived from the input
@@ -208,9 +208,8 @@ def _incompressible(options: Mapping[str, Any]) -> str | None:
 
 
 def _entry(name: str, program: Program, data: Path | None, output: Path, options: Mapping[str, Any]) -> Entry:
-    level = {"pow_bits": default_pow_bits(bool(options.get("compress")))} | {
-        key: options[key] for key in _LEVEL if key in options
-    }
+    compress = options.get("compress", False)
+    level = {"pow_bits": default_pow_bits(bool(compress))} | {key: options[key] for key in _LEVEL if key in options}
     return Entry(
         name,
         program,
@@ -220,7 +219,7 @@ def _entry(name: str, program: Program, data: Path | None, output: Path, options
         small=options.get("small"),
         shards=options.get("shards"),
         shard_size=options.get("shard_size"),
-        compress=options.get("compress", False),
+        compress=tuple(compress) if isinstance(compress, list) else compress,
         exit_code=options.get("exit_code", 0),
         commit_input=options.get("commit_input", False),
         random_seed=options.get("random_seed"),

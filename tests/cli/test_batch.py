@@ -377,19 +377,20 @@ def test_workers_compress_their_proofs(
     """Compress a batch's proof and one by ``prove`` on the worker that has made it."""
     level = "security = 20\nrate = 8\npow_bits = 4\n"
     job = f'[[job]]\nprogram = "fib.elf"\ninput = "300"\noutput = "small.bin"\n{level}'
-    Path("jobs.toml").write_text(job + "compress = 2\n")
+    Path("jobs.toml").write_text(job + "compress = [2, 4]\n")
     options = ["--executor", address, "--device", "cpu"]
     with monkeypatch.context() as patched:
         patched.setattr(compressing, "layer_of", lambda *given, **named: pytest.fail("the client compresses"))
         made = batch(*options, "--report", "seen.json")["300"]
         assert made["worker"] and made["seconds"]["compress"] > 0 and made["says"]["exit_code"] == 0
         proof, seen = CompressedProof.load("small.bin"), json.loads(Path("seen.json").read_text())
-        assert proof.layer.parameters.log_blowup == 1 and made["proof"]["bytes"] == proof.size
-        assert [layer["name"] for layer in seen[0]["layers"]] == ["300: layer 1"]
+        assert [layer.parameters.log_blowup for layer in proof.layers] == [1, 2]
+        assert made["proof"]["bytes"] == proof.size
+        assert [layer["name"] for layer in seen[0]["layers"]] == ["300: layer 1", "300: layer 2"]
         assert seen[0]["layers"][0]["worker"] == made["worker"]
         direct = ["prove", "fib.elf", "--input", "300", "--security", "20", "--rate", "8", "--pow-bits", "4"]
         capsys.readouterr()
-        assert main([*direct, "--compress", "2", "-o", "direct.bin", "--json", *options]) == OK
+        assert main([*direct, "--compress", "2,4", "-o", "direct.bin", "--json", *options]) == OK
         found = json.loads(capsys.readouterr().out)
         assert Path("direct.bin").read_bytes() == proof.to_bytes()
         assert found["given_bytes"] is found["compress_seconds"] is None

@@ -67,11 +67,11 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
         "random_seed = 0\nmax_cost = 5\n"
         '[[job]]\nprogram = "guest.elf"\nsecurity = 99.5\nproximity = "unique"\nrate = 4\n'
         'hash = "blake3"\npow_bits = 24\nrandom_seed = 18446744073709551615\n'
-        "compress = 16\nshards = 1\n"
+        "compress = [8, 64]\nshards = 1\n"
         '[[job]]\nprogram = "examples/memory"\nsmall = 9.5\n'
     )
     first, second, tables = read_batch(Path("here/jobs.toml"))
-    assert (first.compress, second.compress) == (False, 16)
+    assert (first.compress, second.compress) == (False, (8, 64))
     assert (first.level.rate, first.exit_code, first.commit_input) == (8, "any", True)
     assert first.limits == {"max_cycles": 9, "max_memory": 2 << 20} and first.max_cost == 5
     assert (first.random_seed, second.random_seed, tables.random_seed) == (0, 2**64 - 1, None)
