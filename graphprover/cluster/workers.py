@@ -11,9 +11,11 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import ExitStack
 from contextvars import Context
 from functools import partial
 from math import inf
+from secrets import token_hex
 from typing import Any
 
 import dask
@@ -76,24 +78,31 @@ class Workers:
         if time.monotonic() - self._refreshed < POLL_SECONDS and self.fit(device) and not self._awaited():
             return
         check_absence = self.absence_check("has no worker", device)
-        while True:
-            try:
-                self.refresh()
-            except OSError as error:
-                self.check_scheduler(error)
-                check_absence(False)
+        with ExitStack() as stack:
+            woken = False
+            while True:
+                try:
+                    self.refresh()
+                except OSError as error:
+                    self.check_scheduler(error)
+                    check_absence(False)
+                    time.sleep(0.1)
+                    continue
+                # Before `fit`: a worker may answer between the two.
+                awaited, due = self._awaited(), self._awaited(ANSWER_SECONDS)
+                fit = bool(self.fit(device))
+                if self._own and self._answers and not fit and not due:
+                    raise ClusterError("\n".join(self._reasons(device)))
+                self.warn(device)
+                if fit and not awaited:
+                    return
+                if not self._own and not self._answers and not woken:
+                    # An adaptive cluster that has no worker starts one for a task only.
+                    wake = self._client.submit(eval, "None", key=f"graphprover-wake-{token_hex(8)}", pure=False)
+                    stack.callback(wake.release)
+                    woken = True
+                check_absence(fit or bool(awaited))
                 time.sleep(0.1)
-                continue
-            # Before `fit`: a worker may answer between the two.
-            awaited, due = self._awaited(), self._awaited(ANSWER_SECONDS)
-            fit = bool(self.fit(device))
-            if self._own and self._answers and not fit and not due:
-                raise ClusterError("\n".join(self._reasons(device)))
-            self.warn(device)
-            if fit and not awaited:
-                return
-            check_absence(fit or bool(awaited))
-            time.sleep(0.1)
 
     def check_scheduler(self, error: BaseException, lost: str = "") -> None:
         """Raise ClusterError if the scheduler has ended; ``lost``: names of the proofs that are lost with it."""

@@ -32,6 +32,7 @@ from graphprover.verifier import expect
 from tests.cluster.processes import by_hand, in_background, pids, present, workers
 from tests.graphs.test_proof_graph import FEW, example
 
+LIMIT = 60  # seconds
 NO_PACKAGE = "import sys; sys.modules['graphprover'] = None"
 ANOTHER_VERSION = "import graphprover; graphprover.__version__ = '0.0'"
 
@@ -66,6 +67,18 @@ def test_a_cluster_without_workers_is_waited_for_and_reported(caplog: pytest.Log
         later = in_background(lambda: prove(example(memory), client, parameters=FEW))
         client.cluster.scale(1)
         assert later.result(120) == prove(example(memory), "sync", parameters=FEW)
+
+
+def test_an_adaptive_cluster_without_workers_starts_one() -> None:
+    expected = prove(example(memory), "sync", parameters=FEW)
+    with workers(0) as client:
+        client.cluster.adapt(minimum=0, maximum=1, interval="200ms", wait_count=5)
+        for _ in range(2):
+            assert prove(example(memory), client, parameters=FEW) == expected
+            end = time.monotonic() + LIMIT
+            while present(client) and time.monotonic() < end:
+                time.sleep(0.1)
+            assert not present(client) and not client.cluster.scheduler.tasks
 
 
 @pytest.mark.parametrize(
