@@ -112,7 +112,8 @@ def prove_pipelined(
             except Exception:  # of the caller or the device: the proofs that are sent have nothing to do with it
                 yield from _ended(sent)
                 raise
-            before = sent.popleft().ended() if sent and len(sent) == len(checkers) else None
+            live = [checker for checker in checkers if not checker.lost]
+            before = sent.popleft().ended() if sent and len(sent) >= len(live) else None
             busy = [one.checker for one in sent]
             own = _send(job, found, [checker for checker in checkers if checker not in busy])
             if before:

@@ -272,7 +272,7 @@ def test_a_process_that_reads_nothing_blocks_nobody(guest: Prover, forced: Proce
 def test_two_processes_verify_in_turns(guest: Prover, forced: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is lost leaves its proofs to the other, and this process verifies the one that it had."""
     monkeypatch.setattr(pipeline, "available_threads", lambda: 4)
-    jobs = [guest.job(turns(300 + number), str(number)) for number in range(8)]
+    jobs = [guest.job(turns(300 + number), str(number)) for number in range(12)]
     expected, checkers, waiting = in_order(jobs, monkeypatch), list[Checker](), list[int]()
     send, answer, check = Checker.send, Checker.answer, Job.check
 
@@ -296,7 +296,7 @@ def test_two_processes_verify_in_turns(guest: Prover, forced: Processes, monkeyp
     first, second = checkers[:2]
     assert first is not second and checkers[2:] == [first, second, first, *[second] * (len(checkers) - 5)]
     assert waiting[:3] == [2, 3, 4], "a proof is sent before the answer about the one before is awaited"
-    assert "4" in here and len(forced) == 2
+    assert here[0] == "4" and len(here) <= 2 and len(forced) == 2
 
 
 @pytest.mark.parametrize("broken", ["module", "memory", "check"])
