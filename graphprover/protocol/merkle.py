@@ -122,7 +122,12 @@ def walk_of(indices: np.ndarray, log_rows: int, openings: Sequence[Opening]) -> 
 
 
 def verify_openings(
-    hash: str, indices: np.ndarray, log_rows: int, openings: Sequence[Opening], steps: list[Step] | None = None
+    hash: str,
+    indices: np.ndarray,
+    log_rows: int,
+    openings: Sequence[Opening],
+    steps: list[Step] | None = None,
+    walk: Mapping[int, Layer] | None = None,
 ) -> None:
     """Check that all rows are under their commitments.
 
@@ -136,12 +141,14 @@ def verify_openings(
         openings: rows and multiproof of each commitment.
         steps: if given, all nodes are appended, from the leaves up. A verification keeps nothing, because it is faster
             in memory that is used again.
+        walk: as returned by `walk_of`, if the caller has it.
 
     Raises:
         VerificationError: an opening is wrong. The message names the first one, because rows of later openings may
             depend on it.
     """
-    walk = walk_of(indices, log_rows, openings)
+    if walk is None:
+        walk = walk_of(indices, log_rows, openings)
     tops = _climb(hash, walk, openings, steps)
     for i, opening in enumerate(openings):
         if differing := _disagreement(opening, indices >> (log_rows - opening.log_rows), walk):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.protocol.layout import Layout
-from graphprover.protocol.merkle import NODE, Opening, Step, verify_openings, walk_of
+from graphprover.protocol.merkle import NODE, Layer, Opening, Step, verify_openings, walk_of
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import BatchProof, Cap
 from graphprover.protocol.verification import Challenges, batches_of, openings_of_queries
@@ -110,6 +110,7 @@ class Openings:
     rows: tuple[OpenedRows, ...]  # by tree, the tallest first
     commitments: tuple[Opening, ...]
     trees: tuple[TreePlaces, ...]  # of the commitments
+    walk: Mapping[int, Layer]  # as returned by `graphprover.protocol.merkle.walk_of`
 
 
 def openings_of(layout: Layout, proof: BatchProof, challenges: Challenges, preprocessed: Cap | None) -> Openings:
@@ -138,7 +139,7 @@ def openings_of(layout: Layout, proof: BatchProof, challenges: Challenges, prepr
         for tree, opening in enumerate(found)
         for log, words in opening.rows.items()
     ]
-    return Openings(_caps(found, trees), tuple(rows), tuple(found), tuple(trees))
+    return Openings(_caps(found, trees), tuple(rows), tuple(found), tuple(trees), walk)
 
 
 def nodes_of(layout: Layout, challenges: Challenges, openings: Openings) -> OpenedNodes:
@@ -153,7 +154,7 @@ def nodes_of(layout: Layout, challenges: Challenges, openings: Openings) -> Open
         VerificationError: An opening is wrong, as in a verification.
     """
     steps: list[Step] = []
-    verify_openings(BLAKE3, challenges.queries, layout.log_max_rows, openings.commitments, steps)
+    verify_openings(BLAKE3, challenges.queries, layout.log_max_rows, openings.commitments, steps, openings.walk)
     return _nodes(openings.trees, steps)
 
 

@@ -47,7 +47,7 @@ TREES = (
 
 
 @dataclass(frozen=True, eq=False)
-class Openings:
+class CheckedOpenings:
     """Caps, and all rows and nodes under them."""
 
     caps: OpenedCaps
@@ -56,7 +56,7 @@ class Openings:
 
 
 @cache
-def openings(trees: Sequence[Tree] = TREES) -> Openings:
+def openings(trees: Sequence[Tree] = TREES) -> CheckedOpenings:
     """Return all rows and nodes of trees with any words."""
     rng = np.random.default_rng(3)
     caps, rows, nodes = [], [], []
@@ -73,7 +73,7 @@ def openings(trees: Sequence[Tree] = TREES) -> Openings:
         indices = np.arange(tree.rows, dtype=np.uint64)
         structure, lowest, _ = place_in(number, layers, len(layers) - 1, 0)
         rows.append(OpenedRows(structure, lowest, indices, words, powers if tree.weighted else None))
-    return Openings(
+    return CheckedOpenings(
         OpenedCaps(_places(caps), _words(caps, 1, 8)),
         tuple(rows),
         OpenedNodes(_places(nodes), _words(nodes, 1, 8), _words(nodes, 2, 16)),
@@ -92,7 +92,7 @@ def _words(found: Sequence[Sequence[object]], at: int, width: int) -> np.ndarray
 class Stated:
     """A verifier's knowledge of openings: all rows are under its caps, and its chunks are theirs."""
 
-    openings: Openings
+    openings: CheckedOpenings
     memory: Memory
 
     @property

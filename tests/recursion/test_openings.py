@@ -38,7 +38,7 @@ from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from tests.interop.case import Case
 from tests.interop.tables import PLAIN, statements
-from tests.recursion.opened import Openings
+from tests.recursion.opened import CheckedOpenings
 from tests.recursion.trees import FIRST, RIGHT, Opened, statement
 
 CASES = {  # statement of tests/interop/tables.py, and parameters other than its own
@@ -65,9 +65,9 @@ class Proved:
     binding: bytes
     challenges: Challenges
 
-    def open(self, proof: BatchProof) -> Openings:
+    def open(self, proof: BatchProof) -> CheckedOpenings:
         found = openings_of(self.layout, proof, self.challenges, self.preprocessed)
-        return Openings(found.caps, found.rows, nodes_of(self.layout, self.challenges, found))
+        return CheckedOpenings(found.caps, found.rows, nodes_of(self.layout, self.challenges, found))
 
     def check(self, proof: BatchProof) -> None:
         check_batch(self.layout, proof, self.public_values, self.preprocessed, self.binding)
@@ -103,7 +103,7 @@ def proved(name: str) -> Proved:
 
 
 @cache
-def opened(name: str) -> Openings:
+def opened(name: str) -> CheckedOpenings:
     return proved(name).open(proved(name).proof)
 
 
