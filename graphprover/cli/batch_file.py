@@ -37,7 +37,7 @@ class Entry:
     small: float | None  # seconds: the smallest proof within this time, instead of a rate
     shards: int | None  # None: one, or for a guest as many as needed to fit the device's memory
     shard_size: int | None  # cycles per shard of a guest
-    compress: bool | int | tuple[int, ...]  # whether to compress the proof; a number: N of the layer's rate 1/N
+    compress: bool | int | tuple[int, ...]  # whether to compress the proof; a number: N of a layer's rate 1/N
     exit_code: int | str
     commit_input: bool
     random_seed: int | None  # None: derived from the input

@@ -28,7 +28,7 @@ from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_program, program_given
 from graphprover.cli.report_files import save_proof
-from graphprover.proof.compressed import MOST_LAYERS
+from graphprover.proof.compressed import check_layers
 from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE
 from graphprover.protocol.parameters import BLAKE3
@@ -84,9 +84,8 @@ def add(command: Command) -> None:
         const=(LAYER_RATE,),
         metavar="N[,N]",
         help="Compress the proof, as `graphprover compress --rate N`, and write only the compressed proof. Several N "
-        "give one layer each: `8,64` makes the smallest proofs. Needs "
-        f"--hash {BLAKE3} and one shard. By default all proofs have {COMPRESSED_POW_BITS} bits of work. Default N: "
-        f"{LAYER_RATE}.",
+        f"give one layer each: `8,64` makes the smallest proofs. Needs --hash {BLAKE3} and one shard. By default all "
+        f"proofs have {COMPRESSED_POW_BITS} bits of work. Default N: {LAYER_RATE}.",
     )
     add_executor(parser)
     add_report(parser, "times by stage and round, and the peak memory")
@@ -177,10 +176,10 @@ def _check_compress(options: argparse.Namespace) -> None:
         raise UsageError(f"--compress: proofs by {options.hash} cannot be compressed: use --hash {BLAKE3}")
     if options.shard_size is not None or options.shards not in (None, 1):
         raise UsageError("--compress: a proof in several shards cannot be compressed")
-    if len(options.compress) > MOST_LAYERS:
-        raise UsageError(
-            f"--compress: a compressed proof has at most {MOST_LAYERS} layers, not {len(options.compress)}"
-        )
+    try:
+        check_layers(len(options.compress))
+    except ValueError as error:
+        raise UsageError(f"--compress: {error}") from None
 
 
 def _failure(verdict: Verdict) -> list[text_output.Block]:

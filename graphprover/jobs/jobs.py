@@ -19,7 +19,7 @@ from graphprover.graphs.progress import Tell
 from graphprover.jobs.made_check import PackedCheck, check_made
 from graphprover.jobs.precompile import compile_missing, load_interpreter
 from graphprover.jobs.programs import Packed, Program, ProgramError, is_packaged, open_program, pack, unpack
-from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
+from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes, check_layers
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import expected_sizes
@@ -149,7 +149,7 @@ class Prover:
         facts = {"security bits": level.security, "proximity": level.proximity, "rate": rate, "hash": level.hash}
         facts |= {"bits of proof of work": level.pow_bits, "shards": shards}
         if self.layers:
-            facts["compressed"] = f"by layers at {rates_text(layer.rate for layer in self.layers)}"
+            facts["compressed"] = f"by layers at {_rates_text(layer.rate for layer in self.layers)}"
         return html(self._title, facts | {"executor": short(self.executor), "device": short(self.device)})
 
     @property
@@ -761,7 +761,7 @@ class Job:
         """Raise VerificationError unless a new compressed proof has the layers that the job asks for."""
         rates = [layer.rate for layer in self.prover.layers]
         if [layer.parameters.log_blowup for layer in proof.layers] != [RATES[rate] for rate in rates if rate]:
-            what = f"the layers at {rates_text(rates)}, which were asked for"
+            what = f"the layers at {_rates_text(rates)}, which were asked for"
             raise VerificationError("asked.compressed", f"{self.label}: the proof has not {what}")
 
     def _stated(self) -> bytes | None:
@@ -889,7 +889,7 @@ def _layer_levels(
     Raises:
         ValueError: for a rate that is not offered, or proofs that cannot be compressed.
     """
-    from graphprover.prover.compress import check_hash, check_layers  # here, because other proofs need no layers
+    from graphprover.prover.compress import check_hash  # here, because other proofs need no layers
 
     check_hash(level.hash)
     if shard_size is not None or shards not in (None, 1):
@@ -899,7 +899,7 @@ def _layer_levels(
     return tuple(replace(level, rate=LAYER_RATE if rate is True else rate) for rate in rates)
 
 
-def rates_text(rates: Iterable[int | None]) -> str:
+def _rates_text(rates: Iterable[int | None]) -> str:
     """Return rates as a text: 1/8, 1/64."""
     return ", ".join(f"1/{rate}" for rate in rates)
 

@@ -17,6 +17,12 @@ _COUNT = struct.Struct("<B")  # headers
 _LENGTH = struct.Struct("<I")  # bytes of a header
 
 
+def check_layers(count: int) -> None:
+    """Raise ValueError for more layers than a compressed proof can have."""
+    if count > MOST_LAYERS:
+        raise ValueError(f"a compressed proof has at most {MOST_LAYERS} layers, not {count}")
+
+
 @dataclass(frozen=True)
 class CompressedProof:
     """A compressed proof; nothing in it is trusted before verification. `graphprover.compress` makes it.

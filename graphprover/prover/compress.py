@@ -8,7 +8,7 @@ from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.observer import timed
 from graphprover.graphs.progress import Tell
-from graphprover.proof.compressed import MOST_LAYERS, AnyProof, CompressedProof, any_proof_from_bytes
+from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes, check_layers
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, Level
@@ -211,12 +211,6 @@ def base_rate(cells: int) -> int:
         cells: The committed cells of the base.
     """
     return min(_CELLS_OF_LAYER, key=lambda rate: rate * cells + LAYER_RATE * _CELLS_OF_LAYER[rate])
-
-
-def check_layers(count: int) -> None:
-    """Raise ValueError for more layers than a compressed proof can have."""
-    if count > MOST_LAYERS:
-        raise ValueError(f"a compressed proof has at most {MOST_LAYERS} layers, not {count}")
 
 
 def check_prepared(prepared: Prepared | PreparedShards) -> None:
