@@ -94,9 +94,13 @@ class Checker:
                 process_group=0,  # so that Ctrl-C in a terminal does not reach it before it ignores the signal
             )
 
+    def knows(self, check: Check | None) -> bool:
+        """Return whether the process can verify a proof by this check, at the latest once it has started."""
+        return self._connection is not None and check in self._numbers
+
     def takes(self, check: Check | None) -> bool:
         """Return whether the process can verify a proof by this check now; it must be idle."""
-        if self._connection is None or check not in self._numbers:
+        if self._connection is None or not self.knows(check):
             return False
         if not self._ready:
             try:
@@ -109,6 +113,14 @@ class Checker:
         """Begin to send a proof; the process must be idle. If it is lost, `answer` raises."""
         assert self._connection
         self._sending = self._thread.submit(_write, self._connection, (self._numbers[check], caps), proof)
+
+    def has_answer(self) -> bool:
+        """Return whether `answer` need not wait, because the proof is verified or the process is lost."""
+        assert self._connection
+        try:
+            return self._connection.poll()
+        except OSError:
+            return True
 
     def answer(self) -> float:
         """Wait until the sent proof is verified, and return the seconds of the verification.

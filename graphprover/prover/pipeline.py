@@ -4,7 +4,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from graphprover.device import Device, DeviceLost
@@ -23,8 +23,9 @@ FEWEST_JOBS = 8
 # Processes that verify, from four threads on. A verification takes up to 1.5 times as long as a short proof.
 MOST_CHECKERS, LEAST_THREADS = 2, 4
 
-# Seconds of a proof. A longer one is verified before the next one begins: the gain would be small, and an interruption
-# would lose the proof although it had been made.
+# Seconds of the proofs, together, that wait for their verification. A longer proof is verified before the next one
+# begins: the gain would be small, and an interruption would lose the proof although it had been made. Several short
+# ones wait for the start of the processes, which would else cost this process a verification each.
 LONGEST = 1.0
 
 Ended = tuple[Any, Made | None, Exception | None, str, int]  # as in `executor`
@@ -84,8 +85,7 @@ def prove_pipelined(
 ) -> Iterator[Ended]:
     """Prove jobs one after another, and yield each in this order once its proof is verified.
 
-    While a proof is made, a thread runs the next job's guest, and other processes verify the proofs before. At most one
-    proof waits for each of them.
+    While a proof is made, a thread runs the next job's guest, and other processes verify the proofs before.
 
     Args:
         jobs: The jobs.
@@ -101,35 +101,19 @@ def prove_pipelined(
     """
     by = device_for(device) if isinstance(device, str) else device
     with RunsAhead(by) as runs, ExitStack() as stack:
-        checkers = [stack.enter_context(checker) for checker in checkers_of(jobs)]
-        sent = deque[_Sent]()
+        proved = _Proved([stack.enter_context(checker) for checker in checkers_of(jobs)])
         for job, later in zip(jobs, [*jobs[1:], None], strict=True):
-            if job.existing is not None:  # it may be the file of a proof that is sent
-                yield from _ended(sent)
+            if job.existing is not None:  # it may be the file of a proof that waits
+                yield from proved.ends(0.0)
             try:
                 begun(job, "")
                 found = _prove(job, later, runs, executor, device)
-            except Exception:  # of the caller or the device: the proofs that are sent have nothing to do with it
-                yield from _ended(sent)
+            except Exception:  # of the caller or the device: the proofs that wait have nothing to do with it
+                yield from proved.ends(0.0)
                 raise
-            live = [checker for checker in checkers if not checker.lost]
-            before = sent.popleft().ended() if sent and len(sent) >= len(live) else None
-            busy = [one.checker for one in sent]
-            own = _send(job, found, [checker for checker in checkers if checker not in busy])
-            if before:
-                yield before
-            if own:
-                sent.append(own)
-            else:
-                yield from _ended(sent)
-                yield _ended_here(job, found)
-        yield from _ended(sent)
-
-
-def _ended(sent: "deque[_Sent]") -> Iterator[Ended]:
-    """Yield the ends of all jobs whose proofs are sent."""
-    while sent:
-        yield sent.popleft().ended()
+            proved.add(job, found)
+            yield from proved.ends(LONGEST)
+        yield from proved.ends(0.0)
 
 
 def _prove(job: Job, later: Job | None, runs: RunsAhead, executor: str, device: Device | str) -> Made | Exception:
@@ -145,51 +129,104 @@ def _prove(job: Job, later: Job | None, runs: RunsAhead, executor: str, device: 
         return error
 
 
-@dataclass(frozen=True)
-class _Sent:
-    """A proof that another process verifies."""
+@dataclass(eq=False)
+class _Waiting:
+    """A job whose proof is not yielded yet."""
 
     job: Job
-    made: Made
-    checker: Checker
-    began: float  # on the clock
+    found: Made | Exception
+    seconds: float  # of its proof; 0 without a new one
+    check: Check | None  # by which another process verifies the proof; None if this process does it
+    checker: Checker | None = None  # that verifies the proof now
+    began: float = 0.0  # on the clock, when the proof was sent
+    end: Ended | None = None  # once it is verified
 
-    def ended(self) -> Ended:
-        """Wait for the answer; without one this process verifies the proof."""
+    def send(self, checker: Checker) -> None:
+        """Send the proof to an idle process."""
+        assert isinstance(self.found, Made) and self.check
+        self.checker, self.began = checker, clock()
+        checker.send(self.check, self.found.proof, self.found.preprocessed_caps)
+
+    def receive(self) -> None:
+        """Wait for the answer about the proof; without one this process verifies it."""
+        assert isinstance(self.found, Made) and self.checker
+        checker, self.checker = self.checker, None
         try:
-            seconds = self.checker.answer()
+            seconds = checker.answer()
         except Lost:
-            return _ended_here(self.job, self.made)
+            self.verify()
         except VerificationError as error:
-            return self.job, None, error, "", 1
-        verified = with_verification(self.made, self.began, self.began + seconds)
-        return self.job, self.job.delivered(verified), None, "", 1
+            self.end = self.job, None, error, "", 1
+        else:
+            verified = with_verification(self.found, self.began, self.began + seconds)
+            self.end = self.job, self.job.delivered(verified), None, "", 1
+
+    def verify(self) -> None:
+        """Verify the proof, if it is a new one, in this process."""
+        if isinstance(self.found, Exception):
+            self.end = self.job, None, self.found, "", 1
+            return
+        try:
+            made = self.found if self.found.kept else self.job.delivered(self.job.check(self.found))
+            self.end = self.job, made, None, "", 1
+        except Exception as error:
+            self.end = self.job, None, error, "", 1
 
 
-def _send(job: Job, found: Made | Exception, idle: Sequence[Checker]) -> _Sent | None:
-    """Send a proof to one of the idle processes, if it is to verify the proof."""
-    check = job.check_elsewhere
-    if isinstance(found, Exception) or found.kept or not check:
-        return None
-    if found.seconds["prove"] + found.seconds.get("compress", 0.0) > LONGEST:
-        return None
-    for checker in idle:
-        if checker.takes(check):
-            began = clock()
-            checker.send(check, found.proof, found.preprocessed_caps)
-            return _Sent(job, found, checker, began)
-    for checker in idle:
-        if checker.lost:
-            checker.in_its_place += 1
-            break
-    return None
+@dataclass(eq=False)
+class _Proved:
+    """The jobs whose proofs are not yielded yet, and the processes that verify these proofs."""
 
+    checkers: Sequence[Checker]
+    waiting: deque[_Waiting] = field(default_factory=deque)  # in the order of the jobs
 
-def _ended_here(job: Job, found: Made | Exception) -> Ended:
-    """Return the end of a job whose proof, if it is new, this process verifies."""
-    if isinstance(found, Exception):
-        return job, None, found, "", 1
-    try:
-        return job, found if found.kept else job.delivered(job.check(found)), None, "", 1
-    except Exception as error:
-        return job, None, error, "", 1
+    def add(self, job: Job, found: Made | Exception) -> None:
+        """Add a job that has ended but for its verification."""
+        seconds, check = 0.0, None
+        if isinstance(found, Made) and not found.kept:
+            seconds = found.seconds["prove"] + found.seconds.get("compress", 0.0)
+            check = job.check_elsewhere if seconds <= LONGEST else None
+        self.waiting.append(_Waiting(job, found, seconds, check))
+
+    def ends(self, most: float) -> Iterator[Ended]:
+        """Yield the ends of jobs in their order, until the proofs that still wait took at most ``most`` seconds."""
+        while self.waiting:
+            self._exchange()
+            first = self.waiting[0]
+            if not first.end:
+                if self._has_hope(first) and sum(one.seconds for one in self.waiting) <= most:
+                    return
+                if first.checker:
+                    first.receive()
+                else:
+                    self._verify(first)
+            self.waiting.popleft()
+            assert first.end
+            yield first.end
+
+    def _exchange(self) -> None:
+        """Receive the answers that are there, and send the first proofs that wait to the idle processes."""
+        for one in self.waiting:
+            if one.checker and one.checker.has_answer():
+                one.receive()
+        busy = [one.checker for one in self.waiting]
+        idle = [checker for checker in self.checkers if checker not in busy]
+        for one in self.waiting:
+            if one.end or one.checker or not one.check:
+                continue
+            for checker in idle:
+                if checker.takes(one.check):
+                    one.send(checker)
+                    idle.remove(checker)
+                    break
+
+    def _has_hope(self, one: _Waiting) -> bool:
+        """Return whether another process verifies the proof, or may do it later."""
+        return any(checker.knows(one.check) for checker in self.checkers)
+
+    def _verify(self, one: _Waiting) -> None:
+        """Verify a proof in this process, and count it if this process stands in for a lost one."""
+        lost = [checker for checker in self.checkers if checker.lost]
+        if one.check and lost:
+            lost[0].in_its_place += 1
+        one.verify()

@@ -290,6 +290,7 @@ def test_two_processes_verify_in_turns(guest: Prover, forced: Processes, monkeyp
     here: list[str] = []
     monkeypatch.setattr(Checker, "send", sending)
     monkeypatch.setattr(Checker, "answer", answering)
+    monkeypatch.setattr(Checker, "has_answer", lambda checker: False)  # so that both are busy after each proof
     monkeypatch.setattr(Job, "check", lambda job, made: here.append(job.name) or check(job, made))
     found = pipelined(jobs)
     assert [(one.job, one.proof) for one in found] == [(one.job, one.proof) for one in expected]
@@ -327,6 +328,37 @@ def test_it_verifies_nothing_before_it_is_ready(
     assert len(forced) == 1 and not caplog.records
 
 
+def test_proofs_wait_for_the_start_of_the_processes(
+    guest: Prover, forced: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first proofs wait as long as their seconds together are few; this process verifies one beyond that."""
+    jobs = [guest.job(turns(300 + number), str(number)) for number in range(6)]
+    expected, starting, here = in_order(jobs, monkeypatch), [True], list[str]()
+    takes, check, prove = Checker.takes, Job.check, Job.prove_started
+
+    def proving(job: Job, *given: Any) -> Any:
+        starting[0] = job.name != "5"
+        made = prove(job, *given)
+        return replace(made, seconds={**made.seconds, "prove": 1.0})
+
+    monkeypatch.setattr(pipeline, "LONGEST", 3.0)
+    monkeypatch.setattr(Job, "prove_started", proving)
+    monkeypatch.setattr(Job, "check", lambda job, made: here.append(job.name) or check(job, made))
+    monkeypatch.setattr(Checker, "takes", lambda *given: not starting[0] and takes(*given))
+    assert [(one.job, one.proof) for one in pipelined(jobs)] == [(one.job, one.proof) for one in expected]
+    assert here == ["0", "1"]
+
+
+def test_no_proof_waits_without_a_process(guest: Prover, forced: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ended = list[str](), list[str]()
+    monkeypatch.setattr(pipeline, "FEWEST_JOBS", 1000)
+    jobs = [guest.job(turns(300 + number), str(number)) for number in range(3)]
+    for result in prove_many(jobs, "sync", "cpu", lambda job, worker: begun.append(job.name)):
+        ended.append(result.job.name)
+        assert begun == ended
+    assert not forced
+
+
 def test_it_ignores_control_c(guest: Prover, forced: Processes) -> None:
     results = prove_many([guest.job(turns(300 + number)) for number in range(3)], "sync", "cpu")
     assert next(results).proof
@@ -348,11 +380,12 @@ def test_what_ends_the_batch_ends_the_process(
         return made[-1]
 
     monkeypatch.setattr(Job, "prove_started", proving)
+    monkeypatch.setattr(Checker, "has_answer", lambda checker: False)  # so that both proofs wait
     found = []
     with pytest.raises(type(end)):
         for result in prove_many([guest.job(turns(300)) for _ in range(4)], "sync", "cpu"):
             found.append(result)
-    assert len(found) == (2 if isinstance(end, DeviceLost) else 1) and all(one.proof for one in found)
+    assert len(found) == (2 if isinstance(end, DeviceLost) else 0) and all(one.proof for one in found)
     assert len(forced) == 1
 
 
@@ -542,12 +575,17 @@ def test_a_command_that_is_ended_ends_its_process(sent: str, tmp_path: Path, mon
     Path("jobs.toml").write_text(BATCH)
     waits = """
 def sending(checker, *proof):
+    sent.append(proof)
     send(checker, *proof)
-    if Path("0.proof").exists():
+
+def answered(checker):
+    if len(sent) == 2:  # so that the first proof has been yielded
         print("sent", flush=True)
         time.sleep(60)
+    return checker._connection.poll(60)
 
-checking.Checker.send = sending
+sent = []
+checking.Checker.send, checking.Checker.has_answer = sending, answered
 sys.exit(main())
 """
     running = run_script(waits, "batch", "jobs.toml", "--device", "cpu")
