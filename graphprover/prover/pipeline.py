@@ -158,8 +158,7 @@ class _Waiting:
         except VerificationError as error:
             self.end = self.job, None, error, "", 1
         else:
-            verified = with_verification(self.found, self.began, self.began + seconds)
-            self.end = self.job, self.job.delivered(verified), None, "", 1
+            self.end = self.job, with_verification(self.found, self.began, self.began + seconds), None, "", 1
 
     def verify(self) -> None:
         """Verify the proof, if it is a new one, in this process."""
@@ -167,10 +166,15 @@ class _Waiting:
             self.end = self.job, None, self.found, "", 1
             return
         try:
-            made = self.found if self.found.kept else self.job.delivered(self.job.check(self.found))
-            self.end = self.job, made, None, "", 1
+            self.end = self.job, self.found if self.found.kept else self.job.check(self.found), None, "", 1
         except Exception as error:
             self.end = self.job, None, error, "", 1
+
+    def delivered(self) -> Ended:
+        """Give the observation of a new proof to its observers, and return the end."""
+        assert self.end
+        job, made, *rest = self.end
+        return job, job.delivered(made) if made and not made.kept else made, *rest
 
 
 @dataclass(eq=False)
@@ -200,9 +204,7 @@ class _Proved:
                     first.receive()
                 else:
                     self._verify(first)
-            self.waiting.popleft()
-            assert first.end
-            yield first.end
+            yield self.waiting.popleft().delivered()
 
     def _exchange(self) -> None:
         """Receive the answers that are there, and send the first proofs that wait to the idle processes."""
