@@ -19,12 +19,12 @@ from graphprover.prover.executor import Expect
 from graphprover.prover.local import Made, make
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.prove import check_headers, prove_prepared
-from graphprover.recursion.compressed import expect_headers, head_of_header
+from graphprover.recursion.compressed import child_of, expect_headers, heads_of_headers
 from graphprover.recursion.head.head import check_layout
 from graphprover.recursion.key import LayerStatement
 from graphprover.recursion.layer import layer_statement
 from graphprover.recursion.program.steps import Contradiction
-from graphprover.statement.statement import Statement, binding_digest
+from graphprover.statement.statement import Statement
 from graphprover.telemetry.subscribe import clock, stage, with_stages_before
 from graphprover.verifier import Expected, expect, expect_header
 
@@ -114,9 +114,9 @@ def layer_of(proof: AnyProof, statement: Statement, level: Level, preprocessed: 
         check_layout(layout)
         batch = expected.decoded(0, single)
         cap = own.preprocessed_cap(layout.parameters) if preprocessed is None else preprocessed
-        binding = binding_digest(layout, single.label, cap)
+        child = child_of(single, layout, cap)
         try:  # the program verifies the proof while the statement is made
-            accepted = layer_statement(layout, batch, single.public_values, cap, binding)
+            accepted = layer_statement([(child, batch)])
         except Exception as error:
             replace(expected, caps=(cap,)).check_decoded(0, single, batch)  # gives the reason why a proof is false
             if isinstance(error, Contradiction):  # a sample of the transcript is p or more, which 2^-32 of them are
@@ -129,7 +129,7 @@ def layer_of(proof: AnyProof, statement: Statement, level: Level, preprocessed: 
 
     def expected_layer(headers: Proof | ShardedProof) -> Expected:
         check_headers(headers, prepared)
-        return expect(headers, LayerStatement(head_of_header(single, layout, cap)), level.security, level.proximity)
+        return expect(headers, LayerStatement(heads_of_headers([child])), level.security, level.proximity)
 
     return Layer(tuple(headers), prepared, expected_layer)
 

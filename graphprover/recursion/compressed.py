@@ -10,7 +10,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import JOHNSON_PROXIMITY, Security
-from graphprover.recursion.head.head import Head, head_of
+from graphprover.recursion.head.heads import Child, Heads, heads_of
 from graphprover.recursion.key import LayerStatement
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, binding_digest
@@ -94,12 +94,14 @@ def expect_headers(
     expected = expect_header(proof.base, statement, security, proximity)
     (layout,), (own,) = expected.layouts, expected.statements
     cap = own.preprocessed_cap(layout.parameters) if preprocessed is None else preprocessed
-    last, securities = LayerStatement(head_of_header(proof.base, layout, cap)), [expected.security]
+    last, securities = LayerStatement(heads_of_headers([child_of(proof.base, layout, cap)])), [expected.security]
     for number, header in enumerate(proof.headers[1:]):
         with _blamed(proof, number):
             of_layer = expect_header(header, last, security, proximity)
             (layout,) = of_layer.layouts
-            last = LayerStatement(head_of_header(header, layout, last.preprocessed_cap(layout.parameters)))
+            last = LayerStatement(
+                heads_of_headers([child_of(header, layout, last.preprocessed_cap(layout.parameters))])
+            )
             securities.append(of_layer.security)
     return expected, last, tuple(securities)
 
@@ -114,14 +116,19 @@ def _blamed(proof: CompressedProof, number: int) -> Iterator[None]:
         raise error.refusal(f"{name}: {error}") from None
 
 
-def head_of_header(header: Proof, layout: Layout, preprocessed: Sequence[bytes] | None) -> Head:
-    """Return the head of the statement that a proof with this header is accepted.
+def child_of(header: Proof, layout: Layout, preprocessed: Sequence[bytes] | None) -> Child:
+    """Return the child of a layer by its header."""
+    cap = None if preprocessed is None else tuple(preprocessed)
+    return Child(layout, header.public_values, cap, binding_digest(layout, header.label, cap))
+
+
+def heads_of_headers(children: Sequence[Child]) -> Heads:
+    """Return the heads of the statement that proofs are accepted.
 
     Raises:
-        VerificationError: No proof of this layout can be compressed.
+        VerificationError: No proofs of these layouts can be compressed.
     """
-    cap = None if preprocessed is None else tuple(preprocessed)
     try:
-        return head_of(layout, header.public_values, cap, binding_digest(layout, header.label, cap))
+        return heads_of(children)
     except ValueError as error:
         raise VerificationError("compressed.layout", str(error)) from None

@@ -13,7 +13,7 @@ from graphprover.protocol.preprocessed import preprocessed_caps
 from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import CAP_HEIGHT
 from graphprover.recursion.commitments import COMMITMENTS
-from graphprover.recursion.head.head import Head
+from graphprover.recursion.head.heads import Heads
 from graphprover.recursion.layer_tables import layer_tables, stated_values
 from graphprover.recursion.tables.fixed import ROWS
 from graphprover.statement.statement import BlankTable, Statement, Table
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class LayerStatement(Statement):
-    """The statement that a proof is accepted, with its preprocessed columns known by their commitment."""
+    """The statement that proofs are accepted, with its preprocessed columns known by their commitment."""
 
-    def __init__(self, head: Head | None = None) -> None:
-        """Take the head of the proof; None leaves the public values open."""
-        airs, values = layer_tables(None), None if head is None else stated_values(head)
+    def __init__(self, heads: Heads | None = None) -> None:
+        """Take the heads of the proofs; None leaves the public values open."""
+        airs, values = layer_tables(None), None if heads is None else stated_values(heads)
         super().__init__([BlankTable(air, values if name == "fixed" else [], rows=ROWS) for name, air in airs.items()])
 
     def preprocessed_cap(self, parameters: Parameters) -> Cap:

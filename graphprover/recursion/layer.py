@@ -1,6 +1,6 @@
-"""The statement that a proof is accepted: the verifier's program takes it, with the head of the proof's own statement.
+"""The statement that proofs are accepted: the verifier's program takes them, with the heads of their own statements.
 
-A verifier of the new proof makes the same head from the header of the first proof, and needs nothing else of it.
+A verifier of the new proof makes the same heads from the headers of the first proofs, and needs nothing else of them.
 """
 
 from collections.abc import Sequence
@@ -8,14 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphprover.protocol.layout import Layout
-from graphprover.protocol.proof import BatchProof, Cap
+from graphprover.protocol.proof import BatchProof
 from graphprover.protocol.verification import replay
-from graphprover.recursion.head.fields import HEAD_PLACE, HEAD_TREE
-from graphprover.recursion.head.head import Head, head_of
+from graphprover.recursion.head.fields import LIST_PLACE
+from graphprover.recursion.head.heads import Child, heads_of
 from graphprover.recursion.kernels.steps import Steps
 from graphprover.recursion.layer_tables import layer_rows, layer_tables, stated_values
-from graphprover.recursion.openings import nodes_of, openings_of
+from graphprover.recursion.openings import joined_nodes, nodes_of, openings_of
 from graphprover.recursion.program.assembler import Linked
 from graphprover.recursion.program.run import Trace, requests
 from graphprover.recursion.program.verifier import verifier_program
@@ -24,46 +23,44 @@ from graphprover.recursion.witness.compiled import run_compiled
 from graphprover.recursion.witness.hashed_rows import Rows
 from graphprover.recursion.witness.hashes import hashes_of
 from graphprover.recursion.witness.lookups import numbers_of
-from graphprover.recursion.witness.run_data import RunData, run_data
+from graphprover.recursion.witness.run_data import Opened, RunData, run_data
 from graphprover.statement.statement import Statement, Table
 
 
-def layer_statement(
-    layout: Layout, proof: BatchProof, public_values: Sequence[Sequence[int]], preprocessed: Cap | None, binding: bytes
-) -> Statement:
-    """Return the statement that a verifier accepts a proof, with the tasks that make its traces.
-
-    Args:
-        layout: Shape of the proof.
-        proof: The proof.
-        public_values: Public values of each table.
-        preprocessed: Commitment to the preprocessed columns, or None without any.
-        binding: Initial state of the challenger.
+def layer_statement(proofs: Sequence[tuple[Child, BatchProof]]) -> Statement:
+    """Return the statement that a verifier accepts proofs, with the tasks that make its traces.
 
     Raises:
-        ValueError: The program cannot verify proofs of this layout.
-        VerificationError: An opening of the proof is wrong.
-        Contradiction: The program refuses the proof.
+        ValueError: The program cannot verify proofs of these layouts, or so many.
+        VerificationError: An opening of a proof is wrong.
+        Contradiction: The program refuses a proof.
     """
-    head, linked = head_of(layout, public_values, preprocessed, binding), verifier_program()
-    challenges = replay(layout, proof, public_values, preprocessed, binding)
-    openings = openings_of(layout, proof, challenges, preprocessed)
-    data = run_data(layout, head, proof, public_values, challenges, openings)
-    nodes = nodes_of(layout, challenges, openings)
+    heads, linked = heads_of([child for child, _ in proofs]), verifier_program()
+    opened = [_opened(child, proof, head.start.tree) for (child, proof), head in zip(proofs, heads.heads, strict=True)]
+    data = run_data(heads, opened)
+    nodes = joined_nodes([nodes_of(of.child.layout, of.challenges, of.openings) for of in opened])
     trace = run_compiled(linked, data)
-    found = hashes_of(nodes, _groups(linked, trace, data, head))
+    found = hashes_of(nodes, _groups(linked, trace, data))
     caps = np.zeros(len(trace.pcs), dtype=np.uint32)
     with_cap, place, _ = requests(linked, trace, "cap")
     caps[with_cap] = found.lookups_of(place.T)
-    (of_head,) = found.lookups_of(np.array([HEAD_PLACE], dtype=np.uint64))
+    (of_list,) = found.lookups_of(np.array([LIST_PLACE], dtype=np.uint64))
     steps = Steps(linked.fields, trace.pcs, trace.frames, caps, trace.cells)
     inputs = Inputs(found.segments, found.nodes, steps)
-    tasks = trace_tasks(inputs, layer_rows(inputs.calls, inputs.machine_rows), int(of_head))
-    values = {"fixed": stated_values(head)}
+    tasks = trace_tasks(inputs, layer_rows(inputs.calls, inputs.machine_rows), int(of_list))
+    values = {"fixed": stated_values(heads)}
     return Statement([Table(air, values.get(name, []), tasks[name]) for name, air in layer_tables(linked).items()])
 
 
-def _groups(linked: Linked, trace: Trace, data: RunData, head: Head) -> list[Rows]:
+def _opened(child: Child, proof: BatchProof, first_tree: int) -> Opened:
+    """Return a proof with its openings; ``first_tree``: the number of its first tree."""
+    challenges = replay(child.layout, proof, child.public_values, child.preprocessed, child.binding)
+    return Opened(
+        child, proof, challenges, openings_of(child.layout, proof, challenges, child.preprocessed, first_tree)
+    )
+
+
+def _groups(linked: Linked, trace: Trace, data: RunData) -> list[Rows]:
     """Return the rows as the run has asked for them: a row that is read once for each of its addresses."""
     _, place, span = requests(linked, trace, "row")
     first = span[0] == 0  # of the chunks of a row
@@ -78,8 +75,7 @@ def _groups(linked: Linked, trace: Trace, data: RunData, head: Head) -> list[Row
         rows = numbers[own] - (end - len(of.indices))
         if of.powers is None:
             repeated = replace(of, indices=of.indices[rows], words=np.ascontiguousarray(of.words[rows]))
-            split_from = head.read_chunks if of.tree == HEAD_TREE else None
-            found.append(Rows(repeated, bases[own], np.ones(len(rows), dtype=np.uint32), split_from))
+            found.append(Rows(repeated, bases[own], np.ones(len(rows), dtype=np.uint32)))
         else:
             count = np.bincount(rows, minlength=len(of.indices)).astype(np.uint32)
             found.append(Rows(of, np.full(len(count), bases[own][0]), count))

@@ -1,4 +1,4 @@
-"""The tables of a statement that a proof is accepted: the same for proofs of all statements, but for the head's digest.
+"""The tables of a statement that proofs are accepted: the same for proofs of all statements, but for a digest.
 
 A verifier imports this module, which needs no compiler.
 """
@@ -10,8 +10,8 @@ import numpy as np
 
 from graphprover.air import Air
 from graphprover.air.described import described
-from graphprover.recursion.head.fields import HEAD_PLACE
-from graphprover.recursion.head.head import Head
+from graphprover.recursion.head.fields import LIST_PLACE
+from graphprover.recursion.head.heads import Heads
 from graphprover.recursion.tables.compress import Compress
 from graphprover.recursion.tables.fixed import FIELDS, Fixed
 from graphprover.recursion.tables.fixed import ROWS as FIXED_ROWS
@@ -37,13 +37,13 @@ def layer_tables(program: "Linked | None") -> dict[str, Air]:
     return {
         "compress": _COMPRESS,
         "machine": _MACHINE,
-        "fixed": Fixed(np.zeros((FIELDS, 0), dtype=np.uint64) if program is None else program.fields, HEAD_PLACE),
+        "fixed": Fixed(np.zeros((FIELDS, 0), dtype=np.uint64) if program is None else program.fields, LIST_PLACE),
     }
 
 
-def stated_values(head: Head) -> list[int]:
-    """Return the public values of the table `fixed`: the words of the head's digest."""
-    numbers: list[int] = np.frombuffer(head.digest, dtype="<u4").tolist()
+def stated_values(heads: Heads) -> list[int]:
+    """Return the public values of the table `fixed`: the words of the digest of the list of heads."""
+    numbers: list[int] = np.frombuffer(heads.digest, dtype="<u4").tolist()
     return numbers
 
 

@@ -49,10 +49,10 @@ def places_of_tree(number: int, log_rows: int, joined: Collection[int], log_cap:
         ValueError: For 2^12 trees or more, more than 2^31 rows, or more than 48 layers.
     """
     layer = log_rows + len(joined)
-    if number >= MOST_TREES or log_rows > _MOST_LOG_ROWS or layer > MOST_LAYERS:
+    check_trees(number + 1)
+    if log_rows > _MOST_LOG_ROWS or layer > MOST_LAYERS:
         raise ValueError(
-            f"tree {number} has 2^{log_rows} rows in {layer} layers, of up to 2^{_MOST_LOG_ROWS} in {MOST_LAYERS}; "
-            f"there are up to {MOST_TREES} trees"
+            f"tree {number} has 2^{log_rows} rows in {layer} layers, of up to 2^{_MOST_LOG_ROWS} in {MOST_LAYERS}"
         )
     structure = MOST_TREES + number
     rows = {log_rows: (structure, layer, 0)}
@@ -67,6 +67,12 @@ def places_of_tree(number: int, log_rows: int, joined: Collection[int], log_cap:
     return TreePlaces((structure, layer), rows, nodes, joins)
 
 
+def check_trees(count: int) -> None:
+    """Raise ValueError for more trees than places have numbers for."""
+    if count > MOST_TREES:
+        raise ValueError(f"the proofs of a layer have {count} trees, of up to {MOST_TREES}")
+
+
 @dataclass(frozen=True, eq=False)
 class OpenedRows:
     """The n different rows that are opened of one height of a tree."""
@@ -78,6 +84,7 @@ class OpenedRows:
     # The power of the batching challenge of each word, at zeta and at the next row's point; -1 if it is not opened
     # there: int64 (2, words). None for the groups of a fold.
     powers: np.ndarray | None
+    split_from: int | None = None  # the first chunk of a row whose words are split, as all after it; None without any
 
     @property
     def places(self) -> np.ndarray:
@@ -113,7 +120,9 @@ class Openings:
     walk: Mapping[int, Layer]  # as returned by `graphprover.protocol.merkle.walk_of`
 
 
-def openings_of(layout: Layout, proof: BatchProof, challenges: Challenges, preprocessed: Cap | None) -> Openings:
+def openings_of(
+    layout: Layout, proof: BatchProof, challenges: Challenges, preprocessed: Cap | None, first_tree: int = 0
+) -> Openings:
     """Return the openings of a proof, of which nothing is checked yet.
 
     Args:
@@ -121,6 +130,7 @@ def openings_of(layout: Layout, proof: BatchProof, challenges: Challenges, prepr
         proof: The proof.
         challenges: The challenges of its transcript (`graphprover.protocol.verification.replay`).
         preprocessed: Commitment to the preprocessed columns, or None without any.
+        first_tree: The number of the first tree.
 
     Returns:
         The openings. Trees are numbered in the order of the rounds and then of the folds (`places_of_tree`).
@@ -132,7 +142,7 @@ def openings_of(layout: Layout, proof: BatchProof, challenges: Challenges, prepr
     if layout.parameters.hash != BLAKE3:
         raise ValueError(f"the tables for recursion hash by {BLAKE3}, the proof by {layout.parameters.hash}")
     found, _ = openings_of_queries(layout, proof, preprocessed, challenges)
-    trees = [_places_in(tree, opening) for tree, opening in enumerate(found)]
+    trees = [_places_in(tree, opening) for tree, opening in enumerate(found, first_tree)]
     walk = walk_of(challenges.queries, layout.log_max_rows, found)
     rows = [
         _rows(layout, trees, tree, log, walk[log].nodes, words[walk[log].query])
@@ -156,6 +166,11 @@ def nodes_of(layout: Layout, challenges: Challenges, openings: Openings) -> Open
     steps: list[Step] = []
     verify_openings(BLAKE3, challenges.queries, layout.log_max_rows, openings.commitments, steps, openings.walk)
     return _nodes(openings.trees, steps)
+
+
+def joined_nodes(nodes: Sequence[OpenedNodes]) -> OpenedNodes:
+    """Return the nodes of several proofs."""
+    return OpenedNodes(*(np.concatenate(own) for own in zip(*(vars(of).values() for of in nodes), strict=True)))
 
 
 def _places_in(number: int, opening: Opening) -> TreePlaces:

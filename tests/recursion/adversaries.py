@@ -15,7 +15,7 @@ from graphprover.field import EXTENSION_DEGREE, ONE, ZERO, Ext, P, ext_add, ext_
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import MAIN
-from graphprover.recursion.head.fields import CHUNK, HEAD, SHIFT
+from graphprover.recursion.head.fields import CHUNK, LIST_PLACE, SHIFT, List, Listed
 from graphprover.recursion.head.head import MOST_LOG_ARITY
 from graphprover.recursion.openings import MOST_TREES
 from graphprover.recursion.program.hints import HintKind
@@ -273,20 +273,39 @@ def root_attacks(of: Base) -> Iterator[Attack]:
         yield Attack(f"word {word} of a root, as the sum of its halves", of, scene, {adds[word]: edit})
 
 
+def head_attacks(of: Base) -> Iterator[Attack]:
+    """Yield attacks with a head of another digest than in the list."""
+    tree, layer, index = LIST_PLACE
+    place = tree, layer, index + 1
+    adds = at("digest_words", "add", "child")
+    for word in range(DIGEST_WORDS):
+        number = of.scene.digests[place][2 * word]
+        change = -1 if number else 1
+        scene = of.scene.with_numbers(place, {2 * word: number + change})
+        yield Attack(f"word {word} of a head's digest", of, scene)
+        edit = result_changed(adds[word], 0, (-change % P, 0, 0))
+        yield Attack(f"word {word} of a head's digest, as the sum of its halves", of, scene, {adds[word]: edit})
+
+
 def digest_attacks(of: Base) -> Iterator[Attack]:
     """Yield attacks with another number of a digest, while the words that other tables look up are the right ones.
 
-    In the transcript it is a number of the last digest that no query reads, in a tree also the root in the message.
+    In the transcript it is a number of the last digest that no query reads, in a tree also the root in the message, and
+    of a head also its digest in the list.
     """
-    squeezed = at("provided_digest", "require_base", "squeeze")[0]
-    provided = at("provided_digest", "require_base", "provide caps")[0]
+    squeezed, provided, of_head = (
+        at("provided_digest", "require_base", function)[0] for function in ("squeeze", "provide caps", "child")
+    )
     place = message_places(of.child.layout)["main"]
     first = len(of.scene.head.constants.before_main)
     tree = [round_.name for round_ in of.child.layout.rounds].index(MAIN)
     for number, which, change in _WORDS_OF_CAPS:
         root, step = first + number // 2, HIGH if number % 2 else 1
         message = of.scene.with_words(place, {root: (of.scene.rows[place][root] + step) % P})
-        for pc, visit, scene in ((squeezed, of.visits[squeezed] - 1, of.scene), (provided, tree, message)):
+        listed = len(List) + Listed.DIGEST + number // 2
+        heads = of.scene.with_words(LIST_PLACE, {listed: (of.scene.rows[LIST_PLACE][listed] + step) % P})
+        of_functions = (squeezed, of.visits[squeezed] - 1, of.scene), (provided, tree, message), (of_head, 0, heads)
+        for pc, visit, scene in of_functions:
             function = sites()[pc].function
             own = {pc: hint_changed(pc, {_hints(pc)[number][0]: ONE}, visit)}
             yield Attack(f"number {number} of a digest in {function}", of, scene, own)
@@ -382,7 +401,7 @@ def _with_digest(scene: Scene, place: Ext, changes: Mapping[int, int]) -> Scene:
 def gate_attacks(of: Base) -> Iterator[Attack]:
     """Yield attacks with another result of one gate, of each chunk from the last one on."""
     scene, first = of.scene, 0
-    at_gates = HEAD + CHUNK * scene.head.read_chunks
+    at_gates = scene.head.start.at + CHUNK * scene.head.read_chunks
     for kind, chunks in enumerate(scene.head.gates.chunks):
         instructions = at("_gates", "gate", f"gates {kind}")
         for word in range(1, CHUNK_WORDS):

@@ -13,18 +13,16 @@ import numpy as np
 
 from graphprover.air.expression import ADD, MUL, SUB
 from graphprover.field import ZERO, Ext, ext_add, ext_inv, ext_mul, ext_sub
-from graphprover.protocol.verification import replay
 from graphprover.recursion.head.gates import INVERSE
-from graphprover.recursion.head.head import Head, head_of
+from graphprover.recursion.head.head import Head
 from graphprover.recursion.head.placed import Placed, evaluate
-from graphprover.recursion.openings import OpenedRows, openings_of
+from graphprover.recursion.openings import OpenedRows
 from graphprover.recursion.program.assembler import HOME, Linked
 from graphprover.recursion.program.run import Run
 from graphprover.recursion.program.steps import Contradiction, Decoded, Step, decoded
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.tables.steps import FIRST_FRAME
 from graphprover.recursion.witness.answers import answers
-from graphprover.recursion.witness.run_data import run_data
 from tests.recursion.layered import Child
 
 Edit = Callable[["AttackedRun", int, int], None]  # takes the run, the frame pointer, and how often it was taken before
@@ -67,10 +65,7 @@ class Scene:
 
 def scene_of(own: Child) -> Scene:
     """Return the scene of an honest run about a proof."""
-    head = head_of(own.layout, own.public_values, own.preprocessed, own.binding)
-    challenges = replay(own.layout, own.proof, own.public_values, own.preprocessed, own.binding)
-    found = openings_of(own.layout, own.proof, challenges, own.preprocessed)
-    data = run_data(own.layout, head, own.proof, own.public_values, challenges, found)
+    head, data = own.head, own.data()
     rows: dict[Ext, tuple[int, ...]] = {}
     for of in data.rows:
         for place, words in zip(of.places.tolist(), of.words.tolist(), strict=True):

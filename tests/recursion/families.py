@@ -54,7 +54,7 @@ FAMILIES: Mapping[str, Family] = {
         "another fold",
         [
             (key, _ALL)
-            for function in ("squeeze", "provide caps")
+            for function in ("squeeze", "provide caps", "child")
             for key in (
                 ("provided_digest", "cap", function),
                 ("provided_digest", "multiply_add", function),
@@ -66,6 +66,11 @@ FAMILIES: Mapping[str, Family] = {
         adversaries.root_attacks,
         "another fold",
         [(("digest_words", method, "provide caps"), _ALL) for method in ("add", "store")],
+    ),
+    "digests of heads": Family(
+        adversaries.head_attacks,
+        "another fold",
+        [(("digest_words", method, "child"), _ALL) for method in ("add", "store")],
     ),
     "terminals, opened values and coefficients": Family(
         adversaries.number_attacks,
@@ -119,6 +124,11 @@ EQUIVALENT = (
         ("provided_digest", "require_base", "provide caps"),
         _ALL,
         "numbers 2 i and 2 i + 1 make a word of a message, which is in the base field, so the check of one is enough",
+    ),
+    Equivalent(
+        ("provided_digest", "require_base", "child"),
+        _ALL,
+        "numbers 2 i and 2 i + 1 make a word of the list, which is in the base field",
     ),
     *(
         Equivalent(

@@ -7,7 +7,13 @@ from functools import cache
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.parameters import BLAKE3, Parameters
 from graphprover.protocol.proof import BatchProof, Cap, decode
+from graphprover.protocol.verification import Challenges, replay
+from graphprover.recursion.head.head import Head, Start
+from graphprover.recursion.head.heads import Child as Stated
+from graphprover.recursion.head.heads import heads_of
 from graphprover.recursion.layer import layer_statement
+from graphprover.recursion.openings import Openings, openings_of
+from graphprover.recursion.witness.run_data import Opened, RunData, run_data
 from graphprover.statement.statement import Statement, Table, with_traces
 from tests.interop.case import Case
 from tests.interop.tables import statements
@@ -42,7 +48,33 @@ class Child:
 
     def statement(self) -> Statement:
         """Return the statement that the proof is accepted."""
-        return layer_statement(self.layout, self.proof, self.public_values, self.preprocessed, self.binding)
+        return layer_statement([(self.stated, self.proof)])
+
+    @property
+    def stated(self) -> Stated:
+        """What a head depends on."""
+        return Stated(self.layout, self.public_values, self.preprocessed, self.binding)
+
+    @property
+    def head(self) -> Head:
+        """The head of a layer about this proof alone."""
+        return heads_of([self.stated]).heads[0]
+
+    def challenges(self) -> Challenges:
+        """Return the challenges of the transcript."""
+        return replay(self.layout, self.proof, self.public_values, self.preprocessed, self.binding)
+
+    def opened(self, start: Start) -> Opened:
+        """Return the proof with its openings, for a head at this place."""
+        challenges = self.challenges()
+        found = openings_of(self.layout, self.proof, challenges, self.preprocessed, start.tree)
+        return Opened(self.stated, self.proof, challenges, found)
+
+    def data(self, challenges: Challenges | None = None, found: Openings | None = None) -> RunData:
+        """Return the data of a run about this proof alone, which may be with challenges and openings of another."""
+        challenges = challenges or self.challenges()
+        found = found or openings_of(self.layout, self.proof, challenges, self.preprocessed)
+        return run_data(heads_of([self.stated]), [Opened(self.stated, self.proof, challenges, found)])
 
 
 @cache

@@ -134,7 +134,7 @@ def statement(
     tables = [
         Table(COMPRESS, [], compress_trace(device, loaded, rows=compress_rows)),
         Table(TABLE, [], main),
-        Table(fixed, NO_DIGEST, fixed_trace(device, loaded, compress_rows=compress_rows, of_head=0)),
+        Table(fixed, NO_DIGEST, fixed_trace(device, loaded, compress_rows=compress_rows, of_list=0)),
     ]
     for air in (Facts(facts), Known(known)):
         tables.append(Table(air, [], np.zeros((1, air.preprocessed_trace().shape[1]), dtype=np.uint64)))

@@ -30,12 +30,10 @@ from graphprover.protocol import verification
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.merkle import Opening
 from graphprover.protocol.proof import BatchProof
-from graphprover.protocol.verification import Challenges, check_batch, replay
-from graphprover.recursion.head.head import Head, head_of
+from graphprover.protocol.verification import Challenges, check_batch
 from graphprover.recursion.openings import openings_of
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.witness.compiled import trace_of
-from graphprover.recursion.witness.run_data import run_data
 from tests.interop.tables import PLAIN, fibonacci, limbs, shuffle
 from tests.recursion.layered import COMMON, Child, child_of
 
@@ -54,12 +52,7 @@ class Subject:
     @cached_property
     def challenges(self) -> Challenges:
         """The challenges of the honest proof."""
-        return replay(self.own.layout, self.own.proof, self.own.public_values, self.own.preprocessed, self.own.binding)
-
-    @cached_property
-    def head(self) -> Head:
-        """The head of the honest statement."""
-        return head_of(self.own.layout, self.own.public_values, self.own.preprocessed, self.own.binding)
+        return self.own.challenges()
 
     def verdicts(self, proof: BatchProof, public_values: Public) -> tuple[str, str, str]:
         """Return the verdicts of the verifier, of the verifier without paths, and of the program."""
@@ -78,20 +71,17 @@ class Subject:
         return whole, without_paths, self._of_program(proof, public_values)
 
     def _of_program(self, proof: BatchProof, public_values: Public) -> str:
-        own, head = self.own, self.head
-        if public_values != own.public_values:
-            head = head_of(own.layout, public_values, own.preprocessed, own.binding)
+        own = replace(self.own, proof=proof, public_values=public_values)
         challenges = self.challenges  # of a proof without its work, of which the program refuses the transcript
         with suppress(VerificationError):
-            challenges = replay(own.layout, proof, public_values, own.preprocessed, own.binding)
+            challenges = own.challenges()
         try:
             found = openings_of(own.layout, proof, challenges, own.preprocessed)
         except VerificationError:
             return REFUSED
         if _disagree(found.commitments, challenges.queries, own.layout.log_max_rows):
             return ONLY_HASHES
-        data = run_data(own.layout, head, proof, public_values, challenges, found)
-        return REFUSED if trace_of(verifier_program(), data) is None else ACCEPTED
+        return REFUSED if trace_of(verifier_program(), own.data(challenges, found)) is None else ACCEPTED
 
 
 def _disagree(openings: Sequence[Opening], indices: np.ndarray, log_rows: int) -> bool:

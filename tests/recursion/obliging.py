@@ -14,7 +14,7 @@ from graphprover.field import EXTENSION_DEGREE, ZERO, Ext, P, ext_inv, ext_mul, 
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import QUOTIENT, Layout
-from graphprover.recursion.head.fields import CHUNK, ELEMENT_CELLS, HEAD_PLACE, SHIFT, TRANSCRIPT_TREE
+from graphprover.recursion.head.fields import CHUNK, ELEMENT_CELLS, HEAD_TREE, SHIFT, TRANSCRIPT_TREE
 from graphprover.recursion.head.plan import opened_counts
 from graphprover.recursion.tables.segments import READ
 from tests.recursion.attacked import Edit, Refused, Scene, decoded_program, results, taken
@@ -99,7 +99,7 @@ def _other_row(layout: Layout, refused: Refused) -> Scene | None:
     """Let a row have the words that are in memory; a row that does not exist gets them, too."""
     scene, memory = refused.run.scene, refused.run.memory
     place, span, *_ = _operands(refused)
-    if place is None or span is None or place == HEAD_PLACE:
+    if place is None or span is None or place[0] == HEAD_TREE:
         return None
     counter, base, end = span
     count, first = (end - base) // SHIFT, counter * CHUNK // SHIFT

@@ -151,4 +151,8 @@ def with_last_chunk_split(memory: Memory) -> Memory:
         words >> np.uint64(32),
     )
     chunks[3, -1] = 2
-    return Memory((*memory.groups[:-1], replace(group, split_from=int(chunks[4, -1]))), cells, chunks)
+    return Memory(
+        (*memory.groups[:-1], replace(group, opened=replace(group.opened, split_from=int(chunks[4, -1])))),
+        cells,
+        chunks,
+    )

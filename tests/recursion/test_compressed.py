@@ -17,7 +17,7 @@ from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import RATES
 from graphprover.prover import compress as compressing
 from graphprover.recursion.commitments import COMMITMENTS
-from graphprover.recursion.compressed import head_of_header
+from graphprover.recursion.compressed import child_of, heads_of_headers
 from graphprover.recursion.head.entries import ENTRIES
 from graphprover.recursion.key import LayerStatement, commitments
 from graphprover.recursion.layer_tables import layer_tables
@@ -85,7 +85,7 @@ def test_another_header_has_another_head() -> None:
     for at in range(-1, len(header.log_heights)):
         heights = [log + (i == at) for i, log in enumerate(header.log_heights)]
         layout = make_layout(statement.descriptions, heights, header.parameters)
-        digests.add(head_of_header(header, layout, cap).digest)
+        digests.add(heads_of_headers([child_of(header, layout, cap)]).digest)
     assert len(digests) == 1 + len(header.log_heights)
 
 

@@ -60,7 +60,7 @@ def test_only_the_first_row_has_lookups_of_the_digest() -> None:
     main = np.array(made.tables[0].main)
     main[FIRST_COLUMNS["asked"], 7] = 2
     (finding,) = check(Statement([Table(made.tables[0].air, DIGEST, main), made.tables[1]]))
-    assert finding.label == "the first row has all lookups of the head's digest"  # type: ignore[union-attr]
+    assert finding.label == "the first row has all lookups of the digest"  # type: ignore[union-attr]
 
 
 def test_a_program_that_is_too_long_is_refused() -> None:

@@ -8,6 +8,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,13 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import BLAKE3, KECCAK
 from graphprover.protocol.proof import BatchProof
-from graphprover.protocol.verification import Challenges, check_batch, replay
+from graphprover.protocol.verification import check_batch
 from graphprover.prover.prove import prove
-from graphprover.recursion.head.head import _template, head_of
+from graphprover.recursion.head.fields import MOST_CHILDREN
+from graphprover.recursion.head.head import Start, _assembled, _template, head_of
+from graphprover.recursion.head.heads import heads_of
 from graphprover.recursion.kernels.cpu.program import run_program
+from graphprover.recursion.layer import layer_statement
 from graphprover.recursion.layer_tables import layer_rows
 from graphprover.recursion.openings import Openings, openings_of
 from graphprover.recursion.program.steps import Contradiction
@@ -32,13 +36,16 @@ from graphprover.recursion.witness.answers import run_by_python
 from graphprover.recursion.witness.compiled import run_compiled, trace_of
 from graphprover.recursion.witness.run_data import RunData, run_data
 from graphprover.statement.check import check
-from graphprover.statement.statement import Statement
+from graphprover.statement.statement import Statement, with_traces
 from graphprover.verifier import verify
 from tests.interop.tables import PLAIN, fibonacci, limbs
 from tests.recursion.falsified import accepted, verdicts
 from tests.recursion.layered import CASES, COMMON, Child, child, child_of, layer
 from tests.recursion.running import require_same
 from tests.recursion.test_openings import flipped
+
+# Of one height and of several, with preprocessed columns and without, and one layout twice.
+SEVERAL = ("two heights", "one height", "work before each challenge", "one height")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -58,13 +65,63 @@ def test_the_cases_have_every_shape() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_compiled_runs_are_those_of_python(name: str) -> None:
-    data = data_of(child(name))
+    data = child(name).data()
     require_same(run_compiled(verifier_program(), data), run_by_python(verifier_program(), data))
+
+
+def test_a_layer_is_about_several_proofs() -> None:
+    """Heads of any layouts follow each other, and have the words that they would have if they were made there."""
+    proofs = [child(name) for name in SEVERAL]
+    heads = heads_of([own.stated for own in proofs])
+    for own, head in zip(proofs, heads.heads, strict=True):
+        at = head.at - head.start.at
+        read, gates, places = _assembled(own.layout, head.constants.sizes, head.plan, head.read_chunks, at, head.start)
+        for place, words in zip(places, vars(head.constants).values(), strict=True):
+            read[place : place + len(words)] = words % np.uint64(P)
+        np.testing.assert_array_equal(head.words, np.concatenate([read, gates.words]))
+        for name in ("addresses", "checks", "words"):
+            np.testing.assert_array_equal(getattr(head.gates, name), getattr(gates, name))
+    starts = [(head.start.at, head.next_start.at) for head in heads.heads]
+    assert all(end == begin for (_, end), (begin, _) in pairwise(starts))
+    assert len({tuple(place) for place in data_of(proofs).places.tolist()}) == len(data_of(proofs).places)
+    data = data_of(proofs)
+    require_same(run_compiled(verifier_program(), data), run_by_python(verifier_program(), data))
+    assert not check(with_traces(layer_statement([(own.stated, own.proof) for own in proofs])))
+
+
+@pytest.mark.parametrize("false", range(3))
+def test_one_false_proof_of_several_is_refused(false: int) -> None:
+    proofs = [child(name) for name in SEVERAL[:3]]
+    (a, b, c), *others = proofs[false].proof.final_polynomial
+    other = replace(proofs[false].proof, final_polynomial=((a, b, (c + 1) % P), *others))
+    opened = [own.opened(start) for own, start in zip(proofs, starts_of(proofs), strict=True)]
+    opened[false] = replace(opened[false], proof=other)
+    data = run_data(heads_of([own.stated for own in proofs]), opened)
+    with pytest.raises(Contradiction):
+        run_compiled(verifier_program(), data)
+
+
+def test_too_many_proofs_are_refused() -> None:
+    own = child("one height").stated
+    assert len(heads_of([own] * MOST_CHILDREN).heads) == MOST_CHILDREN == 25
+    for count in (0, MOST_CHILDREN + 1):
+        with pytest.raises(ValueError, match=f"a layer is about 1 to 25 proofs, not {count}"):
+            heads_of([own] * count)
+
+
+def data_of(proofs: Sequence[Child]) -> RunData:
+    """Return the data of a run about several proofs."""
+    opened = [own.opened(start) for own, start in zip(proofs, starts_of(proofs), strict=True)]
+    return run_data(heads_of([own.stated for own in proofs]), opened)
+
+
+def starts_of(proofs: Sequence[Child]) -> list[Start]:
+    return [head.start for head in heads_of([own.stated for own in proofs]).heads]
 
 
 def test_a_course_that_is_known_takes_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """And a wrong one takes three."""
-    runs, linked, data = [], verifier_program(), data_of(child("one height"))
+    runs, linked, data = [], verifier_program(), child("one height").data()
     wanted = run_by_python(linked, data)
 
     def counted(*arguments: Any) -> Any:
@@ -88,16 +145,8 @@ def test_a_course_that_is_known_takes_one_run(monkeypatch: pytest.MonkeyPatch) -
         assert len(runs) == 3
 
 
-def data_of(own: Child) -> RunData:
-    """Return the data of the run about a proof."""
-    head = head_of(own.layout, own.public_values, own.preprocessed, own.binding)
-    challenges = challenges_of(own, own.proof)
-    found = openings_of(own.layout, own.proof, challenges, own.preprocessed)
-    return run_data(own.layout, head, own.proof, own.public_values, challenges, found)
-
-
 def test_compiled_runs_have_more_memory_if_they_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = data_of(child("one height"))
+    data = child("one height").data()
     wanted = run_compiled(verifier_program(), data)
     monkeypatch.setattr(compiled, "_LOG_PAGES", 0)
     require_same(run_compiled(verifier_program(), data), wanted)
@@ -105,7 +154,7 @@ def test_compiled_runs_have_more_memory_if_they_need_it(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("change", ["a word", "no rows", "a digest", "no digests", "an input", "no inputs"])
 def test_compiled_code_and_python_refuse_other_data(change: str) -> None:
-    data = data_of(child("one height"))
+    data = child("one height").data()
     rows, digests, values = data.rows, data.digests.copy(), data.values.copy()
     words = rows[0].words.copy()
     words[0, 0], digests[0, 0], values[-1, 0] = words[0, 0] ^ 1, digests[0, 0] ^ 1, values[-1, 0] ^ 1
@@ -144,29 +193,24 @@ def test_another_head_is_refused(tmp_path: Path) -> None:
 # False runs.
 
 ALL = "all rows"
+SEVERAL = ("two heights", "one height", "work before each challenge", "one height")
 
 
 @cache
 def openings() -> Openings:
     """Return the openings of a proof that opens all rows."""
     own = child(ALL)
-    found = openings_of(own.layout, own.proof, challenges_of(own, own.proof), own.preprocessed)
+    found = openings_of(own.layout, own.proof, own.challenges(), own.preprocessed)
     assert {len(of.indices) for of in found.rows} == {32, 16}  # of rounds, and groups of the fold
     return found
-
-
-def challenges_of(own: Child, proof: BatchProof) -> Challenges:
-    return replay(own.layout, proof, own.public_values, own.preprocessed, own.binding)
 
 
 def refusal(proof: BatchProof, public_values: Sequence[Sequence[int]] | None = None) -> str | None:
     """Return why the program refuses a proof, or None if it does not; its public values may be others."""
     own = child(ALL)
-    own = replace(own, public_values=own.public_values if public_values is None else public_values)
-    head = head_of(own.layout, own.public_values, own.preprocessed, own.binding)
-    data = run_data(own.layout, head, proof, own.public_values, challenges_of(own, proof), openings())
+    own = replace(own, proof=proof, public_values=own.public_values if public_values is None else public_values)
     try:
-        run_compiled(verifier_program(), data)
+        run_compiled(verifier_program(), own.data(found=openings()))
     except Contradiction as error:
         return str(error)
     return None
@@ -209,16 +253,14 @@ def test_false_proofs_are_refused() -> None:
 
 def test_missing_work_is_refused() -> None:
     own = child("work before each challenge")
-    head = head_of(own.layout, own.public_values, own.preprocessed, own.binding)
-    challenges, proof = challenges_of(own, own.proof), own.proof
+    challenges, proof = own.challenges(), own.proof
     found = openings_of(own.layout, proof, challenges, own.preprocessed)
     for name in ("lookup_nonce", "zeta_nonce", "batch_nonce", "query_nonce"):
-        false = replace(proof, **{name: getattr(proof, name) + 1})
+        false = replace(own, proof=replace(proof, **{name: getattr(proof, name) + 1}))
         with pytest.raises(VerificationError, match="proof of work"):
-            challenges_of(own, false)
-        data = run_data(own.layout, head, false, own.public_values, challenges, found)
+            false.challenges()
         with pytest.raises(Contradiction, match="finish, line"):
-            run_compiled(verifier_program(), data)
+            run_compiled(verifier_program(), false.data(challenges, found))
 
 
 def test_heads_of_one_layout_differ_in_their_constants() -> None:

@@ -346,9 +346,17 @@ def test_places_of_trees_are_different() -> None:
     assert max(found.values()) == 1
 
 
-@pytest.mark.parametrize(("number", "log_rows", "joins"), [(2**12, 3, 0), (0, 32, 0), (0, 31, 18), (0, 25, 24)])
-def test_trees_that_are_too_large_are_refused(number: int, log_rows: int, joins: int) -> None:
-    with pytest.raises(ValueError, match=f"tree {number} has 2\\^{log_rows} rows in {log_rows + joins} layers"):
+@pytest.mark.parametrize(
+    ("number", "log_rows", "joins", "why"),
+    [
+        (2**12, 3, 0, "4097 trees, of up to 4096"),
+        (0, 32, 0, "tree 0 has 2\\^32 rows in 32 layers"),
+        (0, 31, 18, "tree 0 has 2\\^31 rows in 49 layers"),
+        (0, 25, 24, "tree 0 has 2\\^25 rows in 49 layers"),
+    ],
+)
+def test_trees_that_are_too_large_are_refused(number: int, log_rows: int, joins: int, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
         places_of_tree(number, log_rows, range(joins), 0)
     places_of_tree(2**12 - 1, 31, range(17), 0)
 

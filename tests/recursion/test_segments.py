@@ -38,7 +38,8 @@ def groups() -> list[Rows]:
         indices = rng.integers(0, 2**60, rows, dtype=np.uint64)
         powers = np.zeros((2, width), dtype=np.int64) if i % 3 else None
         asked = rng.integers(0, 9, rows).astype(np.uint32)
-        found.append(Rows(OpenedRows(i, 3 + i, indices, words, powers), bases, asked, SPLIT_FROM.get(i)))
+        opened = OpenedRows(i, 3 + i, indices, words, powers, SPLIT_FROM.get(i))
+        found.append(Rows(opened, bases, asked))
     return found
 
 
@@ -54,8 +55,8 @@ def naive() -> list[Segment]:
     for group in groups():
         opened = group.opened
         kinds = [Kind.READ if opened.powers is None else Kind.WEIGHTED]
-        if group.split_from is not None:
-            kinds = [*kinds * group.split_from, Kind.SPLIT]
+        if group.opened.split_from is not None:
+            kinds = [*kinds * group.opened.split_from, Kind.SPLIT]
         given = zip(opened.places.tolist(), opened.words.tolist(), group.bases, group.asked, strict=True)
         for place, words, base, asked in given:
             first = found[-1].first + len(found[-1].calls) if found else 0

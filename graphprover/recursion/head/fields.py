@@ -1,20 +1,36 @@
 """The words of a head, and their places in the memory of a run.
 
-A head has chunks of 128 words. Word i of the first chunks is the cell at HEAD + 2 i. The other chunks have gates
-(gates.py). A *record* is a number of words that follow each other. An *address* is a word with the address of a cell.
+The *list of heads* has one chunk of 128 words. A head has chunks of 128 words, too. Word i of the list, or of the first
+chunks of a head, is 2 i cells after its address. The other chunks of a head have gates (gates.py). A *record* is a
+number of words that follow each other. An *address* is a word with the address of a cell.
 """
 
 from enum import IntEnum, auto
 
+from graphprover.protocol.blake3 import CHUNK_WORDS
+from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.recursion.tables.segments import STRIDE
 
-HEAD = 256  # the address of the first word; cells before are the first function's
+LIST = 256  # the address of the list of heads; cells before are the first function's
 SHIFT = STRIDE  # addresses of a word
 CHUNK = 256  # addresses of a chunk
 HEAD_TREE, TRANSCRIPT_TREE = 1, 2  # numbers of places that no Merkle tree has
-HEAD_PLACE = HEAD_TREE, 0, 0
+LIST_PLACE = HEAD_TREE, 0, 0  # of the digest of the list of heads; the heads' digests have the indices from 1 on
 
 CHALLENGES = ("sigma", "tau", "alpha", "zeta", "gamma")  # in the order of their cells
+
+
+class List(IntEnum):
+    """The first words of the list of heads, before the records of its children."""
+
+    CHILDREN = 0  # number of records
+
+
+class Listed(IntEnum):
+    """The words of a record about a head in the list."""
+
+    AT = 0  # address of the head
+    DIGEST = auto()  # of the head: its first word
 
 
 class Message(IntEnum):
@@ -128,6 +144,8 @@ class Field(IntEnum):
 
 
 FIELDS = Field.LAST + len(Message)
+LISTED_WORDS = Listed.DIGEST + DIGEST_WORDS  # of a record in the list
+MOST_CHILDREN = (CHUNK_WORDS - len(List)) // LISTED_WORDS
 HEIGHT_CELLS = 8  # of a height's cells in memory, of which the first ones are in the order of `Height`
 SPAN_CELLS = 12  # from one chunk's place to the next one's; its span is at half
 BETA_CELLS = 4  # of a fold: the challenge and its squares

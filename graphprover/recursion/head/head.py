@@ -26,7 +26,7 @@ from graphprover.recursion.head.fields import (
     FILL_ENTRY,
     FILL_STEPS,
     FRAME_ELEMENTS,
-    HEAD,
+    LIST,
     RUN,
     SHIFT,
     UNROLLED,
@@ -36,7 +36,7 @@ from graphprover.recursion.head.inputs import check_shape
 from graphprover.recursion.head.messages import Constants, ConstantSizes, constants_of, further_digests
 from graphprover.recursion.head.placed import Placed, placed
 from graphprover.recursion.head.plan import Plan, Planned, opened_counts, plan_of, row_widths
-from graphprover.recursion.openings import TreePlaces, places_of_tree
+from graphprover.recursion.openings import TreePlaces, check_trees, places_of_tree
 from graphprover.recursion.tables.segments import STRIDE, padded
 
 _TEMPLATES = 16  # the most recent layouts, of a batch with several guests and all layers about them
@@ -47,20 +47,41 @@ MOST_LOG_ARITY, LEAST_LOG_FINAL_POLY_LEN = 3, 3
 class Head:
     """The head of the proofs of a statement."""
 
+    start: "Start"
     words: np.ndarray  # uint64, whole chunks, read-only
     read_chunks: int  # the first ones; all others have gates
     constants: Constants
     plan: Plan
     at: int  # address of the plan's first array
     gates: Placed
+    trees: int  # number of trees
 
     @cached_property
     def digest(self) -> bytes:
-        """The digest, by which a statement names the head."""
+        """The digest, by which a list names the head."""
         return digest(self.words.tobytes())
 
+    @property
+    def next_start(self) -> "Start":
+        """The start of a head after this one."""
+        return Start(self.at + self.plan.cells, self.start.tree + self.trees)
 
-def head_of(layout: Layout, public_values: Sequence[Sequence[int]], preprocessed: Cap | None, binding: bytes) -> Head:
+
+@dataclass(frozen=True)
+class Start:
+    """The place of a head among the heads of a list."""
+
+    at: int = LIST + CHUNK  # address of its first word; all its arrays follow
+    tree: int = 0  # number of its first tree, in a place
+
+
+def head_of(
+    layout: Layout,
+    public_values: Sequence[Sequence[int]],
+    preprocessed: Cap | None,
+    binding: bytes,
+    start: Start = Start(),
+) -> Head:
     """Return the head of the proofs of a statement.
 
     The first head of a layout takes some milliseconds; further ones differ in the constants of messages alone.
@@ -70,29 +91,38 @@ def head_of(layout: Layout, public_values: Sequence[Sequence[int]], preprocessed
         public_values: Public values of each table.
         preprocessed: Commitment to the preprocessed columns, or None without any.
         binding: Initial state of the challenger.
+        start: The place of the head.
 
     Raises:
-        ValueError: The program cannot verify proofs of this layout; the message says why.
+        ValueError: The program cannot verify proofs of this layout, or not behind so many others; the message says why.
     """
     constants = constants_of(layout, public_values, preprocessed, binding)
     of = _template(layout, tuple(map(len, public_values)), constants.sizes)
-    words = of.words.copy()
+    check_trees(start.tree + of.trees)
+    words = of.words + np.uint64(start.at) * of.by_address + np.uint64(start.tree) * of.by_tree
     for at, own in zip(of.constants_at, vars(constants).values(), strict=True):
         words[at : at + len(own)] = own % np.uint64(P)
     words.setflags(write=False)
-    return Head(words, of.read_chunks, constants, of.plan, of.at, of.gates)
+    gates = of.gates.moved(start.at, words[of.read_chunks * CHUNK_WORDS :])
+    return Head(start, words, of.read_chunks, constants, of.plan, start.at + of.at, gates, of.trees)
 
 
 @dataclass(frozen=True, eq=False)
 class _Template:
-    """The part of a head that proofs of one layout share."""
+    """The part of a head that proofs of one layout share, for a head with the address 0 and the first tree 0.
+
+    Each word is linear in both numbers.
+    """
 
     words: np.ndarray  # uint64, with zeros for the constants of messages
+    by_address: np.ndarray  # factor of the address in each word, uint64
+    by_tree: np.ndarray  # factor of the first tree's number
     constants_at: list[int]  # the first word of each of `Constants`
     read_chunks: int  # as in `Head`, like the plan and all after it
     plan: Plan
     at: int
     gates: Placed
+    trees: int
 
 
 @lru_cache(maxsize=_TEMPLATES)
@@ -106,15 +136,20 @@ def _template(layout: Layout, public_values: tuple[int, ...], constants: Constan
     """
     check_layout(layout)
     plan = plan_of(layout, constants, public_values)
-    read, gates, _ = _assembled(layout, constants, plan, 1, HEAD)  # for the number of words
+    read, gates, _ = _assembled(layout, constants, plan, 1, 0, Start(0))  # for the number of words
     read_chunks = len(read) // CHUNK_WORDS
-    at = HEAD + CHUNK * (read_chunks + sum(gates.chunks)) + len(gates.inverses)
-    read, gates, constants_at = _assembled(layout, constants, plan, read_chunks, at)
-    return _Template(np.concatenate([read, gates.words]), constants_at, read_chunks, plan, at, gates)
+    at = CHUNK * (read_chunks + sum(gates.chunks)) + len(gates.inverses)
+    read, gates, constants_at = _assembled(layout, constants, plan, read_chunks, at, Start(0))
+    moved, moved_gates, _ = _assembled(layout, constants, plan, read_chunks, at, Start(1))
+    others, *_ = _assembled(layout, constants, plan, read_chunks, at, Start(0, 1))
+    words, of_others = np.concatenate([read, gates.words]), np.concatenate([others, gates.words])
+    by_address = np.concatenate([moved, moved_gates.words]) - words
+    trees = len(_places(layout, 0))
+    return _Template(words, by_address, of_others - words, constants_at, read_chunks, plan, at, gates, trees)
 
 
 def _assembled(
-    layout: Layout, constants: ConstantSizes, plan: Plan, read_chunks: int, at: int
+    layout: Layout, constants: ConstantSizes, plan: Plan, read_chunks: int, at: int, start: Start
 ) -> tuple[np.ndarray, Placed, list[int]]:
     """Return the words that are read, the gates, and the first word of each constant part.
 
@@ -123,11 +158,12 @@ def _assembled(
         constants: The sizes of the constant parts of their messages.
         plan: Their arrays and gates.
         read_chunks: The number of chunks that are read.
-        at: The address of the first array.
+        at: The address of the first array, counted from the head's.
+        start: The place of the head.
     """
-    gates_at = HEAD + CHUNK * read_chunks
-    own = _Words(layout, constants, plan, at, read_chunks)
-    gates = placed(plan.gates, gates_at, own.literals, at)
+    gates_at = start.at + CHUNK * read_chunks
+    own = _Words(layout, constants, plan, start.at + at, read_chunks, start)
+    gates = placed(plan.gates, gates_at, own.literals, start.at + at)
     return own.complete(gates, gates_at), gates, own.constants_at
 
 
@@ -153,19 +189,22 @@ def check_layout(layout: Layout) -> None:
         raise ValueError(
             f"a proof to compress has a final polynomial of 2^{LEAST_LOG_FINAL_POLY_LEN} coefficients or more"
         )
-    _places(layout)
+    _places(layout, 0)
 
 
 class _Words:
     """The words that are read, while they are put together."""
 
-    def __init__(self, layout: Layout, constants: ConstantSizes, plan: Plan, at: int, read_chunks: int) -> None:
+    def __init__(
+        self, layout: Layout, constants: ConstantSizes, plan: Plan, at: int, read_chunks: int, start: Start
+    ) -> None:
         """Put the words together that depend on no gate; ``at``: address of the first array."""
         self.constants_at: list[int] = []
+        self._start, self._zero = start, start.at + SHIFT * Field.ZERO
         self._layout, self._constants, self._plan, self._at = layout, constants, plan, at
         self._read_chunks = read_chunks
         self._words = [0] * FIELDS
-        self._trees = list(_places(layout))
+        self._trees = _places(layout, start.tree)
         self._packs_at = self._address()
         self._packs: list[tuple[int, int, int]] = []
         self._words += [0] * (EXTENSION_DEGREE * self._pack_count())
@@ -192,7 +231,7 @@ class _Words:
     # Words.
 
     def _address(self) -> int:
-        return HEAD + SHIFT * len(self._words)
+        return self._start.at + SHIFT * len(self._words)
 
     def _put(self, words: Sequence[int]) -> int:
         at = self._address()
@@ -337,7 +376,7 @@ class _Words:
                     spans += 1
             points = [(gates.address_of(total), gates.address_of(z)) for total, z in zip(at_z, zs, strict=True)]
             if len(points) == 1:  # all weights at the next row's point are 0, and so is the sum of opened values
-                points.append((HEAD + SHIFT * Field.ZERO, points[0][1]))
+                points.append((self._zero, points[0][1]))
             drop = layout.log_max_rows - log_rows
             records.append((drop, spans, *points[0], *points[1]))
         self._put_list(Field.HEIGHTS, Field.HEIGHTS_AT, records)
@@ -346,7 +385,7 @@ class _Words:
 
     def _put_fills(self, gates: Placed) -> None:
         """Put the records about weights; words beyond the last column have the weights 0."""
-        layout, records, zero = self._layout, [], HEAD + SHIFT * Field.ZERO
+        layout, records, zero = self._layout, [], self._zero
         weights, entry = self._plan.batching.weights, ENTRIES[FILL_ENTRY] + FILL_STEPS * RUN
         for (tree, log_rows), width in row_widths(layout).items():
             to = self._at + self._plan.weights[tree, log_rows]
@@ -387,12 +426,12 @@ class _Words:
         self._set(Field.COEFFICIENTS_AT, first + ELEMENT_CELLS * (coefficients - 1))
 
 
-def _places(layout: Layout) -> list[TreePlaces]:
-    """Return the places of each tree, in the order of rounds and folds."""
+def _places(layout: Layout, first: int) -> list[TreePlaces]:
+    """Return the places of each tree, in the order of rounds and folds; ``first``: the number of the first tree."""
     found = []
-    for number, round_ in enumerate(layout.rounds):
+    for number, round_ in enumerate(layout.rounds, first):
         logs = {matrix.log_rows for matrix in round_.matrices}
         found.append(places_of_tree(number, round_.log_rows, sorted(logs - {round_.log_rows}), 0))
     for i, log_rows in enumerate(layout.folded_log_heights):
-        found.append(places_of_tree(len(layout.rounds) + i, log_rows, (), 0))
+        found.append(places_of_tree(first + len(layout.rounds) + i, log_rows, (), 0))
     return found

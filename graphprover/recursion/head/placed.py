@@ -6,7 +6,7 @@ G + 256 c + 2 j + 1, and the result of its gate at G + 256 c + 2 j. A word is th
 all differences; gates of the literal 0 with itself fill the last chunk of each kind.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,6 +37,16 @@ class Placed:
     second: np.ndarray  # place of its second operand, int64 (M,)
     places: np.ndarray  # of the values in the order of `Gates`, int64 (N,)
 
+    def moved(self, by: int, words: np.ndarray) -> "Placed":
+        """Return the gates with all addresses greater by a number; ``words``: of their chunks there.
+
+        Raises:
+            ValueError: As by `placed`.
+        """
+        addresses = self.addresses + by
+        _check_addresses(addresses)
+        return replace(self, words=words, addresses=addresses, checks=self.checks + by)
+
     def address_of(self, value: int) -> int:
         """Return the address of a value of `Gates`."""
         return int(self.addresses[self.places[value]])
@@ -65,8 +75,7 @@ def placed(gates: Gates, base: int, literals: int, cells: int) -> Placed:
         chunks.append(-(-len(own) // (CHUNK_WORDS - 1)))
     inverse = np.flatnonzero(kinds == INVERSE)
     addresses[inverse] = base + STRIDE * CHUNK_WORDS * sum(chunks) + np.arange(len(inverse))
-    if addresses.max() >> ADDRESS_BITS:
-        raise ValueError(f"gates need addresses below 2^{ADDRESS_BITS}: place the arrays at lower addresses")
+    _check_addresses(addresses)
     is_gate = np.isin(kinds, KINDS)
     words = np.full((sum(chunks), CHUNK_WORDS), _pair(*[addresses[gates.zero]] * 2), dtype=np.uint64)
     words[:, 0] = 0
@@ -90,6 +99,11 @@ def placed(gates: Gates, base: int, literals: int, cells: int) -> Placed:
         second=places[second[computed]],
         places=places,
     )
+
+
+def _check_addresses(addresses: np.ndarray) -> None:
+    if addresses.max() >> ADDRESS_BITS:
+        raise ValueError(f"gates need addresses below 2^{ADDRESS_BITS}: place the arrays at lower addresses")
 
 
 def _pair(first: np.ndarray, second: np.ndarray) -> np.ndarray:

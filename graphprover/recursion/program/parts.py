@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphprover.protocol.digests import DIGEST_WORDS
-from graphprover.recursion.head.fields import ELEMENT_CELLS, HEAD, SHIFT, Field
+from graphprover.recursion.head.fields import ELEMENT_CELLS, SHIFT, Field
 from graphprover.recursion.program.assembler import Cell, Function, Hint, Program
 from graphprover.recursion.program.hints import HintKind
 from graphprover.recursion.tables.steps import FIRST_FRAME
@@ -28,10 +28,14 @@ class Parts:
         return [f.load(first, address - FIRST_FRAME) for address in addresses]
 
 
-def words(f: Function, *fields: Field) -> list[Cell]:
-    """Return words of the head."""
-    head = f.constant(HEAD)
+def words(f: Function, head: Cell, *fields: Field) -> list[Cell]:
+    """Return words of the head at an address."""
     return [f.load(head, SHIFT * field) for field in fields]
+
+
+def argument(f: Function, number: int) -> Cell:
+    """Return an argument of a function after a loop, which has other frames."""
+    return f.load(f.home, f.arguments[number].place)
 
 
 def record(f: Function, pointer: Cell, numbers: Sequence[int]) -> list[Cell]:

@@ -18,7 +18,7 @@ from graphprover.recursion.head.fields import (
     Message,
 )
 from graphprover.recursion.program.assembler import Cell, Function
-from graphprover.recursion.program.parts import Parts, make_elements, record, words
+from graphprover.recursion.program.parts import Parts, argument, make_elements, record, words
 from graphprover.recursion.program.transcript import bits_of
 from graphprover.recursion.tables.segments import READ, WEIGHTED, padded
 
@@ -41,29 +41,30 @@ class _Cells:
 
 
 def queries(parts: Parts) -> Function:
-    """Return the function that checks all queries, with the address of the first one's sample."""
+    """Return the function that checks all queries; it takes the head's address and the one of the first sample."""
     query = _query(parts)
-    f = parts.program.function("queries", arguments=1)
+    f = parts.program.function("queries", arguments=2)
+    head, _ = f.arguments
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
-        (samples,) = cells
-        g.call(query, [g.load(samples)])
-        return (g.linear(1, samples, 2),)
+        head, samples = cells
+        g.call(query, [head, g.load(samples)])
+        return head, g.linear(1, samples, 2)
 
-    (count,) = words(f, Field.QUERIES)
+    (count,) = words(f, head, Field.QUERIES)
     f.loop(count, f.arguments, turn)
     f.give_back([])
     return f
 
 
 def _query(parts: Parts) -> Function:
-    f = parts.program.function("query", arguments=1)
+    f = parts.program.function("query", arguments=2)
     own = _Cells(*(f.reserve(BITS + more) for more in (0, 1, 1, 1, 2, 1)))
     folds = {log_arity: _fold(parts, own, log_arity) for log_arity in _ARITIES}
     _locate(f, parts, own)
     _reduce(f, parts, own)
     last = _fold_all(f, own, folds)
-    drop, at, turns = words(f, Field.FINAL_DROP, Field.COEFFICIENTS_AT, Field.COEFFICIENTS)
+    drop, at, turns = words(f, argument(f, 0), Field.FINAL_DROP, Field.COEFFICIENTS_AT, Field.COEFFICIENTS)
     x = f.load(f.add(f.home, drop), own.squares[0].place)
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
@@ -83,9 +84,9 @@ def _locate(f: Function, parts: Parts, own: _Cells) -> None:
 
     The row has as many bits as the head says. Its instructions begin at the highest one, with row 0 and point 1 above.
     """
-    (number,) = f.arguments
+    head, number = f.arguments
     bits_of(f, number, own.bits)
-    bits, entry = words(f, Field.BITS, Field.ENTRY)
+    bits, entry = words(f, head, Field.BITS, Field.ENTRY)
     points = f.reserve(BITS + 1)
     one, above = f.constant(1), f.add(f.home, bits)
     f.store(above, own.rows[0].place, f.constant(0))
@@ -106,7 +107,7 @@ def _reduce(f: Function, parts: Parts, own: _Cells) -> None:
     """Find the batched quotient of each height."""
     zero = f.constant(0)
     f.require_equal(zero, own.reduced[0])
-    turns, at, spans_at = words(f, Field.HEIGHTS, Field.HEIGHTS_TO, Field.SPANS_AT)
+    turns, at, spans_at = words(f, f.arguments[0], Field.HEIGHTS, Field.HEIGHTS_TO, Field.SPANS_AT)
 
     def height(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         pointer, spans_at, slot = cells
@@ -140,7 +141,7 @@ def _reduce(f: Function, parts: Parts, own: _Cells) -> None:
 def _fold_all(f: Function, own: _Cells, folds: dict[int, Function]) -> Cell:
     """Find the value after each fold; return the frame's address plus the number of folds."""
     f.store(f.home, own.values[0].place, f.load(f.home, own.reduced[1].place))
-    turns, pointer = words(f, Field.FOLDS, Field.FOLDS_AT)
+    turns, pointer = words(f, argument(f, 0), Field.FOLDS, Field.FOLDS_AT)
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         pointer, slot = cells

@@ -14,8 +14,6 @@ from graphprover.recursion.head.fields import (
     ELEMENT_CELLS,
     FILL_ENTRY,
     FRAME_ELEMENTS,
-    HEAD,
-    HEAD_TREE,
     HEIGHT_CELLS,
     RUN,
     SHIFT,
@@ -26,20 +24,28 @@ from graphprover.recursion.head.fields import (
     Height,
 )
 from graphprover.recursion.program.assembler import Cell, Function
-from graphprover.recursion.program.parts import Parts, digest_words, make_elements, provided_digest, record, words
+from graphprover.recursion.program.parts import (
+    Parts,
+    argument,
+    digest_words,
+    make_elements,
+    provided_digest,
+    record,
+    words,
+)
 from graphprover.recursion.tables.segments import READ, SPLIT
 
 GATE_KINDS = ((0, 1), (1, 0), (-1, 0))  # k and l of products, sums and differences
 
 
 def read_head(parts: Parts) -> Function:
-    """Return the function that reads all words of the head but the gates."""
-    f = parts.program.function("read the head")
+    """Return the function that reads all words of a head but the gates; it takes its address and its place."""
+    f = parts.program.function("read the head", arguments=2)
+    head, place = f.arguments
     x2, both = parts.fixed(f, parts.x2, parts.both)
-    place = f.constant(HEAD_TREE)
-    span = f.add(f.linear(CHUNK, x2), f.linear(HEAD, both))
+    span = f.multiply_add(head, both, f.linear(CHUNK, x2))
     f.row(place, READ, span)
-    (turns,) = words(f, Field.READ_CHUNKS)
+    (turns,) = words(f, head, Field.READ_CHUNKS)
     step = f.linear(CHUNK, both, 1)
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
@@ -54,12 +60,13 @@ def read_head(parts: Parts) -> Function:
 
 
 def take_gates(parts: Parts) -> Function:
-    """Return the function that reads all gates and requires them to hold."""
+    """Return the function that reads all gates and requires them to hold; it takes the head's address and place."""
     kinds = [_gates(parts, number, *constants) for number, constants in enumerate(GATE_KINDS)]
-    f = parts.program.function("take gates")
+    f = parts.program.function("take gates", arguments=2)
+    head, place = f.arguments
     (both,) = parts.fixed(f, parts.both)
-    at, span_at = words(f, Field.GATES, Field.GATE_SPAN)
-    carried: Sequence[Cell] = at, f.load(span_at), f.linear(CHUNK, both, 1), f.constant(HEAD_TREE)
+    at, span_at = words(f, head, Field.GATES, Field.GATE_SPAN)
+    carried: Sequence[Cell] = at, f.load(span_at), f.linear(CHUNK, both, 1), place
     for field, kind in zip((Field.PRODUCTS, Field.SUMS, Field.DIFFERENCES), kinds, strict=True):
 
         def turn(g: Function, cells: Sequence[Cell], kind: Function = kind) -> Sequence[Cell]:
@@ -68,7 +75,7 @@ def take_gates(parts: Parts) -> Function:
             g.call_over(kind, at)
             return g.linear(1, at, CHUNK), g.add(span, step), step, place
 
-        (turns,) = words(f, field)
+        (turns,) = words(f, argument(f, 0), field)
         carried = f.loop(turns, carried, turn)
     f.give_back([])
     return f
@@ -84,7 +91,7 @@ def _gates(parts: Parts, number: int, k: int, l: int) -> Function:  # noqa: E741
 
 
 def copy(parts: Parts) -> Function:
-    """Return the function that copies words of the head into messages."""
+    """Return the function that copies words of the head into messages; it takes the head's address."""
     run = parts.program.function("copy a run", arguments=len(Copy))
     end, to, entry = run.arguments
     run.go(entry, *parts.fixed(run, parts.x))
@@ -92,7 +99,7 @@ def copy(parts: Parts) -> Function:
     for k in range(RUN, 0, -1):
         run.store(to, -SHIFT * k, run.load(end, -SHIFT * k))
     run.give_back([])
-    f = parts.program.function("copy")
+    f = parts.program.function("copy", arguments=1)
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         (pointer,) = cells
@@ -132,10 +139,11 @@ _X, _BACK = ELEMENT_CELLS - 1, 2 * ELEMENT_CELLS - 1  # cells of a frame of elem
 def chain(parts: Parts) -> Function:
     """Return the function that sums opened values by powers of gamma, from the last one on.
 
-    Sum i is value i plus gamma times sum i + 1.
+    It takes the head's address. Sum i is value i plus gamma times sum i + 1.
     """
-    f = parts.program.function("chain")
-    at, to, challenges = words(f, Field.CHAIN_AT, Field.CHAIN_TO, Field.CHALLENGES_AT)
+    f = parts.program.function("chain", arguments=1)
+    (head,) = f.arguments
+    at, to, challenges = words(f, head, Field.CHAIN_AT, Field.CHAIN_TO, Field.CHALLENGES_AT)
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         at, to, total, gamma = cells
@@ -145,7 +153,7 @@ def chain(parts: Parts) -> Function:
         return g.linear(1, at, -ELEMENT_CELLS * UNROLLED), g.linear(1, to, -UNROLLED), total, gamma
 
     gamma = f.load(challenges, CHALLENGES.index("gamma"))
-    (turns,) = words(f, Field.CHAIN)
+    (turns,) = words(f, head, Field.CHAIN)
     f.loop(turns, [at, to, f.constant(0), gamma], turn)
     f.give_back([])
     return f
@@ -171,8 +179,8 @@ def join(parts: Parts) -> Function:
 
 
 def require_zeros(parts: Parts) -> Function:
-    """Return the function that requires cells to be 0."""
-    f = parts.program.function("zeros")
+    """Return the function that requires cells to be 0; it takes the head's address."""
+    f = parts.program.function("zeros", arguments=1)
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         (pointer,) = cells
@@ -185,11 +193,11 @@ def require_zeros(parts: Parts) -> Function:
 
 
 def fill(parts: Parts) -> Function:
-    """Return the function that writes the weights of all words."""
+    """Return the function that writes the weights of all words; it takes the head's address."""
     run = _fill_run(parts)
-    f = parts.program.function("fill")
+    f = parts.program.function("fill", arguments=1)
     turns, (pointer,) = _list(f, Field.FILLS, Field.FILLS_AT)
-    (challenges,) = words(f, Field.CHALLENGES_AT)
+    (challenges,) = words(f, f.arguments[0], Field.CHALLENGES_AT)
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         pointer, gamma = cells
@@ -221,8 +229,11 @@ def _fill_run(parts: Parts) -> Function:
 
 
 def provide_caps(parts: Parts) -> Function:
-    """Return the function that provides the digest of each tree's root, which the transcript has."""
-    f = parts.program.function("provide caps")
+    """Return the function that provides the digest of each tree's root, which the transcript has.
+
+    It takes the head's address.
+    """
+    f = parts.program.function("provide caps", arguments=1)
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         (pointer,) = cells
@@ -236,8 +247,8 @@ def provide_caps(parts: Parts) -> Function:
 
 
 def gather_heights(parts: Parts) -> Function:
-    """Return the function that writes the cells of each height."""
-    f = parts.program.function("gather heights")
+    """Return the function that writes the cells of each height; it takes the head's address."""
+    f = parts.program.function("gather heights", arguments=1)
     turns, (pointer,) = _list(f, Field.HEIGHTS, Field.HEIGHTS_AT)
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
@@ -246,12 +257,15 @@ def gather_heights(parts: Parts) -> Function:
             g.store(to, number, word if number <= Height.SPANS else g.load(word))
         return g.linear(1, pointer, SHIFT * len(Height)), g.linear(1, to, HEIGHT_CELLS)
 
-    f.loop(turns, [pointer, *words(f, Field.HEIGHTS_TO)], turn)
+    f.loop(turns, [pointer, *words(f, f.arguments[0], Field.HEIGHTS_TO)], turn)
     f.give_back([])
     return f
 
 
 def _list(f: Function, number: Field, at: Field) -> tuple[Cell, list[Cell]]:
-    """Return the number of records of a list, and its address as the cells that a loop carries."""
-    turns, pointer = words(f, number, at)
+    """Return the number of records of a list, and its address as the cells that a loop carries.
+
+    The function takes the head's address alone.
+    """
+    turns, pointer = words(f, f.arguments[0], number, at)
     return turns, [pointer]

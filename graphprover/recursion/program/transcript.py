@@ -21,10 +21,8 @@ from graphprover.recursion.head.fields import (
     BITS,
     CHALLENGES,
     CHUNK,
-    HEAD,
     SHIFT,
     STREAM_WORDS,
-    TRANSCRIPT_TREE,
     Field,
     Fold,
     Message,
@@ -35,6 +33,7 @@ from graphprover.recursion.program.parts import (
     DIGEST_NUMBERS,
     HIGH,
     Parts,
+    argument,
     digest_words,
     provided_digest,
     record,
@@ -46,22 +45,27 @@ _BYTE = 8
 
 
 def transcript(parts: Parts) -> Function:
-    """Return the function that replays the transcript, and returns the address of the first query's sample."""
+    """Return the function that replays the transcript.
+
+    It takes the head's address and the place of the first message, and returns the address of the first query's sample
+    and the place after the last message.
+    """
     finish, absorb = _finish(parts), _absorb(parts)
     challenge = _challenge(parts)
     commit = _commit(parts, absorb, challenge)
-    f = parts.program.function("transcript", results=1)
+    f = parts.program.function("transcript", arguments=2, results=2)
+    head, place = f.arguments
     (x2,) = parts.fixed(f, parts.x2)
-    to, again = words(f, Field.CHALLENGES_AT, Field.AGAIN_AT)
+    to, again = words(f, head, Field.CHALLENGES_AT, Field.AGAIN_AT)
 
     def draw(name: str, samples: Cell) -> None:
         (drawn,) = f.call(challenge, [samples])
         f.store(to, CHALLENGES.index(name), drawn)
 
     def of(field: Field) -> Cell:
-        return f.constant(HEAD + SHIFT * field)
+        return f.linear(1, head, SHIFT * field)
 
-    place, digest, samples = f.call(finish, [f.constant(TRANSCRIPT_TREE), of(Field.MAIN)])
+    place, digest, samples = f.call(finish, [place, of(Field.MAIN)])
     following = f.linear(1, digest, DIGEST_NUMBERS)
     _chain(f, again, digest)
     _short(f, parts, place, again, following)
@@ -71,9 +75,9 @@ def transcript(parts: Parts) -> Function:
     for field, name in ((Field.PERMUTATION, "alpha"), (Field.QUOTIENT, "zeta"), (Field.OPENINGS, "gamma")):
         place, digest, samples = f.call(absorb, [place, of(field), digest])
         draw(name, samples)
-    place, digest = f.call(commit, [place, digest])
+    place, digest = f.call(commit, [head, place, digest])
     place, digest, samples = f.call(absorb, [place, of(Field.LAST), digest])
-    turns, at = words(f, Field.STREAM, Field.STREAM_AT)
+    turns, at = words(f, head, Field.STREAM, Field.STREAM_AT)
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         place, at, digest, samples = cells
@@ -83,8 +87,8 @@ def transcript(parts: Parts) -> Function:
         (x2,) = parts.fixed(g, parts.x2)
         return g.add(place, x2), g.linear(1, at, SHIFT * STREAM_WORDS), following, samples
 
-    *_, samples = f.loop(turns, [place, at, digest, samples], turn)
-    f.give_back([samples])
+    place, *_, samples = f.loop(turns, [place, at, digest, samples], turn)
+    f.give_back([samples, place])
     return f
 
 
@@ -105,7 +109,7 @@ def _squeeze(parts: Parts) -> Function:
 
     span, _, place, tail = f.loop(chunks, [span, f.linear(CHUNK, both, 1), place, tail], turn)
     f.row(place, READ, f.add(span, tail))
-    to = f.load(f.home, to.place)
+    to = argument(f, -1)
     for k, number in enumerate(provided_digest(f, parts, place)):
         f.store(to, DIGEST_NUMBERS - 1 - k, number)
     f.give_back([])
@@ -167,10 +171,13 @@ def _absorb(parts: Parts) -> Function:
 
 
 def _commit(parts: Parts, absorb: Function, challenge: Function) -> Function:
-    """Return the function that draws the challenge of each fold; it takes and returns a place and a digest."""
-    f = parts.program.function("commit", arguments=2, results=2)
-    place, digest = f.arguments
-    turns, pointer = words(f, Field.FOLDS, Field.FOLDS_AT)
+    """Return the function that draws the challenge of each fold.
+
+    It takes the head's address, a place and a digest, and returns the next place and the last digest.
+    """
+    f = parts.program.function("commit", arguments=3, results=2)
+    head, place, digest = f.arguments
+    turns, pointer = words(f, head, Field.FOLDS, Field.FOLDS_AT)
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         pointer, place, digest = cells

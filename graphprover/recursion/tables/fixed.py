@@ -1,10 +1,10 @@
-"""The preprocessed columns of all layers, with xors of bytes and the program; and the head's digest.
+"""The preprocessed columns of all layers, with xors of bytes and the program; and a public digest.
 
 - The xors of all pairs of bytes, on three buses. A lookup of an xor also shows that x and y are bytes.
 - All numbers of 16 bits.
 - The program: an instruction for each address.
-- The digest of the head, from public values, so the verifying key is independent of it. It is at one place of a Merkle
-  tree.
+- The digest of the list of heads, from public values, so the verifying key is independent of it. It is at one place of
+  a Merkle tree.
 """
 
 import numpy as np
@@ -42,7 +42,7 @@ class Fixed(Air):
     immutable = True
 
     def __init__(self, instructions: np.ndarray, place: tuple[int, int, int]) -> None:
-        """Take the program and the place of the head's digest.
+        """Take the program and the place of the digest.
 
         Args:
             instructions: The fields of the instructions, uint64 (7, instructions), at most 2^16 of them.
@@ -71,7 +71,7 @@ class Fixed(Air):
         t.provide(XOR_7, [t.x, t.y, t.high_7, z - 128 * t.high_7], t.count_7)
         t.provide(HALVES, [number], t.count_half)
         t.provide(MACHINE, message(Tag.STEP, number, *t.field), t.steps)
-        t.transition(t.next.asked, "the first row has all lookups of the head's digest")
+        t.transition(t.next.asked, "the first row has all lookups of the digest")
         t.provide(MACHINE, message(Tag.PLACE, *self._place, *t.public.digest), t.asked)
 
 

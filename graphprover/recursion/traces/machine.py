@@ -60,17 +60,17 @@ class Loaded:
     steps: Steps
 
 
-def trace_tasks(inputs: Inputs, rows: Mapping[str, int], of_head: int) -> dict[str, TraceTask]:
+def trace_tasks(inputs: Inputs, rows: Mapping[str, int], of_list: int) -> dict[str, TraceTask]:
     """Return the trace task of each table, by name.
 
     Args:
         inputs: The inputs on the host.
         rows: The rows of `compress` and of `machine`.
-        of_head: Lookups of the head's digest.
+        of_list: Lookups of the list of heads.
     """
     load = TraceTask("inputs", load_inputs, {"inputs": inputs})
     with_rows = {name: {"rows": rows[name]} for name in rows}
-    fixed_numbers = {"compress_rows": rows["compress"], "of_head": of_head}
+    fixed_numbers = {"compress_rows": rows["compress"], "of_list": of_list}
     return {
         "compress": TraceTask(
             "compress", compress_trace, with_rows["compress"], (load,), (compress.WIDTH, rows["compress"])
@@ -116,11 +116,11 @@ def machine_trace(device: Device, inputs: Loaded, *, rows: int) -> Array:
     return main
 
 
-def fixed_trace(device: Device, inputs: Loaded, *, compress_rows: int, of_head: int) -> Array:
+def fixed_trace(device: Device, inputs: Loaded, *, compress_rows: int, of_list: int) -> Array:
     """Return the trace of `Fixed`: the lookups by the other tables, of which `compress` has this number of rows."""
     main, first = device.arrays.zeros((fixed.WIDTH, fixed.ROWS), dtype=np.uint64), fixed.FIRST_COLUMNS
     count_xors(device, inputs.calls, compress_rows, main[: fixed.XORS])
     count_halves(device, inputs.segments, main[first["count_half"]])
     count_numbers(device, inputs.steps.pcs, main[first["steps"]])
-    main[first["asked"], 0] = of_head
+    main[first["asked"], 0] = of_list
     return main

@@ -19,7 +19,6 @@ class Rows:
     opened: OpenedRows
     bases: np.ndarray  # uint32 (rows,): the memory address of each row's first word
     asked: np.ndarray  # uint32 (rows,): lookups of each chunk of the row
-    split_from: int | None = None  # the first chunk of a row whose words are split, as all after it; None without any
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +42,7 @@ def _pattern_of(group: Rows) -> _Pattern:
     width = group.opened.words.shape[1]
     if not width:
         raise ValueError("an opened row has words")
-    return _pattern(width, Kind.READ if group.opened.powers is None else Kind.WEIGHTED, group.split_from)
+    return _pattern(width, Kind.READ if group.opened.powers is None else Kind.WEIGHTED, group.opened.split_from)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The data of a run of the verifier's program that are not in its head: a proof's rows, digests and gates."""
+"""The data of a run of the verifier's program that are not in heads: the rows, digests and gates of proofs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,81 +8,102 @@ import numpy as np
 from graphprover.field import EXTENSION_DEGREE, Ext
 from graphprover.protocol import arrays
 from graphprover.protocol.constraints import join_coordinates, words_to_array
-from graphprover.protocol.layout import PERMUTATION, QUOTIENT, Layout
+from graphprover.protocol.layout import PERMUTATION, QUOTIENT
 from graphprover.protocol.proof import BatchProof, opened_values
 from graphprover.protocol.verification import Challenges
-from graphprover.recursion.head.fields import CHALLENGES, ELEMENT_CELLS, HEAD_PLACE, SHIFT, TRANSCRIPT_TREE
+from graphprover.recursion.head.fields import CHALLENGES, ELEMENT_CELLS, LIST_PLACE, SHIFT, TRANSCRIPT_TREE
 from graphprover.recursion.head.head import Head
+from graphprover.recursion.head.heads import Child, Heads
 from graphprover.recursion.head.messages import messages_of
 from graphprover.recursion.head.placed import evaluate
 from graphprover.recursion.head.plan import opened_counts
 from graphprover.recursion.kernels.cpu.chain import chain_sums
 from graphprover.recursion.openings import OpenedRows, Openings
+from graphprover.recursion.program.parts import DIGEST_NUMBERS
 
 
 @dataclass(frozen=True, eq=False)
 class RunData:
     """The rows, digests and cells of a run."""
 
-    rows: tuple[OpenedRows, ...]  # of the proof, then of the transcript, then the head
-    places: np.ndarray  # of digests of the transcript and of caps: uint64 (digests, 3)
+    rows: tuple[OpenedRows, ...]  # of each proof, of its transcript and its head; then the list of heads
+    places: np.ndarray  # of digests of heads, of the transcripts and of caps: uint64 (digests, 3)
     digests: np.ndarray  # uint32 (digests, 8)
     addresses: np.ndarray  # of results of gates and of cells that mean nothing: int64 (cells,)
     values: np.ndarray  # of these cells, uint64 (cells, 3)
 
 
-def run_data(
-    layout: Layout,
-    head: Head,
-    proof: BatchProof,
-    public_values: Sequence[Sequence[int]],
-    challenges: Challenges,
-    openings: Openings,
-) -> RunData:
-    """Return the data of a run.
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A proof with its openings."""
 
-    Args:
-        layout: Shape of the proof.
-        head: The head of the proof's statement.
-        proof: The proof.
-        public_values: Public values of each table.
-        challenges: The challenges of its transcript.
-        openings: Its openings.
-    """
-    messages, digests = messages_of(layout, head.constants, proof)
-    places = np.array([(TRANSCRIPT_TREE, 0, i) for i in range(len(messages))], dtype=np.uint64)
-    tree, layer, index = HEAD_PLACE
-    of_head = OpenedRows(tree, layer, np.array([index], dtype=np.uint64), head.words[None], None)
-    zeros = head.plan.zeros + head.at
-    addresses, values = _gates(layout, head, proof, public_values, challenges)
+    child: Child
+    proof: BatchProof
+    challenges: Challenges  # of its transcript
+    openings: Openings
+
+
+def run_data(heads: Heads, proofs: Sequence[Opened]) -> RunData:
+    """Return the data of a run for proofs with these heads."""
+    rows: list[OpenedRows] = []
+    places, digests, addresses, values = [], [], [], []
+    messages_before = 0
+    for number, (head, own) in enumerate(zip(heads.heads, proofs, strict=True), 1):
+        messages, of_messages = messages_of(own.child.layout, head.constants, own.proof)
+        rows += [*own.openings.rows, *_rows_of(messages, messages_before)]
+        rows.append(_of_heads(number, head.words, head.read_chunks))
+        places += [rows[-1].places, _places_of_messages(messages_before, len(messages)), own.openings.caps.places]
+        digests += [_numbers([head.digest]), _numbers(of_messages), own.openings.caps.digests]
+        zeros = head.plan.zeros + head.at
+        of_gates, results = _gates(head, own)
+        addresses += [zeros, of_gates]
+        values += [np.zeros((len(zeros), EXTENSION_DEGREE), dtype=np.uint64), results]
+        messages_before += len(messages)
+    of_list = _of_heads(0, heads.words)
     return RunData(
-        (*openings.rows, *_rows_of(messages), of_head),
-        np.concatenate([places, openings.caps.places]),
-        np.concatenate([np.frombuffer(b"".join(digests), dtype="<u4").reshape(-1, 8), openings.caps.digests]),
-        np.concatenate([zeros, addresses]),
-        np.concatenate([np.zeros((len(zeros), EXTENSION_DEGREE), dtype=np.uint64), values]),
+        (*rows, of_list),
+        np.concatenate(places),
+        np.concatenate(digests),
+        np.concatenate(addresses),
+        np.concatenate(values),
     )
 
 
-def _rows_of(messages: Sequence[np.ndarray]) -> list[OpenedRows]:
-    """Return the messages of a transcript as rows, by their lengths: the fewer groups, the less time they take."""
+def _of_heads(number: int, words: np.ndarray, split_from: int | None = None) -> OpenedRows:
+    """Return the row with the list of heads, number 0, or with a head, whose gates are split."""
+    tree, layer, first = LIST_PLACE
+    return OpenedRows(tree, layer, np.array([first + number], dtype=np.uint64), words[None], None, split_from)
+
+
+def _places_of_messages(first: int, count: int) -> np.ndarray:
+    places = np.zeros((count, 3), dtype=np.uint64)
+    places[:, 0], places[:, 2] = TRANSCRIPT_TREE, np.arange(first, first + count)
+    return places
+
+
+def _numbers(digests: Sequence[bytes]) -> np.ndarray:
+    return np.frombuffer(b"".join(digests), dtype="<u4").reshape(-1, DIGEST_NUMBERS)
+
+
+def _rows_of(messages: Sequence[np.ndarray], first: int) -> list[OpenedRows]:
+    """Return the messages of a transcript as rows, by their lengths: the fewer groups, the less time they take.
+
+    ``first``: the number of the first message among the ones of all transcripts.
+    """
     numbers: dict[int, list[int]] = {}
     for number, message in enumerate(messages):
         numbers.setdefault(len(message), []).append(number)
     return [
-        OpenedRows(TRANSCRIPT_TREE, 0, np.array(own, dtype=np.uint64), np.stack([messages[i] for i in own]), None)
+        OpenedRows(
+            TRANSCRIPT_TREE, 0, np.array(own, dtype=np.uint64) + first, np.stack([messages[i] for i in own]), None
+        )
         for own in numbers.values()
     ]
 
 
-def _gates(
-    layout: Layout,
-    head: Head,
-    proof: BatchProof,
-    public_values: Sequence[Sequence[int]],
-    challenges: Challenges,
-) -> tuple[np.ndarray, np.ndarray]:
+def _gates(head: Head, of_proof: Opened) -> tuple[np.ndarray, np.ndarray]:
     """Return the addresses of the results of gates, int64 (n,), and the results, uint64 (n, 3)."""
+    layout, proof, challenges = of_proof.child.layout, of_proof.proof, of_proof.challenges
     plan, of = head.plan, head.gates
     memory = np.zeros((EXTENSION_DEGREE, plan.cells), dtype=np.uint64)
     opened = words_to_array(opened_values(layout, proof.openings))
@@ -98,7 +119,7 @@ def _gates(
         first += count
     sums = _sums(opened, challenges.gamma)
     memory[:, plan.sums : plan.sums + sums.shape[1]] = sums
-    stated = [value for of_table in public_values for value in of_table]
+    stated = [value for of_table in of_proof.child.public_values for value in of_table]
     memory[0, plan.public_values + SHIFT * np.arange(len(stated))] = stated
     of_names = [getattr(challenges, name) for name in CHALLENGES]
     memory[:, plan.challenges : plan.challenges + len(CHALLENGES)] = arrays.exts(of_names)

@@ -1,0 +1,67 @@
+"""The heads of all proofs that a layer is about, and their list, whose digest is the layer's public value."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from graphprover.field import P
+from graphprover.protocol.blake3 import CHUNK_WORDS, digest
+from graphprover.protocol.layout import Layout
+from graphprover.protocol.proof import Cap
+from graphprover.recursion.head.fields import LISTED_WORDS, MOST_CHILDREN, List, Listed
+from graphprover.recursion.head.head import Head, Start, head_of
+
+
+@dataclass(frozen=True, eq=False)
+class Child:
+    """A proof that a layer is about, without the proof itself: everything that its head depends on."""
+
+    layout: Layout  # shape of the proof
+    public_values: Sequence[Sequence[int]]  # of each table
+    preprocessed: Cap | None  # commitment to the preprocessed columns, or None without any
+    binding: bytes  # initial state of the challenger
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """The heads of a layer's proofs, in their order."""
+
+    heads: tuple[Head, ...]
+
+    @cached_property
+    def words(self) -> np.ndarray:
+        """The words of the list, uint64, a chunk."""
+        words = np.zeros(CHUNK_WORDS, dtype=np.uint64)
+        words[List.CHILDREN] = len(self.heads)
+        records = words[len(List) :][: LISTED_WORDS * len(self.heads)].reshape(-1, LISTED_WORDS)
+        for record, head in zip(records, self.heads, strict=True):
+            record[Listed.AT] = head.start.at
+            record[Listed.DIGEST :] = np.frombuffer(head.digest, dtype="<u8") % np.uint64(P)
+        return words
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The digest of the list, by which a statement names all heads."""
+        return digest(self.words.tobytes())
+
+
+def heads_of(children: Sequence[Child]) -> Heads:
+    """Return the heads of proofs.
+
+    Raises:
+        ValueError: The program cannot verify such proofs, or so many; the message says why.
+    """
+    check_children(len(children))
+    heads, start = [], Start()
+    for child in children:
+        heads.append(head_of(child.layout, child.public_values, child.preprocessed, child.binding, start))
+        start = heads[-1].next_start
+    return Heads(tuple(heads))
+
+
+def check_children(count: int) -> None:
+    """Raise ValueError for a number of proofs that no layer can be about."""
+    if not 1 <= count <= MOST_CHILDREN:
+        raise ValueError(f"a layer is about 1 to {MOST_CHILDREN} proofs, not {count}")
