@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from graphprover.proof.proof import Proof
     from graphprover.proof.sharded import ShardedProof, load_proof
     from graphprover.protocol.errors import VerificationError
+    from graphprover.prover.aggregate import aggregate
     from graphprover.prover.compress import compress
     from graphprover.prover.delayed import graph
     from graphprover.prover.prove import prove
+    from graphprover.recursion.compressed import verify_aggregate
     from graphprover.runtime.files import FileError
     from graphprover.statement.check import check
     from graphprover.statement.statement import Statement, Table
@@ -46,6 +48,7 @@ __all__ = [
     "Table",
     "Verdict",
     "VerificationError",
+    "aggregate",
     "check",
     "compress",
     "graph",
@@ -54,6 +57,7 @@ __all__ = [
     "prove",
     "prove_many",
     "verify",
+    "verify_aggregate",
 ]
 
 
@@ -76,6 +80,7 @@ _HOMES = {
     "Table": "statement.statement",
     "Verdict": "verifier",
     "VerificationError": "protocol.errors",
+    "aggregate": "prover.aggregate",
     "check": "statement.check",
     "compress": "prover.compress",
     "graph": "prover.delayed",
@@ -84,6 +89,7 @@ _HOMES = {
     "prove": "prover.prove",
     "prove_many": "jobs.batch",
     "verify": "verifier",
+    "verify_aggregate": "recursion.compressed",
 }
 
 

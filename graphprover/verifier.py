@@ -70,7 +70,8 @@ def verify(
 ) -> Verdict:
     """Check that a proof proves ``statement`` with at least ``security`` provable bits.
 
-    The proof has one shard or several, or is compressed.
+    The proof has one shard or several, or is a compressed one of one member (`graphprover.verify_aggregate` takes
+    several).
 
     A statement about a guest accepts every exit code, which the verdict's claim has: `Prover.verify` and `Key.verify`
     compare it.

@@ -1,24 +1,26 @@
 """Guests' proofs and the layers of their compressed proofs (docs/recursion.md).
 
-    python scripts/bench_recursion.py [--device cuda] [--runs fib:1 ...] [--base-rate 8] [--rates 16 64]
+    python scripts/bench_recursion.py [--device cuda] [--runs fib:1 ...] [--base-rate 8] [--rates 16 64] [--joins 8]
 
 A run is a guest and its size, as in bench_prove_vm.py. Its proof is made at 1/base-rate, and then a layer at each rate,
 which is about the proof before. Each figure is a median, after two turns that compile. *run* is the execution with the
 statement about it, *base* its proof. Of a layer, *inputs* is the verification of the proof before, the run of the
 program and the inputs of all traces, on one core; *proof* is the proof with its traces. The last line of a run has the
-time from the ELF file to the last proof.
+time from the ELF file to the last proof. A *join* is a layer about several proofs, all of them the base or the first
+layer.
 """
 
 import argparse
 import statistics
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import checkout  # noqa: F401 (finds the package)
 from bench_prove_vm import ELFS, GUESTS, input_of
 from figures import Figures, add_option
-from graphprover import Proof, verify
+from graphprover import Proof, verify, verify_aggregate
 from graphprover.device.choose import device_for
 from graphprover.proof.compressed import AnyProof
 from graphprover.protocol.level import Level
@@ -26,6 +28,7 @@ from graphprover.protocol.parameters import BLAKE3, SMALL
 from graphprover.prover.compress import layer_of
 from graphprover.prover.prepare import cells_of, ready
 from graphprover.prover.prove import prove_prepared
+from graphprover.statement.statement import Statement
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.statement.statement import Machine
@@ -52,6 +55,7 @@ def main() -> None:
     parser.add_argument("--base-rate", type=int, default=8)
     parser.add_argument("--rates", nargs="+", type=int, default=[8])
     parser.add_argument("--pow-bits", type=int, default=28, help="Work of all proofs before the queries.")
+    parser.add_argument("--joins", nargs="*", type=int, default=[], help="Children of layers about several proofs.")
     parser.add_argument("--repeat", type=int, default=3)
     add_option(parser)
     options = parser.parse_args()
@@ -79,7 +83,8 @@ def measure(out: Figures, run: str, device: Any, options: argparse.Namespace) ->
         proofs, cells = [proof], []
         cap = caps[0] if caps else None
         for number, rate in enumerate(options.rates, 1):
-            layer = layer_of(proof, base, Level(rate=rate, hash=BLAKE3, pow_bits=options.pow_bits), cap)
+            own = Level(rate=rate, hash=BLAKE3, pow_bits=options.pow_bits)
+            layer = layer_of([(proof, [base])], own, [cap])
             clock.stop(f"{number} inputs")
             made, _ = prove_prepared(layer.prepared, device=device, expected=layer.expected)
             proof = layer.compressed(made)
@@ -98,6 +103,30 @@ def measure(out: Figures, run: str, device: Any, options: argparse.Namespace) ->
     out.text(f"  from the ELF file to {security.bits:.0f} bits: {1000 * medians['total']:.0f} ms")
     for name, seconds in medians.items():
         out(f"{run}: {name}", 1000 * seconds, "ms")
+    for children in options.joins:
+        for kind, joined in (("bases", proofs[0]), ("layers", proofs[1])):
+            join(out, f"{run}: a join of {children} {kind}", [(joined, [base])] * children, device, options)
+
+
+def join(
+    out: Figures, name: str, children: Sequence[tuple[AnyProof, Sequence[Statement]]], device: Any, options: Any
+) -> None:
+    """Print the figures of one layer about several proofs, at the first rate."""
+    level, turns = Level(rate=options.rates[0], hash=BLAKE3, pow_bits=options.pow_bits), []
+    for _ in range(2 + options.repeat):
+        clock = Clock()
+        layer = layer_of(children, level, names=[""] * len(children))
+        clock.stop("inputs")
+        made, _ = prove_prepared(layer.prepared, device=device, expected=layer.expected)
+        clock.stop("proof")
+        turns.append(clock.seconds)
+    proof, cells = layer.compressed(made), cells_of(layer.prepared.layout)
+    verify_aggregate(proof, [own for _, of in children for own in of])
+    medians = {part: 1000 * statistics.median(turn[part] for turn in turns[2:]) for part in turns[0]}
+    parts = ", ".join(f"{part} {figure:.1f} ms" for part, figure in medians.items())
+    out.text(f"{name} at 1/{level.rate}: {cells / 1e6:.1f} M cells, {parts}; {proof.layer.size / 1024:.0f} KiB")
+    for part, figure in medians.items():
+        out(f"{name}: {part}", figure, "ms")
 
 
 if __name__ == "__main__":

@@ -148,7 +148,7 @@ class CompressedCase:
     def judge(self, data: bytes) -> None:
         """Raise VerificationError unless the bytes prove the case's statement."""
         proof = CompressedProof.from_bytes(data)
-        verify(proof, self.statement_of(proof.base, coming=True), security=0)
+        verify(proof, self.statement_of(proof.header, coming=True), security=0)
 
 
 AnyCase = Case | ShardedCase | CompressedCase
@@ -282,7 +282,7 @@ def _in_shards(rng: random.Random, case: ShardedCase, data: bytes, donor: bytes)
 
 def _in_layers(rng: random.Random, case: CompressedCase, data: bytes, donor: bytes) -> bytes | None:
     """Return a mutation of a compressed proof; None if it failed."""
-    proofs = [*case.proof.headers, case.proof.layer]
+    proofs = [case.proof.header, *case.proof.layers]
     one, other = (rng.randrange(len(proofs)) for _ in range(2))
     match rng.randrange(8):
         case 0 | 1:
@@ -310,9 +310,9 @@ def _in_layers(rng: random.Random, case: CompressedCase, data: bytes, donor: byt
 
 
 def _joined(proofs: Sequence[bytes]) -> bytes:
-    """Return the bytes of a compressed proof from the bytes of its proofs."""
-    headers = [struct.pack("<I", len(header)) + header for header in proofs[:-1]]
-    return b"".join([COMPRESSED_MAGIC, struct.pack("<B", len(headers)), *headers, proofs[-1]])
+    """Return the bytes of a compressed proof from the bytes of its proofs, each about the one before."""
+    headers = [struct.pack("<BI", 1, len(header)) + header for header in reversed(proofs[:-1])]
+    return b"".join([COMPRESSED_MAGIC, *headers, b"\0", proofs[-1]])
 
 
 def _bytes(rng: random.Random, data: bytes, donor: bytes) -> bytes:

@@ -14,7 +14,7 @@ import pytest
 
 from graphprover import VerificationError
 from graphprover.field import GENERATOR, root_of_unity
-from graphprover.proof.compressed import CompressedProof
+from graphprover.proof.compressed import Accepted, CompressedProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import Shard, ShardedProof, join, proof_from_bytes
 from graphprover.protocol.constraints import selectors_of
@@ -112,7 +112,7 @@ def with_payload() -> None:
 
 
 def of_another_hash() -> None:
-    verify(CompressedProof(replace(single(), payload=b""), (single(),)), numbers(), 1)
+    verify(CompressedProof((Accepted(replace(single(), payload=b"")),), single()), numbers(), 1)
 
 
 MADE: dict[str, Callable[[], object]] = {

@@ -18,7 +18,7 @@ from graphprover.cli.program_args import (
     resolve_small,
 )
 from graphprover.jobs.programs import is_guest, is_packaged, open_program, packaged_names
-from graphprover.proof.compressed import CompressedProof, any_proof_from_bytes
+from graphprover.proof.compressed import CompressedProof, any_proof_from_bytes, name_of
 from graphprover.proof.proof import MAGIC, Proof
 from graphprover.proof.sharded import SHARD_MAGIC, ShardedProof
 from graphprover.proof.sizes import security_facts, security_of, sizes_of
@@ -143,20 +143,25 @@ def _say_compressed(proof: CompressedProof, path: Path, options: argparse.Namesp
     from graphprover.recursion.key import LayerStatement  # here, because other subjects do not need it
 
     layers, reports = [], list[text_output.Block]()
-    for number, layer in enumerate(proof.layers):
-        layouts, name = layouts_of_proof(layer, LayerStatement()), f"layer {number + 1}"
+    names = [name_of(own, proof) for own in proof.accepted if own.children]
+    names.append("last layer" if len(proof.members) > 1 else f"layer {proof.depth}")
+    for layer, name in zip(proof.layers, names, strict=True):
+        layouts = layouts_of_proof(layer, LayerStatement())
         security, sizes = security_of(*layouts), sizes_of(layer, *layouts) if layer.payload else None
         layers.append(json_output.header(layer) | {"sizes": sizes, "security": security_facts(security)})
         shown = [text_output.sizes_section(sizes)] if sizes else []
         reports += ["", name, *text_output.header_report(layers[-1]), *shown, *text_output.security_report(security)]
-    found = json_output.header(proof.base) | {"sizes": None, "security": None, "layers": layers}
+    found = json_output.header(proof.header) | {"sizes": None, "security": None, "layers": layers}
+    found["members"] = len(proof.members)
     found["sizes"] = {"headers": proof.size - proof.layer.size, "last layer": proof.layer.size}
     hint: list[text_output.Block] = [
         f"give the program to see the security of the base: graphprover inspect {path} PROGRAM"
     ]
-    if _is_known(proof.base, options):
-        statement = program_of(proof.base, options).statement_of(proof.base, coming=True)
-        security = security_of(*layouts_of_proof(proof.base, statement))
+    if len(proof.members) > 1:
+        hint = [f"member 1 of {len(proof.members)}"]
+    elif _is_known(proof.header, options):
+        statement = program_of(proof.header, options).statement_of(proof.header, coming=True)
+        security = security_of(*layouts_of_proof(proof.header, statement))
         found["security"] = security_facts(security)
         hint = text_output.security_report(security)
 

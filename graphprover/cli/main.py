@@ -27,6 +27,7 @@ COMMANDS = {  # with their summaries; each has a module of its name in this pack
     "batch": "Prove many runs of programs, listed in a TOML file.",
     "verify": "Verify a proof and print its statement.",
     "compress": "Compress a proof: prove that a verifier accepts it.",
+    "aggregate": "Replace several proofs by one small proof that a verifier accepts all of them.",
     "setup": "Write the verifying key of a guest program.",
     "inspect": "Show the contents of a proof, a verifying key or a program.",
     "export": "Write a proof in the format of Plonky3's verifier, or the tables of the machine.",

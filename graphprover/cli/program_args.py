@@ -34,15 +34,16 @@ def add_program(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
 
 
-def add_proof(parser: argparse.ArgumentParser) -> None:
-    """Add PROOF and the PROGRAM that it is about."""
+def add_proof(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """Add PROOF and the PROGRAM that it is about; ``several``: an aggregated proof may be about several programs."""
     parser.add_argument("proof", type=path_argument, metavar="PROOF", help="Proof file.")
     parser.add_argument(
         "program",
         type=program_argument,
-        nargs="?",
+        nargs="*" if several else "?",
         metavar="PROGRAM",
-        help=f"Program of the proof: a verifying key; {PROGRAM_HELP}. {PROGRAM_DEFAULT}",
+        help=f"Program of the proof: a verifying key; {PROGRAM_HELP}. "
+        f"{'An aggregated proof may have several. ' * several}{PROGRAM_DEFAULT}",
     )
 
 

@@ -1,17 +1,21 @@
 """``graphprover verify``: verify a proof and print its statement."""
 
 import argparse
+from collections.abc import Sequence
 
 from graphprover.cli import expectations, json_output, text_output
-from graphprover.cli.args import Command, add_json, add_proximity, bits
-from graphprover.cli.errors import OK
+from graphprover.cli.args import Command, add_json, add_proximity, bits, count
+from graphprover.cli.errors import OK, UsageError
+from graphprover.cli.members import headers_of, members_report, programs_of
 from graphprover.cli.paths import path_argument
-from graphprover.cli.program_args import add_proof, program_of
+from graphprover.cli.program_args import add_proof
 from graphprover.jobs.programs import Program
-from graphprover.proof.compressed import any_proof_from_bytes
+from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
+from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.files import check_writable, read_proof, write
-from graphprover.verifier import check_level
+from graphprover.verifier import Verdict, check_level
 from graphprover.vm.statement.claim import ANY
 
 
@@ -27,9 +31,17 @@ def add(command: Command) -> None:
             "proof.bin guest.vk --security 100",
             "proof.bin guest.vk --input data --expect-output-hex 6869",
             "proof.bin guest.vk --exit-code any --output result",
+            "all.bin guest.vk other.vk --member 2",
         ],
     )
-    add_proof(parser)
+    add_proof(parser, several=True)
+    parser.add_argument(
+        "--member",
+        type=count,
+        metavar="N",
+        help="Aggregated proofs only: print the claim of member N, from 1 on, and apply all expectations to it. By "
+        "default all claims are printed.",
+    )
     expectations.add_arguments(parser)
     parser.add_argument(
         "--output", type=path_argument, metavar="FILE", help="Guests only: write the proven output to FILE."
@@ -52,15 +64,25 @@ def run(options: argparse.Namespace) -> int:
     data = read_proof(options.proof)
     try:
         proof = any_proof_from_bytes(data)
-        check_level(proof.header, options.security)  # first, because the statement may be expensive to build
-        program = program_of(proof.header, options)
-        expectations.refuse(program, options)
-        try:
-            verdict = program.verify(proof, options.security, options.proximity, exit_code=ANY)
-        except VerificationError as error:
-            raise error.refusal(f"{error}{_or_the_key(program)}") from error
+        headers = headers_of(proof)
+        number = _chosen(len(headers), options)
+        for header in headers:
+            check_level(header, options.security)  # first, because the statement may be expensive to build
+        programs = programs_of(headers, options.program, "`graphprover verify PROOF PROGRAM ...`")
+        if number is not None:
+            expectations.refuse(programs[number], options)
+        verdicts = _verified(proof, headers, programs, options)
     except VerificationError as error:
         raise error.refusal(f"{options.proof}: not valid: {error}") from error
+    if number is None:
+        for program, verdict in zip(programs, verdicts, strict=True):
+            expectations.check_expectations(program, verdict, options)
+        members = [json_output.verdict(*own) for own in zip(programs, verdicts, strict=True)]
+        text_output.say(
+            {"valid": True, "members": members}, lambda: [*members_report(programs, verdicts), "valid"], options
+        )
+        return OK
+    program, verdict = programs[number], verdicts[number]
     expectations.check_expectations(program, verdict, options)
     if options.output and verdict.claim:
         write(options.output, verdict.claim.output)
@@ -73,8 +95,47 @@ def run(options: argparse.Namespace) -> int:
     return OK
 
 
-def _or_the_key(program: Program) -> str:
+def _chosen(members: int, options: argparse.Namespace) -> int | None:
+    """Return the index of the member that is asked about; None for all members of an aggregated proof.
+
+    Raises:
+        UsageError: There is no such member, or expectations are about one of several members.
+    """
+    if options.member is not None:
+        if options.member > members:
+            raise UsageError(f"--member {options.member}: the proof is about {members} proofs")
+        return int(options.member) - 1
+    if members == 1:
+        return 0
+    for name in ("input", "expect_output", "expect_output_hex", "expect", "output"):
+        if getattr(options, name):
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option}: the proof is about {members} proofs: choose one by --member")
+    return None
+
+
+def _verified(
+    proof: AnyProof,
+    headers: Sequence[Proof | ShardedProof],
+    programs: Sequence[Program],
+    options: argparse.Namespace,
+) -> list[Verdict]:
+    """Return the verdict on each member."""
+    try:
+        if len(headers) == 1:
+            return [programs[0].verify(proof, options.security, options.proximity, exit_code=ANY)]
+        from graphprover.recursion.compressed import verify_aggregate  # here, because other proofs do not need it
+
+        assert isinstance(proof, CompressedProof)
+        statements = [own.statement_of(header, coming=True) for own, header in zip(programs, headers, strict=True)]
+        return verify_aggregate(proof, statements, options.security, options.proximity)
+    except VerificationError as error:
+        raise error.refusal(f"{error}{_or_the_key(programs)}") from error
+
+
+def _or_the_key(programs: Sequence[Program]) -> str:
     """Return a hint that the key may be damaged: it has no checksum, and causes the same errors as a damaged proof."""
-    if not program.only_key:
+    program = next((program for program in programs if program.only_key), None)
+    if program is None:
         return ""
     return f"; or the key {program.name} is damaged: check it by `graphprover inspect {program.name} GUEST.ELF`"

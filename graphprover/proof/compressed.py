@@ -1,6 +1,7 @@
-"""A compressed proof as a user holds it: the header of a proof, and layers: proofs that the one before is accepted."""
+"""A compressed proof as a user holds it: a layer, a proof that others are accepted, and the headers of all of them."""
 
 import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -12,8 +13,9 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.reports.notebook import html, quoted
 from graphprover.runtime.files import COMPRESSED_MAGIC, read_proof, write
 
-MOST_LAYERS = 16
-_COUNT = struct.Struct("<B")  # headers
+MOST_LAYERS = 16  # one about another
+MOST_CHILDREN = 25  # proofs that a layer is about
+_COUNT = struct.Struct("<B")  # proofs that a layer is about
 _LENGTH = struct.Struct("<I")  # bytes of a header
 
 
@@ -23,21 +25,50 @@ def check_layers(count: int) -> None:
         raise ValueError(f"a compressed proof has at most {MOST_LAYERS} layers, not {count}")
 
 
+def check_children(count: int) -> None:
+    """Raise ValueError for a number of proofs that no layer can be about."""
+    if not 1 <= count <= MOST_CHILDREN:
+        raise ValueError(f"a layer is about 1 to {MOST_CHILDREN} proofs, not {count}")
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The header of a proof that a layer is about, and of a layer the proofs that it is about in turn."""
+
+    header: Proof  # a proof without its payload
+    children: "tuple[Accepted, ...]" = ()  # none of a base
+
+    @property
+    def members(self) -> Iterator[Proof]:
+        """The headers of all bases, in their order."""
+        if not self.children:
+            yield self.header
+        for child in self.children:
+            yield from child.members
+
+    @property
+    def layers(self) -> int:
+        """The number of layers, one about another, up to this proof."""
+        return 1 + max(child.layers for child in self.children) if self.children else 0
+
+
 @dataclass(frozen=True)
 class CompressedProof:
-    """A compressed proof; nothing in it is trusted before verification. `graphprover.compress` makes it.
+    """A compressed proof; nothing in it is trusted before verification.
 
-    Raises ValueError without layers or with too many, and for a payload of another proof than the last one.
+    `graphprover.compress` makes it of one proof, `graphprover.aggregate` of several, its *members*.
+
+    Raises ValueError for too many layers or children, and for a payload of another proof than the last layer.
     """
 
-    base: Proof  # the first proof without its payload
-    # The other proofs, all without payloads but the last: each of the statement that a verifier accepts the one before.
-    layers: tuple[Proof, ...]
+    children: tuple[Accepted, ...]  # the proofs that the last layer is about
+    layer: Proof  # the last layer
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.layers) <= MOST_LAYERS:
-            raise ValueError(f"a compressed proof has 1 to {MOST_LAYERS} layers, not {len(self.layers)}")
-        if any(proof.payload for proof in self.headers):
+        check_layers(self.depth)
+        for of in (self.children, *(own.children for own in _all(self.children) if own.children)):
+            check_children(len(of))
+        if any(own.header.payload for own in _all(self.children)):
             raise ValueError("a compressed proof has the payload of its last layer, without another payload")
 
     def __repr__(self) -> str:
@@ -45,45 +76,55 @@ class CompressedProof:
 
     def _repr_html_(self) -> str:
         rows: list[tuple[object, ...]] = [("proof", "tables", "rate", "queries")]
-        names = ["base", *(f"layer {i + 1}" for i in range(len(self.layers)))]
-        for name, proof in zip(names, (self.base, *self.layers), strict=True):
+        for name, proof in [*((name_of(own, self), own.header) for own in self.accepted), ("last layer", self.layer)]:
             own = proof.parameters
-            rows.append((name, len(proof.log_heights), f"1/{1 << own.log_blowup}", own.num_queries))
+            rows.append((name or "base", len(proof.log_heights), f"1/{1 << own.log_blowup}", own.num_queries))
         return html(self._title, {}, rows)
 
     @property
     def _title(self) -> str:
-        return f"Compressed proof of {quoted(self.label)}, {self.size:,} bytes"
+        others = f" and {len(self.members) - 1} others" if len(self.members) > 1 else ""
+        return f"Compressed proof of {quoted(self.label)}{others}, {self.size:,} bytes"
+
+    @property
+    def members(self) -> tuple[Proof, ...]:
+        """The headers of all bases, in their order."""
+        return tuple(header for child in self.children for header in child.members)
+
+    @property
+    def accepted(self) -> "tuple[Accepted, ...]":
+        """All proofs before the last layer, each after the ones that it is about."""
+        return tuple(_all(self.children))
+
+    @property
+    def depth(self) -> int:
+        """The number of layers, one about another."""
+        return 1 + max((child.layers for child in self.children), default=0)
 
     @property
     def header(self) -> Proof:
-        """The first proof without its payload."""
-        return self.base
+        """The header of the first member."""
+        return self.members[0]
 
     @property
-    def headers(self) -> tuple[Proof, ...]:
-        """The proofs without payloads."""
-        return self.base, *self.layers[:-1]
-
-    @property
-    def layer(self) -> Proof:
-        """The last layer."""
-        return self.layers[-1]
+    def layers(self) -> tuple[Proof, ...]:
+        """All layers, each after the ones that it is about; without payloads but the last one."""
+        return *(own.header for own in self.accepted if own.children), self.layer
 
     @property
     def label(self) -> str:
-        """The name for people that the first proof carries."""
-        return self.base.label
+        """The name for people that the first member carries."""
+        return self.header.label
 
     @property
     def parameters(self) -> Parameters:
-        """The parameters of the first proof."""
-        return self.base.parameters
+        """The parameters of the first member."""
+        return self.header.parameters
 
     @property
     def size(self) -> int:
         """The bytes of the canonical encoding."""
-        headers = sum(_LENGTH.size + proof.size for proof in self.headers)
+        headers = sum(_COUNT.size + _LENGTH.size + own.header.size for own in self.accepted)
         return len(COMPRESSED_MAGIC) + _COUNT.size + headers + self.layer.size
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -105,10 +146,7 @@ class CompressedProof:
 
     def to_bytes(self) -> bytes:
         """Return the canonical encoding (docs/protocol.md)."""
-        parts = [COMPRESSED_MAGIC, _COUNT.pack(len(self.headers))]
-        for proof in self.headers:
-            parts += [_LENGTH.pack(proof.size), proof.to_bytes()]
-        return b"".join([*parts, self.layer.to_bytes()])
+        return b"".join([COMPRESSED_MAGIC, *_encoded(self.children), self.layer.to_bytes()])
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "CompressedProof":
@@ -117,23 +155,81 @@ class CompressedProof:
             raise VerificationError(
                 "compressed.magic", "not a graphprover compressed proof, or one of another format version"
             )
-        position = len(COMPRESSED_MAGIC)
-
-        def take(count: int) -> bytes:
-            nonlocal position
-            if position + count > len(data):
-                raise VerificationError("compressed.truncated", "the proof ends inside its headers")
-            position += count
-            return data[position - count : position]
-
-        (count,) = _COUNT.unpack(take(_COUNT.size))
-        if not 1 <= count <= MOST_LAYERS:
-            raise VerificationError("compressed.layers", f"{count} layers, of 1 to {MOST_LAYERS}")
-        base, *layers = (Proof.header_from_bytes(take(*_LENGTH.unpack(take(_LENGTH.size)))) for _ in range(count))
+        reader = _Reader(data, len(COMPRESSED_MAGIC))
+        children = reader.children(MOST_LAYERS)
         try:
-            return cls(base, (*layers, Proof.from_bytes(data[position:])))
+            return cls(children, Proof.from_bytes(data[reader.position :]))
         except VerificationError as error:
             raise error.refusal(f"layer: {error}") from None
+
+
+def chain_of(base: Proof, layers: Sequence[Proof] = ()) -> Accepted:
+    """Return a proof with one layer about another, by their headers."""
+    found = Accepted(base)
+    for layer in layers:
+        found = Accepted(layer, (found,))
+    return found
+
+
+def name_of(own: Accepted, proof: CompressedProof) -> str:
+    """Return the name for people of a proof before the last layer of another one; nothing for the only base."""
+    members = proof.members
+    if len(members) == 1:
+        return f"layer {own.layers}" if own.children else ""
+    of = [*own.members]
+    first = 1 + next(number for number, header in enumerate(members) if header is of[0])
+    last = first + len(of) - 1
+    if not own.children:
+        return f"member {first}"
+    return f"layer about member {first}" if first == last else f"layer about members {first} to {last}"
+
+
+def _all(children: Sequence[Accepted]) -> Iterator[Accepted]:
+    """Yield all proofs of a tree, each after the ones that it is about."""
+    for child in children:
+        yield from _all(child.children)
+        yield child
+
+
+def _encoded(children: Sequence[Accepted]) -> Iterator[bytes]:
+    """Yield the parts of the encoding of a layer's children."""
+    yield _COUNT.pack(len(children))
+    for child in children:
+        yield from (_LENGTH.pack(child.header.size), child.header.to_bytes())
+        yield from _encoded(child.children)
+
+
+@dataclass
+class _Reader:
+    """A position in an encoded proof."""
+
+    data: bytes
+    position: int
+
+    def children(self, layers: int) -> tuple[Accepted, ...]:
+        """Parse the children of a layer, which has at least one; ``layers``: how many may still be about another."""
+        found = self._accepted(layers)
+        if not found:
+            raise VerificationError("compressed.layers", "a layer is about no proof")
+        return found
+
+    def _accepted(self, layers: int) -> tuple[Accepted, ...]:
+        (count,) = _COUNT.unpack(self._take(_COUNT.size))
+        if count > MOST_CHILDREN:
+            raise VerificationError("compressed.layers", f"a layer is about {count} proofs, of 1 to {MOST_CHILDREN}")
+        if count and not layers:
+            raise VerificationError("compressed.layers", f"more than {MOST_LAYERS} layers, one about another")
+        found = []
+        for _ in range(count):
+            header = Proof.header_from_bytes(self._take(*_LENGTH.unpack(self._take(_LENGTH.size))))
+            found.append(Accepted(header, self._accepted(layers - 1)))
+        return tuple(found)
+
+    def _take(self, count: int) -> bytes:
+        if self.position + count > len(self.data):
+            raise VerificationError("compressed.truncated", "the proof ends inside its headers")
+        self.position += count
+        return self.data[self.position - count : self.position]
 
 
 AnyProof = Proof | ShardedProof | CompressedProof

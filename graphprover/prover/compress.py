@@ -1,26 +1,28 @@
 """compress(): from a proof to a smaller one, which states that a verifier accepts the first."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.observer import timed
 from graphprover.graphs.progress import Tell
-from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes, check_layers
+from graphprover.proof.compressed import Accepted, AnyProof, CompressedProof, any_proof_from_bytes, check_layers
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, Level
 from graphprover.protocol.parameters import BLAKE3
-from graphprover.protocol.proof import Cap
+from graphprover.protocol.proof import BatchProof, Cap
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.executor import Expect
 from graphprover.prover.local import Made, make
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.prove import check_headers, prove_prepared
-from graphprover.recursion.compressed import child_of, expect_headers, heads_of_headers
+from graphprover.recursion.compressed import blamed, child_of, expect_headers, heads_of_headers
 from graphprover.recursion.head.head import check_layout
+from graphprover.recursion.head.heads import Child
 from graphprover.recursion.key import LayerStatement
 from graphprover.recursion.layer import layer_statement
 from graphprover.recursion.program.steps import Contradiction
@@ -71,7 +73,7 @@ def compress(
     """
     if isinstance(proof, bytes):
         proof = any_proof_from_bytes(proof)
-    layer = layer_of(proof, statement, Level(security, rate, proximity, BLAKE3, pow_bits), preprocessed)
+    layer = layer_of([(proof, [statement])], Level(security, rate, proximity, BLAKE3, pow_bits), [preprocessed])
     made, _ = prove_prepared(layer.prepared, executor, device, progress, layer.expected)
     return layer.compressed(made)
 
@@ -80,58 +82,96 @@ def compress(
 class Layer:
     """A layer that is ready to be proved."""
 
-    headers: tuple[Proof, ...]  # of all proofs before it
+    children: tuple[Accepted, ...]  # the proofs that it is about
     prepared: Prepared
     expected: Expect  # verifies the header of its proof
 
     def compressed(self, proof: Proof | ShardedProof) -> CompressedProof:
         """Return the compressed proof with the layer's proof."""
         assert isinstance(proof, Proof)
-        return CompressedProof(self.headers[0], (*self.headers[1:], proof))
+        return CompressedProof(self.children, proof)
 
 
-def layer_of(proof: AnyProof, statement: Statement, level: Level, preprocessed: Cap | None = None) -> Layer:
-    """Verify a proof, and prepare the proof that a verifier accepts it.
+def layer_of(
+    proofs: Sequence[tuple[AnyProof, Sequence[Statement]]],
+    level: Level,
+    preprocessed: Sequence[Cap | None] | None = None,
+    names: Sequence[str] = ("",),
+) -> Layer:
+    """Verify proofs, and prepare the proof that a verifier accepts them.
 
     Args:
-        proof: The proof.
-        statement: The statement that it proves.
-        level: The level of the new proof, with a rate. The first proof needs the same security.
-        preprocessed: As in `compress`.
+        proofs: The proofs, each with the statement of each of its members.
+        level: The level of the new proof, with a rate. The proofs need the same security.
+        preprocessed: The commitment to the preprocessed columns of each proof's only statement, if the caller has made
+            it.
+        names: The name of each proof in messages; none for the only one.
 
     Raises:
         ValueError: As in `compress`.
-        VerificationError: The proof does not convince.
+        VerificationError: A proof does not convince.
     """
-    single = check_compressible(proof)
-    headers = [replace(single, payload=b"")]
+    caps = [None] * len(proofs) if preprocessed is None else preprocessed
     with stage("prepare"):
-        if isinstance(proof, CompressedProof):
-            _, statement, _ = expect_headers(proof, statement, level.security, level.proximity, preprocessed)
-            headers, preprocessed = [*proof.headers, *headers], None
-        expected = expect_header(single, statement, level.security, level.proximity)
-        (layout,), (own,) = expected.layouts, expected.statements
-        check_layout(layout)
-        batch = expected.decoded(0, single)
-        cap = own.preprocessed_cap(layout.parameters) if preprocessed is None else preprocessed
-        child = child_of(single, layout, cap)
-        try:  # the program verifies the proof while the statement is made
-            accepted = layer_statement([(child, batch)])
+        subjects = []
+        for (proof, statements), cap, name in zip(proofs, caps, names, strict=True):
+            with blamed(partial(str, name)):
+                subjects.append(_subject(proof, statements, level, cap))
+        try:  # the program verifies the proofs while the statement is made
+            accepted = layer_statement([(subject.child, subject.batch) for subject in subjects])
         except Exception as error:
-            replace(expected, caps=(cap,)).check_decoded(0, single, batch)  # gives the reason why a proof is false
+            for subject, name in zip(subjects, names, strict=True):
+                with blamed(partial(str, name)):
+                    subject.check()  # gives the reason why a proof is false
             if isinstance(error, Contradiction):  # a sample of the transcript is p or more, which 2^-32 of them are
                 raise ValueError(
                     "the verifier's program refuses this proof, though it is valid, as it does one of some millions: "
                     "prove with another rate or proof of work"
                 ) from error
             raise
-        prepared = replace(_one(ready(accepted, level)), layer=len(headers))
+        children = tuple(subject.accepted for subject in subjects)
+        prepared = replace(_one(ready(accepted, level)), layer=1 + max(child.layers for child in children))
+    heads = heads_of_headers([subject.child for subject in subjects])
 
     def expected_layer(headers: Proof | ShardedProof) -> Expected:
         check_headers(headers, prepared)
-        return expect(headers, LayerStatement(heads_of_headers([child])), level.security, level.proximity)
+        return expect(headers, LayerStatement(heads), level.security, level.proximity)
 
-    return Layer(tuple(headers), prepared, expected_layer)
+    return Layer(children, prepared, expected_layer)
+
+
+@dataclass(frozen=True, eq=False)
+class _Subject:
+    """A proof that a layer is to be about, of which only the header is verified."""
+
+    accepted: Accepted
+    child: Child
+    batch: BatchProof
+    proof: Proof
+    expected: Expected
+
+    def check(self) -> None:
+        """Raise VerificationError if the proof does not hold."""
+        replace(self.expected, caps=(self.child.preprocessed,)).check_decoded(0, self.proof, self.batch)
+
+
+def _subject(proof: AnyProof, statements: Sequence[Statement], level: Level, preprocessed: Cap | None) -> _Subject:
+    """Verify the headers of a proof, and decode it."""
+    single = check_compressible(proof)
+    children: tuple[Accepted, ...] = ()
+    if isinstance(proof, CompressedProof):
+        children = proof.children
+        given = None if preprocessed is None else [preprocessed]
+        statement: Statement = expect_headers(proof, statements, level.security, level.proximity, given).statement
+        preprocessed = None
+    else:
+        (statement,) = statements
+    expected = expect_header(single, statement, level.security, level.proximity)
+    (layout,), (own,) = expected.layouts, expected.statements
+    check_layout(layout)
+    cap = own.preprocessed_cap(layout.parameters) if preprocessed is None else preprocessed
+    accepted = Accepted(replace(single, payload=b""), children)
+    return _Subject(accepted, child_of(single, layout, cap), expected.decoded(0, single), single, expected)
 
 
 def _one(prepared: Prepared | PreparedShards) -> Prepared:
@@ -165,7 +205,7 @@ def compress_made(
         Exception: Every exception of `compress`.
     """
     began, caps = clock(), made.preprocessed_caps
-    layer = layer_of(made.proof, statement, level, caps[0] if caps else None)
+    layer = layer_of([(made.proof, [statement])], level, [caps[0] if caps else None])
     check_room(layer.prepared)
     with timed(lambda layout: False):  # a caller's times are of the first proof's tasks
         result = make(layer.prepared, executor, device, progress, verified=False)
@@ -191,7 +231,7 @@ def check_compressible(proof: AnyProof) -> Proof:
         ValueError: The proof has too many layers, is in shards, or has another hash.
     """
     if isinstance(proof, CompressedProof):
-        check_layers(len(proof.layers) + 1)
+        check_layers(proof.depth + 1)
         return proof.layer
     if isinstance(proof, ShardedProof):
         raise ValueError(

@@ -1,10 +1,11 @@
 """Verification of compressed proofs: the headers of all proofs but the last layer, and that layer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 
-from graphprover.proof.compressed import CompressedProof
+from graphprover.proof.compressed import Accepted, CompressedProof, name_of
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import Layout
@@ -17,6 +18,39 @@ from graphprover.statement.statement import Statement, binding_digest
 from graphprover.verifier import Expected, Verdict, check_level, expect_header, verify_shards
 
 
+def verify_aggregate(
+    proof: CompressedProof | bytes,
+    statements: Sequence[Statement | ShardedStatement],
+    security: float = 128,
+    proximity: str = JOHNSON_PROXIMITY,
+    *,
+    preprocessed: Sequence[Cap | None] | None = None,
+) -> list[Verdict]:
+    """Check that a compressed proof proves all of ``statements``, if each of its proofs has this security.
+
+    Args:
+        proof: The proof, or its bytes.
+        statements: The statement of each member, in their order, as in `graphprover.verify`.
+        security: The least provable security, in bits.
+        proximity: As in `graphprover.verify`.
+        preprocessed: The commitment to the preprocessed columns of each statement, if the caller has made it.
+
+    Returns:
+        The verdict on each member. Its security is the lowest one of all proofs.
+
+    Raises:
+        VerificationError: The proof does not convince. Messages begin with the layer or the member at fault.
+        ValueError: A statement is malformed.
+    """
+    if isinstance(proof, bytes):
+        proof = CompressedProof.from_bytes(proof)
+    headers = expect_headers(proof, statements, security, proximity, preprocessed)
+    with blamed(partial(last_layer, proof)):
+        verdict = verify_shards(proof.layer, headers.statement, security, proximity)
+    found = _lowest(proximity, *headers.securities, verdict.security)
+    return [replace(member.verdict([]), security=found) for member in headers.members]
+
+
 def verify_compressed(
     proof: CompressedProof,
     statement: Statement | ShardedStatement,
@@ -25,28 +59,9 @@ def verify_compressed(
     *,
     preprocessed: Cap | None = None,
 ) -> Verdict:
-    """Check that a compressed proof proves ``statement``, if each of its proofs has this security.
-
-    Args:
-        proof: The proof.
-        statement: As in `graphprover.verify`.
-        security: The least provable security, in bits.
-        proximity: As in `graphprover.verify`.
-        preprocessed: The commitment to the preprocessed columns of the statement, if the caller has made it.
-
-    Returns:
-        The verdict, as on the first proof. Its security is the lowest one of all proofs.
-
-    Raises:
-        VerificationError: The proof does not convince. Messages about a layer begin with ``layer``.
-        ValueError: The statement is malformed.
-    """
-    _check_levels(proof, security)
-    expected, last, others = expect_headers(proof, statement, security, proximity, preprocessed)
-    with _blamed(proof, len(proof.layers) - 1):
-        verdict = verify_shards(proof.layer, last, security, proximity)
-    found = _lowest(proximity, *others, verdict.security)
-    return replace(expected.verdict([]), security=found)
+    """Check that a compressed proof of one member proves ``statement``; arguments are as for `verify_aggregate`."""
+    (verdict,) = verify_aggregate(_single(proof), [statement], security, proximity, preprocessed=[preprocessed])
+    return verdict
 
 
 def verify_headers(
@@ -59,61 +74,108 @@ def verify_headers(
 
     Arguments and errors are as for `verify_compressed`.
     """
-    _check_levels(proof, security)
-    _, last, others = expect_headers(proof, statement, security, proximity, None)
-    with _blamed(proof, len(proof.layers) - 1):
-        return _lowest(proximity, *others, expect_header(proof.layer, last, security, proximity).security)
+    headers = expect_headers(_single(proof), [statement], security, proximity)
+    with blamed(partial(last_layer, proof)):
+        last = expect_header(proof.layer, headers.statement, security, proximity)
+    return _lowest(proximity, *headers.securities, last.security)
 
 
-def _check_levels(proof: CompressedProof, security: float) -> None:
-    """Raise VerificationError for a level that is too low, before any head is made, which takes time."""
-    check_level(proof.base, security)
-    for number, layer in enumerate(proof.layers):
-        with _blamed(proof, number):
-            check_level(layer, security)
+def _single(proof: CompressedProof) -> CompressedProof:
+    """Return a proof that is about one member; raise VerificationError for another one."""
+    if len(proof.members) > 1:
+        raise VerificationError(
+            "asked.members",
+            f"the proof is about {len(proof.members)} proofs, and one was expected: use graphprover.verify_aggregate",
+        )
+    return proof
+
+
+def last_layer(proof: CompressedProof) -> str:
+    """Return the name for people of the last layer."""
+    if len(proof.members) > 1:
+        return "last layer"
+    return "layer" if proof.depth == 1 else f"layer {proof.depth}"
 
 
 def _lowest(proximity: str, *found: Security) -> Security:
     return min(found, key=lambda own: own.by(proximity).bits)
 
 
+@dataclass(frozen=True, eq=False)
+class Headers:
+    """The verification of the headers of all proofs before a layer."""
+
+    children: tuple[Child, ...]  # the proofs that the layer is about
+    members: tuple[Expected, ...]  # the verification of each member
+    securities: tuple[Security, ...]  # of all proofs
+
+    @property
+    def statement(self) -> LayerStatement:
+        """The statement of the layer."""
+        return LayerStatement(heads_of_headers(self.children))
+
+
 def expect_headers(
     proof: CompressedProof,
-    statement: Statement | ShardedStatement,
+    statements: Sequence[Statement | ShardedStatement],
     security: float,
     proximity: str,
-    preprocessed: Cap | None,
-) -> tuple[Expected, LayerStatement, tuple[Security, ...]]:
-    """Verify the headers of a compressed proof.
+    preprocessed: Sequence[Cap | None] | None = None,
+) -> Headers:
+    """Verify the headers of all proofs before the last layer, and the level of that layer.
 
-    Arguments and errors are as for `verify_compressed`.
-
-    Returns:
-        The verification of the base, the statement of the last layer, and the security of all proofs but that one.
+    Arguments and errors are as for `verify_aggregate`.
     """
-    expected = expect_header(proof.base, statement, security, proximity)
-    (layout,), (own,) = expected.layouts, expected.statements
-    cap = own.preprocessed_cap(layout.parameters) if preprocessed is None else preprocessed
-    last, securities = LayerStatement(heads_of_headers([child_of(proof.base, layout, cap)])), [expected.security]
-    for number, header in enumerate(proof.headers[1:]):
-        with _blamed(proof, number):
-            of_layer = expect_header(header, last, security, proximity)
-            (layout,) = of_layer.layouts
-            last = LayerStatement(
-                heads_of_headers([child_of(header, layout, last.preprocessed_cap(layout.parameters))])
-            )
-            securities.append(of_layer.security)
-    return expected, last, tuple(securities)
+    count = len(proof.members)
+    if len(statements) != count:
+        raise VerificationError("asked.members", f"the proof is about {count} proofs, not about {len(statements)}")
+    for own in proof.accepted:  # before any head is made, which takes time
+        with blamed(partial(name_of, own, proof)):
+            check_level(own.header, security)
+    with blamed(partial(last_layer, proof)):
+        check_level(proof.layer, security)
+    caps = [None] * count if preprocessed is None else preprocessed
+    walk = _Walk(proof, iter(zip(statements, caps, strict=True)), security, proximity)
+    children = tuple(walk.child(own) for own in proof.children)
+    return Headers(children, tuple(walk.members), tuple(walk.securities))
+
+
+@dataclass(eq=False)
+class _Walk:
+    """The verification of headers, from the bases up."""
+
+    proof: CompressedProof
+    given: Iterator[tuple[Statement | ShardedStatement, Cap | None]]  # of the next members
+    security: float
+    proximity: str
+    members: list[Expected] = field(default_factory=list)
+    securities: list[Security] = field(default_factory=list)
+
+    def child(self, own: Accepted) -> Child:
+        """Verify the header of a proof and of all below it."""
+        statement: Statement | ShardedStatement
+        if own.children:
+            children, cap = [self.child(below) for below in own.children], None
+            statement = LayerStatement(heads_of_headers(children))
+        else:
+            statement, cap = next(self.given)
+        with blamed(partial(name_of, own, self.proof)):
+            expected = expect_header(own.header, statement, self.security, self.proximity)
+            (layout,), (single,) = expected.layouts, expected.statements
+            if not own.children:
+                self.members.append(expected)
+            self.securities.append(expected.security)
+            return child_of(own.header, layout, single.preprocessed_cap(layout.parameters) if cap is None else cap)
 
 
 @contextmanager
-def _blamed(proof: CompressedProof, number: int) -> Iterator[None]:
-    """Name the layer with this number in errors."""
-    name = "layer" if len(proof.layers) == 1 else f"layer {number + 1}"
+def blamed(name_of: Callable[[], str]) -> Iterator[None]:
+    """Name the proof of a compressed one in errors; the only base has no name."""
     try:
         yield
     except VerificationError as error:
-        raise error.refusal(f"{name}: {error}") from None
+        name = name_of()
+        raise (error.refusal(f"{name}: {error}") if name else error) from None
 
 
 def child_of(header: Proof, layout: Layout, preprocessed: Sequence[bytes] | None) -> Child:
@@ -126,7 +188,7 @@ def heads_of_headers(children: Sequence[Child]) -> Heads:
     """Return the heads of the statement that proofs are accepted.
 
     Raises:
-        VerificationError: No proofs of these layouts can be compressed.
+        VerificationError: No layer can be about proofs of these layouts.
     """
     try:
         return heads_of(children)

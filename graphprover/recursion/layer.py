@@ -31,7 +31,7 @@ def layer_statement(proofs: Sequence[tuple[Child, BatchProof]]) -> Statement:
     """Return the statement that a verifier accepts proofs, with the tasks that make its traces.
 
     Raises:
-        ValueError: The program cannot verify proofs of these layouts, or so many.
+        ValueError: The program cannot verify proofs of these layouts, or the layer has too many children.
         VerificationError: An opening of a proof is wrong.
         Contradiction: The program refuses a proof.
     """

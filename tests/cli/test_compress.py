@@ -62,7 +62,7 @@ def test_inspect_shows_both_proofs(here: Path, capsys: pytest.CaptureFixture[str
     small = CompressedProof.load("small.bin")
     assert sum(found["sizes"].values()) == small.size and sum(found["layers"][0]["sizes"].values()) == small.layer.size
     assert found["security"]["bits"] >= 20 and found["layers"][0]["security"]["bits"] >= 20
-    assert len(found["tables"]) == len(small.base.log_heights)
+    assert len(found["tables"]) == len(small.header.log_heights)
     assert len(found["layers"][0]["tables"]) == len(small.layer.log_heights)
     assert said(["inspect", "small.bin"], capsys)["security"] is None
     assert main(["inspect", "small.bin"]) == OK

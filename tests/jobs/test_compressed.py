@@ -12,6 +12,7 @@ import pytest
 from graphprover import CompressedProof, Job, Proof, Prover, VerificationError, observed
 from graphprover.jobs import jobs
 from graphprover.jobs.jobs import made
+from graphprover.proof.compressed import Accepted
 from graphprover.protocol.level import COMPRESSED_POW_BITS
 from graphprover.protocol.security import QUERY_POW_BITS
 from graphprover.prover import compress as compressing
@@ -66,7 +67,7 @@ def test_a_prover_compresses(proof: CompressedProof, watched: Watched) -> None:
     result = watched.made
     plain = prover(compress=False)
     base = plain.prove(INPUT)
-    assert isinstance(base, Proof) and replace(base, payload=b"") == proof.base
+    assert isinstance(base, Proof) and replace(base, payload=b"") == proof.header
     assert len(proof.layers) == 1 and proof.layer.parameters.log_blowup == 1
     assert prover().verify(proof).claim == plain.verify(base).claim == plain.verify(proof.to_bytes()).claim
     assert result.base_bytes == base.size
@@ -208,9 +209,9 @@ def test_a_workers_proof_must_be_the_one_that_was_asked_for(proof: CompressedPro
     assert verify_header(proof, statement, 20).bits >= 20
     weak = replace(proof.layer, parameters=replace(proof.layer.parameters, num_queries=1, query_pow_bits=0))
     with pytest.raises(VerificationError, match="layer: the proof has"):
-        verify_header(replace(proof, layers=(weak,)), statement, 20)
+        verify_header(CompressedProof(proof.children, weak), statement, 20)
     Job(prover(), INPUT).check_returned(proof, claim)
-    more = replace(proof, layers=(replace(proof.layer, payload=b""), proof.layer))
+    more = CompressedProof((Accepted(replace(proof.layer, payload=b""), proof.children),), proof.layer)
     for own, given, words in (
         (prover(compress=False), proof, "is compressed, which was not asked for"),
         (prover(), prover(compress=False).prove(INPUT), "not compressed"),

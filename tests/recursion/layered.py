@@ -52,7 +52,7 @@ class Child:
 
     @property
     def stated(self) -> Stated:
-        """What a head depends on."""
+        """The inputs of a head."""
         return Stated(self.layout, self.public_values, self.preprocessed, self.binding)
 
     @property

@@ -3,7 +3,7 @@
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from graphprover import CompressedProof, Proof, Prover, VerificationError, compress, load_proof, verify
-from graphprover.proof.compressed import any_proof_from_bytes
+from graphprover.proof.compressed import MOST_LAYERS, Accepted, any_proof_from_bytes, chain_of
 from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import RATES
@@ -46,6 +46,18 @@ def compressed(turns: int = 10) -> CompressedProof:
     return compress(proof, statement, security=BITS, pow_bits=4, device="cpu")
 
 
+def chain(base: Proof, layers: Sequence[Proof]) -> CompressedProof:
+    """Return a compressed proof with one layer about another."""
+    return CompressedProof((chain_of(base, layers[:-1]),), layers[-1])
+
+
+def changed(
+    proof: CompressedProof, base: Proof | None = None, layers: Sequence[Proof] | None = None
+) -> CompressedProof:
+    """Return a compressed proof with another base or other layers."""
+    return chain(base or proof.header, layers or proof.layers)
+
+
 def test_a_compressed_proof_has_the_claim_of_its_base(tmp_path: Path) -> None:
     proof, expected = compressed(), PROVER.verify(base())
     verdict = PROVER.verify(proof)
@@ -62,7 +74,7 @@ def test_a_compressed_proof_has_the_claim_of_its_base(tmp_path: Path) -> None:
 
 def test_another_header_has_another_head() -> None:
     good = compressed()
-    header = good.base
+    header = good.header
 
     def with_value(table: int, at: int) -> Proof:
         values = [*map(list, header.public_values)]
@@ -78,7 +90,7 @@ def test_another_header_has_another_head() -> None:
     others += [with_parameter(name) for name in ("log_blowup", "num_queries", "query_pow_bits")]
     for other in others:
         with pytest.raises(VerificationError, match=r"^layer: .* other public values"):
-            PROVER.verify(replace(good, base=other), exit_code="any")
+            PROVER.verify(changed(good, base=other), exit_code="any")
     statement = PROVER.program.statement_of(base()).statements[0]  # the machine refuses most other heights before
     cap = statement.preprocessed_cap(header.parameters)
     digests = set()
@@ -96,28 +108,28 @@ def test_tables_without_a_machine_can_be_compressed() -> None:
     small = compress(proof, statement, security=BITS, pow_bits=4, device="cpu")
     assert tables.verify(small).public_values == tables.verify(proof).public_values
     with pytest.raises(VerificationError):
-        tables.verify(replace(small, base=compressed().base))
+        tables.verify(changed(small, base=compressed().header))
 
 
 def test_a_layer_about_another_base_or_with_other_tables_is_refused() -> None:
     good, other = compressed(), compressed(11)
     layer = good.layer
     with pytest.raises(VerificationError, match=r"^layer: .*other public values"):
-        PROVER.verify(replace(good, layers=other.layers))
+        PROVER.verify(changed(good, layers=other.layers))
     with pytest.raises(VerificationError, match=r"^layer: "):
-        PROVER.verify(replace(good, layers=(replace(other.layer, public_values=layer.public_values),)))
+        PROVER.verify(changed(good, layers=(replace(other.layer, public_values=layer.public_values),)))
     for at in range(len(layer.log_heights)):
         heights = [log + (i == at) for i, log in enumerate(layer.log_heights)]
         with pytest.raises(VerificationError, match=r"^layer: "):
-            PROVER.verify(replace(good, layers=(replace(layer, log_heights=tuple(heights)),)))
+            PROVER.verify(changed(good, layers=(replace(layer, log_heights=tuple(heights)),)))
     fewer = replace(layer, log_heights=layer.log_heights[:-1], public_values=layer.public_values[:-1])
-    for changed in (fewer, replace(layer, label="x"), base(), replace(layer, payload=base().payload)):
+    for false in (fewer, replace(layer, label="x"), base(), replace(layer, payload=base().payload)):
         with pytest.raises(VerificationError, match=r"^layer: "):
-            PROVER.verify(replace(good, layers=(changed,)))
+            PROVER.verify(changed(good, layers=(false,)))
     flipped = bytearray(layer.payload)
     flipped[len(flipped) // 2] ^= 1
     with pytest.raises(VerificationError, match=r"^layer: "):
-        PROVER.verify(replace(good, layers=(replace(layer, payload=bytes(flipped)),)))
+        PROVER.verify(changed(good, layers=(replace(layer, payload=bytes(flipped)),)))
 
 
 def test_both_proofs_need_the_security() -> None:
@@ -145,9 +157,23 @@ def test_other_bytes_are_refused() -> None:
         CompressedProof.from_bytes(COMPRESSED_MAGIC + struct.pack("<BI", 1, len(with_payload)) + with_payload)
     assert refused.value.rule == "compressed.payload"
     with pytest.raises(ValueError, match="without another payload"):
-        CompressedProof(base(), compressed().layers)
-    with pytest.raises(ValueError, match="has 1 to 16 layers, not 0"):
-        CompressedProof(compressed().base, ())
+        chain(base(), compressed().layers)
+    header = compressed().header
+    chain(header, [*[header] * (MOST_LAYERS - 1), base()])
+    with pytest.raises(ValueError, match="at most 16 layers, not 17"):
+        chain(header, [*[header] * MOST_LAYERS, base()])
+    one = Accepted(header)
+    for children, count in (((), 0), ((one,) * 26, 26), ((one, Accepted(header, (one,) * 27)), 27)):
+        with pytest.raises(ValueError, match=f"about 1 to 25 proofs, not {count}"):
+            CompressedProof(children, base())
+    deep = chain(header, [*[header] * (MOST_LAYERS - 1), base()]).to_bytes()
+    more = len(COMPRESSED_MAGIC) + 1 + 4 + header.size  # after the first header
+    with pytest.raises(VerificationError, match="more than 16 layers") as refused:
+        any_proof_from_bytes(deep[:more] + deep[len(COMPRESSED_MAGIC) : more] + deep[more:])
+    assert refused.value.rule == "compressed.layers"
+    with pytest.raises(VerificationError, match="about 26 proofs") as refused:
+        any_proof_from_bytes(COMPRESSED_MAGIC + b"\x1a" + data[len(COMPRESSED_MAGIC) + 1 :])
+    assert refused.value.rule == "compressed.layers"
     with pytest.raises(VerificationError) as refused:
         any_proof_from_bytes(COMPRESSED_MAGIC + b"\0" + data[len(COMPRESSED_MAGIC) + 1 :])
     assert refused.value.rule == "compressed.layers"
@@ -156,18 +182,18 @@ def test_other_bytes_are_refused() -> None:
 def test_a_layer_over_a_layer_has_the_claim_of_the_base() -> None:
     first, statement = compressed(), PROVER.program.statement_of(base())
     second = compress(first, statement, security=BITS, rate=16, pow_bits=4, device="cpu")
-    assert second.base == first.base and len(second.layers) == 2
+    assert second.header == first.header and len(second.layers) == 2
     assert second.layers[0] == replace(first.layer, payload=b"") and second.size < first.size
     assert PROVER.verify(second.to_bytes()).claim == PROVER.verify(base()).claim
     other, inner = replace(base(11), payload=b""), second.layers[0]
     taller = replace(inner, log_heights=(15, *inner.log_heights[1:]))
     for false in (
-        replace(second, base=other),
-        replace(second, layers=(inner, first.layer)),
-        replace(second, layers=second.layers[1:]),
-        replace(second, layers=(inner, inner, second.layer)),
-        replace(second, layers=(replace(inner, label="x"), second.layer)),
-        replace(second, layers=(taller, second.layer)),
+        changed(second, base=other),
+        changed(second, layers=(inner, first.layer)),
+        changed(second, layers=second.layers[1:]),
+        changed(second, layers=(inner, inner, second.layer)),
+        changed(second, layers=(replace(inner, label="x"), second.layer)),
+        changed(second, layers=(taller, second.layer)),
     ):
         with pytest.raises(VerificationError, match=r"^layer"):
             PROVER.verify(false, exit_code="any")
@@ -183,7 +209,7 @@ def test_other_kinds_of_proofs_are_not_taken(tmp_path: Path) -> None:
     with pytest.raises(VerificationError, match=r"small.bin: a compressed proof"):
         load_proof(tmp_path / "small.bin")
     with pytest.raises(VerificationError):
-        PROVER.verify(compressed().base)
+        PROVER.verify(compressed().header)
 
 
 def refusals() -> dict[str, tuple[Callable[[], Proof], str]]:

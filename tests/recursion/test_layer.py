@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from graphprover.field import P
+from graphprover.proof.compressed import MOST_CHILDREN
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import BLAKE3, KECCAK
 from graphprover.protocol.proof import BatchProof
 from graphprover.protocol.verification import check_batch
 from graphprover.prover.prove import prove
-from graphprover.recursion.head.fields import MOST_CHILDREN
 from graphprover.recursion.head.head import Start, _assembled, _template, head_of
 from graphprover.recursion.head.heads import heads_of
 from graphprover.recursion.kernels.cpu.program import run_program

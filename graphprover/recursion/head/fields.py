@@ -7,7 +7,6 @@ number of words that follow each other. An *address* is a word with the address 
 
 from enum import IntEnum, auto
 
-from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.recursion.tables.segments import STRIDE
 
@@ -145,7 +144,6 @@ class Field(IntEnum):
 
 FIELDS = Field.LAST + len(Message)
 LISTED_WORDS = Listed.DIGEST + DIGEST_WORDS  # of a record in the list
-MOST_CHILDREN = (CHUNK_WORDS - len(List)) // LISTED_WORDS
 HEIGHT_CELLS = 8  # of a height's cells in memory, of which the first ones are in the order of `Height`
 SPAN_CELLS = 12  # from one chunk's place to the next one's; its span is at half
 BETA_CELLS = 4  # of a fold: the challenge and its squares

@@ -94,7 +94,7 @@ def head_of(
         start: The place of the head.
 
     Raises:
-        ValueError: The program cannot verify proofs of this layout, or not behind so many others; the message says why.
+        ValueError: The program cannot verify proofs of this layout, or not at this place; the message says why.
     """
     constants = constants_of(layout, public_values, preprocessed, binding)
     of = _template(layout, tuple(map(len, public_values)), constants.sizes)

@@ -7,10 +7,11 @@ from functools import cached_property
 import numpy as np
 
 from graphprover.field import P
+from graphprover.proof.compressed import check_children
 from graphprover.protocol.blake3 import CHUNK_WORDS, digest
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import Cap
-from graphprover.recursion.head.fields import LISTED_WORDS, MOST_CHILDREN, List, Listed
+from graphprover.recursion.head.fields import LISTED_WORDS, List, Listed
 from graphprover.recursion.head.head import Head, Start, head_of
 
 
@@ -51,7 +52,7 @@ def heads_of(children: Sequence[Child]) -> Heads:
     """Return the heads of proofs.
 
     Raises:
-        ValueError: The program cannot verify such proofs, or so many; the message says why.
+        ValueError: The program cannot verify proofs of these layouts, or the number of them is too large; it says which.
     """
     check_children(len(children))
     heads, start = [], Start()
@@ -59,9 +60,3 @@ def heads_of(children: Sequence[Child]) -> Heads:
         heads.append(head_of(child.layout, child.public_values, child.preprocessed, child.binding, start))
         start = heads[-1].next_start
     return Heads(tuple(heads))
-
-
-def check_children(count: int) -> None:
-    """Raise ValueError for a number of proofs that no layer can be about."""
-    if not 1 <= count <= MOST_CHILDREN:
-        raise ValueError(f"a layer is about 1 to {MOST_CHILDREN} proofs, not {count}")

@@ -1,0 +1,132 @@
+"""``graphprover aggregate``: replace several proofs by one small proof that a verifier accepts all of them."""
+
+import argparse
+import time
+from pathlib import Path
+
+from graphprover.cli import json_output, text_output
+from graphprover.cli.args import (
+    Command,
+    add_json,
+    add_pow_bits,
+    add_proximity,
+    add_security,
+    drawn,
+    layer_rates,
+    refuse,
+)
+from graphprover.cli.errors import OK
+from graphprover.cli.executor import add_executor, check_device, configured
+from graphprover.cli.members import headers_of, members_report, programs_of
+from graphprover.cli.paths import path_argument, program_argument
+from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP
+from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
+from graphprover.protocol.errors import RuleError, VerificationError
+from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, RATES_TEXT
+from graphprover.runtime.files import check_writable, read_proof, write
+from graphprover.verifier import check_level
+
+
+def add(command: Command) -> None:
+    """Add the command to the command line."""
+    parser = command(
+        run,
+        "The new proof has the claims of all proofs, its members, in their order. It is verified before it is written. "
+        "The proofs may be of different programs, sizes and rates, and compressed or aggregated before. Each must have "
+        "one shard and the hash blake3.",
+        [
+            "a.bin b.bin c.bin --program guest.vk -o all.bin",
+            "proofs/*.bin --program guest.elf --program other.elf --rates 8,64 --device cuda",
+        ],
+    )
+    parser.add_argument("proofs", type=path_argument, nargs="+", metavar="PROOF", help="Proof files.")
+    parser.add_argument(
+        "--program",
+        type=program_argument,
+        action="append",
+        default=[],
+        metavar="PROGRAM",
+        help=f"Program of the proofs: a verifying key; {PROGRAM_HELP}. May be repeated: then the name in a proof "
+        f"selects its program. {PROGRAM_DEFAULT}",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=path_argument,
+        default=Path("all.bin"),
+        metavar="FILE",
+        help="File of the new proof. Default: all.bin.",
+    )
+    add_security(parser, "Provable security of all layers in bits, and least one of the proofs. Default: 128.")
+    add_proximity(parser)
+    parser.add_argument(
+        "--rates",
+        type=layer_rates,
+        default=(LAYER_RATE,),
+        metavar="N[,N]",
+        help=f"Reed-Solomon rate 1/N of the layers: {RATES_TEXT}. Each further N gives one more layer about all: "
+        f"`8,64` makes the smallest proofs. Default: {LAYER_RATE}.",
+    )
+    add_pow_bits(parser, "", COMPRESSED_POW_BITS)
+    add_executor(parser)
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run ``graphprover aggregate`` and return the exit code."""
+    check_writable(options.output)
+    proofs = [_read(path, options.security) for path in options.proofs]
+    headers = [header for proof in proofs for header in headers_of(proof)]
+    programs = programs_of(headers, options.program, "`graphprover aggregate PROOF ... --program PROGRAM`")
+    with configured(options):
+        check_device(options)
+        from graphprover.prover.aggregate import aggregate
+        from graphprover.recursion.compressed import verify_aggregate
+        from graphprover.statement.statement import Statement
+
+        statements = [
+            program.statement_of(header, coming=not getattr(header, "payload", b""))
+            for program, header in zip(programs, headers, strict=True)
+        ]
+        began = time.perf_counter()
+        try:
+            made = aggregate(
+                proofs,
+                [own for own in statements if isinstance(own, Statement)],
+                options.executor,
+                options.security,
+                options.rates,
+                options.device,
+                options.proximity,
+                drawn(),
+                pow_bits=options.pow_bits,
+                names=[str(path) for path in options.proofs],
+            )
+        except ValueError as error:
+            if type(error) not in (ValueError, RuleError):  # subclasses are no errors of arguments
+                raise
+            refuse(error, "aggregate")
+        seconds = time.perf_counter() - began
+        encoded = made.to_bytes()
+        verdicts = verify_aggregate(encoded, statements, options.security, options.proximity)
+    write(options.output, encoded)
+    members = [json_output.verdict(*own) for own in zip(programs, verdicts, strict=True)]
+    given = sum(proof.size for proof in proofs)
+    found = {"members": members} | json_output.compression(given, encoded, seconds, options.output)
+
+    def describe() -> list[text_output.Block]:
+        return [*members_report(programs, verdicts), text_output.compression(found)]
+
+    text_output.say(found, describe, options)
+    return OK
+
+
+def _read(path: Path, security: float) -> AnyProof:
+    """Read a proof, and check that its level is enough, before anything is proved."""
+    try:
+        proof = any_proof_from_bytes(read_proof(path))
+        for header in headers_of(proof):
+            check_level(header, security)
+    except VerificationError as error:
+        raise error.refusal(f"{path}: not valid: {error}") from error
+    return proof

@@ -1,0 +1,59 @@
+"""The programs of the members of an aggregated proof."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from graphprover.cli import text_output
+from graphprover.cli.errors import UsageError
+from graphprover.jobs.programs import Program, ProgramError, load_packaged, open_program
+from graphprover.proof.compressed import AnyProof, CompressedProof
+from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import ShardedProof
+from graphprover.verifier import Verdict
+
+
+def headers_of(proof: AnyProof) -> Sequence[Proof | ShardedProof]:
+    """Return the headers of all members of a proof, or the proof itself."""
+    return proof.members if isinstance(proof, CompressedProof) else [proof]
+
+
+def programs_of(headers: Sequence[Proof | ShardedProof], given: Sequence[str], hint: str) -> list[Program]:
+    """Return the program of each proof: the given one that the proof names, or the only one that is given.
+
+    The name in a proof is chosen by its prover. It selects one of the given programs, or a packaged example if none is
+    given; a proof of another program is refused later.
+
+    Args:
+        headers: The headers.
+        given: The programs of the command line.
+        hint: How to give a program.
+
+    Raises:
+        UsageError: No program is the one that a proof names.
+    """
+    programs = [open_program(name) for name in given]
+    by_label: dict[str, Program] = {}
+    for label in {header.label for header in headers}:
+        named = programs if len(programs) == 1 else [program for program in programs if _is_named(program, label)]
+        if not programs:
+            with suppress(ProgramError):
+                named = [load_packaged(label)]
+        if not named:
+            what = "none of the given programs is it" if programs else "this is no packaged example"
+            raise UsageError(f"a proof names {label!r}, and {what}: give its program, as in {hint}")
+        by_label[label] = named[0]
+    return [by_label[header.label] for header in headers]
+
+
+def _is_named(program: Program, label: str) -> bool:
+    """Return whether a proof's label is of a program: of a guest it ends with the program's hash."""
+    hash = program.program_hash
+    return label.endswith(f" {hash}") if hash else label == program.label
+
+
+def members_report(programs: Sequence[Program], verdicts: Sequence[Verdict]) -> list[text_output.Block]:
+    """Return what is known about each member of a valid proof."""
+    blocks = list[text_output.Block]()
+    for number, (program, verdict) in enumerate(zip(programs, verdicts, strict=True), 1):
+        blocks += [f"member {number}", {"program": program.name} | program.describe(verdict.public_values), ""]
+    return [*blocks, text_output.worth(verdicts[0])]

@@ -1,0 +1,214 @@
+"""One proof about several: it has the claim of each, and is refused if anything of one of them is changed."""
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from graphprover import CompressedProof, Proof, Prover, VerificationError, aggregate, compress, verify, verify_aggregate
+from graphprover.proof.compressed import Accepted, AnyProof, any_proof_from_bytes
+from graphprover.prover import aggregate as aggregating
+from graphprover.prover.aggregate import grouped, most_bytes
+from graphprover.statement.statement import Statement
+from tests.conftest import ROOT
+from tests.recursion.test_compressed import BITS, PROVER, base, compressed
+from tests.test_must_fail import numbers
+
+TABLES = Prover("examples/memory", security=BITS, rate=4, pow_bits=4, device="cpu")
+OPTIONS = {"security": BITS, "pow_bits": 4, "device": "cpu"}
+GIB = 1 << 30
+
+
+def guest() -> Statement:
+    found = PROVER.program.statement_of(base())
+    assert isinstance(found, Statement)
+    return found
+
+
+def statements() -> list[Statement]:
+    tables = TABLES.program.statement()
+    assert tables
+    return [guest(), tables, guest(), guest()]
+
+
+@cache
+def proofs() -> list[AnyProof]:
+    """Return proofs of several programs and rates, one of them compressed."""
+    return [base(), TABLES.prove(), compressed(11), base(12)]
+
+
+@cache
+def aggregated() -> CompressedProof:
+    """Return a layer about two layers, each about two proofs."""
+    pairs = [aggregate(proofs()[i : i + 2], statements()[i : i + 2], **OPTIONS) for i in (0, 2)]  # type: ignore[arg-type]
+    return aggregate(pairs, statements(), **OPTIONS)  # type: ignore[arg-type]
+
+
+def test_it_has_the_claim_of_each_member() -> None:
+    proof, alone = aggregated(), [PROVER, TABLES, PROVER, PROVER]
+    assert proof.depth == 3 and len(proof.layers) == 4  # the compressed proof is a layer, too
+    assert [own.label for own in proof.members] == [own.header.label for own in proofs()]
+    found = verify_aggregate(proof.to_bytes(), statements(), BITS)
+    for verdict, single, member in zip(found, proofs(), alone, strict=True):
+        expected = member.verify(single)
+        assert (verdict.claim, verdict.public_values) == (expected.claim, expected.public_values)
+        assert verdict.log_heights == expected.log_heights and expected.bits >= verdict.bits >= BITS
+    assert len({verdict.bits for verdict in found}) == 1
+    assert any_proof_from_bytes(proof.to_bytes()) == proof and len(proof.to_bytes()) == proof.size
+    assert "and 3 others" in repr(proof)
+    shown = proof._repr_html_()
+    assert all(
+        name in shown for name in ("member 4", "layer about member 3", "layer about members 1 to 2", "last layer")
+    )
+
+
+def test_layers_are_made_until_one_is_about_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [own.size for own in proofs()]
+    monkeypatch.setattr(aggregating, "most_bytes", lambda memory, rate: sizes[0] + sizes[1])
+    proof = aggregate(proofs(), statements(), **OPTIONS)  # type: ignore[arg-type]
+    assert proof.depth > 2 and len(verify_aggregate(proof, statements(), BITS)) == 4
+    monkeypatch.undo()
+    flat = aggregate([own.to_bytes() for own in proofs()], statements(), rates=(4, 8), **OPTIONS)  # type: ignore[arg-type]
+    assert [layer.parameters.log_blowup for layer in flat.layers] == [3, 2, 3]
+    assert len(flat.children) == 1 and [own.layers for own in flat.children[0].children] == [0, 0, 1, 0]
+    assert len(verify_aggregate(flat, statements(), BITS)) == 4
+    alone = aggregate([base()], [guest()], **OPTIONS)  # type: ignore[arg-type]
+    assert alone == compressed()
+    assert verify(alone, guest(), BITS).claim == PROVER.verify(base()).claim
+
+
+def other_trees(children: tuple[Accepted, ...]) -> Iterator[tuple[str, tuple[Accepted, ...]]]:
+    """Yield trees with one change, and the kind of the change."""
+    if len(children) > 1:
+        yield "order", children[::-1]
+        yield "without one", children[1:]
+    yield "one twice", (*children, children[0])
+    for at, child in enumerate(children):
+        header = child.header
+        for kind, other in (
+            ("label", replace(header, label=header.label + "x")),
+            (
+                "queries",
+                replace(header, parameters=replace(header.parameters, num_queries=header.parameters.num_queries + 1)),
+            ),
+            ("value", _with_value(header)),
+            ("base", replace(base(13), payload=b"")),
+        ):
+            yield kind, (*children[:at], replace(child, header=other), *children[at + 1 :])
+        for kind, below in other_trees(child.children) if child.children else ():
+            yield kind, (*children[:at], replace(child, children=below), *children[at + 1 :])
+
+
+def _with_value(header: Proof) -> Proof:
+    values = [*map(list, header.public_values)]
+    own = next(own for own in reversed(values) if own)
+    own[-1] += 1
+    return replace(header, public_values=tuple(map(tuple, values)))
+
+
+def test_another_tree_is_refused() -> None:
+    good, kinds = aggregated(), set[str]()
+    for kind, children in other_trees(good.children):
+        with pytest.raises(VerificationError):
+            verify_aggregate(replace(good, children=children), statements(), BITS)
+        kinds.add(kind)
+    assert len(kinds) == 7
+    for at in range(0, len(good.layer.payload), len(good.layer.payload) // 7):
+        payload = bytearray(good.layer.payload)
+        payload[at] ^= 1
+        with pytest.raises(VerificationError, match=r"^last layer: "):
+            verify_aggregate(replace(good, layer=replace(good.layer, payload=bytes(payload))), statements(), BITS)
+
+
+def test_another_statement_or_number_of_statements_is_refused() -> None:
+    first, second, *others = statements()
+    with pytest.raises(VerificationError):
+        verify_aggregate(aggregated(), [second, first, *others], BITS)
+    for wrong in ([first, second], [*statements(), first]):
+        with pytest.raises(VerificationError, match=f"about 4 proofs, not about {len(wrong)}") as refused:
+            verify_aggregate(aggregated(), wrong, BITS)
+        assert refused.value.rule == "asked.members"
+    for ask in (lambda: verify(aggregated(), first, BITS), lambda: PROVER.verify(aggregated())):
+        with pytest.raises(VerificationError, match="about 4 proofs, and one was expected") as refused:
+            ask()
+        assert refused.value.rule == "asked.members"
+
+
+def test_every_member_needs_the_security() -> None:
+    weak = aggregate([base(), base(12)], [guest()] * 2, security=10, pow_bits=0, device="cpu")
+    assert verify_aggregate(weak, [guest()] * 2, 10)[0].bits < BITS
+    with pytest.raises(VerificationError, match=r"^last layer: the proof has"):
+        verify_aggregate(weak, [guest()] * 2, BITS)
+    with pytest.raises(VerificationError, match=r"^member 1: "):
+        verify_aggregate(weak, [guest()] * 2, 60)
+
+
+def damaged(proof: AnyProof) -> Proof:
+    assert isinstance(proof, Proof)
+    return replace(proof, payload=proof.payload[:-1] + bytes([proof.payload[-1] ^ 1]))
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        (lambda: ([base(), damaged(base(12))], [guest()] * 2), VerificationError, r"^proof 2: "),
+        (lambda: ([base(), base(12)], [guest(), numbers()]), VerificationError, r"^proof 2: "),
+        (lambda: ([base(), base(12)], [guest()]), ValueError, "about 2 statements, and 1 are given"),
+        (lambda: ([aggregated()], [guest()]), ValueError, "about 4 statements, and 1 are given"),
+        (lambda: ([base(), keccak()], [guest(), numbers()]), ValueError, r"^proof 2: .*--hash blake3"),
+        (lambda: ([], []), ValueError, "at least one proof"),
+    ],
+)
+def test_what_cannot_be_aggregated_is_named(
+    given: Callable[[], tuple[list[AnyProof], list[Statement]]], error: type[Exception], words: str
+) -> None:
+    own, of = given()
+    with pytest.raises(error, match=words):
+        aggregate(own, of, **OPTIONS)  # type: ignore[arg-type]
+
+
+def keccak() -> AnyProof:
+    return any_proof_from_bytes((ROOT / "tests/vectors/proofs/numbers-keccak.bin").read_bytes())
+
+
+def test_an_aggregated_proof_cannot_be_compressed_as_one() -> None:
+    with pytest.raises(VerificationError, match="about 4 proofs, not about 1"):
+        compress(aggregated(), guest(), **OPTIONS)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "layers", "ends"),
+    [
+        ([10] * 9, [False] * 9, [8, 9]),
+        ([10] * 60, [False] * 60, [8, 16, 24, 32, 40, 48, 56, 60]),
+        ([1] * 60, [True] * 60, [25, 50, 60]),  # 25 at most
+        ([70, 20, 20, 30], [False] * 4, [1, 4]),
+        ([90, 90, 90], [False] * 3, [1, 2, 3]),  # each becomes a layer
+        ([90, 90, 90], [True] * 3, [2, 3]),  # two, although they are too large
+        ([90, 90, 90], [True, False, True], [1, 2, 3]),
+        ([90], [True], [1]),
+    ],
+)
+def test_groups_fit(sizes: list[int], layers: list[bool], ends: list[int]) -> None:
+    assert grouped(sizes, layers, 80) == ends
+
+
+def test_layers_are_as_large_as_the_memory_allows() -> None:
+    found = [most_bytes(gib * GIB, 8) // 34 for gib in (1, 8, 16, 32, 64, 128)]
+    assert found == [1 << 14, 1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 17]
+    assert most_bytes(64 * GIB, 16) == most_bytes(32 * GIB, 8)
+
+
+def test_members_of_many_short_runs() -> None:
+    """As many as one layer is about, so that heads and trees have places far behind the first ones."""
+    runs = [base(turns) for turns in range(10, 22)]
+    proof = aggregate(runs, [guest()] * len(runs), **OPTIONS)  # type: ignore[arg-type]
+    outputs = [
+        verdict.claim.output for verdict in verify_aggregate(proof, [guest()] * len(runs), BITS) if verdict.claim
+    ]
+    fibonacci = [0, 1]
+    while len(fibonacci) < 30:
+        fibonacci.append(fibonacci[-1] + fibonacci[-2])
+    assert outputs == [struct.pack("<Q", fibonacci[turns]) for turns in range(10, 22)]
