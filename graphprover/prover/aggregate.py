@@ -1,6 +1,7 @@
 """aggregate(): one proof about several, by a tree of layers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
@@ -14,7 +15,8 @@ from graphprover.proof.compressed import MOST_CHILDREN, AnyProof, CompressedProo
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, Level
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.security import JOHNSON_PROXIMITY
-from graphprover.prover.compress import check_compressible, layer_of
+from graphprover.prover.compress import Layer, check_compressible, layer_of
+from graphprover.prover.pipeline import pays
 from graphprover.prover.prove import prove_prepared
 from graphprover.statement.statement import Statement
 
@@ -80,21 +82,46 @@ def aggregate(
     nodes = _nodes([any_proof_from_bytes(own) if isinstance(own, bytes) else own for own in proofs], statements, names)
     levels = [Level(security, rate, proximity, BLAKE3, pow_bits) for rate in rates]
 
-    def layer(of: Sequence[_Node], level: Level) -> _Node:
-        ready = layer_of([(node.proof, node.statements) for node in of], level, names=[node.name for node in of])
-        made, _ = prove_prepared(ready.prepared, executor, device, progress, ready.expected)
-        return _Node(ready.compressed(made), [own for node in of for own in node.statements], _name(of))
+    own_device = device_for(device) if isinstance(device, str) else device
 
-    most = most_bytes(largest(device_for(device) if isinstance(device, str) else device), rates[0])
+    def layers(parts: Sequence[Sequence[_Node]], level: Level) -> Iterator[_Node]:
+        for of, layer in zip(parts, _prepared(parts, level, pays(own_device, len(parts))), strict=True):
+            made, _ = prove_prepared(layer.prepared, executor, device, progress, layer.expected)
+            yield _Node(layer.compressed(made), [own for node in of for own in node.statements], _name(of))
+
+    most = most_bytes(largest(own_device), rates[0])
     while len(nodes) > 1 or not nodes[0].is_layer:
         groups = grouped([node.proof.size for node in nodes], [node.is_layer for node in nodes], most)
         parts = [nodes[begin:end] for begin, end in pairwise([0, *groups])]
-        nodes = [of[0] if len(of) == 1 and of[0].is_layer else layer(of, levels[0]) for of in parts]
+        made = layers([of for of in parts if not _passes(of)], levels[0])
+        nodes = [of[0] if _passes(of) else next(made) for of in parts]
     for level in levels[1:]:
-        nodes = [layer(nodes, level)]
+        nodes = [*layers([nodes], level)]
     proof = nodes[0].proof
     assert isinstance(proof, CompressedProof)
     return proof
+
+
+def _passes(of: Sequence["_Node"]) -> bool:
+    """Return whether a group of proofs is one layer, which needs no layer about it."""
+    return len(of) == 1 and of[0].is_layer
+
+
+def _prepared(parts: Sequence[Sequence["_Node"]], level: Level, ahead: bool) -> Iterator[Layer]:
+    """Yield a layer about each part; ``ahead``: a thread prepares the next one while the caller proves one."""
+
+    def prepared(of: Sequence[_Node]) -> Layer:
+        return layer_of([(node.proof, node.statements) for node in of], level, names=[node.name for node in of])
+
+    if not ahead:
+        yield from map(prepared, parts)
+        return
+    with ThreadPoolExecutor(1, "layer") as beside:
+        coming = beside.submit(prepared, parts[0])
+        for later in parts[1:]:
+            layer, coming = coming.result(), beside.submit(prepared, later)
+            yield layer
+        yield coming.result()
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ def heads_of(children: Sequence[Child]) -> Heads:
     """Return the heads of proofs.
 
     Raises:
-        ValueError: The program cannot verify proofs of these layouts, or the number of them is too large; it says which.
+        ValueError: The program cannot verify proofs of these layouts, or a layer has other numbers of children.
     """
     check_children(len(children))
     heads, start = [], Start()
