@@ -163,7 +163,7 @@ def test_the_verifier_alone_in_python(proofs: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     missing, claim = done.stdout.splitlines()
-    assert missing.split() == ["Job", "Prover", "Result", "compress", "graph", "prove", "prove_many"]
+    assert missing.split() == ["Job", "Prover", "Result", "aggregate", "compress", "graph", "prove", "prove_many"]
     assert claim.startswith("0 ") and claim.endswith(" None")
 
 

@@ -3,12 +3,12 @@
 docs/recursion.md explains all parts. A verifier imports compressed.py, key.py, head/ and tables/, which need no
 compiler.
 
-- compressed.py: the verification of a compressed proof; key.py and commitments.py: the recursion key.
-- layer.py: the statement that a proof is accepted, with its traces; layer_tables.py: its tables.
+- compressed.py: the verification of a compressed proof of one member or several; key.py and commitments.py: the recursion key.
+- layer.py: the statement that proofs are accepted, with its traces; layer_tables.py: its tables.
 - tables/: three tables. compress.py has the compression function of BLAKE3 and places.py the order of its words.
   machine.py has all other rows: steps.py a processor, segments.py opened rows with their weighted sums, nodes.py the
   nodes of Merkle trees, memory.py memory; columns.py the columns that they share, slots.py their messages. fixed.py has
-  the xors of bytes, the program and the head's digest. buses.py lists all messages.
+  the xors of bytes, the program and a public digest. buses.py lists all messages.
 - program/: programs for the processor: how they are written and run, and the verifier's.
 - head/: everything of a statement that the verifier's program has as data.
 - openings.py: the rows and nodes of a proof, as the tables take them.
