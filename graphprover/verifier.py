@@ -286,7 +286,7 @@ def verify_shard(
                 "shards.number", f"it is one of {len(shard.joint.digests)}, not of {len(shards.statements)}"
             )
         statement = shards.statements[shard.index]
-        layout = layout_of_proof(shard.proof, statement)
+        layout = layout_of_proof(shard.proof, statement, shard=True)
         batch = decode(shard.proof.payload, layout)
         _check_shard(shard.proof, shard.joint, shard.index, statement, layout, batch, preprocessed)
     return layout, batch
@@ -332,7 +332,7 @@ def _layouts(proof: Proof | ShardedProof, statements: Sequence[Statement]) -> li
     layouts = []
     for index, (own, of_shard) in enumerate(zip(proof.proofs, statements, strict=True)):
         with _blamed(proof, index):
-            layouts.append(layout_of_proof(own, of_shard))
+            layouts.append(layout_of_proof(own, of_shard, shard=proof.heads > 0))
     return layouts
 
 
@@ -430,8 +430,17 @@ def check_level(proof: Proof | ShardedProof, security: float) -> None:
         )
 
 
-def layout_of_proof(proof: Proof, statement: Statement) -> Layout:
-    """Return the layout of a proof; raises VerificationError if its header does not agree with the statement."""
+def layout_of_proof(proof: Proof, statement: Statement, *, shard: bool) -> Layout:
+    """Return the layout of a proof.
+
+    Args:
+        proof: The proof, or a shard of one.
+        statement: The statement of its tables.
+        shard: Whether it is one of several shards.
+
+    Raises:
+        VerificationError: if the header does not agree with the statement.
+    """
     airs = statement.descriptions
     if len(proof.log_heights) != len(airs):
         raise VerificationError(
@@ -450,6 +459,6 @@ def layout_of_proof(proof: Proof, statement: Statement) -> Layout:
         if table.preprocessed is not None and table.preprocessed.shape[1] != 1 << log_height:
             raise VerificationError("statement.height", f"table {air.name}: not as tall as its preprocessed columns")
     try:
-        return make_layout(airs, proof.log_heights, proof.parameters)
+        return make_layout(airs, proof.log_heights, proof.parameters, shard=shard)
     except RuleError as error:
         raise error.refusal() from None

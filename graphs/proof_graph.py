@@ -14,8 +14,9 @@ from dask.delayed import Delayed
 
 from graphprover.device import Array, Device
 from graphprover.graphs.builder import Graph, Node
-from graphprover.graphs.rounds import commit, fri, lookup, opening, query, quotient, trace, transcript
+from graphprover.graphs.rounds import commit, fri, lookup, opening, query, quotient, separation, trace, transcript
 from graphprover.graphs.rounds.commit import Commitment
+from graphprover.graphs.rounds.separation import Separation
 from graphprover.graphs.rounds.transcript import BATCHING, BEGIN, CONSTRAINT, DIGEST, LOOKUP, QUERIES, TRANSCRIPT, ZETA
 from graphprover.graphs.task_keys import Key
 from graphprover.protocol.challenger import Challenger
@@ -43,12 +44,14 @@ class Begun:
     preprocessed_columns: dict[int, Node]  # by table
     commitments: dict[str, Commitment]  # by round: main, and preprocessed if there are such columns
     state: Node  # Challenger before σ and τ are drawn
+    separation: Separation | None  # of a shard
 
     def cached_nodes(self, layout: Layout, keep: Keep) -> list[Node]:
         """Return the tasks whose values are cached at a level of `Keep`, if later rounds need them."""
         cached = []
         if keep >= Keep.TREES:
-            cached += [self.state, *(commitment.tree for commitment in self.commitments.values())]
+            cached += self.separation.nodes if self.separation else [self.state]
+            cached += [commitment.tree for commitment in self.commitments.values()]
         if keep >= Keep.TRACES:
             # If extensions are cached, lookups still read traces; so do all rounds, for batches without extensions.
             main, preprocessed = self.main_columns, self.preprocessed_columns
@@ -141,7 +144,9 @@ def begin(
     preprocessed: Mapping[int, Array],
     public_values: Sequence[Sequence[int]],
 ) -> Begun:
-    """Add rounds 0 and 1."""
+    """Add rounds 0 and 1; raises ValueError unless the graph and the layout both are of a shard, or neither is."""
+    if (graph.shard is not None) != layout.shard:
+        raise ValueError("a shard needs a layout of a shard, and another proof needs one without shards")
     # Round 0: load or generate the traces.
     main_columns = trace.build(graph, layout, MAIN, main)
     preprocessed_columns = trace.build(graph, layout, PREPROCESSED, preprocessed)
@@ -161,7 +166,10 @@ def begin(
         public_values=public_values,
         shard=graph.shard,
     )
-    return Begun(main_columns, preprocessed_columns, commitments, state)
+    if not layout.shard:
+        return Begun(main_columns, preprocessed_columns, commitments, state, None)
+    separated = separation.build(graph, layout, commitments[MAIN], state)
+    return Begun(main_columns, preprocessed_columns, commitments, separated.state, separated)
 
 
 def finish(
@@ -200,11 +208,13 @@ def finish(
     drawn[ZETA] = step(ZETA, transcript.zeta, drawn[CONSTRAINT], commitments[QUOTIENT].tree, layout=layout)
 
     # Round 4: openings.
-    opened = opening.build_openings(graph, layout, commitments, drawn[ZETA])
+    separated = begun.separation
+    opened = opening.build_openings(graph, layout, commitments, drawn[ZETA], separated.values if separated else {})
     drawn[BATCHING] = step(BATCHING, transcript.batching_challenge, drawn[ZETA], list(opened.values()), layout=layout)
 
     # Round 5: one codeword for each height.
-    codewords = opening.build_codewords(graph, layout, commitments, opened, drawn[ZETA], drawn[BATCHING])
+    separating = separated.point if separated else None
+    codewords = opening.build_codewords(graph, layout, commitments, opened, drawn[ZETA], separating, drawn[BATCHING])
 
     # Round 6: FRI.
     folded = fri.build(graph, layout, codewords, drawn[BATCHING])

@@ -80,7 +80,7 @@ def forge_shards(
     for statement in shards.statements:
         traces = {i: np.asarray(table.main, dtype=np.uint64) for i, table in enumerate(statement.tables)}
         log_heights = [trace.shape[1].bit_length() - 1 for trace in traces.values()]
-        layouts.append(make_layout(statement.descriptions, log_heights, parameters))
+        layouts.append(make_layout(statement.descriptions, log_heights, parameters, shard=True))
         fixed = {i: table.preprocessed for i, table in enumerate(statement.tables) if table.preprocessed is not None}
         values = tuple(tuple(table.public_values or ()) for table in statement.tables)
         given.append((layouts[-1], statement.label, traces, fixed, values))

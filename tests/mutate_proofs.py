@@ -100,12 +100,13 @@ class Case:
 
     proof: Proof
     statement_of: Callable[[Proof], Statement]
+    shard: bool = False  # one of several
 
     @cached_property
     def contents(self) -> BatchProof:
         """Contents of the payload."""
-        airs = self.statement_of(self.proof).descriptions
-        return decode(self.proof.payload, make_layout(airs, self.proof.log_heights, self.proof.parameters))
+        airs, own = self.statement_of(self.proof).descriptions, self.proof
+        return decode(own.payload, make_layout(airs, own.log_heights, own.parameters, shard=self.shard))
 
     def judge(self, data: bytes) -> None:
         """Raise VerificationError unless the bytes prove the case's statement."""
@@ -125,7 +126,7 @@ class ShardedCase:
     def of_shards(self) -> list[Case]:
         """Each shard as a separate proof."""
         both = zip(self.proof.proofs, self.shards.statements, strict=True)
-        return [Case(proof, lambda _, stated=statement: stated) for proof, statement in both]
+        return [Case(proof, lambda _, stated=statement: stated, shard=True) for proof, statement in both]
 
     def judge(self, data: bytes) -> None:
         """Raise VerificationError unless the bytes prove the case's statement."""

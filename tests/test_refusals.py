@@ -17,9 +17,10 @@ from graphprover.field import GENERATOR, root_of_unity
 from graphprover.proof.compressed import Accepted, CompressedProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import Shard, ShardedProof, join, proof_from_bytes
+from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.constraints import selectors_of
 from graphprover.protocol.errors import RuleError
-from graphprover.protocol.joint import Joint
+from graphprover.protocol.joint import Joint, draw_separating_point
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.proof import decode
 from graphprover.protocol.verification import Challenges, _reduce_openings, rows_by_height
@@ -97,7 +98,7 @@ def at_a_query() -> None:
     rows = rows_by_height(layout, batch)
     zero, one = (0, 0, 0), (1, 0, 0)
     queries = np.zeros(PARAMETERS.num_queries, dtype=np.int64)
-    _reduce_openings(layout, batch, rows, Challenges([], zero, zero, zero, (GENERATOR, 0, 0), one, [], queries))
+    _reduce_openings(layout, batch, rows, Challenges(zero, [], zero, zero, zero, (GENERATOR, 0, 0), one, [], queries))
 
 
 def program_of_another_key(**changed: Any) -> None:
@@ -115,6 +116,11 @@ def of_another_hash() -> None:
     verify(CompressedProof((Accepted(replace(single(), payload=b"")),), single()), numbers(), 1)
 
 
+def in_the_base_field() -> None:
+    """Draw three words of zeros."""
+    draw_separating_point(replace(Challenger("keccak", b""), output=bytes(24)))
+
+
 MADE: dict[str, Callable[[], object]] = {
     "shard.magic": lambda: Shard.from_bytes(b"another file"),
     "shards.magic": lambda: ShardedProof.from_bytes(b"another file"),
@@ -123,6 +129,7 @@ MADE: dict[str, Callable[[], object]] = {
     "shards.foreign": foreign,
     "shards.number": lambda: statements_of(single(), shards_of(numbers(), [[0], [1]])),
     "shards.header": other_header,
+    "shards.point": in_the_base_field,
     "compressed.magic": lambda: CompressedProof.from_bytes(b"another file"),
     "compressed.truncated": lambda: CompressedProof.from_bytes(COMPRESSED_MAGIC + b"\1" + bytes(3)),
     "compressed.layers": lambda: CompressedProof.from_bytes(COMPRESSED_MAGIC + bytes(3)),

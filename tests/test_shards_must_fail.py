@@ -1,6 +1,7 @@
 """Sharded proofs that must be refused: shards of other statements, and provers that cheat with several shards."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -10,8 +11,9 @@ import pytest
 
 from graphprover.air import Air, Bus, received, sent
 from graphprover.air.description import AirDescription
-from graphprover.field import Ext, ext_neg
-from graphprover.graphs.rounds import transcript
+from graphprover.field import Ext, ext_add, ext_neg
+from graphprover.graphs import proof_graph
+from graphprover.graphs.rounds import separation, transcript
 from graphprover.graphs.task_keys import ShardNumber
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof, join
@@ -23,12 +25,12 @@ from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.lookup import lookup_prefixes
 from graphprover.protocol.parameters import Parameters
-from graphprover.protocol.proof import decode, encode
+from graphprover.protocol.proof import BatchProof, decode, encode, exts_to_words, words_to_exts
 from graphprover.statement import shards as sharded_statements
 from graphprover.statement.shards import ShardedStatement, in_shards, shards_of
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import Verdict, expect, layout_of_proof, verify, verify_shard, verify_shards
-from tests.cheating import OtherLookups, forge_shards
+from tests.cheating import OnWholeDomain, OtherLookups, forge_shards
 from tests.test_must_fail import numbers
 
 # One row of a head suffices. The challenges' proof of work admits several nonces.
@@ -111,12 +113,30 @@ def verified_as_it_comes(proof: ShardedProof, statement: Statement | ShardedStat
     return expected.verdict([expected.check(shard.index, shard.proof) for shard in reversed(proof.shards)][::-1])
 
 
-def with_lookup_nonce(proof: ShardedProof, statement: Statement, index: int, nonce: int) -> ShardedProof:
+def contents(proof: ShardedProof, statement: Statement, index: int) -> BatchProof:
+    """Return the decoded payload of a shard."""
     shard = shards_of(statement, [proof.public_values[0] for proof in proof.proofs]).statements[index]
-    layout = layout_of_proof(proof.proofs[index], shard)
-    batch = replace(decode(proof.proofs[index].payload, layout), lookup_nonce=nonce)
-    changed = replace(proof.proofs[index], payload=encode(batch))
+    return decode(proof.proofs[index].payload, layout_of_proof(proof.proofs[index], shard, shard=True))
+
+
+def with_payload(proof: ShardedProof, index: int, payload: bytes) -> ShardedProof:
+    changed = replace(proof.proofs[index], payload=payload)
     return replace(proof, proofs=(*proof.proofs[:index], changed, *proof.proofs[index + 1 :]))
+
+
+def with_lookup_nonce(proof: ShardedProof, statement: Statement, index: int, nonce: int) -> ShardedProof:
+    batch = replace(contents(proof, statement, index), lookup_nonce=nonce)
+    return with_payload(proof, index, encode(batch))
+
+
+def with_separated(batch: BatchProof, values: Sequence[bytes | None]) -> bytes:
+    """Return the encoding with other values at the separating point, by table."""
+    given = zip(batch.openings, values, strict=True)
+    return encode(replace(batch, openings=tuple(replace(table, main_separated=own) for table, own in given)))
+
+
+def separated(batch: BatchProof) -> list[bytes]:
+    return [table.main_separated or b"" for table in batch.openings]
 
 
 def passing_nonces(joint: Joint, count: int) -> list[int]:
@@ -197,7 +217,9 @@ def test_a_proof_is_of_its_own_number_of_shards() -> None:
 def test_a_shard_is_no_proof_by_itself_nor_the_other_way_round() -> None:
     statement, proof = alone()
     shard = shards_of(statement, [[0, 1], [2, 3]]).statements[0]
-    refused(proof.proofs[0], shard, "constraints do not hold|proof of work|does not fold|Merkle path")
+    refused(proof.proofs[0], shard, "bytes follow the proof")
+    alike = replace(proof.proofs[0], payload=with_separated(contents(proof, statement, 0), [None] * 3))
+    refused(alike, shard, "constraints do not hold|proof of work|does not fold|Merkle path")
 
 
 def test_shards_of_another_run() -> None:
@@ -354,6 +376,146 @@ def test_a_nonce_that_does_not_pass() -> None:
         statement,
         "shard 0: the proof of work before the lookup challenges of all shards",
     )
+
+
+# The separating point.
+
+
+@cache
+def unlike() -> tuple[Statement, ShardedProof]:
+    """Return shards in which all tables of a shard have other columns."""
+    tables = [
+        filled(Sender(f"{bus}{way}", bus, way == "-"), first) for bus, first in (("a", 5), ("b", 9)) for way in "+-"
+    ]
+    statement = Statement(tables)
+    return statement, forge_shards(shards_of(statement, [[0, 2], [1, 3]]), PARAMETERS)
+
+
+def test_other_values_at_the_separating_point() -> None:
+    """One bit of any value, and values moved to other columns, tables and shards, with the stated digests."""
+    statement, proof = unlike()
+    batches = [contents(proof, statement, index) for index in range(2)]
+    values = separated(batches[0])
+    changed = [
+        *([*values[:i], flip(own, at), *values[i + 1 :]] for i, own in enumerate(values) for at in (0, len(own) - 1)),
+        [values[0], values[2], values[1]],
+        [values[1], values[0], values[2]],
+        separated(batches[1]),
+    ]
+    for other in changed:
+        assert other != values
+        refused(with_payload(proof, 0, with_separated(batches[0], other)), statement, "shard 0: (not what|.*below p)")
+
+
+def flip(values: bytes, at: int) -> bytes:
+    return values[:at] + bytes([values[at] ^ 1]) + values[at + 1 :]
+
+
+def test_a_shard_without_values_at_the_separating_point() -> None:
+    """They are missing, of no tables, of no columns, of too many columns, or in a proof of one shard."""
+    statement, proof = honest()
+    batch = contents(proof, statement, 0)
+    values = separated(batch)
+    none = with_separated(batch, [None] * 3)
+    refused(with_payload(proof, 0, none), statement, "shard 0: the proof ends inside the values at the separating")
+    refused(with_payload(proof, 0, none + b"\0"), statement, "shard 0: the values at the separating point: 0 entries")
+    for other in ([b""] * 3, [*values[:2], b""], [*values[:2], values[2] * 2]):
+        payload = with_separated(batch, other)
+        refused(with_payload(proof, 0, payload), statement, "shard 0: the values at the separating point: [02] entries")
+    more = replace(proof.proofs[0], payload=none + b"\0")
+    refused(more, shards_of(statement, [[0, 2], [1, 3]]).statements[0], "1 bytes follow the proof")
+
+
+@pytest.mark.parametrize("device", [None, OnWholeDomain], ids=["on 7·H", "on all of 7·K"])
+@pytest.mark.parametrize("lie", ["another value", "swapped tables", "another point"])
+def test_a_prover_with_other_values_at_the_separating_point(
+    lie: str, device: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It absorbs the values and goes on with them: only the openings are wrong."""
+    statement, _ = unlike()
+    shards = shards_of(statement, [[0, 2], [1, 3]])
+
+    def lying(*inputs: Any, **fixed: Any) -> dict[int, bytes]:
+        values = honestly(*inputs, **fixed)
+        if lie == "swapped tables":
+            return values | {1: values[2], 2: values[1]}
+        return values | {2: exts_to_words([ext_add(words_to_exts(values[2])[0], AMOUNT)])}
+
+    def elsewhere(state: Challenger) -> tuple[Challenger, Ext]:
+        state, point = drawn(state)
+        return state, ext_add(point, AMOUNT)
+
+    honestly, drawn = separation.separated_values, protocol.draw_separating_point
+    if lie == "another point":
+        monkeypatch.setattr(protocol, "draw_separating_point", elsewhere)
+    else:
+        monkeypatch.setattr(separation, "separated_values", lying)
+    given = {index: device() for index in range(2)} if device else None
+    forged = forge_shards(shards, PARAMETERS, given)
+    refused(forged, statement, "shard 0: (a query does not fold|the commitment of fold)")
+
+
+@pytest.mark.parametrize("when", ["never", "after"])
+def test_values_that_are_absorbed_after_the_joint_challenges(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The digest of such a shard does not bind them, so a prover could choose them for σ and τ."""
+    statement = two_statements()
+    taken: dict[bytes, list[bytes]] = {}
+
+    def later(state: Challenger, values: Any) -> Challenger:
+        taken[state.pending] = list(values)
+        return state
+
+    def resume(state: Challenger, joint: Joint, nonce: int) -> Challenger:
+        after = resumed(state, joint, nonce)
+        return absorb(after, taken[state.pending]) if when == "after" else after
+
+    absorb, resumed = protocol.absorb_separated, protocol.resume
+    monkeypatch.setattr(protocol, "absorb_separated", later)
+    monkeypatch.setattr(protocol, "resume", resume)
+    forged = forge_shards(shards_of(statement, [[0, 2], [1, 3]]), PARAMETERS)
+    refused(forged, statement, "shard 0: not what the lookup challenges were drawn from")
+
+
+def test_the_point_depends_on_all_that_a_shard_commits_to() -> None:
+    """The number of the shard and of all shards, the statement, the label, the columns and the public values."""
+    points = set()
+    shares = [[0, 2], [1, 3]]
+    tables = two_statements().tables
+    others = [*tables[:2], filled(tables[2].air, 6), tables[3]]
+    for statement, places in (
+        (Statement(tables), [ShardNumber(0, 2), ShardNumber(1, 2)]),
+        (Statement(tables), [ShardNumber(1, 2), ShardNumber(0, 2)]),
+        (Statement(tables), [ShardNumber(0, 3), ShardNumber(1, 3)]),
+        (Statement(tables, "label"), [ShardNumber(0, 2), ShardNumber(1, 2)]),
+        (Statement(others), [ShardNumber(0, 2), ShardNumber(1, 2)]),
+    ):
+        points.add(drawn_by(shards_of(statement, shares), places))
+    assert len(points) == 5
+
+
+def drawn_by(shards: ShardedStatement, numbers: Sequence[ShardNumber]) -> Ext:
+    """Return the separating point of the first shard."""
+    points = []
+    drawn = protocol.draw_separating_point
+
+    def noted(state: Challenger) -> tuple[Challenger, Ext]:
+        state, point = drawn(state)
+        points.append(point)
+        return state, point
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(protocol, "draw_separating_point", noted)
+        with suppress(transcript.OtherShard):  # the digests are in the order of the shards' own numbers
+            forge_shards(shards, PARAMETERS, numbers=numbers)
+    return points[0]
+
+
+def test_a_graph_of_a_shard_has_the_layout_of_one() -> None:
+    statement, proof = honest()
+    layout = layout_of_proof(proof.proofs[0], shards_of(statement, [[0, 2], [1, 3]]).statements[0], shard=False)
+    graph = proof_graph.Graph(None, "test", [], ShardNumber(0, 2))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a layout of a shard"):
+        proof_graph.begin(graph, layout, "", {}, {}, [])
 
 
 # Balance.

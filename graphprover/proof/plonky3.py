@@ -39,7 +39,7 @@ def export(proof: Proof | ShardedProof, statement: Statement | ShardedStatement)
 
 
 def _files(proof: Proof, statement: Statement, shard: Shard | None = None) -> dict[str, bytes]:
-    layout_of_proof(proof, statement)  # raises unless the header fits
+    layout_of_proof(proof, statement, shard=shard is not None)  # raises unless the header fits
     tables = zip(statement.tables, proof.public_values, strict=True)
     stated = [replace(table, public_values=values) for table, values in tables]
     encoded = statement_json(proof.parameters, stated, proof.log_heights, proof.label, shard)

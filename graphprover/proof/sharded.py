@@ -16,7 +16,7 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.reports.notebook import html, quoted
 from graphprover.runtime.files import COMPRESSED_MAGIC, SHARDS_MAGIC, read_proof, write
 
-SHARD_MAGIC = b"graphprover piece\x01"
+SHARD_MAGIC = b"graphprover piece\x02"
 
 
 @dataclass(frozen=True)

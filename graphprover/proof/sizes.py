@@ -81,7 +81,7 @@ def expected_sizes(layout: Layout) -> dict[str, int]:
     """
     queries, folds = layout.parameters.num_queries, layout.folded_log_heights
     trees = [*(commitment.log_rows for commitment in layout.rounds if commitment.name != PREPROCESSED), *folds]
-    opened = sum(matrix.width * matrix.points for commitment in layout.rounds for matrix in commitment.matrices)
+    opened = sum(matrix.width * len(matrix.points) for commitment in layout.rounds for matrix in commitment.matrices)
     parts = {
         "commitments": DIGEST_BYTES * sum(1 << layout.cap_log_size(log_rows) for log_rows in trees),
         "openings": EXT_BYTES * opened,
@@ -95,7 +95,7 @@ def expected_sizes(layout: Layout) -> dict[str, int]:
     # A length is a byte up to 127 and two above, a flag a byte. Each table has some, and its terminal.
     matrices = [matrix for commitment in layout.rounds for matrix in commitment.matrices]
     lengths = queries * (len(layout.rounds) + len(folds) + sum(1 + (matrix.width > 127) for matrix in matrices))
-    lengths += sum(matrix.points * (1 + (matrix.width > 127)) for matrix in matrices)
+    lengths += sum(len(matrix.points) * (1 + (matrix.width > 127)) for matrix in matrices)
     of_tables = sum(12 + EXT_BYTES + WORD_BYTES * air.num_public_values for air in layout.tables)
     return parts | {REST: 200 + WORD_BYTES * len(folds) + lengths + of_tables}
 

@@ -1,20 +1,22 @@
 """The lookup challenges σ and τ that the shards of a proof share (docs/protocol.md, section 16).
 
-Every shard runs its transcript like a separate proof up to the draw of σ; the transcript's digest there is its
-commitment. σ and τ are drawn from the digests of all shards, and each shard absorbs these digests before it continues.
+Every shard runs its transcript like a separate proof up to the draw of σ. There it draws its separating point and
+absorbs the values of its main columns at that point; the transcript's digest is then its commitment. σ and τ are drawn
+from the digests of all shards, and each shard absorbs these digests before it continues.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from graphprover.field import Ext
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.digests import DIGEST_BYTES
-from graphprover.protocol.errors import RuleError
+from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.hashing import HASHES
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.transcript import check_work
 
-SHARD_MAGIC = b"graphprover piece 1"
+SHARD_MAGIC = b"graphprover piece 2"
 JOINT_MAGIC = b"graphprover joint 1"
 LEAST_SHARDS, MOST_SHARDS = 2, 1 << 10
 
@@ -53,8 +55,27 @@ def shard_binding(hash: str, binding: bytes, count: int, index: int) -> bytes:
     return HASHES[hash].digest(SHARD_MAGIC + count.to_bytes(4, "little") + index.to_bytes(4, "little") + binding)
 
 
+def draw_separating_point(state: Challenger) -> tuple[Challenger, Ext]:
+    """Draw the separating point of a shard, right after all that a separate proof absorbs before the draw of σ.
+
+    The transcript has absorbed the number of the shard, the number of shards, the statement and the main commitment.
+
+    Raises:
+        VerificationError: the point is in the base field, in which all evaluation domains are.
+    """
+    state, point = state.sample_ext()
+    if not any(point[1:]):
+        raise VerificationError("shards.point", "the separating point is in the base field")
+    return state, point
+
+
+def absorb_separated(state: Challenger, values: Iterable[bytes]) -> Challenger:
+    """Absorb the values of the main columns at the separating point: encoded elements of each table, in order."""
+    return state.absorb(b"".join(values))
+
+
 def digest_of(state: Challenger) -> bytes:
-    """Return the 32-byte digest of a shard's transcript, right before the draw of σ."""
+    """Return the 32-byte digest of a shard's transcript, right after `absorb_separated`."""
     return state.grinding_seed()
 
 

@@ -6,6 +6,7 @@ docs/protocol.md, sections 3 and 4.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from enum import IntEnum
 from functools import cached_property, lru_cache
 
 from graphprover.air.description import AirDescription, check_bus_widths, check_multiplicity_bound
@@ -18,6 +19,14 @@ from graphprover.reports.notebook import html
 MAIN, QUOTIENT, PREPROCESSED, PERMUTATION = "main", "quotient", "preprocessed", "permutation"
 
 
+class Point(IntEnum):
+    """A point at which the columns of a matrix are opened, in transcript order."""
+
+    ZETA = 0
+    NEXT = 1  # zeta times the generator of the trace domain: the next row
+    SEPARATING = 2  # a shard's own point, drawn before the joint challenges
+
+
 @dataclass(frozen=True)
 class Matrix:
     """One committed matrix: base columns over 7·K in bit-reversed order."""
@@ -26,7 +35,7 @@ class Matrix:
     chunk: int  # index of its quotient chunk; 0 in other rounds
     width: int  # base columns
     log_rows: int  # log2 of the rows of its low-degree extension
-    points: int  # 1: opened at zeta; 2: also at the next row's point
+    points: tuple[Point, ...]  # at which its columns are opened, in order
     offset: int  # power of the batching challenge at its first column, among all openings of its height
 
 
@@ -55,6 +64,7 @@ class Layout:
     tables: tuple[AirDescription, ...]
     log_heights: tuple[int, ...]  # log2 of each table's rows
     parameters: Parameters
+    shard: bool  # one of several shards, whose main columns are also opened at its separating point
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -93,21 +103,24 @@ class Layout:
         """The commitments in the order they are opened: main, quotient, preprocessed?, permutation?."""
         used: dict[int, int] = {}
 
-        def matrix(table: int, width: int, points: int, chunk: int = 0) -> Matrix:
+        def matrix(table: int, width: int, reads_next: bool, chunk: int = 0, separated: bool = False) -> Matrix:
             log_rows = self.log_heights[table] + self.parameters.log_blowup
+            points = (Point.ZETA, *[Point.NEXT] * reads_next, *[Point.SEPARATING] * separated)
             offset = used.get(log_rows, 0)
-            used[log_rows] = offset + width * points
+            used[log_rows] = offset + width * len(points)
             return Matrix(table, chunk, width, log_rows, points, offset)
 
         airs = self.tables
-        main = tuple(matrix(i, air.main_width, 1 + air.main_next) for i, air in enumerate(airs))
+        main = tuple(matrix(i, air.main_width, air.main_next, separated=self.shard) for i, air in enumerate(airs))
         quotient = tuple(
-            matrix(i, EXTENSION_DEGREE, 1, chunk) for i in range(len(airs)) for chunk in range(1 << self.log_chunks[i])
+            matrix(i, EXTENSION_DEGREE, False, chunk)
+            for i in range(len(airs))
+            for chunk in range(1 << self.log_chunks[i])
         )
         preprocessed = tuple(
-            matrix(i, airs[i].preprocessed_width, 1 + airs[i].preprocessed_next) for i in self.preprocessed_tables
+            matrix(i, airs[i].preprocessed_width, airs[i].preprocessed_next) for i in self.preprocessed_tables
         )
-        permutation = tuple(matrix(i, airs[i].permutation_width, 2) for i in self.lookup_tables)
+        permutation = tuple(matrix(i, airs[i].permutation_width, True) for i in self.lookup_tables)
         rounds = {MAIN: main, QUOTIENT: quotient, PREPROCESSED: preprocessed, PERMUTATION: permutation}
         return tuple(Round(name, matrices) for name, matrices in rounds.items() if matrices)
 
@@ -144,22 +157,27 @@ class Layout:
         return min(self.parameters.cap_height, log_rows)
 
 
-def make_layout(tables: Sequence[AirDescription], log_heights: Sequence[int], parameters: Parameters) -> Layout:
+def make_layout(
+    tables: Sequence[AirDescription], log_heights: Sequence[int], parameters: Parameters, *, shard: bool = False
+) -> Layout:
     """Return the layout of a proof of these tables.
 
     Args:
         tables: descriptions of the tables.
         log_heights: log2 of each table's rows.
         parameters: parameters of the proof.
+        shard: whether the proof is one of several shards.
 
     Raises:
         ValueError: the statement has no proof under these parameters (docs/protocol.md, section 3), with the reason.
     """
-    return _layout(tuple(tables), tuple(log_heights), parameters)
+    return _layout(tuple(tables), tuple(log_heights), parameters, shard)
 
 
 @lru_cache(maxsize=16)  # a layout is much smaller than a proof
-def _layout(tables: tuple[AirDescription, ...], log_heights: tuple[int, ...], parameters: Parameters) -> Layout:
+def _layout(
+    tables: tuple[AirDescription, ...], log_heights: tuple[int, ...], parameters: Parameters, shard: bool
+) -> Layout:
     if not tables:
         raise RuleError("layout.tables", "a statement needs at least one table")
     for air, log_height in zip(tables, log_heights, strict=True):
@@ -186,7 +204,7 @@ def _layout(tables: tuple[AirDescription, ...], log_heights: tuple[int, ...], pa
         check_bus_widths(tables)
     with by_rule("layout.counts"):
         check_multiplicity_bound(tables, [1 << log_height for log_height in log_heights])
-    layout = Layout(tables, log_heights, parameters)
+    layout = Layout(tables, log_heights, parameters, shard)
     with by_rule("layout.weights"):
         _ = layout.lookup_tables  # packs the lookups of all tables
     return layout

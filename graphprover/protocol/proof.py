@@ -7,7 +7,7 @@ Specification: docs/protocol.md, section 12.
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from io import BytesIO
 from itertools import accumulate, chain
@@ -31,7 +31,7 @@ EXT_BYTES = EXTENSION_DEGREE * WORD_BYTES
 
 @dataclass(frozen=True)
 class TableOpenings:
-    """The values of one table's polynomials at zeta, and at the next row's point if they are opened there.
+    """The values of one table's polynomials at zeta, and at the other points at which they are opened.
 
     Values are encoded extension elements, 24 bytes for each polynomial.
     """
@@ -43,6 +43,7 @@ class TableOpenings:
     quotient: tuple[bytes, ...]  # three coordinate polynomials for each chunk
     permutation: bytes  # three coordinate polynomials for each extension column
     permutation_next: bytes
+    main_separated: bytes | None = None  # at the separating point of a shard; None without shards
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,11 @@ class BatchProof:
     zeta_nonce: int  # before the out-of-domain point
 
 
+def separated_values(openings: Sequence[TableOpenings]) -> list[bytes]:
+    """Return the values of each table's main columns at the separating point; none of a proof without shards."""
+    return [table.main_separated for table in openings if table.main_separated is not None]
+
+
 def opened_values(layout: Layout, openings: Sequence[TableOpenings] | Mapping[int, TableOpenings]) -> list[bytes]:
     """Return the opened values in transcript order: by round, matrix and point.
 
@@ -103,7 +109,7 @@ def opened_values(layout: Layout, openings: Sequence[TableOpenings] | Mapping[in
         for matrix in round_.matrices:
             table = openings[matrix.table]
             if round_.name == MAIN:
-                values += [table.main, table.main_next]
+                values += [table.main, table.main_next, table.main_separated]
             elif round_.name == QUOTIENT:
                 values.append(table.quotient[matrix.chunk])
             elif round_.name == PREPROCESSED:
@@ -254,7 +260,11 @@ def _table_openings(table: TableOpenings) -> bytes:
 
 
 def encode(proof: BatchProof) -> bytes:
-    """Return the proof in postcard encoding, as Plonky3's ``BatchProof``."""
+    """Return the proof in postcard encoding, as Plonky3's ``BatchProof``.
+
+    The values at the separating point of a shard, which Plonky3 does not have, follow it.
+    """
+    separated = separated_values(proof.openings)
     parts = [
         _digests(proof.main_cap),
         _option(proof.permutation_cap, _digests),
@@ -274,6 +284,7 @@ def encode(proof: BatchProof) -> bytes:
         _sequence(proof.log_heights, _varint),
         _option(proof.lookup_nonce, _word),
         _word(proof.zeta_nonce),
+        *([_sequence(separated, _values)] if separated else []),
     ]
     ends = list(accumulate(map(len, parts), initial=0))
 
@@ -451,6 +462,16 @@ def _read_table(reader: _Reader, layout: Layout, table: int) -> TableOpenings:
     return TableOpenings(main, main_next, preprocessed, preprocessed_next, quotient, permutation, permutation_next)
 
 
+def _read_separated(reader: _Reader, layout: Layout, openings: Sequence[TableOpenings]) -> tuple[TableOpenings, ...]:
+    """Read the values of all main columns at the separating point, and return the openings with them."""
+    what = "the values at the separating point"
+    reader.length(what, len(layout.tables))
+    return tuple(
+        replace(table, main_separated=reader.values(what, air.main_width))
+        for table, air in zip(openings, layout.tables, strict=True)
+    )
+
+
 def decode(data: bytes, layout: Layout) -> BatchProof:
     """Decode a proof.
 
@@ -514,6 +535,8 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
         raise VerificationError("payload.heights", "the table heights in the proof differ from its header")
     lookup_nonce = reader.word("the lookup nonce") if reader.present("the lookup nonce", has_lookups) else None
     zeta_nonce = reader.word("the nonce before the out-of-domain point")
+    if layout.shard:
+        openings = _read_separated(reader, layout, openings)
     if reader.position != len(data):
         raise VerificationError("payload.trailing", f"{len(data) - reader.position} bytes follow the proof")
     return BatchProof(

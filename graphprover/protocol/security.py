@@ -55,8 +55,9 @@ class TableShape:
     log_height: int  # log2 of the rows
     constraints: int  # number, including one for each fraction column and three for the accumulator
     quotient_chunks: int  # every constraint has degree at most quotient_chunks + 1
-    openings: int  # opened (column, point) pairs; an extension column counts three times
+    openings: int  # opened (column, point) pairs of a proof without shards; an extension column counts three times
     interactions: int  # tuples sent, received or looked up in one row
+    main_columns: int  # which a shard opens at one more point
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ def shape_of(descriptions: Sequence[AirDescription], log_heights: Sequence[int])
         tuples = [message for lookup in air.lookups for message in lookup.tuples]
         widths += [len(message.fields) for message in tuples]
         constraints = len(air.constraints) + (pins + 3 if pins else 0)
-        tables.append(TableShape(log_height, constraints, chunks, openings, len(tuples)))
+        tables.append(TableShape(log_height, constraints, chunks, openings, len(tuples), air.main_width))
     return Shape(tuple(tables), max(widths))
 
 
@@ -244,6 +245,17 @@ def exceptional(log_dimension: int, log_blowup: int, multiplicity: int) -> float
     return points * (2 * m**5 + 3 * m * rate) / (3 * rate**1.5) + m / sqrt(rate)
 
 
+def separation_errors(shape: Shape, log_blowup: int, multiplicity: int) -> float:
+    """Return the number of bad separating points of a shard (STIR, eprint 2024/390, Lemma 4.5; WHIR, section 4).
+
+    A point is bad if two of the L candidates for the main columns (`list_size`) have the same values there, so that
+    both agree with the values that the shard absorbs. Two candidates differ in some column. The difference of the two
+    polynomials of this column has degree at most n, hence at most n zeros, for each of the L (L - 1) / 2 pairs.
+    """
+    candidates = list_size(log_blowup, multiplicity)
+    return candidates * (candidates - 1) / 2 * max(2.0**table.log_height for table in shape.tables)
+
+
 def lookup_errors(shape: Shape) -> float:
     """Return the number of bad (σ, τ), in units of the field size, for one trace whose buses do not balance.
 
@@ -274,15 +286,16 @@ def out_of_domain_errors(shape: Shape) -> float:
     return max((table.quotient_chunks + 2) * 2.0**table.log_height for table in shape.tables)
 
 
-def batching_errors(shape: Shape, log_blowup: int, multiplicity: int) -> float:
+def batching_errors(shape: Shape, log_blowup: int, multiplicity: int, sharded: bool) -> float:
     """Return the number of bad γ, which batches the openings (BCIKS20 Theorem 1.5, BCHKS25 section 4: curves).
 
     The k quotients of one height are summed with powers 0 … k - 1 of γ, a curve of degree k - 1. Every height starts at
-    power 0 and has separate exceptional challenges.
+    power 0 and has separate exceptional challenges. ``sharded``: the main columns are opened at a separating point.
     """
     openings: dict[int, int] = {}
     for table in shape.tables:
-        openings[table.log_height] = openings.get(table.log_height, 0) + table.openings
+        opened = table.openings + table.main_columns * sharded
+        openings[table.log_height] = openings.get(table.log_height, 0) + opened
     return sum((k - 1) * exceptional(height, log_blowup, multiplicity) for height, k in openings.items())
 
 
@@ -315,9 +328,10 @@ def _rounds(shards: Counter[Shape], parameters: Parameters, multiplicity: int) -
     """Return all rounds at one decoding radius, queries and hash last.
 
     Any shard may fail, so each error is the error of the worst shard times the number of shards. The lookups are one
-    round for all shards, and a prover may combine any consistent traces of the shards (`list_size` for each shard).
+    round for all shards. There each shard has one candidate for its main columns, because its separating point comes
+    before; a proof without shards has `list_size` candidates.
     """
-    log_blowup = parameters.log_blowup
+    log_blowup, sharded = parameters.log_blowup, shards.total() > 1
     traces, count_bits = list_size(log_blowup, multiplicity), log2(shards.total())
 
     def challenge(name: str, errors: float, pow_field: str | None, lost_bits: float = count_bits) -> ChallengeError:
@@ -325,11 +339,14 @@ def _rounds(shards: Counter[Shape], parameters: Parameters, multiplicity: int) -
         bits = max(FIELD_BITS - log2(errors) - lost_bits, 0.0) + pow_bits if errors else inf
         return ChallengeError(name, bits, pow_field, pow_bits)
 
-    others_bits = (shards.total() - 1) * log2(traces)  # traces^shards is beyond floating point
     fractions = sum(alike * lookup_errors(shape) for shape, alike in shards.items())
-    batching = max(batching_errors(shape, log_blowup, multiplicity) for shape in shards)
-    rounds = [
-        challenge("lookups", traces * fractions, "lookup_pow_bits", others_bits),
+    batching = max(batching_errors(shape, log_blowup, multiplicity, sharded) for shape in shards)
+    rounds = []
+    if sharded:
+        separation = max(separation_errors(shape, log_blowup, multiplicity) for shape in shards)
+        rounds.append(challenge("separation", separation, None))
+    rounds += [
+        challenge("lookups", fractions if sharded else traces * fractions, "lookup_pow_bits", 0.0),
         challenge("constraints", traces * max(constraint_errors(shape) for shape in shards), None),
         challenge("out of domain", traces * max(out_of_domain_errors(shape) for shape in shards), "ood_pow_bits"),
         challenge("batching", batching, "batch_pow_bits"),

@@ -166,14 +166,14 @@ def opening_seed(layout: Layout) -> bytes:
         _step("Message", "claimed_evaluations", f"Fixed({matrix.width})", _EXT)
         for round_ in layout.rounds
         for matrix in round_.matrices
-        for _ in range(matrix.points)
+        for _ in matrix.points
     ]
     if layout.parameters.batch_pow_bits:
         steps.append(_work("batch_pow", layout.parameters.batch_pow_bits))
     steps += [_challenge("alpha"), *_bracket("low_degree_test")]
     numbers = [len(layout.rounds)]
     for round_ in layout.rounds:
-        numbers += [len(round_.matrices), *(matrix.points for matrix in round_.matrices)]
+        numbers += [len(round_.matrices), *(len(matrix.points) for matrix in round_.matrices)]
     return _seed(b"p3-fri-pcs", steps, numbers)
 
 

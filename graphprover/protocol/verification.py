@@ -28,11 +28,19 @@ from graphprover.protocol import arrays, transcript
 from graphprover.protocol.circuit import circuit
 from graphprover.protocol.constraints import fold_constraints, join_quotients, selectors_of, words_to_array
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.joint import Joint, digest_of, draw_lookup_challenges, resume, shard_binding
-from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
+from graphprover.protocol.joint import (
+    Joint,
+    absorb_separated,
+    digest_of,
+    draw_lookup_challenges,
+    draw_separating_point,
+    resume,
+    shard_binding,
+)
+from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Matrix, Point
 from graphprover.protocol.lookup import lookup_prefixes
 from graphprover.protocol.merkle import Opening, verify_openings
-from graphprover.protocol.proof import BatchProof, Cap, opened_values
+from graphprover.protocol.proof import BatchProof, Cap, opened_values, separated_values
 
 Rows = Mapping[int, np.ndarray]  # queried rows of all matrices of a height, uint64 (queries, columns), by log2 of it
 
@@ -41,6 +49,7 @@ Rows = Mapping[int, np.ndarray]  # queried rows of all matrices of a height, uin
 class Challenges:
     """All challenges of a transcript."""
 
+    separating: Ext  # the separating point of a shard; zero without shards
     prefixes: list[list[Ext]]  # [table][lookup]: constant term of the lookup's denominators
     sigma: Ext  # the part of these terms that all lookups share
     tau: Ext  # combines the elements of a tuple
@@ -170,9 +179,11 @@ def replay(
     """
     state = transcript.begin(layout, binding)
     state = transcript.absorb_main(state, proof.main_cap, public_values, preprocessed)
-    sigma = tau = ZERO
+    separating = sigma = tau = ZERO
     if shard:
         joint, index = shard
+        state, separating = draw_separating_point(state)
+        state = absorb_separated(state, separated_values(proof.openings))
         if digest_of(state) != joint.digests[index]:
             raise VerificationError(
                 "shards.digest", "not what the lookup challenges were drawn from: damaged, or another statement"
@@ -196,7 +207,8 @@ def replay(
         betas.append(beta)
     state = transcript.absorb_final_polynomial(state, proof.final_polynomial)
     queries = transcript.draw_queries(state, layout, proof.query_nonce)
-    return Challenges(prefixes, sigma, tau, alpha, zeta, gamma, betas, np.array(queries, dtype=np.int64))
+    indices = np.array(queries, dtype=np.int64)
+    return Challenges(separating, prefixes, sigma, tau, alpha, zeta, gamma, betas, indices)
 
 
 def _check_constraints(
@@ -243,11 +255,12 @@ def _openings_of_rows(layout: Layout, proof: BatchProof, rows: Rows, preprocesse
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The columns of all matrices of one height, in the order of commitments, at one or two points.
+    """The columns of all matrices of one height, in the order of commitments, at the points of any of them.
 
-    The arrays have shape (points, columns); points: 1 if no column is opened at the next row's point, else 2.
+    The arrays have shape (points, columns).
     """
 
+    points: tuple[Point, ...]  # in order
     matrices: tuple[tuple[int, slice], ...]  # index of each matrix's round, and its columns in the rows of the round
     rounds: dict[str, slice]  # by round: its columns in the batch
     opened: np.ndarray  # index of the opened value in transcript order; -1 if not opened there
@@ -275,17 +288,14 @@ def batches_of(layout: Layout) -> Batches:
     for i, round_ in enumerate(layout.rounds):
         column = 0
         for matrix in round_.matrices:
-            # (2, width): number of each opening within the matrix, all columns at zeta, then at the next row's point.
-            number = np.arange(2 * matrix.width).reshape(2, matrix.width)
-            exists = number < matrix.points * matrix.width
-            opened, powers = (np.where(exists, first + number, -1) for first in (value, matrix.offset))
+            opened, powers = (_numbered(matrix, first) for first in (value, matrix.offset))
             parts[matrix.log_rows].append((i, slice(column, column + matrix.width), opened, powers))
             column += matrix.width
-            value += matrix.points * matrix.width
+            value += len(matrix.points) * matrix.width
     heights = {}
     for log_rows, part in parts.items():
         opened, powers = (np.concatenate([entry[j] for entry in part], axis=1) for j in (2, 3))
-        points = 2 if (powers[1] >= 0).any() else 1
+        points = tuple(point for point in Point if (powers[point] >= 0).any())
         matrices = tuple((i, columns) for i, columns, _, _ in part)
         rounds, last = {}, 0
         for i, round_ in enumerate(layout.rounds):
@@ -293,7 +303,7 @@ def batches_of(layout: Layout) -> Batches:
             if width:
                 rounds[round_.name] = slice(last, last + width)
             last += width
-        heights[log_rows] = Batch(matrices, rounds, opened[:points], powers[:points])
+        heights[log_rows] = Batch(points, matrices, rounds, opened[list(points)], powers[list(points)])
     pairs = [
         (of[of >= 0], by[by >= 0])
         for batch in heights.values()
@@ -301,6 +311,16 @@ def batches_of(layout: Layout) -> Batches:
     ]
     opened, powers = (np.concatenate(indices) for indices in zip(*pairs, strict=True))
     return Batches(heights, opened, powers, np.cumsum([0, *(len(of) for of, _ in pairs[:-1])]))
+
+
+def _numbered(matrix: Matrix, first: int) -> np.ndarray:
+    """Return numbers from ``first`` on of a matrix's openings by point and column, int64 (points, columns).
+
+    The points are all of `Point`; -1: not opened there.
+    """
+    numbers = np.full((len(Point), matrix.width), -1, dtype=np.int64)
+    numbers[list(matrix.points)] = first + np.arange(len(matrix.points) * matrix.width).reshape(-1, matrix.width)
+    return numbers
 
 
 def _exponents(layout: Layout, queries: np.ndarray, log_rows: Sequence[int], log_points: Sequence[int]) -> np.ndarray:
@@ -351,9 +371,10 @@ def _reduce_openings(layout: Layout, proof: BatchProof, rows: Rows, challenges: 
     opening_points: list[Ext] = []  # z of each pair
     sums_at_x: list[np.ndarray] = []  # for each height: sum of gamma^k p(x) for every query, (queries, 3 points)
     for log_rows, batch in batches.heights.items():
-        points, columns = batch.powers.shape
+        columns = batch.powers.shape[1]
         generator = root_of_unity(log_rows - layout.parameters.log_blowup)
-        opening_points += [challenges.zeta, ext_scale(challenges.zeta, generator)][:points]
+        at = (challenges.zeta, ext_scale(challenges.zeta, generator), challenges.separating)  # by Point
+        opening_points += [at[point] for point in batch.points]
         # (3, points, columns) to (points, 3, columns) to (3 points, columns)
         weights = np.moveaxis(gammas[:, batch.powers], 1, 0).reshape(-1, columns)
         sums_at_x.append(arrays.dot(rows[log_rows], weights.T))

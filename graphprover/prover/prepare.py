@@ -135,7 +135,7 @@ def _prepared(
         parameters = level.parameters(shapes, rate_for(sum(committed_cells(statement).values())))
     prepared = []
     for own, main, heights in zip(statements, traces, log_heights, strict=True):
-        layout = make_layout(own.descriptions, heights, parameters)
+        layout = make_layout(own.descriptions, heights, parameters, shard=statement.heads > 0)
         tables = enumerate(own.tables)
         preprocessed = {i: table.preprocessed for i, table in tables if table.preprocessed is not None}
         public_values = tuple(tuple(int(value) for value in table.public_values or ()) for table in own.tables)
@@ -168,7 +168,7 @@ def at_level(prepared: Prepared | PreparedShards, level: Level) -> Prepared | Pr
     layouts = [shard.layout for shard in prepared.shards]
     parameters = level.parameters([shape_of(own.tables, own.log_heights) for own in layouts], level.rate)
     shards = [
-        replace(shard, layout=make_layout(own.tables, own.log_heights, parameters))
+        replace(shard, layout=make_layout(own.tables, own.log_heights, parameters, shard=own.shard))
         for shard, own in zip(prepared.shards, layouts, strict=True)
     ]
     return PreparedShards(tuple(shards)) if isinstance(prepared, PreparedShards) else shards[0]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 MAX_PROOF_BYTES = 256 << 20  # a hundred times a usual proof
-SHARDS_MAGIC = b"graphprover pieces\x01"  # the first bytes of a sharded proof
+SHARDS_MAGIC = b"graphprover pieces\x02"  # the first bytes of a sharded proof
 COMPRESSED_MAGIC = b"graphprover compressed\x02"  # the first bytes of a compressed proof
 MAX_SHARDS_BYTES = 8 << 30  # of a sharded proof: the most shards, each twice its usual size
 

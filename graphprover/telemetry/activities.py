@@ -8,6 +8,7 @@ ACTIVITIES = {
     "trace": "replay",
     "extend": "transforms",
     "tree": "hashing",
+    "separation": "openings",
     "lookup": "lookups",
     "quotient": "quotients",
     "opening": "openings",

@@ -11,14 +11,14 @@ from graphprover.air.description import AirDescription
 from graphprover.air.expression import MUL
 from graphprover.field import EXTENSION_DEGREE
 from graphprover.graphs.batches import Batch, Hold
-from graphprover.graphs.rounds import commit, fri, lookup, opening, query, quotient, trace, transcript
+from graphprover.graphs.rounds import commit, fri, lookup, opening, query, quotient, separation, trace, transcript
 from graphprover.graphs.rounds.opening import OpenedMatrix
 from graphprover.kernels.absorption import columns_at_once
 from graphprover.protocol.blake3 import BLOCK_WORDS, CHUNK_WORDS
 from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.hashing import HASHES
 from graphprover.protocol.keccak import RATE_WORDS
-from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, Layout
+from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, Layout, Point
 from graphprover.protocol.proof import EXT_BYTES, WORD_BYTES
 
 EXT_MUL = 9  # base multiplications of one extension multiplication
@@ -78,6 +78,8 @@ def pow_bits(layout: Layout) -> dict[str, int]:
     parameters = layout.parameters
     bits = {
         transcript.BEGIN: 0,
+        transcript.SEPARATION: 0,
+        transcript.SEPARATED: 0,
         transcript.DIGEST: 0,
         transcript.LOOKUP: parameters.lookup_pow_bits if layout.lookup_tables else 0,
         transcript.CONSTRAINT: 0,
@@ -125,6 +127,7 @@ class Costs:
         self.tables = {batch.name: batch.tables for batch in batched}
         self.holds = {table: batch.hold for batch in batched for table in batch.tables}
         self.natural = opening.natural_heights(layout, batched)
+        self.extended = separation.extended_heights(layout, batched)
         self.log_blowup = layout.parameters.log_blowup
         self.hash = layout.parameters.hash
         self.calls = HASHES[self.hash].calls
@@ -148,6 +151,9 @@ class Costs:
             fri.TREE: self.fri_tree,
             fri.FOLD: self.fri_fold,
         }
+        if layout.shard:
+            self.of_table[separation.VALUES] = self.separation
+            self.rounds[separation.WEIGHTS] = self.separation_weights
 
     def of(self, round_: str, name: str) -> Cost:
         """Return the cost of one task; raises KeyError for a round that is neither modelled nor in ``FREE``."""
@@ -332,14 +338,30 @@ class Costs:
         return work + self.extend(table, chunks)
 
     def weights(self, name: str) -> Cost:
+        return self._weights(2, sorted(set(self.layout.log_heights)))
+
+    def separation_weights(self, name: str) -> Cost:
+        return self._weights(1, self.extended)
+
+    def _weights(self, points: int, extended: Sequence[int]) -> Cost:
+        """Return the cost of the weights of some points on 7·H at these heights, and on H at the natural heights."""
         natural = sum(1 << log_height for log_height in self.natural)
-        rows = sum(1 << log_height for log_height in set(self.layout.log_heights)) + natural
+        rows = sum(1 << log_height for log_height in extended) + natural
+        size = points * EXT_BYTES
         return Cost(
-            multiplications=2 * 4 * EXT_MUL * rows,
-            moved=2 * EXT_BYTES * (rows + 2 * natural),
-            kept=2 * EXT_BYTES * rows,
+            multiplications=points * 4 * EXT_MUL * rows,
+            moved=size * (rows + 2 * natural),
+            kept=size * rows,
             # in natural order, they are first made in the other order
-            scratch=max(2 * EXT_BYTES << max(self.layout.log_heights), 2 * EXT_BYTES * natural),
+            scratch=max(size << max([*extended, *self.natural]), size * natural),
+        )
+
+    def separation(self, table: int) -> Cost:
+        """Return the cost of the main columns of a table at the separating point."""
+        width, log_height = self.air(table).main_width, self.layout.log_heights[table]
+        return Cost(
+            multiplications=EXTENSION_DEGREE * width << log_height,
+            moved=(width + EXTENSION_DEGREE) * WORD_BYTES << log_height,
         )
 
     def columns(self, table: int) -> int:
@@ -347,8 +369,9 @@ class Costs:
         return sum(m.width for round_ in self.layout.rounds for m in round_.matrices if m.table == table)
 
     def openings(self, table: int) -> int:
-        """Return the number of columns of one table, counted once for each opening point."""
-        return sum(m.width * m.points for round_ in self.layout.rounds for m in round_.matrices if m.table == table)
+        """Return the number of columns of one table, counted once for each opening point of round 4."""
+        matrices = [m for round_ in self.layout.rounds for m in round_.matrices if m.table == table]
+        return sum(m.width * (len(m.points) - (Point.SEPARATING in m.points)) for m in matrices)
 
     def opening(self, table: int) -> Cost:
         log_height = self.layout.log_heights[table]
@@ -360,36 +383,40 @@ class Costs:
 
     def denominators(self, name: str) -> Cost:
         rows = sum(1 << log_height for log_height in set(self.layout.log_heights))
-        size = 2 * EXT_BYTES * rows
-        return Cost(multiplications=2 * 3 * EXT_MUL * rows, moved=size, kept=size)
+        points = 2 + self.layout.shard
+        size = points * EXT_BYTES * rows
+        return Cost(multiplications=points * 3 * EXT_MUL * rows, moved=size, kept=size)
 
     def deep(self, name: str) -> Cost:
         work = sum(map(self.deep_of_table, self.tables[name]), Cost())
         heights = {self.layout.log_heights[table] for table in self.tables[name]}
         kept = sum(EXT_BYTES << height for height in heights)
         again = sum((self.again(table) for table in self.tables[name]), Cost())
-        scratch = 0
+        # In a shard: the share of the separating point, and the sum with it.
+        scratch = 2 * kept if self.layout.shard else 0
         if any(self.holds[table] for table in self.tables[name]):
             # of the longest height: a factor, two sums on H and on 7·H, two shares to add
-            scratch = 7 * EXT_BYTES << max(heights)
+            scratch += 7 * EXT_BYTES << max(heights)
             scratch += max(self.again(table).scratch for table in self.tables[name])
         work += replace(again, scratch=scratch)
-        return work + Cost(moved=3 * kept, kept=kept)  # the denominators of two points, and the result
+        moved = (6 if self.layout.shard else 3) * kept  # the denominators of each point, and the result
+        return work + Cost(moved=moved, kept=kept)
 
     def deep_of_table(self, table: int) -> Cost:
         """Return the cost of summing the columns of one table."""
         log_height = self.layout.log_heights[table]
         columns = self.columns(table)
-        points = sum(matrix.points for matrix in self.matrices[table])
+        air = self.air(table)
+        apart = air.main_width if self.layout.shard else 0  # columns that are read again for the separating point
+        points = sum(matrix.points + matrix.separated for matrix in self.matrices[table])
         if not self.holds[table]:
             return Cost(
-                multiplications=(EXTENSION_DEGREE * columns + 2 * EXT_MUL * points) << log_height,
-                moved=columns * WORD_BYTES << log_height,
+                multiplications=(EXTENSION_DEGREE * (columns + apart) + 2 * EXT_MUL * points) << log_height,
+                moved=(columns + apart) * WORD_BYTES << log_height,
             )
-        air = self.air(table)
-        on_trace = sum(m.points * w for m, w in self._on_trace(table))
+        on_trace = sum(m.points * w for m, w in self._on_trace(table)) + apart
         extended = columns - air.main_width - air.permutation_width
-        sums = self.extend_again(2 * EXTENSION_DEGREE, log_height, 1)
+        sums = self.extend_again((2 + self.layout.shard) * EXTENSION_DEGREE, log_height, 1)
         return replace(sums, scratch=0) + Cost(
             multiplications=(EXTENSION_DEGREE * (on_trace + extended) + (2 * points + 4) * EXT_MUL) << log_height,
             moved=(on_trace + extended) * WORD_BYTES << log_height,

@@ -1,4 +1,7 @@
-"""Rounds 4 and 5: every polynomial at zeta and at the next row's point, then one batched quotient for each height.
+"""Rounds 4 and 5: every polynomial at its points, then one batched quotient for each height.
+
+The main columns of a shard are opened at its separating point in round 1 already (``rounds.separation``); round 5 adds
+these openings to the quotient.
 
 A DEEP quotient (p(zeta) - p(X)) / (zeta - X) has a lower degree than p, so it is computed on 7·H from the first block
 of each extension. The sum over all columns of a height is then extended to the codeword.
@@ -17,7 +20,7 @@ from graphprover.graphs.builder import Graph, Node
 from graphprover.graphs.rounds.commit import Columns, Commitment, Extension, Extensions, Nodes, extensions_of
 from graphprover.graphs.rounds.transcript import Drawn
 from graphprover.kernels.operands import Height, Unextended
-from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
+from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Point
 from graphprover.protocol.proof import EXT_BYTES, TableOpenings, array_to_words
 
 WEIGHTS, OPENING = "opening_weights", "opening"
@@ -46,7 +49,9 @@ class OpenedMatrix:
     name: str  # of the round
     table: int
     log_height: int  # of the trace
-    points: int  # 1: at zeta; 2: also at the next row's point
+    width: int  # columns; of adjacent quotient chunks, of the first
+    points: int  # in round 4: 1: at zeta; 2: also at the next row's point
+    separated: bool  # whether it is also opened at the separating point
     offset: int  # power of the batching challenge for its first column
 
 
@@ -58,7 +63,11 @@ def opened_matrices(layout: Layout) -> Mapping[int, Sequence[OpenedMatrix]]:
         for matrix in round_.matrices:
             if matrix.chunk == 0:
                 table, log_height = matrix.table, layout.log_heights[matrix.table]
-                opened[table].append(OpenedMatrix(round_.name, table, log_height, matrix.points, matrix.offset))
+                separated = Point.SEPARATING in matrix.points
+                points = len(matrix.points) - separated
+                opened[table].append(
+                    OpenedMatrix(round_.name, table, log_height, matrix.width, points, separated, matrix.offset)
+                )
     return opened
 
 
@@ -92,19 +101,20 @@ def openings(
     device: Device,
     columns: Mapping[str, Columns],
     weights: Weights,
+    separated: Mapping[int, bytes] | None,
     *,
     matrices: Sequence[OpenedMatrix],
     log_blowup: int,
 ) -> dict[int, TableOpenings]:
     """Return the values of all polynomials of a batch at their points, by table.
 
-    The inputs are columns by round and weights by height.
+    The inputs are columns by round, weights by height, and the values at the separating point of a shard by table.
     """
     extensions = {name: extensions_of(of_round, log_blowup) for name, of_round in columns.items()}
     values: dict[OpenedMatrix, list[np.ndarray]] = {}
     for turn in turns_of(matrices, extensions):
         found = [extensions[matrix.name][matrix.table] for matrix in turn]
-        by_height = [weights.natural if _on_trace(of_matrix) else weights.extended for of_matrix in found]
+        by_height = [weights.natural if on_trace(of_matrix) else weights.extended for of_matrix in found]
         evaluated = device.evaluate(
             [of_matrix.read() for of_matrix in found],
             [of[matrix.log_height][: matrix.points] for matrix, of in zip(turn, by_height, strict=True)],
@@ -114,10 +124,10 @@ def openings(
     for matrix, at_points in values.items():
         for point, words in enumerate(at_points):
             at[matrix.table][matrix.name, point] = array_to_words(words)
-    return {table: _table_openings(of_table) for table, of_table in at.items()}
+    return {table: _table_openings(of_table, (separated or {}).get(table)) for table, of_table in at.items()}
 
 
-def _on_trace(extension: Extension) -> bool:
+def on_trace(extension: Extension) -> bool:
     return isinstance(extension.columns, Unextended)
 
 
@@ -136,7 +146,7 @@ def turns_of(
             yield [matrix]
 
 
-def _table_openings(values: Mapping[tuple[str, int], bytes]) -> TableOpenings:
+def _table_openings(values: Mapping[tuple[str, int], bytes], separated: bytes | None) -> TableOpenings:
     """Return a table's openings from the values of its columns by round and point."""
     chunks, size = values[QUOTIENT, 0], EXTENSION_DEGREE * EXT_BYTES
     return TableOpenings(
@@ -147,13 +157,23 @@ def _table_openings(values: Mapping[tuple[str, int], bytes]) -> TableOpenings:
         quotient=tuple(chunks[first : first + size] for first in range(0, len(chunks), size)),
         permutation=values.get((PERMUTATION, 0), b""),
         permutation_next=values.get((PERMUTATION, 1), b""),
+        main_separated=separated,
     )
 
 
-def inverse_denominators(device: Device, zeta: Drawn, *, log_heights: Sequence[int]) -> ByHeight:
-    """Return for each height and opening point z the values 1/(z - x) over all x of 7·H."""
-    domains = [(height, point) for height in log_heights for point in opening_points(zeta.challenge, height)]
-    return _in_pairs(log_heights, device.inverse_denominators(domains))
+def inverse_denominators(
+    device: Device, zeta: Drawn, separating: Drawn | None, *, log_heights: Sequence[int]
+) -> ByHeight:
+    """Return for each height and opening point z the values 1/(z - x) over all x of 7·H.
+
+    The points are zeta, the point of the next row and, in a shard, the separating point.
+    """
+    points = {
+        height: [*opening_points(zeta.challenge, height), *([separating.challenge] if separating else [])]
+        for height in log_heights
+    }
+    inverses = iter(device.inverse_denominators([(height, z) for height in log_heights for z in points[height]]))
+    return {height: [next(inverses) for _ in points[height]] for height in log_heights}
 
 
 def reduced_openings(
@@ -170,28 +190,44 @@ def reduced_openings(
     extensions = {name: extensions_of(of_round, log_blowup) for name, of_round in columns.items()}
     shares: dict[int, Array] = {}
     for turn in turns_of(matrices, extensions):
-        of_kind: dict[bool, dict[int, list[OpenedMatrix]]] = {False: {}, True: {}}
-        for matrix in turn:
-            on_trace = _on_trace(extensions[matrix.name][matrix.table])
-            of_kind[on_trace].setdefault(matrix.log_height, []).append(matrix)
-        for on_trace, by_height in of_kind.items():
-            heights = [
-                Height(
-                    [extensions[matrix.name][matrix.table].read() for matrix in of_height],
-                    [_opened_values(opened[matrix.table], matrix.name) for matrix in of_height],
-                    [matrix.offset for matrix in of_height],
-                    inverses[log_height],
-                )
-                for log_height, of_height in by_height.items()
-            ]
-            if on_trace:
-                made = device.reduced_traces(heights, batching.challenge)
-            else:
-                made = device.reduced_openings(heights, batching.challenge)
-            for log_height, share in zip(by_height, made, strict=True):
+        read = {matrix: extensions[matrix.name][matrix.table].read() for matrix in turn}
+        for of_trace in (False, True):
+            of_kind = [m for m in turn if on_trace(extensions[m.name][m.table]) == of_trace]
+            heights = _heights(of_kind, read, opened, inverses)
+            reduce = device.reduced_traces if of_trace else device.reduced_openings
+            made = reduce([height for _, height in heights], batching.challenge)
+            for (log_height, _), share in zip(heights, made, strict=True):
                 before = shares.get(log_height)
                 shares[log_height] = share if before is None else device.sum_vectors([before, share])
     return shares
+
+
+def _heights(
+    matrices: Sequence[OpenedMatrix],
+    read: Mapping[OpenedMatrix, Array],
+    opened: Mapping[int, TableOpenings],
+    inverses: ByHeight,
+) -> list[tuple[int, Height]]:
+    """Return the operands of DEEP quotients with log2 of the trace's rows.
+
+    The openings at zeta and the next row's point share the reading of a matrix. The openings at the separating point
+    are apart, because their powers of the batching challenge come after the others of their matrix.
+    """
+    by_height: dict[int, list[OpenedMatrix]] = {}
+    for matrix in matrices:
+        by_height.setdefault(matrix.log_height, []).append(matrix)
+    heights = []
+    for log_height, of_height in by_height.items():
+        values = [_opened_values(opened[matrix.table], matrix.name) for matrix in of_height]
+        offsets = [matrix.offset for matrix in of_height]
+        both = inverses[log_height][:2]
+        heights.append((log_height, Height([read[matrix] for matrix in of_height], values, offsets, both)))
+        if separated := [matrix for matrix in of_height if matrix.separated]:
+            at_point = [[_words(opened[matrix.table].main_separated)] for matrix in separated]
+            offsets = [matrix.offset + matrix.points * matrix.width for matrix in separated]
+            third = inverses[log_height][2:]
+            heights.append((log_height, Height([read[matrix] for matrix in separated], at_point, offsets, third)))
+    return heights
 
 
 def _opened_values(opened: TableOpenings, name: str) -> list[np.ndarray]:
@@ -202,8 +238,13 @@ def _opened_values(opened: TableOpenings, name: str) -> list[np.ndarray]:
         PERMUTATION: (opened.permutation, opened.permutation_next),
     }
     points = (b"".join(opened.quotient),) if name == QUOTIENT else values[name]
-    words = (np.frombuffer(point, dtype="<u8") for point in points if point is not None)
-    return [point.astype(np.uint64, copy=False).reshape(-1, EXTENSION_DEGREE) for point in words]
+    return [_words(point) for point in points if point is not None]
+
+
+def _words(values: bytes | None) -> np.ndarray:
+    """Return encoded values as words (columns, 3)."""
+    assert values is not None
+    return np.frombuffer(values, dtype="<u8").astype(np.uint64, copy=False).reshape(-1, EXTENSION_DEGREE)
 
 
 def codeword(device: Device, shares: Sequence[Mapping[int, Array]], *, log_height: int, log_blowup: int) -> Array:
@@ -212,8 +253,17 @@ def codeword(device: Device, shares: Sequence[Mapping[int, Array]], *, log_heigh
     return device.extend_chunks([quotient], [0], log_blowup)[0]
 
 
-def build_openings(graph: Graph, layout: Layout, commitments: dict[str, Commitment], zeta: Node) -> dict[str, Node]:
-    """Add round 4; return the task of each batch's `TableOpenings`, by its name."""
+def build_openings(
+    graph: Graph,
+    layout: Layout,
+    commitments: dict[str, Commitment],
+    zeta: Node,
+    separated: Mapping[str, Node],
+) -> dict[str, Node]:
+    """Add round 4; return the task of each batch's `TableOpenings`, by its name.
+
+    ``separated``: of a shard, the values at its separating point by batch.
+    """
     weights = graph.task(
         WEIGHTS,
         "all heights",
@@ -230,6 +280,7 @@ def build_openings(graph: Graph, layout: Layout, commitments: dict[str, Commitme
             openings,
             _columns(commitments, batch),
             weights,
+            separated.get(batch),
             matrices=matrices,
             log_blowup=log_blowup,
         )
@@ -243,12 +294,16 @@ def build_codewords(
     commitments: dict[str, Commitment],
     opened: dict[str, Node],
     zeta: Node,
+    separating: Node | None,
     batching: Node,
 ) -> dict[int, Node]:
-    """Add round 5; return the task of each height's codeword, by log2 of its length."""
+    """Add round 5; return the task of each height's codeword, by log2 of its length.
+
+    ``separating``: of a shard, the task of its separating point.
+    """
     log_blowup = layout.parameters.log_blowup
     log_heights = sorted(set(layout.log_heights))
-    inverses = graph.task(DENOMINATORS, "all heights", inverse_denominators, zeta, log_heights=log_heights)
+    inverses = graph.task(DENOMINATORS, "all heights", inverse_denominators, zeta, separating, log_heights=log_heights)
     shares: dict[int, list[Node]] = {log_height: [] for log_height in log_heights}
     for batch, matrices in _matrices_of_batches(graph, layout).items():
         share = graph.task(

@@ -27,7 +27,8 @@ from graphprover.statement.statement import binding_digest
 
 TRANSCRIPT = "transcript"
 BEGIN, LOOKUP, CONSTRAINT, ZETA, BATCHING, QUERIES = "begin", "lookup", "constraint", "zeta", "batching", "queries"
-DIGEST = "digest"  # of a shard, before the joint challenge
+# Of a shard, before the joint challenge: its separating point, the values there, and the digest.
+SEPARATION, SEPARATED, DIGEST = "separation", "separated", "digest"
 
 
 def fold_step(number: int) -> str:
@@ -74,6 +75,18 @@ def begin(
         binding = shards.shard_binding(layout.parameters.hash, binding, shard.count, shard.index)
     state = transcript.begin(layout, binding)
     return transcript.absorb_main(state, device.cap(tree), public_values, preprocessed_cap)
+
+
+def separating_point(device: Device, state: Challenger) -> Drawn:
+    """Draw the separating point of a shard."""
+    # After all main columns: a prover who knew the point would commit to words with two candidates that agree there,
+    # and choose between the candidates after σ and τ (security.separation_errors).
+    return Drawn(*shards.draw_separating_point(state), 0)
+
+
+def separated(device: Device, drawn: Drawn, values: Sequence[Mapping[int, bytes]]) -> Challenger:
+    """Absorb the values of the main columns at the separating point, given by batch and table."""
+    return shards.absorb_separated(drawn.state, merged(values).values())
 
 
 def lookup_challenges(device: Device, state: Challenger, *, layout: Layout) -> Drawn:

@@ -144,7 +144,7 @@ def _of_shards(change: Callable[[ShardRequest], ShardRequest]) -> None:
 def _weak(prepared: Prepared) -> Prepared:
     parameters = replace(FEW, num_queries=1, query_pow_bits=0, lookup_pow_bits=0)
     layout = prepared.layout
-    return replace(prepared, layout=make_layout(layout.tables, layout.log_heights, parameters))
+    return replace(prepared, layout=make_layout(layout.tables, layout.log_heights, parameters, shard=layout.shard))
 
 
 def proves(statement: Statement) -> None:

@@ -63,7 +63,7 @@ class Case:
     def decoded(self) -> list[BatchProof]:
         """Contents of each shard."""
         given = zip(self.proof.proofs, self.shards.statements, strict=True)
-        return [decode(proof.payload, layout_of_proof(proof, statement)) for proof, statement in given]
+        return [decode(proof.payload, layout_of_proof(proof, statement, shard=True)) for proof, statement in given]
 
     def with_payloads(self, payloads: Sequence[bytes]) -> ShardedProof:
         """Return the proof with other contents of its shards."""
@@ -199,7 +199,9 @@ def test_refused_with_other_contents(name: str, tmp_path: Path) -> None:
     payloads, mutants = case(name).payloads, list[list[bytes]]()
     given = zip(case(name).proof.proofs, case(name).shards.statements, strict=True)
     for index, (proof, statement) in enumerate(given):
-        spoiled = mutations(random.Random(name), proof.payload, layout_of_proof(proof, statement), MUTATIONS)
+        spoiled = mutations(
+            random.Random(name), proof.payload, layout_of_proof(proof, statement, shard=True), MUTATIONS
+        )
         mutants += ([*payloads[:index], other, *payloads[index + 1 :]] for other in spoiled)
     for mutant, their in zip(mutants, case(name).their_verdicts(tmp_path, mutants), strict=True):
         our = case(name).our_verdict(mutant)

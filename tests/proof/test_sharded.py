@@ -92,11 +92,11 @@ def test_a_mutation_is_another_proof_or_none(proof: ShardedProof, rng: random.Ra
 def test_encoding() -> None:
     """Field by field, as docs/protocol.md has them."""
     proof = in_shards(3)
-    expected = b"graphprover pieces\x01" + struct.pack("<I", 3) + b"".join(proof.joint.digests)
+    expected = b"graphprover pieces\x02" + struct.pack("<I", 3) + b"".join(proof.joint.digests)
     for plain in proof.proofs:
         expected += struct.pack("<Q", len(plain.to_bytes())) + plain.to_bytes()
     assert proof.to_bytes() == expected
-    shard = b"graphprover piece\x01" + struct.pack("<II", 3, 2) + b"".join(proof.joint.digests)
+    shard = b"graphprover piece\x02" + struct.pack("<II", 3, 2) + b"".join(proof.joint.digests)
     assert proof.shards[2].to_bytes() == shard + proof.proofs[2].to_bytes()
 
 

@@ -165,6 +165,9 @@ def payload(reader: Reader, stated: dict[str, Any]) -> dict[str, Any]:
         reader.length(table["log_height"], f"h of table {number}")
     found["lookup_nonce"] = reader.integer(8, "lookup nonce") if reader.option(lookups, "lookup nonce") else None
     found["ood_nonce"] = reader.integer(8, "nonce before ζ")
+    if stated.get("shard"):
+        reader.length(len(tables), "separated values, tables")
+        found["separated"] = [reader.elements(of.main, "main at the separating point") for of in tables]
     assert reader.position == len(reader.data)
     return found
 

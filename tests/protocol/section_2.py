@@ -71,11 +71,11 @@ def derived(air: dict[str, Any]) -> Derived:
 
 
 def rounds(stated: dict[str, Any]) -> dict[str, list[Matrix]]:
-    """Return the matrices of each round that exists, in order (section 4)."""
+    """Return the matrices of each round that exists, in order (section 4); ``stated["shard"]``: true of a shard."""
     found: dict[str, list[Matrix]] = {"main": [], "quotient": [], "preprocessed": [], "permutation": []}
     for number, table in enumerate(stated["tables"]):
         of, h = derived(table["air"]), table["log_height"]
-        found["main"].append(Matrix(number, of.main, h, 1 + of.main_next))
+        found["main"].append(Matrix(number, of.main, h, 1 + of.main_next + bool(stated.get("shard"))))
         found["quotient"] += [Matrix(number, 3, h, 1)] * 2**of.log_chunks
         if of.preprocessed:
             found["preprocessed"].append(Matrix(number, of.preprocessed, h, 1 + of.preprocessed_next))

@@ -146,7 +146,20 @@ def joint_seed(hash: str, digests: list[bytes]) -> bytes:
 
 
 def shard_start(hash: str, shard: Shard, binding: bytes) -> bytes:
-    return digest(hash, b"graphprover piece 1" + struct.pack("<II", len(shard.digests), shard.index) + binding)
+    return digest(hash, b"graphprover piece 2" + struct.pack("<II", len(shard.digests), shard.index) + binding)
+
+
+def openings(stated: dict[str, Any], proof: dict[str, Any]) -> list[list[Any]]:
+    """Return the opened values by round, matrix and point; the separating point of a shard is the last of a matrix."""
+    found = []
+    for name, of_round in rounds(stated).items():
+        opened = iter([values for values in proof["openings"][name] if values])
+        for matrix in of_round:
+            separated = name == "main" and "separated" in proof
+            found += [next(opened) for _ in range(matrix.points - separated)]
+            if separated:
+                found.append(proof["separated"][matrix.table])
+    return found
 
 
 def challenges(
@@ -173,6 +186,10 @@ def challenges(
     state.absorb(preprocessed)
     found: dict[str, Any] = {}
     if shard:
+        found["separating"] = state.extension()
+        assert any(found["separating"][1:])
+        for values in proof["separated"]:
+            state.words(chain.from_iterable(values))
         found["digest"] = digest(hash, state.pending).hex()
         seed_ = joint_seed(hash, shard.digests)
         drawing = Challenger(hash, seed_)
@@ -191,7 +208,7 @@ def challenges(
     state.work(parameters["ood_pow_bits"], proof["ood_nonce"])
     found["zeta"] = state.extension()
     state.absorb(start["opening"])
-    for opened in chain.from_iterable(proof["openings"].values()):
+    for opened in openings(stated, proof):
         state.words(chain.from_iterable(opened))
     state.work(parameters["batch_pow_bits"], proof["batch_nonce"])
     found["gamma"] = state.extension()

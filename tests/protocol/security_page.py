@@ -12,12 +12,12 @@ LEAST_M, MOST_M = 3, 2**16
 
 def level(shards: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """Return the bits of each round by unique decoding and by Johnson's radius with its best m, which is "m"."""
-    found = [rounds(shards, m) for m in (None, *candidates(shards))]
+    found = [rounds(shards, m) for m in (None, *nearest(shards))]
     best = max(found[1:], key=lambda of: min(bits for name, bits in of.items() if name != "m"))
     return {"unique": found[0], "johnson": best}
 
 
-def candidates(shards: Sequence[dict[str, Any]]) -> list[int]:
+def nearest(shards: Sequence[dict[str, Any]]) -> list[int]:
     """Return the m on both sides of the crossing of rising and falling rounds, by bisection."""
     low, high = LEAST_M, MOST_M
     while low < high:
@@ -36,7 +36,8 @@ def rounds(shards: Sequence[dict[str, Any]], m: int | None) -> dict[str, float]:
     rho = 2.0 ** -parameters["log_blowup"]
     kappa = (1 + rho) / 2 if m is None else sqrt(rho) * (1 + 1 / (2 * m))
     size = 1.0 if m is None else (m + 0.5) / sqrt(rho)
-    others, loss = (k - 1) * log2(size), log2(k)
+    loss = log2(k)
+    candidates = size if k == 1 else 1.0
 
     def exceptional(log_points: int) -> float:
         points = 2.0**log_points
@@ -52,7 +53,7 @@ def rounds(shards: Sequence[dict[str, Any]], m: int | None) -> dict[str, float]:
         return own + (parameters[grinding] if grinding else 0)
 
     fractions, widest, constraints, outside = 0.0, 1, 0, 0.0
-    batching, degrees = 0.0, dict[int, int]()
+    batching, degrees, rows = 0.0, dict[int, int](), 0.0
     for shard in shards:
         openings = dict[int, int]()
         for table in shard["tables"]:
@@ -62,14 +63,17 @@ def rounds(shards: Sequence[dict[str, Any]], m: int | None) -> dict[str, float]:
             constraints = max(constraints, of.constraints + (of.lookups + 3 if of.lookups else 0))
             outside = max(outside, (2**of.log_chunks + 2) * 2.0**h)
             own = of.main * (1 + of.main_next) + of.preprocessed * (1 + of.preprocessed_next) + 3 * 2**of.log_chunks
+            own += of.main if k > 1 else 0
             openings[h] = openings.get(h, 0) + own + (6 * (of.lookups + 1) if of.lookups else 0)
+            rows = max(rows, 2.0**h)
         blowup = parameters["log_blowup"]
         batching = max(batching, sum((n - 1) * exceptional(h + blowup) for h, n in openings.items()))
         for log, a in folds(shard):
             d = 2**a - 1 + (log - a - blowup in openings)
             degrees[log - a] = max(d, degrees.get(log - a, 0))
-    found = {
-        "lookups": bits(size * fractions * (widest + 1), others, "lookup_pow_bits"),
+    found = {"separation": bits(size * (size - 1) / 2 * rows, loss, None)} if k > 1 else {}
+    found |= {
+        "lookups": bits(candidates * fractions * (widest + 1), 0, "lookup_pow_bits"),
         "constraints": bits(size * constraints, loss, None),
         "out of domain": bits(size * outside, loss, "ood_pow_bits"),
         "batching": bits(batching, loss, "batch_pow_bits"),

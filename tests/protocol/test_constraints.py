@@ -109,7 +109,7 @@ def test_all_tables_at_once_are_each_by_itself(seed: int, by: str, monkeypatch: 
     parameters, statement = random_statement(seed, tables=1 + seed % 4, interactions=seed % 6)
     airs, public = statement.descriptions, [table.public_values or () for table in statement.tables]
     log_heights = tuple(table.main.shape[1].bit_length() - 1 for table in statement.tables)
-    layout = Layout(airs, log_heights, parameters)
+    layout = Layout(airs, log_heights, parameters, shard=False)
     openings = [openings_of(rng, air) for air in airs]
     terminals = [random_ext(rng) if air.lookups else None for air in airs]
     prefixes = [[random_ext(rng) for _ in air.lookups] for air in airs]

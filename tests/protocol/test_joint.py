@@ -9,7 +9,16 @@ import pytest
 from graphprover.field import P
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.joint import MOST_SHARDS, Joint, digest_of, draw_lookup_challenges, resume, shard_binding
+from graphprover.protocol.joint import (
+    MOST_SHARDS,
+    Joint,
+    absorb_separated,
+    digest_of,
+    draw_lookup_challenges,
+    draw_separating_point,
+    resume,
+    shard_binding,
+)
 from graphprover.protocol.parameters import Parameters
 from tests.hashes import BOTH, digest
 
@@ -36,9 +45,35 @@ def work(hash: str, seed: bytes, bits: int) -> int:
 @of_each_hash
 def test_a_shard_is_bound_with_its_place(hash: str) -> None:
     binding = digest(hash, b"tables")
-    expected = digest(hash, b"graphprover piece 1" + struct.pack("<II", 7, 3) + binding)
+    expected = digest(hash, b"graphprover piece 2" + struct.pack("<II", 7, 3) + binding)
     assert shard_binding(hash, binding, 7, 3) == expected
     assert len({shard_binding(hash, binding, *place) for place in ((7, 3), (7, 4), (8, 3), (3, 7))}) == 4
+
+
+@of_each_hash
+def test_a_separating_point_comes_from_all_that_was_absorbed(hash: str) -> None:
+    state, point = draw_separating_point(Challenger(hash, bytes(32)).absorb(b"commitments"))
+    pending, drawn = bytes(32) + b"commitments", b""
+    words: list[int] = []
+    while len(words) < 3:
+        if len(drawn) < 8:
+            pending = digest(hash, pending)
+            drawn = pending[::-1]
+        word, drawn = int.from_bytes(drawn[:8], "little"), drawn[8:]
+        words += [word] * (word < P)
+    assert point == tuple(words)
+    absorbed = absorb_separated(state, [b"x" * 24, b"y" * 48])
+    assert digest_of(absorbed) == digest(hash, pending + b"x" * 24 + b"y" * 48)
+
+
+@pytest.mark.parametrize("zeros", [24, 16])
+def test_a_separating_point_is_not_in_the_base_field(zeros: int) -> None:
+    """The last words are drawn from the first bytes."""
+    state = replace(Challenger("keccak", b""), output=bytes(zeros) + bytes(range(24 - zeros)))
+    with pytest.raises(VerificationError, match="in the base field"):
+        draw_separating_point(state)
+    for place in (0, 8):
+        draw_separating_point(replace(state, output=bytes(place) + b"\x01" + bytes(23 - place)))
 
 
 @of_each_hash

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from graphprover.air import Air, Bus
 from graphprover.field import P
-from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, make_layout
+from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Point, make_layout
 from graphprover.protocol.parameters import Parameters
 from tests.interop.tables import PLAIN
 from tests.protocol import vectors
@@ -89,7 +89,7 @@ def test_rounds_and_ladder_of_a_mixed_statement() -> None:
             # Each height is numbered separately, in the order in which openings are absorbed.
             assert matrix.offset == ladders.get(matrix.log_rows, 0)
             assert matrix.log_rows == layout.log_heights[matrix.table] + layout.parameters.log_blowup
-            ladders[matrix.log_rows] = matrix.offset + matrix.width * matrix.points
+            ladders[matrix.log_rows] = matrix.offset + matrix.width * len(matrix.points)
     quotient = layout.round(QUOTIENT)
     assert quotient is not None
     for table, log_chunks in enumerate(layout.log_chunks):
@@ -98,7 +98,24 @@ def test_rounds_and_ladder_of_a_mixed_statement() -> None:
     permutation = layout.round(PERMUTATION)
     assert permutation is not None
     for matrix in permutation.matrices:
-        assert matrix.width == layout.tables[matrix.table].permutation_width and matrix.points == 2
+        assert matrix.width == layout.tables[matrix.table].permutation_width
+        assert matrix.points == (Point.ZETA, Point.NEXT)
+
+
+def test_main_columns_of_a_shard_are_opened_at_its_separating_point_last() -> None:
+    alone = vectors.load("mixed").layout
+    layout = make_layout(alone.tables, alone.log_heights, alone.parameters, shard=True)
+    used: dict[int, int] = {}
+    for before, round_ in zip(alone.rounds, layout.rounds, strict=True):
+        for own, matrix in zip(before.matrices, round_.matrices, strict=True):
+            more = (Point.SEPARATING,) if round_.name == MAIN else ()
+            assert matrix.points == (*own.points, *more)
+            assert matrix.offset == used.get(matrix.log_rows, 0)
+            used[matrix.log_rows] = matrix.offset + matrix.width * len(matrix.points)
+    assert {matrix.points for matrix in layout.rounds[0].matrices} == {
+        (Point.ZETA, Point.SEPARATING),
+        (Point.ZETA, Point.NEXT, Point.SEPARATING),
+    }
 
 
 def test_a_statement_without_lookups_or_preprocessed_columns_has_two_rounds() -> None:

@@ -260,7 +260,7 @@ def test_a_proof_of_one_statement_is_none_of_another(name: str) -> None:
 def test_openings_are_in_the_order_of_the_layout(name: str) -> None:
     vector = load(name)
     values = opened_values(vector.layout, vector.proof.openings)
-    widths = [m.width for round_ in vector.layout.rounds for m in round_.matrices for _ in range(m.points)]
+    widths = [m.width for round_ in vector.layout.rounds for m in round_.matrices for _ in m.points]
     assert [len(value) for value in values] == [24 * width for width in widths]
 
 

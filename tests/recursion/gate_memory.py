@@ -37,7 +37,7 @@ def proof_of(
     """Return all values of a proof that the gates read."""
     values = iter(opened_values(layout, proof.openings))
     opened = [
-        [[v for _ in range(matrix.points) for v in words_to_exts(next(values))] for matrix in round_.matrices]
+        [[v for _ in matrix.points for v in words_to_exts(next(values))] for matrix in round_.matrices]
         for round_ in layout.rounds
     ]
     named = {name: getattr(challenges, name) for name in CHALLENGES[1:]}
@@ -59,7 +59,7 @@ class Built:
 
 def built(layout: Layout) -> Built:
     """Return the gates of a layout, with arrays at any addresses."""
-    count = sum(matrix.points * matrix.width for round_ in layout.rounds for matrix in round_.matrices)
+    count = sum(len(matrix.points) * matrix.width for round_ in layout.rounds for matrix in round_.matrices)
     counts = (6 * count, count, count, 6 * len(layout.tables), 1, 1, 1, 1, 1, count + 1)
     opened, quotient, permutation, terminals, sigma, tau, alpha, zeta, gamma, suffixes, after = np.cumsum(
         [1000, *(size + 7 for size in counts)]

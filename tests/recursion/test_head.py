@@ -169,7 +169,7 @@ def read_values(layout: Layout) -> Iterator[tuple[int, int, int]]:
     for number, round_ in enumerate(layout.rounds):
         for i, matrix in enumerate(round_.matrices):
             op = {"main": MAIN, "preprocessed": PREPROCESSED}.get(round_.name)
-            for value in range(matrix.points * matrix.width):
+            for value in range(len(matrix.points) * matrix.width):
                 point, column = divmod(value, matrix.width)
                 if (op, column, point) in layout.tables[matrix.table].nodes or round_.name == "quotient":
                     yield number, i, value

@@ -286,7 +286,9 @@ def values_by_height(made: Proved) -> dict[tuple[int, int], tuple[list[Ext | Non
         for matrix in round_.matrices:
             of_matrix = found.setdefault((tree, matrix.log_rows), ([], []))
             for point in range(2):
-                of_matrix[point].extend(words_to_exts(next(values)) if point < matrix.points else [None] * matrix.width)
+                of_matrix[point].extend(
+                    words_to_exts(next(values)) if point < len(matrix.points) else [None] * matrix.width
+                )
     return found
 
 

@@ -57,7 +57,7 @@ def values(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _files(data: bytes) -> tuple[list[bytes], list[bytes]]:
     """Return the digests of a sharded proof, and the file of each shard (sections 12 and 16)."""
-    magic = b"graphprover pieces\x01"
+    magic = b"graphprover pieces\x02"
     if not data.startswith(magic):
         return [], [data]
     (count,) = struct.unpack_from("<I", data, len(magic))
@@ -83,7 +83,7 @@ def _stated(entry: dict[str, Any], headers: list[dict[str, Any]]) -> list[dict[s
     shares = [[tables[number] for number in of["values"][0]] for of in headers]
     of_heads = heads([[table["air"] for table in share] for share in shares])
     own = [[{"air": head, "preprocessed": None}, *share] for head, share in zip(of_heads, shares, strict=True)]
-    return [in_statement({"tables": share}, of) for share, of in zip(own, headers, strict=True)]
+    return [in_statement({"tables": share}, of) | {"shard": True} for share, of in zip(own, headers, strict=True)]
 
 
 def _key(entry: dict[str, Any]) -> tuple[bytes, int, int, dict[tuple[str, int], bytes]]:

@@ -188,11 +188,20 @@ def shards(cases: Cases, statement: Statement) -> None:
     cases.add("shards.label", "a label in shard 1", joined(proof, first, replace(second, label="x")))
     twice = replace(second, public_values=((0,), *second.public_values[1:]))
     cases.add("shards.tables", "table 0 in both shards", joined(proof, first, twice))
-    one, two = (batch_of(of, own) for of, own in zip(proof.proofs, sharded.statements, strict=True))
-    other = replace(second, payload=encode(replace(two, lookup_nonce=1)))
-    cases.add("shards.nonce", "another nonce in shard 1", joined(proof, first, other))
+    given = zip(proof.proofs, sharded.statements, strict=True)
+    one, two = (batch_of(of, own, shard=True) for of, own in given)
+    nonce = replace(second, payload=encode(replace(two, lookup_nonce=1)))
+    cases.add("shards.nonce", "another nonce in shard 1", joined(proof, first, nonce))
     damaged = replace(first, payload=encode(replace(one, main_cap=(bytes(32),))))
     cases.add("shards.digest", "another main cap in shard 0", joined(proof, damaged, second))
+    values = one.openings[1].main_separated
+    assert values is not None
+    other = replace(one.openings[1], main_separated=bytes([values[0] ^ 1]) + values[1:])
+    opened = replace(first, payload=encode(replace(one, openings=(one.openings[0], other))))
+    cases.add("shards.digest", "another separated value in shard 0", joined(proof, opened, second))
+    without = [replace(table, main_separated=None) for table in one.openings]
+    cut = replace(first, payload=encode(replace(one, openings=tuple(without))))
+    cases.add("payload.truncated", "no separated values in shard 0", joined(proof, cut, second))
     swapped = bytes(data[: at + 4] + data[at + 36 : at + 68] + data[at + 4 : at + 36] + data[at + 68 :])
     cases.add("shards.digest", "the digests in another order", swapped)
 
@@ -359,8 +368,9 @@ def keys(cases: Cases, proof: Proof) -> None:
         cases.add(rule, comment, proof, {"key": name})
 
 
-def batch_of(proof: Proof, statement: Statement) -> BatchProof:
-    return decode(proof.payload, make_layout(statement.descriptions, proof.log_heights, proof.parameters))
+def batch_of(proof: Proof, statement: Statement, *, shard: bool = False) -> BatchProof:
+    layout = make_layout(statement.descriptions, proof.log_heights, proof.parameters, shard=shard)
+    return decode(proof.payload, layout)
 
 
 def patched(data: bytes, at: int, new: bytes) -> bytes:

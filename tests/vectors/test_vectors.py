@@ -62,6 +62,7 @@ def test_the_package_accepts_the_proofs_with_these_values(entry: dict[str, Any])
         sigma, tau = tuple(values["sigma"]), tuple(values["tau"])
         prefix = next(prefixes[0] for prefixes in found.prefixes if prefixes)  # of the first lookup: number 0
         assert prefix == ext_add(sigma, ext_pow(tau, max_tuple_width(layout.tables)))
+        assert list(found.separating) == values.get("separating", [0, 0, 0])
         assert (found.tau, found.alpha) == (tau, tuple(values["alpha"]))
         assert (found.zeta, found.gamma) == (tuple(values["zeta"]), tuple(values["gamma"]))
         assert found.betas == [tuple(beta) for beta in values["betas"]]

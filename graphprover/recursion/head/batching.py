@@ -42,14 +42,14 @@ def add_batching(gates: Gates, layout: Layout, inputs: Inputs) -> Batching:
     """
     check_shape(layout)
     matrices = [matrix for round_ in layout.rounds for matrix in round_.matrices]
-    ends = {matrix.offset + i * matrix.width for matrix in matrices for i in range(matrix.points + 1)}
+    ends = {matrix.offset + i * matrix.width for matrix in matrices for i in range(len(matrix.points) + 1)}
     ends |= {matrix.offset + i * matrix.width + j for matrix in matrices for i in range(2) for j in _runs(matrix)}
     powers = _powers(gates, gates.at(inputs.gamma), ends)
     runs: dict[int, list[Counter[tuple[int, int]]]] = {log: [] for log in layout.fri_log_heights}
     value = 0
     for matrix in matrices:
         of_height, power = runs[matrix.log_rows], matrix.offset
-        for point in range(matrix.points):
+        for point in range(len(matrix.points)):
             if point == len(of_height):
                 of_height.append(Counter())
             # Runs of which one begins at the end of another have a common term, which the counts cancel.

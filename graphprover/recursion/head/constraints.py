@@ -91,7 +91,7 @@ def _starts(layout: Layout) -> list[dict[int, int]]:
         for matrix in round_.matrices:
             if round_.name in kinds:
                 starts[matrix.table][kinds[round_.name]] = value
-            value += matrix.points * matrix.width
+            value += len(matrix.points) * matrix.width
     return starts
 
 

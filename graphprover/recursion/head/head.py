@@ -9,7 +9,7 @@ import numpy as np
 from graphprover.field import EXTENSION_DEGREE, P
 from graphprover.protocol.blake3 import CHUNK_WORDS, digest
 from graphprover.protocol.digests import DIGEST_WORDS
-from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout
+from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Point
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import Cap
 from graphprover.recursion.head.entries import ENTRIES
@@ -394,7 +394,7 @@ class _Words:
                     continue
                 for columns, first, second in runs:
                     to += STRIDE * columns
-                    at_next = gates.address_of(second) if matrix.points == 2 else zero
+                    at_next = gates.address_of(second) if Point.NEXT in matrix.points else zero
                     records.append((to, columns, entry - FILL_STEPS * columns, gates.address_of(first), at_next))
             if spare := padded(width) - width:
                 records.append((to + STRIDE * spare, spare, entry - FILL_STEPS * spare, zero, zero))

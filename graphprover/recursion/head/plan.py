@@ -169,7 +169,9 @@ def plan_of(layout: Layout, constants: ConstantSizes, public_values: Sequence[in
 
 def opened_counts(layout: Layout) -> dict[str, int]:
     """Return the number of opened values of each round, by its name."""
-    return {round_.name: sum(matrix.points * matrix.width for matrix in round_.matrices) for round_ in layout.rounds}
+    return {
+        round_.name: sum(len(matrix.points) * matrix.width for matrix in round_.matrices) for round_ in layout.rounds
+    }
 
 
 def row_widths(layout: Layout) -> dict[tuple[int, int], int]:
