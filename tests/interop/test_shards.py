@@ -1,4 +1,7 @@
-"""Plonky3's verifier checks sharded proofs: each shard by ``verify_batch``, and then the sum of all terminals."""
+"""Plonky3's verifier checks sharded proofs: each shard by ``verify_batch``, and then the sum of all terminals.
+
+Its commitment scheme gets the separating point of a shard as one more point of the main columns.
+"""
 
 import json
 import random
@@ -232,6 +235,26 @@ def test_refused_with_terminals_that_were_forged_to_cancel(parameters: Parameter
         assert verdict is not None and f"shard {index}: " in verdict
 
 
+def test_refused_with_other_values_at_the_separating_point(tmp_path: Path) -> None:
+    """One bit of a value in each table, values of another table, and none."""
+    first, *_ = case("3 shards").decoded()
+    payloads = case("3 shards").payloads
+    values = [table.main_separated or b"" for table in first.openings]
+    mutants = [with_separated(first, [*values[:i], flip(own), *values[i + 1 :]]) for i, own in enumerate(values)]
+    mutants += [with_separated(first, [*values[1:], values[0]]), with_separated(first, [None] * len(values))]
+    honest, *verdicts = case("3 shards").their_verdicts(tmp_path, [payloads, *([m, *payloads[1:]] for m in mutants)])
+    assert honest is None
+    for mutant, verdict in zip(mutants, verdicts, strict=True):
+        assert verdict is not None and "shard 0: " in verdict
+        assert case("3 shards").our_verdict([mutant, *payloads[1:]]) is not None
+
+
+def with_separated(batch: BatchProof, values: Sequence[bytes | None]) -> bytes:
+    """Return the encoding with other values at the separating point, by table."""
+    given = zip(batch.openings, values, strict=True)
+    return encode(replace(batch, openings=tuple(replace(table, main_separated=own) for table, own in given)))
+
+
 def test_refused_where_two_shards_shift_their_terminals(tmp_path: Path) -> None:
     """The sum of all terminals is unchanged."""
     first, second, third = case("3 shards").decoded()
@@ -280,7 +303,7 @@ def test_refused_unless_all_shards_are_there_in_order(tmp_path: Path) -> None:
             *files(first, second),
             *(third / STATEMENT, other[2] / PAYLOAD),
         ],
-        "shard 1: air 1": [
+        "shard 1: the values at the separating point are not of all main columns": [
             *files(first),
             *(second / STATEMENT, third / PAYLOAD),
             *(third / STATEMENT, second / PAYLOAD),

@@ -7,6 +7,7 @@ mod binding;
 mod description;
 mod hash;
 mod profile;
+mod separation;
 mod setup;
 mod shard;
 mod shards;

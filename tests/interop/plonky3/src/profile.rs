@@ -1,5 +1,7 @@
 //! The protocol profile: Goldilocks, its cubic extension, two-adic FRI, not hiding, with either hash.
 
+use std::sync::Arc;
+
 use p3_batch_stark::BatchProof;
 use p3_challenger::SerializingChallenger64;
 use p3_commit::ExtensionMmcs;
@@ -12,6 +14,7 @@ use p3_symmetric::{CompressionFunctionFromHasher, SerializingHasher};
 use p3_uni_stark::StarkConfig;
 
 use crate::hash::Hash;
+use crate::separation::{SeparatingPcs, Separation};
 use crate::statement::Parameters;
 use crate::transcript::ByteChallenger;
 
@@ -21,7 +24,8 @@ type RowHash<H> = SerializingHasher<H>;
 type NodeHash<H> = CompressionFunctionFromHasher<H, 2, 32>;
 pub type ValMmcs<H> = MerkleTreeMmcs<Val, u8, RowHash<H>, NodeHash<H>, 2, 32>;
 type ChallengeMmcs<H> = ExtensionMmcs<Val, Challenge, ValMmcs<H>>;
-type Pcs<H> = TwoAdicFriPcs<Val, Radix2DitParallel<Val>, ValMmcs<H>, ChallengeMmcs<H>>;
+type FriPcs<H> = TwoAdicFriPcs<Val, Radix2DitParallel<Val>, ValMmcs<H>, ChallengeMmcs<H>>;
+type Pcs<H> = SeparatingPcs<FriPcs<H>>;
 pub type Challenger<H> = SerializingChallenger64<Val, ByteChallenger<H>>;
 pub type Config<H> = StarkConfig<Pcs<H>, Challenge, Challenger<H>>;
 pub type Proof<H> = BatchProof<Config<H>>;
@@ -31,8 +35,12 @@ pub fn mmcs<H: Hash>(cap_height: usize) -> ValMmcs<H> {
     ValMmcs::new(RowHash::new(H::HASHER), NodeHash::new(H::HASHER), cap_height)
 }
 
-/// The configuration of one statement, its transcript starting from `challenger`.
-pub fn config<H: Hash>(parameters: &Parameters, challenger: ByteChallenger<H>) -> Config<H> {
+/// The configuration of one statement, its transcript starting from `challenger`; `separation`: of a shard.
+pub fn config<H: Hash>(
+    parameters: &Parameters,
+    challenger: ByteChallenger<H>,
+    separation: Option<Arc<Separation>>,
+) -> Config<H> {
     let mmcs = mmcs(parameters.cap_height.into());
     let fri = FriParameters {
         log_blowup: parameters.log_blowup.into(),
@@ -44,7 +52,8 @@ pub fn config<H: Hash>(parameters: &Parameters, challenger: ByteChallenger<H>) -
         query_proof_of_work_bits: parameters.query_pow_bits.into(),
         mmcs: ChallengeMmcs::new(mmcs.clone()),
     };
-    let pcs = Pcs::new(Radix2DitParallel::default(), mmcs, fri);
+    let inner = FriPcs::new(Radix2DitParallel::default(), mmcs, fri);
+    let pcs = SeparatingPcs { inner, separation };
     StarkConfig::new(pcs, SerializingChallenger64::new(challenger))
         .with_lookup_proof_of_work_bits(parameters.lookup_pow_bits.into())
         .with_ood_proof_of_work_bits(parameters.ood_pow_bits.into())

@@ -5,15 +5,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use p3_air::BaseAir;
 use p3_batch_stark::{BatchVerificationError, PcsError, ProverData, StarkInstance, prove_batch, verify_batch};
 use p3_blake3::Blake3;
 use p3_keccak::Keccak256Hash;
 use p3_lookup::{LookupError, Lookups};
 use p3_matrix::dense::RowMajorMatrix;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::binding::binding;
 use crate::hash::{Digest, Hash, HashName};
 use crate::profile::{Challenge, Config, Proof, Val, config};
+use crate::separation::{Separation, Values};
 use crate::shard::Sponge;
 use crate::statement::{Result, Statement};
 use crate::transcript::{ByteChallenger, Log};
@@ -65,6 +69,8 @@ struct SetupWith<H: Hash> {
     statement: Statement,
     config: Config<H>,
     data: ProverData<Config<H>>,
+    /// Of a shard.
+    separation: Option<Arc<Separation>>,
 }
 
 impl<H: Hash> SetupWith<H> {
@@ -72,7 +78,7 @@ impl<H: Hash> SetupWith<H> {
         let parameters = &statement.parameters;
         // Plonky3 commits to preprocessed columns by a configuration with a challenger, of which it makes no use.
         let unused = ByteChallenger::<H>::new(Sponge::new(&Digest::default(), None, false), None);
-        let committing = config(parameters, unused);
+        let committing = config(parameters, unused, None);
         let data = caught(|| ProverData::from_airs_and_degrees(&committing, &statement.tables, &statement.log_heights))
             .map_err(|error| format!("Plonky3 refuses these tables: {error}"))?;
         let cap = data
@@ -81,11 +87,14 @@ impl<H: Hash> SetupWith<H> {
             .as_ref()
             .map(|columns| columns.commitment.as_ref());
         let tables = binding::<H>(&statement, cap.unwrap_or_default())?;
-        let start = Sponge::new(&tables, statement.shard.as_ref(), parameters.lookup_pow_bits > 0);
+        let separation = statement.shard.as_ref().map(|_| Arc::new(Separation::default()));
+        let shard = statement.shard.as_ref().zip(separation.as_ref());
+        let start = Sponge::new(&tables, shard, parameters.lookup_pow_bits > 0);
         Ok(Self {
-            config: config(parameters, ByteChallenger::new(start, log)),
+            config: config(parameters, ByteChallenger::new(start, log), separation.clone()),
             statement,
             data,
+            separation,
         })
     }
 
@@ -111,19 +120,32 @@ impl<H: Hash> Setup for SetupWith<H> {
         let traces: Vec<_> = traces.iter().collect();
         let statement = &self.statement;
         let instances = StarkInstance::new_multiple(&statement.tables, &traces, &statement.public_values);
+        if let Some(separation) = &self.separation {
+            separation.begin();
+        }
         let proof = caught(|| prove_batch(&self.config, &instances, &self.data))?;
         let seconds = start.elapsed().as_secs_f64();
-        let bytes = postcard::to_allocvec(&proof).map_err(|error| error.to_string())?;
+        let bytes = match &self.separation {
+            None => postcard::to_allocvec(&proof),
+            Some(separation) => postcard::to_allocvec(&(proof, separation.drawn().1)),
+        };
+        let bytes = bytes.map_err(|error| error.to_string())?;
         Ok(Proved { seconds, bytes })
     }
 
     fn verify(&self, bytes: &[u8]) -> Result<()> {
-        let proof = caught(|| parse(bytes))?;
+        let proof = caught(|| parse::<Proof<H>>(bytes))?;
         caught(|| self.verify_batch(&proof))
     }
 
     fn verify_shard(&self, bytes: &[u8]) -> Result<ValidShard> {
-        let proof = caught(|| parse(bytes))?;
+        let (proof, values) = caught(|| parse::<(Proof<H>, Values)>(bytes))?;
+        let widths = self.statement.tables.iter().map(BaseAir::<Val>::width);
+        if !values.iter().map(Vec::len).eq(widths) {
+            return Err("the values at the separating point are not of all main columns".into());
+        }
+        let separation = self.separation.as_ref().ok_or("a statement that is no shard")?;
+        separation.claim(values);
         caught(|| match self.verify_batch(&proof) {
             Err(BatchVerificationError::Lookup(LookupError::TerminalSumNonZero)) => Ok(()),
             result => result,
@@ -144,13 +166,13 @@ impl<H: Hash> Setup for SetupWith<H> {
 /// The proof as JSON.
 pub fn decode(bytes: &[u8]) -> Result<String> {
     // All hashes have digests of the same size, so a proof of any of them reads as one of this.
-    let proof = parse::<Keccak256Hash>(bytes)?;
+    let proof = parse::<Proof<Keccak256Hash>>(bytes)?;
     serde_json::to_string(&proof).map_err(|error| error.to_string())
 }
 
 /// Parses a proof and refuses all encodings except the canonical one.
-fn parse<H: Hash>(bytes: &[u8]) -> Result<Proof<H>> {
-    let proof: Proof<H> = postcard::from_bytes(bytes).map_err(|error| format!("not a proof: {error}"))?;
+fn parse<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    let proof: T = postcard::from_bytes(bytes).map_err(|error| format!("not a proof: {error}"))?;
     let encoded = postcard::to_allocvec(&proof).map_err(|error| error.to_string())?;
     if encoded == bytes {
         Ok(proof)

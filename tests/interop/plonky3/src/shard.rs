@@ -1,8 +1,9 @@
 //! A shard's transcript, whose lookup challenges are drawn from the commitments of all shards of the proof.
 //!
 //! This is graphprover/protocol/joint.py. Plonky3 draws lookup challenges right after it has absorbed the commitments
-//! to main and preprocessed columns: its first draw of a transcript. Here they come from another challenger, that of
-//! all shards; then the shard goes on from where it was.
+//! to main and preprocessed columns: its first draw of a transcript. Here the shard first draws its separating point,
+//! and absorbs the values there. Its lookup challenges come from another challenger, that of all shards; then the shard
+//! goes on from where it was.
 
 use std::sync::Arc;
 
@@ -10,10 +11,11 @@ use p3_challenger::{ByteGrindingChallenger, CanFinalizeDigest, CanObserve, CanSa
 
 use crate::binding::number;
 use crate::hash::{Digest, Hash};
+use crate::separation::Separation;
 
 type Plain<H> = HashChallenger<u8, H, 32>;
 
-const SHARD_MAGIC: &[u8] = b"graphprover piece 1";
+const SHARD_MAGIC: &[u8] = b"graphprover piece 2";
 const JOINT_MAGIC: &[u8] = b"graphprover joint 1";
 const NONCE_BYTES: usize = 8;
 
@@ -54,8 +56,12 @@ pub struct Sponge<H: Hash> {
 enum Stage<H: Hash> {
     /// Nothing but `own`: a proof by itself, or a shard whose lookup challenges are drawn.
     Own,
-    /// A shard before its lookup challenges. `work`: whether a proof of work comes before them.
-    Committing { shard: Arc<Shard>, work: bool },
+    /// A shard before its separating point. `work`: whether a proof of work comes before the lookup challenges.
+    Committing {
+        shard: Arc<Shard>,
+        separation: Arc<Separation>,
+        work: bool,
+    },
     /// A shard at its lookup challenges, which come from `joint`; `nonce` is that of the proof of work before them.
     Drawing {
         joint: Plain<H>,
@@ -66,13 +72,14 @@ enum Stage<H: Hash> {
 
 impl<H: Hash> Sponge<H> {
     /// Of the tables with this binding, in a proof by themselves or in a shard of one.
-    pub fn new(tables: &Digest, shard: Option<&Arc<Shard>>, work: bool) -> Self {
+    pub fn new(tables: &Digest, shard: Option<(&Arc<Shard>, &Arc<Separation>)>, work: bool) -> Self {
         let (start, stage) = match shard {
             None => (*tables, Stage::Own),
-            Some(shard) => (
+            Some((shard, separation)) => (
                 shard.binding::<H>(tables),
                 Stage::Committing {
                     shard: shard.clone(),
+                    separation: separation.clone(),
                     work,
                 },
             ),
@@ -120,7 +127,13 @@ impl<H: Hash> CanObserve<u8> for Sponge<H> {
 
 impl<H: Hash> CanSample<u8> for Sponge<H> {
     fn sample(&mut self) -> u8 {
-        if let Stage::Committing { shard, work } = &self.stage {
+        if let Stage::Committing {
+            shard,
+            separation,
+            work,
+        } = &self.stage
+        {
+            separation.draw(&mut self.own);
             // A shard that commits to something else is refused here, as by a panic all that Plonky3 asserts.
             assert!(
                 self.own.clone().finalize() == shard.digests[shard.index],
