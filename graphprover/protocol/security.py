@@ -246,7 +246,7 @@ def exceptional(log_dimension: int, log_blowup: int, multiplicity: int) -> float
 
 
 def separation_errors(shape: Shape, log_blowup: int, multiplicity: int) -> float:
-    """Return the number of bad separating points of a shard (STIR, eprint 2024/390, Lemma 4.5; WHIR, section 4).
+    """Return the number of bad separating points of a shard (STIR, eprint 2024/390, section 4.3).
 
     A point is bad if two of the L candidates for the main columns (`list_size`) have the same values there, so that
     both agree with the values that the shard absorbs. Two candidates differ in some column. The difference of the two

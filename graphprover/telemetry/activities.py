@@ -8,7 +8,6 @@ ACTIVITIES = {
     "trace": "replay",
     "extend": "transforms",
     "tree": "hashing",
-    "separation": "openings",
     "lookup": "lookups",
     "quotient": "quotients",
     "opening": "openings",

@@ -16,7 +16,7 @@ from graphprover.graphs.rounds.transcript import SEPARATED, TRANSCRIPT, Drawn
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import array_to_words
 
-WEIGHTS, VALUES = "separation_weights", "separation"
+WEIGHTS, VALUES = "opening_separation_weights", "opening_separation"
 
 
 @dataclass(frozen=True)
