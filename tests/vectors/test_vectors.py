@@ -1,6 +1,7 @@
 """The test vectors: their values follow from the documents, and the package gives the same values and verdicts."""
 
 import json
+from dataclasses import asdict, replace
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from graphprover.proof.sizes import security_of
 from graphprover.protocol.joint import shard_binding
 from graphprover.protocol.lookup import max_tuple_width
 from graphprover.protocol.proof import decode
+from graphprover.protocol.security import analyse, choose, shape_of
 from graphprover.protocol.verification import replay
 from graphprover.statement.statement import binding_digest, description_digest
 from graphprover.verifier import layouts_of_proof, statements_of
@@ -88,6 +90,23 @@ def _same_security(stated: dict[str, dict[str, float]], found: Any) -> None:
         rounds = {one.name: one.bits for one in regime.rounds}
         assert {*rounds} == {*stated[radius]} - {"m"}
         assert all(isclose(bits, stated[radius][name], abs_tol=1e-5) for name, bits in rounds.items())
+
+
+@pytest.mark.parametrize("log_blowup", [1, 3])
+@pytest.mark.parametrize("count", [1, 2, 8, 64])
+def test_the_level_of_many_shards_follows_from_the_documents(count: int, log_blowup: int) -> None:
+    """At the parameters chosen for shards like a proof of Plonky3's: 128 bits, and less with one query less."""
+    folder = plonky3.FOLDER / "mixed"
+    stated = json.loads((folder / "statement.json").read_text())
+    layout = plonky3.load("mixed").layout
+    shapes = [shape_of(layout.tables, layout.log_heights)] * count
+    chosen = choose(shapes, 128, log_blowup)
+    for queries in (chosen.num_queries, chosen.num_queries - 1):
+        parameters = replace(chosen, num_queries=queries)
+        found = level([stated | {"parameters": asdict(parameters)}] * count)
+        bits = max(min(of for name, of in rounds.items() if name != "m") for rounds in found.values())
+        assert (bits >= 128) == (queries == chosen.num_queries)
+        _same_security(found, analyse(shapes, parameters))
 
 
 @pytest.mark.parametrize("entry", REFUSED, ids=names(REFUSED))
