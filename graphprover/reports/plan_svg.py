@@ -8,7 +8,7 @@ from graphprover.graphs.batches import named
 from graphprover.graphs.planner.costs import Cost
 from graphprover.graphs.planner.plan import Plan, Task
 from graphprover.graphs.planner.roofline import BOUNDS, BUTTERFLIES, BYTES, HASHING, MULTIPLICATIONS, Assumed
-from graphprover.graphs.rounds import commit, fri, lookup, opening, query, quotient, trace, transcript
+from graphprover.graphs.rounds import commit, fri, lookup, opening, query, quotient, separation, trace, transcript
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT
 from graphprover.reports.browser import PAPER, colours
 from graphprover.reports.plan_text import bytes_text, count_text, time_text
@@ -52,9 +52,9 @@ COLUMNS = (
     Column("traces", (trace.task_round(MAIN), trace.task_round(PREPROCESSED), trace.SHARED)),
     Column(
         "commit",
-        (commit.task_round(MAIN), commit.task_round(PREPROCESSED)),
+        (commit.task_round(MAIN), commit.task_round(PREPROCESSED), separation.WEIGHTS, separation.VALUES),
         (MAIN, PREPROCESSED),
-        (transcript.BEGIN, transcript.LOOKUP),
+        (transcript.BEGIN, transcript.SEPARATION, transcript.SEPARATED, transcript.LOOKUP),
         "σ, τ",
     ),
     Column("lookups", (lookup.LOOKUP,), (PERMUTATION,), (transcript.CONSTRAINT,), "α"),
@@ -72,6 +72,7 @@ HEIGHTS, END = "all heights", "end of the proof"
 ABOVE = {
     commit.TREE: "Merkle trees",
     transcript.TRANSCRIPT: "transcript, with work",
+    separation.WEIGHTS: HEIGHTS,
     opening.WEIGHTS: HEIGHTS,
     opening.DENOMINATORS: HEIGHTS,
     opening.CODEWORD: HEIGHTS,

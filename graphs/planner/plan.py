@@ -128,7 +128,7 @@ def make_plan(
     loaded: bool = False,
     holds: Holds = NO_HOLDS,
 ) -> Plan:
-    """Return the plan of a proof.
+    """Return the plan of a proof, or of a shard as if it were made by one graph.
 
     Args:
         layout: The layout of the proof.
@@ -137,7 +137,8 @@ def make_plan(
         loaded: Whether the other traces are copied to the device, which has its own memory.
         holds: The columns that the device holds of each table.
     """
-    graph = Graph(_NO_DEVICE, "", batches(layout, log_batch_rows, holds))
+    shard = ShardNumber(0, 2) if layout.shard else None
+    graph = Graph(_NO_DEVICE, "", batches(layout, log_batch_rows, holds), shard)
     return _plan(graph, layout, proof_graph.build(graph, *_empty(layout, main)), main, loaded)
 
 
