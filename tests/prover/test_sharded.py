@@ -149,6 +149,9 @@ def test_whatever_is_kept_the_bytes_are_the_same(as_made: bool) -> None:
     )
     assert hashed == {Keep.NOTHING: 3, Keep.TREES: 0, Keep.TRACES: 0, Keep.ALL: 0}
     assert extended == {Keep.NOTHING: 3, Keep.TREES: 3, Keep.TRACES: 3, Keep.ALL: 0}
+    # The values at the separating points of both shards are cached with the trees.
+    evaluated = {keep: counts["evaluate"] for keep, counts in zip(Keep, asked, strict=True)}
+    assert evaluated == {Keep.NOTHING: 6, Keep.TREES: 4, Keep.TRACES: 4, Keep.ALL: 4}
     again = nothing["inverse"] // 2
     assert made == {Keep.NOTHING: again, Keep.TREES: again, Keep.TRACES: 0, Keep.ALL: 0}
     assert bool(again) == as_made and traces["grind"] == trees["grind"]

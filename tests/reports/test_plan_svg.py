@@ -65,6 +65,13 @@ def test_what_a_task_waits_for_is_never_on_its_right(plan: Plan) -> None:
         assert all(column_of(plan.tasks[key]) <= column_of(task) for key in task.needs), task
 
 
+def test_a_shard_is_drawn(plan: Plan) -> None:
+    shard = make_plan(make_layout(plan.layout.tables, plan.layout.log_heights, FEW, shard=True))
+    found = "\n".join(titles(plan_svg(shard, "a shard", CPU, 2)))
+    for place in ("opening_separation_weights of all heights", "opening_separation of 0.", "transcript of separat"):
+        assert place in found
+
+
 def test_every_task_and_table_is_there(plan: Plan) -> None:
     found = "\n".join(titles(plan_svg(plan, "memory", CPU, 2)))
     joined = [key for key, task in plan.tasks.items() if not plan.costs.by_table(task.round, task.name)]

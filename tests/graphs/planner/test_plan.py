@@ -16,11 +16,13 @@ from graphprover.graphs.builder import Graph
 from graphprover.graphs.planner import holding
 from graphprover.graphs.planner.costs import FREE, Cost, Costs
 from graphprover.graphs.planner.holding import plan_whole
-from graphprover.graphs.planner.plan import On, make_plan
+from graphprover.graphs.planner.plan import On, make_plan, make_plans_of_shard
+from graphprover.graphs.proof_graph import Keep
 from graphprover.graphs.task_keys import place_of
 from graphprover.protocol.layout import make_layout
-from graphprover.prover.prepare import checked_traces, prepare
+from graphprover.prover.prepare import checked_traces, prepare, prepare_shards
 from graphprover.reports.plan_text import peak_text, plan_rows
+from graphprover.statement.shards import shards_of
 from tests.graphs.test_proof_graph import FEW, example
 from tests.trace_tasks import as_trace_tasks
 
@@ -95,6 +97,40 @@ def test_bytes_moved_are_those_counted_by_hand() -> None:
     assert layout.fold_log_arities == (3, 1)  # found has the figures of the last layer
     assert found["fri_tree"] == element * 4 + 2 * digest * 3
     assert found["fri_fold"] == element * (4 + 2)
+
+
+def test_a_shard_opens_its_main_columns_once_more() -> None:
+    """The table of one column, which reads the next row, in a shard and by itself, in bytes counted by hand."""
+
+    class Steps(Air):
+        columns = ("x",)
+
+        def define(self, t) -> None:  # type: ignore[no-untyped-def]
+            t.transition(t.next.x - t.x - 1)
+
+    parameters = replace(FEW, log_final_poly_len=0, cap_height=0)
+    layouts = [make_layout([Steps().describe()], [4], parameters, shard=shard) for shard in (False, True)]
+    alone, shard = ({task.round: task.cost for task in make_plan(layout).tasks.values()} for layout in layouts)
+    word, element = 8, 24
+    new = {"opening_separation_weights", "opening_separation"}
+    assert shard.keys() - alone.keys() == new
+    changed = {round_ for round_ in alone if alone[round_] != shard[round_]}
+    assert changed == {"deep_denominators", "deep"}
+    assert shard["opening_separation_weights"].moved == element * 16
+    assert shard["opening_separation"].moved == word * 16 + element * 16
+    assert shard["deep_denominators"].moved - alone["deep_denominators"].moved == element * 16
+    assert shard["deep"].moved - alone["deep"].moved == word * 16 + 3 * element * 16
+
+
+@pytest.mark.parametrize("keep", Keep)
+def test_the_values_at_the_separating_point_are_kept_with_the_trees(keep: Keep) -> None:
+    stated = example(memory)
+    prepared = prepare_shards(shards_of(stated, [[0], [1]]), parameters=FEW).shards[0]
+    first, last = make_plans_of_shard(prepared.layout, keep)
+    rounds = {task.round for task in first.tasks.values()}
+    assert rounds >= {"opening_separation_weights", "opening_separation"} and "lookup" not in rounds
+    again = {task.round for place, task in last.tasks.items() if place not in last.held}
+    assert ("opening_separation" in again) == ("opening_separation_weights" in again) == (keep == Keep.NOTHING)
 
 
 def test_nonces_planned_are_those_tried_on_average() -> None:
