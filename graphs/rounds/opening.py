@@ -190,10 +190,9 @@ def reduced_openings(
     extensions = {name: extensions_of(of_round, log_blowup) for name, of_round in columns.items()}
     shares: dict[int, Array] = {}
     for turn in turns_of(matrices, extensions):
-        read = {matrix: extensions[matrix.name][matrix.table].read() for matrix in turn}
         for of_trace in (False, True):
             of_kind = [m for m in turn if on_trace(extensions[m.name][m.table]) == of_trace]
-            heights = _heights(of_kind, read, opened, inverses)
+            heights = _heights(of_kind, extensions, opened, inverses)
             reduce = device.reduced_traces if of_trace else device.reduced_openings
             made = reduce([height for _, height in heights], batching.challenge)
             for (log_height, _), share in zip(heights, made, strict=True):
@@ -204,7 +203,7 @@ def reduced_openings(
 
 def _heights(
     matrices: Sequence[OpenedMatrix],
-    read: Mapping[OpenedMatrix, Array],
+    extensions: Mapping[str, Extensions],
     opened: Mapping[int, TableOpenings],
     inverses: ByHeight,
 ) -> list[tuple[int, Height]]:
@@ -213,6 +212,10 @@ def _heights(
     The openings at zeta and the next row's point share the reading of a matrix. The openings at the separating point
     are apart, because their powers of the batching challenge come after the others of their matrix.
     """
+
+    def read(some: Sequence[OpenedMatrix]) -> list[Array]:
+        return [extensions[matrix.name][matrix.table].read() for matrix in some]
+
     by_height: dict[int, list[OpenedMatrix]] = {}
     for matrix in matrices:
         by_height.setdefault(matrix.log_height, []).append(matrix)
@@ -220,13 +223,11 @@ def _heights(
     for log_height, of_height in by_height.items():
         values = [_opened_values(opened[matrix.table], matrix.name) for matrix in of_height]
         offsets = [matrix.offset for matrix in of_height]
-        both = inverses[log_height][:2]
-        heights.append((log_height, Height([read[matrix] for matrix in of_height], values, offsets, both)))
+        heights.append((log_height, Height(read(of_height), values, offsets, inverses[log_height][:2])))
         if separated := [matrix for matrix in of_height if matrix.separated]:
-            at_point = [[_words(opened[matrix.table].main_separated)] for matrix in separated]
+            values = [[_words(opened[matrix.table].main_separated)] for matrix in separated]
             offsets = [matrix.offset + matrix.points * matrix.width for matrix in separated]
-            third = inverses[log_height][2:]
-            heights.append((log_height, Height([read[matrix] for matrix in separated], at_point, offsets, third)))
+            heights.append((log_height, Height(read(separated), values, offsets, inverses[log_height][2:])))
     return heights
 
 
