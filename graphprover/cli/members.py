@@ -52,7 +52,7 @@ def _is_named(program: Program, label: str) -> bool:
 
 
 def members_report(programs: Sequence[Program], verdicts: Sequence[Verdict]) -> list[text_output.Block]:
-    """Return what is known about each member of a valid proof."""
+    """Return the program and the statement of each member of a valid proof, and the security."""
     blocks = list[text_output.Block]()
     for number, (program, verdict) in enumerate(zip(programs, verdicts, strict=True), 1):
         blocks += [f"member {number}", {"program": program.name} | program.describe(verdict.public_values), ""]
