@@ -68,7 +68,7 @@ def test_what_a_task_waits_for_is_never_on_its_right(plan: Plan) -> None:
 def test_a_shard_is_drawn(plan: Plan) -> None:
     shard = make_plan(make_layout(plan.layout.tables, plan.layout.log_heights, FEW, shard=True))
     found = "\n".join(titles(plan_svg(shard, "a shard", CPU, 2)))
-    for place in ("opening_separation_weights of all heights", "opening_separation of 0.", "transcript of separat"):
+    for place in ("opening_separation_weights of all heights", "opening_separation of 0.", "transcript of separation"):
         assert place in found
 
 
