@@ -17,6 +17,7 @@ from typing import IO
 from graphprover.admission.lock import Lock
 from graphprover.admission.policy import PLACES, Entry, Need, grantable, has_turn, in_the_way
 from graphprover.device import Device, DeviceLost
+from graphprover.runtime.deadline import check_deadline
 from graphprover.runtime.files import ANOTHER_FOLDER, FileError, private_folder
 
 try:
@@ -135,6 +136,7 @@ class Ledger:
         """Wait until the ledger grants the need."""
         tell_after = PATIENCE
         while True:
+            check_deadline()
             waited = time.monotonic() - need.since
             patient = waited < PATIENCE
             entries = self.entries()
@@ -177,6 +179,7 @@ class Ledger:
             return self._has_turn(self.entries()) or time.monotonic() > last
 
         while need not in self.own.turns:
+            check_deadline()
             if free():
                 with self.locked():
                     if free():

@@ -60,11 +60,11 @@ def add(command: Command) -> None:
         run,
         "Each proof is verified, and written as soon as it is done. A failed job does not stop the others. Paths "
         "are relative to the TOML file. Keys of a [[job]], or of [defaults] for all jobs: program and output "
-        "(required); input (a file, or a pattern that gives one job per file); name; security, proximity, hash, "
-        "rate, small (seconds), pow_bits, shards and compress (true, N of the layer's rate 1/N, or a list of such "
-        "N); for guests also shard_size, exit_code, commit_input, random_seed, max_cycles, max_memory and "
-        "max_cost. They mean the same as the options of `graphprover prove`. Placeholders in output and name: "
-        "{input} is the input's file name without suffix, {program} the program's, {number} or {number:04} a "
+        "(required); input (a file, or a pattern that gives one job per file); name; priority (higher ones start "
+        "first); timeout (seconds); security, proximity, hash, rate, small (seconds), pow_bits, shards and compress "
+        "(true, N of the layer's rate 1/N, or a list of such N); for guests also shard_size, exit_code, commit_input, "
+        "random_seed, max_cycles, max_memory and max_cost. They mean the same as the options of `graphprover prove`. "
+        "Placeholders in output and name: {input} is the input's file name without suffix, {program} the program's, {number} or {number:04} a "
         "counter; in output also {name}. The whole file is checked before the first job runs.",
         [
             "jobs.toml",
@@ -221,6 +221,8 @@ def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
             random_seed=entry.random_seed,
             limits=entry.limits,
             max_cost=entry.max_cost,
+            priority=entry.priority,
+            timeout=entry.timeout,
             existing=entry.output if resume and entry.output.is_file() else None,
             output=entry.output,
             debug=by_lines(entry.name, to_stderr),

@@ -43,6 +43,8 @@ class Entry:
     random_seed: int | None  # None: derived from the input
     limits: Limits  # limits of a guest's run
     max_cost: int | None  # the highest cost number of a guest's run
+    priority: int  # jobs with a higher one go first
+    timeout: float | None  # seconds in which the job must be proved
 
 
 def read_batch(path: Path) -> list[Entry]:
@@ -225,6 +227,8 @@ def _entry(name: str, program: Program, data: Path | None, output: Path, options
         random_seed=options.get("random_seed"),
         limits=limits_of(options.get("max_cycles"), options.get("max_memory")),
         max_cost=options.get("max_cost"),
+        priority=options.get("priority", 0),
+        timeout=options.get("timeout"),
     )
 
 

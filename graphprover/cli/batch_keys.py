@@ -14,6 +14,7 @@ from graphprover.protocol.joint import MOST_SHARDS
 from graphprover.protocol.level import MOST_POW_BITS, one_of
 from graphprover.protocol.parameters import HASH_NAMES, RATES
 from graphprover.protocol.security import HASH_BITS, PROXIMITIES
+from graphprover.prover.upcoming import MOST_PRIORITY
 from graphprover.vm.statement.claim import ANY
 from graphprover.vm.tables.clock import MAX_CYCLES
 
@@ -99,6 +100,10 @@ _KEYS: Mapping[str, _Values] = {
     "max_cycles": _Values(_CYCLES, "a number of cycles below 2^32"),
     "max_memory": _Values(_number(), "a number of MiB"),
     "max_cost": _Values(_number(), "a cost number"),
+    "priority": _Values(
+        _number(-MOST_PRIORITY, MOST_PRIORITY), f"a whole number from -{MOST_PRIORITY} to {MOST_PRIORITY}"
+    ),
+    "timeout": _Values(_positive(), "a number of seconds"),
 }
 
 

@@ -6,7 +6,7 @@ limits how many GPUs one client can serve.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from math import inf
 from typing import Any
@@ -18,10 +18,15 @@ from graphprover.device import Device
 from graphprover.jobs.jobs import Job, Prover
 from graphprover.protocol.errors import VerificationError
 from graphprover.prover.local import Made
+from graphprover.prover.upcoming import Upcoming
 from graphprover.telemetry.subscribe import observing
 
 JobResult = tuple[Job, Made | None, Exception | None]
 Check = Callable[[Job, Any], Made]  # checks a worker's result for a job; raises VerificationError
+
+# Jobs of an iterator that wait for each worker at most: enough for two tasks of the shortest proofs, since the shortest
+# proof takes some 20 ms.
+PER_WORKER = 64
 
 _log = logging.getLogger(__name__)  # warnings go to stderr by default
 
@@ -33,42 +38,67 @@ class BatchTasks(Iterator[ProvingTask]):
 
     The time of a job is estimated by the last proof of its program, also of another batch. A job of a program without a
     proof has a task of its own. A task is estimated at BATCH_SECONDS at most. With several workers it has at most
-    1/(2 workers) of the remaining jobs, because each worker may have two tasks. After its end, the iterator goes on if
-    `results` has returned jobs to it.
+    1/(2 workers) of the jobs that wait, because each worker may have two tasks. The iterator ends if no job waits, and
+    goes on once one has come, or `results` has returned one to it.
 
     Args:
-        weighed: Jobs with their weights, heaviest first.
+        upcoming: The jobs.
         device: Device of the workers.
         workers: Returns how many workers there are.
         check: Checks the result of a job.
     """
 
-    def __init__(
-        self, weighed: Iterable[tuple[int, Job]], device: Device | str, workers: Callable[[], int], check: Check
-    ) -> None:
-        self._waiting = deque(weighed)
-        self._alone: deque[tuple[int, Job]] = deque()  # jobs that get a task of their own
+    def __init__(self, upcoming: Upcoming, device: Device | str, workers: Callable[[], int], check: Check) -> None:
+        self._upcoming = upcoming
+        self._returned = deque[Job]()  # which are next
+        self._alone = deque[Job]()  # jobs that get a task of their own
         self._device, self._workers, self._observe = device, workers, observing()
-        self._jobs: dict[ProvingTask, list[tuple[int, Job]]] = {}
+        self._jobs: dict[ProvingTask, list[Job]] = {}
         self._check = check
         self._refused: dict[Job, str] = {}  # by job: address of the worker whose proof failed the check
 
     def __next__(self) -> ProvingTask:
         if self._alone:
             return self._task([self._alone.popleft()])
-        if not self._waiting:
-            raise StopIteration
         workers, left = self._workers(), BATCH_SECONDS
-        most = len(self._waiting) if workers == 1 else len(self._waiting) // (2 * workers)
-        group = [self._waiting.popleft()]
-        left -= _estimate(group[0])
-        while len(group) < most and (left := left - _estimate(self._waiting[0])) >= 0:
-            group.append(self._waiting.popleft())
+        self._upcoming.read_ahead(PER_WORKER * workers)
+        waiting = self._waiting()
+        first = self._next_job()
+        if not first:
+            raise StopIteration
+        most = waiting if workers == 1 else waiting // (2 * workers)
+        group = [first]
+        left -= _estimate(first)
+        while len(group) < most and left > 0 and (job := self._next_job()):
+            if (left := left - _estimate(job)) < 0:
+                self._returned.appendleft(job)
+            else:
+                group.append(job)
         return self._task(group)
+
+    def more(self, seconds: float = 0) -> int:
+        """Return how many jobs wait for a task; 0 if none will come, and 1 if some may come.
+
+        Args:
+            seconds: How long to wait for a job at most; 0 if tasks run.
+
+        Raises:
+            Exception: The exception of an iterator of jobs, if the caller waits.
+        """
+        if seconds and not self._waiting():
+            self._upcoming.wait(seconds)
+        return self._waiting() or int(not self._upcoming.has_ended())
+
+    def _waiting(self) -> int:
+        return len(self._alone) + len(self._returned) + len(self._upcoming)
+
+    def _next_job(self) -> Job | None:
+        job: Job | None = self._returned.popleft() if self._returned else self._upcoming.take_waiting()
+        return job
 
     def jobs(self, task: ProvingTask) -> list[Job]:
         """Return the jobs of a task, in their order."""
-        return [job for _, job in self._jobs[task]]
+        return self._jobs[task]
 
     def results(self, result: TaskResult) -> Iterator[JobResult]:
         """Yield the results of the jobs of a task; jobs without a result are retried.
@@ -77,21 +107,20 @@ class BatchTasks(Iterator[ProvingTask]):
         """
         jobs = self._jobs.pop(result.task)
         if len(jobs) == 1 and result.error:
-            yield jobs[0][1], None, result.error
+            yield jobs[0], None, result.error
             return
         values: list[Any] = [result.value]
         if several := len(jobs) > 1:
             values = result.value if isinstance(result.value, list) else []
-        for weighed, value in zip(jobs, values, strict=False):
-            yield from self._checked(weighed, value, result.worker)
+        for job, value in zip(jobs, values, strict=False):
+            yield from self._checked(job, value, result.worker)
         rest = jobs[len(values) :]
         alone = len(rest) if several and not isinstance(result.value, list) else 1
         self._alone.extend(rest[:alone])
-        self._waiting.extendleft(reversed(rest[alone:]))
+        self._returned.extendleft(reversed(rest[alone:]))
 
-    def _checked(self, weighed: tuple[int, Job], value: Any, worker: str) -> Iterator[JobResult]:
+    def _checked(self, job: Job, value: Any, worker: str) -> Iterator[JobResult]:
         """Yield the result of a job, or nothing if its first proof fails the check: then the job is retried."""
-        _, job = weighed
         try:
             made = self._check(job, value)
         except VerificationError as error:
@@ -100,26 +129,36 @@ class BatchTasks(Iterator[ProvingTask]):
                 return
             _log.warning("graphprover: prove-%s: %s, by %s; it is retried", job.label, error, worker)
             self._refused[job] = worker
-            self._alone.append(weighed)
+            self._alone.append(job)
         except Exception as error:  # of the run in this process
             yield job, None, error
         else:
             _seconds[job.prover] = sum(made.seconds.values())
             yield job, made, None
 
-    def _task(self, group: list[tuple[int, Job]]) -> ProvingTask:
-        weight, first = group[0]
+    def _task(self, group: list[Job]) -> ProvingTask:
+        first = group[0]
         name, function = first.label, "prove"
         subject: Job | list[Job] = first
         if more := len(group) - 1:
-            name, subject, function = f"{name} and {more} more", [job for _, job in group], "prove_in_turn"
+            name, subject, function = f"{name} and {more} more", group, "prove_in_turn"
         payload = partial(pack, ProofRequest(subject, self._device, self._observe))
-        refused = self._refused.get(first)
-        task = ProvingTask(name, payload, weight, function, avoid=frozenset({refused} if refused and not more else ()))
+        avoid = frozenset({self._refused[first]} if first in self._refused and not more else ())
+        given = [job.timeout for job in group if job.timeout is not None]
+        task = ProvingTask(
+            name,
+            payload,
+            first.weight,
+            function,
+            avoid=avoid,
+            priority=first.priority,
+            seconds=sum(map(_estimate, group)),
+            timeout=sum(given) if len(given) == len(group) else None,
+        )
         self._jobs[task] = group
         return task
 
 
-def _estimate(weighed: tuple[int, Job]) -> float:
+def _estimate(job: Job) -> float:
     """Return the estimated seconds of a job; infinity if its program has no proof yet."""
-    return _seconds.get(weighed[1].prover, inf)
+    return _seconds.get(job.prover, inf)

@@ -115,23 +115,26 @@ class Cluster:
         tasks: Iterable[ProvingTask],
         device: Device | str,
         begun: Callable[[ProvingTask, str], None] | None = None,
+        more: Callable[[float], int] = lambda seconds: 0,
     ) -> Generator[TaskResult]:
         """Run tasks on the workers, and yield their results as they end.
 
-        Two tasks per worker are submitted at a time. A task whose worker dies or stops is reassigned; a task that
-        fails is retried once on another worker, unless its program or input is at fault. Closing the generator releases
-        all tasks.
+        Two tasks per worker are submitted at a time, and more if they are short (`dispatcher.SHOWN_SECONDS`). A task
+        whose worker dies or stops is reassigned; a task that fails is retried once on another worker, unless its
+        program or input is at fault. Closing the generator releases all tasks.
 
         Args:
             tasks: Read as workers need them.
             device: Device of the workers.
             begun: Called with a task and the worker's address whenever a worker starts the task.
+            more: Called with seconds to wait at most, once ``tasks`` has ended; returns how many tasks may still come,
+                after which ``tasks`` goes on.
 
         Raises:
             ClusterError: If no worker fits, or the scheduler has ended.
         """
-        self._workers.wait_for(device)
-        with closing(Dispatcher(self._client, self._workers, self._attempts, device, begun)) as dispatcher:
+        self._workers.wait_for(device, more(0))
+        with closing(Dispatcher(self._client, self._workers, self._attempts, device, begun, more)) as dispatcher:
             yield from dispatcher.results(iter(tasks))
 
     def workers(self, device: Device | str) -> int:

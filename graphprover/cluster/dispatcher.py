@@ -9,12 +9,13 @@ from concurrent.futures import CancelledError
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import islice, repeat
+from itertools import repeat
+from math import inf
 from typing import Any
 
 import dask
 from distributed import Client, Future, span, wait
-from distributed.scheduler import KilledWorker
+from distributed.scheduler import KilledWorker, NoValidWorkerError
 from distributed.utils_comm import gather_from_workers
 
 from graphprover.admission.admission import TooLarge
@@ -24,11 +25,17 @@ from graphprover.cluster.tasks import EVENTS, Attempt, Location, ProvingTask, Ta
 from graphprover.cluster.workers import ANSWER_SECONDS, GPU, POLL_SECONDS, SLOT, Workers, gpus_needed
 from graphprover.device import Device
 from graphprover.graphs.rounds.transcript import OtherShard
+from graphprover.runtime.deadline import JobTimeout
 from graphprover.runtime.settings import SILENCE, setting
 from graphprover.statement.cost import CostLimit
 from graphprover.vm.executor.faults import GuestFault, OtherExitCode
 
 GRAPH_BYTES = 16 << 20  # of messages in one graph; client and scheduler hold several copies
+# Estimated seconds of the tasks that the scheduler has for each worker, at least. An adaptive cluster adds workers if
+# the tasks take more than 5 seconds a worker (`distributed.adaptive.target-duration`): twice that doubles their number.
+SHOWN_SECONDS = 10.0
+OVERDUE_SECONDS = 5.0  # after a task's timeout, in which its worker is expected to end it
+SOON = 0.05  # seconds between two looks for a job that has not come, while workers wait for it
 MOST_SPANS = 1000  # of one call: a scheduler never forgets a span
 _CALL = "__import__('graphprover.cluster.worker', fromlist=['worker']).{}(**arguments)"
 
@@ -55,6 +62,7 @@ class _OpenTask:
     task: ProvingTask
     attempts: list[Attempt] = field(default_factory=list)
     workers: list[str] = field(default_factory=list)  # addresses of the workers that have started it, in order
+    started: float = inf  # time on time.monotonic of the last start
     failures: int = 0
     retries: Counter[Reason] = field(default_factory=Counter)
     result: TaskResult | None = None
@@ -117,8 +125,10 @@ class Dispatcher:
         attempts: dict[str, Attempt],
         device: Device | str,
         begun: Callable[[ProvingTask, str], None] | None,
+        more: Callable[[float], int],
     ) -> None:
         self._client, self._workers, self._attempts, self._device = client, workers, attempts, device
+        self._more = more
         self._begun = begun or (lambda task, worker: None)
         gpus = gpus_needed(device)
         self._resources = {SLOT: 1, GPU.format(gpus - 1): 1} if gpus else {SLOT: 1}
@@ -135,10 +145,13 @@ class Dispatcher:
             self._open_tasks(tasks)
             self._release_ended()  # after new tasks are on their way
             if not self._open:
-                return
+                if not self._more(POLL_SECONDS):
+                    return
+                continue
             self._wait()
             for opened in self._open:
                 self._settle(opened)
+                self._end_overdue(opened)
             if time.monotonic() - self._polled > POLL_SECONDS:
                 self._poll()
                 self._polled = time.monotonic()
@@ -154,11 +167,16 @@ class Dispatcher:
             self._release(attempt)
 
     def _open_tasks(self, tasks: Iterator[ProvingTask]) -> None:
-        """Submit as many tasks as the workers need."""
-        # Queue one task ahead per worker; a longer queue could leave other workers idle.
-        most = max(1, 2 * len(self._workers.fit(self._device)))
-        new = [_OpenTask(task) for task in islice(tasks, max(0, most - len(self._open)))]
-        self._open += new
+        """Submit as many tasks as the workers need, and as the scheduler of an adaptive cluster needs to see."""
+        workers = len(self._workers.fit(self._device))
+        # Queue one task ahead per worker; a longer queue of long tasks could leave other workers idle.
+        least, seconds = max(1, 2 * workers), SHOWN_SECONDS * max(1, workers)
+        opened = len(self._open)
+        shown = sum(each.task.seconds for each in self._open)
+        while (len(self._open) < least or shown < seconds) and (task := next(tasks, None)):
+            self._open.append(_OpenTask(task))
+            shown += task.seconds
+        new = self._open[opened:]
         for avoid in {opened.task.avoid for opened in new}:
             self._submit([opened for opened in new if opened.task.avoid == avoid], first=True)
 
@@ -243,14 +261,14 @@ class Dispatcher:
     def _send(self, graph: list[_Submission]) -> None:
         """Submit attempts as one graph: one by one, they would contend with a local scheduler for Python's lock."""
         spans = {submission.key: submission.span for submission in graph}
-        weights = {submission.key: submission.opened.task.weight for submission in graph}
+        order = {submission.key: submission.opened.task.order for submission in graph}
         allowed = {submission.key: sorted(submission.allowed) for submission in graph}
         # Without a choice, an annotation of the caller stays in force.
         chosen = {"workers": allowed.get} if any(allowed.values()) else {}
         with (
             dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}),  # messages have to be sent
             # The scheduler calls these functions, and it may not have graphprover.
-            dask.annotate(span=spans.get, priority=weights.get, **chosen),
+            dask.annotate(span=spans.get, priority=order.get, **chosen),
         ):
             futures = self._client.map(
                 eval,
@@ -268,10 +286,11 @@ class Dispatcher:
     def _wait(self) -> None:
         """Wait until an attempt ends, for POLL_SECONDS at most; raise ClusterError if the scheduler has ended."""
         futures = [attempt.future for opened in self._open for attempt in opened.attempts]
+        is_short = len(self._open) < 2 * len(self._workers.fit(self._device)) and self._more(0)
         try:
             with suppress(TimeoutError):
                 if futures:
-                    wait(futures, timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
+                    wait(futures, timeout=SOON if is_short else POLL_SECONDS, return_when="FIRST_COMPLETED")
         except (CancelledError, OSError) as error:
             self._check_scheduler(error)
 
@@ -292,6 +311,7 @@ class Dispatcher:
                     self._warn(opened.task, f"lost its worker; reassigned to {worker}")
                 attempt.reported += 1
                 opened.workers.append(worker)
+                opened.started = time.monotonic()
                 self._begun(opened.task, worker)
 
     def _settle(self, opened: _OpenTask) -> None:
@@ -308,6 +328,15 @@ class Dispatcher:
             else:  # cancelled by another client, or forgotten by the scheduler
                 self._check_scheduler(CancelledError(opened.task.name))
                 self._retry(opened, attempt, Reason.CANCELLED)
+
+    def _end_overdue(self, opened: _OpenTask) -> None:
+        """End a task with JobTimeout if its worker has not done so, such as one whose GPU hangs.
+
+        The worker goes on with it, and gets no other task until it ends.
+        """
+        seconds = opened.task.timeout
+        if seconds is not None and not opened.result and time.monotonic() > opened.started + seconds + OVERDUE_SECONDS:
+            opened.end(None, JobTimeout(opened.task.name, seconds))
 
     def _fetch(self, opened: _OpenTask, attempt: Attempt) -> None:
         """End the task with the value of an attempt."""
@@ -350,6 +379,9 @@ class Dispatcher:
                 opened.end(None, ClusterError(line))
             else:  # it was queued there, and other tasks killed them
                 self._retry(opened, attempt, Reason.DEATHS, error=error)
+            return
+        if isinstance(error, NoValidWorkerError):  # the scheduler has a `no-workers-timeout`; `_poll` has the client's
+            self._retry(opened, attempt, Reason.UNPLACED, error=error)
             return
         worker = attempt.workers[-1] if attempt.workers else ""
         error = unwrap_exception(error, worker)
@@ -479,4 +511,4 @@ def _is_own_fault(error: Exception) -> bool:
 
     own = ValueError | ProgramError | GuestFault | OtherExitCode | CostLimit | ModuleNotFoundError | TooLarge
     # After OtherShard, the client finds the worker at fault.
-    return isinstance(error, own | OtherShard)
+    return isinstance(error, own | JobTimeout | OtherShard)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from math import inf
 from typing import Any
 
 from distributed import Future
@@ -10,6 +11,7 @@ from distributed import Future
 BEGUN = "graphprover-begun"  # topic of the events in which workers name the tasks that they start
 EVENTS = "graphprover"  # topic of warnings of clients and workers, for `Client.get_events`
 BATCH_SECONDS = 0.5  # estimated time of the small proofs that share one task
+MOST_WEIGHT = (1 << 40) - 1  # bytes; heavier tasks count as equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,11 +20,19 @@ class ProvingTask:
 
     name: str  # in log lines and on the dashboard
     payload: Callable[[], bytes]  # returns the function's argument; called for each attempt
-    weight: int = 0  # priority: heavier tasks go first
+    weight: int = 0  # heavier tasks of equal priority go first
     function: str = "prove"  # of `graphprover.cluster.worker`
     depends_on: "TaskResult | None" = None  # a retained result, the second argument; only of the first attempt
     retain: bool = False  # whether the value stays on the worker, until `Cluster.release`
     avoid: frozenset[str] = frozenset()  # addresses of workers that get the task only if no other fits
+    priority: int = 0  # tasks with a higher one go first
+    seconds: float = inf  # the estimated time; infinity if it is unknown
+    timeout: float | None = None  # seconds in which a worker must have ended it, from its start
+
+    @property
+    def order(self) -> int:
+        """The task's priority for Dask: one number, which must have at most 64 bits."""
+        return self.priority * (MOST_WEIGHT + 1) + min(self.weight, MOST_WEIGHT)
 
 
 @dataclass(frozen=True, eq=False)

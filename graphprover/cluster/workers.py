@@ -31,6 +31,7 @@ from graphprover.runtime.settings import SILENCE, WAIT, setting
 ANSWER_SECONDS = 60.0  # timeout of an answer; the first import takes part of it
 PATIENCE_SECONDS = 5.0  # a wait for an answer is reported after this time
 STRAGGLER_SECONDS = 2.0  # for which answers of other workers are awaited if one fits
+MOST_WAKES = 100  # tasks of which Dask's scheduler takes the time, for the number of workers of an adaptive cluster
 POLL_SECONDS = 0.5  # between two polls of the scheduler; workers of a small cluster send heartbeats as often
 
 VERSIONS = {"graphprover": __version__, "protocol": RELEASE, "dask": dask.__version__}  # must be equal on both sides
@@ -66,10 +67,14 @@ class Workers:
         self._counted = 0.0  # time of the last count of missed heartbeats
         self._lock = threading.Lock()
 
-    def wait_for(self, device: Device | str) -> None:
+    def wait_for(self, device: Device | str, tasks: int = 1) -> None:
         """Wait until a worker fits, and STRAGGLER_SECONDS at most for the answers of others.
 
         A poll takes a millisecond, so one of the last POLL_SECONDS is reused. Warnings name workers that do not fit.
+
+        Args:
+            device: The device.
+            tasks: How many tasks there will be. An adaptive cluster without workers starts some for them.
 
         Raises:
             ClusterError: If no worker fits within the setting ``graphprover.wait``, with the reason for each worker;
@@ -79,7 +84,7 @@ class Workers:
             return
         check_absence = self.absence_check("has no worker", device)
         with ExitStack() as stack:
-            woken = False
+            wakes: list[Any] = []
             while True:
                 try:
                     self.refresh()
@@ -96,13 +101,16 @@ class Workers:
                 self.warn(device)
                 if fit and not awaited:
                     return
-                if not self._own and not self._answers and not woken:
-                    # An adaptive cluster that has no worker starts one for a task only.
-                    wake = self._client.submit(eval, "None", key=f"graphprover-wake-{token_hex(8)}", pure=False)
-                    stack.callback(wake.release)
-                    woken = True
+                if not self._own and not self._answers and all(wake.status != "pending" for wake in wakes):
+                    wakes = self._wake(min(max(tasks, 1), MOST_WAKES))
+                    stack.callback(_release, wakes)
                 check_absence(fit or bool(awaited))
                 time.sleep(0.1)
+
+    def _wake(self, tasks: int) -> list[Any]:
+        """Submit tasks that no worker can have, for which an adaptive cluster starts workers, as for the real ones."""
+        keys = [f"graphprover-wake-{token_hex(8)}" for _ in range(tasks)]
+        return self._client.map(eval, ["None"] * tasks, key=keys, resources={SLOT: 1}, pure=False)
 
     def check_scheduler(self, error: BaseException, lost: str = "") -> None:
         """Raise ClusterError if the scheduler has ended; ``lost``: names of the proofs that are lost with it."""
@@ -295,6 +303,11 @@ async def add_resources(dask_worker: Worker) -> None:
     else:
         dask_worker.state.total_resources |= resources
         dask_worker.state.available_resources |= resources
+
+
+def _release(futures: list[Any]) -> None:
+    for future in futures:
+        future.release()
 
 
 def without_delay(client: Client) -> Client:

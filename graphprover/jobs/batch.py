@@ -1,8 +1,6 @@
 """prove_many(): proofs of many jobs, by this process or by a cluster, as they come."""
 
 from collections.abc import Callable, Iterable, Iterator
-from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 from graphprover.device import Device
@@ -19,7 +17,7 @@ def prove_many(
     device: Device | str = "auto",
     begun: Begun | None = None,
 ) -> Iterator[Result]:
-    """Prove ``jobs``, the heaviest first, and yield each result as it comes; a job that fails ends no other.
+    """Prove ``jobs``, which may come from an endless iterator, and yield each result; a job that fails ends no other.
 
         from pathlib import Path
         from graphprover import Prover, prove_many
@@ -36,6 +34,9 @@ def prove_many(
 
     A second run makes only the proofs that are missing or not good enough.
 
+    An iterator is read as results come, so it may be endless, and may wait for jobs from a queue: no proof waits for
+    the next job, and neither jobs nor results are retained.
+
     Every proof has been verified by the process that made it, or by one that this process has started. On a GPU of this
     process the next job begins before a result is yielded: its guest runs beside the proof, and the proof is verified
     beside the next one.
@@ -46,9 +47,10 @@ def prove_many(
     worker.
 
     Args:
-        jobs: The jobs. All are read before the first begins; an input that is a path is read when its job begins, and
-            on a GPU of this process one job earlier. The bytes of a job's input stand for its weight, because its
-            cycles are known only after its run.
+        jobs: The jobs. The next one is the one with the highest priority, and of equal ones the heaviest. A collection
+            is ordered as a whole. An iterator is read by a thread of its own, at most eight jobs ahead, on a cluster 64
+            for each worker; the order is the one among these. An input that is a path is read when its job begins, and
+            on a GPU of this process one job earlier.
         executor: As in `graphprover.prove`. On a cluster every job is a task, or several short ones are. ``"cuda"`` and
             ``"processes"`` start a cluster on this host for the time of the call.
         device: As in `graphprover.prove`.
@@ -59,19 +61,9 @@ def prove_many(
 
     Raises:
         ValueError: for another executor, or a device that is missing.
+        Exception: the exception of an iterator of jobs; the results of the jobs before have been yielded.
         graphprover.cluster.ClusterError: if the cluster can make no proofs.
         graphprover.device.DeviceLost: if this process has lost its GPU; the jobs before have been yielded.
     """
-    weighed = sorted(((_weight(job), job) for job in jobs), key=itemgetter(0), reverse=True)
-    for ended in executor_of(executor, device).prove_many(weighed, begun or (lambda job, worker: None)):
+    for ended in executor_of(executor, device).prove_many(jobs, begun or (lambda job, worker: None)):
         yield Result(*ended)
-
-
-def _weight(job: Job) -> int:
-    """Return the bytes of a job's input, which stand for its weight before it runs."""
-    if not isinstance(job.data, Path):
-        return len(job.data or b"")
-    try:
-        return job.data.stat().st_size
-    except OSError:  # reported when it is read
-        return 0

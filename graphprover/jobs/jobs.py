@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
+from math import inf
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Any, Unpack
@@ -34,7 +35,9 @@ from graphprover.prover.local import Made, checksum_of, make, with_verification
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.prove import check_headers
 from graphprover.prover.smallest import smallest
+from graphprover.prover.upcoming import MOST_PRIORITY
 from graphprover.reports.notebook import html, quoted, short
+from graphprover.runtime.deadline import check_deadline, within
 from graphprover.runtime.files import FileError, check_room, read_input, read_proof
 from graphprover.statement.cells import committed_cells
 from graphprover.statement.check import warn
@@ -388,6 +391,16 @@ class Job:
     random_seed: int | None = None  # of a guest's random numbers; by default it depends on the input
     debug: Debug | None = None  # called with the guest's debug text, instead of the prover's function
     max_cost: int | None = None  # the highest `Prover.cost` of a guest's run; one above it is not proved
+    priority: int = 0  # of the jobs that wait, the one with the highest is next; from -1000 to 1000
+    # Seconds in which the job must be proved, from its start in the process that proves it, without the verification.
+    # The process checks it after the run and between the tasks of the proof, and interrupts neither.
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        if not -MOST_PRIORITY <= self.priority <= MOST_PRIORITY:
+            raise ValueError(f"priority {self.priority}: expected a number from -{MOST_PRIORITY} to {MOST_PRIORITY}")
+        if self.timeout is not None and not 0 < self.timeout < inf:
+            raise ValueError(f"timeout {self.timeout}: expected a positive number of seconds")
 
     def __getstate__(self) -> dict[str, Any]:
         own = {"data": self._input(), "existing": self._existing(), "output": None, "debug": None}
@@ -403,6 +416,8 @@ class Job:
             "limits": short(", ".join(f"{name} {most:,}" for name, most in self.limits.items()) or "none"),
             "random seed": "by the input" if self.random_seed is None else self.random_seed,
             "highest cost": "any" if self.max_cost is None else self.max_cost,
+            "priority": self.priority,
+            "timeout": "none" if self.timeout is None else f"{self.timeout:g} s",
             "states its input": "yes" if self.state_input else "no",
             "proof that is there": _contents(self.existing),
             "output": _contents(self.output),
@@ -418,6 +433,16 @@ class Job:
     def label(self) -> str:
         """The name of the job, or of its program without the hash."""
         return self.name or self.prover.program.label.split(" ")[0]
+
+    @property
+    def weight(self) -> int:
+        """The bytes of the input, which stand for the weight of the job: its cycles are known only after its run."""
+        if not isinstance(self.data, Path):
+            return len(self.data or b"")
+        try:
+            return self.data.stat().st_size
+        except OSError:  # reported when it is read
+            return 0
 
     def count(self, claim: Claim | None = None) -> int | None:
         """Return in how many shards the proof was asked for; None if the worker decides.
@@ -536,11 +561,12 @@ class Job:
         claim = self.claim_about(rehearsed)
         if proof and claim and self.prover.program.claim_in(proof.header) == claim:
             return kept(proof)
-        with stage("prepare"):
+        with stage("prepare"), within(self.timeout, self.label):
             by = device_for(device) if isinstance(device, str) else device
             if run is None:
                 silent = RunOptions(debug=None) if rehearsed else RunOptions()  # its text has been shown
                 run = self._recorded(by, self._run_options() | silent)
+            check_deadline()
             prepared = self._prepared(run, by)
         if proof and not claim and _says(proof.header) == _to_say(prepared):
             return kept(proof)
@@ -586,11 +612,12 @@ class Job:
 
         The proof is not verified, but the base of a compressed proof is.
         """
-        result = make(started.prepared, executor, device, progress, verified=False)
-        seen = with_stages_before(result.observation).of_run(started.ran) if result.observation else None
-        seconds = {"prepare": started.seconds, **result.seconds}
-        made = replace(result, seconds=seconds, run=started.ran, observation=seen)
-        return self._compressed(made, executor, device, progress) if self.prover.layers else made
+        with within(self.timeout, self.label, spent=started.seconds):
+            result = make(started.prepared, executor, device, progress, verified=False)
+            seen = with_stages_before(result.observation).of_run(started.ran) if result.observation else None
+            seconds = {"prepare": started.seconds, **result.seconds}
+            made = replace(result, seconds=seconds, run=started.ran, observation=seen)
+            return self._compressed(made, executor, device, progress) if self.prover.layers else made
 
     def _compressed(self, made: Made, executor: str, device: Device | str, progress: bool | Tell) -> Made:
         from graphprover.prover.compress import compress_made  # here, because other proofs need no layers

@@ -2,6 +2,7 @@
 
 - prepare.py: the statement's layout, parameters and security; peak_memory.py: the device memory that a proof needs.
 - executor.py: chooses the threads of this process or the workers of a cluster.
+- upcoming.py: the jobs of a batch that are read ahead.
 - local.py: a proof by a device of this process, admitted to its memory and verified.
 - pipeline.py: the proofs of a batch on a GPU, with run_ahead.py, the next job's guest, and checking.py and
   checking_process.py, the verification by another process, beside each proof.

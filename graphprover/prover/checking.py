@@ -5,11 +5,8 @@ Verification is Python and NumPy, which hold Python's lock, so that a thread wou
 
 import logging
 import os
-import pickle
 import subprocess
 import sys
-import tempfile
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing import Pipe
@@ -44,15 +41,13 @@ class Lost(Exception):
 class Checker:
     """A context with a process that verifies one proof at a time, while this process makes another.
 
-    The process starts beside the first proofs, and verifies none before it is ready. If it ends early, a warning says
-    so, and another one at the end how many proofs this process has verified in its place.
-
-    Args:
-        checks: The checks that it may be sent; without any no process is started.
+    The process starts beside the first proofs, and verifies none before it is ready. It gets a program with the first
+    proof of it. A warning reports an early end, and another one at the end the number of proofs that this process has
+    verified in its place.
     """
 
-    def __init__(self, checks: Sequence[Check]) -> None:
-        self._numbers = {check: number for number, check in enumerate(checks)}
+    def __init__(self) -> None:
+        self._numbers: dict[Check, int] = {}  # of the checks that the process has
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._thread = ThreadPoolExecutor(1, "proof")  # writes, because a write waits for its reader
@@ -62,11 +57,10 @@ class Checker:
         self.in_its_place = 0  # proofs that this process verified because the other one was lost
 
     def __enter__(self) -> "Checker":
-        if self._numbers:
-            try:
-                self._start()
-            except OSError as error:
-                self._lose(f"did not start: {error}")
+        try:
+            self._start()
+        except OSError as error:
+            self._lose(f"did not start: {error}")
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -80,14 +74,12 @@ class Checker:
     def _start(self) -> None:
         ours, theirs = Pipe()
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
-        with theirs, tempfile.TemporaryFile() as programs:
-            # Not by `multiprocessing`, which would run the user's script in the process again.
-            pickle.dump([*self._numbers], programs)
-            programs.seek(0)
+        with theirs:
             self._connection = ours
+            # Not by `multiprocessing`, which would run the user's script in the process again.
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", PROCESS, str(theirs.fileno())],
-                stdin=programs,
+                stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 env=environment,
                 pass_fds=(theirs.fileno(),),
@@ -96,7 +88,7 @@ class Checker:
 
     def knows(self, check: Check | None) -> bool:
         """Return whether the process can verify a proof by this check, at the latest once it has started."""
-        return self._connection is not None and check in self._numbers
+        return self._connection is not None and check is not None
 
     def takes(self, check: Check | None) -> bool:
         """Return whether the process can verify a proof by this check now; it must be idle."""
@@ -112,7 +104,9 @@ class Checker:
     def send(self, check: Check, proof: AnyProof, caps: Caps) -> None:
         """Begin to send a proof; the process must be idle. If it is lost, `answer` raises."""
         assert self._connection
-        self._sending = self._thread.submit(_write, self._connection, (self._numbers[check], caps), proof)
+        new = None if check in self._numbers else check
+        number = self._numbers.setdefault(check, len(self._numbers))
+        self._sending = self._thread.submit(_write, self._connection, (number, new, caps), proof)
 
     def has_answer(self) -> bool:
         """Return whether `answer` need not wait, because the proof is verified or the process is lost."""
@@ -171,7 +165,7 @@ class Checker:
             return process.wait()
 
 
-def _write(connection: Connection, request: tuple[int, Caps], proof: AnyProof) -> None:
+def _write(connection: Connection, request: tuple[int, Check | None, Caps], proof: AnyProof) -> None:
     """Send a proof; a lost process is noticed by the missing answer."""
     with suppress(OSError):
         connection.send(request)

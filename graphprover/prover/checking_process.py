@@ -4,18 +4,18 @@ It ignores Ctrl-C, which its parent handles, and ends once its parent has closed
 """
 
 import os
-import pickle
 import signal
 import sys
 import time
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from typing import Any
 
 from graphprover.protocol.errors import VerificationError
 
 
 def main() -> None:
-    """Load the checks on standard input, then verify proofs from the connection on the descriptor in ``argv[1]``."""
+    """Verify proofs from the connection on the descriptor in ``argv[1]``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(EOFError, OSError):  # the parent has closed the connection, or ended
         serve(Connection(int(sys.argv[1])))
@@ -23,16 +23,17 @@ def main() -> None:
 
 def serve(connection: Connection) -> None:
     """Verify proofs until the parent closes the connection."""
-    checks = pickle.load(sys.stdin.buffer)
-    for check in checks:
-        check.load()
-    _load_kernels()
-    connection.send(os.getpid())
     from graphprover.proof.compressed import any_proof_from_bytes
 
+    _load_kernels()
+    connection.send(os.getpid())
+    checks: list[Any] = []
     while True:
-        number, caps = connection.recv()
+        number, new, caps = connection.recv()
         data = connection.recv_bytes()
+        if new:
+            new.load()
+            checks.append(new)
         began, answer = time.perf_counter(), None
         try:
             checks[number](any_proof_from_bytes(data), caps)

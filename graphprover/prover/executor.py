@@ -1,6 +1,6 @@
 """Executors: the threads of this process, or the workers of a cluster. Every proof is made by one of the two."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +15,7 @@ from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.local import Made, told
 from graphprover.prover.pipeline import pays, prove_pipelined
+from graphprover.prover.upcoming import Upcoming
 from graphprover.telemetry.model import GuestRun
 from graphprover.telemetry.subscribe import publish
 from graphprover.verifier import Expected, Verdict
@@ -73,8 +74,8 @@ class Executor(Protocol):
             The proof, and the verdict if it was verified against more than the subject's own tables.
         """
 
-    def prove_many(self, weighed: Sequence[tuple[int, Any]], begun: Begun) -> Iterator[Ended]:
-        """Prove jobs, given with their weights, and yield each as it ends; a failure ends no other job."""
+    def prove_many(self, jobs: Iterable[Any], begun: Begun) -> Iterator[Ended]:
+        """Prove jobs, which are read as their results come, and yield each as it ends; a failure ends no other job."""
 
 
 def executor_of(executor: Any, device: Device | str) -> Executor:
@@ -96,23 +97,24 @@ class Local:
         """Prove a subject by a device of this process."""
         return subject.make(self.name, self.device, progress, verified), None
 
-    def prove_many(self, weighed: Sequence[tuple[int, Any]], begun: Begun) -> Iterator[Ended]:
+    def prove_many(self, jobs: Iterable[Any], begun: Begun) -> Iterator[Ended]:
         """Prove jobs one after another; on a GPU with the host's work for other jobs beside each proof."""
         if isinstance(self.device, str):
             device_for(self.device)  # raises if no job can be proved
-        if pays(self.device, len(weighed)):
-            yield from prove_pipelined([job for _, job in weighed], self.name, self.device, begun)
-            return
-        for _, job in weighed:
-            begun(job, "")
-            made = failure = None
-            try:
-                made, _ = self.prove(job)
-            except DeviceLost:
-                raise
-            except Exception as error:
-                failure = error
-            yield job, made, failure, "", 1
+        with Upcoming(jobs) as upcoming:
+            if pays(self.device):
+                yield from prove_pipelined(upcoming, self.name, self.device, begun)
+                return
+            while job := upcoming.take():
+                begun(job, "")
+                made = failure = None
+                try:
+                    made, _ = self.prove(job)
+                except DeviceLost:
+                    raise
+                except Exception as error:
+                    failure = error
+                yield job, made, failure, "", 1
 
 
 @dataclass(frozen=True)
@@ -142,21 +144,25 @@ class OnCluster:
                 proof, verdict = prove_parts(cluster, subject.label, parts.subjects, self.device, parts.expect, tell)
             return Made(proof, None, {}, 0, run=parts.run()), verdict
 
-    def prove_many(self, weighed: Sequence[tuple[int, Any]], begun: Begun) -> Iterator[Ended]:
+    def prove_many(self, jobs: Iterable[Any], begun: Begun) -> Iterator[Ended]:
         """Prove jobs as tasks of workers."""
         from graphprover.cluster.batch_check import ResultChecker
-        from graphprover.cluster.batching import BatchTasks  # which load Dask's distributed
+        from graphprover.cluster.batching import PER_WORKER, BatchTasks  # which load Dask's distributed
         from graphprover.cluster.client import joined
 
-        with joined(self.executor, max(1, len(weighed))) as cluster, ResultChecker() as checker:
-            batch = BatchTasks(weighed, self.device, partial(cluster.workers, self.device), checker.check)
+        with (
+            Upcoming(jobs, PER_WORKER) as upcoming,
+            joined(self.executor, max(1, len(upcoming)) if isinstance(jobs, Collection) else None) as cluster,
+            ResultChecker() as checker,
+        ):
+            batch = BatchTasks(upcoming, self.device, partial(cluster.workers, self.device), checker.check)
 
             def begins(task: "ProvingTask", worker: str) -> None:
                 for job in batch.jobs(task):
                     checker.begin(job)
                     begun(job, worker)
 
-            for result in cluster.run(batch, self.device, begins):
+            for result in cluster.run(batch, self.device, begins, batch.more):
                 for job, made, error in batch.results(result):
                     checker.forget(job)
                     if made and made.observation:

@@ -25,6 +25,7 @@ from graphprover.protocol.security import QUERY_POW_BITS
 from graphprover.prover.peak_memory import memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards, cells_of
 from graphprover.prover.sharded import prove_shards
+from graphprover.runtime.deadline import check_deadline, has_deadline
 from graphprover.telemetry.model import GuestRun, Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import on_clock
@@ -175,7 +176,7 @@ def on_device(
 
 @contextmanager
 def told(progress: bool | Tell, prepared: Prepared | PreparedShards | None = None) -> Iterator[Tell | None]:
-    """Yield the function that is called with a proof's progress, or None.
+    """Yield the function that is called with a proof's progress, or None; it checks the deadline of the job.
 
     Args:
         progress: As in `graphprover.prove`.
@@ -184,7 +185,7 @@ def told(progress: bool | Tell, prepared: Prepared | PreparedShards | None = Non
             with the layer.
     """
     if not progress:
-        yield None
+        yield _tell_deadline if has_deadline() else None
         return
     if progress is True:
         from graphprover.reports.terminal import bar  # here, because nothing else needs it
@@ -198,8 +199,15 @@ def told(progress: bool | Tell, prepared: Prepared | PreparedShards | None = Non
     with shown as tell:
 
         def tell_work(ended: int, total: int, task: str) -> None:
+            _tell_deadline(ended, total, task)
             if pow_bits > QUERY_POW_BITS and task.endswith(grinding):
                 task = f"{task}: proof of work, 2^{pow_bits} hashes on average"
             tell(ended, total, f"{of}{task}" if task else "")
 
         yield tell_work
+
+
+def _tell_deadline(ended: int, total: int, task: str) -> None:
+    """Check the deadline of the job as its next task starts; a proof without a next task is made."""
+    if task:
+        check_deadline()

@@ -14,6 +14,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.prover.checking import Check, Checker, Lost
 from graphprover.prover.local import Made, with_verification
 from graphprover.prover.run_ahead import Guest, RunsAhead
+from graphprover.prover.upcoming import Upcoming
 from graphprover.telemetry.subscribe import clock
 
 # Jobs for which it pays to start a process that verifies. The start takes 0.8 s of processor time beside the first
@@ -55,37 +56,32 @@ class Job(Guest, Protocol):
         """Give the observation to its observers."""
 
 
-def pays(device: Device | str, jobs: int) -> bool:
+def pays(device: Device | str) -> bool:
     """Return whether the host's work for several jobs is to run beside their proofs.
 
     On a CPU the proof itself takes all cores, so that the order makes no difference.
     """
-    return jobs > 1 and (device_for(device) if isinstance(device, str) else device).kind != CPU
+    return (device_for(device) if isinstance(device, str) else device).kind != CPU
 
 
-def checks_of(jobs: Sequence[Job]) -> list[Check]:
-    """Return the checks for a process beside the proofs; none if it does not pay to start one.
+def checkers_for(jobs: int) -> int:
+    """Return how many processes verify proofs beside others; 0 if that does not pay for this number of jobs.
 
     Windows passes no pipe to a process by its number, as `Checker` does it.
     """
-    if len(jobs) < FEWEST_JOBS or available_threads() == 1 or sys.platform == "win32":
-        return []
-    return list(dict.fromkeys(check for job in jobs if (check := job.check_elsewhere)))
-
-
-def checkers_of(jobs: Sequence[Job]) -> list[Checker]:
-    """Return the processes that verify proofs beside others, none if it does not pay to start one."""
-    checks = checks_of(jobs)
-    count = MOST_CHECKERS if available_threads() >= LEAST_THREADS else 1
-    return [Checker(checks) for _ in range(count if checks else 0)]
+    threads = available_threads()
+    if jobs < FEWEST_JOBS or threads == 1 or sys.platform == "win32":
+        return 0
+    return MOST_CHECKERS if threads >= LEAST_THREADS else 1
 
 
 def prove_pipelined(
-    jobs: Sequence[Job], executor: str, device: Device | str, begun: Callable[[Any, str], None]
+    jobs: Upcoming, executor: str, device: Device | str, begun: Callable[[Any, str], None]
 ) -> Iterator[Ended]:
     """Prove jobs one after another, and yield each in this order once its proof is verified.
 
-    While a proof is made, a thread runs the next job's guest, and other processes verify the proofs before.
+    While a proof is made, a thread runs the next job's guest, and other processes verify the proofs before. No proof
+    waits for a job that has not come yet.
 
     Args:
         jobs: The jobs.
@@ -101,10 +97,20 @@ def prove_pipelined(
     """
     by = device_for(device) if isinstance(device, str) else device
     with RunsAhead(by) as runs, ExitStack() as stack:
-        proved = _Proved([stack.enter_context(checker) for checker in checkers_of(jobs)])
-        for job, later in zip(jobs, [*jobs[1:], None], strict=True):
+        proved, came, later = _Proved(), 0, None
+        while True:
+            job = later or jobs.take_waiting()
+            if not job:
+                yield from proved.ends(0.0)
+                job = jobs.take()
+            if not job:
+                return
+            came += 1
+            if not proved.checkers and job.check_elsewhere:
+                proved.checkers = [stack.enter_context(Checker()) for _ in range(checkers_for(came + len(jobs)))]
             if job.existing is not None:  # it may be the file of a proof that waits
                 yield from proved.ends(0.0)
+            later = jobs.take_waiting()
             try:
                 begun(job, "")
                 found = _prove(job, later, runs, executor, device)
@@ -113,7 +119,6 @@ def prove_pipelined(
                 raise
             proved.add(job, found)
             yield from proved.ends(LONGEST)
-        yield from proved.ends(0.0)
 
 
 def _prove(job: Job, later: Job | None, runs: RunsAhead, executor: str, device: Device | str) -> Made | Exception:
@@ -181,7 +186,7 @@ class _Waiting:
 class _Proved:
     """The jobs whose proofs are not yielded yet, and the processes that verify these proofs."""
 
-    checkers: Sequence[Checker]
+    checkers: Sequence[Checker] = ()
     waiting: deque[_Waiting] = field(default_factory=deque)  # in the order of the jobs
 
     def add(self, job: Job, found: Made | Exception) -> None:

@@ -68,12 +68,13 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
         '[[job]]\nprogram = "guest.elf"\nsecurity = 99.5\nproximity = "unique"\nrate = 4\n'
         'hash = "blake3"\npow_bits = 24\nrandom_seed = 18446744073709551615\n'
         "compress = [8, 64]\nshards = 1\n"
-        '[[job]]\nprogram = "examples/memory"\nsmall = 9.5\n'
+        '[[job]]\nprogram = "examples/memory"\nsmall = 9.5\npriority = -3\ntimeout = 2.5\n'
     )
     first, second, tables = read_batch(Path("here/jobs.toml"))
     assert (first.compress, second.compress) == (False, (8, 64))
     assert (first.level.rate, first.exit_code, first.commit_input) == (8, "any", True)
     assert first.limits == {"max_cycles": 9, "max_memory": 2 << 20} and first.max_cost == 5
+    assert [(job.priority, job.timeout) for job in (first, second, tables)] == [(0, None), (0, None), (-3, 2.5)]
     assert (first.random_seed, second.random_seed, tables.random_seed) == (0, 2**64 - 1, None)
     assert (second.level.rate, second.exit_code, second.commit_input) == (4, 3, False)
     assert second.level == Level(99.5, 4, "unique", "blake3", 24) and second.small is None
@@ -110,6 +111,10 @@ def test_a_proof_to_compress_has_more_work_by_default() -> None:
         (FIRST + "[[job]]\nrate = 3", "job 2: rate: 3 is not 2, 4, 8, 16, 32 or 64"),
         (FIRST + "rate = true", "job 1: rate: True is not 2, 4, 8, 16, 32 or 64"),
         (FIRST + "hash = 'md5'", "job 1: hash: 'md5' is not keccak or blake3"),
+        (FIRST + "priority = 1001", "job 1: priority: 1001 is not a whole number from -1000 to 1000"),
+        (FIRST + "priority = true", "job 1: priority: True is not a whole number from -1000 to 1000"),
+        (FIRST + "timeout = 0", "job 1: timeout: 0 is not a number of seconds"),
+        (FIRST + "timeout = inf", "job 1: timeout: inf is not a number of seconds"),
         (FIRST + "pow_bits = 29", "job 1: pow_bits: 29 is not a number of bits from 0 to 28"),
         (FIRST + "small = 0", "job 1: small: 0 is not a number of seconds"),
         (FIRST + "small = 9\nrate = 8", "job 1: small: chooses the rate: give only one of small and rate"),

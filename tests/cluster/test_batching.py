@@ -2,7 +2,10 @@
 
 import struct
 from collections import Counter
+from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,13 @@ import pytest
 from graphprover import Prover, VerificationError, prove_many
 from graphprover.cluster import ClusterError
 from graphprover.cluster.batching import BatchTasks
+from graphprover.cluster.client import joined
+from graphprover.cluster.dispatcher import Dispatcher
+from graphprover.cluster.messages import ProofRequest, pack
 from graphprover.cluster.tasks import BATCH_SECONDS, BEGUN, ProvingTask, TaskResult
 from graphprover.jobs.programs import ProgramError
-from tests.cluster.processes import workers
+from graphprover.prover.upcoming import Upcoming
+from tests.cluster.processes import present, until, workers
 
 GUEST = Path(__file__).parents[2] / "examples" / "guests" / "fib_iterative.elf"
 SMALL = BATCH_SECONDS / 4
@@ -27,7 +34,8 @@ class FakeProver:
 class FakeJob:
     prover: Any
     label: str
-    data: bytes = b""
+    weight: int = 0
+    priority: int = 0
 
 
 @dataclass
@@ -44,7 +52,12 @@ def taken_as_it_is(job: Any, result: Any) -> Any:
 
 def jobs(count: int, prover: FakeProver | None = None) -> list[Any]:
     prover = prover or FakeProver()
-    return [(0, FakeJob(prover, f"job {number}")) for number in range(count)]
+    return [FakeJob(prover, f"job {number}") for number in range(count)]
+
+
+def tasks_of(given: Iterable[Any], workers: int = 1) -> BatchTasks:
+    """Return the tasks of jobs for some workers."""
+    return BatchTasks(Upcoming(given), "cpu", lambda: workers, taken_as_it_is)
 
 
 def names(batch: BatchTasks, task: ProvingTask) -> list[str]:
@@ -57,7 +70,7 @@ def ended(batch: BatchTasks, task: ProvingTask, value: Any, error: Exception | N
 
 
 def test_jobs_go_together_once_their_program_is_known_to_be_fast() -> None:
-    batch = BatchTasks(jobs(30), "cpu", lambda: 1, taken_as_it_is)
+    batch = tasks_of(jobs(30))
     first, second = next(batch), next(batch)
     assert [names(batch, one) for one in (first, second)] == [["job 0"], ["job 1"]]
     assert (first.name, first.function) == ("job 0", "prove")
@@ -70,7 +83,7 @@ def test_jobs_go_together_once_their_program_is_known_to_be_fast() -> None:
 
 
 def test_the_last_jobs_are_left_to_all_workers() -> None:
-    batch = BatchTasks(jobs(40), "cpu", lambda: 4, taken_as_it_is)
+    batch = tasks_of(jobs(40), 4)
     assert ended(batch, next(batch), FakeMade({"prove": 0.001}))
     sizes = [len(names(batch, task)) for task in batch]
     assert sizes == sorted(sizes, reverse=True) and sizes[0] == 39 // 8 and sum(sizes) == 39
@@ -79,7 +92,7 @@ def test_the_last_jobs_are_left_to_all_workers() -> None:
 
 def test_a_slow_program_or_one_without_a_proof_goes_alone() -> None:
     slow, fast, new = (jobs(8) for _ in range(3))
-    batch = BatchTasks([slow[0], fast[0], *slow[1:], *fast[1:], *new], "cpu", lambda: 1, taken_as_it_is)
+    batch = tasks_of([slow[0], fast[0], *slow[1:], *fast[1:], *new])
     assert ended(batch, next(batch), FakeMade({"prove": 2 * BATCH_SECONDS}))
     assert ended(batch, next(batch), FakeMade())
     sizes = [len(names(batch, task)) for task in batch]
@@ -88,15 +101,15 @@ def test_a_slow_program_or_one_without_a_proof_goes_alone() -> None:
 
 def test_a_guess_is_kept_for_the_next_batch() -> None:
     prover = FakeProver()
-    batch = BatchTasks(jobs(1, prover), "cpu", lambda: 1, taken_as_it_is)
+    batch = tasks_of(jobs(1, prover))
     assert ended(batch, next(batch), FakeMade())
     for number, expected in ((1, [4, 4, 1]), (2, [2, 1, 1, 1, 1, 1, 1, 1])):
-        after = BatchTasks(jobs(9, prover), "cpu", lambda number=number: number, taken_as_it_is)
+        after = tasks_of(jobs(9, prover), number)
         assert [len(names(after, task)) for task in after] == expected
 
 
 def four_and_more() -> tuple[BatchTasks, ProvingTask]:
-    batch = BatchTasks(jobs(12), "cpu", lambda: 1, taken_as_it_is)
+    batch = tasks_of(jobs(12))
     assert ended(batch, next(batch), FakeMade())
     return batch, next(batch)
 
@@ -118,7 +131,7 @@ def test_jobs_of_which_nothing_is_known_all_come_alone() -> None:
 
 
 def test_the_error_of_a_job_is_its_own() -> None:
-    batch = BatchTasks(jobs(1), "cpu", lambda: 1, taken_as_it_is)
+    batch = tasks_of(jobs(1))
     task = next(batch)
     ((job, made, error),) = batch.results(TaskResult(task, None, ProgramError("wrong"), "tcp://a", 2))
     assert job.label == "job 0" and made is None and isinstance(error, ProgramError)
@@ -140,3 +153,31 @@ def test_a_worker_makes_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(results["bad"].error, VerificationError) and begun["bad"] >= 2  # among others, then alone
     for number in (0, 3, 10, 23):
         assert results[f"job {number}"].proof == guest.prove(struct.pack("<Q", 5 + number))
+
+
+def test_an_adaptive_cluster_grows_for_short_jobs_and_shrinks() -> None:
+    """It grows before any worker is there, and again for jobs that come once their time is known."""
+    guest = Prover(GUEST, security=20)
+    runs = [guest.job(struct.pack("<Q", 5 + number), f"job {number}") for number in range(40)]
+    with workers(0) as client:
+        client.cluster.adapt(minimum=0, maximum=4, interval="200ms", wait_count=5)
+        results = prove_many(iter(runs), client, "cpu")
+        assert next(results).proof
+        most = len(client.cluster.plan)
+        assert all(result.proof for result in results)
+        assert most == 4
+        until(lambda: not present(client), 120)
+
+
+def test_the_scheduler_sees_enough_short_tasks_to_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no more of long ones, or of unknown ones, than two a worker."""
+    monkeypatch.setattr("graphprover.cluster.batching._seconds", {})
+    guest = Prover(GUEST, security=20)
+    with workers(1) as client, joined(client) as cluster:
+        cluster._workers.wait_for("cpu")
+        for seconds, expected in ((inf, 2), (60.0, 2), (BATCH_SECONDS, 20)):
+            job = guest.job(struct.pack("<Q", 5))
+            tasks = [ProvingTask("job", lambda job=job: pack(ProofRequest(job, "cpu", False)), seconds=seconds)] * 30
+            with closing(Dispatcher(client, cluster._workers, {}, "cpu", None, lambda seconds: 0)) as dispatcher:
+                dispatcher._open_tasks(iter(tasks))
+                assert len(dispatcher._open) == expected

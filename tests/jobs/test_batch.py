@@ -1,20 +1,31 @@
 """prove_many(): heaviest first, no input read before its job is sent, no job ends another; here or on a cluster."""
 
+import gc
 import pickle
 import struct
+import tracemalloc
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
 
 from graphprover import FileError, Job, Prover, VerificationError, prove_many
+from graphprover.cluster import batching
 from graphprover.cluster import client as joining
-from graphprover.cluster.tasks import ProvingTask, TaskResult
+from graphprover.cluster.batch_check import ResultChecker
+from graphprover.cluster.batching import PER_WORKER
+from graphprover.cluster.tasks import BATCH_SECONDS, ProvingTask, TaskResult
 from graphprover.device import DeviceLost
 from graphprover.jobs.jobs import made
 from graphprover.prover.executor import Local
+from graphprover.prover.upcoming import IN_PROCESS
 from tests.cluster.processes import present, workers
 from tests.jobs.test_jobs import SQUARES
 
@@ -51,7 +62,7 @@ def test_the_heaviest_job_goes_first_and_its_input_is_read_then(
         if job.data == large:
             small.write_bytes(bytes(1000))  # which changes no order any more
 
-    results = list(prove_many((job for job in jobs), begun=tell))
+    results = list(prove_many(jobs, begun=tell))
     assert begun == ["", "9", "small", "missing"] == [result.job.name for result in results]
     assert all(result.kept and result.seconds and result.worker == "" for result in results)
 
@@ -91,6 +102,113 @@ def test_a_device_that_is_not_there_is_no_fault_of_a_job(prover: Prover) -> None
         list(prove_many([prover.job()], "nobody"))
 
 
+MANY = 5_000
+
+
+class Counted:
+    """Jobs of an iterator, and how many of them there were at the same time."""
+
+    def __init__(self, prover: Prover) -> None:
+        self.alive: weakref.WeakSet[Job] = weakref.WeakSet()
+        self.most, self._prover = 0, prover
+
+    def __iter__(self) -> Iterator[Job]:
+        for number in range(MANY):
+            self.alive.add(job := self._prover.job(b"", str(number)))
+            self.most = max(self.most, len(self.alive))
+            yield job
+
+
+def traced(results: Iterator[Any]) -> int:
+    """Take all results, and return the bytes by which this process has grown since the first tenth."""
+    tracemalloc.start()
+    try:
+        for number, result in enumerate(results):
+            assert result.error is None
+            if number == MANY // 10:
+                gc.collect()
+                before, _ = tracemalloc.get_traced_memory()
+        assert number == MANY - 1
+        del result
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+
+
+def test_thousands_of_jobs_take_no_more_memory_than_few(prover: Prover, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = made(prover.job())
+    monkeypatch.setattr(Local, "prove", lambda *_: (found, None))
+    jobs = Counted(prover)
+    assert traced(prove_many(iter(jobs), device="cpu")) < 100_000
+    assert jobs.most <= IN_PROCESS + 4
+
+
+def test_thousands_of_jobs_on_a_cluster_take_no_more_memory_than_few(
+    prover: Prover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Streaming(FakeCluster):
+        """Two tasks at a time."""
+
+        def run(self, tasks: Any, device: object, begun: Any, more: Callable[[float], int]) -> Iterator[TaskResult]:
+            running = deque[ProvingTask]()
+            while more(1.0) or running:
+                running += islice(tasks, 2 - len(running))
+                for task in [running.popleft()] if running else []:
+                    begun(task, "tcp://1")
+                    (asked,) = pickle.loads(task.payload())
+                    several = isinstance(asked.subject, list)
+                    yield TaskResult(task, [found] * len(asked.subject) if several else found, None, "tcp://1", 1)
+
+    @contextmanager
+    def joined(executor: Any, tasks: int | None) -> Iterator[FakeCluster]:
+        assert tasks is None
+        yield Streaming()
+
+    found = replace(made(prover.job()), seconds={"prove": BATCH_SECONDS / 10})
+    monkeypatch.setattr(joining, "joined", joined)
+    monkeypatch.setattr(ResultChecker, "begin", lambda checker, job: None)
+    monkeypatch.setattr(ResultChecker, "check", lambda checker, job, result: result)
+    jobs = Counted(prover)
+    assert traced(prove_many(iter(jobs), "tcp://here", "cpu")) < 200_000
+    assert jobs.most <= PER_WORKER + 3 * 10 + 4  # tasks have ten jobs
+
+
+def test_a_result_comes_before_the_next_job(prover: Prover) -> None:
+    """As from a queue: no proof waits for a job that has not come, here or on a cluster."""
+    asked: Queue[Job | None] = Queue()
+    with workers(1) as client:
+        for executor in ("sync", client):
+            results = prove_many(iter(asked.get, None), executor, "cpu")
+            for number in range(3):
+                asked.put(prover.job(TURNS, str(number)))
+                result = next(results)
+                assert result.job.name == str(number) and result.proof
+            asked.put(None)
+            assert not list(results)
+
+
+def test_an_iterator_that_fails_loses_no_result(prover: Prover) -> None:
+    def failing() -> Iterator[Job]:
+        yield prover.job(TURNS, "good")
+        raise KeyError("of the caller")
+
+    with workers(1) as client:
+        for executor in ("sync", client):
+            results = prove_many(failing(), executor, "cpu")
+            assert next(results).proof
+            with pytest.raises(KeyError, match="of the caller"):
+                next(results)
+
+
+def test_a_higher_priority_goes_first(prover: Prover, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = made(prover.job())
+    monkeypatch.setattr(Local, "prove", lambda *_: (found, None))
+    given = {"low": -1, "heavy": 0, "high": 7}
+    jobs = [prover.job(bytes(9) if name == "heavy" else b"", name, priority=of) for name, of in given.items()]
+    assert [one.job.name for one in prove_many([prover.job(b"", "plain"), *jobs])] == ["high", "heavy", "plain", "low"]
+
+
 class FakeCluster:
     """A cluster that proves here, the last task first; it loses the second task after two attempts."""
 
@@ -101,7 +219,11 @@ class FakeCluster:
         return 1
 
     def run(
-        self, tasks: Iterable[ProvingTask], device: object, begun: Callable[[ProvingTask, str], None]
+        self,
+        tasks: Iterable[ProvingTask],
+        device: object,
+        begun: Callable[[ProvingTask, str], None],
+        more: Callable[[float], int],
     ) -> Iterator[TaskResult]:
         listed = list(tasks)
         self.weights = [task.weight for task in listed]
@@ -126,6 +248,7 @@ def test_results_of_a_cluster_are_those_of_their_jobs(
         yield fake
 
     monkeypatch.setattr(joining, "joined", joined)
+    monkeypatch.setattr(batching, "_seconds", {})  # so that each job is a task
     proof = prover.prove(TURNS)
     proof.save(tmp_path / "proof")
     (tmp_path / "input").write_bytes(TURNS)

@@ -5,6 +5,7 @@ Whatever fails, each job has the result that it has in order, and no process or 
 
 import logging
 import os
+import queue
 import signal
 import struct
 import subprocess
@@ -84,7 +85,7 @@ def forced(monkeypatch: pytest.MonkeyPatch) -> Iterator[Processes]:
             checker._connection.poll(LIMIT)
         return checker
 
-    monkeypatch.setattr(executor, "pays", lambda device, jobs: True)
+    monkeypatch.setattr(executor, "pays", lambda device: True)
     monkeypatch.setattr(pipeline, "FEWEST_JOBS", 1)
     monkeypatch.setattr(pipeline, "LONGEST", 1e9)
     monkeypatch.setattr(pipeline, "available_threads", lambda: 2)
@@ -101,7 +102,7 @@ def pipelined(jobs: list[Job]) -> list[Result]:
 
 def in_order(jobs: list[Job], monkeypatch: pytest.MonkeyPatch) -> list[Result]:
     with monkeypatch.context() as patch:
-        patch.setattr(executor, "pays", lambda device, jobs: False)
+        patch.setattr(executor, "pays", lambda device: False)
         return list(prove_many(jobs, "sync", "cpu"))
 
 
@@ -205,7 +206,7 @@ def test_a_false_proof_is_not_written(
     tmp_path: Path, forced: Processes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(executor, "pays", lambda device, jobs: True)
+    monkeypatch.setattr(executor, "pays", lambda device: True)
     for number in range(3):
         Path(f"{number}.in").write_bytes(turns(300) + bytes(3 - number))
     Path("jobs.toml").write_text(BATCH)
@@ -258,7 +259,7 @@ def test_a_process_that_reads_nothing_blocks_nobody(guest: Prover, forced: Proce
 
     check = guest.check_elsewhere
     assert check
-    with Checker([check]) as checker:
+    with Checker() as checker:
         assert checker.takes(check)
         forced[0].send_signal(signal.SIGSTOP)
         late = threading.Timer(LIMIT, forced[0].kill)
@@ -499,7 +500,7 @@ def test_debug_text_is_shown_once_and_in_order(
     assert text.lines == expected
 
     del text.lines[:]
-    monkeypatch.setattr(pipeline, "checks_of", lambda jobs: [])
+    monkeypatch.setattr(pipeline, "checkers_for", lambda jobs: 0)
     results: Any = prove_many([jobs[0], jobs[3]], "sync", "cpu", text.begun)
     assert next(results).proof
     results.close()
@@ -524,7 +525,7 @@ from graphprover.__main__ import main
 from graphprover.prover import checking, executor, pipeline
 
 print("script")
-executor.pays = lambda device, jobs: True
+executor.pays = lambda device: True
 pipeline.FEWEST_JOBS = 1
 pipeline.available_threads = lambda: 2
 begin, send = checking.Checker.__enter__, checking.Checker.send
@@ -631,8 +632,7 @@ def test_other_devices_than_a_cpu_pay(monkeypatch: pytest.MonkeyPatch) -> None:
         kind = "cuda"
 
     device: Any = Other()
-    assert pipeline.pays(device, 2) and not pipeline.pays(device, 1)
-    assert not pipeline.pays("cpu", 1000)
+    assert pipeline.pays(device) and not pipeline.pays("cpu")
     monkeypatch.setattr(executor, "prove_pipelined", lambda *_: pytest.fail("pipelined"))
     guest = Prover(GUESTS / "fib_iterative.elf", security=20)
     events: list[str] = []
@@ -642,16 +642,26 @@ def test_other_devices_than_a_cpu_pay(monkeypatch: pytest.MonkeyPatch) -> None:
     assert events == ["begun 0", "ended 0", "begun 1", "ended 1"]
 
 
-def test_a_process_is_started_for_many_jobs(guest: Prover, squares: Prover, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "available_threads", lambda: 2)
-    few, many = [guest.job()] * (pipeline.FEWEST_JOBS - 1), [guest.job()] * pipeline.FEWEST_JOBS
-    assert pipeline.checks_of(few) == [] and pipeline.checks_of(many) == [guest.check_elsewhere]
-    assert pipeline.checks_of([squares.job()] * 100) == []
-    for threads, processes in ((2, 1), (3, 1), (4, 2), (64, 2)):
+def test_processes_are_started_for_many_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for threads, processes in ((1, 0), (2, 1), (3, 1), (4, 2), (64, 2)):
         monkeypatch.setattr(pipeline, "available_threads", lambda threads=threads: threads)
-        assert len(pipeline.checkers_of(many)) == processes and pipeline.checkers_of(few) == []
-    monkeypatch.setattr(pipeline, "available_threads", lambda: 1)
-    assert pipeline.checks_of(many) == [] == pipeline.checkers_of(many)
+        assert pipeline.checkers_for(pipeline.FEWEST_JOBS) == processes
+        assert pipeline.checkers_for(pipeline.FEWEST_JOBS - 1) == 0
+
+
+def test_processes_are_started_once_many_jobs_have_come(
+    guest: Prover, squares: Prover, forced: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs whose code runs in this process only start none."""
+    monkeypatch.setattr(pipeline, "FEWEST_JOBS", 3)
+    asked: queue.Queue[Job | None] = queue.Queue()
+    results = prove_many(iter(asked.get, None), "sync", "cpu")
+    for number, prover in enumerate([guest, guest, squares, squares, guest]):
+        asked.put(prover.job(turns(300), str(number)))
+        assert next(results).job.name == str(number)
+        assert len(forced) == (number == 4)
+    asked.put(None)
+    assert not list(results)
 
 
 def test_code_of_users_runs_in_no_other_process(squares: Prover) -> None:

@@ -1,0 +1,59 @@
+"""A deadline of a thread's work, which the work checks between its steps."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+class JobTimeout(Exception):
+    """A job without a proof when its time had passed. The message names the job and its seconds."""
+
+    def __init__(self, job: str, seconds: float) -> None:
+        super().__init__(job, seconds)
+
+    def __str__(self) -> str:
+        job, seconds = self.args
+        return f"{job}: not proven within its timeout of {seconds:g} s"
+
+
+@dataclass(frozen=True)
+class _Deadline:
+    """A time on time.monotonic, and the job with its seconds."""
+
+    end: float
+    job: str
+    seconds: float
+
+
+_deadline: ContextVar[_Deadline | None] = ContextVar("graphprover-deadline", default=None)
+
+
+@contextmanager
+def within(seconds: float | None, job: str, spent: float = 0.0) -> Iterator[None]:
+    """Let `check_deadline` raise in the block, once the seconds of a job have passed.
+
+    Args:
+        seconds: The seconds; None is no deadline.
+        job: The name of the job.
+        spent: Seconds that the job has used before.
+    """
+    ends = None if seconds is None else _Deadline(time.monotonic() + seconds - spent, job, seconds)
+    token = _deadline.set(ends)
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def has_deadline() -> bool:
+    """Return whether this thread's work has a deadline."""
+    return _deadline.get() is not None
+
+
+def check_deadline() -> None:
+    """Raise JobTimeout if the deadline of this thread's work has passed."""
+    deadline = _deadline.get()
+    if deadline and time.monotonic() > deadline.end:
+        raise JobTimeout(deadline.job, deadline.seconds)
