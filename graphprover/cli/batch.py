@@ -64,8 +64,9 @@ def add(command: Command) -> None:
         "first); timeout (seconds); security, proximity, hash, rate, small (seconds), pow_bits, shards and compress "
         "(true, N of the layer's rate 1/N, or a list of such N); for guests also shard_size, exit_code, commit_input, "
         "random_seed, max_cycles, max_memory and max_cost. They mean the same as the options of `graphprover prove`. "
-        "Placeholders in output and name: {input} is the input's file name without suffix, {program} the program's, {number} or {number:04} a "
-        "counter; in output also {name}. The whole file is checked before the first job runs.",
+        "Placeholders in output and name: {input} is the input's file name without suffix, {program} the program's, "
+        "{number} or {number:04} a counter; in output also {name}. The whole file is checked before the first job "
+        "runs.",
         [
             "jobs.toml",
             "jobs.toml --executor processes --summary done.jsonl",

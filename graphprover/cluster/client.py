@@ -34,7 +34,7 @@ _joining = threading.Lock()  # of two clusters of a client, the first would get 
 
 
 @contextmanager
-def joined(executor: Any, tasks: int | None = None) -> "Iterator[Cluster]":
+def joined(executor: Any, tasks: int | None = None, wait_for_all: bool = True) -> "Iterator[Cluster]":
     """Connect to a cluster, or start one.
 
     Args:
@@ -42,12 +42,13 @@ def joined(executor: Any, tasks: int | None = None) -> "Iterator[Cluster]":
             ``"processes"`` or ``"cuda"`` for a cluster on this host.
         tasks: How many tasks there will be at the same time; a cluster on this host has no more processes, unless
             their number is set.
+        wait_for_all: Whether all processes of a cluster on this host must be warm, or only one.
 
     Raises:
         ValueError: If the executor is none of these.
         ClusterError: If no scheduler answers, or no process starts.
     """
-    with _client(executor, tasks) as client:
+    with _client(executor, tasks, wait_for_all) as client:
         with _joining:
             if client not in _clusters:
                 _clusters[client] = Cluster(client, own=executor in CLUSTERS)
@@ -154,7 +155,7 @@ class Cluster:
             attempt.workers.append(fields["worker"])
 
 
-def _client(executor: Any, tasks: int | None) -> Any:
+def _client(executor: Any, tasks: int | None, wait_for_all: bool) -> Any:
     """Return a context with a client, which closes the client unless it is the executor."""
     if isinstance(executor, Client):
         if executor.asynchronous:
@@ -166,7 +167,7 @@ def _client(executor: Any, tasks: int | None) -> Any:
     if executor in CLUSTERS:
         from graphprover.cluster.local import started
 
-        return started(executor, tasks=tasks)
+        return started(executor, tasks=tasks, wait_for_all=wait_for_all)
     if isinstance(executor, str) and executor.endswith(".json"):
         if not Path(executor).is_file():
             raise ValueError(f"executor {executor!r}: no such scheduler file")

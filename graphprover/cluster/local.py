@@ -51,7 +51,9 @@ _log = logging.getLogger(__name__)  # warnings go to stderr by default
 
 
 @contextmanager
-def started(kind: str, workers: int | None = None, tasks: int | None = None) -> Iterator[Client]:
+def started(
+    kind: str, workers: int | None = None, tasks: int | None = None, wait_for_all: bool = True
+) -> Iterator[Client]:
     """Start processes, and yield their client. All processes end with the context.
 
     No other user can connect: the processes listen on 127.0.0.1 under TLS, and only they have the key. If
@@ -63,6 +65,8 @@ def started(kind: str, workers: int | None = None, tasks: int | None = None) -> 
         workers: Number of processes, for ``"cuda"`` per visible GPU. Default: the setting ``graphprover.workers``, or
             a number chosen by cores and GPU memory, then no more than ``tasks``.
         tasks: How many tasks there will be at the same time.
+        wait_for_all: Whether to wait until all processes are warm, or only one. A warning reports a later one that does
+            not start.
 
     Raises:
         ClusterError: If there is no GPU, a process or the service does not start, or processes do not answer within
@@ -75,7 +79,7 @@ def started(kind: str, workers: int | None = None, tasks: int | None = None) -> 
     by_mps = kind == CUDA and setting(MPS)
     options = _for_gpus(number, tasks, by_mps) if kind == CUDA else _for_cpus(number, tasks)
     with serving() if by_mps else nullcontext(dict[str, str]()) as service:
-        cluster = _Processes([each | {"env": each["env"] | service} for each in options])
+        cluster = _Processes([each | {"env": each["env"] | service} for each in options], wait_for_all)
         try:
             address = cluster.address(kind)
             # Fetch proofs from the workers directly, not through the scheduler, a thread of this process.
@@ -148,9 +152,9 @@ class _Processes:
     The thread and its child processes ignore Ctrl-C: the main thread handles it and ends them.
     """
 
-    def __init__(self, options: list[dict[str, Any]]) -> None:
+    def __init__(self, options: list[dict[str, Any]], wait_for_all: bool) -> None:
         self.security = Security.temporary()
-        self._options = options
+        self._options, self._wait_for_all = options, wait_for_all
         self._address: Future[str] = Future()
         self._loop = asyncio.new_event_loop()
         self._left = asyncio.Event()
@@ -158,7 +162,7 @@ class _Processes:
         self._thread.start()
 
     def address(self, kind: str) -> str:
-        """Wait until all processes are warm, and return the scheduler's address.
+        """Wait until all processes are warm, or the first one, and return the scheduler's address.
 
         Raises:
             ClusterError: If a process does not start.
@@ -173,10 +177,7 @@ class _Processes:
             )
             return self._address.result()
         except Exception as error:
-            first: BaseException = error
-            while first.__cause__:
-                first = first.__cause__
-            raise ClusterError(f"executor {kind}: its processes do not start: {first}. {_GUARD}") from error
+            raise ClusterError(f"executor {kind}: its processes do not start: {_first(error)}. {_GUARD}") from error
 
     def end(self) -> None:
         """Kill all processes."""
@@ -231,20 +232,31 @@ class _Processes:
                     )
                     for number, options in enumerate(self._options)
                 ]
-            starting = asyncio.gather(*nannies)
+            each = [asyncio.ensure_future(nanny) for nanny in nannies]
+            starting: asyncio.Future[Any] = asyncio.gather(*each)
             left: asyncio.Future[Any] = asyncio.ensure_future(self._left.wait())
-            done, _ = await asyncio.wait({starting, left}, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            awaited = {left, *([starting] if self._wait_for_all else each)}
+            done, _ = await asyncio.wait(awaited, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             try:
                 if not done:
                     waiting = sum(nanny.status != Status.running for nanny in nannies)
                     raise TimeoutError(f"{waiting} of {len(nannies)} did not answer within {START_SECONDS:g} seconds")
                 if not left.done():
-                    await starting
+                    for one in done:
+                        await one
                     self._address.set_result(scheduler.address)
+                    await asyncio.wait({left, starting}, return_when=asyncio.FIRST_COMPLETED)
+                    if not left.done() and (error := starting.exception()):
+                        _log.warning("graphprover: a process did not start: %s", _first(error))
                     await left
             finally:
                 with silence_logging_cmgr(logging.CRITICAL):
                     await _end(nannies, starting)
+
+
+def _first(error: BaseException) -> BaseException:
+    """Return the first cause of an error."""
+    return _first(error.__cause__) if error.__cause__ else error
 
 
 async def _cancel_others() -> None:

@@ -96,7 +96,7 @@ class Workers:
                 # Before `fit`: a worker may answer between the two.
                 awaited, due = self._awaited(), self._awaited(ANSWER_SECONDS)
                 fit = bool(self.fit(device))
-                if self._own and self._answers and not fit and not due:
+                if self._own and self._answers and not fit and not due and not self._are_new():
                     raise ClusterError("\n".join(self._reasons(device)))
                 self.warn(device)
                 if fit and not awaited:
@@ -106,6 +106,10 @@ class Workers:
                     stack.callback(_release, wakes)
                 check_absence(fit or bool(awaited))
                 time.sleep(0.1)
+
+    def _are_new(self) -> bool:
+        """Return whether a worker has joined in the last STRAGGLER_SECONDS, after which others may."""
+        return time.monotonic() - max(self._since.values()) < STRAGGLER_SECONDS
 
     def _wake(self, tasks: int) -> list[Any]:
         """Submit tasks that no worker can have, for which an adaptive cluster starts workers, as for the real ones."""

@@ -152,7 +152,9 @@ class OnCluster:
 
         with (
             Upcoming(jobs, PER_WORKER) as upcoming,
-            joined(self.executor, max(1, len(upcoming)) if isinstance(jobs, Collection) else None) as cluster,
+            joined(
+                self.executor, max(1, len(upcoming)) if isinstance(jobs, Collection) else None, wait_for_all=False
+            ) as cluster,
             ResultChecker() as checker,
         ):
             batch = BatchTasks(upcoming, self.device, partial(cluster.workers, self.device), checker.check)

@@ -36,6 +36,7 @@ class FakeJob:
     label: str
     weight: int = 0
     priority: int = 0
+    timeout: float | None = None
 
 
 @dataclass
@@ -181,3 +182,23 @@ def test_the_scheduler_sees_enough_short_tasks_to_grow(monkeypatch: pytest.Monke
             with closing(Dispatcher(client, cluster._workers, {}, "cpu", None, lambda seconds: 0)) as dispatcher:
                 dispatcher._open_tasks(iter(tasks))
                 assert len(dispatcher._open) == expected
+
+
+def test_a_task_has_the_time_of_all_its_jobs_if_each_has_a_timeout() -> None:
+    few = jobs(12)
+    for job in few[:8]:
+        job.timeout = 1.5
+    batch = tasks_of(few)
+    first = next(batch)
+    assert first.timeout == 1.5 and first.seconds == inf
+    assert ended(batch, first, FakeMade()) == ["job 0"]
+    found = [(len(names(batch, task)), task.timeout, task.seconds) for task in batch]
+    assert found == [(4, 6.0, 4 * SMALL), (4, None, 4 * SMALL), (3, None, 3 * SMALL)]
+
+
+def test_priority_comes_before_weight_in_the_order_of_dask() -> None:
+    tasks = [ProvingTask("", bytes, *given) for given in ((1 << 60,), (5,), (0,))]
+    high, low = (ProvingTask("", bytes, 0, priority=priority) for priority in (1, -1))
+    orders = [task.order for task in (high, *tasks, low)]
+    assert orders == sorted(orders, reverse=True) and len(set(orders)) == 5
+    assert ProvingTask("", bytes, 1 << 60, priority=1000).order < 1 << 63

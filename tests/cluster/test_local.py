@@ -1,5 +1,6 @@
 """Clusters that are started for one call, and workers that are warm when they join."""
 
+import asyncio
 import errno
 import multiprocessing
 import multiprocessing.context
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future as Future_
 from multiprocessing.resource_tracker import ensure_running
 from pathlib import Path
@@ -25,6 +27,7 @@ from graphprover import prove
 from graphprover.cli.errors import OK
 from graphprover.cli.main import main
 from graphprover.cluster import ClusterError, dispatcher, local
+from graphprover.cluster import client as joining
 from graphprover.cluster import workers as cluster_workers
 from graphprover.cluster.client import joined
 from graphprover.cluster.local import _per_gpu, started
@@ -32,7 +35,7 @@ from graphprover.cluster.workers import SLOT, VERSIONS, Workers
 from graphprover.device import choose
 from graphprover.examples import memory
 from graphprover.jobs.batch import prove_many
-from graphprover.jobs.jobs import Prover
+from graphprover.jobs.jobs import Job, Prover
 from graphprover.runtime.settings import POOL, WORKERS
 from tests.cluster.processes import ROOT, by_hand, pids, present, until, workers
 from tests.graphs.test_proof_graph import FEW, example
@@ -255,6 +258,59 @@ def not_started(reason: str) -> None:
     assert str(caught.value).startswith("executor processes: its processes do not start: ")
     assert reason in str(caught.value)
     assert time.monotonic() - begun < 60
+
+
+def test_the_first_proofs_of_a_batch_do_not_wait_for_the_last_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second process starts once the first has proved."""
+    go, both = tmp_path / "go", tmp_path / "both"
+    start = local._Nanny.start
+
+    async def starting(nanny: local._Nanny) -> Any:
+        while nanny.name == 1 and not go.exists():
+            await asyncio.sleep(0.05)
+        return await start(nanny)
+
+    monkeypatch.setattr(local._Nanny, "start", starting)
+    guest = Prover(ROOT / "examples/guests/fib_iterative.elf", security=20)
+
+    def jobs() -> Iterator[Job]:
+        yield guest.job(struct.pack("<Q", 5), "first")
+        until(both.exists)
+        yield from (guest.job(struct.pack("<Q", number)) for number in range(12))
+
+    with dask.config.set({WORKERS: 2}):
+        results = prove_many(jobs(), "processes", "cpu")
+        assert next(results).proof
+        go.touch()
+        (cluster,) = (found for client, found in joining._clusters.items() if client.status == "running")
+        until(lambda: len(present(cluster._client)) == 2)
+        both.touch()
+        assert all(result.proof for result in results)
+
+
+def test_a_later_process_that_does_not_start_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, warm = local._Nanny.start, list[bool]()
+
+    async def starting(nanny: local._Nanny) -> Any:
+        if nanny.name == 0:
+            found = await start(nanny)
+            asyncio.get_running_loop().call_later(0.2, warm.append, True)
+            return found
+        while not warm:
+            await asyncio.sleep(0.05)
+        raise OSError("no processes left")
+
+    warnings = list[str]()
+    monkeypatch.setattr(local._Nanny, "start", starting)
+    monkeypatch.setattr(local._log, "warning", lambda text, *given: warnings.append(text % given))
+    with dask.config.set({WORKERS: 2}):
+        guest = Prover(ROOT / "examples/guests/fib_iterative.elf", security=20)
+        with started("processes", 2, wait_for_all=False) as client:
+            until(lambda: "graphprover: a process did not start: no processes left" in warnings)
+            (result,) = prove_many([guest.job(struct.pack("<Q", 5))], client, "cpu")
+            assert result.proof
 
 
 def loads() -> int:

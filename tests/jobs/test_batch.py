@@ -161,7 +161,7 @@ def test_thousands_of_jobs_on_a_cluster_take_no_more_memory_than_few(
                     yield TaskResult(task, [found] * len(asked.subject) if several else found, None, "tcp://1", 1)
 
     @contextmanager
-    def joined(executor: Any, tasks: int | None) -> Iterator[FakeCluster]:
+    def joined(executor: Any, tasks: int | None, wait_for_all: bool) -> Iterator[FakeCluster]:
         assert tasks is None
         yield Streaming()
 
@@ -243,7 +243,7 @@ def test_results_of_a_cluster_are_those_of_their_jobs(
     fake = FakeCluster()
 
     @contextmanager
-    def joined(executor: Any, tasks: int) -> Iterator[FakeCluster]:
+    def joined(executor: Any, tasks: int, wait_for_all: bool) -> Iterator[FakeCluster]:
         assert executor == "processes" and tasks == 3
         yield fake
 
