@@ -4,3 +4,4 @@ SYNCHRONOUS, THREADS = "sync", "threads"
 LOCAL = (SYNCHRONOUS, THREADS)  # in this process
 PROCESSES, CUDA = "processes", "cuda"
 CLUSTERS = (PROCESSES, CUDA)  # of worker processes on this host
+AUTO = "auto"  # the background cluster, or THREADS if none runs

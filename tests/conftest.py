@@ -43,6 +43,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     Without this, each process of pytest-xdist compiles the same kernels, and logs that it does.
     """
     options = session.config.option
+    from graphprover.runtime import background
+
+    if background.is_locked():  # commands of the tests would find it
+        pytest.exit("a background cluster runs: graphprover cluster stop", returncode=1)
     if getattr(options, "tx", None) and not options.collectonly and not hasattr(session.config, "workerinput"):
         command = [sys.executable, "-m", "graphprover", "warm", "--device", "cpu"]
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

@@ -4,13 +4,14 @@ import argparse
 import logging
 import os
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from graphprover.cli.args import DEVICE_HELP, add_device, count
 from graphprover.cli.errors import DEBUG, UsageError
-from graphprover.graphs.executor_names import CLUSTERS, CUDA, LOCAL, THREADS
+from graphprover.graphs.executor_names import AUTO, CLUSTERS, CUDA, LOCAL, THREADS
 
 DASHBOARD_ADDRESS = "127.0.0.1:8787"  # of the clusters that the command starts: reachable from this host only
 
@@ -20,14 +21,28 @@ def add_executor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--executor",
         type=executor,
-        default=THREADS,
-        help="What makes proofs. threads (default): all threads of this process. sync: one thread. processes: worker "
-        "processes on the cores of this host. cuda: worker processes on all GPUs of this host. tcp://ADDRESS, "
-        "tls://ADDRESS or FILE.json (a scheduler file): the Dask cluster of that scheduler, which can run code on this "
-        "host; outside your own network use tls:// and Dask's TLS settings. The proof has the same bytes with every "
-        "executor.",
+        default=AUTO,
+        help="What makes proofs. auto (default): the cluster of `graphprover cluster start` if it runs, else threads. "
+        "threads: all threads of this process. sync: one thread. processes: worker processes on the cores of this "
+        "host. cuda: worker processes on all GPUs of this host. tcp://ADDRESS, tls://ADDRESS or FILE.json (a scheduler "
+        "file): the Dask cluster of that scheduler, which can run code on this host; outside your own network use "
+        "tls:// and Dask's TLS settings. The proof has the same bytes with every executor.",
     )
     add_device(parser, f"Device that proves: {DEVICE_HELP}. The proof has the same bytes on every device.")
+    add_workers(
+        parser,
+        "one for each core, at most 8 (for each GPU, 16 with --mps), and only as many as memory and the "
+        "number of proofs allow",
+    )
+
+
+def add_workers(parser: argparse.ArgumentParser, number: str) -> None:
+    """Add the options for memory, and for workers that are started and their dashboard.
+
+    Args:
+        parser: The parser.
+        number: The default number of workers, as text.
+    """
     parser.add_argument(
         "--pool",
         type=amount,
@@ -46,14 +61,14 @@ def add_executor(parser: argparse.ArgumentParser) -> None:
         "--workers",
         type=count,
         metavar="N",
-        help="--executor processes: number of worker processes; cuda: number for each GPU. Default: one for each core, "
-        "at most 8 (for each GPU, 16 with --mps), and only as many as memory and the number of proofs allow.",
+        help=f"Number of worker processes that are started: of processes in all, of cuda for each GPU. Default: "
+        f"{number}.",
     )
     parser.add_argument(
         "--mps",
         action="store_true",
         default=None,
-        help="--executor cuda only: start NVIDIA's Multi-Process Service, so that kernels of several processes run on "
+        help="Only for cuda: start NVIDIA's Multi-Process Service, so that kernels of several processes run on "
         "a GPU at the same time. Up to 3 times as many small proofs per second, but a GPU fault ends all its "
         "processes.",
     )
@@ -63,15 +78,15 @@ def add_executor(parser: argparse.ArgumentParser) -> None:
         const=DASHBOARD_ADDRESS,
         type=address,
         metavar="ADDRESS",
-        help="--executor processes and cuda only: serve Dask's dashboard at ADDRESS, and print its URL. Default "
+        help="Only for processes and cuda: serve Dask's dashboard at ADDRESS, and print its URL. Default "
         f"ADDRESS: {DASHBOARD_ADDRESS}. :8787 listens on all network interfaces; anyone who can reach this host can "
         "see it.",
     )
 
 
 @contextmanager
-def configured(options: argparse.Namespace) -> Iterator[None]:
-    """Apply the options of `add_executor` as Dask's configuration.
+def configured(options: argparse.Namespace) -> Iterator[dict[str, object]]:
+    """Apply the options of `add_executor` as Dask's configuration, and yield the settings; choose the executor of auto.
 
     Raises:
         UsageError: An option does not fit the executor, or its value is invalid.
@@ -83,6 +98,8 @@ def configured(options: argparse.Namespace) -> Iterator[None]:
     given = {POOL: options.pool, MEMORY_LIMIT: options.memory_limit, WORKERS: options.workers}
     given |= {MPS: options.mps, DASHBOARD: options.dashboard}
     given = {name: value for name, value in given.items() if value is not None}
+    if options.executor == AUTO:
+        options.executor = _chosen(options.device, given)
     for name in given:
         option = name.partition(".")[2]
         if name == DASHBOARD and options.executor not in CLUSTERS:
@@ -104,7 +121,21 @@ def configured(options: argparse.Namespace) -> Iterator[None]:
             except ValueError as error:
                 option = name.partition(".")[2]
                 raise UsageError(f"--{option}: {str(error).removeprefix(f'{name}: ')}") from error
-        yield
+        yield given
+
+
+def _chosen(device: str, given: Collection[str]) -> str:
+    """Return the executor for ``auto``, and print a line if it is the background cluster, or why it is not."""
+    if given:  # settings of this process
+        return THREADS
+    from graphprover.runtime import background
+
+    found, reason = background.usable(device)
+    if found:
+        print(f"graphprover: the running cluster proves ({found})", file=sys.stderr)
+    elif reason:
+        print(f"graphprover: this process proves: {reason}", file=sys.stderr)
+    return found or THREADS
 
 
 @contextmanager
@@ -140,14 +171,14 @@ def check_device(options: argparse.Namespace) -> None:
 
 def executor(text: str) -> str:
     """Return the name of an executor, as `graphprover.graphs.executors.executor_for` accepts it."""
-    if text in (*LOCAL, *CLUSTERS) or "://" in text:
+    if text in (AUTO, *LOCAL, *CLUSTERS) or "://" in text:
         return text
     if text.endswith(".json"):
         if Path(text).is_file():
             return text
         raise argparse.ArgumentTypeError(f"{text}: no such file; `dask scheduler --scheduler-file {text}` writes it")
     raise argparse.ArgumentTypeError(
-        f"{text!r} is neither {', '.join((*LOCAL, *CLUSTERS))}, tcp://ADDRESS nor a scheduler's FILE.json"
+        f"{text!r} is neither {', '.join((AUTO, *LOCAL, *CLUSTERS))}, tcp://ADDRESS nor a scheduler's FILE.json"
     )
 
 

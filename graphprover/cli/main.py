@@ -35,6 +35,7 @@ COMMANDS = {  # with their summaries; each has a module of its name in this pack
     "check": "Check a program's traces row by row, without a proof.",
     "execute": "Run a guest program without a proof.",
     "new-guest": "Create a folder for a new guest program.",
+    "cluster": "Start, show or stop workers in the background, warm for the next proofs.",
     "warm": "Compile all kernels ahead, once per host.",
     "completion": "Print a script that completes commands, options and files in a shell.",
 }

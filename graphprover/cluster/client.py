@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, proxy
 
-from distributed import Client
+from distributed import Client, Security
 
 from graphprover.cluster import ClusterError
 from graphprover.cluster.dispatcher import Dispatcher
@@ -17,9 +17,11 @@ from graphprover.cluster.results import proof_in
 from graphprover.cluster.tasks import BEGUN, Attempt, ProvingTask, TaskResult
 from graphprover.cluster.workers import Workers, without_delay
 from graphprover.device import Device
-from graphprover.graphs.executor_names import CLUSTERS, LOCAL
+from graphprover.graphs.executor_names import AUTO, CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
 from graphprover.protocol.errors import VerificationError
+from graphprover.runtime import background
+from graphprover.runtime.background import Background
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock, observing, publish
@@ -38,8 +40,8 @@ def joined(executor: Any, tasks: int | None = None, wait_for_all: bool = True) -
     """Connect to a cluster, or start one.
 
     Args:
-        executor: A ``distributed.Client``, which stays open; a scheduler's address or ``*.json`` file; or
-            ``"processes"`` or ``"cuda"`` for a cluster on this host.
+        executor: A ``distributed.Client``, which stays open; a scheduler's address or ``*.json`` file, or the file of
+            the background cluster; or ``"processes"`` or ``"cuda"`` for a cluster on this host.
         tasks: How many tasks there will be at the same time; a cluster on this host has no more processes, unless
             their number is set.
         wait_for_all: Whether all processes of a cluster on this host must be warm, or only one.
@@ -171,14 +173,27 @@ def _client(executor: Any, tasks: int | None, wait_for_all: bool) -> Any:
     if isinstance(executor, str) and executor.endswith(".json"):
         if not Path(executor).is_file():
             raise ValueError(f"executor {executor!r}: no such scheduler file")
+        if own := background.read(Path(executor)):
+            return background_client(own)
         return _connected(executor, scheduler_file=executor)
     if isinstance(executor, str) and "://" in executor:
         return _connected(executor, address=executor)
-    names = ", ".join((*LOCAL, *CLUSTERS))
+    names = ", ".join((AUTO, *LOCAL, *CLUSTERS))
     raise ValueError(f"executor {executor!r}: expected {names}, a scheduler's address or its .json file")
 
 
-def _connected(executor: str, **where: str) -> Client:
+def background_client(cluster: Background) -> Client:
+    """Return a client of a background cluster.
+
+    Raises:
+        ClusterError: If its scheduler does not answer.
+    """
+    keys = {"tls_ca_file": cluster.certificate, "tls_client_cert": cluster.certificate, "tls_client_key": cluster.key}
+    security = Security(require_encryption=True, **keys)
+    return _connected(cluster.address, address=cluster.address, security=security, direct_to_workers=True)
+
+
+def _connected(executor: str, **where: Any) -> Client:
     try:
         return without_delay(Client(timeout=CONNECT, **where))
     except OSError as error:

@@ -1,5 +1,6 @@
 """Executors: the threads of this process, or the workers of a cluster. Every proof is made by one of the two."""
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from graphprover.device import Device, DeviceLost
 from graphprover.device.choose import device_for
-from graphprover.graphs.executor_names import LOCAL
+from graphprover.graphs.executor_names import AUTO, LOCAL, THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import Proof
@@ -16,9 +17,12 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.local import Made, told
 from graphprover.prover.pipeline import pays, prove_pipelined
 from graphprover.prover.upcoming import Upcoming
+from graphprover.runtime import background
 from graphprover.telemetry.model import GuestRun
 from graphprover.telemetry.subscribe import publish
 from graphprover.verifier import Expected, Verdict
+
+_log = logging.getLogger(__name__)  # warnings go to stderr by default
 
 if TYPE_CHECKING:
     from graphprover.cluster.tasks import ProvingTask
@@ -79,7 +83,16 @@ class Executor(Protocol):
 
 
 def executor_of(executor: Any, device: Device | str) -> Executor:
-    """Return the executor of this name, client or address, whose proofs a device makes."""
+    """Return the executor of this name, client or address, whose proofs a device makes.
+
+    ``"auto"`` is the background cluster if it runs, has the same version and has the device, else the threads of this
+    process. A warning has the reason if a cluster is there that is not used.
+    """
+    if executor == AUTO:
+        found, reason = background.usable(device) if isinstance(device, str) else (None, "")
+        if reason:
+            _log.warning("graphprover: this process proves: %s", reason)
+        executor = found or THREADS
     return Local(executor, device) if executor in LOCAL else OnCluster(executor, device)
 
 

@@ -85,7 +85,8 @@ def prove(
     Args:
         statement: The statement.
         executor: ``"threads"`` (default) or ``"sync"`` in this process; a ``distributed.Client``, or a scheduler's
-            address or file; ``"cuda"`` or ``"processes"`` for a cluster on this host for the time of the call.
+            address or file; ``"cuda"`` or ``"processes"`` for a cluster on this host for the time of the call;
+            ``"auto"`` for the cluster of `graphprover cluster start` if it runs, else ``"threads"``.
         security: The provable bits, from which the parameters are chosen.
         rate: The rate is 1/``rate``, with a power of two from 2 to 64; by default 2, and 8 for few committed cells. A
             lower rate gives a smaller proof; halving it about doubles time and memory.
