@@ -23,12 +23,18 @@ _SIGNALS = {signal.SIGINT: (INTERRUPTED, "interrupted"), signal.SIGTERM: (TERMIN
 _endings: list[Callable[[str], str]] = []  # cleans up before the process ends, and may extend its message
 
 
-def main() -> int:
-    """Run the command of this process and return its exit code. A signal ends it with one line on stderr."""
+def main(*, served: bool = False) -> int:
+    """Run the command of this process and return its exit code. A signal ends it with one line on stderr.
+
+    Args:
+        served: Whether the command server has forked this process for the command, which it must not ask again.
+    """
     for number in _SIGNALS:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # not if the parent ignores it
             signal.signal(number, _leave)
     import gc
+
+    from graphprover import __version__
 
     gc.set_threshold(_COLLECT_AFTER)
     os.environ.setdefault(*_BLAS_THREADS)
@@ -41,6 +47,10 @@ def main() -> int:
         return signal_message(ending)
 
     _endings.append(clean_up)
+    from graphprover.runtime import forked
+
+    if not served and forked.has_server(sys.argv[1:]) and (code := forked.run(sys.argv[1:], __version__)) is not None:
+        return code
     from graphprover.cli import main as cli
     from graphprover.cli.errors import DEBUG
 

@@ -57,6 +57,7 @@ LAYERS = (
     ("cli.report_files",),
     ("cli",),
     ("cli.main", "__main__"),
+    ("cli.command_server",),  # processes that run it
 )
 
 UPWARD = {  # upward imports inside functions, with the reason
@@ -71,7 +72,15 @@ UPWARD = {  # upward imports inside functions, with the reason
 }
 
 HOMES = {  # the only modules that import large dependencies
-    "dask": ("runtime.settings", "graphs", "cli.executor", "cluster", "prover.delayed", "prover.sharded"),
+    "dask": (
+        "runtime.settings",
+        "graphs",
+        "cli.executor",
+        "cli.command_server",
+        "cluster",
+        "prover.delayed",
+        "prover.sharded",
+    ),
     "distributed": ("cli.batch", "cluster"),
     "numba": ("runtime.numba_cache", "kernels.cpu", "kernels.cuda.enqueue"),
     "llvmlite": ("runtime.numba_cache", "kernels.cpu", "kernels.cuda.enqueue", "vm.executor.pieces"),

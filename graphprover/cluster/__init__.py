@@ -7,6 +7,7 @@ not the worker.
 Client:
 
 - `client` connects to a cluster and proves on it; `local` starts one on this host, and `mps` NVIDIA's service for it.
+- `background` is the process of a cluster that stays when the command has ended.
 - `dispatcher` submits tasks (`tasks`) with their messages (`messages`), and resubmits lost ones.
 - `batching` groups the jobs of a batch into tasks, and `batch_check` verifies their results.
 - `sharded` proves a statement in shards, each by two tasks (`shard_tasks`); `commitments` compares workers' shards.

@@ -8,10 +8,12 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -26,6 +28,7 @@ from graphprover.runtime.background import Background
 from graphprover.runtime.settings import DASHBOARD, WORKERS, setting
 
 READY, CONFIRMED = b"r", b"c"  # messages to `start` and from it
+COMMANDS = "graphprover.cli.command_server"
 LOOK_SECONDS = 1.0  # between two looks at the scheduler
 
 
@@ -44,7 +47,13 @@ def main() -> None:
     confirmed, abandoned = threading.Event(), threading.Event()
     threading.Thread(target=_watch, args=(starter, confirmed, abandoned), daemon=True).start()
     try:
-        with dask.config.set(json.loads(settings)), started(kind, _number(kind)) as client:
+        with (
+            _command_server() as commands,
+            dask.config.set(json.loads(settings)),
+            started(kind, _number(kind)) as client,
+        ):
+            if not commands.recv(1):
+                raise ClusterError("the command server has ended")
             background.write(_described(client, kind))
             starter.send(READY)
             confirmed.wait()
@@ -58,6 +67,22 @@ def main() -> None:
         if abandoned.is_set():
             background.log_file().unlink(missing_ok=True)
         lock.close()
+
+
+@contextmanager
+def _command_server() -> Iterator[socket.socket]:
+    """Start the command server, and yield a connection that it ends with; it sends a byte when it is ready."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        server = subprocess.Popen(
+            [sys.executable, "-P", "-m", COMMANDS, str(theirs.fileno())], pass_fds=[theirs.fileno()]
+        )
+        theirs.close()
+        try:
+            yield ours
+        finally:
+            ours.close()
+            server.wait()
 
 
 def _number(kind: str) -> int | None:

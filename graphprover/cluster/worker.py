@@ -27,9 +27,12 @@ from graphprover.cluster.tasks import BATCH_SECONDS, BEGUN
 from graphprover.cluster.workers import READY, add_resources
 from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, profile_of
+from graphprover.jobs.precompile import load_interpreter
 from graphprover.jobs.warmup import prove_smallest
 from graphprover.prover.local import Made
+from graphprover.runtime.numba_cache import is_compiled
 from graphprover.telemetry.merge import TaskTelemetry
+from graphprover.vm.executor import interpreter
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 MOST_MMAP = 32 << 20  # bytes: the most to which glibc raises its threshold
@@ -153,6 +156,8 @@ def _warm_up(worker: Worker) -> None:
     with _proving:
         _keep_freed()
         prove_smallest(METRICS.use(_own(AUTO, worker)))
+        if is_compiled(interpreter.run):  # the kernel that the first guest would load
+            load_interpreter()
 
 
 @cache

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
 from contextvars import Context
 from functools import partial
@@ -32,6 +32,7 @@ ANSWER_SECONDS = 60.0  # timeout of an answer; the first import takes part of it
 PATIENCE_SECONDS = 5.0  # a wait for an answer is reported after this time
 STRAGGLER_SECONDS = 2.0  # for which answers of other workers are awaited if one fits
 MOST_WAKES = 100  # tasks of which Dask's scheduler takes the time, for the number of workers of an adaptive cluster
+LOOK_SECONDS = 0.1  # between two looks for workers while none fits
 POLL_SECONDS = 0.5  # between two polls of the scheduler; workers of a small cluster send heartbeats as often
 
 VERSIONS = {"graphprover": __version__, "protocol": RELEASE, "dask": dask.__version__}  # must be equal on both sides
@@ -91,7 +92,7 @@ class Workers:
                 except OSError as error:
                     self.check_scheduler(error)
                     check_absence(False)
-                    time.sleep(0.1)
+                    time.sleep(LOOK_SECONDS)
                     continue
                 # Before `fit`: a worker may answer between the two.
                 awaited, due = self._awaited(), self._awaited(ANSWER_SECONDS)
@@ -105,7 +106,10 @@ class Workers:
                     wakes = self._wake(min(max(tasks, 1), MOST_WAKES))
                     stack.callback(_release, wakes)
                 check_absence(fit or bool(awaited))
-                time.sleep(0.1)
+                if pending := [answer for answer in self._answers.values() if not answer.done()]:
+                    wait(pending, LOOK_SECONDS, FIRST_COMPLETED)
+                else:
+                    time.sleep(LOOK_SECONDS)
 
     def _are_new(self) -> bool:
         """Return whether a worker has joined in the last STRAGGLER_SECONDS, after which others may."""

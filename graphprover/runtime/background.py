@@ -17,7 +17,7 @@ from typing import IO, Any
 from graphprover import __version__
 from graphprover.runtime.files import FileError, locked, private_folder
 
-_FILE, _LOCK, _LOG = "cluster.json", "cluster.lock", "cluster.log"
+_FILE, _LOCK, _LOG, _SOCKET = "cluster.json", "cluster.lock", "cluster.log", "cluster.sock"
 _TRIES = 10
 
 _DEVICES = {"processes": ("auto", "cpu"), "cuda": ("auto", "cuda", "cuda:0")}  # a worker for GPUs has one
@@ -55,6 +55,11 @@ def file() -> Path:
 def log_file() -> Path:
     """Return the path of the log of the cluster's process; raises FileError."""
     return private_folder() / _LOG
+
+
+def socket_file() -> Path:
+    """Return the path of the socket of the command server; raises FileError."""
+    return private_folder() / _SOCKET
 
 
 def found() -> tuple[State, Background | None]:
@@ -117,7 +122,7 @@ def write(described: Background) -> None:
 
 def remove() -> None:
     """Remove the file and the log of a cluster that has ended. The lock's file stays, as others may have it open."""
-    for path in (file(), log_file()):
+    for path in (file(), log_file(), socket_file()):
         path.unlink(missing_ok=True)
 
 

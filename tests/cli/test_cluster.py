@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -22,7 +23,7 @@ from graphprover.cli import cluster as command
 from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.prover.executor import Local, OnCluster, executor_of
-from graphprover.runtime import background
+from graphprover.runtime import background, forked
 from graphprover.runtime.background import Background, State
 from tests.cluster.processes import ROOT, until
 
@@ -251,3 +252,101 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["cluster"])
     assert "ACTION" in capsys.readouterr().err
+
+
+SLOW = """
+import time
+import numpy as np
+from graphprover import Air
+
+class Zero(Air):
+    columns = ("value",)
+
+    def define(self, t):
+        t.every_row(t.value)
+
+def tables():
+    return [Zero()]
+
+def prove_inputs(data):
+    time.sleep(5)
+    return [(np.zeros((1, 8), dtype=np.uint64), [])]
+
+def describe(public_values):
+    return {}
+"""
+
+
+def prove(*arguments: str, folder: Path, options: list[str] | None = None, **how: Any) -> "subprocess.Popen[bytes]":
+    """Start ``graphprover prove`` as a shell does."""
+    return subprocess.Popen(
+        [sys.executable, *(options or []), "-m", "graphprover", "prove", *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        **how,
+    )
+
+
+def command_server(cluster: Background) -> psutil.Process:
+    (found,) = (
+        child for child in psutil.Process(cluster.pid).children() if "graphprover.cli.command_server" in child.cmdline()
+    )
+    return found
+
+
+def test_a_first_command_imports_nothing(cluster: Background, tmp_path: Path) -> None:
+    """The process of the command server has its streams, its folder and its exit code."""
+    proving = prove(
+        str(GUEST), "--input", "-", "-o", "-", folder=tmp_path, options=["-X", "importtime"], stdin=subprocess.PIPE
+    )
+    out, err = proving.communicate(TURNS, timeout=LIMIT)
+    assert proving.returncode == OK and out == Prover(GUEST).prove(TURNS).to_bytes()
+    assert b"cycles" in err and b"the running cluster proves" in err  # the report, since the proof goes to stdout
+    assert b"import time" in err and b"numpy" not in err and b"dask" not in err
+    missing = prove(str(GUEST), "--input", "none", "-o", "proof.bin", folder=tmp_path)
+    assert b"none: No such file" in missing.communicate(timeout=LIMIT)[1] and missing.returncode == USAGE
+    relative = prove(str(GUEST), "--exit-code", "any", "-o", "proof.bin", folder=tmp_path)
+    assert b"proof.bin" in relative.communicate(timeout=LIMIT)[0] and (tmp_path / "proof.bin").is_file()
+    until(lambda: not command_server(cluster).children())
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_ends_a_command_of_the_command_server(
+    sent: signal.Signals, cluster: Background, tmp_path: Path
+) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    proving, server = prove("slow.py", "-o", "proof.bin", folder=tmp_path), command_server(cluster)
+    until(lambda: len(server.children(recursive=True)) == 2)  # one of them attends to the other
+    time.sleep(0.5)
+    assert len(server.children(recursive=True)) == 2
+    proving.send_signal(sent)
+    _, err = proving.communicate(timeout=LIMIT)
+    until(lambda: not server.children())
+    if sent is not signal.SIGKILL:
+        ending = {signal.SIGINT: b"interrupted", signal.SIGTERM: b"terminated"}[sent]
+        assert proving.returncode == 128 + sent and err.splitlines()[-1] == b"graphprover: " + ending
+    assert not (tmp_path / "proof.bin").exists()
+
+
+def test_the_command_server_has_the_environment_of_the_command(
+    cluster: Background, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DASK_GRAPHPROVER__WAIT", "0.5")
+    proving = prove(str(GUEST), "--device", "cuda", "-o", "proof.bin", folder=tmp_path)
+    assert b"this process proves: the running cluster is one of processes" in proving.communicate(timeout=LIMIT)[1]
+    assert proving.returncode == USAGE  # this host has no GPU
+
+
+def test_which_commands_the_command_server_runs(cluster: Background, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert forked.has_server(["prove", "guest.elf"])
+    for other in (["verify", "a"], ["prove", "a", "--executor=threads"], ["prove", "a", "--pool", "1"], []):
+        assert not forked.has_server(other)
+    assert forked.run(["prove"], "0.0") is None  # of another version
+    monkeypatch.setenv("GRAPHPROVER_DEBUG", "1")
+    assert not forked.has_server(["prove", "guest.elf"])
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/nowhere")
+    monkeypatch.setenv("TMPDIR", "/nowhere")
+    assert forked.run(["prove"], "0.0") is None
