@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from distributed import Client, Security
 from distributed.cli import dask_scheduler, dask_worker
 
 from graphprover import Proof, prove
+from graphprover.device.choose import gpus
 from graphprover.examples import memory
 from graphprover.runtime import settings
 from tests.graphs.test_proof_graph import FEW, example
@@ -33,6 +35,7 @@ from tests.graphs.test_proof_graph import FEW, example
 ROOT = Path(__file__).parents[1]
 LONG_WAIT = "DASK_GRAPHPROVER__WAIT"  # kernels may have to be compiled first
 PAGE = (ROOT / "docs/cluster.md").read_text()
+SCHEDULER_PORT = 8786
 PORTS_BY_HAND = 5  # the second table's commands for a scheduler and one worker
 
 
@@ -57,19 +60,13 @@ def replaced(text: str, old: str, new: str) -> str:
 
 
 @contextmanager
-def by_hand(folder: Path, lines: list[str], **environment: str) -> Iterator[tuple[str, int]]:
-    """Run commands that start a scheduler and workers (one worker, free ports), and the commands after them.
-
-    Returns the scheduler's address, and the session of all processes.
-    """
-    lines[0] = replaced(replaced(lines[0], "dask scheduler", "dask scheduler --port 0"), ":8787", ":0")
-    lines[2] = replaced(lines[2], "--nworkers 2", "--nworkers 1")
-    lines.insert(3, "until [ -s sched.json ]; do sleep 0.05; done")  # a person is slower
+def pasted(folder: Path, block: str, **environment: str) -> Iterator[int]:
+    """Run a block of commands as in a shell of its own, and yield the session of its processes, which all end."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     own = {"PATH": path, "PYTHONPATH": str(ROOT), "DASK_TEMPORARY_DIRECTORY": str(folder), LONG_WAIT: "240"}
     with (folder / "log").open("w") as log:
         running = subprocess.Popen(
-            ["bash", "-e", "-c", "\n".join(lines)],
+            ["bash", "-e", "-c", block],
             cwd=folder,
             env=os.environ | own | environment,
             stdout=log,
@@ -78,9 +75,10 @@ def by_hand(folder: Path, lines: list[str], **environment: str) -> Iterator[tupl
         )
         try:
             assert running.wait(300) == 0, (folder / "log").read_text()
-            yield json.loads((folder / "sched.json").read_text())["address"], running.pid
+            yield running.pid
         finally:
-            os.killpg(running.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # all have ended
+                os.killpg(running.pid, signal.SIGKILL)
 
 
 def listening(session: int) -> list[str]:
@@ -94,14 +92,57 @@ def listening(session: int) -> list[str]:
     return found
 
 
-def test_by_hand_on_one_host(tmp_path: Path) -> None:
+WITHOUT_FENCES = re.sub(r"^```.*?^```$", "", PAGE, flags=re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(r"(?:^    .+\n)+", WITHOUT_FENCES, re.MULTILINE)
+ELSEWHERE = ("HOST", "dask cuda worker")  # blocks for other hosts, or for packages that few have
+
+
+@contextmanager
+def stopped(environment: dict[str, str]) -> Iterator[None]:
+    """Fail if a background cluster is left at the end, and stop it."""
+    try:
+        yield
+    finally:
+        ended = [sys.executable, "-m", "graphprover", "cluster", "stop"]
+        done = subprocess.run(
+            ended, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=True, timeout=60
+        )
+    assert done.stdout.startswith("no cluster runs")
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as server:
+        return server.connect_ex(("127.0.0.1", port)) != 0
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: " ".join(block.split()[:3]))
+def test_each_block_of_commands_runs_as_it_is_pasted(block: str, tmp_path: Path) -> None:
+    if any(name in block for name in ELSEWHERE):
+        pytest.skip("needs other hosts or packages")
+    if "cuda" in block and not gpus():
+        pytest.skip("no GPU")
+    if "openssl" in block and shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    if "dask scheduler" in block and not is_free(SCHEDULER_PORT):
+        pytest.skip(f"port {SCHEDULER_PORT} is in use")
     shutil.copy(ROOT / "examples/guests/fib_iterative.elf", tmp_path / "guest.elf")
     (tmp_path / "data").write_bytes(struct.pack("<Q", 300))
-    with by_hand(tmp_path, shell(section("By hand"))) as (address, session):
-        assert address.startswith("tcp://")
-        assert listening(session) == ["127.0.0.1"] * PORTS_BY_HAND
-    assert (tmp_path / "log").read_text().rstrip().endswith("valid")
-    assert Proof.load(tmp_path / "proof.bin").label.startswith("guest.elf ")
+    (tmp_path / "jobs.toml").write_text('[[job]]\nprogram = "guest.elf"\ninput = "data"\noutput = "proof.bin"\n')
+    (tmp_path / "runtime").mkdir(mode=0o700)
+    runtime = {"XDG_RUNTIME_DIR": str(tmp_path / "runtime")}
+    with stopped(runtime), pasted(tmp_path, block, **runtime) as session:
+        if "dask scheduler" in block:
+            assert set(listening(session)) == {"127.0.0.1"} and len(listening(session)) == PORTS_BY_HAND + 3
+        else:
+            assert not listening(session)
+    if "guest.elf" in block or "jobs.toml" in block:
+        assert Proof.load(tmp_path / "proof.bin").label.startswith("guest.elf ")
+    if "verify" in block:
+        assert (tmp_path / "log").read_text().rstrip().endswith("valid")
+
+
+def test_blocks_are_found_and_most_run_somewhere() -> None:
+    assert len(BLOCKS) == 8 and sum(any(name in block for name in ELSEWHERE) for block in BLOCKS) == 2
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
@@ -114,9 +155,11 @@ def test_by_tls_and_strangers_are_refused(tmp_path: Path) -> None:
         subprocess.run(shlex.split(command), cwd=folder, check=True, capture_output=True)
     settled = replaced(configuration, "/etc/graphprover", str(ours))
     (config / "tls.yaml").write_text(settled)
-    scheduler, here, workers, *_ = shell(section("By hand"))
-    cold = replaced(workers, " --preload graphprover.worker", "")
-    with by_hand(tmp_path, [scheduler, here, cold], DASK_CONFIG=str(config)) as (address, session):
+    _, scheduler, until, here, workers, *_ = shell(section("By hand"))
+    scheduler = replaced(replaced(scheduler, "dask scheduler", "dask scheduler --port 0"), ":8787", ":0")
+    cold = replaced(replaced(workers, " --preload graphprover.worker", ""), "--nworkers 2", "--nworkers 1")
+    with pasted(tmp_path, "\n".join([scheduler, until, here, cold]), DASK_CONFIG=str(config)) as session:
+        address = json.loads((tmp_path / "sched.json").read_text())["address"]
         assert address.startswith("tls://")
         statement = example(memory)
         settings_of_tls = dask.config.merge(dask.config.config, yaml.safe_load(settled), {"graphprover": {"wait": 240}})
