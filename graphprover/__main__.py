@@ -47,10 +47,11 @@ def main(*, served: bool = False) -> int:
         return signal_message(ending)
 
     _endings.append(clean_up)
-    from graphprover.runtime import forked
+    if not served and sys.argv[1:2] == ["prove"]:
+        from graphprover.runtime import forked
 
-    if not served and forked.has_server(sys.argv[1:]) and (code := forked.run(sys.argv[1:], __version__)) is not None:
-        return code
+        if forked.has_server(sys.argv[1:]) and (code := forked.run(sys.argv[1:], __version__)) is not None:
+            return code
     from graphprover.cli import main as cli
     from graphprover.cli.errors import DEBUG
 

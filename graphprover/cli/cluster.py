@@ -128,7 +128,7 @@ def _started(kind: str, settings: dict[str, object]) -> Background:
             ours.settimeout(None)
             ready = ours.recv(1)
         if ready:
-            ours.send(b"c")
+            ours.send(background.CONFIRMED)
     _, cluster = background.found()
     if not ready or not cluster:
         code = process.wait()

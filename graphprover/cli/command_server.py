@@ -15,7 +15,7 @@ import threading
 from typing import Any
 
 from graphprover import __version__
-from graphprover.runtime.background import socket_file
+from graphprover.runtime import background
 from graphprover.runtime.forked import LENGTH, SIGNALS
 
 
@@ -27,13 +27,13 @@ def main() -> None:
     if threading.active_count() > 1:
         sys.exit("the command server has several threads, so it cannot fork")
     parent = int(sys.argv[1])
-    path = socket_file()
+    path = background.socket_file()
     path.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(path))
     listening.listen()
     try:
-        os.write(parent, b"r")
+        os.write(parent, background.READY)
     except BrokenPipeError:  # the parent has ended meanwhile
         path.unlink(missing_ok=True)
         return

@@ -27,7 +27,6 @@ from graphprover.runtime import background
 from graphprover.runtime.background import Background
 from graphprover.runtime.settings import DASHBOARD, WORKERS, setting
 
-READY, CONFIRMED = b"r", b"c"  # messages to `start` and from it
 COMMANDS = "graphprover.cli.command_server"
 LOOK_SECONDS = 1.0  # between two looks at the scheduler
 
@@ -55,7 +54,7 @@ def main() -> None:
             if not commands.recv(1):
                 raise ClusterError("the command server has ended")
             background.write(_described(client, kind))
-            starter.send(READY)
+            starter.send(background.READY)
             confirmed.wait()
             while client.status == "running":
                 time.sleep(LOOK_SECONDS)
@@ -105,7 +104,7 @@ def _watch(starter: socket.socket, confirmed: threading.Event, abandoned: thread
     received = b""
     with suppress(OSError):
         received = starter.recv(1)
-    if received == CONFIRMED:
+    if received == background.CONFIRMED:
         confirmed.set()
     else:
         abandoned.set()

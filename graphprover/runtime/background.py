@@ -19,6 +19,7 @@ from graphprover.runtime.files import FileError, locked, private_folder
 
 _FILE, _LOCK, _LOG, _SOCKET = "cluster.json", "cluster.lock", "cluster.log", "cluster.sock"
 _TRIES = 10
+READY, CONFIRMED = b"r", b"c"  # messages of the cluster's process to `graphprover cluster start`, and its answer
 
 _DEVICES = {"processes": ("auto", "cpu"), "cuda": ("auto", "cuda", "cuda:0")}  # a worker for GPUs has one
 

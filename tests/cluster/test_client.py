@@ -10,7 +10,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import dask
 import pytest
@@ -29,7 +29,7 @@ from graphprover.runtime import settings
 from graphprover.statement.statement import Table
 from graphprover.statement.trace_task import TraceTask
 from graphprover.verifier import expect
-from tests.cluster.processes import by_hand, in_background, pids, present, workers
+from tests.cluster.processes import by_hand, in_background, pids, present, until, workers
 from tests.graphs.test_proof_graph import FEW, example
 
 LIMIT = 60  # seconds
@@ -79,6 +79,24 @@ def test_an_adaptive_cluster_without_workers_starts_one() -> None:
             while present(client) and time.monotonic() < end:
                 time.sleep(0.1)
             assert not present(client) and not client.cluster.scheduler.tasks
+
+
+def test_tasks_that_the_scheduler_gives_up_without_workers_are_submitted_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expected, woken = prove(example(memory), "sync", parameters=FEW), list[int]()
+    wake = cluster_workers.Workers._wake
+
+    def waking(own: cluster_workers.Workers, tasks: int) -> list[Any]:
+        woken.append(tasks)
+        return wake(own, tasks)
+
+    monkeypatch.setattr(cluster_workers.Workers, "_wake", waking)
+    with dask.config.set({"distributed.scheduler.no-workers-timeout": "200ms"}), workers(0) as client:
+        later = in_background(lambda: prove(example(memory), client, parameters=FEW))
+        until(lambda: len(woken) > 2)
+        client.cluster.scale(1)
+        assert later.result(120) == expected and set(woken) == {1}
 
 
 @pytest.mark.parametrize(
