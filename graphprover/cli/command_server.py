@@ -12,6 +12,7 @@ import socket
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from typing import Any
 
 from graphprover import __version__
@@ -86,8 +87,7 @@ def _next_request(listening: socket.socket, parent: int) -> dict[str, Any] | Non
             os._exit(1)
         if child:
             os._exit(0)
-        connection.close()
-        return request
+        return request | {"connection": connection}
 
 
 def _received(connection: socket.socket) -> dict[str, Any]:
@@ -144,7 +144,12 @@ def _run(request: dict[str, Any]) -> int:
         dask.config.refresh()
     from graphprover.__main__ import main as run
 
-    return run(served=True)
+    code = run(served=True)
+    sys.stdout.flush()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # which `_attend` sends once the client has ended
+    with suppress(OSError):
+        request["connection"].send(bytes([code]))  # the client need not wait for the end of this interpreter
+    return code
 
 
 if __name__ == "__main__":

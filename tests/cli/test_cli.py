@@ -315,7 +315,7 @@ def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys
     [
         ([], "required: COMMAND"),
         (["prove"], "required: PROGRAM"),
-        (["prove", "p", "--executor", "no"], "'no' is neither sync, threads, processes, cuda, tcp://ADDRESS nor"),
+        (["prove", "p", "--executor", "no"], "'no' is neither auto, sync, threads, processes, cuda, tcp://ADDRESS nor"),
         (["prove", "p", "--executor", "no.json"], "no.json: no such file; `dask scheduler --scheduler-file no.json`"),
         (["prove", "p", "--rate", "3"], "invalid choice: 3"),
         (["prove", "p", "--rates", "3"], "unrecognized arguments: --rates 3"),

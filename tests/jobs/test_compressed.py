@@ -78,7 +78,7 @@ def test_a_prover_compresses(proof: CompressedProof, watched: Watched) -> None:
     # By another process, as beside a batch's other proofs.
     check = prover().check_elsewhere
     assert check is not None
-    with Checker([check]) as checker:
+    with Checker() as checker:
         while not checker.takes(check):
             time.sleep(0.05)
         checker.send(check, proof, result.preprocessed_caps)
