@@ -85,7 +85,7 @@ def aggregate(
     own_device = device_for(device) if isinstance(device, str) else device
 
     def layers(parts: Sequence[Sequence[_Node]], level: Level) -> Iterator[_Node]:
-        for of, layer in zip(parts, _prepared(parts, level, pays(own_device, len(parts))), strict=True):
+        for of, layer in zip(parts, _prepared(parts, level, len(parts) > 1 and pays(own_device)), strict=True):
             made, _ = prove_prepared(layer.prepared, executor, device, progress, layer.expected)
             yield _Node(layer.compressed(made), [own for node in of for own in node.statements], _name(of))
 

@@ -69,7 +69,7 @@ def test_layers_are_made_until_one_is_about_all(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(aggregating, "most_bytes", lambda memory, rate: sizes[0] + sizes[1])
     proof = aggregate(proofs(), statements(), **OPTIONS)  # type: ignore[arg-type]
     assert proof.depth > 2 and len(verify_aggregate(proof, statements(), BITS)) == 4
-    monkeypatch.setattr(aggregating, "pays", lambda device, layers: True)
+    monkeypatch.setattr(aggregating, "pays", lambda device: True)
     assert aggregate(proofs(), statements(), **OPTIONS) == proof  # type: ignore[arg-type]
     monkeypatch.undo()
     flat = aggregate([own.to_bytes() for own in proofs()], statements(), rates=(4, 8), **OPTIONS)  # type: ignore[arg-type]
