@@ -16,6 +16,7 @@ from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, Level
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.compress import Layer, check_compressible, layer_of
+from graphprover.prover.local import told
 from graphprover.prover.pipeline import pays
 from graphprover.prover.prove import prove_prepared
 from graphprover.statement.statement import Statement
@@ -64,7 +65,7 @@ def aggregate(
             layer, about the last one: the lower its rate, the smaller the proof.
         device: As in `graphprover.prove`.
         proximity: As in `graphprover.compress`.
-        progress: As in `graphprover.prove`, of each layer.
+        progress: As in `graphprover.prove`, of each layer. Tasks have the names of the layer's members.
         pow_bits: The proof of work of the layers, as in `graphprover.prove`.
         names: The name of each proof in messages. By default it is "proof" with its number, from 1 on.
 
@@ -83,23 +84,34 @@ def aggregate(
     levels = [Level(security, rate, proximity, BLAKE3, pow_bits) for rate in rates]
 
     own_device = device_for(device) if isinstance(device, str) else device
-
-    def layers(parts: Sequence[Sequence[_Node]], level: Level) -> Iterator[_Node]:
-        for of, layer in zip(parts, _prepared(parts, level, len(parts) > 1 and pays(own_device)), strict=True):
-            made, _ = prove_prepared(layer.prepared, executor, device, progress, layer.expected)
-            yield _Node(layer.compressed(made), [own for node in of for own in node.statements], _name(of))
-
     most = most_bytes(largest(own_device), rates[0])
-    while len(nodes) > 1 or not nodes[0].is_layer:
-        groups = grouped([node.proof.size for node in nodes], [node.is_layer for node in nodes], most)
-        parts = [nodes[begin:end] for begin, end in pairwise([0, *groups])]
-        made = layers([of for of in parts if not _passes(of)], levels[0])
-        nodes = [of[0] if _passes(of) else next(made) for of in parts]
-    for level in levels[1:]:
-        nodes = [*layers([nodes], level)]
+    with told(progress) as tell:
+
+        def layers(parts: Sequence[Sequence[_Node]], level: Level) -> Iterator[_Node]:
+            ahead = len(parts) > 1 and pays(own_device)
+            for of, layer in zip(parts, _prepared(parts, level, ahead), strict=True):
+                made, _ = prove_prepared(layer.prepared, executor, device, _named(tell, of), layer.expected)
+                own = [statement for node in of for statement in node.statements]
+                yield _Node(layer.compressed(made), own, of[0].first, of[-1].last)
+
+        while len(nodes) > 1 or not nodes[0].is_layer:
+            groups = grouped([node.proof.size for node in nodes], [node.is_layer for node in nodes], most)
+            parts = [nodes[begin:end] for begin, end in pairwise([0, *groups])]
+            made = layers([of for of in parts if not _passes(of)], levels[0])
+            nodes = [of[0] if _passes(of) else next(made) for of in parts]
+        for level in levels[1:]:
+            nodes = [*layers([nodes], level)]
     proof = nodes[0].proof
     assert isinstance(proof, CompressedProof)
     return proof
+
+
+def _named(tell: Tell | None, of: Sequence["_Node"]) -> Tell | bool:
+    """Return the progress of a layer about some proofs, whose tasks have their names; False without any progress."""
+    if not tell:
+        return False
+    name = _name(of[0].first, of[-1].last)
+    return lambda ended, total, task: tell(ended, total, f"{name}, {task}" if task else "")
 
 
 def _passes(of: Sequence["_Node"]) -> bool:
@@ -130,7 +142,12 @@ class _Node:
 
     proof: AnyProof
     statements: Sequence[Statement]  # of its members
-    name: str  # for messages
+    first: str  # name of the first given proof that it is about, for messages
+    last: str  # name of the last one
+
+    @property
+    def name(self) -> str:
+        return _name(self.first, self.last)
 
     @property
     def is_layer(self) -> bool:
@@ -148,12 +165,12 @@ def _nodes(proofs: Sequence[AnyProof], statements: Sequence[Statement], names: S
             check_compressible(proof)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-        found.append(_Node(proof, statements[end - count : end], name))
+        found.append(_Node(proof, statements[end - count : end], name, name))
     return found
 
 
-def _name(of: Sequence[_Node]) -> str:
-    return of[0].name if len(of) == 1 else f"layer about {of[0].name} to {of[-1].name}"
+def _name(first: str, last: str) -> str:
+    return first if first == last else f"{first} to {last}"
 
 
 def most_bytes(memory: int, rate: int) -> int:

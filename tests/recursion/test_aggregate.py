@@ -67,7 +67,10 @@ def test_it_has_the_claim_of_each_member() -> None:
 def test_layers_are_made_until_one_is_about_all(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [own.size for own in proofs()]
     monkeypatch.setattr(aggregating, "most_bytes", lambda memory, rate: sizes[0] + sizes[1])
-    proof = aggregate(proofs(), statements(), **OPTIONS)  # type: ignore[arg-type]
+    tasks: list[str] = []
+    proof = aggregate(proofs(), statements(), progress=lambda ended, total, task: tasks.append(task), **OPTIONS)  # type: ignore[arg-type]
+    told = {task.partition(": ")[0] for task in tasks if task}
+    assert "proof 1 to proof 4, layer 3" in told and all(", layer " in own for own in told)
     assert proof.depth > 2 and len(verify_aggregate(proof, statements(), BITS)) == 4
     monkeypatch.setattr(aggregating, "pays", lambda device: True)
     assert aggregate(proofs(), statements(), **OPTIONS) == proof  # type: ignore[arg-type]
