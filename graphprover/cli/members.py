@@ -39,8 +39,8 @@ def programs_of(headers: Sequence[Proof | ShardedProof], given: Sequence[str], h
             with suppress(ProgramError):
                 named = [load_packaged(label)]
         if not named:
-            what = "none of the given programs is it" if programs else "this is no packaged example"
-            raise UsageError(f"a proof names {label!r}, and {what}: give its program, as in {hint}")
+            what = "none of the given programs is" if programs else "is no packaged example"
+            raise UsageError(f"the proof names {label!r}, which {what}: give the program, as in {hint}")
         by_label[label] = named[0]
     return [by_label[header.label] for header in headers]
 

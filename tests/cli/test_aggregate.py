@@ -86,11 +86,11 @@ def test_verify_asks_about_one_member(here: Path, capsys: pytest.CaptureFixture[
 
 def test_programs_that_are_missing_are_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["verify", "all.bin", "--security", "20"]
-    assert "give its program" in error(asked, capsys, USAGE)
+    assert "give the program" in error(asked, capsys, USAGE)
     others = [FIB, str(ROOT / "examples/guests/json.elf")]
-    assert "give its program" in error([*asked[:2], *others, *asked[2:]], capsys, USAGE)
+    assert "give the program" in error([*asked[:2], *others, *asked[2:]], capsys, USAGE)
     assert "not valid" in error([*asked[:2], FIB, *asked[2:]], capsys, FAILED)  # the only program is of all members
-    assert "give its program" in error(["aggregate", "0.bin", *LEVEL], capsys, USAGE)
+    assert "give the program" in error(["aggregate", "0.bin", *LEVEL], capsys, USAGE)
 
 
 def test_false_proofs_are_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
