@@ -17,7 +17,7 @@ from graphprover.cli.args import (
 )
 from graphprover.cli.errors import OK
 from graphprover.cli.executor import add_executor, check_device, configured
-from graphprover.cli.members import headers_of, members_report, programs_of
+from graphprover.cli.members import headers_of, members_report, programs_of, statements_of
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP
 from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
@@ -76,18 +76,23 @@ def run(options: argparse.Namespace) -> int:
     """Run ``graphprover aggregate`` and return the exit code."""
     check_writable(options.output)
     proofs = [_read(path, options.security) for path in options.proofs]
-    headers = [header for proof in proofs for header in headers_of(proof)]
+    of_files = [headers_of(proof) for proof in proofs]
+    headers = [header for own in of_files for header in own]
+    names = [str(path) for path, own in zip(options.proofs, of_files, strict=True) for _ in own]
     programs = programs_of(headers, options.program, "`graphprover aggregate PROOF ... --program PROGRAM`")
     with configured(options):
         check_device(options)
         from graphprover.prover.aggregate import aggregate
+        from graphprover.prover.compress import check_compressible
         from graphprover.recursion.compressed import verify_aggregate
         from graphprover.statement.statement import Statement
 
-        statements = [
-            program.statement_of(header, coming=not getattr(header, "payload", b""))
-            for program, header in zip(programs, headers, strict=True)
-        ]
+        for path, proof in zip(options.proofs, proofs, strict=True):
+            try:
+                check_compressible(proof)
+            except ValueError as error:
+                refuse(error, path)
+        statements = statements_of(programs, headers, names)
         began = time.perf_counter()
         try:
             made = aggregate(

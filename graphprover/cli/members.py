@@ -9,6 +9,9 @@ from graphprover.jobs.programs import Program, ProgramError, load_packaged, open
 from graphprover.proof.compressed import AnyProof, CompressedProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
+from graphprover.protocol.errors import VerificationError
+from graphprover.statement.shards import ShardedStatement
+from graphprover.statement.statement import Statement
 from graphprover.verifier import Verdict
 
 
@@ -43,6 +46,19 @@ def programs_of(headers: Sequence[Proof | ShardedProof], given: Sequence[str], h
             raise UsageError(f"the proof names {label!r}, which {what}: give the program, as in {hint}")
         by_label[label] = named[0]
     return [by_label[header.label] for header in headers]
+
+
+def statements_of(
+    programs: Sequence[Program], headers: Sequence[Proof | ShardedProof], names: Sequence[str]
+) -> list[Statement | ShardedStatement]:
+    """Return the statement of each proof about its program; the name of a proof begins the error about it."""
+    found = []
+    for program, header, name in zip(programs, headers, names, strict=True):
+        try:
+            found.append(program.statement_of(header, coming=not header.proofs[0].payload))
+        except VerificationError as error:
+            raise error.refusal(f"{name}: {error}") from error
+    return found
 
 
 def _is_named(program: Program, label: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from graphprover.cli import expectations, json_output, text_output
 from graphprover.cli.args import Command, add_json, add_proximity, bits, count
 from graphprover.cli.errors import OK, UsageError
-from graphprover.cli.members import headers_of, members_report, programs_of
+from graphprover.cli.members import headers_of, members_report, programs_of, statements_of
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_proof
 from graphprover.jobs.programs import Program
@@ -127,7 +127,7 @@ def _verified(
         from graphprover.recursion.compressed import verify_aggregate  # here, because other proofs do not need it
 
         assert isinstance(proof, CompressedProof)
-        statements = [own.statement_of(header, coming=True) for own, header in zip(programs, headers, strict=True)]
+        statements = statements_of(programs, headers, [f"member {number}" for number in range(1, len(headers) + 1)])
         return verify_aggregate(proof, statements, options.security, options.proximity)
     except VerificationError as error:
         raise error.refusal(f"{error}{_or_the_key(programs)}") from error

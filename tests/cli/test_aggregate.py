@@ -89,7 +89,9 @@ def test_programs_that_are_missing_are_named(here: Path, capsys: pytest.CaptureF
     assert "give the program" in error(asked, capsys, USAGE)
     others = [FIB, str(ROOT / "examples/guests/json.elf")]
     assert "give the program" in error([*asked[:2], *others, *asked[2:]], capsys, USAGE)
-    assert "not valid" in error([*asked[:2], FIB, *asked[2:]], capsys, FAILED)  # the only program is of all members
+    # The only program is the one of all members.
+    assert "not valid: member 3: " in error([*asked[:2], FIB, *asked[2:]], capsys, FAILED)
+    assert "2.bin: " in error(["aggregate", "0.bin", "2.bin", "--program", FIB, *LEVEL, "-o", "no.bin"], capsys, FAILED)
     assert "give the program" in error(["aggregate", "0.bin", *LEVEL], capsys, USAGE)
 
 
@@ -105,6 +107,17 @@ def test_false_proofs_are_named(here: Path, capsys: pytest.CaptureFixture[str]) 
     bad[-1] ^= 1
     (here / "bad.bin").write_bytes(bad)
     assert "last layer" in error(["verify", "bad.bin", FIB, SHA, "--security", "20"], capsys, FAILED)
+
+
+def test_proofs_that_cannot_be_aggregated_are_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "input").write_bytes((10).to_bytes(8, "little"))
+    proved = ["prove", FIB, "--input", "input", *LEVEL, "--rate", "8"]
+    assert main([*proved, "--shards", "2", "-o", "sharded.bin"]) == OK
+    assert main([*proved, "--hash", "keccak", "-o", "keccak.bin"]) == OK
+    capsys.readouterr()
+    for name, why in (("sharded.bin", "in 2 shards"), ("keccak.bin", "--hash blake3")):
+        told = error(["aggregate", "0.bin", name, "--program", FIB, *LEVEL, "-o", "no.bin"], capsys, USAGE)
+        assert name in told and why in told and not (here / "no.bin").exists()
 
 
 def test_inspect_shows_the_layers(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
