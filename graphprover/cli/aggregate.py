@@ -8,20 +8,21 @@ from graphprover.cli import json_output, text_output
 from graphprover.cli.args import (
     Command,
     add_json,
+    add_output,
     add_pow_bits,
     add_proximity,
     add_security,
     drawn,
     layer_rates,
-    refuse,
+    refusing,
 )
 from graphprover.cli.errors import OK
 from graphprover.cli.executor import add_executor, check_device, configured
-from graphprover.cli.members import headers_of, members_report, programs_of, statements_of
+from graphprover.cli.members import headers_of, members_report, statements_of
 from graphprover.cli.paths import path_argument, program_argument
-from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP
+from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, programs_of
 from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
-from graphprover.protocol.errors import RuleError, VerificationError
+from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, RATES_TEXT
 from graphprover.runtime.files import check_writable, read_proof, write
 from graphprover.verifier import check_level
@@ -49,14 +50,7 @@ def add(command: Command) -> None:
         help=f"Program of the proofs: a verifying key; {PROGRAM_HELP}. May be repeated: then the name in a proof "
         f"selects its program. {PROGRAM_DEFAULT}",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=path_argument,
-        default=Path("all.bin"),
-        metavar="FILE",
-        help="File of the new proof. Default: all.bin.",
-    )
+    add_output(parser, "all.bin", "File of the new proof.")
     add_security(parser, "Provable security of all layers in bits, and least one of the proofs. Default: 128.")
     add_proximity(parser)
     parser.add_argument(
@@ -88,13 +82,11 @@ def run(options: argparse.Namespace) -> int:
         from graphprover.statement.statement import Statement
 
         for path, proof in zip(options.proofs, proofs, strict=True):
-            try:
+            with refusing(path):
                 check_compressible(proof)
-            except ValueError as error:
-                refuse(error, path)
         statements = statements_of(programs, headers, names)
         began = time.perf_counter()
-        try:
+        with refusing("aggregate"):
             made = aggregate(
                 proofs,
                 [own for own in statements if isinstance(own, Statement)],
@@ -107,10 +99,6 @@ def run(options: argparse.Namespace) -> int:
                 pow_bits=options.pow_bits,
                 names=[str(path) for path in options.proofs],
             )
-        except ValueError as error:
-            if type(error) not in (ValueError, RuleError):  # subclasses are no errors of arguments
-                raise
-            refuse(error, "aggregate")
         seconds = time.perf_counter() - began
         encoded = made.to_bytes()
         verdicts = verify_aggregate(encoded, statements, options.security, options.proximity)

@@ -5,13 +5,15 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
 from graphprover.cli.errors import DEBUG, UsageError
 from graphprover.cli.paths import path_argument
 from graphprover.jobs.programs import line_of
+from graphprover.protocol.errors import RuleError
 from graphprover.protocol.level import MOST_POW_BITS, RATES_TEXT, Level, default_pow_bits
 from graphprover.protocol.parameters import DEFAULT_HASH, FAST, HASH_NAMES, RATES, SMALL
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES, QUERY_POW_BITS
@@ -75,6 +77,29 @@ def refuse(error: ValueError, subject: object) -> NoReturn:
     if line_of(error):
         raise error
     raise UsageError(f"{subject}: {error}") from error
+
+
+@contextmanager
+def refusing(subject: object) -> Iterator[None]:
+    """End a command by `refuse` if a block rejects its arguments with a ValueError; subclasses have other causes."""
+    try:
+        yield
+    except ValueError as error:
+        if type(error) not in (ValueError, RuleError):
+            raise
+        refuse(error, subject)
+
+
+def add_output(parser: argparse.ArgumentParser, default: str, what: str = "File of the proof.") -> None:
+    """Add ``--output``, the file that the command writes, with this default; ``what``: a sentence for the help."""
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=path_argument,
+        default=Path(default),
+        metavar="FILE",
+        help=f"{what} Default: {default}.",
+    )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

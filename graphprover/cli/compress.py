@@ -3,29 +3,28 @@
 import argparse
 import time
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 
 from graphprover.cli import json_output, text_output
 from graphprover.cli.args import (
     Command,
     add_json,
+    add_output,
     add_pow_bits,
     add_proximity,
     add_report,
     add_security,
     asks,
     drawn,
-    refuse,
+    refusing,
     report_files,
 )
 from graphprover.cli.errors import OK
 from graphprover.cli.executor import add_executor, check_device, configured
-from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_proof, program_of
 from graphprover.cli.report_files import save_proof
 from graphprover.jobs.programs import Program
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
-from graphprover.protocol.errors import RuleError, VerificationError
+from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, RATES_TEXT
 from graphprover.protocol.parameters import RATES
 from graphprover.runtime.files import check_writable, read_proof, write
@@ -44,14 +43,7 @@ def add(command: Command) -> None:
         ["proof.bin -o small.bin", "proof.bin guest.vk -o small.bin --rate 16", "proof.bin guest.elf --device cuda:1"],
     )
     add_proof(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=path_argument,
-        default=Path("small.bin"),
-        metavar="FILE",
-        help="File of the compressed proof. Default: small.bin.",
-    )
+    add_output(parser, "small.bin", "File of the compressed proof.")
     add_security(parser, "Provable security of the new proof in bits, and least one of the given proof. Default: 128.")
     add_proximity(parser)
     parser.add_argument(
@@ -79,17 +71,14 @@ def run(options: argparse.Namespace) -> int:
 
         looking: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])
         try:
-            proof = any_proof_from_bytes(data)
-            check_level(check_compressible(proof), options.security)
-            program = program_of(proof.header, options)
-            with looking as observations:
-                encoded, verdict, seconds = _compressed(proof, program, options)
+            with refusing(options.proof):
+                proof = any_proof_from_bytes(data)
+                check_level(check_compressible(proof), options.security)
+                program = program_of(proof.header, options)
+                with looking as observations:
+                    encoded, verdict, seconds = _compressed(proof, program, options)
         except VerificationError as error:
             raise error.refusal(f"{options.proof}: not valid: {error}") from error
-        except ValueError as error:
-            if type(error) not in (ValueError, RuleError):  # subclasses are no errors of arguments
-                raise
-            refuse(error, options.proof)
     write(options.output, encoded)
     found = json_output.verdict(program, verdict) | json_output.compression(len(data), encoded, seconds, options.output)
     if observations:

@@ -1,11 +1,9 @@
-"""The programs of the members of an aggregated proof."""
+"""The members of an aggregated proof: their headers, statements and report."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 from graphprover.cli import text_output
-from graphprover.cli.errors import UsageError
-from graphprover.jobs.programs import Program, ProgramError, load_packaged, open_program
+from graphprover.jobs.programs import Program
 from graphprover.proof.compressed import AnyProof, CompressedProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
@@ -20,34 +18,6 @@ def headers_of(proof: AnyProof) -> Sequence[Proof | ShardedProof]:
     return proof.members if isinstance(proof, CompressedProof) else [proof]
 
 
-def programs_of(headers: Sequence[Proof | ShardedProof], given: Sequence[str], hint: str) -> list[Program]:
-    """Return the program of each proof: the given one that the proof names, or the only one that is given.
-
-    The name in a proof is chosen by its prover. It selects one of the given programs, or a packaged example if none is
-    given; a proof of another program is refused later.
-
-    Args:
-        headers: The headers.
-        given: The programs of the command line.
-        hint: How to give a program.
-
-    Raises:
-        UsageError: No program is the one that a proof names.
-    """
-    programs = [open_program(name) for name in given]
-    by_label: dict[str, Program] = {}
-    for label in {header.label for header in headers}:
-        named = programs if len(programs) == 1 else [program for program in programs if _is_named(program, label)]
-        if not programs:
-            with suppress(ProgramError):
-                named = [load_packaged(label)]
-        if not named:
-            what = "none of the given programs is" if programs else "is no packaged example"
-            raise UsageError(f"the proof names {label!r}, which {what}: give the program, as in {hint}")
-        by_label[label] = named[0]
-    return [by_label[header.label] for header in headers]
-
-
 def statements_of(
     programs: Sequence[Program], headers: Sequence[Proof | ShardedProof], names: Sequence[str]
 ) -> list[Statement | ShardedStatement]:
@@ -59,12 +29,6 @@ def statements_of(
         except VerificationError as error:
             raise error.refusal(f"{name}: {error}") from error
     return found
-
-
-def _is_named(program: Program, label: str) -> bool:
-    """Return whether a proof's label is of a program: of a guest it ends with the program's hash."""
-    hash = program.program_hash
-    return label.endswith(f" {hash}") if hash else label == program.label
 
 
 def members_report(programs: Sequence[Program], verdicts: Sequence[Verdict]) -> list[text_output.Block]:

@@ -1,6 +1,8 @@
 """The PROGRAM argument, its input, and the statement to prove."""
 
 import argparse
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -154,12 +156,40 @@ def machine_of(name: str, but: str) -> Machine:
 
 def program_of(proof: Proof | ShardedProof, options: argparse.Namespace) -> Program:
     """Return the program of the command line, else the packaged example that the proof names; never other code."""
-    if options.program:
-        return open_program(options.program)
-    try:
-        return load_packaged(proof.label)
-    except ProgramError:
-        raise UsageError(
-            f"the proof names {proof.label!r}, which is no packaged example: give the program, "
-            "as in `graphprover verify PROOF PROGRAM`"
-        ) from None
+    given = [options.program] if options.program else []
+    (program,) = programs_of([proof], given, "`graphprover verify PROOF PROGRAM`")
+    return program
+
+
+def programs_of(headers: Sequence[Proof | ShardedProof], given: Sequence[str], hint: str) -> list[Program]:
+    """Return the program of each proof: the given one that the proof names, or the only one that is given.
+
+    The name in a proof is chosen by its prover. It selects one of the given programs, or a packaged example if none is
+    given; a proof of another program is refused later.
+
+    Args:
+        headers: The headers.
+        given: The programs of the command line.
+        hint: How to give a program.
+
+    Raises:
+        UsageError: No program is the one that a proof names.
+    """
+    programs = [open_program(name) for name in given]
+    by_label: dict[str, Program] = {}
+    for label in {header.label for header in headers}:
+        named = programs if len(programs) == 1 else [program for program in programs if _is_named(program, label)]
+        if not programs:
+            with suppress(ProgramError):
+                named = [load_packaged(label)]
+        if not named:
+            what = "none of the given programs is" if programs else "is no packaged example"
+            raise UsageError(f"the proof names {label!r}, which {what}: give the program, as in {hint}")
+        by_label[label] = named[0]
+    return [by_label[header.label] for header in headers]
+
+
+def _is_named(program: Program, label: str) -> bool:
+    """Return whether a proof's label is of a program: of a guest it ends with the program's hash."""
+    hash = program.program_hash
+    return label.endswith(f" {hash}") if hash else label == program.label

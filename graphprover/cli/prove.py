@@ -14,22 +14,22 @@ from graphprover.cli.args import (
     add_json,
     add_level,
     add_max_cost,
+    add_output,
     add_report,
     add_shards,
     asks,
     drawn,
     layer_rates,
     level_given,
-    refuse,
+    refusing,
     report_files,
 )
 from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.executor import add_executor, check_device, configured
-from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_program, program_given
 from graphprover.cli.report_files import save_proof
 from graphprover.proof.compressed import check_layers
-from graphprover.protocol.errors import RuleError, VerificationError
+from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.runtime.files import FileError, check_writable, write
@@ -69,14 +69,7 @@ def add(command: Command) -> None:
     )
     add_max_cost(parser)
     add_shards(parser, "1, or for a guest as many as its run needs to fit in device memory")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=path_argument,
-        default=Path("proof.bin"),
-        metavar="FILE",
-        help="File of the proof. Default: proof.bin.",
-    )
+    add_output(parser, "proof.bin")
     parser.add_argument(
         "--compress",
         type=layer_rates,
@@ -118,17 +111,18 @@ def run(options: argparse.Namespace) -> int:
     expected = {"exit_code": options.exit_code or 0, "max_cost": options.max_cost, "random_seed": options.random_seed}
     job = Job(prover, data, program.name, options.commit_input, limits=limits, output=options.output, **expected)
     try:
-        by = executor_of(options.executor, options.device)
-        looking: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])
-        with configured(options), looking as observations, stage("cluster") if by.remote else nullcontext():
-            started = clock()
-            made, verdict = by.prove(job, drawn(), verified=False)
-            seconds = made.seconds["prepare"] + made.seconds["prove"] if made.seconds else clock() - started
-        proof = made.proof
-        if verdict is None:
-            with stage("verify"):
-                verdict = check_made(program, level, proof, made.preprocessed_caps)
-        job.check_claim(proof)
+        with refusing(program.name):
+            by = executor_of(options.executor, options.device)
+            looking: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])
+            with configured(options), looking as observations, stage("cluster") if by.remote else nullcontext():
+                started = clock()
+                made, verdict = by.prove(job, drawn(), verified=False)
+                seconds = made.seconds["prepare"] + made.seconds["prove"] if made.seconds else clock() - started
+            proof = made.proof
+            if verdict is None:
+                with stage("verify"):
+                    verdict = check_made(program, level, proof, made.preprocessed_caps)
+            job.check_claim(proof)
     except OtherExitCode:
         raise
     except VerificationError as error:
@@ -136,10 +130,6 @@ def run(options: argparse.Namespace) -> int:
         raise error.refusal(
             f"{program.name}: not proven: {error} (`graphprover check {program.name}{flags}` shows the cause)"
         ) from error
-    except ValueError as error:
-        if type(error) not in (ValueError, RuleError):  # subclasses are no errors of arguments
-            raise
-        refuse(error, program.name)
     encoded, compression = proof.to_bytes(), dict[str, object]()
     if options.compress:
         spent = made.seconds.get("compress")

@@ -1,12 +1,11 @@
 """``graphprover setup``: write the verifying key of a guest."""
 
 import argparse
-from pathlib import Path
 
 from graphprover.cli import json_output, text_output
-from graphprover.cli.args import GUEST_HELP, Command, add_json
+from graphprover.cli.args import GUEST_HELP, Command, add_json, add_output
 from graphprover.cli.errors import OK
-from graphprover.cli.paths import path_argument, program_argument
+from graphprover.cli.paths import program_argument
 from graphprover.cli.program_args import machine_of
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, RATES
 from graphprover.runtime.files import check_writable, write
@@ -22,14 +21,7 @@ def add(command: Command) -> None:
         ["guest.elf -o guest.vk", "guest.elf --hash keccak --hash blake3 --rate 8 --rate 32"],
     )
     parser.add_argument("program", type=program_argument, metavar="GUEST.ELF", help=f"{GUEST_HELP}.")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=path_argument,
-        default=Path("guest.vk"),
-        metavar="FILE",
-        help="File of the key. Default: guest.vk.",
-    )
+    add_output(parser, "guest.vk", "File of the key.")
     parser.add_argument(
         "--hash",
         action="append",

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from graphprover.cli import expectations, json_output, text_output
 from graphprover.cli.args import Command, add_json, add_proximity, bits, count
 from graphprover.cli.errors import OK, UsageError
-from graphprover.cli.members import headers_of, members_report, programs_of, statements_of
+from graphprover.cli.members import headers_of, members_report, statements_of
 from graphprover.cli.paths import path_argument
-from graphprover.cli.program_args import add_proof
+from graphprover.cli.program_args import add_proof, programs_of
 from graphprover.jobs.programs import Program
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.proof.proof import Proof

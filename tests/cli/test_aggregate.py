@@ -1,19 +1,16 @@
 """``aggregate``, and the commands that take aggregated proofs."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.proof.compressed import CompressedProof
+from tests.cli.test_compress import FIB, LEVEL, said
 from tests.conftest import ROOT
 
-FIB = str(ROOT / "examples/guests/fib_iterative.elf")
 SHA = str(ROOT / "examples/guests/sha256.elf")
-LEVEL = ["--security", "20", "--pow-bits", "4"]
 OUTPUTS = ["3700000000000000", "5900000000000000"]  # of fib_iterative for 10 and 11
 
 
@@ -38,12 +35,6 @@ def here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     monkeypatch.chdir(folder)
     capsys.readouterr()
     return folder
-
-
-def said(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int = OK) -> dict[str, Any]:
-    assert main([*arguments, "--json"]) == code
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
 
 
 def error(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int) -> str:
