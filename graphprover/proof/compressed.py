@@ -163,14 +163,6 @@ class CompressedProof:
             raise error.refusal(f"layer: {error}") from None
 
 
-def chain_of(base: Proof, layers: Sequence[Proof] = ()) -> Accepted:
-    """Return a proof with one layer about another, by their headers."""
-    found = Accepted(base)
-    for layer in layers:
-        found = Accepted(layer, (found,))
-    return found
-
-
 def name_of(own: Accepted, proof: CompressedProof) -> str:
     """Return the name for people of a proof before the last layer of another one; nothing for the only base."""
     members = proof.members

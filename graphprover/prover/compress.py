@@ -131,10 +131,10 @@ def layer_of(
             raise
         children = tuple(subject.accepted for subject in subjects)
         prepared = replace(_one(ready(accepted, level)), layer=1 + max(child.layers for child in children))
-    heads = heads_of_headers([subject.child for subject in subjects])
 
     def expected_layer(headers: Proof | ShardedProof) -> Expected:
         check_headers(headers, prepared)
+        heads = heads_of_headers([subject.child for subject in subjects])
         return expect(headers, LayerStatement(heads), level.security, level.proximity)
 
     return Layer(children, prepared, expected_layer)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from graphprover import CompressedProof, Proof, Prover, VerificationError, compress, load_proof, verify
-from graphprover.proof.compressed import MOST_LAYERS, Accepted, any_proof_from_bytes, chain_of
+from graphprover.proof.compressed import MOST_LAYERS, Accepted, any_proof_from_bytes
 from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import RATES
@@ -48,7 +48,10 @@ def compressed(turns: int = 10) -> CompressedProof:
 
 def chain(base: Proof, layers: Sequence[Proof]) -> CompressedProof:
     """Return a compressed proof with one layer about another."""
-    return CompressedProof((chain_of(base, layers[:-1]),), layers[-1])
+    found = Accepted(base)
+    for layer in layers[:-1]:
+        found = Accepted(layer, (found,))
+    return CompressedProof((found,), layers[-1])
 
 
 def changed(
