@@ -144,7 +144,7 @@ def passing_nonces(joint: Joint, count: int) -> list[int]:
     nonce = 0
     while len(found) < count:
         try:
-            protocol.draw_lookup_challenges(joint, PARAMETERS, nonce)
+            protocol.draw_lookup_challenges(joint.seed(PARAMETERS.hash), PARAMETERS, nonce)
             found.append(nonce)
         except VerificationError:
             pass
@@ -322,9 +322,9 @@ def test_challenges_drawn_before_all_have_committed(monkeypatch: pytest.MonkeyPa
     def late(device: Any, state: Challenger, *, layout: Layout, shard: ShardNumber, joint: Joint, nonce: int) -> Any:
         if shard.index == 0:
             return honestly(device, state, layout=layout, shard=shard, joint=joint, nonce=nonce)
-        sigma, tau = protocol.draw_lookup_challenges(joint, layout.parameters, nonce)
+        sigma, tau = protocol.draw_lookup_challenges(joint.seed(state.hash), layout.parameters, nonce)
         challenges = transcript.LookupChallenges(lookup_prefixes(layout.tables, sigma, tau), tau)
-        return transcript.Drawn(protocol.resume(state, joint, nonce), challenges, nonce)
+        return transcript.Drawn(protocol.resume(state, joint.seed(state.hash), nonce), challenges, nonce)
 
     monkeypatch.setattr(transcript, "joint_lookup_challenges", late)
     shards = shards_of(statement, [[0, 2], [1, 3]])
@@ -358,8 +358,9 @@ def test_the_nonce_is_bound() -> None:
 def test_each_shard_goes_on_with_seed_and_nonce(unbound: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A prover that omits one is refused: if it could change later, α would not depend on it."""
 
-    def resume(state: Challenger, joint: Joint, nonce: int) -> Challenger:
-        return state.absorb(joint.seed(state.hash)) if unbound == "nonce" else state.absorb_words(nonce)
+    def resume(state: Challenger, seed: bytes, nonce: int) -> Challenger:
+        own = Challenger(state.hash, protocol.digest_of(state))
+        return own.absorb(seed) if unbound == "nonce" else own.absorb_words(nonce)
 
     monkeypatch.setattr(protocol, "resume", resume)
     statement = two_statements()
@@ -465,8 +466,8 @@ def test_values_that_are_absorbed_after_the_joint_challenges(when: str, monkeypa
         taken[state.pending] = list(values)
         return state
 
-    def resume(state: Challenger, joint: Joint, nonce: int) -> Challenger:
-        after = resumed(state, joint, nonce)
+    def resume(state: Challenger, seed: bytes, nonce: int) -> Challenger:
+        after = resumed(state, seed, nonce)
         return absorb(after, taken[state.pending]) if when == "after" else after
 
     absorb, resumed = protocol.absorb_separated, protocol.resume

@@ -2,7 +2,7 @@
 
 Every shard runs its transcript like a separate proof up to the draw of σ. There it draws its separating point and
 absorbs the values of its main columns at that point; the transcript's digest is then its commitment. σ and τ are drawn
-from the digests of all shards, and each shard absorbs these digests before it continues.
+from the digests of all shards. Each shard then continues from its own digest, and absorbs the ones of all shards first.
 """
 
 from collections.abc import Iterable
@@ -22,6 +22,15 @@ LEAST_SHARDS, MOST_SHARDS = 2, 1 << 10
 
 
 @dataclass(frozen=True)
+class JointPart:
+    """The part of a shard's transcript that depends on all shards."""
+
+    digest: bytes  # `digest_of` the shard
+    seed: bytes  # `Joint.seed`
+    nonce: int  # of the proof of work before the lookup challenges
+
+
+@dataclass(frozen=True)
 class Joint:
     """The commitments of all shards of a proof. Raises ValueError for a wrong number of digests or a malformed one."""
 
@@ -35,6 +44,10 @@ class Joint:
     def seed(self, hash: str) -> bytes:
         """Return the 32 bytes from which σ and τ are drawn, and which every shard absorbs; ``hash``: of the shards."""
         return HASHES[hash].digest(b"".join([JOINT_MAGIC, len(self.digests).to_bytes(4, "little"), *self.digests]))
+
+    def part(self, index: int, hash: str, nonce: int) -> JointPart:
+        """Return the part of the transcript of shard ``index`` that depends on all shards."""
+        return JointPart(self.digests[index], self.seed(hash), nonce)
 
     def grinding_seed(self, hash: str) -> bytes:
         """Return the 32 bytes to which the nonce before σ is appended; see `Challenger.grinding_seed`."""
@@ -79,18 +92,18 @@ def digest_of(state: Challenger) -> bytes:
     return state.grinding_seed()
 
 
-def draw_lookup_challenges(joint: Joint, parameters: Parameters, nonce: int) -> tuple[Ext, Ext]:
-    """Return σ and τ of all shards.
+def draw_lookup_challenges(seed: bytes, parameters: Parameters, nonce: int) -> tuple[Ext, Ext]:
+    """Return σ and τ of all shards; ``seed``: `Joint.seed`.
 
     Raises:
         VerificationError: the nonce does not have ``parameters.lookup_pow_bits`` bits of work.
     """
-    start = Challenger(parameters.hash, joint.seed(parameters.hash))
+    start = Challenger(parameters.hash, seed)
     state = check_work(start, parameters.lookup_pow_bits, nonce, "the lookup challenges of all shards")
     state, sigma = state.sample_ext()
     return sigma, state.sample_ext()[1]
 
 
-def resume(state: Challenger, joint: Joint, nonce: int) -> Challenger:
-    """Return a shard's transcript after σ and τ; ``state`` is the state of `digest_of`."""
-    return state.absorb(joint.seed(state.hash)).absorb_words(nonce)
+def resume(state: Challenger, seed: bytes, nonce: int) -> Challenger:
+    """Return a shard's transcript after σ and τ; ``state``: of `digest_of`, ``seed``: `Joint.seed`."""
+    return Challenger(state.hash, digest_of(state)).absorb(seed).absorb_words(nonce)

@@ -30,6 +30,7 @@ from graphprover.protocol.constraints import fold_constraints, join_quotients, s
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import (
     Joint,
+    JointPart,
     absorb_separated,
     digest_of,
     draw_lookup_challenges,
@@ -104,8 +105,10 @@ def check_shard(
         joint: commitments of all shards.
         index: index of the shard.
     """
+    assert proof.lookup_nonce is not None, "the head of a shard has lookups"
     binding = shard_binding(layout.parameters.hash, binding, len(joint.digests), index)
-    challenges = replay(layout, proof, public_values, preprocessed, binding, (joint, index))
+    part = joint.part(index, layout.parameters.hash, proof.lookup_nonce)
+    challenges = replay(layout, proof, public_values, preprocessed, binding, part)
     _check_constraints(layout, proof, public_values, challenges)
     _check_words(layout, proof, preprocessed, challenges)
 
@@ -159,7 +162,7 @@ def replay(
     public_values: Sequence[Sequence[int]],
     preprocessed: Cap | None,
     binding: bytes,
-    shard: tuple[Joint, int] | None = None,
+    joint: JointPart | None = None,
 ) -> Challenges:
     """Replay the transcript of a proof, or of a shard.
 
@@ -169,7 +172,7 @@ def replay(
         public_values: public values of each table.
         preprocessed: the verifier's own commitment to the preprocessed columns, or None without any.
         binding: initial state of the challenger (docs/protocol.md, section 11).
-        shard: for a shard, the commitments of all shards and its index.
+        joint: for a shard, the part of its transcript that depends on all shards.
 
     Returns:
         All challenges.
@@ -180,17 +183,15 @@ def replay(
     state = transcript.begin(layout, binding)
     state = transcript.absorb_main(state, proof.main_cap, public_values, preprocessed)
     separating = sigma = tau = ZERO
-    if shard:
-        joint, index = shard
+    if joint:
         state, separating = draw_separating_point(state)
         state = absorb_separated(state, separated_values(proof.openings))
-        if digest_of(state) != joint.digests[index]:
+        if digest_of(state) != joint.digest:
             raise VerificationError(
                 "shards.digest", "not what the lookup challenges were drawn from: damaged, or another statement"
             )
-        assert proof.lookup_nonce is not None, "the head of a shard has lookups"
-        sigma, tau = draw_lookup_challenges(joint, layout.parameters, proof.lookup_nonce)
-        state = resume(state, joint, proof.lookup_nonce)
+        sigma, tau = draw_lookup_challenges(joint.seed, layout.parameters, joint.nonce)
+        state = resume(state, joint.seed, joint.nonce)
     elif proof.lookup_nonce is not None:
         state, sigma, tau = transcript.draw_lookup_challenges(state, layout, proof.lookup_nonce)
     prefixes = lookup_prefixes(layout.tables, sigma, tau)

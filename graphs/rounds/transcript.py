@@ -116,9 +116,10 @@ def joint_lookup_challenges(
         raise OtherShard(
             f"{shard}: recomputed commitment differs from the first one: a trace function is not deterministic"
         )
-    sigma, tau = shards.draw_lookup_challenges(joint, layout.parameters, nonce)
+    seed = joint.seed(state.hash)
+    sigma, tau = shards.draw_lookup_challenges(seed, layout.parameters, nonce)
     prefixes = lookup_prefixes(layout.tables, sigma, tau)
-    return Drawn(shards.resume(state, joint, nonce), LookupChallenges(prefixes, tau), nonce)
+    return Drawn(shards.resume(state, seed, nonce), LookupChallenges(prefixes, tau), nonce)
 
 
 def constraint_challenge(device: Device, drawn: Drawn, tree: Tree | None, lookups: Sequence[Extensions]) -> Drawn:

@@ -195,6 +195,7 @@ def challenges(
         drawing = Challenger(hash, seed_)
         drawing.work(parameters["lookup_pow_bits"], proof["lookup_nonce"])
         found["sigma"], found["tau"] = drawing.extension(), drawing.extension()
+        state = Challenger(hash, bytes.fromhex(found["digest"]))
         state.absorb(seed_)
         state.words([proof["lookup_nonce"]])
     elif proof["lookup_nonce"] is not None:

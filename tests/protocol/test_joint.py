@@ -96,7 +96,7 @@ def test_both_challenges_come_from_all_digests_and_the_nonce(hash: str) -> None:
         words.append(int.from_bytes(output[:8], "little"))
         output = output[8:]
     assert words[0] % 32 == 0 and all(word < P for word in words)
-    sigma, tau = draw_lookup_challenges(JOINT, replace(PARAMETERS, hash=hash), nonce)
+    sigma, tau = draw_lookup_challenges(JOINT.seed(hash), replace(PARAMETERS, hash=hash), nonce)
     assert (*sigma, *tau) == tuple(words[1:])
     assert JOINT.grinding_seed(hash) == digest(hash, joint_seed(hash))
 
@@ -109,7 +109,7 @@ def test_other_digests_draw_others() -> None:
         (*DIGESTS, bytes(32)),
         (*DIGESTS[:2], bytes(32)),
     ]
-    drawn = [draw_lookup_challenges(Joint(digests), free, 0) for digests in (DIGESTS, *changed)]
+    drawn = [draw_lookup_challenges(Joint(digests).seed(free.hash), free, 0) for digests in (DIGESTS, *changed)]
     assert len(set(drawn)) == len(drawn)
 
 
@@ -117,16 +117,16 @@ def test_a_nonce_must_pass() -> None:
     nonce = work("keccak", joint_seed("keccak"), 5)
     for wrong in (n for n in range(nonce + 5) if n < nonce):
         with pytest.raises(VerificationError, match="before the lookup challenges of all shards"):
-            draw_lookup_challenges(JOINT, PARAMETERS, wrong)
+            draw_lookup_challenges(JOINT.seed(PARAMETERS.hash), PARAMETERS, wrong)
     with pytest.raises(VerificationError):
-        draw_lookup_challenges(JOINT, replace(PARAMETERS, lookup_pow_bits=0), 1)
+        draw_lookup_challenges(JOINT.seed(PARAMETERS.hash), replace(PARAMETERS, lookup_pow_bits=0), 1)
 
 
 @of_each_hash
 def test_a_shard_goes_on_with_seed_and_nonce(hash: str) -> None:
     state = Challenger(hash, bytes(32)).absorb(b"commitments")
-    resumed = resume(state, JOINT, 9)
-    assert resumed.pending == bytes(32) + b"commitments" + joint_seed(hash) + struct.pack("<Q", 9)
+    resumed = resume(state, JOINT.seed(hash), 9)
+    assert resumed.pending == digest(hash, bytes(32) + b"commitments") + joint_seed(hash) + struct.pack("<Q", 9)
     assert not resumed.output
 
 

@@ -56,8 +56,9 @@ def test_the_package_accepts_the_proofs_with_these_values(entry: dict[str, Any])
         cap = of_shard.preprocessed_cap(own.parameters)
         binding = binding_digest(layout, own.label, cap)
         start = shard_binding(hash, binding, len(proof.proofs), index) if proof.joint else binding
-        shard = (proof.joint, index) if proof.joint else None
-        found = replay(layout, decode(own.payload, layout), own.public_values, cap, start, shard)
+        batch = decode(own.payload, layout)
+        part = proof.joint.part(index, hash, batch.lookup_nonce) if proof.joint else None
+        found = replay(layout, batch, own.public_values, cap, start, part)
         assert [description_digest(air, hash).hex() for air in layout.tables] == values["descriptions"]
         assert (b"".join(cap or ()).hex(), binding.hex()) == (values["preprocessed_cap"], values["binding"])
         assert start.hex() == values["start"]

@@ -3,7 +3,7 @@
 //! This is graphprover/protocol/joint.py. Plonky3 draws lookup challenges right after it has absorbed the commitments
 //! to main and preprocessed columns: its first draw of a transcript. Here the shard first draws its separating point,
 //! and absorbs the values there. Its lookup challenges come from another challenger, that of all shards; then the shard
-//! goes on from where it was.
+//! goes on from its digest.
 
 use std::sync::Arc;
 
@@ -117,6 +117,7 @@ impl<H: Hash> CanObserve<u8> for Sponge<H> {
                 return;
             }
             // The commitment to permutation columns: the lookup challenges are drawn.
+            self.own = Plain::new(self.own.clone().finalize().to_vec(), H::HASHER);
             self.own.observe_slice(seed);
             self.own.observe_slice(nonce);
             self.stage = Stage::Own;
