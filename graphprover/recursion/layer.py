@@ -54,14 +54,15 @@ def layer_statement(proofs: Sequence[tuple[Child, BatchProof]]) -> Statement:
 
 def _opened(child: Child, proof: BatchProof, first_tree: int) -> Opened:
     """Return a proof with its openings; ``first_tree``: the number of its first tree."""
-    challenges = replay(child.layout, proof, child.public_values, child.preprocessed, child.binding)
+    joint = None if child.shard is None else child.shard.joint
+    challenges = replay(child.layout, proof, child.public_values, child.preprocessed, child.binding, joint)
     return Opened(
         child, proof, challenges, openings_of(child.layout, proof, challenges, child.preprocessed, first_tree)
     )
 
 
 def _groups(linked: Linked, trace: Trace, data: RunData) -> list[Rows]:
-    """Return the rows as the run has asked for them: a row that is read once for each of its addresses."""
+    """Return the rows as the run has asked for them: a row once for each of its addresses."""
     _, place, span = requests(linked, trace, "row")
     first = span[0] == 0  # of the chunks of a row
     bases = span[1, first].astype(np.uint32)
@@ -76,7 +77,8 @@ def _groups(linked: Linked, trace: Trace, data: RunData) -> list[Rows]:
         if of.powers is None:
             repeated = replace(of, indices=of.indices[rows], words=np.ascontiguousarray(of.words[rows]))
             found.append(Rows(repeated, bases[own], np.ones(len(rows), dtype=np.uint32)))
-        else:
-            count = np.bincount(rows, minlength=len(of.indices)).astype(np.uint32)
-            found.append(Rows(of, np.full(len(count), bases[own][0]), count))
+            continue
+        for base in np.unique(bases[own]):  # of the weights: a shard's main rows have weights at two addresses
+            count = np.bincount(rows[bases[own] == base], minlength=len(of.indices)).astype(np.uint32)
+            found.append(Rows(of, np.full(len(count), base), count))
     return found

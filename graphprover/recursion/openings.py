@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphprover.protocol.layout import Layout
+from graphprover.protocol.layout import Layout, Point
 from graphprover.protocol.merkle import NODE, Layer, Opening, Step, verify_openings, walk_of
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import BatchProof, Cap
@@ -81,8 +81,8 @@ class OpenedRows:
     layer: int  # of the rows' digests
     indices: np.ndarray  # of each row's digest in the layer, ascending, uint64 (n,)
     words: np.ndarray  # of all matrices of the height in the order of the commitment, contiguous, uint64 (n, words)
-    # The power of the batching challenge of each word, at zeta and at the next row's point; -1 if it is not opened
-    # there: int64 (2, words). None for the groups of a fold.
+    # The power of the batching challenge of each word at each `Point`, the last one of shards alone; -1 if it is not
+    # opened there: int64 (points, words). None for the groups of a fold.
     powers: np.ndarray | None
     split_from: int | None = None  # the first chunk of a row whose words are split, as all after it; None without any
 
@@ -185,8 +185,8 @@ def _rows(
     if tree < len(layout.rounds):
         batch = batches_of(layout).heights[log]
         own = batch.powers[:, batch.rounds[layout.rounds[tree].name]]
-        powers = np.full((2, own.shape[1]), -1, dtype=np.int64)
-        powers[: len(own)] = own
+        powers = np.full((len(Point) if layout.shard else 2, own.shape[1]), -1, dtype=np.int64)
+        powers[list(batch.points)] = own
     structure, layer, first = trees[tree].rows[log]
     return OpenedRows(structure, layer, indices.astype(np.uint64) + np.uint64(first), words, powers)
 

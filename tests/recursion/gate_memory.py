@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphprover.field import ZERO, Ext, ext, ext_add, ext_mul, ext_pow, ext_sub
+from graphprover.field import ZERO, Ext, ext, ext_add, ext_mul, ext_pow, ext_sub, ext_sum
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.lookup import max_tuple_width
 from graphprover.protocol.proof import BatchProof, opened_values, words_to_exts
@@ -17,7 +17,7 @@ from graphprover.recursion.head.inputs import Inputs
 from graphprover.recursion.head.placed import Placed, evaluate, placed
 from tests.naive_constraints import join_coordinates
 
-CHALLENGES = ("sigma", "tau", "alpha", "zeta", "gamma")
+CHALLENGES = ("sigma", "tau", "alpha", "zeta", "gamma", "separating")
 BASE, LITERALS = 1 << 20, 1 << 22
 
 
@@ -44,7 +44,7 @@ def proof_of(
     prefix = challenges.prefixes[layout.lookup_tables[0]][0]  # of bus 0
     sigma = ext_sub(prefix, ext_pow(challenges.tau, max_tuple_width(layout.tables)))
     terminals = [terminal for terminal in proof.terminals if terminal is not None]
-    return Proof(opened, terminals, public_values, {"sigma": sigma, **named})
+    return Proof(opened, terminals, public_values, {"sigma": sigma, **named, "total": ext_sum(terminals)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +60,17 @@ class Built:
 def built(layout: Layout) -> Built:
     """Return the gates of a layout, with arrays at any addresses."""
     count = sum(len(matrix.points) * matrix.width for round_ in layout.rounds for matrix in round_.matrices)
-    counts = (6 * count, count, count, 6 * len(layout.tables), 1, 1, 1, 1, 1, count + 1)
-    opened, quotient, permutation, terminals, sigma, tau, alpha, zeta, gamma, suffixes, after = np.cumsum(
+    names = [*CHALLENGES, "total"]
+    counts = (6 * count, count, count, 6 * len(layout.tables), count + 1, *[1] * len(names))
+    opened, quotient, permutation, terminals, suffixes, *challenges, after = np.cumsum(
         [1000, *(size + 7 for size in counts)]
     ).tolist()
     public = []
     for air in layout.tables:
         public.append([after + 3 * i for i in range(air.num_public_values)])
         after += 3 * air.num_public_values
-    inputs = Inputs(opened, quotient, permutation, public, terminals, sigma, tau, alpha, zeta, gamma, suffixes)
+    named = dict(zip(names, challenges, strict=True))
+    inputs = Inputs(opened, quotient, permutation, public, terminals, suffixes=suffixes, **named)
     gates = Gates()
     add_constraints(gates, layout, inputs)
     batching = add_batching(gates, layout, inputs)

@@ -4,17 +4,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from graphprover.proof.proof import Proof
+from graphprover.protocol.joint import Joint, shard_binding
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.parameters import BLAKE3, Parameters
 from graphprover.protocol.proof import BatchProof, Cap, decode
-from graphprover.protocol.verification import Challenges, replay
+from graphprover.protocol.verification import Challenges, replay, total_of
 from graphprover.recursion.head.head import Head, Start
 from graphprover.recursion.head.heads import Child as Stated
 from graphprover.recursion.head.heads import heads_of
+from graphprover.recursion.head.messages import ShardTerms
 from graphprover.recursion.layer import layer_statement
 from graphprover.recursion.openings import Openings, openings_of
 from graphprover.recursion.witness.run_data import Opened, RunData, run_data
-from graphprover.statement.statement import Statement, Table, with_traces
+from graphprover.statement.shards import shards_of
+from graphprover.statement.statement import Statement, Table, binding_digest, with_traces
+from graphprover.verifier import layout_of_proof, verify
+from tests.cheating import forge_shards
 from tests.interop.case import Case
 from tests.interop.tables import statements
 
@@ -34,6 +40,13 @@ CASES: Mapping[str, tuple[str, Mapping[str, int]]] = {  # statement of tests/int
     "a longer final polynomial": ("preprocessed bytes", {"log_final_poly_len": 4}),
     "all rows": ("local lookup", {"num_queries": 250}),  # all of its 32 rows are opened
 }
+# Statements of tests/interop/tables.py, whose tables that are not too short are in these shards; the child is the last.
+SHARDS: Mapping[str, tuple[Sequence[str], Mapping[str, int], Sequence[Sequence[int]]]] = {
+    "a shard": (["mixed"], {"num_queries": 7}, ((0, 2, 5), (1, 3, 4, 6))),
+    "a shard of three without work": (["preprocessed bytes"] * 2, {"log_blowup": 3}, ((1,), (2, 3), (0,))),
+    "a wide shard": (["wide, BLAKE3", "mixed"], {"num_queries": 3}, ((1, 2, 3), (0, 4, 5, 6, 7))),
+    "a shard of one height": (["local lookup"] * 2, {"num_queries": 5}, ((0,), (1,))),
+}
 
 
 @dataclass(frozen=True)
@@ -45,6 +58,7 @@ class Child:
     public_values: tuple[tuple[int, ...], ...]
     preprocessed: Cap | None
     binding: bytes
+    shard: ShardTerms | None = None
 
     def statement(self) -> Statement:
         """Return the statement that the proof is accepted."""
@@ -53,7 +67,7 @@ class Child:
     @property
     def stated(self) -> Stated:
         """The inputs of a head."""
-        return Stated(self.layout, self.public_values, self.preprocessed, self.binding)
+        return Stated(self.layout, self.public_values, self.preprocessed, self.binding, self.shard)
 
     @property
     def head(self) -> Head:
@@ -62,7 +76,8 @@ class Child:
 
     def challenges(self) -> Challenges:
         """Return the challenges of the transcript."""
-        return replay(self.layout, self.proof, self.public_values, self.preprocessed, self.binding)
+        joint = None if self.shard is None else self.shard.joint
+        return replay(self.layout, self.proof, self.public_values, self.preprocessed, self.binding, joint)
 
     def opened(self, start: Start) -> Opened:
         """Return the proof with its openings, for a head at this place."""
@@ -80,6 +95,8 @@ class Child:
 @cache
 def child(name: str) -> Child:
     """Return the proof of a case."""
+    if name in SHARDS:
+        return shards(name)[-1]
     of, changes = CASES[name]
     parameters, tables = statements()[of]
     return child_of(tables, replace(parameters, **{**COMMON, **changes}))
@@ -92,6 +109,31 @@ def child_of(tables: Sequence[Table], parameters: Parameters) -> Child:
     values = tuple(tuple(table.public_values or ()) for table in kept)
     cap = case.statement.preprocessed_cap(case.parameters)
     return Child(case.layout, decode(case.prove(), case.layout), values, cap, case.binding)
+
+
+@cache
+def shards(name: str) -> list[Child]:
+    """Return all shards of a case."""
+    names, changes, shares = SHARDS[name]
+    parameters = replace(statements()[names[-1]][0], hash=BLAKE3, **{**COMMON, **changes})
+    tables = [table for of in names for table in statements()[of][1] if table.main.shape[1] >= ROWS]
+    statement = shards_of(Statement(tables), shares)
+    proof = forge_shards(statement, parameters)
+    verify(proof, Statement(tables), security=0)
+    found = []
+    for index, (own, of) in enumerate(zip(proof.proofs, statement.statements, strict=True)):
+        layout = layout_of_proof(own, of, shard=True)
+        found.append(shard_child(proof.joint, index, own, layout, of.preprocessed_cap(parameters)))
+    return found
+
+
+def shard_child(joint: Joint, index: int, proof: Proof, layout: Layout, cap: Cap | None) -> Child:
+    """Return a shard of a proof."""
+    batch, hash = decode(proof.payload, layout), layout.parameters.hash
+    assert batch.lookup_nonce is not None
+    part = joint.part(index, hash, batch.lookup_nonce)
+    binding = shard_binding(hash, binding_digest(layout, proof.label, cap), len(joint.digests), index)
+    return Child(layout, batch, proof.public_values, cap, binding, ShardTerms(part, total_of(batch)))
 
 
 @cache

@@ -1,7 +1,7 @@
 """The gates of a layout have the verifier's verdict on its proofs."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -24,7 +24,7 @@ from graphprover.field import (
 )
 from graphprover.protocol.backend import NUMPY_ONLY, loaded
 from graphprover.protocol.constraints import fold_constraints, join_quotients, selectors_of
-from graphprover.protocol.layout import Layout, make_layout
+from graphprover.protocol.layout import Layout, Point, make_layout
 from graphprover.protocol.lookup import lookup_prefixes
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import BatchProof, decode, exts_to_words, opened_values, words_to_exts
@@ -93,8 +93,8 @@ def test_batched_openings_are_sums(name: str) -> None:
     of = gates_of(name)
     memory = filled(of.placed, memory_of(layout, of, read))
 
-    def values(found: tuple[tuple[int, ...], ...]) -> list[list[Ext]]:
-        return [[memory[of.placed.address_of(value)] for value in own] for own in found]
+    def values(found: Sequence[Mapping[Point, int]]) -> list[dict[Point, Ext]]:
+        return [{point: memory[of.placed.address_of(value)] for point, value in own.items()} for own in found]
 
     batches = batches_of(layout)
     opened = [value for words in opened_values(layout, proof.openings) for value in words_to_exts(words)]
@@ -106,8 +106,10 @@ def test_batched_openings_are_sums(name: str) -> None:
         strict=True,
     ):
         generator = root_of_unity(log_rows - layout.parameters.log_blowup)
-        assert points == [challenges.zeta, ext_scale(challenges.zeta, generator)][: len(batch.opened)]
-        for own, powers, total in zip(batch.opened, batch.powers, sums, strict=True):
+        all_points = [challenges.zeta, ext_scale(challenges.zeta, generator), challenges.separating]
+        assert points == {point: all_points[point] for point in batch.points}
+        assert [*points] == [*sums] == [*batch.points]
+        for own, powers, total in zip(batch.opened, batch.powers, sums.values(), strict=True):
             weighted = [
                 ext_mul(ext_pow(challenges.gamma, power), opened[i])
                 for i, power in zip(own.tolist(), powers.tolist(), strict=True)
@@ -117,9 +119,11 @@ def test_batched_openings_are_sums(name: str) -> None:
     for round_, weights in zip(layout.rounds, of.batching.weights, strict=True):
         for matrix, runs in zip(round_.matrices, weights, strict=True):
             assert sum(columns for columns, *_ in runs) == matrix.width
-            for i, (columns, *powers) in enumerate(runs):
+            for i, (columns, by_point) in enumerate(runs):
                 assert columns <= RUN
-                for point, power in enumerate(values((tuple(powers),))[0]):
+                (powers,) = values([by_point])
+                assert [*powers] == [*matrix.points]
+                for point, power in enumerate(powers.values()):
                     assert power == ext_pow(challenges.gamma, matrix.offset + point * matrix.width + RUN * i)
 
 

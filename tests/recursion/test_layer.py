@@ -40,7 +40,7 @@ from graphprover.statement.statement import Statement, with_traces
 from graphprover.verifier import verify
 from tests.interop.tables import PLAIN, fibonacci, limbs
 from tests.recursion.falsified import accepted, verdicts
-from tests.recursion.layered import CASES, COMMON, Child, child, child_of, layer
+from tests.recursion.layered import CASES, COMMON, SHARDS, Child, child, child_of, layer
 from tests.recursion.running import require_same
 from tests.recursion.test_openings import flipped
 
@@ -48,7 +48,7 @@ from tests.recursion.test_openings import flipped
 SEVERAL = ("two heights", "one height", "work before each challenge", "one height")
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *SHARDS])
 def test_honest_proofs_are_accepted(name: str) -> None:
     assert check(layer(name)) == []
 
@@ -63,7 +63,7 @@ def test_the_cases_have_every_shape() -> None:
     assert {layout.parameters.query_pow_bits > 0 for layout in layouts} == {True, False}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *SHARDS])
 def test_compiled_runs_are_those_of_python(name: str) -> None:
     data = child(name).data()
     require_same(run_compiled(verifier_program(), data), run_by_python(verifier_program(), data))

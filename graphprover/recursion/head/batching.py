@@ -5,13 +5,13 @@ to b - 1 with powers of gamma from o on then add up to gamma^o S_a - gamma^(o + 
 is the only property of S that the gates use, and S behind the last value may be anything.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
 from graphprover.field import root_of_unity
-from graphprover.protocol.layout import Layout, Matrix
+from graphprover.protocol.layout import Layout, Matrix, Point
 from graphprover.recursion.head import terms
 from graphprover.recursion.head.fields import RUN
 from graphprover.recursion.head.gates import Gates
@@ -22,11 +22,10 @@ from graphprover.recursion.head.inputs import Inputs, check_shape
 class Batching:
     """The values of the batched openings. Heights are in the order of `Layout.fri_log_heights`."""
 
-    points: tuple[tuple[int, ...], ...]  # [height]: one or two points z
-    at_z: tuple[tuple[int, ...], ...]  # [height][point]: sum of gamma^k p(z)
-    # [round][matrix][run]: for each at most RUN columns their number, and the power of gamma at the first one, for zeta
-    # and for the next row's point. A matrix without openings there has the second one, too.
-    weights: tuple[tuple[tuple[tuple[int, int, int], ...], ...], ...]
+    points: tuple[dict[Point, int], ...]  # [height]: the points z at which any of its columns is opened
+    at_z: tuple[dict[Point, int], ...]  # [height][point]: sum of gamma^k p(z)
+    # [round][matrix][run]: for each at most RUN columns their number, and the power of gamma at the first one by point.
+    weights: tuple[tuple[tuple[tuple[int, dict[Point, int]], ...], ...], ...]
 
 
 def add_batching(gates: Gates, layout: Layout, inputs: Inputs) -> Batching:
@@ -43,29 +42,37 @@ def add_batching(gates: Gates, layout: Layout, inputs: Inputs) -> Batching:
     check_shape(layout)
     matrices = [matrix for round_ in layout.rounds for matrix in round_.matrices]
     ends = {matrix.offset + i * matrix.width for matrix in matrices for i in range(len(matrix.points) + 1)}
-    ends |= {matrix.offset + i * matrix.width + j for matrix in matrices for i in range(2) for j in _runs(matrix)}
+    ends |= {_power_at(matrix, i) + j for matrix in matrices for i in range(len(matrix.points)) for j in _runs(matrix)}
     powers = _powers(gates, gates.at(inputs.gamma), ends)
-    runs: dict[int, list[Counter[tuple[int, int]]]] = {log: [] for log in layout.fri_log_heights}
+    runs: dict[int, dict[Point, Counter[tuple[int, int]]]] = {
+        log: defaultdict(Counter) for log in layout.fri_log_heights
+    }
     value = 0
     for matrix in matrices:
-        of_height, power = runs[matrix.log_rows], matrix.offset
-        for point in range(len(matrix.points)):
-            if point == len(of_height):
-                of_height.append(Counter())
+        for i, point in enumerate(matrix.points):
+            of_point, power = runs[matrix.log_rows][point], _power_at(matrix, i)
             # Runs of which one begins at the end of another have a common term, which the counts cancel.
-            of_height[point][value, power] += 1
+            of_point[value, power] += 1
             value, power = value + matrix.width, power + matrix.width
-            of_height[point][value, power] -= 1
+            of_point[value, power] -= 1
     points, at_z = [], []
+    zeta = gates.at(inputs.zeta)
     for log_rows, of_height in runs.items():
         generator = gates.literal(root_of_unity(log_rows - layout.parameters.log_blowup))
-        both = gates.at(inputs.zeta), gates.product(generator, gates.at(inputs.zeta))
-        points.append(both[: len(of_height)])
-        at_z.append(tuple(_sum(gates, run, powers, inputs.suffixes) for run in of_height))
+        own = {Point.ZETA: zeta}
+        if Point.NEXT in of_height:
+            own[Point.NEXT] = gates.product(generator, zeta)
+        if Point.SEPARATING in of_height:
+            own[Point.SEPARATING] = gates.at(inputs.separating)
+        points.append(own)
+        at_z.append({point: _sum(gates, of_height[point], powers, inputs.suffixes) for point in own})
     weights = tuple(
         tuple(
             tuple(
-                (min(RUN, matrix.width - j), powers[matrix.offset + j], powers[matrix.offset + matrix.width + j])
+                (
+                    min(RUN, matrix.width - j),
+                    {point: powers[_power_at(matrix, i) + j] for i, point in enumerate(matrix.points)},
+                )
                 for j in _runs(matrix)
             )
             for matrix in round_.matrices
@@ -73,6 +80,11 @@ def add_batching(gates: Gates, layout: Layout, inputs: Inputs) -> Batching:
         for round_ in layout.rounds
     )
     return Batching(tuple(points), tuple(at_z), weights)
+
+
+def _power_at(matrix: Matrix, point: int) -> int:
+    """Return the power of gamma at a matrix's first column; ``point``: index among its points."""
+    return matrix.offset + point * matrix.width
 
 
 def _runs(matrix: Matrix) -> range:

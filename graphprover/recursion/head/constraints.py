@@ -1,7 +1,7 @@
 """Gates for the constraint identity of all tables at the out-of-domain point, and for the balance of the buses.
 
 They state what `graphprover.protocol.verification` checks after the transcript: each table's folded constraints equal
-its quotient times the vanishing polynomial, and the terminals of all tables add up to zero.
+its quotient times the vanishing polynomial. The terminals of all tables add up to zero, or to the total of a shard.
 """
 
 from collections.abc import Sequence
@@ -69,6 +69,8 @@ def add_constraints(gates: Gates, layout: Layout, inputs: Inputs) -> None:
     balance = gates.zero
     for i in range(len(layout.lookup_tables)):
         balance = gates.sum(balance, element_at(gates, inputs.terminals, i))
+    if layout.shard:
+        balance = gates.difference(balance, gates.at(inputs.total))
     gates.require_zero(balance)
 
 

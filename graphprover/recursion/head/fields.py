@@ -16,7 +16,9 @@ CHUNK = 256  # addresses of a chunk
 HEAD_TREE, TRANSCRIPT_TREE = 1, 2  # numbers of places that no Merkle tree has
 LIST_PLACE = HEAD_TREE, 0, 0  # of the digest of the list of heads; the heads' digests have the indices from 1 on
 
-CHALLENGES = ("sigma", "tau", "alpha", "zeta", "gamma")  # in the order of their cells
+# In the order of their cells; the last two are of a shard alone: its separating point, and the sum of its terminals.
+CHALLENGES = ("sigma", "tau", "alpha", "zeta", "gamma", "separating", "total")
+JOINT = ("sigma", "tau", "total")  # the elements that the head of a shard has
 
 
 class List(IntEnum):
@@ -52,14 +54,18 @@ class Fold(IntEnum):
     SHIFT = auto()  # bits of a query's row that earlier folds have taken
     PLACE = auto()  # address of the place of the groups' digests, without their index
     BETA = auto()  # address of the challenge and its squares
-    JOINING = auto()  # number of the height that joins after it; 0 for none
+    JOINING = auto()  # number of the last record about the height that joins after it; 0 for none
 
 
 class Height(IntEnum):
-    """The words of a record about a height: the tallest is the first one, and has the number 1."""
+    """The words of a record about a height at one or two points, the tallest height first; the first one is number 1.
+
+    A height of a shard has two records. The first one is about the separating point.
+    """
 
     DROP = 0  # bits of a query's row that a row of this height has not
     SPANS = auto()  # chunks of all its rows
+    MORE = auto()  # 1 if the record before is about this height, too
     AT_ZETA = auto()  # address of the sum of opened values at zeta
     ZETA = auto()  # address of zeta
     AT_NEXT = auto()  # the same at the next row's point
@@ -95,6 +101,8 @@ class Field(IntEnum):
     GATE_SPAN = auto()  # address of its span
     COPIES = auto()  # number of records
     COPIES_AT = auto()
+    REPEATS = auto()  # number of records about opened values that the message of a shard before the digest has, too
+    REPEATS_AT = auto()
     PACKS = auto()  # frames of 42 elements in the head
     PACKS_AT = auto()
     OPENED = auto()  # the same for opened values,
@@ -103,7 +111,10 @@ class Field(IntEnum):
     TERMINALS_AT = auto()
     POLYNOMIAL = auto()  # and the final polynomial
     POLYNOMIAL_AT = auto()
-    AGAIN_AT = auto()  # address of the message that is the digest for the second lookup challenge
+    ALONE = auto()  # 1 for a proof in one shard
+    AGAIN_AT = auto()  # address of the message that is the digest for its second lookup challenge
+    SHARD = auto()  # 1 for a shard
+    JOINT_AT = auto()  # address of the first of the elements that its head has
     STREAM = auto()  # digests of queries after the first
     STREAM_AT = auto()  # address of their messages
     CHALLENGES_AT = auto()
@@ -125,6 +136,7 @@ class Field(IntEnum):
     HEIGHTS = auto()  # number of records
     HEIGHTS_AT = auto()
     HEIGHTS_TO = auto()
+    TALLEST = auto()  # number of the last record about the tallest height
     SPANS_AT = auto()  # address of the first place and span of a chunk, the tallest height first
     FOLDS = auto()  # number of records
     FOLDS_AT = auto()
@@ -136,10 +148,11 @@ class Field(IntEnum):
     FINAL_DROP = auto()  # bits that the folds have taken
     ZERO = auto()  # 0
     MAIN = 64  # record (`Message`) with the public values
-    PERMUTATION = 70  # records, too
-    QUOTIENT = 76
-    OPENINGS = 82
-    LAST = 88  # with the final polynomial
+    SEPARATED = 70  # records, too
+    PERMUTATION = 76
+    QUOTIENT = 82
+    OPENINGS = 88
+    LAST = 94  # with the final polynomial
 
 
 FIELDS = Field.LAST + len(Message)

@@ -1,6 +1,6 @@
 """The head of a proof: its words, from the arrays of a run and the gates."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -26,6 +26,7 @@ from graphprover.recursion.head.fields import (
     FILL_ENTRY,
     FILL_STEPS,
     FRAME_ELEMENTS,
+    JOINT,
     LIST,
     RUN,
     SHIFT,
@@ -33,9 +34,9 @@ from graphprover.recursion.head.fields import (
     Field,
 )
 from graphprover.recursion.head.inputs import check_shape
-from graphprover.recursion.head.messages import Constants, ConstantSizes, constants_of, further_digests
+from graphprover.recursion.head.messages import Constants, ConstantSizes, ShardTerms, constants_of, further_digests
 from graphprover.recursion.head.placed import Placed, placed
-from graphprover.recursion.head.plan import Plan, Planned, opened_counts, plan_of, row_widths
+from graphprover.recursion.head.plan import Plan, Planned, opened_counts, plan_of, records_of_height, row_widths
 from graphprover.recursion.openings import TreePlaces, check_trees, places_of_tree
 from graphprover.recursion.tables.segments import STRIDE, padded
 
@@ -81,6 +82,7 @@ def head_of(
     preprocessed: Cap | None,
     binding: bytes,
     start: Start = Start(),
+    shard: ShardTerms | None = None,
 ) -> Head:
     """Return the head of the proofs of a statement.
 
@@ -92,11 +94,12 @@ def head_of(
         preprocessed: Commitment to the preprocessed columns, or None without any.
         binding: Initial state of the challenger.
         start: The place of the head.
+        shard: The values that a shard has in common with others; None of a proof in one shard.
 
     Raises:
         ValueError: The program cannot verify proofs of this layout, or not at this place; the message says why.
     """
-    constants = constants_of(layout, public_values, preprocessed, binding)
+    constants = constants_of(layout, public_values, preprocessed, binding, shard)
     of = _template(layout, tuple(map(len, public_values)), constants.sizes)
     check_trees(start.tree + of.trees)
     words = of.words + np.uint64(start.at) * of.by_address + np.uint64(start.tree) * of.by_tree
@@ -203,11 +206,13 @@ class _Words:
         self._start, self._zero = start, start.at + SHIFT * Field.ZERO
         self._layout, self._constants, self._plan, self._at = layout, constants, plan, at
         self._read_chunks = read_chunks
+        self._main_tree = [round_.name for round_ in layout.rounds].index(MAIN)
         self._words = [0] * FIELDS
         self._trees = _places(layout, start.tree)
         self._packs_at = self._address()
         self._packs: list[tuple[int, int, int]] = []
         self._words += [0] * (EXTENSION_DEGREE * self._pack_count())
+        self._joint_at = [self._pack(0, 0, 0) for _ in JOINT] if layout.shard else [self._zero]
         self.literals = self._put(plan.gates.literals)
 
     def complete(self, gates: Placed, gates_at: int) -> np.ndarray:
@@ -218,6 +223,7 @@ class _Words:
         self._set(Field.GATES, gates_at)
         self._set(Field.GATE_SPAN, self._pack(self._read_chunks, gates_at, gates_at + CHUNK))
         self._put_copies()
+        self._put_repeats()
         self._put_messages()
         self._put_arrays()
         self._put_list(Field.ZEROS, Field.ZEROS_AT, [(int(address),) for address in gates.checks])
@@ -248,8 +254,12 @@ class _Words:
     def _pack(self, *words: int) -> int:
         """Add an element of three words; return the address at which it is packed."""
         first, second, third = words
+        at = self._next_pack()
         self._packs.append((first, second, third))
-        return self._packs_at + ELEMENT_CELLS * (len(self._packs) - 1) + 1
+        return at
+
+    def _next_pack(self) -> int:
+        return self._packs_at + ELEMENT_CELLS * len(self._packs) + 1
 
     def _completed(self) -> np.ndarray:
         packs = [word for pack in self._packs for word in pack]
@@ -265,8 +275,11 @@ class _Words:
         return words
 
     def _pack_count(self) -> int:
-        spans = sum(-(-width // CHUNK_WORDS) for width in row_widths(self._layout).values())
-        return 1 + len(self._trees) + 2 * spans + len(self._layout.fold_log_arities)
+        widths = row_widths(self._layout)
+        read = [*widths.values(), *(widths[self._main_tree, log_rows] for log_rows in self._plan.separating)]
+        spans = sum(-(-width // CHUNK_WORDS) for width in read)
+        own = len(JOINT) * self._layout.shard
+        return 1 + own + len(self._trees) + 2 * spans + len(self._layout.fold_log_arities)
 
     # Messages.
 
@@ -278,6 +291,7 @@ class _Words:
             (constants.after_main, plan.main.at + SHIFT * after),
             (constants.opening, plan.opening.at + SHIFT * DIGEST_WORDS),
             (constants.fri, plan.folds[0].at + SHIFT * DIGEST_WORDS),
+            (constants.joint, plan.permutation.at),
         ]
         copies, entry = [], ENTRIES[COPY_ENTRY]
         for count, to in parts:
@@ -288,11 +302,30 @@ class _Words:
                 own = entry + COPY_STEPS * (RUN - end + first)
                 copies.append((source + SHIFT * end, at + to + SHIFT * end, own))
         self._put_list(Field.COPIES, Field.COPIES_AT, copies)
+        self.constants_at.append(FIELDS)  # the elements of a shard, which are packed first
+
+    def _put_repeats(self) -> None:
+        """Put the records about opened values at the separating point, which a message before has, too."""
+        plan, records, value = self._plan, [], 0
+        to = 0 if plan.separated is None else self._at + plan.separated.at + SHIFT * DIGEST_WORDS
+        for matrix in self._layout.rounds[self._main_tree].matrices:
+            for point in matrix.points:
+                end = value + matrix.width
+                if point == Point.SEPARATING:
+                    words = range(EXTENSION_DEGREE * value, EXTENSION_DEGREE * end)
+                    for first in range(0, len(words), RUN):
+                        run = words[first : first + RUN]
+                        to += SHIFT * len(run)
+                        own = ENTRIES[COPY_ENTRY] + COPY_STEPS * (RUN - len(run))
+                        records.append((self._at + plan.opened + SHIFT * run.stop, to, own))
+                value = end
+        self._put_list(Field.REPEATS, Field.REPEATS_AT, records)
 
     def _put_messages(self) -> None:
         plan = self._plan
         of_fields = {
             Field.MAIN: plan.main,
+            **({Field.SEPARATED: plan.separated} if plan.separated else {}),
             Field.PERMUTATION: plan.permutation,
             Field.QUOTIENT: plan.quotient,
             Field.OPENINGS: plan.opening,
@@ -301,7 +334,10 @@ class _Words:
         for field, message in of_fields.items():
             for i, word in enumerate(self._message(message)):
                 self._set(field + i, word)
+        self._set(Field.ALONE, int(not self._layout.shard))
         self._set(Field.AGAIN_AT, self._at + plan.again)
+        self._set(Field.SHARD, int(self._layout.shard))
+        self._set(Field.JOINT_AT, self._joint_at[0])
         self._set(Field.STREAM, further_digests(self._layout))
         self._set(Field.STREAM_AT, self._at + plan.stream)
 
@@ -347,7 +383,7 @@ class _Words:
             MAIN: plan.main.at + SHIFT * constants.before_main,
             QUOTIENT: plan.quotient.at + after,
             PREPROCESSED: plan.main.at + preprocessed,  # its digest are the last words of all
-            PERMUTATION: plan.permutation.at + after,
+            PERMUTATION: plan.permutation.at + max(after, SHIFT * constants.joint),
         }
         roots = [of_rounds[round_.name] for round_ in self._layout.rounds]
         roots += [fold.at + SHIFT * (fold.words - DIGEST_WORDS) for fold in plan.folds]
@@ -357,54 +393,69 @@ class _Words:
         self._put_list(Field.TREES, Field.TREES_AT, records)
 
     def _put_heights(self, gates: Placed) -> None:
-        layout, records, spans_at = self._layout, [], 0
-        widths = row_widths(layout)
-        batching = self._plan.batching
-        for log_rows, zs, at_z in zip(layout.fri_log_heights, batching.points, batching.at_z, strict=True):
-            spans = 0
-            for tree in range(len(layout.rounds)):
-                if (tree, log_rows) not in widths:
-                    continue
-                place = self._trees[tree].rows[log_rows]
-                begin = self._at + self._plan.weights[tree, log_rows]
-                width = widths[tree, log_rows]
-                for counter in range(-(-width // CHUNK_WORDS)):
-                    own = self._pack(*place)
-                    spans_at = spans_at or own
-                    end = begin + STRIDE * min(width, CHUNK_WORDS * (counter + 1))
-                    self._pack(counter, begin + CHUNK * counter, end)
-                    spans += 1
-            points = [(gates.address_of(total), gates.address_of(z)) for total, z in zip(at_z, zs, strict=True)]
-            if len(points) == 1:  # all weights at the next row's point are 0, and so is the sum of opened values
-                points.append((self._zero, points[0][1]))
-            drop = layout.log_max_rows - log_rows
-            records.append((drop, spans, *points[0], *points[1]))
+        layout, plan, records = self._layout, self._plan, []
+        self._set(Field.SPANS_AT, self._next_pack())
+        for log_rows, zs, at_z in zip(layout.fri_log_heights, plan.batching.points, plan.batching.at_z, strict=True):
+            points = {point: (gates.address_of(at_z[point]), gates.address_of(z)) for point, z in zs.items()}
+            weights = {tree: at for (tree, log), at in plan.weights.items() if log == log_rows}
+            parts = [(weights, points[Point.ZETA], points.get(Point.NEXT))]
+            if layout.shard:
+                main = {self._main_tree: plan.separating[log_rows]}
+                parts.insert(0, (main, points[Point.SEPARATING], None))
+            for number, (of_trees, first, second) in enumerate(parts):
+                spans = sum(self._put_spans(tree, log_rows, at) for tree, at in of_trees.items())
+                # Without a second point all weights there are 0, and so is the sum of opened values.
+                second = second or (self._zero, first[1])
+                records.append((layout.log_max_rows - log_rows, spans, int(number > 0), *first, *second))
         self._put_list(Field.HEIGHTS, Field.HEIGHTS_AT, records)
-        self._set(Field.HEIGHTS_TO, self._at + self._plan.heights)
-        self._set(Field.SPANS_AT, spans_at)
+        self._set(Field.HEIGHTS_TO, self._at + plan.heights)
+        self._set(Field.TALLEST, records_of_height(layout))
+
+    def _put_spans(self, tree: int, log_rows: int, weights: int) -> int:
+        """Put the places and spans of a row's chunks, whose weights are at an address; return their number."""
+        width = row_widths(self._layout)[tree, log_rows]
+        chunks = -(-width // CHUNK_WORDS)
+        for counter in range(chunks):
+            self._pack(*self._trees[tree].rows[log_rows])
+            begin = self._at + weights
+            self._pack(counter, begin + CHUNK * counter, begin + STRIDE * min(width, CHUNK_WORDS * (counter + 1)))
+        return chunks
 
     def _put_fills(self, gates: Placed) -> None:
         """Put the records about weights; words beyond the last column have the weights 0."""
-        layout, records, zero = self._layout, [], self._zero
-        weights, entry = self._plan.batching.weights, ENTRIES[FILL_ENTRY] + FILL_STEPS * RUN
-        for (tree, log_rows), width in row_widths(layout).items():
-            to = self._at + self._plan.weights[tree, log_rows]
-            for matrix, runs in zip(layout.rounds[tree].matrices, weights[tree], strict=True):
-                if matrix.log_rows != log_rows:
-                    continue
-                for columns, first, second in runs:
-                    to += STRIDE * columns
-                    at_next = gates.address_of(second) if Point.NEXT in matrix.points else zero
-                    records.append((to, columns, entry - FILL_STEPS * columns, gates.address_of(first), at_next))
-            if spare := padded(width) - width:
-                records.append((to + STRIDE * spare, spare, entry - FILL_STEPS * spare, zero, zero))
+        records = [
+            record
+            for (tree, log_rows), at in self._plan.weights.items()
+            for record in self._fills(gates, tree, log_rows, at, (Point.ZETA, Point.NEXT))
+        ]
+        for log_rows, at in self._plan.separating.items():
+            records += self._fills(gates, self._main_tree, log_rows, at, (Point.SEPARATING,))
         self._put_list(Field.FILLS, Field.FILLS_AT, records)
+
+    def _fills(
+        self, gates: Placed, tree: int, log_rows: int, weights: int, points: Sequence[Point]
+    ) -> Iterator[tuple[int, ...]]:
+        """Yield the records about the weights of a row at one or two points, from an address on."""
+        zero, entry, width = self._zero, ENTRIES[FILL_ENTRY] + FILL_STEPS * RUN, 0
+        to = self._at + weights
+        of_round = zip(self._layout.rounds[tree].matrices, self._plan.batching.weights[tree], strict=True)
+        for matrix, runs in of_round:
+            if matrix.log_rows != log_rows:
+                continue
+            width += matrix.width
+            for columns, powers in runs:
+                to += STRIDE * columns
+                found = [gates.address_of(powers[point]) if point in powers else zero for point in points]
+                yield to, columns, entry - FILL_STEPS * columns, found[0], found[1] if len(found) > 1 else zero
+        if spare := padded(width) - width:
+            yield to + STRIDE * spare, spare, entry - FILL_STEPS * spare, zero, zero
 
     # Queries.
 
     def _put_folds(self) -> None:
         layout, plan, records, shift = self._layout, self._plan, [], 0
-        numbers = {log_rows: 1 + i for i, log_rows in enumerate(layout.fri_log_heights)}
+        each = records_of_height(layout)
+        numbers = {log_rows: each * (1 + i) for i, log_rows in enumerate(layout.fri_log_heights)}
         for i, (log_arity, log_rows) in enumerate(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True)):
             place = self._pack(*self._trees[len(layout.rounds) + i].rows[log_rows])
             arity = [int(log_arity == 1 + k) for k in range(MOST_LOG_ARITY)]

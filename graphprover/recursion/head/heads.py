@@ -13,6 +13,7 @@ from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import Cap
 from graphprover.recursion.head.fields import LISTED_WORDS, List, Listed
 from graphprover.recursion.head.head import Head, Start, head_of
+from graphprover.recursion.head.messages import ShardTerms
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +24,7 @@ class Child:
     public_values: Sequence[Sequence[int]]  # of each table
     preprocessed: Cap | None  # commitment to the preprocessed columns, or None without any
     binding: bytes  # initial state of the challenger
+    shard: ShardTerms | None = None  # of a shard
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,7 @@ def heads_of(children: Sequence[Child]) -> Heads:
     check_children(len(children))
     heads, start = [], Start()
     for child in children:
-        heads.append(head_of(child.layout, child.public_values, child.preprocessed, child.binding, start))
+        own = child.layout, child.public_values, child.preprocessed, child.binding
+        heads.append(head_of(*own, start, child.shard))
         start = heads[-1].next_start
     return Heads(tuple(heads))

@@ -27,6 +27,8 @@ class Inputs:
     alpha: int  # folds the constraints
     zeta: int  # the out-of-domain point
     gamma: int  # batches the openings
+    separating: int  # the separating point of a shard
+    total: int  # the sum of the terminals of a shard
     suffixes: int  # S_i (batching.py), one more than there are opened values
 
 

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphprover.field import EXTENSION_DEGREE
+from graphprover.field import EXTENSION_DEGREE, Ext
 from graphprover.protocol import transcript
 from graphprover.protocol.blake3 import digest
 from graphprover.protocol.digests import DIGEST_WORDS
+from graphprover.protocol.joint import JointPart, draw_lookup_challenges
 from graphprover.protocol.layout import Layout
-from graphprover.protocol.proof import BatchProof, Cap, opened_values
+from graphprover.protocol.proof import BatchProof, Cap, opened_values, separated_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +24,13 @@ class Constants:
     after_main: np.ndarray  # public values, preprocessed commitment
     opening: np.ndarray  # the seed of the opening argument
     fri: np.ndarray  # the seed of the low-degree test
+    joint: np.ndarray  # of a shard: its digest, the seed of all shards, and their nonce; else empty
+    elements: np.ndarray  # of a shard: the elements in the order of `fields.JOINT`, which no message has; else empty
 
     @property
     def sizes(self) -> "ConstantSizes":
         """Return the number of words of each part."""
-        return ConstantSizes(len(self.before_main), len(self.after_main), len(self.opening), len(self.fri))
+        return ConstantSizes(*map(len, vars(self).values()))
 
 
 class ConstantSizes(NamedTuple):
@@ -37,12 +40,30 @@ class ConstantSizes(NamedTuple):
     after_main: int
     opening: int
     fri: int
+    joint: int
+    elements: int
+
+
+@dataclass(frozen=True)
+class ShardTerms:
+    """The values of a shard that its head has, because the verifier of a layer checks them for all shards together."""
+
+    joint: JointPart
+    total: Ext  # the sum of its lookup terminals
 
 
 def constants_of(
-    layout: Layout, public_values: Sequence[Sequence[int]], preprocessed: Cap | None, binding: bytes
+    layout: Layout,
+    public_values: Sequence[Sequence[int]],
+    preprocessed: Cap | None,
+    binding: bytes,
+    shard: ShardTerms | None = None,
 ) -> Constants:
-    """Return the constant parts of the messages about a statement."""
+    """Return the constant parts of the messages about a statement.
+
+    Raises:
+        VerificationError: The nonce of a shard misses its work.
+    """
     heights = chain.from_iterable((log_height, 0, 0) for log_height in layout.log_heights)
     values = np.array([*chain.from_iterable(public_values)], dtype=np.uint64)
     return Constants(
@@ -50,6 +71,8 @@ def constants_of(
         np.concatenate([values, _words(preprocessed or ())]),
         _words([transcript.opening_seed(layout)]),
         _words([transcript.fri_seed(layout)]),
+        np.array([], dtype=np.uint64) if shard is None else _words(_absorbed(shard.joint)),
+        _elements([] if shard is None else [*_lookup_challenges(layout, shard.joint), shard.total]),
     )
 
 
@@ -72,10 +95,13 @@ def messages_of(layout: Layout, constants: Constants, proof: BatchProof) -> tupl
 
     parameters, opened = layout.parameters, opened_values(layout, proof.openings)
     absorb(constants.before_main, _words(proof.main_cap), constants.after_main)
-    work(parameters.lookup_pow_bits, proof.lookup_nonce)
-    absorb()
+    if layout.shard:
+        absorb(_words(separated_values(proof.openings)))
+    else:
+        work(parameters.lookup_pow_bits, proof.lookup_nonce)
+        absorb()
     terminals = [terminal for terminal in proof.terminals if terminal is not None]
-    absorb(_words(proof.permutation_cap or ()), _elements(terminals))
+    absorb(constants.joint[DIGEST_WORDS:], _words(proof.permutation_cap or ()), _elements(terminals))
     absorb(_words(proof.quotient_cap))
     work(parameters.ood_pow_bits, proof.zeta_nonce)
     absorb(constants.opening, _words(opened))
@@ -96,6 +122,15 @@ def further_digests(layout: Layout) -> int:
     """Return the number of digests of which queries are drawn, after the first."""
     samples = layout.parameters.num_queries + (layout.parameters.query_pow_bits > 0)
     return -(-samples // DIGEST_WORDS) - 1
+
+
+def _lookup_challenges(layout: Layout, joint: JointPart) -> tuple[Ext, Ext]:
+    return draw_lookup_challenges(joint.seed, layout.parameters, joint.nonce)
+
+
+def _absorbed(joint: JointPart) -> list[bytes]:
+    """Return the words between the digest of a shard's separated values and its permutation commitment."""
+    return [joint.digest, joint.seed, joint.nonce.to_bytes(8, "little")]
 
 
 def _words(parts: Iterable[bytes]) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphprover.field import EXTENSION_DEGREE
 from graphprover.protocol.digests import DIGEST_WORDS
-from graphprover.protocol.layout import PERMUTATION, QUOTIENT, Layout
+from graphprover.protocol.layout import MAIN, PERMUTATION, QUOTIENT, Layout
 from graphprover.recursion.head.batching import Batching, add_batching
 from graphprover.recursion.head.constraints import add_constraints
 from graphprover.recursion.head.fields import (
@@ -50,7 +50,8 @@ class Plan:
     """The arrays and the gates."""
 
     main: Planned
-    again: int  # address of the message that is the first lookup digest
+    again: int  # address of the message that is the first lookup digest of a proof in one shard
+    separated: Planned | None  # of a shard
     permutation: Planned
     quotient: Planned
     opening: Planned
@@ -61,6 +62,7 @@ class Plan:
     sums: int  # address of the chain's sums
     joins: tuple[int, int]  # address of the joined values of quotients and of permutation columns
     weights: dict[tuple[int, int], int]  # address of the weights, by round and log2 of the height
+    separating: dict[int, int]  # of a shard: address of the weights at its separating point, by log2 of the height
     heights: int
     betas: int
     cells: int  # of all arrays
@@ -111,9 +113,12 @@ def plan_of(layout: Layout, constants: ConstantSizes, public_values: Sequence[in
     opened = opened_counts(layout)
     terminals = len(layout.lookup_tables)
     before, cap = constants.before_main, DIGEST_WORDS
-    main = area.message(before + cap + constants.after_main, bits=parameters.lookup_pow_bits)
+    alone_bits = 0 if layout.shard else parameters.lookup_pow_bits
+    main = area.message(before + cap + constants.after_main, bits=alone_bits)
     again = area.take(SHIFT * padded(DIGEST_WORDS))
-    permutation = area.message(DIGEST_WORDS + cap + EXTENSION_DEGREE * terminals, terminals)
+    separated = area.message(DIGEST_WORDS + EXTENSION_DEGREE * _main_columns(layout)) if layout.shard else None
+    first = constants.joint if layout.shard else DIGEST_WORDS
+    permutation = area.message(first + cap + EXTENSION_DEGREE * terminals, terminals)
     quotient = area.message(DIGEST_WORDS + cap, bits=parameters.ood_pow_bits)
     words = DIGEST_WORDS + constants.opening + EXTENSION_DEGREE * sum(opened.values())
     opening = area.message(words, sum(opened.values()), _REACH, bits=parameters.batch_pow_bits)
@@ -128,8 +133,15 @@ def plan_of(layout: Layout, constants: ConstantSizes, public_values: Sequence[in
     of_quotient, of_permutation = (
         area.take(opened[name] // EXTENSION_DEGREE + UNROLLED) for name in (QUOTIENT, PERMUTATION)
     )
-    weights = {place: area.take(STRIDE * padded(width)) for place, width in row_widths(layout).items()}
-    heights = area.take(HEIGHT_CELLS * len(layout.fri_log_heights))
+    widths = row_widths(layout)
+    weights = {place: area.take(STRIDE * padded(width)) for place, width in widths.items()}
+    separating = {}
+    if layout.shard:
+        main_round = [round_.name for round_ in layout.rounds].index(MAIN)
+        separating = {
+            log: area.take(STRIDE * padded(width)) for (tree, log), width in widths.items() if tree == main_round
+        }
+    heights = area.take(HEIGHT_CELLS * records_of_height(layout) * len(layout.fri_log_heights))
     betas = area.take(BETA_CELLS * len(folds))
     stated = main.at + SHIFT * (before + cap)
     gates, first_opened = Gates(), opening.at + SHIFT * opening.elements
@@ -147,6 +159,7 @@ def plan_of(layout: Layout, constants: ConstantSizes, public_values: Sequence[in
     return Plan(
         main,
         again,
+        separated,
         permutation,
         quotient,
         opening,
@@ -157,6 +170,7 @@ def plan_of(layout: Layout, constants: ConstantSizes, public_values: Sequence[in
         sums,
         (of_quotient, of_permutation),
         weights,
+        separating,
         heights,
         betas,
         area.size,
@@ -172,6 +186,15 @@ def opened_counts(layout: Layout) -> dict[str, int]:
     return {
         round_.name: sum(len(matrix.points) * matrix.width for matrix in round_.matrices) for round_ in layout.rounds
     }
+
+
+def records_of_height(layout: Layout) -> int:
+    """Return the number of records (`Height`) about each height."""
+    return 2 if layout.shard else 1
+
+
+def _main_columns(layout: Layout) -> int:
+    return sum(air.main_width for air in layout.tables)
 
 
 def row_widths(layout: Layout) -> dict[tuple[int, int], int]:

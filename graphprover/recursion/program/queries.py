@@ -36,7 +36,7 @@ class _Cells:
     rows: Sequence[Cell]  # the row without its lowest d bits
     squares: Sequence[Cell]  # the point of that row, without the shift of the coset
     inverses: Sequence[Cell]  # of these points
-    reduced: Sequence[Cell]  # by number of the height: the batched quotient there; 0 for the number 0
+    reduced: Sequence[Cell]  # by number of the height's record: the batched quotient there; 0 for the number 0
     values: Sequence[Cell]  # by number of the fold: the value before it
 
 
@@ -59,7 +59,7 @@ def queries(parts: Parts) -> Function:
 
 def _query(parts: Parts) -> Function:
     f = parts.program.function("query", arguments=2)
-    own = _Cells(*(f.reserve(BITS + more) for more in (0, 1, 1, 1, 2, 1)))
+    own = _Cells(*(f.reserve(cells) for cells in (BITS, BITS + 1, BITS + 1, BITS + 1, 2 * BITS + 1, BITS + 1)))
     folds = {log_arity: _fold(parts, own, log_arity) for log_arity in _ARITIES}
     _locate(f, parts, own)
     _reduce(f, parts, own)
@@ -132,16 +132,17 @@ def _reduce(f: Function, parts: Parts, own: _Cells) -> None:
             g.divide(g.subtract(g.load(pointer, at_z), at_x), g.subtract(g.load(pointer, z), x))
             for at_z, z, at_x in points
         )
-        g.store(slot, own.reduced[0].place, g.add(at_zeta, at_next))
+        before = g.multiply(g.load(pointer, Height.MORE), g.load(slot, own.reduced[0].place))
+        g.store(slot, own.reduced[1].place, g.add(before, g.add(at_zeta, at_next)))
         return g.linear(1, pointer, HEIGHT_CELLS), spans_at, g.linear(1, slot, 1)
 
-    f.loop(turns, [at, spans_at, f.linear(1, f.home, 1)], height)
+    f.loop(turns, [at, spans_at, f.home], height)
 
 
 def _fold_all(f: Function, own: _Cells, folds: dict[int, Function]) -> Cell:
     """Find the value after each fold; return the frame's address plus the number of folds."""
-    f.store(f.home, own.values[0].place, f.load(f.home, own.reduced[1].place))
-    turns, pointer = words(f, argument(f, 0), Field.FOLDS, Field.FOLDS_AT)
+    tallest, turns, pointer = words(f, argument(f, 0), Field.TALLEST, Field.FOLDS, Field.FOLDS_AT)
+    f.store(f.home, own.values[0].place, f.load(f.add(f.home, tallest), own.reduced[0].place))
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         pointer, slot = cells

@@ -4,6 +4,7 @@ The names of functions here are the ones of their words in `Field`.
 """
 
 from collections.abc import Sequence
+from functools import cache
 
 from graphprover.field import EXTENSION_DEGREE
 from graphprover.protocol.blake3 import CHUNK_WORDS
@@ -90,8 +91,9 @@ def _gates(parts: Parts, number: int, k: int, l: int) -> Function:  # noqa: E741
     return f
 
 
+@cache
 def copy(parts: Parts) -> Function:
-    """Return the function that copies words of the head into messages; it takes the head's address."""
+    """Return the function that copies words by records; it takes their number and the address of the first one."""
     run = parts.program.function("copy a run", arguments=len(Copy))
     end, to, entry = run.arguments
     run.go(entry, *parts.fixed(run, parts.x))
@@ -99,14 +101,15 @@ def copy(parts: Parts) -> Function:
     for k in range(RUN, 0, -1):
         run.store(to, -SHIFT * k, run.load(end, -SHIFT * k))
     run.give_back([])
-    f = parts.program.function("copy", arguments=1)
+    f = parts.program.function("copy", arguments=2)
+    turns, at = f.arguments
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         (pointer,) = cells
         g.call(run, record(g, pointer, list(Copy)))
         return (g.linear(1, pointer, SHIFT * len(Copy)),)
 
-    f.loop(*_list(f, Field.COPIES, Field.COPIES_AT), turn)
+    f.loop(turns, [at], turn)
     f.give_back([])
     return f
 
@@ -254,7 +257,7 @@ def gather_heights(parts: Parts) -> Function:
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         pointer, to = cells
         for number, word in zip(Height, record(g, pointer, list(Height)), strict=True):
-            g.store(to, number, word if number <= Height.SPANS else g.load(word))
+            g.store(to, number, word if number <= Height.MORE else g.load(word))
         return g.linear(1, pointer, SHIFT * len(Height)), g.linear(1, to, HEIGHT_CELLS)
 
     f.loop(turns, [pointer, *words(f, f.arguments[0], Field.HEIGHTS_TO)], turn)

@@ -12,7 +12,7 @@ digest. A sample has the two numbers of its bytes in reversed order, the first o
 more would be drawn again: the program refuses those with the upper half 2^32 - 1, which one of 2^32 has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from graphprover.field import EXTENSION_DEGREE
@@ -21,6 +21,8 @@ from graphprover.recursion.head.fields import (
     BITS,
     CHALLENGES,
     CHUNK,
+    ELEMENT_CELLS,
+    JOINT,
     SHIFT,
     STREAM_WORDS,
     Field,
@@ -43,6 +45,8 @@ from graphprover.recursion.tables.segments import READ
 
 _BYTE = 8
 
+Body = Callable[[Function, Sequence[Cell]], Sequence[Cell]]  # of a loop
+
 
 def transcript(parts: Parts) -> Function:
     """Return the function that replays the transcript.
@@ -51,32 +55,19 @@ def transcript(parts: Parts) -> Function:
     and the place after the last message.
     """
     finish, absorb = _finish(parts), _absorb(parts)
-    challenge = _challenge(parts)
-    commit = _commit(parts, absorb, challenge)
+    draw, commit = _draw(parts), _commit(parts, absorb, _challenge(parts))
     f = parts.program.function("transcript", arguments=2, results=2)
     head, place = f.arguments
-    (x2,) = parts.fixed(f, parts.x2)
-    to, again = words(f, head, Field.CHALLENGES_AT, Field.AGAIN_AT)
-
-    def draw(name: str, samples: Cell) -> None:
-        (drawn,) = f.call(challenge, [samples])
-        f.store(to, CHALLENGES.index(name), drawn)
-
-    def of(field: Field) -> Cell:
-        return f.linear(1, head, SHIFT * field)
-
-    place, digest, samples = f.call(finish, [place, of(Field.MAIN)])
-    following = f.linear(1, digest, DIGEST_NUMBERS)
-    _chain(f, again, digest)
-    _short(f, parts, place, again, following)
-    draw("sigma", samples)
-    draw("tau", f.linear(1, samples, 2 * EXTENSION_DEGREE))
-    digest, place = following, f.add(place, x2)
+    carried: Sequence[Cell] = head, *f.call(finish, [place, f.linear(1, head, SHIFT * Field.MAIN)])
+    for lookups, field in ((_lookups_alone, Field.ALONE), (_lookups_of_shard, Field.SHARD)):
+        (turns,) = words(f, argument(f, 0), field)
+        carried = f.loop(turns, carried, lookups(parts, absorb, draw))
+    head, place, digest, _ = carried
     for field, name in ((Field.PERMUTATION, "alpha"), (Field.QUOTIENT, "zeta"), (Field.OPENINGS, "gamma")):
-        place, digest, samples = f.call(absorb, [place, of(field), digest])
-        draw(name, samples)
+        place, digest, samples = f.call(absorb, [place, f.linear(1, head, SHIFT * field), digest])
+        f.call(draw, [head, samples, f.constant(CHALLENGES.index(name))])
     place, digest = f.call(commit, [head, place, digest])
-    place, digest, samples = f.call(absorb, [place, of(Field.LAST), digest])
+    place, digest, samples = f.call(absorb, [place, f.linear(1, head, SHIFT * Field.LAST), digest])
     turns, at = words(f, head, Field.STREAM, Field.STREAM_AT)
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
@@ -90,6 +81,47 @@ def transcript(parts: Parts) -> Function:
     place, *_, samples = f.loop(turns, [place, at, digest, samples], turn)
     f.give_back([samples, place])
     return f
+
+
+def _lookups_alone(parts: Parts, absorb: Function, draw: Function) -> Body:
+    """Return the body that draws the lookup challenges of a proof in one shard, from the digest of its first message.
+
+    This body and the next one carry the head's address, a place, a digest and the next sample.
+    """
+
+    def body(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        head, place, digest, samples = cells
+        (x2,) = parts.fixed(g, parts.x2)
+        (again,) = words(g, head, Field.AGAIN_AT)
+        following = g.linear(1, digest, DIGEST_NUMBERS)
+        _chain(g, again, digest)
+        _short(g, parts, place, again, following)
+        g.call(draw, [head, samples, g.constant(CHALLENGES.index("sigma"))])
+        of_tau = g.linear(1, samples, 2 * EXTENSION_DEGREE)
+        g.call(draw, [head, of_tau, g.constant(CHALLENGES.index("tau"))])
+        return head, g.add(place, x2), following, of_tau
+
+    return body
+
+
+def _lookups_of_shard(parts: Parts, absorb: Function, draw: Function) -> Body:
+    """Return the body that draws a shard's separating point and absorbs the values there, up to the shard's digest.
+
+    The digest, the lookup challenges and the sum of the terminals are in the head: its verifier has drawn the
+    challenges from the digests of all shards, and adds up the sums. The next message begins with the head's digest.
+    """
+
+    def body(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        head, place, digest, samples = cells
+        (lowest,) = g.call(draw, [head, samples, g.constant(CHALLENGES.index("separating"))])
+        to, joint = words(g, head, Field.CHALLENGES_AT, Field.JOINT_AT)
+        point = g.load(to, CHALLENGES.index("separating"))
+        g.divide(g.constant(1), g.subtract(point, lowest))  # so that the point is not in the base field
+        for number, name in enumerate(JOINT):
+            g.store(to, CHALLENGES.index(name), g.load(joint, ELEMENT_CELLS * number))
+        return head, *g.call(absorb, [place, g.linear(1, head, SHIFT * Field.SEPARATED), digest])
+
+    return body
 
 
 @cache
@@ -182,7 +214,7 @@ def _commit(parts: Parts, absorb: Function, challenge: Function) -> Function:
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         pointer, place, digest = cells
         place, digest, samples = g.call(absorb, [place, pointer, digest])
-        (power,) = g.call(challenge, [samples])
+        power, _ = g.call(challenge, [samples])
         (to,) = record(g, pointer, [Fold.BETA])
         g.store(to, 0, power)
         for k in range(1, 4):
@@ -195,10 +227,29 @@ def _commit(parts: Parts, absorb: Function, challenge: Function) -> Function:
     return f
 
 
+def _draw(parts: Parts) -> Function:
+    """Return the function that draws a challenge of the head.
+
+    It takes the head's address, the one of three samples, and the number of the challenge. It returns the challenge's
+    lowest coefficient.
+    """
+    f = parts.program.function("draw", arguments=3, results=1)
+    head, samples, number = f.arguments
+    drawn, lowest = f.call(_challenge(parts), [samples])
+    (to,) = words(f, head, Field.CHALLENGES_AT)
+    f.store(f.add(to, number), 0, drawn)
+    f.give_back([lowest])
+    return f
+
+
+@cache
 def _challenge(parts: Parts) -> Function:
-    """Return the function that draws an extension element from three samples at an address."""
+    """Return the function that draws an extension element from three samples at an address.
+
+    It returns the element and its lowest coefficient.
+    """
     reversed_ = _reversed(parts)
-    f = parts.program.function("challenge", arguments=1, results=1)
+    f = parts.program.function("challenge", arguments=1, results=2)
     (samples,) = f.arguments
     x, x2 = parts.fixed(f, parts.x, parts.x2)
     one, drawn = f.constant(1), []
@@ -206,7 +257,7 @@ def _challenge(parts: Parts) -> Function:
         lower, upper = (f.call(reversed_, [f.load(samples, 2 * k + half)])[0] for half in range(2))
         f.divide(one, f.linear(1, upper, 1 - HIGH))  # so that it is not 2^32 - 1, and the sample below p
         drawn.append(f.add(upper, lower, k=HIGH))
-    f.give_back([f.multiply_add(drawn[2], x2, f.multiply_add(drawn[1], x, drawn[0]))])
+    f.give_back([f.multiply_add(drawn[2], x2, f.multiply_add(drawn[1], x, drawn[0])), drawn[0]])
     return f
 
 

@@ -91,9 +91,11 @@ def _child(parts: Parts) -> Function:
     digest_words(f, f.linear(1, pointer, SHIFT * Listed.DIGEST), provided_digest(f, parts, place_of_head))
     head = f.load(pointer, SHIFT * Listed.AT)
     f.call(reading.read_head(parts), [head, place_of_head])
-    f.call(reading.copy(parts), [head])
+    copy = reading.copy(parts)
+    f.call(copy, words(f, head, Field.COPIES, Field.COPIES_AT))
     f.call(elements, words(f, head, Field.PACKS_AT, Field.PACKS))
     samples, following = f.call(transcript(parts), [head, place])
+    f.call(copy, words(f, head, Field.REPEATS, Field.REPEATS_AT))
     for fields in _ELEMENTS:
         f.call(elements, words(f, head, *fields))
     for fields_of_join in _JOINS:

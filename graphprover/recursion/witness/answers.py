@@ -22,7 +22,7 @@ def run_by_python(linked: Linked, data: RunData) -> Trace:
 def answers(rows: Sequence[OpenedRows]) -> Rows:
     """Return the function that gives a run the sums of weighted rows, and puts words of other rows into memory."""
     words = {tuple(place): own for of in rows for place, own in zip(of.places.tolist(), of.words.tolist(), strict=True)}
-    known: dict[tuple[Ext, int], tuple[Ext, Ext]] = {}  # by place and counter: both runs have the same weights
+    known: dict[tuple[Ext, Ext], tuple[Ext, Ext]] = {}  # by place and span: both runs have the same weights there
 
     def answer(run: Run, place: Ext, kind: int, span: Ext) -> tuple[Ext, Ext]:
         counter, base, end = span
@@ -37,10 +37,10 @@ def answers(rows: Sequence[OpenedRows]) -> Rows:
             for i, word in enumerate(own):
                 run.put(base + SHIFT * i + 1, (word & 0xFFFFFFFF, word >> 32, 0))
             return ZERO, ZERO
-        if (place, counter) not in known:
+        if (place, span) not in known:
             first, second = (_sum([run[base + SHIFT * i + point] for i in range(len(own))], own) for point in range(2))
-            known[place, counter] = first, second
-        return known[place, counter]
+            known[place, span] = first, second
+        return known[place, span]
 
     return answer
 
