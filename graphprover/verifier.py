@@ -98,7 +98,8 @@ def verify(
     if isinstance(proof, CompressedProof):
         from graphprover.recursion.compressed import verify_compressed  # here, because other proofs do not need it
 
-        return verify_compressed(proof, statement, security, proximity, preprocessed=preprocessed)
+        given = None if preprocessed is None or proof.header.joint else (preprocessed,)
+        return verify_compressed(proof, statement, security, proximity, preprocessed=given)
     caps = None if preprocessed is None or proof.joint else (preprocessed,)
     return verify_shards(proof, statement, security, proximity, preprocessed=caps)
 

@@ -22,10 +22,10 @@ from bench_prove_vm import ELFS, GUESTS, input_of
 from figures import Figures, add_option
 from graphprover import Proof, verify, verify_aggregate
 from graphprover.device.choose import device_for
-from graphprover.proof.compressed import AnyProof
+from graphprover.proof.compressed import AnyProof, CompressedProof
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import BLAKE3, SMALL
-from graphprover.prover.compress import layer_of
+from graphprover.prover.layers import Layer, subjects_of
 from graphprover.prover.prepare import cells_of, ready
 from graphprover.prover.prove import prove_prepared
 from graphprover.statement.statement import Statement
@@ -81,16 +81,17 @@ def measure(out: Figures, run: str, device: Any, options: argparse.Namespace) ->
         clock.stop("base")
         proof: AnyProof = first
         proofs, cells = [proof], []
-        cap = caps[0] if caps else None
         for number, rate in enumerate(options.rates, 1):
             own = Level(rate=rate, hash=BLAKE3, pow_bits=options.pow_bits)
-            layer = layer_of([(proof, [base])], own, [cap])
+            layer = Layer(tuple(subjects_of(proof, [base], own, None if number > 1 else caps)), own)
+            prepared = layer.prepare()
             clock.stop(f"{number} inputs")
-            made, _ = prove_prepared(layer.prepared, device=device, expected=layer.expected)
-            proof = layer.compressed(made)
+            made, _ = prove_prepared(prepared, device=device)
+            assert isinstance(made, Proof)
+            proof = CompressedProof(layer.children, made)
             clock.stop(f"{number} proof")
             proofs.append(proof)
-            cells.append(cells_of(layer.prepared.layout))
+            cells.append(cells_of(prepared.layout))
         turns.append(clock.seconds | {"total": sum(clock.seconds.values())})
     security = verify(proofs[-1], base)
     medians = {name: statistics.median(turn[name] for turn in turns[2:]) for name in turns[0]}
@@ -115,12 +116,15 @@ def join(
     level, turns = Level(rate=options.rates[0], hash=BLAKE3, pow_bits=options.pow_bits), []
     for _ in range(2 + options.repeat):
         clock = Clock()
-        layer = layer_of(children, level, names=[""] * len(children))
+        subjects = [subject for proof, of in children for subject in subjects_of(proof, of, level)]
+        layer = Layer(tuple(subjects), level, ("",) * len(subjects))
+        prepared = layer.prepare()
         clock.stop("inputs")
-        made, _ = prove_prepared(layer.prepared, device=device, expected=layer.expected)
+        made, _ = prove_prepared(prepared, device=device)
         clock.stop("proof")
         turns.append(clock.seconds)
-    proof, cells = layer.compressed(made), cells_of(layer.prepared.layout)
+    assert isinstance(made, Proof)
+    proof, cells = CompressedProof(layer.children, made), cells_of(prepared.layout)
     verify_aggregate(proof, [own for _, of in children for own in of])
     medians = {part: 1000 * statistics.median(turn[part] for turn in turns[2:]) for part in turns[0]}
     parts = ", ".join(f"{part} {figure:.1f} ms" for part, figure in medians.items())

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from graphprover import VerificationError
-from graphprover.field import GENERATOR, root_of_unity
-from graphprover.proof.compressed import Accepted, CompressedProof
+from graphprover.field import GENERATOR, P, root_of_unity
+from graphprover.proof.compressed import Accepted, AcceptedShard, CompressedProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import Shard, ShardedProof, join, proof_from_bytes
 from graphprover.protocol.challenger import Challenger
@@ -134,6 +134,7 @@ MADE: dict[str, Callable[[], object]] = {
     "compressed.truncated": lambda: CompressedProof.from_bytes(COMPRESSED_MAGIC + b"\1" + bytes(3)),
     "compressed.layers": lambda: CompressedProof.from_bytes(COMPRESSED_MAGIC + bytes(3)),
     "compressed.payload": with_payload,
+    "compressed.shards": lambda: AcceptedShard(2, 0, bytes(32), 0, (P, 0, 0)),
     "compressed.layout": of_another_hash,
     "compressed.commitment": lambda: LayerStatement().preprocessed_cap(single().parameters),
     "layout.tables": lambda: make_layout([], [], PARAMETERS),

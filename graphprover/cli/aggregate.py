@@ -33,8 +33,8 @@ def add(command: Command) -> None:
     parser = command(
         run,
         "The new proof has the claims of all proofs, its members, in their order. It is verified before it is written. "
-        "The proofs may be of different programs, sizes and rates, and compressed or aggregated before. Each must have "
-        "one shard and the hash blake3.",
+        "The proofs may be of different programs, sizes and rates, in several shards, and compressed or aggregated "
+        "before. Each must have the hash blake3.",
         [
             "a.bin b.bin c.bin --program guest.vk -o all.bin",
             "proofs/*.bin --program guest.elf --program other.elf --rates 8,64 --device cuda",
@@ -77,9 +77,8 @@ def run(options: argparse.Namespace) -> int:
     with configured(options):
         check_device(options)
         from graphprover.prover.aggregate import aggregate
-        from graphprover.prover.compress import check_compressible
+        from graphprover.prover.layers import check_compressible
         from graphprover.recursion.compressed import verify_aggregate
-        from graphprover.statement.statement import Statement
 
         for path, proof in zip(options.proofs, proofs, strict=True):
             with refusing(path):
@@ -89,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
         with refusing("aggregate"):
             made = aggregate(
                 proofs,
-                [own for own in statements if isinstance(own, Statement)],
+                statements,
                 options.executor,
                 options.security,
                 options.rates,

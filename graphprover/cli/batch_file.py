@@ -204,8 +204,6 @@ def _incompressible(options: Mapping[str, Any]) -> str | None:
     """Return the reason why proofs with these options cannot be compressed."""
     if (hash := options.get("hash", DEFAULT_HASH)) != BLAKE3:
         return f"only for proofs by {BLAKE3}, not by {hash}: change one of the two keys"
-    if "shard_size" in options or options.get("shards", 1) != 1:
-        return "only for proofs of one shard: give neither shards nor shard_size"
     return None
 
 

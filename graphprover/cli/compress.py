@@ -20,6 +20,7 @@ from graphprover.cli.args import (
 )
 from graphprover.cli.errors import OK
 from graphprover.cli.executor import add_executor, check_device, configured
+from graphprover.cli.members import headers_of
 from graphprover.cli.program_args import add_proof, program_of
 from graphprover.cli.report_files import save_proof
 from graphprover.jobs.programs import Program
@@ -38,8 +39,8 @@ def add(command: Command) -> None:
     """Add the command to the command line."""
     parser = command(
         run,
-        "The compressed proof has the same claim. It is verified before it is written. The first proof must have one "
-        "shard and the hash blake3. A compressed proof gets one more layer, which pays with a lower rate.",
+        "The compressed proof has the same claim. It is verified before it is written. The first proof may be in "
+        "several shards, by the hash blake3. A compressed proof gets one more layer, which pays with a lower rate.",
         ["proof.bin -o small.bin", "proof.bin guest.vk -o small.bin --rate 16", "proof.bin guest.elf --device cuda:1"],
     )
     add_proof(parser)
@@ -67,13 +68,15 @@ def run(options: argparse.Namespace) -> int:
     data = read_proof(options.proof)
     with configured(options):
         check_device(options)
-        from graphprover.prover.compress import check_compressible
+        from graphprover.prover.layers import check_compressible
 
         looking: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])
         try:
             with refusing(options.proof):
                 proof = any_proof_from_bytes(data)
-                check_level(check_compressible(proof), options.security)
+                check_compressible(proof)
+                for own in (*headers_of(proof), *([proof.layer] if isinstance(proof, CompressedProof) else [])):
+                    check_level(own, options.security)
                 program = program_of(proof.header, options)
                 with looking as observations:
                     encoded, verdict, seconds = _compressed(proof, program, options)
@@ -108,11 +111,9 @@ def _compressed(proof: AnyProof, program: Program, options: argparse.Namespace) 
         The bytes of the compressed proof, the verdict on it, and the seconds that the compression took.
     """
     from graphprover.prover.compress import compress
-    from graphprover.statement.statement import Statement
 
     started = time.perf_counter()
     statement = program.statement_of(proof.header, coming=isinstance(proof, CompressedProof))
-    assert isinstance(statement, Statement)  # the proof has one shard
     made = compress(
         proof,
         statement,

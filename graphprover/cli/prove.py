@@ -77,8 +77,8 @@ def add(command: Command) -> None:
         const=(LAYER_RATE,),
         metavar="N[,N]",
         help="Compress the proof, as `graphprover compress --rate N`, and write only the compressed proof. Several N "
-        f"give one layer each: `8,64` makes the smallest proofs. Needs --hash {BLAKE3} and one shard. By default all "
-        f"proofs have {COMPRESSED_POW_BITS} bits of work. Default N: {LAYER_RATE}.",
+        f"give one layer each: `8,64` makes the smallest proofs. Needs --hash {BLAKE3}. By default all proofs "
+        f"have {COMPRESSED_POW_BITS} bits of work. Default N: {LAYER_RATE}.",
     )
     add_executor(parser)
     add_report(parser, "times by stage and round, and the peak memory")
@@ -159,13 +159,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_compress(options: argparse.Namespace) -> None:
-    """Raise UsageError for options of proofs that cannot be compressed; a proof to compress has one shard."""
+    """Raise UsageError for options of proofs that cannot be compressed."""
     if not options.compress:
         return
     if options.hash != BLAKE3:
         raise UsageError(f"--compress: proofs by {options.hash} cannot be compressed: use --hash {BLAKE3}")
-    if options.shard_size is not None or options.shards not in (None, 1):
-        raise UsageError("--compress: a proof in several shards cannot be compressed")
     try:
         check_layers(len(options.compress))
     except ValueError as error:

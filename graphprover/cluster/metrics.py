@@ -24,6 +24,7 @@ from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.observer import TaskTime, timed
 from graphprover.jobs.jobs import Job, made
 from graphprover.protocol.layout import Layout
+from graphprover.prover.layers import Layer
 from graphprover.prover.local import Made
 from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.telemetry.activities import COMPRESS, EXECUTE, HOST, VERIFY, WAITING, activity, shares
@@ -130,7 +131,10 @@ FIGURES: dict[str, Callable[[], int]] = {
 
 
 def measured_proof(
-    subject: Job | Prepared | PreparedShards, device: Device | str, observe: bool = False, verified: bool = True
+    subject: Job | Layer | Prepared | PreparedShards,
+    device: Device | str,
+    observe: bool = False,
+    verified: bool = True,
 ) -> Made:
     """Run `graphprover.jobs.jobs.made` in a task, and report its seconds by activity to Dask.
 
@@ -227,6 +231,6 @@ def _register() -> None:
         REGISTRY.register(_Prometheus())
 
 
-def _cycles(subject: Job | Prepared | PreparedShards, result: Made) -> int:
+def _cycles(subject: Job | Layer | Prepared | PreparedShards, result: Made) -> int:
     claim = subject.prover.program.claim_in(result.proof.header) if isinstance(subject, Job) else None
     return claim.cycles if claim else 0

@@ -18,7 +18,7 @@ from functools import cache
 
 from distributed import Worker, WorkerPlugin, get_worker
 
-from graphprover.admission.admission import limit_process
+from graphprover.admission.admission import largest, limit_process
 from graphprover.cluster.messages import ProofRequest, ShardRequest, unpack
 from graphprover.cluster.metrics import METRICS, install, measured_proof, measured_shard
 from graphprover.cluster.results import wrap_exceptions
@@ -26,7 +26,7 @@ from graphprover.cluster.shard_worker import CommittedShard, FinishedShard, comm
 from graphprover.cluster.tasks import BATCH_SECONDS, BEGUN
 from graphprover.cluster.workers import READY, add_resources
 from graphprover.device import CpuDevice, Device, DeviceLost
-from graphprover.device.choose import AUTO, CPU, profile_of
+from graphprover.device.choose import AUTO, CPU, device_for, profile_of
 from graphprover.jobs.precompile import load_interpreter
 from graphprover.jobs.warmup import prove_smallest
 from graphprover.prover.local import Made
@@ -70,6 +70,14 @@ def prove_in_turn(payload: bytes) -> list[Made]:
             if time.monotonic() > end:
                 break
         return made
+
+
+@wrap_exceptions
+def largest_proof(payload: bytes) -> int:
+    """Return the bytes of memory that a proof may have here."""
+    with _task() as worker:
+        own = _own(unpack(payload)[0], worker)
+        return largest(device_for(own) if isinstance(own, str) else own)
 
 
 @wrap_exceptions

@@ -42,7 +42,6 @@ from graphprover.runtime.files import FileError, check_room, read_input, read_pr
 from graphprover.statement.cells import committed_cells
 from graphprover.statement.check import warn
 from graphprover.statement.cost import Cost
-from graphprover.statement.statement import Statement
 from graphprover.telemetry.model import GuestRun
 from graphprover.telemetry.subscribe import clock, deliver, publish, stage, with_stages_before
 from graphprover.verifier import Expected, Verdict, check_level, expect
@@ -59,6 +58,9 @@ from graphprover.vm.traces.possible import possible_tables, shared_tables
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed
+
+    from graphprover.prover.join import ProveLayers
+    from graphprover.prover.layers import Layer
 
 _log = logging.getLogger(__name__)
 
@@ -96,7 +98,8 @@ class Prover:
         shard_size: The cycles of each shard of a guest, instead of ``shards``.
         compress: Whether to compress each proof, as `graphprover.compress`; a number is N of the layer's rate 1/N, in
             place of 8, and a sequence of numbers gives one layer each, such as ``(8, 64)`` for the smallest proofs. The
-            device that has made a proof compresses it. Such a proof has one shard and the hash BLAKE3.
+            device that has made a proof compresses it. Such a proof has the hash BLAKE3. Several shards have a tree of
+            layers at the first of these rates.
         debug: Called with the text that a guest shows on its debug channel, as it shows it: once for each call of a
             method, also if workers run the guest too. By default it is written to standard error; None drops it.
 
@@ -125,10 +128,10 @@ class Prover:
         self.program = open_program(os.fspath(program)) if isinstance(program, str | os.PathLike) else program
         work = default_pow_bits(bool(compress)) if pow_bits is None else pow_bits
         self.level = Level(security, rate, proximity, hash, work)
-        self.layers = _layer_levels(self.level, compress, shards, shard_size) if compress else ()
+        self.layers = _layer_levels(self.level, compress) if compress else ()
         self.small = small
         self.executor, self.device = executor, device
-        self.shards = 1 if compress else shards  # a guest's run would have more if the device is too small
+        self.shards = shards
         self.shard_size = shard_size
         self.debug = debug
         if shard_size is not None and not self.program.has_runs:
@@ -496,7 +499,7 @@ class Job:
                 device=by,
             )
             if prover.layers and level.rate is None:
-                from graphprover.prover.compress import base_rate  # here, because other proofs need no layers
+                from graphprover.prover.layers import base_rate  # here, because other proofs need no layers
 
                 level = replace(level, rate=base_rate(sum(committed_cells(statement).values())))
             return ready(statement, level)
@@ -571,7 +574,7 @@ class Job:
         if proof and not claim and _says(proof.header) == _to_say(prepared):
             return kept(proof)
         if self.prover.layers:
-            from graphprover.prover.compress import check_prepared  # here, because other proofs need no layers
+            from graphprover.prover.layers import check_prepared  # here, because other proofs need no layers
 
             check_prepared(prepared)
         else:
@@ -622,9 +625,8 @@ class Job:
     def _compressed(self, made: Made, executor: str, device: Device | str, progress: bool | Tell) -> Made:
         from graphprover.prover.compress import compress_made  # here, because other proofs need no layers
 
-        assert isinstance(made.proof, Proof)
+        assert not isinstance(made.proof, CompressedProof)
         statement = self.prover.program.statement_of(made.proof)
-        assert isinstance(statement, Statement)  # the proof has one shard
         for level in self.prover.layers:
             made = compress_made(made, statement, level, executor, device, progress, self.check_room)
         return made
@@ -676,13 +678,32 @@ class Job:
             def expected(headers: Proof | ShardedProof) -> Expected:
                 committed.result()
                 against = self.prover._expect(headers)
-                self.check_returned(headers, self.claim_about(run.result()))
+                self.check_returned(headers, self.claim_about(run.result()), base=True)
                 if prepared:
                     check_headers(headers, prepared)
                 return against
 
             subjects = prepared.on_host().shards if prepared else [self] * count
-            yield Parts(subjects, expected, verified, lambda: guest_run(run.result()))
+            compress = self._compress_by if self.prover.layers else None
+            yield Parts(subjects, expected, verified, lambda: guest_run(run.result()), compress)
+
+    def _compress_by(self, proof: ShardedProof, prove: "ProveLayers", memory: int) -> CompressedProof:
+        """Compress a proof of the job with all its layers.
+
+        Args:
+            proof: The proof, which is verified.
+            prove: Proves layers.
+            memory: The bytes of the memory that the proof of a layer may have.
+        """
+        from graphprover.prover.compress import levels_of  # here, because other proofs need no layers
+        from graphprover.prover.join import joined, nodes_of
+
+        statement, found = self.prover.program.statement_of(proof), None
+        for level in self.prover.layers:
+            nodes = nodes_of([found or proof], [statement], level, [""])
+            found = joined(nodes, levels_of(found or proof, level), prove, memory)
+        assert found, "a prover that compresses has layers"
+        return found
 
     def check_room(self, prepared: Prepared | PreparedShards) -> None:
         """Raise FileError if the file for the proof has too little space for it, as far as its size is foreseen."""
@@ -752,7 +773,7 @@ class Job:
                     "asked.input", f"{self.label}: the proof states another input, or states one or none unasked"
                 )
 
-    def check_returned(self, proof: AnyProof, claim: Claim | None, *, kept: bool = False) -> None:
+    def check_returned(self, proof: AnyProof, claim: Claim | None, *, kept: bool = False, base: bool = False) -> None:
         """Raise VerificationError unless the header of a worker's proof is what the job asks for.
 
         Level and tables are left to `Prover.verify`.
@@ -760,8 +781,10 @@ class Job:
         Args:
             claim: Of the guest's run in this process, with which the proof must agree; None for a program of tables.
             kept: The proof was there before, possibly by another hash, at another rate and in other shards.
+            base: The proof is to be compressed if the job asks for it.
         """
-        self._check_kind(proof)
+        if not base:
+            self._check_kind(proof)
         self.check_claim(proof)
         level, count, found = self.prover.level, self.count(claim), len(proof.header.proofs)
         if isinstance(proof, CompressedProof) and not kept:
@@ -787,7 +810,10 @@ class Job:
     def _check_layers(self, proof: CompressedProof) -> None:
         """Raise VerificationError unless a new compressed proof has the layers that the job asks for."""
         rates = [layer.rate for layer in self.prover.layers]
-        if [layer.parameters.log_blowup for layer in proof.layers] != [RATES[rate] for rate in rates if rate]:
+        first, *others = [RATES[rate] for rate in rates if rate]
+        found = [layer.parameters.log_blowup for layer in proof.layers]
+        several = len(found) - len(others) if proof.header.joint else 1  # layers about shards and about these layers
+        if several < 1 or found != [first] * several + others:
             what = f"the layers at {_rates_text(rates)}, which were asked for"
             raise VerificationError("asked.compressed", f"{self.label}: the proof has not {what}")
 
@@ -892,35 +918,34 @@ class Result:
 
 
 def made(
-    subject: Job | Prepared | PreparedShards,
+    subject: "Job | Layer | Prepared | PreparedShards",
     executor: str = THREADS,
     device: Device | str = "auto",
     verified: bool = True,
 ) -> Made:
-    """Prove a job, or a prepared statement, by a device of this process, for a worker's task.
+    """Prove a job, a layer or a prepared statement by a device of this process, for a worker's task.
 
     `Job.make` describes arguments and errors. A job's verified proof gets its checksum, which the client compares.
     """
     if isinstance(subject, Job):
         result = subject.make(executor, device, verified=verified)
         return replace(result, checksum=checksum_of(result.proof)) if verified else result
-    result = make(subject, executor, device, verified=verified)
+    if isinstance(subject, Prepared | PreparedShards):
+        result = make(subject, executor, device, verified=verified)
+    else:
+        result = subject.make(executor, device, progress=False, verified=verified)
     return replace(result, observation=publish(result.observation)) if result.observation else result
 
 
-def _layer_levels(
-    level: Level, compress: bool | int | Sequence[int], shards: int | None, shard_size: int | None
-) -> tuple[Level, ...]:
+def _layer_levels(level: Level, compress: bool | int | Sequence[int]) -> tuple[Level, ...]:
     """Return the level of each layer of a prover that compresses; ``compress``: as `Prover` has it.
 
     Raises:
         ValueError: for a rate that is not offered, or proofs that cannot be compressed.
     """
-    from graphprover.prover.compress import check_hash  # here, because other proofs need no layers
+    from graphprover.prover.layers import check_hash  # here, because other proofs need no layers
 
     check_hash(level.hash)
-    if shard_size is not None or shards not in (None, 1):
-        raise ValueError("a proof in several shards cannot be compressed: give neither shards nor shard_size")
     rates = (compress,) if isinstance(compress, int) else tuple(compress)
     check_layers(len(rates))
     return tuple(replace(level, rate=LAYER_RATE if rate is True else rate) for rate in rates)

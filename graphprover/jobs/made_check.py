@@ -10,7 +10,7 @@ from graphprover.jobs.programs import Packed, Program, unpack
 from graphprover.proof.compressed import AnyProof, CompressedProof
 from graphprover.protocol.level import Level
 from graphprover.protocol.proof import Cap
-from graphprover.verifier import Verdict, check_level, verify, verify_shards
+from graphprover.verifier import Verdict, check_level, verify_shards
 
 
 def check_made(program: Program, level: Level, proof: AnyProof, caps: Sequence[Cap | None] | None) -> Verdict:
@@ -27,8 +27,10 @@ def check_made(program: Program, level: Level, proof: AnyProof, caps: Sequence[C
     """
     check_level(proof.header, level.security)  # before the statement, which may be expensive to make
     if isinstance(proof, CompressedProof):
-        statement, cap = program.statement_of(proof.header, coming=True), caps[0] if caps else None
-        return verify(proof, statement, level.security, level.proximity, preprocessed=cap)
+        from graphprover.recursion.compressed import verify_compressed  # here, because other proofs do not need it
+
+        statement = program.statement_of(proof.header, coming=True)
+        return verify_compressed(proof, statement, level.security, level.proximity, preprocessed=caps)
     return verify_shards(proof, program.statement_of(proof), level.security, level.proximity, preprocessed=caps)
 
 

@@ -3,12 +3,15 @@
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
+from graphprover.field import Ext, P
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof, proof_from_bytes
-from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.errors import RuleError, VerificationError
+from graphprover.protocol.joint import Joint
 from graphprover.protocol.parameters import Parameters
 from graphprover.reports.notebook import html, quoted
 from graphprover.runtime.files import COMPRESSED_MAGIC, read_proof, write
@@ -16,6 +19,8 @@ from graphprover.runtime.files import COMPRESSED_MAGIC, read_proof, write
 MOST_LAYERS = 16  # one about another
 MOST_CHILDREN = 25  # proofs that a layer is about
 _COUNT = struct.Struct("<B")  # proofs that a layer is about
+_SHARD = 255  # in the place of that number, for a shard
+_SHARD_TERMS = struct.Struct("<II32sQ3Q")
 _LENGTH = struct.Struct("<I")  # bytes of a header
 
 
@@ -32,19 +37,38 @@ def check_children(count: int) -> None:
 
 
 @dataclass(frozen=True)
+class AcceptedShard:
+    """The values of a shard that a verifier of all shards of its proof needs."""
+
+    count: int  # shards of the proof
+    index: int  # of the shard, from 0
+    digest: bytes  # of its transcript: `graphprover.protocol.joint.digest_of`
+    nonce: int  # of the proof of work before the lookup challenges of all shards
+    total: Ext  # the sum of its lookup terminals
+
+    def __post_init__(self) -> None:
+        if not all(0 <= coefficient < P for coefficient in self.total):
+            raise RuleError("compressed.shards", "a sum of terminals is not below p")
+
+
+@dataclass(frozen=True)
 class Accepted:
-    """The header of a proof that a layer is about, and of a layer the proofs that it is about in turn."""
+    """The header of a proof that a layer is about, and of a layer the proofs that it is about in turn.
+
+    A base is a proof in one shard, or one shard of a proof.
+    """
 
     header: Proof  # a proof without its payload
     children: "tuple[Accepted, ...]" = ()  # none of a base
+    shard: AcceptedShard | None = None  # of a shard
 
     @property
-    def members(self) -> Iterator[Proof]:
-        """The headers of all bases, in their order."""
+    def bases(self) -> "Iterator[Accepted]":
+        """All bases, in their order."""
         if not self.children:
-            yield self.header
+            yield self
         for child in self.children:
-            yield from child.members
+            yield from child.bases
 
     @property
     def layers(self) -> int:
@@ -58,7 +82,8 @@ class CompressedProof:
 
     `graphprover.compress` makes it of one proof, `graphprover.aggregate` of several, its *members*.
 
-    Raises ValueError for too many layers or children, and for a payload of another proof than the last layer.
+    Raises ValueError for too many layers or children, for a payload of another proof than the last layer, and for
+    shards that are not all shards of a proof in their order.
     """
 
     children: tuple[Accepted, ...]  # the proofs that the last layer is about
@@ -70,6 +95,7 @@ class CompressedProof:
             check_children(len(of))
         if any(own.header.payload for own in _all(self.children)):
             raise ValueError("a compressed proof has the payload of its last layer, without another payload")
+        _ = self.members  # of which each is whole
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -87,9 +113,14 @@ class CompressedProof:
         return f"Compressed proof of {quoted(self.label)}{others}, {self.size:,} bytes"
 
     @property
-    def members(self) -> tuple[Proof, ...]:
-        """The headers of all bases, in their order."""
-        return tuple(header for child in self.children for header in child.members)
+    def bases(self) -> tuple[Accepted, ...]:
+        """All bases, in their order."""
+        return tuple(base for child in self.children for base in child.bases)
+
+    @cached_property
+    def members(self) -> tuple[Proof | ShardedProof, ...]:
+        """The headers of all members, in their order."""
+        return tuple(_members(self.bases))
 
     @property
     def accepted(self) -> "tuple[Accepted, ...]":
@@ -102,7 +133,7 @@ class CompressedProof:
         return 1 + max((child.layers for child in self.children), default=0)
 
     @property
-    def header(self) -> Proof:
+    def header(self) -> Proof | ShardedProof:
         """The header of the first member."""
         return self.members[0]
 
@@ -124,7 +155,8 @@ class CompressedProof:
     @property
     def size(self) -> int:
         """The bytes of the canonical encoding."""
-        headers = sum(_COUNT.size + _LENGTH.size + own.header.size for own in self.accepted)
+        shards = _SHARD_TERMS.size * sum(own.shard is not None for own in self.accepted)
+        headers = shards + sum(_COUNT.size + _LENGTH.size + own.header.size for own in self.accepted)
         return len(COMPRESSED_MAGIC) + _COUNT.size + headers + self.layer.size
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -158,22 +190,66 @@ class CompressedProof:
         reader = _Reader(data, len(COMPRESSED_MAGIC))
         children = reader.children(MOST_LAYERS)
         try:
-            return cls(children, Proof.from_bytes(data[reader.position :]))
+            layer = Proof.from_bytes(data[reader.position :])
         except VerificationError as error:
             raise error.refusal(f"layer: {error}") from None
+        try:
+            return cls(children, layer)
+        except RuleError as error:
+            raise error.refusal() from None
+
+
+def _members(bases: Sequence[Accepted]) -> Iterator[Proof | ShardedProof]:
+    """Yield the headers of the members of some bases; raises ValueError as `_member`."""
+    groups: list[list[Accepted]] = []
+    for base in bases:
+        if not groups or base.shard is None or not base.shard.index:
+            groups.append([])
+        groups[-1].append(base)
+    yield from map(_member, groups)
+
+
+def _member(bases: Sequence[Accepted]) -> Proof | ShardedProof:
+    """Return the header of the member of some bases.
+
+    Raises:
+        ValueError: They are not one proof, or not all shards of a proof in their order.
+    """
+    shards = [base.shard for base in bases if base.shard is not None]
+    if not shards:
+        (alone,) = bases
+        return alone.header
+    if len(shards) < len(bases) or [shard.index for shard in shards] != [*range(shards[0].count)]:
+        raise RuleError("compressed.shards", "the shards of a proof are not all there, in their order")
+    if len({(shard.count, shard.nonce) for shard in shards}) > 1:
+        raise RuleError(
+            "compressed.shards", "the shards of a proof have different nonces, or different numbers of shards"
+        )
+    return ShardedProof(Joint(tuple(shard.digest for shard in shards)), tuple(base.header for base in bases))
 
 
 def name_of(own: Accepted, proof: CompressedProof) -> str:
     """Return the name for people of a proof before the last layer of another one; nothing for the only base."""
-    members = proof.members
-    if len(members) == 1:
+    bases = proof.bases
+    if len(bases) == 1:
         return f"layer {own.layers}" if own.children else ""
-    of = [*own.members]
-    first = 1 + next(number for number, header in enumerate(members) if header is of[0])
-    last = first + len(of) - 1
+    of = [*own.bases]
+    first = next(number for number, base in enumerate(bases) if base is of[0])
+    names = _names_of_bases(proof)
+    begin, end = names[first], names[first + len(of) - 1]
     if not own.children:
-        return f"member {first}"
-    return f"layer about member {first}" if first == last else f"layer about members {first} to {last}"
+        return begin
+    return f"layer about {begin}" if begin == end else f"layer about {begin} to {end}"
+
+
+def _names_of_bases(proof: CompressedProof) -> list[str]:
+    """Return the names for people of all bases."""
+    names = []
+    for number, member in enumerate(proof.members, 1):
+        of_member = [f"member {number}"] if len(proof.members) > 1 else []
+        of_shards = [[f"shard {index}"] if member.joint else [] for index in range(len(member.proofs))]
+        names += [", ".join(of_member + of_shard) for of_shard in of_shards]
+    return names
 
 
 def _all(children: Sequence[Accepted]) -> Iterator[Accepted]:
@@ -188,7 +264,11 @@ def _encoded(children: Sequence[Accepted]) -> Iterator[bytes]:
     yield _COUNT.pack(len(children))
     for child in children:
         yield from (_LENGTH.pack(child.header.size), child.header.to_bytes())
-        yield from _encoded(child.children)
+        if child.shard is None:
+            yield from _encoded(child.children)
+        else:
+            own = child.shard
+            yield _COUNT.pack(_SHARD) + _SHARD_TERMS.pack(own.count, own.index, own.digest, own.nonce, *own.total)
 
 
 @dataclass
@@ -200,22 +280,26 @@ class _Reader:
 
     def children(self, layers: int) -> tuple[Accepted, ...]:
         """Parse the children of a layer, which has at least one; ``layers``: how many may still be about another."""
-        found = self._accepted(layers)
-        if not found:
-            raise VerificationError("compressed.layers", "a layer is about no proof")
-        return found
-
-    def _accepted(self, layers: int) -> tuple[Accepted, ...]:
         (count,) = _COUNT.unpack(self._take(_COUNT.size))
-        if count > MOST_CHILDREN:
+        return self._children(count, layers)
+
+    def _children(self, count: int, layers: int) -> tuple[Accepted, ...]:
+        if not 0 < count <= MOST_CHILDREN:
             raise VerificationError("compressed.layers", f"a layer is about {count} proofs, of 1 to {MOST_CHILDREN}")
-        if count and not layers:
+        if not layers:
             raise VerificationError("compressed.layers", f"more than {MOST_LAYERS} layers, one about another")
-        found = []
-        for _ in range(count):
-            header = Proof.header_from_bytes(self._take(*_LENGTH.unpack(self._take(_LENGTH.size))))
-            found.append(Accepted(header, self._accepted(layers - 1)))
-        return tuple(found)
+        return tuple(self._accepted(layers - 1) for _ in range(count))
+
+    def _accepted(self, layers: int) -> Accepted:
+        header = Proof.header_from_bytes(self._take(*_LENGTH.unpack(self._take(_LENGTH.size))))
+        (count,) = _COUNT.unpack(self._take(_COUNT.size))
+        if count == _SHARD:
+            shards, index, digest, nonce, *total = _SHARD_TERMS.unpack(self._take(_SHARD_TERMS.size))
+            try:
+                return Accepted(header, (), AcceptedShard(shards, index, digest, nonce, (total[0], total[1], total[2])))
+            except RuleError as error:
+                raise error.refusal() from None
+        return Accepted(header, self._children(count, layers) if count else ())
 
     def _take(self, count: int) -> bytes:
         if self.position + count > len(self.data):

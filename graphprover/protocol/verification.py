@@ -107,8 +107,31 @@ def check_shard(
     """
     assert proof.lookup_nonce is not None, "the head of a shard has lookups"
     binding = shard_binding(layout.parameters.hash, binding, len(joint.digests), index)
-    part = joint.part(index, layout.parameters.hash, proof.lookup_nonce)
-    challenges = replay(layout, proof, public_values, preprocessed, binding, part)
+    check_part(
+        layout,
+        proof,
+        public_values,
+        preprocessed,
+        binding,
+        joint.part(index, layout.parameters.hash, proof.lookup_nonce),
+    )
+
+
+def check_part(
+    layout: Layout,
+    proof: BatchProof,
+    public_values: Sequence[Sequence[int]],
+    preprocessed: Cap | None,
+    binding: bytes,
+    joint: JointPart,
+) -> None:
+    """Verify a shard as `check_shard`, by its initial state and the part of its transcript that depends on all shards.
+
+    Args:
+        binding: initial state of the shard's challenger.
+        joint: the part of its transcript.
+    """
+    challenges = replay(layout, proof, public_values, preprocessed, binding, joint)
     _check_constraints(layout, proof, public_values, challenges)
     _check_words(layout, proof, preprocessed, challenges)
 

@@ -11,7 +11,7 @@ from graphprover.device import Device, DeviceLost
 from graphprover.device.choose import device_for
 from graphprover.graphs.executor_names import AUTO, LOCAL, THREADS
 from graphprover.graphs.progress import Tell
-from graphprover.proof.compressed import AnyProof
+from graphprover.proof.compressed import AnyProof, CompressedProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.local import Made, told
@@ -26,6 +26,7 @@ _log = logging.getLogger(__name__)  # warnings go to stderr by default
 
 if TYPE_CHECKING:
     from graphprover.cluster.tasks import ProvingTask
+    from graphprover.prover.join import ProveLayers
 
 Expect = Callable[[Proof | ShardedProof], Expected]  # verifies headers, and returns the verification of the shards
 Verify = Callable[[AnyProof], Verdict]  # verifies a whole proof
@@ -43,6 +44,8 @@ class Parts:
     expect: Expect  # of a proof in several parts
     verify: Verify  # of a proof in one part
     run: Callable[[], GuestRun | None] = lambda: None  # of a guest in this process, once it has ended
+    # Compresses a proof in several parts, if that is asked for, by a function that proves layers.
+    compress: "Callable[[ShardedProof, ProveLayers, int], CompressedProof] | None" = None
 
 
 class Subject(Protocol):
@@ -155,6 +158,13 @@ class OnCluster:
                 proof, verdict = cluster.prove(parts.subjects[0], self.device, parts.verify, tell)
             else:
                 proof, verdict = prove_parts(cluster, subject.label, parts.subjects, self.device, parts.expect, tell)
+                if parts.compress:
+                    from graphprover.cluster.layers import layer_memory, prove_layers
+
+                    base, memory = proof, layer_memory(cluster, self.device)
+                    proof = parts.compress(base, prove_layers(cluster, self.device, tell), memory)
+                    made = Made(proof, None, {}, 0, run=parts.run(), base_bytes=base.size)
+                    return made, parts.verify(proof)
             return Made(proof, None, {}, 0, run=parts.run()), verdict
 
     def prove_many(self, jobs: Iterable[Any], begun: Begun) -> Iterator[Ended]:

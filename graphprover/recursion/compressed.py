@@ -2,20 +2,26 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
-from graphprover.proof.compressed import Accepted, CompressedProof, name_of
+from graphprover.field import ZERO, ext_sum
+from graphprover.proof.compressed import Accepted, AcceptedShard, CompressedProof, name_of
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.joint import Joint, shard_binding
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import JOHNSON_PROXIMITY, Security
 from graphprover.recursion.head.heads import Child, Heads, heads_of
+from graphprover.recursion.head.messages import shard_terms
 from graphprover.recursion.key import LayerStatement
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, binding_digest
 from graphprover.verifier import Expected, Verdict, check_level, expect_header, verify_shards
+
+Caps = Sequence[Cap | None] | None  # commitments of the shards of a proof to their preprocessed columns, if known
 
 
 def verify_aggregate(
@@ -24,7 +30,7 @@ def verify_aggregate(
     security: float = 128,
     proximity: str = JOHNSON_PROXIMITY,
     *,
-    preprocessed: Sequence[Cap | None] | None = None,
+    preprocessed: Sequence[Caps] | None = None,
 ) -> list[Verdict]:
     """Check that a compressed proof proves all of ``statements``, if each of its proofs has this security.
 
@@ -33,7 +39,8 @@ def verify_aggregate(
         statements: The statement of each member, in their order, as in `graphprover.verify`.
         security: The least provable security, in bits.
         proximity: As in `graphprover.verify`.
-        preprocessed: The commitment to the preprocessed columns of each statement, if the caller has made it.
+        preprocessed: The commitments of each member's shards to their preprocessed columns, if the caller has made
+            them.
 
     Returns:
         The verdict on each member. Its security is the lowest one of all proofs.
@@ -57,7 +64,7 @@ def verify_compressed(
     security: float = 128,
     proximity: str = JOHNSON_PROXIMITY,
     *,
-    preprocessed: Cap | None = None,
+    preprocessed: Caps = None,
 ) -> Verdict:
     """Check that a compressed proof of one member proves ``statement``; arguments are as for `verify_aggregate`."""
     (verdict,) = verify_aggregate(_single(proof), [statement], security, proximity, preprocessed=[preprocessed])
@@ -120,7 +127,7 @@ def expect_headers(
     statements: Sequence[Statement | ShardedStatement],
     security: float,
     proximity: str,
-    preprocessed: Sequence[Cap | None] | None = None,
+    preprocessed: Sequence[Caps] | None = None,
 ) -> Headers:
     """Verify the headers of all proofs before the last layer, and the level of that layer.
 
@@ -129,43 +136,66 @@ def expect_headers(
     count = len(proof.members)
     if len(statements) != count:
         raise VerificationError("asked.members", f"the proof is about {count} proofs, not about {len(statements)}")
-    for own in proof.accepted:  # before any head is made, which takes time
-        with blamed(partial(name_of, own, proof)):
-            check_level(own.header, security)
+    for layer in proof.accepted:  # before any head is made, which takes time
+        if layer.children:
+            with blamed(partial(name_of, layer, proof)):
+                check_level(layer.header, security)
     with blamed(partial(last_layer, proof)):
         check_level(proof.layer, security)
+    bases, found, children = iter(proof.bases), list[Expected](), list[Child]()
     caps = [None] * count if preprocessed is None else preprocessed
-    walk = _Walk(proof, iter(zip(statements, caps, strict=True)), security, proximity)
-    children = tuple(walk.child(own) for own in proof.children)
-    return Headers(children, tuple(walk.members), tuple(walk.securities))
+    for number, (member, statement, own) in enumerate(zip(proof.members, statements, caps, strict=True), 1):
+        with blamed(partial(str, f"member {number}" if count > 1 else "")):
+            found.append(expect_header(member, statement, security, proximity, own))
+            children += children_of(found[-1], [base.shard for base in islice(bases, len(member.proofs))])
+    walk = _Walk(proof, iter(children), security, proximity, [own.security for own in found])
+    return Headers(tuple(map(walk.child, proof.children)), tuple(found), tuple(walk.securities))
 
 
 @dataclass(eq=False)
 class _Walk:
-    """The verification of headers, from the bases up."""
+    """The verification of the headers of layers, from the bases up."""
 
     proof: CompressedProof
-    given: Iterator[tuple[Statement | ShardedStatement, Cap | None]]  # of the next members
+    bases: Iterator[Child]  # the next ones
     security: float
     proximity: str
-    members: list[Expected] = field(default_factory=list)
-    securities: list[Security] = field(default_factory=list)
+    securities: list[Security]
 
     def child(self, own: Accepted) -> Child:
-        """Verify the header of a proof and of all below it."""
-        statement: Statement | ShardedStatement
-        if own.children:
-            children, cap = [self.child(below) for below in own.children], None
-            statement = LayerStatement(heads_of_headers(children))
-        else:
-            statement, cap = next(self.given)
+        """Verify the header of a layer and of all below it."""
+        if not own.children:
+            return next(self.bases)
+        statement = LayerStatement(heads_of_headers([self.child(below) for below in own.children]))
         with blamed(partial(name_of, own, self.proof)):
             expected = expect_header(own.header, statement, self.security, self.proximity)
-            (layout,), (single,) = expected.layouts, expected.statements
-            if not own.children:
-                self.members.append(expected)
             self.securities.append(expected.security)
-            return child_of(own.header, layout, single.preprocessed_cap(layout.parameters) if cap is None else cap)
+            (child,) = children_of(expected)
+            return child
+
+
+def children_of(expected: Expected, shards: Sequence[AcceptedShard | None] = (None,)) -> list[Child]:
+    """Return the children of a layer about a proof whose header is verified.
+
+    Args:
+        expected: The verification of the header.
+        shards: The values of each shard, of a proof in several.
+
+    Raises:
+        VerificationError: The sums of the shards' terminals do not balance, or their nonce misses its work.
+    """
+    proof, children = expected.headers, []
+    totals = [shard.total for shard in shards if shard is not None]
+    if ext_sum(totals) != ZERO:
+        raise VerificationError(
+            "lookups.balance", "the buses do not balance: the lookup terminals of all shards do not sum to zero"
+        )
+    for index, (own, layout, single, shard) in enumerate(
+        zip(proof.proofs, expected.layouts, expected.statements, shards, strict=True)
+    ):
+        cap = single.preprocessed_cap(layout.parameters) if expected.caps is None else expected.caps[index]
+        children.append(child_of(own, layout, cap, proof.joint, shard))
+    return children
 
 
 @contextmanager
@@ -178,10 +208,31 @@ def blamed(name_of: Callable[[], str]) -> Iterator[None]:
         raise (error.refusal(f"{name}: {error}") if name else error) from None
 
 
-def child_of(header: Proof, layout: Layout, preprocessed: Sequence[bytes] | None) -> Child:
-    """Return the child of a layer by its header."""
-    cap = None if preprocessed is None else tuple(preprocessed)
-    return Child(layout, header.public_values, cap, binding_digest(layout, header.label, cap))
+def child_of(
+    header: Proof,
+    layout: Layout,
+    preprocessed: Cap | None,
+    joint: Joint | None = None,
+    shard: AcceptedShard | None = None,
+) -> Child:
+    """Return the child of a layer by its header.
+
+    Args:
+        header: The header of the proof, or of the shard.
+        layout: Its layout.
+        preprocessed: The commitment to its preprocessed columns, or None without any.
+        joint: The digests of all shards, of a shard alone.
+        shard: The values of the shard.
+
+    Raises:
+        VerificationError: The nonce of the shard misses its work.
+    """
+    binding = binding_digest(layout, header.label, preprocessed)
+    if joint is None or shard is None:
+        return Child(layout, header.public_values, preprocessed, binding)
+    binding = shard_binding(layout.parameters.hash, binding, shard.count, shard.index)
+    terms = shard_terms(joint.part(shard.index, layout.parameters.hash, shard.nonce), layout.parameters, shard.total)
+    return Child(layout, header.public_values, preprocessed, binding, terms)
 
 
 def heads_of_headers(children: Sequence[Child]) -> Heads:

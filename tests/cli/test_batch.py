@@ -27,7 +27,7 @@ from graphprover.cli.executor import configured
 from graphprover.cli.main import main
 from graphprover.jobs.jobs import made
 from graphprover.proof.compressed import CompressedProof
-from graphprover.prover import compress as compressing
+from graphprover.prover import layers
 from graphprover.prover.executor import OnCluster
 from graphprover.prover.local import Made
 from graphprover.verifier import Verdict
@@ -380,7 +380,7 @@ def test_workers_compress_their_proofs(
     Path("jobs.toml").write_text(job + "compress = [2, 4]\n")
     options = ["--executor", address, "--device", "cpu"]
     with monkeypatch.context() as patched:
-        patched.setattr(compressing, "layer_of", lambda *given, **named: pytest.fail("the client compresses"))
+        patched.setattr(layers, "layer_statement", lambda *given, **named: pytest.fail("the client compresses"))
         made = batch(*options, "--report", "seen.json")["300"]
         assert made["worker"] and made["seconds"]["compress"] > 0 and made["says"]["exit_code"] == 0
         proof, seen = CompressedProof.load("small.bin"), json.loads(Path("seen.json").read_text())

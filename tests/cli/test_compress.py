@@ -112,12 +112,10 @@ def test_prove_makes_several_layers(here: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["compress", str(ROOT / "tests/vectors/proofs/shards-keccak.bin"), FIB], USAGE, "is in 2 shards"),
         (["compress", str(ROOT / "tests/vectors/proofs/numbers-keccak.bin"), FIB], USAGE, "--hash blake3"),
         (["compress", "proof.bin", FIB], FAILED, "not valid: the proof has"),
         (["compress", "missing.bin"], USAGE, "missing.bin"),
         (["prove", FIB, "--compress", "--hash", "keccak"], USAGE, "use --hash blake3"),
-        (["prove", FIB, "--compress", "16", "--shards", "2"], USAGE, "shards cannot be compressed"),
         (["prove", FIB, "--compress", ",".join(["2"] * 17)], USAGE, "at most 16 layers, not 17"),
         (["export", "small.bin", FIB, "-o", "exported"], FAILED, "a compressed proof"),
     ],

@@ -16,6 +16,7 @@ from graphprover.proof.compressed import Accepted
 from graphprover.protocol.level import COMPRESSED_POW_BITS
 from graphprover.protocol.security import QUERY_POW_BITS
 from graphprover.prover import compress as compressing
+from graphprover.prover import layers
 from graphprover.prover import local as making
 from graphprover.prover.checking import Checker
 from graphprover.prover.executor import executor_of
@@ -100,7 +101,7 @@ def test_the_layer_is_named(watched: Watched) -> None:
 
 def test_it_travels() -> None:
     there = pickle.loads(pickle.dumps(prover(compress=True).job(INPUT)))
-    assert there.prover.layers == (replace(there.prover.level, rate=8),) and there.prover.shards == 1
+    assert there.prover.layers == (replace(there.prover.level, rate=8),)
     assert "by layers at 1/8, 1/64" in prover(compress=(8, 64))._repr_html_()
 
 
@@ -118,7 +119,7 @@ def test_bases_have_the_compact_layout_and_the_rate_with_the_least_work() -> Non
         found = prepared(compress=True, **given).layout
         assert (found.tables, found.log_heights) == (compact.layout.tables, compact.layout.log_heights)
         assert found.parameters.log_blowup == log_blowup
-    assert [compressing.base_rate(cells) for cells in (10**6, 170 * 10**6, 190 * 10**6, 10**9)] == [8, 8, 4, 2]
+    assert [layers.base_rate(cells) for cells in (10**6, 170 * 10**6, 190 * 10**6, 10**9)] == [8, 8, 4, 2]
 
 
 def test_work_has_the_default_of_compressed_proofs() -> None:
@@ -132,8 +133,6 @@ def test_work_has_the_default_of_compressed_proofs() -> None:
     ("options", "words"),
     [
         ({"hash": "keccak"}, "prove with --hash blake3"),
-        ({"shards": 2}, "in several shards"),
-        ({"shard_size": 100}, "in several shards"),
         ({"compress": 3}, "rate 1/3: choose"),
         ({"compress": 1}, "rate 1/1: choose"),
         ({"compress": (8, 3)}, "rate 1/3: choose"),

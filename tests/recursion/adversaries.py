@@ -15,7 +15,7 @@ from graphprover.field import EXTENSION_DEGREE, ONE, ZERO, Ext, P, ext_add, ext_
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import MAIN
-from graphprover.recursion.head.fields import CHUNK, LIST_PLACE, SHIFT, List, Listed
+from graphprover.recursion.head.fields import CHUNK, LIST_PLACE, RUN, SHIFT, List, Listed
 from graphprover.recursion.head.head import MOST_LOG_ARITY
 from graphprover.recursion.openings import MOST_TREES
 from graphprover.recursion.program.hints import HintKind
@@ -31,7 +31,7 @@ from tests.recursion.attacked import (
     scene_of,
     taken,
 )
-from tests.recursion.layered import COMMON, Child, child_of
+from tests.recursion.layered import COMMON, SHARDS, Child, child, child_of
 from tests.recursion.obliging import message_places, obliged
 from tests.recursion.sites import at, sites
 
@@ -66,6 +66,8 @@ class Base:
 @cache
 def base(name: str) -> Base:
     """Return a base by its name."""
+    if name in SHARDS:
+        return Base(child(name))
     parameters, tables = statements()["mixed" if name == "heights" else "preprocessed bytes"]
     work = dict.fromkeys(_WORK, 2 if name == "work" else 0)
     changes = {**COMMON, **work, "num_queries": 6 if name == "stream" else 1}
@@ -76,7 +78,7 @@ def base(name: str) -> Base:
     return Base(child_of(tables, replace(parameters, **changes)))
 
 
-BASES = ("work", "another fold", "heights", "stream", "wide")
+BASES = ("work", "another fold", "heights", "stream", "wide", "a shard with a query")
 
 
 @dataclass(frozen=True, eq=False)
@@ -396,6 +398,17 @@ def _with_digest(scene: Scene, place: Ext, changes: Mapping[int, int]) -> Scene:
         return scene
     words = {word: (numbers[2 * word] + HIGH * numbers[2 * word + 1]) % P for word in range(DIGEST_WORDS)}
     return scene.with_words(following, words)
+
+
+def shard_attacks(of: Base) -> Iterator[Attack]:
+    """Yield attacks on a shard: other values before its digest than in the openings, and a point in the base field."""
+    scene, places = of.scene, message_places(of.child.layout)
+    first, own = DIGEST_WORDS, scene.rows[places["separated"]]
+    for word in range(first, first + EXTENSION_DEGREE + RUN):  # of the column of the head, and a whole run after it
+        other = scene.with_words(places["separated"], {word: (own[word] + 1) % P})
+        yield Attack(f"word {word - first} of the separated values", of, other)
+    in_base = _with_digest(scene, places["main"], dict.fromkeys((2, 3, 4, 5), 0))
+    yield Attack("a separating point in the base field", of, in_base)
 
 
 def gate_attacks(of: Base) -> Iterator[Attack]:

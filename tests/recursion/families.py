@@ -72,6 +72,11 @@ FAMILIES: Mapping[str, Family] = {
         "another fold",
         [(("digest_words", method, "child"), _ALL) for method in ("add", "store")],
     ),
+    "values and point of a shard": Family(
+        adversaries.shard_attacks,
+        "a shard with a query",
+        [(("copy", "store", "copy a run"), _ALL), (("body", "divide", "transcript"), _ALL)],
+    ),
     "terminals, opened values and coefficients": Family(
         adversaries.number_attacks,
         "work",

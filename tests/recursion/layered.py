@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from graphprover.proof.proof import Proof
+from graphprover.protocol import verification
+from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint, shard_binding
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.parameters import BLAKE3, Parameters
@@ -13,7 +15,7 @@ from graphprover.protocol.verification import Challenges, replay, total_of
 from graphprover.recursion.head.head import Head, Start
 from graphprover.recursion.head.heads import Child as Stated
 from graphprover.recursion.head.heads import heads_of
-from graphprover.recursion.head.messages import ShardTerms
+from graphprover.recursion.head.messages import ShardTerms, shard_terms
 from graphprover.recursion.layer import layer_statement
 from graphprover.recursion.openings import Openings, openings_of
 from graphprover.recursion.witness.run_data import Opened, RunData, run_data
@@ -46,6 +48,7 @@ SHARDS: Mapping[str, tuple[Sequence[str], Mapping[str, int], Sequence[Sequence[i
     "a shard of three without work": (["preprocessed bytes"] * 2, {"log_blowup": 3}, ((1,), (2, 3), (0,))),
     "a wide shard": (["wide, BLAKE3", "mixed"], {"num_queries": 3}, ((1, 2, 3), (0, 4, 5, 6, 7))),
     "a shard of one height": (["local lookup"] * 2, {"num_queries": 5}, ((0,), (1,))),
+    "a shard with a query": (["preprocessed bytes", "wide, BLAKE3"], {"num_queries": 1}, ((0, 1), (2,))),
 }
 
 
@@ -78,6 +81,16 @@ class Child:
         """Return the challenges of the transcript."""
         joint = None if self.shard is None else self.shard.joint
         return replay(self.layout, self.proof, self.public_values, self.preprocessed, self.binding, joint)
+
+    def check(self) -> None:
+        """Raise VerificationError unless the verifier accepts the proof; of a shard, with the values in its head."""
+        given = self.layout, self.proof, self.public_values, self.preprocessed, self.binding
+        if self.shard is None:
+            verification.check_batch(*given)
+            return
+        verification.check_part(*given, self.shard.joint)
+        if total_of(self.proof) != self.shard.total:
+            raise VerificationError("lookups.balance", "another sum of terminals than in the head")
 
     def opened(self, start: Start) -> Opened:
         """Return the proof with its openings, for a head at this place."""
@@ -133,7 +146,9 @@ def shard_child(joint: Joint, index: int, proof: Proof, layout: Layout, cap: Cap
     assert batch.lookup_nonce is not None
     part = joint.part(index, hash, batch.lookup_nonce)
     binding = shard_binding(hash, binding_digest(layout, proof.label, cap), len(joint.digests), index)
-    return Child(layout, batch, proof.public_values, cap, binding, ShardTerms(part, total_of(batch)))
+    return Child(
+        layout, batch, proof.public_values, cap, binding, shard_terms(part, layout.parameters, total_of(batch))
+    )
 
 
 @cache

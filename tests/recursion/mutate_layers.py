@@ -30,12 +30,12 @@ from graphprover.protocol import verification
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.merkle import Opening
 from graphprover.protocol.proof import BatchProof
-from graphprover.protocol.verification import Challenges, check_batch
+from graphprover.protocol.verification import Challenges
 from graphprover.recursion.openings import openings_of
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.witness.compiled import trace_of
 from tests.interop.tables import PLAIN, fibonacci, limbs, shuffle
-from tests.recursion.layered import COMMON, Child, child_of
+from tests.recursion.layered import COMMON, Child, child, child_of
 
 ACCEPTED, REFUSED, ONLY_HASHES = "accepted", "refused", "two words of one row"
 _WORK = {"lookup_pow_bits": 1, "ood_pow_bits": 1, "batch_pow_bits": 1, "commit_pow_bits": 1, "query_pow_bits": 1}
@@ -56,16 +56,15 @@ class Subject:
 
     def verdicts(self, proof: BatchProof, public_values: Public) -> tuple[str, str, str]:
         """Return the verdicts of the verifier, of the verifier without paths, and of the program."""
-        own = self.own
-        given = own.layout, proof, public_values, own.preprocessed, own.binding
+        own = replace(self.own, proof=proof, public_values=public_values)
         whole = without_paths = ACCEPTED
         try:
-            check_batch(*given)
+            own.check()
         except VerificationError:
             whole = REFUSED
         try:
             with mock.patch.object(verification, "verify_openings", lambda *_: None):
-                check_batch(*given)
+                own.check()
         except VerificationError:
             without_paths = REFUSED
         return whole, without_paths, self._of_program(proof, public_values)
@@ -95,13 +94,14 @@ def _disagree(openings: Sequence[Opening], indices: np.ndarray, log_rows: int) -
 
 
 def subjects() -> list[Subject]:
-    """Return honest proofs: of one height and of two, with work and without, with folds by 2 and by 4 and 8."""
+    """Return honest proofs: of one height and of two, with work and without, with folds by 2, 4 and 8; a shard."""
     one, two = [fibonacci(16), shuffle(16)], [fibonacci(16), *limbs(32)]
     base = replace(PLAIN, **{**COMMON, "num_queries": 3})
     return [
         Subject(child_of(one, base)),
         Subject(child_of(one, replace(base, **{**_WORK, "num_queries": 2, "log_blowup": 2}))),
         Subject(child_of(two, replace(base, **{**_WORK, "num_queries": 1}))),
+        Subject(child("a shard of one height")),
     ]
 
 
@@ -146,7 +146,15 @@ def _elements(rng: random.Random, elements: Sequence[tuple[int, int, int]]) -> l
 def _opened(rng: random.Random, proof: BatchProof) -> BatchProof:
     table = rng.randrange(len(proof.openings))
     of = proof.openings[table]
-    parts = ("main", "main_next", "preprocessed", "preprocessed_next", "permutation", "permutation_next")
+    parts = (
+        "main",
+        "main_next",
+        "main_separated",
+        "preprocessed",
+        "preprocessed_next",
+        "permutation",
+        "permutation_next",
+    )
     name = rng.choice([*(name for name in parts if getattr(of, name)), "quotient"])
     if name == "quotient":
         chunk = rng.randrange(len(of.quotient))

@@ -63,8 +63,8 @@ def message_places(layout: Layout) -> dict[str, Ext]:
     """Return the places of messages."""
     parameters = layout.parameters
     messages = {
-        "main": parameters.lookup_pow_bits,
-        "again": 0,
+        "main": 0 if layout.shard else parameters.lookup_pow_bits,
+        "separated" if layout.shard else "again": 0,
         "permutation": 0,
         "quotient": parameters.ood_pow_bits,
         "opening": parameters.batch_pow_bits,

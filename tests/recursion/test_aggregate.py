@@ -9,8 +9,8 @@ import pytest
 
 from graphprover import CompressedProof, Proof, Prover, VerificationError, aggregate, compress, verify, verify_aggregate
 from graphprover.proof.compressed import Accepted, AnyProof, any_proof_from_bytes
-from graphprover.prover import aggregate as aggregating
-from graphprover.prover.aggregate import grouped, most_bytes
+from graphprover.prover import join
+from graphprover.prover.join import grouped, most_compressions
 from graphprover.statement.statement import Statement
 from tests.conftest import ROOT
 from tests.recursion.test_compressed import BITS, PROVER, base, compressed
@@ -60,19 +60,19 @@ def test_it_has_the_claim_of_each_member() -> None:
     assert "and 3 others" in repr(proof)
     shown = proof._repr_html_()
     assert all(
-        name in shown for name in ("member 4", "layer about member 3", "layer about members 1 to 2", "last layer")
+        name in shown for name in ("member 4", "layer about member 3", "layer about member 1 to member 2", "last layer")
     )
 
 
 def test_layers_are_made_until_one_is_about_all(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [own.size for own in proofs()]
-    monkeypatch.setattr(aggregating, "most_bytes", lambda memory, rate: sizes[0] + sizes[1])
+    monkeypatch.setattr(join, "most_compressions", lambda memory, rate: (sizes[0] + sizes[1]) // 34)
     tasks: list[str] = []
     proof = aggregate(proofs(), statements(), progress=lambda ended, total, task: tasks.append(task), **OPTIONS)  # type: ignore[arg-type]
     told = {task.partition(": ")[0] for task in tasks if task}
     assert "proof 1 to proof 4, layer 3" in told and all(", layer " in own for own in told)
     assert proof.depth > 2 and len(verify_aggregate(proof, statements(), BITS)) == 4
-    monkeypatch.setattr(aggregating, "pays", lambda device: True)
+    monkeypatch.setattr(join, "pays", lambda device: True)
     assert aggregate(proofs(), statements(), **OPTIONS) == proof  # type: ignore[arg-type]
     monkeypatch.undo()
     flat = aggregate([own.to_bytes() for own in proofs()], statements(), rates=(4, 8), **OPTIONS)  # type: ignore[arg-type]
@@ -201,9 +201,9 @@ def test_groups_fit(sizes: list[int], layers: list[bool], ends: list[int]) -> No
 
 
 def test_layers_are_as_large_as_the_memory_allows() -> None:
-    found = [most_bytes(gib * GIB, 8) // 34 for gib in (1, 8, 16, 32, 64, 128)]
+    found = [most_compressions(gib * GIB, 8) for gib in (1, 8, 16, 32, 64, 128)]
     assert found == [1 << 14, 1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 17]
-    assert most_bytes(64 * GIB, 16) == most_bytes(32 * GIB, 8)
+    assert most_compressions(64 * GIB, 16) == most_compressions(32 * GIB, 8)
 
 
 def test_members_of_many_short_runs() -> None:

@@ -46,16 +46,20 @@ from tests.recursion.gate_memory import (
     memory_of,
     proof_of,
 )
-from tests.recursion.layered import layer
+from tests.recursion.layered import SHARDS, child, layer
 from tests.recursion.test_openings import proved
 
 ABOUT_A_PROOF = "about a proof"  # tables of recursion, with packed lookups and literal fields
-CASES = ("mixed", "mixed at a root", "a cap of 2", ABOUT_A_PROOF)
+CASES = ("mixed", "mixed at a root", "a cap of 2", ABOUT_A_PROOF, *SHARDS)
 
 
 @cache
 def case(name: str) -> tuple[Layout, BatchProof, Challenges, Proof]:
     """Return a layout with a proof, its challenges and all values that gates read."""
+    if name in SHARDS:
+        own = child(name)
+        challenges = own.challenges()
+        return own.layout, own.proof, challenges, proof_of(own.layout, own.proof, own.public_values, challenges)
     if name != ABOUT_A_PROOF:
         made = proved(name)
         return (
@@ -159,13 +163,16 @@ def test_any_values_give_the_verifiers_differences(name: str) -> None:
 
     of = gates_of(name)
     changed = replace(proof, openings=tuple(openings), terminals=tuple(terminals))
-    memory = filled(of.placed, memory_of(layout, of, proof_of(layout, changed, public, challenges)))
+    values = proof_of(layout, changed, public, challenges)
+    total = element()
+    values = replace(values, challenges={**values.challenges, "total": total})
+    memory = filled(of.placed, memory_of(layout, of, values))
     *of_domains, last = (memory[address] for address in of.placed.checks.tolist())
     found = of_domains[-len(layout.tables) :]
     assert set(of_domains[: -len(layout.tables)]) == {ZERO}
     for value, both in zip(found, differences, strict=True):
         assert value in both
-    assert last == balance
+    assert last == (ext_sub(balance, total) if layout.shard else balance)
 
 
 def read_values(layout: Layout) -> Iterator[tuple[int, int, int]]:

@@ -34,7 +34,7 @@ def test_attacks_kill_mutations_of_all_gates() -> None:
 
 def test_all_checks_are_of_a_family() -> None:
     """Instructions that only compare in honest runs: a family kills them, or they are equivalent."""
-    checks = set.union(*(idle(base(name)) for name in ("work", "another fold")))
+    checks = set.union(*(idle(base(name)) for name in ("work", "another fold", "a shard with a query")))
     of_families = set.union(*(family.instructions for family in FAMILIES.values()), at("_gates", "gate"))
     assert not {str(sites()[pc]) for pc in checks - of_families - equivalent()}
 

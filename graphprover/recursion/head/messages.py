@@ -13,6 +13,7 @@ from graphprover.protocol.blake3 import digest
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.joint import JointPart, draw_lookup_challenges
 from graphprover.protocol.layout import Layout
+from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import BatchProof, Cap, opened_values, separated_values
 
 
@@ -49,7 +50,14 @@ class ShardTerms:
     """The values of a shard that its head has, because the verifier of a layer checks them for all shards together."""
 
     joint: JointPart
+    sigma: Ext
+    tau: Ext
     total: Ext  # the sum of its lookup terminals
+
+
+def shard_terms(joint: JointPart, parameters: Parameters, total: Ext) -> ShardTerms:
+    """Return the values of a shard; raises VerificationError if its nonce misses the work."""
+    return ShardTerms(joint, *draw_lookup_challenges(joint.seed, parameters, joint.nonce), total)
 
 
 def constants_of(
@@ -59,11 +67,7 @@ def constants_of(
     binding: bytes,
     shard: ShardTerms | None = None,
 ) -> Constants:
-    """Return the constant parts of the messages about a statement.
-
-    Raises:
-        VerificationError: The nonce of a shard misses its work.
-    """
+    """Return the constant parts of the messages about a statement; ``shard``: of a shard alone."""
     heights = chain.from_iterable((log_height, 0, 0) for log_height in layout.log_heights)
     values = np.array([*chain.from_iterable(public_values)], dtype=np.uint64)
     return Constants(
@@ -72,7 +76,7 @@ def constants_of(
         _words([transcript.opening_seed(layout)]),
         _words([transcript.fri_seed(layout)]),
         np.array([], dtype=np.uint64) if shard is None else _words(_absorbed(shard.joint)),
-        _elements([] if shard is None else [*_lookup_challenges(layout, shard.joint), shard.total]),
+        _elements([] if shard is None else [shard.sigma, shard.tau, shard.total]),
     )
 
 
@@ -122,10 +126,6 @@ def further_digests(layout: Layout) -> int:
     """Return the number of digests of which queries are drawn, after the first."""
     samples = layout.parameters.num_queries + (layout.parameters.query_pow_bits > 0)
     return -(-samples // DIGEST_WORDS) - 1
-
-
-def _lookup_challenges(layout: Layout, joint: JointPart) -> tuple[Ext, Ext]:
-    return draw_lookup_challenges(joint.seed, layout.parameters, joint.nonce)
 
 
 def _absorbed(joint: JointPart) -> list[bytes]:

@@ -1,0 +1,114 @@
+"""The layers of a tree on a Dask cluster: a task for each layer of a level, in parallel."""
+
+import logging
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import partial
+
+from graphprover.cluster.client import Cluster
+from graphprover.cluster.messages import ProofRequest, pack
+from graphprover.cluster.results import expect_type, proof_in
+from graphprover.cluster.tasks import ProvingTask, TaskResult
+from graphprover.device import Device
+from graphprover.graphs.progress import Tell
+from graphprover.proof.proof import Proof
+from graphprover.protocol.errors import VerificationError
+from graphprover.prover.join import Part, ProveLayers
+from graphprover.telemetry.model import Stage
+from graphprover.telemetry.observation import Observation
+from graphprover.telemetry.subscribe import clock, observing, publish
+
+_log = logging.getLogger(__name__)
+
+
+def layer_memory(cluster: Cluster, device: Device | str) -> int:
+    """Return the bytes of memory that a proof may have on a worker, as one of them says.
+
+    Raises:
+        ClusterError: If no worker fits.
+    """
+    task = ProvingTask("layer memory", partial(pack, device), function="largest_proof")
+    with closing(cluster.run([task], device)) as results:
+        result = next(results)
+    if result.error:
+        raise result.error
+    return expect_type(result.value, int)
+
+
+def prove_layers(cluster: Cluster, device: Device | str, tell: Tell | None = None) -> ProveLayers:
+    """Return the function that proves the layers of a level as tasks of workers.
+
+    A layer travels with the proofs that it is about. The worker verifies these proofs as it makes the layer, and the
+    client verifies the layer. An invalid layer is retried once, on another worker if there is one.
+
+    Args:
+        cluster: The cluster.
+        device: The device of each worker.
+        tell: Called with the progress of the tasks of a level.
+    """
+
+    def prove(parts: Sequence[Part]) -> Iterator[Proof]:
+        tasks, done = _Tasks(parts, device), dict[int, Proof]()
+        told = tell or (lambda ended, total, task: None)
+
+        def begun(task: ProvingTask, worker: str) -> None:
+            told(len(done), len(parts), f"{parts[tasks.number[task]].layer.label} by {worker}")
+
+        with closing(cluster.run(tasks, device, begun, tasks.more)) as results:
+            for result in results:
+                if proof := tasks.checked(result):
+                    done[tasks.number[result.task]] = proof
+        told(len(parts), len(parts), "")
+        return iter([done[number] for number in range(len(parts))])
+
+    return prove
+
+
+class _Tasks(Iterator[ProvingTask]):
+    """The tasks of the layers of a level, the largest first, and the ones that are retried."""
+
+    def __init__(self, parts: Sequence[Part], device: Device | str) -> None:
+        self.number: dict[ProvingTask, int] = {}
+        self._parts, self._device = parts, device
+        self._waiting = deque((number, frozenset[str]()) for number in range(len(parts)))
+
+    def __next__(self) -> ProvingTask:
+        if not self._waiting:
+            raise StopIteration
+        number, avoid = self._waiting.popleft()
+        part = self._parts[number]
+        payload = partial(pack, ProofRequest(part.layer, self._device, observing(), verify=False))
+        weight = sum(node.proof.size for node in part.nodes)
+        task = ProvingTask(f"layer-{part.layer.number}", payload, weight, avoid=avoid)
+        self.number[task] = number
+        return task
+
+    def more(self, seconds: float = 0) -> int:
+        """Return how many tasks wait."""
+        return len(self._waiting)
+
+    def checked(self, result: TaskResult) -> Proof | None:
+        """Return the proof of a task after its verification; None if the layer is retried.
+
+        Raises:
+            VerificationError: If a second worker's proof is invalid, too; it names the worker.
+            Exception: The exception of the task.
+        """
+        if result.error:
+            raise result.error
+        number, started = self.number[result.task], clock()
+        layer = self._parts[number].layer
+        try:
+            proof = proof_in(result.value)
+            layer.verify(proof)
+        except VerificationError as error:
+            if result.task.avoid:
+                raise error.refusal(f"{error}, by {result.worker}") from error
+            _log.warning("graphprover: %s: %s, by %s; it is retried", layer.label, error, result.worker)
+            self._waiting.append((number, frozenset({result.worker})))
+            return None
+        if isinstance(seen := getattr(result.value, "observation", None), Observation):
+            publish(seen.of_worker(result.worker).with_stages([Stage("verify", started, clock())]))
+        assert isinstance(proof, Proof)
+        return proof

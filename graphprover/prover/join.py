@@ -1,0 +1,226 @@
+"""The tree of layers: from proofs and shards to one layer about all of them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from itertools import accumulate, pairwise
+
+from graphprover.proof.compressed import MOST_CHILDREN, Accepted, AnyProof, CompressedProof
+from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import ShardedProof
+from graphprover.protocol.level import Level
+from graphprover.prover.layers import Layer, Subject, check_compressible, span_name, subjects_of
+from graphprover.prover.prepare import Prepared
+from graphprover.recursion.compressed import Caps, blamed
+from graphprover.statement.shards import ShardedStatement
+from graphprover.statement.statement import Statement
+
+# Bytes of a proof for each compression of its verification.
+_BYTES_OF_BASE, _BYTES_OF_LAYER = 34, 39
+
+# Bytes of a device's memory for each compression of a layer, times the inverse of its rate.
+_DEVICE_BYTES = 53_000
+_MOST_LOG, _LEAST_LOG = 17, 14  # of the compressions of a layer
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A proof, or a shard of one, that a layer is to be about."""
+
+    proof: Proof
+    children: tuple[Accepted, ...]  # the proofs that it is about, if it is a layer
+    subject: Callable[[], Subject]
+    first: str  # name of the first given proof that it is about, for messages
+    last: str  # name of the last one
+
+    @property
+    def name(self) -> str:
+        """The name for people."""
+        return span_name(self.first, self.last)
+
+    @property
+    def is_layer(self) -> bool:
+        """Whether it is a layer, which can be the last one."""
+        return bool(self.children)
+
+    @property
+    def compressions(self) -> int:
+        """About how many compressions a layer about it has."""
+        return self.proof.size // (_BYTES_OF_LAYER if self.is_layer else _BYTES_OF_BASE)
+
+
+def nodes_of(
+    proofs: Sequence[AnyProof],
+    statements: Sequence[Statement | ShardedStatement],
+    level: Level,
+    names: Sequence[str],
+    preprocessed: Caps = None,
+) -> list[Node]:
+    """Return proofs as nodes, of which nothing is verified yet; each shard is one.
+
+    Args:
+        proofs: The proofs.
+        statements: The statement of each member of each proof, in their order.
+        level: The level of the first layer about them.
+        names: The name of each proof in messages; none for the only one.
+        preprocessed: The commitments of the shards of the only member to their preprocessed columns, if known.
+
+    Raises:
+        ValueError: There are more or fewer statements, or a proof cannot be compressed; the message names the proof.
+    """
+    counts = [len(proof.members) if isinstance(proof, CompressedProof) else 1 for proof in proofs]
+    if sum(counts) != len(statements):
+        raise ValueError(f"the proofs are about {sum(counts)} statements, and {len(statements)} are given")
+    found = []
+    for name, proof, end, count in zip(names, proofs, accumulate(counts), counts, strict=True):
+        try:
+            check_compressible(proof)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}" if name else str(error)) from None
+        found += _nodes_of_one(proof, statements[end - count : end], level, name, preprocessed)
+    return found
+
+
+def _nodes_of_one(
+    proof: AnyProof, statements: Sequence[Statement | ShardedStatement], level: Level, name: str, preprocessed: Caps
+) -> list[Node]:
+    @cache
+    def subjects() -> list[Subject]:
+        with blamed(partial(str, name)):
+            return subjects_of(proof, statements, level, preprocessed)
+
+    if isinstance(proof, CompressedProof):
+        return [Node(proof.layer, proof.children, partial(_at, subjects, 0), name, name)]
+    names = [name]
+    if isinstance(proof, ShardedProof):
+        names = [", ".join([*[name] * bool(name), f"shard {index}"]) for index in range(len(proof.proofs))]
+    return [
+        Node(own, (), partial(_at, subjects, index), own_name, own_name)
+        for index, (own, own_name) in enumerate(zip(proof.proofs, names, strict=True))
+    ]
+
+
+def _at(subjects: Callable[[], list[Subject]], index: int) -> Subject:
+    return subjects()[index]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Proofs that one layer is to be about."""
+
+    nodes: Sequence[Node]
+    level: Level  # of the layer
+
+    @property
+    def is_layer(self) -> bool:
+        """Whether it is one layer, which needs no layer about it."""
+        return len(self.nodes) == 1 and self.nodes[0].is_layer
+
+    @property
+    def name(self) -> str:
+        """The name for people."""
+        return span_name(self.nodes[0].first, self.nodes[-1].last)
+
+    @cached_property
+    def layer(self) -> Layer:
+        """The layer. Its proofs are decoded; raises as `graphprover.prover.layers.subjects_of`."""
+        return Layer(tuple(node.subject() for node in self.nodes), self.level, tuple(node.name for node in self.nodes))
+
+    def proved(self, proof: Proof) -> Node:
+        """Return the node with the layer's proof."""
+        layer = self.layer
+        return Node(proof, layer.children, partial(layer.subject, proof), self.nodes[0].first, self.nodes[-1].last)
+
+
+ProveLayers = Callable[[Sequence[Part]], Iterator[Proof]]  # of the layers about some proofs, in their order
+
+
+def joined(nodes: Sequence[Node], levels: Sequence[Level], prove: ProveLayers, memory: int) -> CompressedProof:
+    """Return one layer about all proofs: layers are about as many as fit, others about these, and so on.
+
+    Args:
+        nodes: The proofs.
+        levels: The level of all layers up to the first one about all. For each further level there is one more layer.
+        prove: Proves the layers of a level of the tree.
+        memory: The bytes of the memory that the proof of a layer may have.
+
+    Raises:
+        ValueError: As in `graphprover.compress`.
+        VerificationError: A proof does not convince.
+    """
+    rate = levels[0].rate
+    assert rate is not None, "a layer has a rate"
+    most = most_compressions(memory, rate)
+    while len(nodes) > 1 or not nodes[0].is_layer:
+        groups = grouped([node.compressions for node in nodes], [node.is_layer for node in nodes], most)
+        parts = [Part(nodes[begin:end], levels[0]) for begin, end in pairwise([0, *groups])]
+        made = prove([part for part in parts if not part.is_layer])
+        nodes = [part.nodes[0] if part.is_layer else part.proved(next(made)) for part in parts]
+    for level in levels[1:]:
+        part = Part(nodes, level)
+        nodes = [part.proved(proof) for proof in prove([part])]
+    return CompressedProof(nodes[0].children, nodes[0].proof)
+
+
+def proved_here(prove: Callable[[Prepared, str], Proof], ahead: bool) -> ProveLayers:
+    """Return the function that proves layers one after another.
+
+    Args:
+        prove: Proves a prepared layer; the second argument is the name of the proofs that it is about.
+        ahead: Whether a thread prepares the next layer during a proof.
+    """
+
+    def prove_all(parts: Sequence[Part]) -> Iterator[Proof]:
+        for part, prepared in zip(parts, _prepared(parts, ahead and len(parts) > 1), strict=True):
+            yield prove(prepared, part.name)
+
+    return prove_all
+
+
+def _prepared(parts: Sequence[Part], ahead: bool) -> Iterator[Prepared]:
+    """Yield a prepared layer about each part."""
+
+    def prepared(part: Part) -> Prepared:
+        return part.layer.prepare()
+
+    if not ahead:
+        yield from map(prepared, parts)
+        return
+    with ThreadPoolExecutor(1, "layer") as beside:
+        coming = beside.submit(prepared, parts[0])
+        for later in parts[1:]:
+            layer, coming = coming.result(), beside.submit(prepared, later)
+            yield layer
+        yield coming.result()
+
+
+def most_compressions(memory: int, rate: int) -> int:
+    """Return how many compressions a layer may have.
+
+    Args:
+        memory: The bytes of the device's memory that a proof may have.
+        rate: The rate of the layer is 1/``rate``.
+    """
+    logs = range(_MOST_LOG, _LEAST_LOG, -1)
+    return 1 << next((log for log in logs if _DEVICE_BYTES * rate << log <= memory), _LEAST_LOG)
+
+
+def grouped(compressions: Sequence[int], layers: Sequence[bool], most: int) -> list[int]:
+    """Return the ends of groups of consecutive proofs, each of at most ``most`` compressions if it can be.
+
+    A group has one proof at least, and two if both are layers, so that the number of proofs falls in each turn.
+
+    Args:
+        compressions: The compressions that each proof takes.
+        layers: Whether each proof is a layer.
+        most: The compressions of a group.
+    """
+    ends, begin, total = list[int](), 0, 0
+    for number, (own, is_layer) in enumerate(zip(compressions, layers, strict=True)):
+        alone = number - begin == 1 and is_layer and layers[begin]
+        if number > begin and (number - begin == MOST_CHILDREN or (total + own > most and not alone)):
+            ends.append(number)
+            begin, total = number, 0
+        total += own
+    return [*ends, len(compressions)]

@@ -1,0 +1,50 @@
+"""The layers of a tree by an executor: one after another in this process, or in parallel by workers of a cluster."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from graphprover.admission.admission import largest
+from graphprover.device import Device
+from graphprover.device.choose import device_for
+from graphprover.graphs.progress import Tell
+from graphprover.proof.proof import Proof
+from graphprover.prover.executor import OnCluster, executor_of
+from graphprover.prover.join import ProveLayers, proved_here
+from graphprover.prover.pipeline import pays
+from graphprover.prover.prepare import Prepared
+from graphprover.prover.prove import prove_prepared
+
+
+@contextmanager
+def proving_layers(executor: Any, device: Device | str, tell: Tell | None) -> Iterator[tuple[ProveLayers, int]]:
+    """Yield the function that proves layers, and the bytes of memory that the proof of a layer may have.
+
+    Args:
+        executor: As in `graphprover.prove`.
+        device: As in `graphprover.prove`.
+        tell: Called with the progress of each layer, whose tasks have the names of its proofs.
+    """
+    chosen = executor_of(executor, device)
+    if isinstance(chosen, OnCluster):
+        from graphprover.cluster.client import joined  # which loads Dask's distributed
+        from graphprover.cluster.layers import layer_memory, prove_layers
+
+        with joined(chosen.executor) as cluster:
+            yield prove_layers(cluster, device, tell), layer_memory(cluster, device)
+        return
+
+    def prove(prepared: Prepared, name: str) -> Proof:
+        made, _ = prove_prepared(prepared, executor, device, named(tell, name))
+        assert isinstance(made, Proof)
+        return made
+
+    own = device_for(device) if isinstance(device, str) else device
+    yield proved_here(prove, pays(own)), largest(own)
+
+
+def named(tell: Tell | None, name: str) -> Tell | bool:
+    """Return the progress of a layer about some proofs, whose tasks have their names; False without any progress."""
+    if not tell or not name:
+        return tell or False
+    return lambda ended, total, task: tell(ended, total, f"{name}, {task}" if task else "")

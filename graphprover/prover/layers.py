@@ -1,0 +1,213 @@
+"""A layer: the proof that a verifier accepts other proofs, from these proofs to its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+from graphprover.device import Device
+from graphprover.graphs.progress import Tell
+from graphprover.proof.compressed import Accepted, AcceptedShard, AnyProof, CompressedProof, check_layers
+from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import ShardedProof
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.level import LAYER_RATE, Level
+from graphprover.protocol.parameters import BLAKE3
+from graphprover.protocol.proof import BatchProof, decode
+from graphprover.protocol.verification import check_batch, check_part, total_of
+from graphprover.prover.local import Made, make
+from graphprover.prover.prepare import Prepared, PreparedShards, ready
+from graphprover.recursion.compressed import Caps, blamed, children_of, expect_headers, heads_of_headers
+from graphprover.recursion.head.head import check_layout
+from graphprover.recursion.head.heads import Child
+from graphprover.recursion.key import LayerStatement
+from graphprover.recursion.layer import layer_statement
+from graphprover.recursion.program.steps import Contradiction
+from graphprover.statement.shards import ShardedStatement
+from graphprover.statement.statement import Statement
+from graphprover.telemetry.subscribe import stage
+from graphprover.verifier import expect, expect_header
+
+_CELLS_OF_LAYER = {8: 90_000_000, 4: 180_000_000, 2: 360_000_000}  # by the rate of the base, after most guests
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A proof, or a shard of one, that a layer is to be about. Its header is verified."""
+
+    accepted: Accepted
+    child: Child
+    proof: Proof
+
+    def __reduce__(self) -> Any:
+        """Pickle without the decoded payload, which is as long as the proof."""
+        return Subject, (self.accepted, self.child, self.proof)
+
+    @cached_property
+    def batch(self) -> BatchProof:
+        """The decoded payload; raises VerificationError for a malformed one."""
+        return decode(self.proof.payload, self.child.layout)
+
+    def check(self) -> None:
+        """Raise VerificationError if the proof, or the shard by itself, does not hold."""
+        child = self.child
+        given = child.layout, self.batch, child.public_values, child.preprocessed, child.binding
+        if child.shard is None:
+            check_batch(*given)
+        else:
+            check_part(*given, child.shard.joint)
+
+
+def subjects_of(
+    proof: AnyProof, statements: Sequence[Statement | ShardedStatement], level: Level, preprocessed: Caps = None
+) -> list[Subject]:
+    """Verify the headers of a proof, and return each shard of it.
+
+    Args:
+        proof: The proof.
+        statements: The statement of each of its members.
+        level: The level of the layer. The proof needs the same security.
+        preprocessed: The commitments of the shards of its only member to their preprocessed columns, if known.
+
+    Raises:
+        ValueError: Proofs of this kind cannot be compressed, or a layer cannot be about this layout.
+        VerificationError: A header is wrong, or the shards do not hold together.
+    """
+    check_compressible(proof)
+    if isinstance(proof, CompressedProof):
+        given = None if preprocessed is None else [preprocessed]
+        own = expect_headers(proof, statements, level.security, level.proximity, given).statement
+        return [_subject_of_layer(proof.layer, proof.children, own, level)]
+    (statement,) = statements
+    expected = expect_header(proof, statement, level.security, level.proximity, preprocessed)
+    for layout in expected.layouts:
+        check_layout(layout)
+    shards: list[AcceptedShard | None] = [None]
+    if proof.joint:
+        batches = [expected.decoded(index, own) for index, own in enumerate(proof.proofs)]
+        expected.verdict(batches)  # raises if the shards do not hold together
+        shards = [_shard_of(proof, index, batch) for index, batch in enumerate(batches)]
+    return [
+        Subject(Accepted(replace(own, payload=b""), (), shard), child, own)
+        for own, shard, child in zip(proof.proofs, shards, children_of(expected, shards), strict=True)
+    ]
+
+
+def _shard_of(proof: Proof | ShardedProof, index: int, batch: BatchProof) -> AcceptedShard:
+    """Return the values of a shard for its verifier."""
+    assert proof.joint and batch.lookup_nonce is not None, "the head of a shard has lookups"
+    digests = proof.joint.digests
+    return AcceptedShard(len(digests), index, digests[index], batch.lookup_nonce, total_of(batch))
+
+
+def _subject_of_layer(proof: Proof, children: tuple[Accepted, ...], statement: Statement, level: Level) -> Subject:
+    """Verify the header of a layer about some proofs."""
+    expected = expect_header(proof, statement, level.security, level.proximity)
+    check_layout(expected.layouts[0])
+    (child,) = children_of(expected)
+    return Subject(Accepted(replace(proof, payload=b""), children), child, proof)
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A layer that is to be proved. It travels to a worker, which verifies the proofs that the layer is about."""
+
+    subjects: tuple[Subject, ...]  # the proofs that it is about
+    level: Level  # of its proof, with a rate
+    names: tuple[str, ...] = ("",)  # of these proofs in messages; none for the only one
+
+    @property
+    def label(self) -> str:
+        """The name for people."""
+        return f"{span_name(self.names[0], self.names[-1]) or self.children[0].header.label}: layer {self.number}"
+
+    @property
+    def children(self) -> tuple[Accepted, ...]:
+        """The headers of the proofs that it is about."""
+        return tuple(subject.accepted for subject in self.subjects)
+
+    @property
+    def number(self) -> int:
+        """The number of layers, one about another, up to this one."""
+        return 1 + max(child.layers for child in self.children)
+
+    @property
+    def statement(self) -> LayerStatement:
+        """The statement, for a verifier."""
+        return LayerStatement(heads_of_headers([subject.child for subject in self.subjects]))
+
+    def prepare(self) -> Prepared:
+        """Verify the proofs, and prepare the proof that a verifier accepts them.
+
+        Raises:
+            ValueError: As in `graphprover.compress`.
+            VerificationError: A proof does not convince; the message names it.
+        """
+        with stage("prepare"):
+            try:  # the program verifies the proofs while the statement is made
+                accepted = layer_statement([(subject.child, subject.batch) for subject in self.subjects])
+            except Exception as error:
+                for subject, name in zip(self.subjects, self.names, strict=True):
+                    with blamed(partial(str, name)):
+                        subject.check()  # gives the reason why a proof is false
+                if isinstance(error, Contradiction):  # a sample of the transcript is p or more, which 2^-32 of them are
+                    raise ValueError(
+                        "the verifier's program refuses this proof, though it is valid, as it does one of some "
+                        "millions: prove with another rate or proof of work"
+                    ) from error
+                raise
+            prepared = ready(accepted, self.level)
+            assert isinstance(prepared, Prepared)
+            return replace(prepared, layer=self.number)
+
+    def subject(self, proof: Proof) -> Subject:
+        """Return the proof of this layer as a subject of another layer; raises VerificationError for another header."""
+        return _subject_of_layer(proof, self.children, self.statement, self.level)
+
+    def make(self, executor: str, device: Device | str, progress: bool | Tell, verified: bool) -> Made:
+        """Prove the layer by a device of this process; arguments are as for `graphprover.prover.local.make`."""
+        return make(self.prepare(), executor, device, progress, verified)
+
+    def verify(self, proof: AnyProof) -> None:
+        """Raise VerificationError unless a proof is one of this layer."""
+        if not isinstance(proof, Proof):
+            raise VerificationError("asked.compressed", "the proof is not of one layer alone")
+        expected = expect(proof, self.statement, self.level.security, self.level.proximity)
+        expected.verdict([expected.check(0, proof)])
+
+
+def span_name(first: str, last: str) -> str:
+    """Return the name for people of a span of proofs."""
+    return first if first == last else f"{first} to {last}"
+
+
+def check_compressible(proof: AnyProof) -> None:
+    """Raise ValueError if a proof has too many layers to be compressed, or another hash than BLAKE3."""
+    if isinstance(proof, CompressedProof):
+        check_layers(proof.depth + 1)
+    else:
+        check_hash(proof.parameters.hash)
+
+
+def base_rate(cells: int) -> int:
+    """Return the default rate of the base of a compressed proof, as its denominator: the one with the least work.
+
+    The work of a proof is about its cells over its rate. The lower the rate of a base, the fewer queries it has, and
+    the fewer cells a layer about it has. The layer is assumed at 1/8.
+
+    Args:
+        cells: The committed cells of the base.
+    """
+    return min(_CELLS_OF_LAYER, key=lambda rate: rate * cells + LAYER_RATE * _CELLS_OF_LAYER[rate])
+
+
+def check_prepared(prepared: Prepared | PreparedShards) -> None:
+    """Raise ValueError if the proof of a prepared statement cannot be compressed."""
+    for shard in prepared.shards:
+        check_layout(shard.layout)
+
+
+def check_hash(hash: str) -> None:
+    """Raise ValueError for a hash whose proofs cannot be compressed."""
+    if hash != BLAKE3:
+        raise ValueError(f"proofs by {hash} cannot be compressed, only those by {BLAKE3}: prove with --hash {BLAKE3}")

@@ -1,0 +1,206 @@
+"""Compressed proofs of several shards: accepted for the claim of the shards alone, and refused with any other value."""
+
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from graphprover import CompressedProof, Prover, ShardedProof, VerificationError, aggregate, compress, verify_aggregate
+from graphprover.field import P, ext_add, ext_sub
+from graphprover.proof.compressed import Accepted, AcceptedShard, name_of
+from graphprover.prover import join, layers
+from graphprover.statement.shards import ShardedStatement
+from graphprover.statement.statement import Statement
+from tests.conftest import ROOT
+from tests.recursion.test_compressed import BITS, PROVER, base
+
+OPTIONS = {"security": BITS, "pow_bits": 4, "device": "cpu"}
+SHARDS = 3
+SHARDED = Prover(
+    ROOT / "examples/guests/fib_iterative.elf", rate=8, security=BITS, pow_bits=4, device="cpu", shards=SHARDS
+)
+
+
+@cache
+def proof() -> ShardedProof:
+    found = SHARDED.prove(struct.pack("<Q", 300))
+    assert isinstance(found, ShardedProof)
+    return found
+
+
+def statement() -> Statement | ShardedStatement:
+    return SHARDED.program.statement_of(proof())
+
+
+@cache
+def compressed() -> CompressedProof:
+    """Return a layer about all shards."""
+    found = compress(proof(), statement(), **OPTIONS)  # type: ignore[arg-type]
+    assert found.depth == 1 and len(found.children) == SHARDS
+    return found
+
+
+def test_it_has_the_claim_of_the_shards() -> None:
+    small, expected = compressed(), SHARDED.verify(proof())
+    found = SHARDED.verify(small)
+    assert (found.claim, found.public_values, found.log_heights) == (
+        expected.claim,
+        expected.public_values,
+        expected.log_heights,
+    )
+    assert found.shards == SHARDS and expected.bits >= found.bits >= BITS
+    assert SHARDED.key().verify(small.to_bytes(), BITS).claim == expected.claim
+    assert isinstance(small.header, ShardedProof) and small.header.joint == proof().joint
+    assert not any(own.payload for own in small.header.proofs)
+    assert CompressedProof.from_bytes(small.to_bytes()) == small and small.size == len(small.to_bytes())
+    assert [name_of(own, small) for own in small.accepted] == ["shard 0", "shard 1", "shard 2"]
+
+
+def test_layers_about_a_part_of_the_shards_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(join, "most_compressions", lambda memory, rate: 2 * proof().proofs[0].size // 34)
+    small = compress(proof(), statement(), **OPTIONS)  # type: ignore[arg-type]
+    assert small.depth == 2 and len(small.children) == 2
+    names = ["shard 0", "shard 1", "layer about shard 0 to shard 1", "shard 2", "layer about shard 2"]
+    assert [name_of(own, small) for own in small.accepted] == names
+    assert SHARDED.verify(small).claim == SHARDED.verify(proof()).claim
+    assert CompressedProof.from_bytes(small.to_bytes()) == small
+
+
+def test_a_prover_compresses_shards() -> None:
+    options = {"rate": 8, "security": BITS, "pow_bits": 4, "device": "cpu", "shards": SHARDS}
+    prover = Prover(ROOT / "examples/guests/fib_iterative.elf", compress=(4, 8), **options)  # type: ignore[arg-type]
+    small = prover.prove(struct.pack("<Q", 300))
+    assert isinstance(small, CompressedProof)
+    assert [layer.parameters.log_blowup for layer in small.layers] == [2, 3]
+    assert prover.verify(small).claim == SHARDED.verify(proof()).claim
+    again = compress(small, statement(), **OPTIONS)  # type: ignore[arg-type]
+    assert again.depth == 3 and SHARDED.verify(again).claim == SHARDED.verify(small).claim
+
+
+def test_shards_are_members_with_other_proofs() -> None:
+    single = PROVER.program.statement_of(base())
+    whole = aggregate([base(), proof(), base()], [single, statement(), single], **OPTIONS)  # type: ignore[arg-type]
+    assert [len(member.proofs) for member in whole.members] == [1, SHARDS, 1]
+    expected = [PROVER.verify(base()), SHARDED.verify(proof()), PROVER.verify(base())]
+    found = verify_aggregate(whole.to_bytes(), [single, statement(), single], BITS)
+    assert [own.claim for own in found] == [own.claim for own in expected]
+    names = ["member 1", "member 2, shard 0", "member 2, shard 1", "member 2, shard 2", "member 3"]
+    assert [name_of(own, whole) for own in whole.accepted] == names
+    heights = whole.children[2].header.log_heights
+    with pytest.raises(VerificationError, match="member 2: shard 1"):
+        verify_aggregate(with_shard(whole, 2, log_heights=(40, *heights[1:])), [single, statement(), single], BITS)
+
+
+def with_shard(small: CompressedProof, at: int, **changes: object) -> CompressedProof:
+    """Return a compressed proof with another header of one child."""
+    children = [*small.children]
+    children[at] = replace(children[at], header=replace(children[at].header, **changes))
+    return replace(small, children=tuple(children))
+
+
+def with_terms(small: CompressedProof, changed: Callable[[AcceptedShard], AcceptedShard], *at: int) -> CompressedProof:
+    """Return a compressed proof with other values of some shards."""
+    children = [*small.children]
+    for index in at:
+        shard = children[index].shard
+        assert shard
+        children[index] = replace(children[index], shard=changed(shard))
+    return replace(small, children=tuple(children))
+
+
+def flipped(digest: bytes) -> bytes:
+    return bytes([digest[0] ^ 1, *digest[1:]])
+
+
+EVERY = range(SHARDS)
+
+
+def test_other_values_of_shards_are_refused() -> None:
+    good = compressed()
+    # Another digest draws other challenges; most of them miss the work.
+    for index in EVERY:
+        other = with_terms(good, lambda own: replace(own, digest=flipped(own.digest)), index)
+        with pytest.raises(VerificationError, match=r"^the proof of work|^layer: .*other public values"):
+            SHARDED.verify(other)
+    with pytest.raises(VerificationError, match=r"^the proof of work|^layer: .*other public values"):
+        SHARDED.verify(with_terms(good, lambda own: replace(own, nonce=own.nonce + 1), *EVERY))
+    with pytest.raises(VerificationError, match="buses do not balance") as refused:
+        SHARDED.verify(with_terms(good, lambda own: replace(own, total=ext_add(own.total, (0, 1, 0))), 1))
+    assert refused.value.rule == "lookups.balance"
+    # Sums that balance, and are not the ones of the shards.
+    more = with_terms(good, lambda own: replace(own, total=ext_add(own.total, (0, 1, 0))), 1)
+    both = with_terms(more, lambda own: replace(own, total=ext_sub(own.total, (0, 1, 0))), 2)
+    with pytest.raises(VerificationError, match=r"^layer: .*other public values"):
+        SHARDED.verify(both)
+
+
+def test_shards_that_are_not_one_proof_are_refused() -> None:
+    good = compressed()
+    whole = good.children
+
+    def refused(children: tuple[Accepted, ...], rule: str = "compressed.shards") -> None:
+        with pytest.raises(ValueError):
+            replace(good, children=children)
+        bad = replace(good)
+        object.__setattr__(bad, "children", children)
+        with pytest.raises(VerificationError) as error:
+            CompressedProof.from_bytes(bad.to_bytes())
+        assert error.value.rule == rule, str(error.value)
+
+    def changed(at: int, **terms: object) -> tuple[Accepted, ...]:
+        shard = whole[at].shard
+        assert shard
+        return *whole[:at], replace(whole[at], shard=replace(shard, **terms)), *whole[at + 1 :]
+
+    refused(whole[:2])
+    refused(whole[1:])
+    refused((whole[1], whole[0], whole[2]))
+    refused((*whole, whole[2]))
+    refused((whole[0], Accepted(replace(base(), payload=b"")), *whole[1:]))
+    refused(changed(1, nonce=12345))
+    refused(changed(1, count=4))
+    refused(changed(0, count=4))
+    refused(changed(2, index=5))
+    label = (replace(whole[0], header=replace(whole[0].header, label="x")), *whole[1:])
+    refused(label, "shards.label")
+    alone = tuple(replace(own, shard=None) for own in whole)  # three proofs of one shard: no statement has these
+    with pytest.raises(VerificationError, match="about 3 proofs"):
+        SHARDED.verify(replace(good, children=alone))
+
+
+def test_a_sum_that_is_no_element_has_no_encoding() -> None:
+    shard = compressed().children[0].shard
+    assert shard
+    with pytest.raises(ValueError, match="not below p"):
+        replace(shard, total=(P, 0, 0))
+    data = bytearray(compressed().to_bytes())
+    encoded = struct.pack("<Q", shard.total[0])
+    at = data.index(encoded, data.index(shard.digest))
+    data[at : at + 8] = struct.pack("<Q", P)
+    with pytest.raises(VerificationError) as error:
+        CompressedProof.from_bytes(bytes(data))
+    assert error.value.rule == "compressed.shards"
+
+
+def test_another_header_of_a_shard_is_refused() -> None:
+    good = compressed()
+    header = good.children[1].header
+    values = [[*of] for of in header.public_values]
+    table = next(i for i, of in enumerate(values) if len(of) > 1)
+    values[table][-1] = (values[table][-1] + 1) % P
+    with pytest.raises(VerificationError):
+        SHARDED.verify(with_shard(good, 1, public_values=tuple(map(tuple, values))))
+    heights = tuple(log + 1 for log in header.log_heights)
+    with pytest.raises(VerificationError):
+        SHARDED.verify(with_shard(good, 1, log_heights=heights))
+
+
+def test_shards_that_do_not_balance_are_refused_before_a_layer_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layers, "layer_statement", lambda *given: pytest.fail("a layer is made"))
+    others = SHARDED.prove(struct.pack("<Q", 301))
+    assert isinstance(others, ShardedProof)
+    mixed = ShardedProof(proof().joint, (*proof().proofs[:2], others.proofs[2]))
+    with pytest.raises(VerificationError):
+        compress(mixed, statement(), **OPTIONS)  # type: ignore[arg-type]
