@@ -38,7 +38,7 @@ LAYERS = (
     ("prover",),  # from a statement to a proof
     ("examples", "jobs.programs", "jobs.warmup", "jobs.made_check"),  # programs that can be proved
     ("jobs.jobs",),  # requested proofs, as they are sent to workers
-    ("cluster.shard_worker",),  # one shard of a proof with shards on other workers
+    ("cluster.shard_worker", "cluster.layers"),  # one shard of a proof with shards on other workers; layers of a tree
     ("cluster.worker", "cluster.metrics", "worker"),
     ("jobs.batch", "cluster.batching", "cluster.batch_check"),
     ("reports",),  # pages, drawings and texts of plans and observations
@@ -67,6 +67,8 @@ UPWARD = {  # upward imports inside functions, with the reason
     ("cluster.dispatcher", "jobs.programs"): "a program's own error is not retried",
     ("prover.executor", "cluster.batching"): "only a batch has jobs",
     ("prover.executor", "cluster.batch_check"): "only a batch has jobs",
+    ("prover.executor", "cluster.layers"): "only compressed shards have layers on a cluster",
+    ("prover.layer_executors", "cluster.layers"): "only a cluster proves layers in parallel",
     ("verifier", "recursion.compressed"): "only compressed proofs need it",
     ("statement.statement", "device.choose"): "a caller that asks for traces without a proof names no device",
 }

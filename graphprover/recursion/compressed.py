@@ -136,7 +136,10 @@ def expect_headers(
     count = len(proof.members)
     if len(statements) != count:
         raise VerificationError("asked.members", f"the proof is about {count} proofs, not about {len(statements)}")
-    for layer in proof.accepted:  # before any head is made, which takes time
+    for number, member in enumerate(proof.members, 1):  # before any head is made, which takes time
+        with blamed(partial(str, _member_name(number, count))):
+            check_level(member, security)
+    for layer in proof.accepted:
         if layer.children:
             with blamed(partial(name_of, layer, proof)):
                 check_level(layer.header, security)
@@ -145,11 +148,16 @@ def expect_headers(
     bases, found, children = iter(proof.bases), list[Expected](), list[Child]()
     caps = [None] * count if preprocessed is None else preprocessed
     for number, (member, statement, own) in enumerate(zip(proof.members, statements, caps, strict=True), 1):
-        with blamed(partial(str, f"member {number}" if count > 1 else "")):
+        with blamed(partial(str, _member_name(number, count))):
             found.append(expect_header(member, statement, security, proximity, own))
             children += children_of(found[-1], [base.shard for base in islice(bases, len(member.proofs))])
     walk = _Walk(proof, iter(children), security, proximity, [own.security for own in found])
     return Headers(tuple(map(walk.child, proof.children)), tuple(found), tuple(walk.securities))
+
+
+def _member_name(number: int, count: int) -> str:
+    """Return the name for people of a member; nothing for the only one."""
+    return f"member {number}" if count > 1 else ""
 
 
 @dataclass(eq=False)

@@ -9,7 +9,7 @@ import pytest
 
 from graphprover import CompressedProof, Proof, Prover, VerificationError, aggregate, compress, verify, verify_aggregate
 from graphprover.proof.compressed import Accepted, AnyProof, any_proof_from_bytes
-from graphprover.prover import join
+from graphprover.prover import join, layer_executors
 from graphprover.prover.join import grouped, most_compressions
 from graphprover.statement.statement import Statement
 from tests.conftest import ROOT
@@ -72,7 +72,7 @@ def test_layers_are_made_until_one_is_about_all(monkeypatch: pytest.MonkeyPatch)
     told = {task.partition(": ")[0] for task in tasks if task}
     assert "proof 1 to proof 4, layer 3" in told and all(", layer " in own for own in told)
     assert proof.depth > 2 and len(verify_aggregate(proof, statements(), BITS)) == 4
-    monkeypatch.setattr(join, "pays", lambda device: True)
+    monkeypatch.setattr(layer_executors, "pays", lambda device: True)
     assert aggregate(proofs(), statements(), **OPTIONS) == proof  # type: ignore[arg-type]
     monkeypatch.undo()
     flat = aggregate([own.to_bytes() for own in proofs()], statements(), rates=(4, 8), **OPTIONS)  # type: ignore[arg-type]
@@ -179,7 +179,7 @@ def keccak() -> AnyProof:
 
 
 def test_an_aggregated_proof_cannot_be_compressed_as_one() -> None:
-    with pytest.raises(VerificationError, match="about 4 proofs, not about 1"):
+    with pytest.raises(ValueError, match="about 4 statements, and 1 are given"):
         compress(aggregated(), guest(), **OPTIONS)  # type: ignore[arg-type]
 
 

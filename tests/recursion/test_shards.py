@@ -7,7 +7,16 @@ from functools import cache
 
 import pytest
 
-from graphprover import CompressedProof, Prover, ShardedProof, VerificationError, aggregate, compress, verify_aggregate
+from graphprover import (
+    CompressedProof,
+    Prover,
+    ShardedProof,
+    VerificationError,
+    aggregate,
+    compress,
+    verify,
+    verify_aggregate,
+)
 from graphprover.field import P, ext_add, ext_sub
 from graphprover.proof.compressed import Accepted, AcceptedShard, name_of
 from graphprover.prover import join, layers
@@ -166,8 +175,10 @@ def test_shards_that_are_not_one_proof_are_refused() -> None:
     label = (replace(whole[0], header=replace(whole[0].header, label="x")), *whole[1:])
     refused(label, "shards.label")
     alone = tuple(replace(own, shard=None) for own in whole)  # three proofs of one shard: no statement has these
-    with pytest.raises(VerificationError, match="about 3 proofs"):
+    with pytest.raises(VerificationError, match="does not name the others"):
         SHARDED.verify(replace(good, children=alone))
+    with pytest.raises(VerificationError, match="about 3 proofs"):
+        verify(replace(good, children=alone), statement(), BITS)
 
 
 def test_a_sum_that_is_no_element_has_no_encoding() -> None:

@@ -1,0 +1,118 @@
+"""Layers of compressed proofs on two workers: the same bytes, in parallel; a lost or a wrong one alone is repeated."""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+from distributed import Client
+
+from graphprover import CompressedProof, Prover, ShardedProof, VerificationError, compress
+from graphprover.cluster.tasks import BEGUN
+from graphprover.device import CpuDevice
+from graphprover.prover import join
+from graphprover.runtime import settings
+from tests.cluster.once import DIES, WRONG, Once
+from tests.cluster.processes import ROOT, workers
+
+INPUT = struct.pack("<Q", 30)
+LEVEL: dict[str, Any] = {"security": 20.0, "pow_bits": 4}
+PROVER = Prover(
+    ROOT / "examples/guests/fib_iterative.elf", rate=8, shards=3, device=CpuDevice(1), executor="sync", **LEVEL
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patience() -> Iterator[None]:
+    """Wait longer for workers, since a machine may be slow."""
+    with dask.config.set({settings.WAIT: 200}):
+        yield
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Client]:
+    """Start two workers, which are restarted when they die."""
+    with workers(2) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def proof() -> ShardedProof:
+    made = PROVER.prove(INPUT)
+    assert isinstance(made, ShardedProof)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def one_shard_a_layer(monkeypatch: pytest.MonkeyPatch, proof: ShardedProof) -> None:
+    """Give each shard a layer of its own."""
+    monkeypatch.setattr(join, "most_compressions", lambda memory, rate: proof.proofs[0].size // 34 + 1)
+
+
+@pytest.fixture(scope="module")
+def alone(proof: ShardedProof) -> CompressedProof:
+    """Return the compressed proof by this process."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(join, "most_compressions", lambda memory, rate: proof.proofs[0].size // 34 + 1)
+        return compress(proof, PROVER.program.statement_of(proof), "sync", device=CpuDevice(1), **LEVEL)
+
+
+def begun(client: Client) -> list[str]:
+    """Return the workers of the tasks that have begun, in their order."""
+    return [fields["worker"] for _, fields in client.get_events(BEGUN)]
+
+
+def test_the_layers_of_a_level_are_made_in_parallel(pair: Client, proof: ShardedProof, alone: CompressedProof) -> None:
+    before, told = len(begun(pair)), list[tuple[int, int, str]]()
+    made = compress(
+        proof,
+        PROVER.program.statement_of(proof),
+        pair,
+        device="cpu",
+        progress=lambda ended, total, task: told.append((ended, total, task)),
+        **LEVEL,
+    )
+    assert made == alone
+    assert len(alone.layers) >= 5 and len(alone.children) == 2
+    own = begun(pair)[before:]
+    assert len(own) == 1 + len(alone.layers)  # one says how much memory there is
+    assert len(set(own[1:3])) == 2
+    assert {total for _, total, _ in told} == {3, 2, 1} and any(
+        "shard 1: layer 1 by tcp://" in task for *_, task in told
+    )
+
+
+@pytest.mark.parametrize("happens", [DIES, WRONG])
+def test_a_layer_is_repeated(
+    pair: Client, proof: ShardedProof, alone: CompressedProof, happens: str, tmp_path: Path
+) -> None:
+    before = len(begun(pair))
+    device = Once("gather", tmp_path / "marker", happens)
+    made = compress(proof, PROVER.program.statement_of(proof), pair, device=device, **LEVEL)  # type: ignore[arg-type]
+    assert made == alone and (tmp_path / "marker").exists()
+    assert len(begun(pair)[before:]) == 2 + len(alone.layers)
+
+
+def test_a_false_shard_is_named(pair: Client, proof: ShardedProof) -> None:
+    payload = proof.proofs[1].payload
+    other = type(proof.proofs[1])(
+        proof.label, proof.parameters, proof.proofs[1].log_heights, proof.proofs[1].public_values, flipped(payload)
+    )
+    false = ShardedProof(proof.joint, (proof.proofs[0], other, proof.proofs[2]))
+    with pytest.raises(VerificationError, match="shard 1"):
+        compress(false, PROVER.program.statement_of(proof), pair, device="cpu", **LEVEL)
+
+
+def flipped(payload: bytes) -> bytes:
+    """Return a payload with another bit in its last word."""
+    return payload[:-8] + bytes([payload[-8] ^ 1]) + payload[-7:]
+
+
+def test_workers_prove_and_compress_the_shards_of_a_job(
+    pair: Client, proof: ShardedProof, alone: CompressedProof
+) -> None:
+    prover = Prover(PROVER.program, rate=8, shards=3, compress=8, executor=pair, device="cpu", **LEVEL)
+    assert prover.prove(INPUT) == alone
+    assert prover.verify(alone).claim == PROVER.verify(proof).claim
