@@ -1,6 +1,7 @@
 """Runs a program: an Image and its input in, an Execution out, with or without the record for its tables."""
 
 import io
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,6 +78,8 @@ _MAPPED = 4
 _LEAST = 16 << 20  # bytes for a run by default, even with few addresses left
 _NULL_PAGE = 4096  # bytes from address 0 on
 
+ran: Counter[str] = Counter()  # cycles that ran "plain" and "recorded" in this process
+
 
 @dataclass(frozen=True, eq=False)
 class Execution:
@@ -143,16 +146,17 @@ def execute(
         ValueError: For an impossible input, limit or seed.
         MemoryError: If ``ulimit -v`` leaves too few addresses for ``max_memory``.
     """
-    _check(data, max_cycles, random_seed)
+    check_options(data, max_cycles, random_seed)
     if max_memory is None:
         max_memory = half_of_memory() if record else DEFAULT_MEMORY
-    run = _Run(image, data, max_cycles, max_memory, record=record, debug=debug, random_seed=random_seed)
+    run = Running(image, data, max_cycles, max_memory, record=record, debug=debug, random_seed=random_seed)
     tape = run.tape() if record else None
     run.run(tape)
     return run.execution(None if tape is None else run.record(tape))
 
 
-def _check(data: bytes, max_cycles: int, random_seed: int | None) -> None:
+def check_options(data: bytes, max_cycles: int, random_seed: int | None) -> None:
+    """Raise ValueError for an input, a limit or a seed that no run can have."""
     if len(data) > MAX_INPUT_BYTES:
         raise ValueError(f"an input of {len(data):,} bytes; at most {MAX_INPUT_BYTES:,} fit")
     if not 0 < max_cycles < MAX_CYCLES:
@@ -181,8 +185,8 @@ def execute_counting(
     ``start`` makes the counters for a pool of a given number of words. ``max_memory`` does not include counters, but
     they take at most a word's memory for each word, and none for a cycle.
     """
-    _check(data, max_cycles, random_seed)
-    run = _Run(image, data, max_cycles, max_memory, debug=debug, random_seed=random_seed)
+    check_options(data, max_cycles, random_seed)
+    run = Running(image, data, max_cycles, max_memory, debug=debug, random_seed=random_seed)
     counters = start(len(run.store.pool))
     run.run(counters=counters)
     return run.execution(None), run.memory(counters.pool.view(np.uint64))
@@ -217,7 +221,7 @@ def prepare(*, record: bool = False) -> None:
     execute(smallest(), max_memory=1 << 16, record=record)
 
 
-class _Run:
+class Running:
     """One run: the state that the interpreter changes in place, and the host's part."""
 
     def __init__(
@@ -319,21 +323,36 @@ class _Run:
             np.zeros(len(self.store.pool), dtype=np.uint64),
         )
 
-    def run(self, tape: Tape | None = None, counters: Counters | None = None) -> None:
-        """Run to the exit in slices, with signals handled in between; raise GuestFault."""
+    def run(
+        self,
+        tape: Tape | None = None,
+        counters: Counters | None = None,
+        until: int | None = None,
+        pause: Callable[[], None] | None = None,
+    ) -> None:
+        """Run to the exit in slices, with signals handled in between; raise GuestFault.
+
+        Args:
+            tape: The record in progress, if the run is recorded.
+            counters: The counters of a profile.
+            until: The cycle to stop before, if the run does not exit earlier.
+            pause: Called between two slices.
+        """
         try:
-            self._run(tape, counters)
+            self._run(tape, counters, self.max_cycles if until is None else min(until, self.max_cycles), pause)
         finally:
             if self.channel:
                 self.channel.end()
 
-    def _run(self, tape: Tape | None, counters: Counters | None) -> None:
+    def _run(self, tape: Tape | None, counters: Counters | None, until: int, pause: Callable[[], None] | None) -> None:
         blocks = self._blocks(self.translation.native if counters is None else self.native, tape)
         while True:
             if counters is None and self.native is not self.translation.native:
                 blocks = self._blocks(self.translation.native, tape)
-            interpreted, end = self._interpreted(), min(int(self.state.position[CYCLE]) + SLICE, self.max_cycles)
+            cycle = int(self.state.position[CYCLE])
+            interpreted, end = self._interpreted(), min(cycle + SLICE, until)
             status = self._slice(end, tape, counters, blocks)
+            ran["recorded" if tape else "plain"] += int(self.state.position[CYCLE]) - cycle
             if tape is not None:
                 self._check_memory(after=int(status == EXITED))
             if counters is None:
@@ -342,7 +361,11 @@ class _Run:
             if status == EXITED:
                 return
             if FAULTS[status] is not Fault.CYCLE_LIMIT or end == self.max_cycles:
-                raise self._guest_fault(FAULTS[status])
+                raise self.guest_fault(FAULTS[status])
+            if end == until:
+                return
+            if pause:
+                pause()
 
     def _slice(self, end: int, tape: Tape | None, counters: Counters | None, blocks: Blocks) -> int:
         """Run until a cycle, and do the host's part meanwhile; return the interpreter's status."""
@@ -367,7 +390,7 @@ class _Run:
         free = int(self.state.position[FREE])
         base = PAGE_WORDS * free
         if base + PAGE_WORDS > len(self.store.pool):
-            raise self._guest_fault(Fault.MEMORY_LIMIT)
+            raise self.guest_fault(Fault.MEMORY_LIMIT)
         self.state.position[FREE] = free + 1
         self.store.owners[free] = SEED_PAGE
         self.store.pool[base : base + PAGE_WORDS] = self._page(RANDOM_SEED)
@@ -404,7 +427,7 @@ class _Run:
         self._settle()
         return np.cumsum(self.state.visits)[: len(self.image.code)]
 
-    def _guest_fault(self, fault: Fault) -> GuestFault:
+    def guest_fault(self, fault: Fault) -> GuestFault:
         """Return the fault of the instruction at which the interpreter stopped."""
         index = int(self.state.position[INSTRUCTION])
         output = self._output_until_now()
