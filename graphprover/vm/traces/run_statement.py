@@ -7,6 +7,7 @@ MB for each planned statement, copy them from and to a GPU, and change the tasks
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +21,7 @@ from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table
 from graphprover.statement.trace_task import TraceTask, make
 from graphprover.vm.executor.execute import Execution
-from graphprover.vm.executor.record import Record
+from graphprover.vm.executor.record import Memory, Record
 from graphprover.vm.program.io import region
 from graphprover.vm.statement.claim import MAX_PROVED_OUTPUT, MAX_STATED_INPUT
 from graphprover.vm.statement.shape import (
@@ -54,9 +55,9 @@ from graphprover.vm.traces.partition import Late, Unprovable, partition
 from graphprover.vm.traces.run import load_run, load_tape
 from graphprover.vm.traces.state import boundary, output_words, state_trace_tasks
 
-__all__ = ["Unprovable", "shards_of_run", "statement_of_run"]
+__all__ = ["Unprovable", "shards_of_run", "shards_of_tables", "stated_of", "statement_of_run", "tables_of_range"]
 
-_Numbered = tuple[int, TraceTask]  # a table's number and its trace
+Numbered = tuple[int, TraceTask]  # a table's number and its trace
 _Calling = tuple[int, CallTable, tuple[int, int]]  # a chip of calls: its number, and its cycles in the order
 _Other = tuple[int, Air, TraceTask]  # a table that is no chip's, with its lookups
 
@@ -115,6 +116,82 @@ def shards_of_run(
     return machine.in_shards(*_tables(machine, execution, cycle_ranges, state_input, device, rate), label)
 
 
+@dataclass(frozen=True, eq=False)
+class Stated:
+    """The values that the statement about a run has beside its tables."""
+
+    cycles: int
+    exit_code: int
+    output: np.ndarray  # uint64, the words of the output
+    input: np.ndarray  # uint64, the words of a stated input; empty without one
+
+
+def stated_of(execution: Execution, memory: Memory, *, state_input: bool) -> Stated:
+    """Return the values of the statement about an execution; ``memory``: the words that it accessed.
+
+    Raises:
+        ValueError: With ``state_input`` for an execution with a random seed.
+        Unprovable: For an output or a stated input that is too long.
+    """
+    if state_input and execution.random_seed:
+        raise ValueError("a proof that states its input is of a run with the random seed 0")
+    if state_input and len(execution.input) > MAX_STATED_INPUT:
+        raise Unprovable(f"an input of {len(execution.input):,} bytes: a proof states at most {MAX_STATED_INPUT:,}")
+    if len(execution.output) > MAX_PROVED_OUTPUT:
+        most = f"a proof states at most {MAX_PROVED_OUTPUT:,}; output a hash instead"
+        raise Unprovable(f"an output of {len(execution.output):,} bytes: {most}")
+    given = region(execution.input) if state_input else np.zeros(0, dtype=np.uint64)
+    return Stated(execution.cycles, execution.exit_code, output_words(execution, memory), given)
+
+
+def tables_of_range(
+    machine: Machine,
+    record: Record,
+    cycle_range: range,
+    stated: Stated,
+    *,
+    shards: int,
+    device: Device | None = None,
+    rate: int | None = None,
+) -> list[Numbered]:
+    """Return the tables of a cycle range with their trace tasks, in order of their numbers, without the boundary.
+
+    Args:
+        machine: The program.
+        record: The record of the cycle range at least, and the final state if it is the run's first range.
+        cycle_range: The cycle range.
+        stated: The values of the statement.
+        shards: The number of shards of the statement.
+        device: As in `statement_of_run`.
+        rate: As in `statement_of_run`.
+
+    Raises:
+        Unprovable: For cycles that have no proof.
+    """
+    policy, state = policy_at(rate), list[_Other]()
+    if not cycle_range.start:
+        heights, words = policy.low_heights(stated.cycles), len(stated.output)
+        state = [
+            (number, machine.air(number, 0, words, len(stated.input)), trace_task)
+            for number, trace_task in state_trace_tasks(
+                machine, record.registers, record.memory, words, stated.input, heights
+            )
+        ]
+    short = may_have_sparse_range(stated.cycles, shards)
+    return _traces(machine, record, cycle_range, device or CpuDevice(), state, short, policy)
+
+
+def shards_of_tables(
+    machine: Machine, stated: Stated, tables: Sequence[Sequence[Numbered]], label: str = ""
+) -> ShardedStatement:
+    """Return the statement about a run in shards from the tables of each of its ranges, as `tables_of_range` has them.
+
+    Raises:
+        Unprovable: For a run that has no proof.
+    """
+    return machine.in_shards(*_joined(machine, stated, tables), label)
+
+
 def _tables(
     machine: Machine,
     execution: Execution,
@@ -127,37 +204,31 @@ def _tables(
     record = execution.record
     if record is None:
         raise ValueError("an execution without a record cannot be proved")
-    if state_input and execution.random_seed:
-        raise ValueError("a proof that states its input is of a run with the random seed 0")
-    if state_input and len(execution.input) > MAX_STATED_INPUT:
-        raise Unprovable(f"an input of {len(execution.input):,} bytes: a proof states at most {MAX_STATED_INPUT:,}")
-    if len(execution.output) > MAX_PROVED_OUTPUT:
-        most = f"a proof states at most {MAX_PROVED_OUTPUT:,}; output a hash instead"
-        raise Unprovable(f"an output of {len(execution.output):,} bytes: {most}")
-    output = output_words(execution, record.memory)
-    stated = region(execution.input) if state_input else np.zeros(0, dtype=np.uint64)
-
-    device, policy = device or CpuDevice(), policy_at(rate)
-    state = [
-        (number, machine.air(number, 0, len(output), len(stated)), trace_task)
-        for number, trace_task in state_trace_tasks(
-            machine, record.registers, record.memory, len(output), stated, policy.low_heights(record.cycles)
-        )
-    ]
-    short = may_have_sparse_range(execution.cycles, len(cycle_ranges))
+    stated = stated_of(execution, record.memory, state_input=state_input)
+    shards = len(cycle_ranges)
     traces = [
-        _traces(machine, record, cycle_range, device, [] if i else state, short, policy)
-        for i, cycle_range in enumerate(cycle_ranges)
+        tables_of_range(machine, record, cycle_range, stated, shards=shards, device=device, rate=rate)
+        for cycle_range in cycle_ranges
     ]
+    return _joined(machine, stated, traces)
+
+
+def _joined(
+    machine: Machine, stated: Stated, traces: Sequence[Sequence[Numbered]]
+) -> tuple[list[list[Table]], list[list[int]]]:
+    """Return the tables of each cycle range with the boundary, and their numbers without it."""
     numbers = [[number for number, _ in shard] for shard in traces]
     mains = [[trace_task for _, trace_task in shard] for shard in traces]
-    words: dict[int, list[int]] = {TableNumber.OUTPUT: _public(output), TableNumber.STATED_INPUT: _public(stated)}
+    words: dict[int, list[int]] = {
+        TableNumber.OUTPUT: _public(stated.output),
+        TableNumber.STATED_INPUT: _public(stated.input),
+    }
     values = [[words.get(number, []) for number in shard] for shard in numbers]
     mains[0].insert(0, TraceTask("boundary", boundary, shape=(1, MIN_ROWS)))
-    values[0].insert(0, [execution.cycles, *limbs(execution.exit_code), *numbers[0]])
+    values[0].insert(0, [stated.cycles, *limbs(stated.exit_code), *numbers[0]])
     heights = [[main.shape[1] for main in shard] for shard in mains]
     try:
-        airs = machine.tables(execution.cycles, numbers, heights, len(output), len(stated))
+        airs = machine.tables(stated.cycles, numbers, heights, len(stated.output), len(stated.input))
     except ValueError as error:
         raise Unprovable(f"this run has no proof: {error}") from error
     shards = zip(airs, values, mains, strict=True)
@@ -177,7 +248,7 @@ def _traces(
     state: Sequence[_Other],
     short: bool,
     policy: LayoutPolicy,
-) -> list[_Numbered]:
+) -> list[Numbered]:
     """Return the tables beside the boundary that a cycle range of the run needs, in order of their numbers.
 
     ``state``: the tables of registers and memory, for the first range only; ``short``: whether the run may have a
@@ -205,7 +276,7 @@ def _traces(
     bump_tasks = _bump_trace_tasks(bump, parted.late, run, cycles, policy)
     others += ((TableNumber.BUMP, bump, trace_task) for trace_task in bump_tasks)
 
-    found: list[_Numbered] = [(int(number), trace_task) for number, _, trace_task in others]
+    found: list[Numbered] = [(int(number), trace_task) for number, _, trace_task in others]
     found += [
         (number, TraceTask(name, chip_trace, {"index": i}, (made,), (table.width, table.height)))
         for i, (number, name, table) in enumerate(chips)
@@ -228,7 +299,7 @@ def _traces(
     return sorted(found, key=lambda numbered: numbered[0])
 
 
-def _words(machine: Machine, tables: Sequence[_Numbered], state: Sequence[_Other]) -> int:
+def _words(machine: Machine, tables: Sequence[Numbered], state: Sequence[_Other]) -> int:
     """Return the committed cells a row of these tables and of powers, all together."""
     airs = {number: air for number, air, _ in state}
     numbers = [*(number for number, _ in tables), TableNumber.POWERS]
