@@ -26,8 +26,11 @@ from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.rounds import Round
 
 # Styles of a shard's stages in their lane.
+RECORD, LAY_OUT = "record", "lay out"  # by workers that share a run
 PREPARE, WAIT, COMMIT, PROVE, VERIFY = "prepare", "wait", "commit", "prove", "verify"
 SAYS = {
+    RECORD: "is recorded",
+    LAY_OUT: "is laid out in tables",
     PREPARE: "is cut out of the run",
     WAIT: "waits for memory",
     COMMIT: "commits",
@@ -35,6 +38,8 @@ SAYS = {
     VERIFY: "is verified",
 }
 PARTS = {
+    RECORD: charts.COLOURS["queries"],
+    LAY_OUT: charts.COLOURS["FRI"],
     PREPARE: charts.COLOURS["traces"],
     WAIT: charts.COLOURS["DEEP"],
     COMMIT: charts.COLOURS["commit"],
@@ -293,7 +298,8 @@ def _shards(observation: Observation) -> str:
     """Return the table of shards with the time of each round."""
     of_shards = [{one.round: one for one in rounds} for rounds in observation.rounds_of_shards]
     whole = sum(shard.seconds() for shard in observation.shards)
-    stages = list(dict.fromkeys(stage.name for stage in observation.shards[0].stages))
+    longest = max((shard.stages for shard in observation.shards), key=len)  # a lost window's first stages are unknown
+    stages = list(dict.fromkeys(stage.name for stage in longest))
     order = "" if observation.workers else ", the last one first"
     rows, by_round = [], []
     for index, (shard, rounds) in enumerate(zip(observation.shards, of_shards, strict=True)):
