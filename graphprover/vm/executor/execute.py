@@ -352,7 +352,7 @@ class Running:
             cycle = int(self.state.position[CYCLE])
             interpreted, end = self._interpreted(), min(cycle + SLICE, until)
             status = self._slice(end, tape, counters, blocks)
-            ran["recorded" if tape else "plain"] += int(self.state.position[CYCLE]) - cycle
+            ran["plain" if tape is None else "recorded"] += int(self.state.position[CYCLE]) - cycle
             if tape is not None:
                 self._check_memory(after=int(status == EXITED))
             if counters is None:

@@ -81,7 +81,12 @@ class Window:
             cycles: The length of the whole run.
             before: The answer to the places asked for.
             state: The final state of the run, for the window whose proof has it.
+
+        Raises:
+            ValueError: If the times are of another run.
         """
+        if len(before.words) != len(self.marked):
+            raise ValueError(f"{len(before.words):,} times before a window that asks for {len(self.marked):,}")
         old, time, index, at, values, times = self.streams
         time[self.marked] = before.words
         for register, count in enumerate(self.unread.tolist()):
@@ -234,12 +239,13 @@ def record_window(
         data: The input.
         cycles: The window. The record begins and ends with whole intervals of snapshots, or with the run.
         total: The cycles of the whole run.
-        snapshot: The state to go on from, at most `INTERVAL` cycles after the window's first; by default the start.
+        snapshot: The state to go on from, of a cycle before the record's first; by default the start.
         max_cycles: As in `execute`.
         max_memory: As in `execute`, for the record of the window alone; by default half of the computer's memory.
         random_seed: As in `execute`.
 
     Raises:
+        ValueError: Also for a window behind the run's end.
         Exception: every exception of `execute`.
     """
     check_options(data, max_cycles, random_seed)
@@ -251,6 +257,8 @@ def record_window(
     recording, run.translation = run.translation, translation_of(image, record=False)
     run.run(until=INTERVAL * first)
     run.translation = recording
+    if run.state.position[CYCLE] < INTERVAL * first:
+        raise ValueError(f"a run of {run.state.position[CYCLE]:,} cycles has no window from cycle {cycles.start:,} on")
 
     tape, end = run.tape(), PAGE_WORDS * (run.pages + 1)
     tape.pool[:end] = np.arange(end, dtype=np.uint64) | _MARK

@@ -10,7 +10,7 @@ from graphprover.vm.executor import window
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.executor.faults import GuestFault
 from graphprover.vm.executor.record import INTERVAL
-from graphprover.vm.executor.window import LastAccesses, Rehearsal, record_window, rehearse
+from graphprover.vm.executor.window import Before, LastAccesses, Rehearsal, record_window, rehearse
 from graphprover.vm.program.elf import Image, load_elf
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.run import _arrays
@@ -111,3 +111,13 @@ def test_a_snapshot_that_exceeds_the_memory_limit() -> None:
     start, stop = rehearsal.execution.cycles // 2, rehearsal.execution.cycles
     with pytest.raises(GuestFault, match=r"memory limit \(8,192 bytes\)"):
         record_window(image, data, range(start, stop), stop, rehearsal.snapshot_before(start), max_memory=1 << 13)
+
+
+def test_a_window_of_another_run() -> None:
+    image = load_elf((GUESTS / "fib_iterative.elf").read_bytes())
+    with pytest.raises(ValueError, match="a run of 104 cycles has no window from cycle 2,048 on"):
+        record_window(image, bytes([2] + 7 * [0]), range(2048, 4096), 8192)
+    recorded = record_window(image, bytes([0, 32, *6 * [0]]), range(2048), 4096)
+    other = Before(recorded.accesses.times, recorded.accesses.registers)
+    with pytest.raises(ValueError, match=r"times before a window that asks for \d"):
+        recorded.record(4096, other, None)

@@ -1,0 +1,151 @@
+"""A guest's run that workers share: each records some windows of it, and proves their shards.
+
+The client runs the guest once, without a record. A worker gets a `RunWindow`, and records it. The client fills in when
+values were last accessed before each window: a `TimedWindow`, whose tables the worker lays out. A `RunShard` has the
+shapes of all tables, on which each shard depends. Each of the three can be made from the beginning by any worker.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from graphprover.device import Device
+from graphprover.protocol.level import Level
+from graphprover.vm.executor.window import (
+    Accesses,
+    Before,
+    FinalState,
+    LastAccesses,
+    Rehearsal,
+    Snapshot,
+    Window,
+)
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.traces.run_statement import Numbered, Stated, stated_of, tables_of_range
+
+
+class Job(Protocol):
+    """A job of a guest (`graphprover.jobs.jobs.Job`)."""
+
+    @property
+    def machine(self) -> Machine:
+        """The machine with the guest's program."""
+
+    @property
+    def program_label(self) -> str:
+        """The label of the guest's proofs."""
+
+    @property
+    def level(self) -> Level:
+        """The level of the proof."""
+
+    def record_window(self, cycles: range, total: int, snapshot: Snapshot | None, device: Device | None) -> Window:
+        """Record a window of the run."""
+
+
+Shape = tuple[int, tuple[int, int]]  # a table's number, and the columns and rows of its trace
+
+
+@dataclass(frozen=True, eq=False)
+class RunWindow:
+    """A window of a job's run."""
+
+    job: Job
+    cycles: range
+    total: int  # cycles of the run
+    snapshot: Snapshot | None  # to go on from; None for the start of the run
+
+    def record(self, device: Device | None) -> Window:
+        """Run the guest up to the window, and record it; ``device``: of the proof, whose kernels may be compiled."""
+        return self.job.record_window(self.cycles, self.total, self.snapshot, device)
+
+
+@dataclass(frozen=True, eq=False)
+class TimedWindow:
+    """A window, and the values that depend on the rest of the run."""
+
+    window: RunWindow
+    shards: int
+    stated: Stated
+    before: Before
+    state: FinalState | None  # of the first window
+
+    def tables(self, device: Device, recorded: Window | None = None) -> list[Numbered]:
+        """Return the tables of the window with their trace tasks.
+
+        Args:
+            device: Replays the window.
+            recorded: The window, if this process has recorded it.
+        """
+        of = self.window
+        record = (recorded or of.record(device)).record(of.total, self.before, self.state)
+        rate = of.job.level.rate
+        return tables_of_range(
+            of.job.machine, record, of.cycles, self.stated, shards=self.shards, device=device, rate=rate
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RunShard:
+    """The shard of a window, and the shapes of all tables of the statement."""
+
+    job: Job
+    index: int
+    stated: Stated
+    shapes: Sequence[Sequence[Shape]]  # of each shard, without heads and the boundary
+    own: TimedWindow | None  # None in a message to the process that has laid out its tables
+
+    @property
+    def without_window(self) -> "RunShard":
+        """The same for the process that has laid out the window's tables."""
+        return replace(self, own=None)
+
+
+def shapes_of(tables: Sequence[Numbered]) -> tuple[Shape, ...]:
+    """Return the shapes of a window's tables."""
+    return tuple((int(number), trace_task.shape) for number, trace_task in tables)
+
+
+class SharedRun:
+    """A job's run on the client, which workers record in windows, one a shard."""
+
+    def __init__(self, job: Job, rehearsal: Rehearsal, cycle_ranges: Sequence[range], *, state_input: bool) -> None:
+        """Begin after the run without a record.
+
+        Args:
+            job: The job.
+            rehearsal: The run.
+            cycle_ranges: The windows.
+            state_input: Whether the proof states the input.
+        """
+        self._rehearsal: Rehearsal | None = rehearsal
+        self._last, self._before = LastAccesses(rehearsal.words), list[Before]()
+        self._waiting: dict[int, Accesses] = {}  # by index, until the earlier windows have come
+        self._state_input = state_input
+        self.execution = rehearsal.execution
+        self.words = rehearsal.words  # the number of places for words, to which `Accesses` refer
+        total = rehearsal.execution.cycles
+        self.windows = [
+            RunWindow(job, cycles, total, rehearsal.snapshot_before(cycles.start)) for cycles in cycle_ranges
+        ]
+
+    def recorded(self, index: int, accesses: Accesses) -> None:
+        """Take the accesses of a recorded window; the windows come in any order."""
+        self._waiting[index] = accesses
+        while (found := self._waiting.pop(len(self._before), None)) is not None:
+            self._before.append(self._last.pass_window(found))
+
+    def timed(self) -> list[TimedWindow]:
+        """Return all windows with the times before them, once all are recorded, and forget the run.
+
+        Raises:
+            Unprovable: For an output or a stated input that is too long.
+        """
+        assert self._rehearsal and len(self._before) == len(self.windows)
+        state, self._rehearsal = self._rehearsal.final_state(self._last), None
+        stated = stated_of(self.execution, state.memory, state_input=self._state_input)
+        windows = [replace(window, snapshot=None) for window in self.windows]
+        return [
+            TimedWindow(window, len(windows), stated, before, None if index else state)
+            for index, (window, before) in enumerate(zip(windows, self._before, strict=True))
+        ]
