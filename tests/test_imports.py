@@ -38,6 +38,7 @@ LAYERS = (
     ("prover",),  # from a statement to a proof
     ("examples", "jobs.programs", "jobs.warmup", "jobs.made_check"),  # programs that can be proved
     ("jobs.jobs",),  # requested proofs, as they are sent to workers
+    ("cluster.window_worker",),  # one window of a run that workers share
     ("cluster.shard_worker", "cluster.layers"),  # one shard of a proof with shards on other workers; layers of a tree
     ("cluster.worker", "cluster.metrics", "worker"),
     ("jobs.batch", "cluster.batching", "cluster.batch_check"),

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, nullcontext
+from itertools import cycle, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, proxy
@@ -143,6 +144,11 @@ class Cluster:
     def workers(self, device: Device | str) -> int:
         """Return how many workers fit for a device, at least 1."""
         return max(1, len(self._workers.fit(device)))
+
+    def in_turn(self, device: Device | str) -> Iterator[str]:
+        """Yield the addresses of the workers that fit for a device, again and again: one of each GPU in turn."""
+        each = [sorted(place) for place in self._workers.places(device)]
+        return cycle(address for some in zip_longest(*each) for address in some if address)
 
     def release(self, result: TaskResult) -> None:
         """Release the value that is retained on a worker."""

@@ -92,7 +92,7 @@ class _Submission:
     def depends_on(self) -> Attempt | None:
         """The retained attempt whose value is an argument."""
         result = self.opened.task.depends_on
-        return result.retained if result and "committed" in self.arguments else None
+        return result.retained if result and "held" in self.arguments else None
 
 
 class Dispatcher:
@@ -198,8 +198,11 @@ class Dispatcher:
             except Exception as error:
                 opened.end(None, error)
                 continue
-            committed = self._committed(opened.task.depends_on) if first else {}
-            graph.append(self._submission(opened, chosen if committed else next(spread), payload, committed))
+            held = self._held(opened.task.depends_on) if first else {}
+            allowed = chosen if held else next(spread)
+            if first and opened.task.at in set[str]().union(*places) - opened.task.avoid:
+                allowed = {opened.task.at}
+            graph.append(self._submission(opened, allowed, payload, held))
             if sum(len(submission.arguments["payload"]) for submission in graph) > GRAPH_BYTES:
                 self._send(graph)
                 graph = []
@@ -240,23 +243,21 @@ class Dispatcher:
             tasks[at] += 1
             yield places[at]
 
-    def _committed(self, result: TaskResult | None) -> dict[str, Future]:
+    def _held(self, result: TaskResult | None) -> dict[str, Future]:
         """Return the argument for the retained value of another task, unless it is lost."""
         if result is None or result.retained is None or result.retained.future.status not in ("finished", "pending"):
             return {}
         if self._workers.unresponsive & set(result.retained.workers[-1:]):
             return {}
-        return {"committed": result.retained.future}
+        return {"held": result.retained.future}
 
-    def _submission(
-        self, opened: _OpenTask, allowed: set[str], payload: bytes, committed: dict[str, Future]
-    ) -> _Submission:
+    def _submission(self, opened: _OpenTask, allowed: set[str], payload: bytes, held: dict[str, Future]) -> _Submission:
         self._submitted += 1
         own = self._submitted <= MOST_SPANS
         name = opened.task.name
         with span(name) if own else nullcontext():  # within the caller's spans
             seen_in = dask.get_annotations().get("span")
-        return _Submission(opened, _key(name, own), allowed, seen_in, {"payload": payload} | committed)
+        return _Submission(opened, _key(name, own), allowed, seen_in, {"payload": payload} | held)
 
     def _send(self, graph: list[_Submission]) -> None:
         """Submit attempts as one graph: one by one, they would contend with a local scheduler for Python's lock."""

@@ -17,6 +17,7 @@ from distributed.metrics import context_meter
 
 from graphprover.cluster.shard_worker import CommittedShard, FinishedShard
 from graphprover.cluster.tasks import EVENTS
+from graphprover.cluster.window_worker import LaidOutWindow, RecordedWindow
 from graphprover.device import Device
 from graphprover.device.choose import device_for
 from graphprover.device.host_memory import resident
@@ -30,7 +31,7 @@ from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.telemetry.activities import COMPRESS, EXECUTE, HOST, VERIFY, WAITING, activity, shares
 from graphprover.telemetry.subscribe import observed
 
-P = TypeVar("P", CommittedShard, FinishedShard)
+P = TypeVar("P", RecordedWindow, LaidOutWindow, CommittedShard, FinishedShard)
 
 STAGES = {"prepare": EXECUTE, "wait": WAITING, "compress": COMPRESS, "verify": VERIFY}  # of `Made.seconds`
 COUNTERS = {"proofs": "Proofs made.", "cycles": "Cycles of guests proved.", "cells": "Cells that proofs commit to."}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
 from distributed.core import error_message
 
 from graphprover.cluster import ClusterError
@@ -17,6 +18,9 @@ from graphprover.proof.proof import Proof
 from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.proof import least_bytes
+from graphprover.vm.executor.record import REGISTERS
+from graphprover.vm.executor.window import Accesses
+from graphprover.vm.traces.shared_run import Shape
 
 MAX_TEXT = 2000  # characters of an exception's message; Dask replaces exceptions with messages of more than 10,000
 
@@ -104,6 +108,40 @@ def commitment_in(result: Any) -> Commitment:
         return replace(header, payload=bytes(least_bytes(len(header.log_heights), 0, header.parameters))).to_bytes()
 
     return Commitment(digest, replace(_parsed(padded, Proof.from_bytes), payload=b""))
+
+
+def accesses_in(result: Any, words: int) -> Accesses:
+    """Return the accesses of a window in a worker's result; raise VerificationError if there are none.
+
+    ``words``: the number of places for words.
+    """
+    found = expect_type(getattr(result, "accesses", None), Accesses)
+    kinds = {"asked": np.uint32, "places": np.uint32, "times": np.uint64, "registers": np.uint64}
+    arrays = {name: getattr(found, name, None) for name in kinds}
+    well_formed = all(
+        isinstance(array, np.ndarray) and array.dtype == kinds[name] and array.ndim == 1
+        for name, array in arrays.items()
+    )
+    if not (
+        well_formed
+        and len(found.places) == len(found.times)
+        and len(found.registers) == REGISTERS
+        and all(not len(some) or some.max() < words for some in (found.asked, found.places))
+    ):
+        raise VerificationError("worker.result", "the worker returned malformed accesses of a window")
+    return found
+
+
+def shapes_in(result: Any) -> tuple[Shape, ...]:
+    """Return the shapes of a window's tables in a worker's result; raise VerificationError if there are none."""
+    found = getattr(result, "shapes", None)
+    try:
+        shapes = tuple((number, (columns, rows)) for number, (columns, rows) in found or ())
+    except (TypeError, ValueError):
+        shapes = ()
+    if not shapes or any(type(part) is not int for number, shape in shapes for part in (number, *shape)):
+        raise VerificationError("worker.result", f"the worker returned {type(result).__name__}, which has no tables")
+    return shapes
 
 
 def _parsed(encoded: Callable[[], bytes], decoded: Callable[[bytes], R]) -> R:

@@ -3,16 +3,19 @@
 import logging
 import pickle
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from itertools import count
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from graphprover.cluster.client import Cluster
 from graphprover.cluster.commitments import Version
 from graphprover.cluster.messages import ShardRequest, pack
-from graphprover.cluster.results import commitment_in, expect_type, proof_in
+from graphprover.cluster.results import Commitment, commitment_in, expect_type, proof_in
 from graphprover.cluster.tasks import ProvingTask, TaskResult
 from graphprover.device import Device
 from graphprover.graphs.progress import Tell
@@ -24,9 +27,14 @@ from graphprover.protocol.joint import Joint
 from graphprover.protocol.proof import BatchProof
 from graphprover.telemetry.merge import TaskReply, TaskTelemetry
 from graphprover.telemetry.subscribe import clock, observing
+from graphprover.vm.traces.shared_run import RunShard
 
-COMMIT, FINISH = "commit", "finish"  # the tasks of a shard: functions of `graphprover.cluster.worker`
+# The tasks of a shard: functions of `graphprover.cluster.worker`. The first two are tasks of windows of a run.
+RECORD, LAY_OUT, COMMIT, FINISH = "record", "lay_out", "commit", "finish"
 
+NOTHING: Mapping[int, Any] = MappingProxyType({})
+
+R = TypeVar("R")
 Check = Callable[[int, Proof], "Future[BatchProof]"]  # starts to verify a shard
 
 _log = logging.getLogger(__name__)
@@ -41,6 +49,27 @@ class Refused:
     other: bool = False  # the worker's shard differs from the commitment
 
 
+@dataclass(frozen=True)
+class LaidOut:
+    """The tables of all shards, on the workers that have laid them out."""
+
+    subjects: Sequence[RunShard]
+    held: Mapping[int, TaskResult]  # by index: the results on which the commitments depend
+
+    def spread(self, workers: int) -> dict[int, TaskResult]:
+        """Return the tables that stay on their workers, by index: no more than a worker's share of all shards.
+
+        Others are laid out again elsewhere, since some of the workers have joined later.
+        """
+        shares: Counter[str] = Counter()
+        kept = {}
+        for index, result in self.held.items():
+            shares[result.worker] += 1
+            if shares[result.worker] <= -(-len(self.subjects) // workers):
+                kept[index] = result
+        return kept
+
+
 @dataclass(eq=False)
 class ShardTasks:
     """The tasks and results of a sharded proof."""
@@ -50,8 +79,9 @@ class ShardTasks:
     subjects: Sequence[Any]  # by shard, see `ShardRequest`
     device: Device | str
     tell: Tell | None
+    given: dict[str, Sequence[Any]] = field(default_factory=dict)  # by token: the subject of each shard's tasks
     current: dict[int, Version] = field(default_factory=dict)  # by index: the commitments in use
-    retained: set[TaskResult] = field(default_factory=set)  # commitments whose arrays workers retain
+    retained: set[TaskResult] = field(default_factory=set)  # values that workers retain
     proofs: dict[int, Proof] = field(default_factory=dict)  # by index
     batches: dict[int, BatchProof] = field(default_factory=dict)  # by index: decoded payloads of valid shards
     observe: bool = field(default_factory=observing)
@@ -63,7 +93,9 @@ class ShardTasks:
         """The numbers of all shards."""
         return [ShardNumber(index, len(self.subjects)) for index in range(len(self.subjects))]
 
-    def commit(self, shards: Iterable[int], avoid: Mapping[int, frozenset[str]]) -> dict[int, Version]:
+    def commit(
+        self, shards: Iterable[int], avoid: Mapping[int, frozenset[str]], laid_out: LaidOut | None = None
+    ) -> dict[int, Version]:
         """Run the first task of some shards, and return their commitments.
 
         A task that returns no commitment is retried once, on another worker if there is one.
@@ -71,43 +103,87 @@ class ShardTasks:
         Args:
             shards: Indices.
             avoid: By index: addresses of workers that get the shard only if no other fits.
+            laid_out: The tables of all shards, if workers have laid them out.
 
         Raises:
             VerificationError: If the retry returns no commitment, either; it names the worker.
         """
-        token, refused = uuid.uuid4().hex[:8], dict[ShardNumber, Refused]()
+        token = uuid.uuid4().hex[:8]
+        self.given[token] = laid_out.subjects if laid_out else self.subjects
+
+        def took(number: ShardNumber, commitment: Commitment, result: TaskResult) -> None:
+            asked = self._asked(number, COMMIT, result.value)
+            self.current[number.index] = Version(commitment, result.worker, token, result, asked)
+
+        chosen = [number for number in self.numbers if number.index in set(shards)]
+        for number in chosen:
+            self._forget(number.index, COMMIT)
+        held = laid_out.spread(self.cluster.workers(self.device)) if laid_out else {}
+        self.ask(COMMIT, chosen, token, commitment_in, took, avoid, held)
+        if laid_out:
+            self.let_go(laid_out.held.values())
+        return {number.index: self.current[number.index] for number in chosen}
+
+    def ask(
+        self,
+        function: str,
+        numbers: Iterable[ShardNumber],
+        token: str,
+        read: Callable[[Any], R],
+        took: Callable[[ShardNumber, R, TaskResult], None],
+        avoid: Mapping[int, frozenset[str]] = NOTHING,
+        held: Mapping[int, TaskResult] = NOTHING,
+        at: Mapping[int, str] = NOTHING,
+    ) -> None:
+        """Run a task of some shards whose value stays on its worker.
+
+        A task without the expected result is retried once, on another worker if there is one.
+
+        Args:
+            function: The task.
+            numbers: Of the shards.
+            token: Names the subjects.
+            read: Returns the part of a value for the client; raises VerificationError if there is none.
+            took: Called with the shard, this part and the result. It may raise VerificationError, too.
+            avoid: By index: addresses of workers that get the shard only if no other fits.
+            held: By index: results of an earlier task, on which this one depends.
+            at: By index: addresses of workers, by default the ones of ``held``.
+
+        Raises:
+            VerificationError: If the retry has no result, either; it names the worker.
+        """
+        refused: dict[ShardNumber, Refused] = {}
 
         def take(number: ShardNumber, result: TaskResult) -> None:
             if result.error:
                 raise result.error
             self.retained.add(result)
             try:
-                commitment, asked = commitment_in(result.value), self._asked(number, COMMIT, result.value)
+                took(number, read(result.value), result)
             except VerificationError as error:
-                self._release(result)
+                self.let_go([result])
                 refused[number] = Refused(shard_error(number.index, error), result.worker)
-            else:
-                self.current[number.index] = Version(commitment, result.worker, token, result, asked)
 
-        def run(numbers: Iterable[ShardNumber], avoid: Mapping[int, frozenset[str]]) -> None:
+        def run(numbers: Iterable[ShardNumber], avoid: Mapping[int, frozenset[str]], first: bool) -> None:
             tasks = {}
             for number in numbers:
-                self._forget(number.index, COMMIT)
-                tasks[self._task(number, COMMIT, token, avoid)] = number
+                before = held.get(number.index) if first else None
+                worker = before.worker if before else at.get(number.index, "") if first else ""
+                task = self._task(number, function, token, avoid, depends_on=before, at=worker)
+                tasks[replace(task, retain=True)] = number
             self._run(tasks, take)
 
-        chosen = [number for number in self.numbers if number.index in set(shards)]
-        run(chosen, avoid)
+        run(numbers, avoid, first=True)
         if refused:
             again = list(refused)
             failed = {n.index: avoid.get(n.index, frozenset()) | {one.worker} for n, one in refused.items()}
-            for one in refused.values():
+            for number, one in refused.items():
                 self._warn(one)
+                self._forget(number.index, function)
             refused.clear()
-            run(again, failed)
+            run(again, failed, first=False)
         for one in refused.values():
             raise one.error.refusal(f"{one.error}, by {one.worker}")
-        return {number.index: self.current[number.index] for number in chosen}
 
     def finish(
         self,
@@ -132,7 +208,7 @@ class ShardTasks:
         def take(number: ShardNumber, result: TaskResult) -> None:
             index, worker, finished = number.index, result.worker, result.value
             version = self.current[index]
-            self._release(version.result)
+            self.let_go([version.result])
             if isinstance(result.error, OtherShard):
                 what = f"the shard of {worker} differs from the commitment of {version.worker}"
                 error = VerificationError("worker.shard", what)
@@ -156,8 +232,20 @@ class ShardTasks:
         tasks = {}
         for number in numbers:
             self._forget(number.index, FINISH)
-            token = self.current[number.index].token
-            tasks[self._task(number, FINISH, token, avoid, joint, nonce)] = number
+            version = self.current[number.index]
+            held = version.result if version.result in self.retained else None
+            of_run = isinstance(self.given[version.token][number.index], RunShard)
+            task = self._task(
+                number,
+                FINISH,
+                version.token,
+                avoid,
+                joint,
+                nonce,
+                depends_on=held,
+                at=version.worker if held and of_run else "",
+            )
+            tasks[task] = number
         self._run(tasks, take)
         for number, (checked, worker) in checks.items():
             try:
@@ -169,14 +257,15 @@ class ShardTasks:
         return refused
 
     def release(self) -> None:
-        """Release the arrays that workers retain of unfinished shards."""
-        for result in list(self.retained):
-            self._release(result)
+        """Release the values that workers retain of unfinished shards."""
+        self.let_go(list(self.retained))
 
-    def _release(self, result: TaskResult) -> None:
-        if result in self.retained:
-            self.retained.remove(result)
-            self.cluster.release(result)
+    def let_go(self, results: Iterable[TaskResult]) -> None:
+        """Release values that workers retain, unless they are released."""
+        for result in results:
+            if result in self.retained:
+                self.retained.remove(result)
+                self.cluster.release(result)
 
     def _forget(self, index: int, function: str) -> None:
         """Forget the results of a task that is run again."""
@@ -193,28 +282,41 @@ class ShardTasks:
         if not self.observe:
             return None
         sent, came = self.sent[number.index, function], clock()
+        if function == COMMIT:  # which has the stages of the window's tasks, too
+            sent = self.sent.get((number.index, RECORD), sent)
         return TaskReply(
             expect_type(getattr(value, "telemetry", None), TaskTelemetry), sent, came, _pickled_size(value)
         )
 
     def _task(
-        self, number: ShardNumber, function: str, token: str, avoid: Mapping[int, frozenset[str]], *more: Any
+        self,
+        number: ShardNumber,
+        function: str,
+        token: str,
+        avoid: Mapping[int, frozenset[str]],
+        *more: Any,
+        depends_on: TaskResult | None = None,
+        at: str = "",
     ) -> ProvingTask:
+        subject, attempts = self.given[token][number.index], count()
+
         def payload() -> bytes:
             per_worker = -(-number.count // self.cluster.workers(self.device))
-            request = ShardRequest(self.subjects[number.index], number, token, self.device, per_worker, self.observe)
+            # The worker of the first attempt has the value that it depends on. A window may have many megabytes.
+            slim = depends_on and isinstance(subject, RunShard) and not next(attempts)
+            sent = subject.without_window if slim else subject
+            request = ShardRequest(sent, number, token, self.device, per_worker, self.observe)
             self.sent.setdefault((number.index, function), clock())
             return pack(request, *more)
 
-        committed = self.current[number.index].result if function == FINISH else None
         return ProvingTask(
             f"{self.name}: {number}: {function}",
             payload,
             weight=int(function == FINISH),  # the second task frees memory, so it goes first
             function=function,
-            depends_on=committed if committed in self.retained else None,
-            retain=function == COMMIT,
+            depends_on=depends_on,
             avoid=avoid.get(number.index, frozenset()),
+            at=at,
         )
 
     def _run(self, tasks: Mapping[ProvingTask, ShardNumber], take: Callable[[ShardNumber, TaskResult], None]) -> None:

@@ -14,6 +14,7 @@ from weakref import WeakSet, WeakValueDictionary, finalize
 from graphprover.admission.admission import admitted, keep, largest, sharing
 from graphprover.admission.ledger import Kept
 from graphprover.cluster.messages import ShardRequest
+from graphprover.cluster.window_worker import LaidOutWindow, prepared_shard
 from graphprover.device import Device
 from graphprover.device.choose import CPU
 from graphprover.graphs.batches import NO_HOLDS, Holds
@@ -43,6 +44,7 @@ from graphprover.prover.sharded import InShards
 from graphprover.telemetry.merge import TaskTelemetry
 from graphprover.telemetry.model import Memory, Stage
 from graphprover.telemetry.subscribe import observing, on_clock
+from graphprover.vm.traces.shared_run import RunShard
 
 COMMIT, PROVE = "commit", "prove"  # stages
 
@@ -111,14 +113,16 @@ class CommittedShard:
         return CommittedShard, (self.digest, self.header, self.telemetry)
 
 
-def commit_shard(request: ShardRequest, device: Device) -> CommittedShard:
+def commit_shard(request: ShardRequest, device: Device, laid_out: LaidOutWindow | None = None) -> CommittedShard:
     """Run rounds 0 and 1 of a shard, and retain as many arrays as the device's memory allows.
+
+    ``laid_out``: the tables of a run's window, if a process has laid them out.
 
     Raises:
         Exception: Any exception of `graphprover.jobs.jobs.made` before it has a proof.
     """
     times = [time.perf_counter()]
-    source = _source(request, device)
+    source = _source(request, device, laid_out)
     shard = _shard(source, request)
     times.append(time.perf_counter())
     planned = _planned(shard, request, device)
@@ -129,7 +133,15 @@ def commit_shard(request: ShardRequest, device: Device) -> CommittedShard:
             committed = observed.prover.commit(request.number, shard, planned.keep, planned.holds)
         times.append(time.perf_counter())
         telemetry = (
-            observed.telemetry(COMMIT, times, planned, peak.bytes - given_bytes(device, shard)) if observing() else None
+            observed.telemetry(
+                COMMIT,
+                times,
+                planned,
+                peak.bytes - given_bytes(device, shard),
+                before=laid_out.stages if laid_out else (),
+            )
+            if observing()
+            else None
         )
         result = CommittedShard(committed.digest, shard.header, telemetry)
         result.source, result.token = source, request.token
@@ -179,10 +191,12 @@ def finish_shard(
     return FinishedShard(proof, _stages(times), recomputed, telemetry)
 
 
-def _source(request: ShardRequest, device: Device) -> Source:
+def _source(request: ShardRequest, device: Device, laid_out: LaidOutWindow | None = None) -> Source:
     """Return the prepared shard, or all shards of a guest's run, which a process makes once for several shards."""
     if isinstance(request.subject, Prepared):
         return request.subject
+    if isinstance(request.subject, RunShard):
+        return prepared_shard(request.subject, device, laid_out.tables if laid_out else None)
     prepared = _runs.get(request.token)
     if prepared is None:
         prepared = _runs[request.token] = request.subject.prepared(device)
@@ -219,17 +233,24 @@ class _Observed:
     graphs: list[GraphOfProof]
 
     def telemetry(
-        self, stage: str, times: list[float], plan: ShardPlan, peak: int, sizes: Mapping[str, int] | None = None
+        self,
+        stage: str,
+        times: list[float],
+        plan: ShardPlan,
+        peak: int,
+        sizes: Mapping[str, int] | None = None,
+        before: tuple[Stage, ...] = (),
     ) -> TaskTelemetry:
-        """Return the observation of a task; ``peak``: planned bytes beyond those in use before it."""
+        """Return the observation of a task.
+
+        ``peak``: planned bytes beyond those in use before it; ``before``: stages of earlier tasks.
+        """
         assert self.observer is not None
-        device, began = self.prover.device, on_clock(times[0])
+        device, own = self.prover.device, enumerate(("prepare", "wait", stage))
+        stages = *before, *(Stage(name, on_clock(times[i]), on_clock(times[i + 1]), by_worker=True) for i, name in own)
         return TaskTelemetry(
-            stages=tuple(
-                Stage(name, on_clock(times[i]), on_clock(times[i + 1]), by_worker=True)
-                for i, name in enumerate(("prepare", "wait", stage))
-            ),
-            tasks=self.observer.tasks(self.graphs, began),
+            stages=stages,
+            tasks=self.observer.tasks(self.graphs, stages[0].start),
             tables=observed_tables(self.shard.layout),
             device=device.kind,
             machine=machine(device),

@@ -14,9 +14,12 @@ from typing import Any
 
 from distributed import span
 
+from graphprover.admission.admission import TooLarge
+from graphprover.cluster import ClusterError
 from graphprover.cluster.client import Cluster
 from graphprover.cluster.commitments import Version, by_workers, differing, suspects, without
 from graphprover.cluster.shard_tasks import ShardTasks
+from graphprover.cluster.shard_windows import lay_out
 from graphprover.device import CpuDevice, Device
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.rounds.transcript import joint_nonce
@@ -29,6 +32,7 @@ from graphprover.telemetry.merge import merged_observation
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.subscribe import clock, publish
 from graphprover.verifier import Expected, Verdict
+from graphprover.vm.traces.shared_run import SharedRun
 
 DRAW = "joint challenge"  # the client's stage between the two tasks
 MOST_SUSPECTS = 2  # workers to try without, one after another: of two that differ, either may be at fault
@@ -45,6 +49,7 @@ def prove_parts(
     device: Device | str,
     expect: Expect,
     tell: Tell | None = None,
+    shared: SharedRun | None = None,
 ) -> tuple[ShardedProof, Verdict]:
     """Prove a statement of as many shards as there are subjects on a cluster, and verify the proof here.
 
@@ -61,6 +66,8 @@ def prove_parts(
         expect: Verifies the headers of all shards, and returns the verification of each. It runs while the shards are
             made.
         tell: Called with the progress of the tasks.
+        shared: The guest's run, if the workers record windows of it. If these lead to no valid proof, each worker makes
+            its shards from their subjects alone.
 
     Returns:
         The proof and its verdict.
@@ -73,10 +80,8 @@ def prove_parts(
     tasks = ShardTasks(cluster, name.split(" ")[0] or "statement", subjects, device, tell)
     try:
         with span(tasks.name), ThreadPoolExecutor(1) as meanwhile:
-            versions = list(tasks.commit(range(len(subjects)), {}).values())
-            found = _finished(tasks, versions, expect, meanwhile)
-            if isinstance(found, _Failure):
-                found = _without_suspects(tasks, versions, found, expect, meanwhile)
+            by_windows = _by_windows(tasks, shared, expect, meanwhile) if shared else None
+            found = by_windows or _from_subjects(tasks, expect, meanwhile)
         if tasks.observe:
             stages = Stage("prove", began, found.finished), found.draw, Stage("join", found.finished, clock())
             commits = [version.asked for version in found.versions if version.asked]
@@ -113,6 +118,43 @@ class _Failure:
     def with_workers(self, more: str = "") -> VerificationError:
         """Return the error with the workers' addresses."""
         return self.error.refusal(f"{self.error}, by {self.by}{more}")
+
+
+def _by_windows(tasks: ShardTasks, shared: SharedRun, expect: Expect, meanwhile: ThreadPoolExecutor) -> _Proved | None:
+    """Have workers record windows of a run, and finish and verify all shards; return None without a valid proof.
+
+    A shard then depends on times and shapes from all workers, so a worker with an error need not be the one at fault.
+
+    Raises:
+        VerificationError: If two workers return no window or commitment.
+        ClusterError: If workers are lost.
+        TooLarge: If a shard does not fit.
+    """
+    try:
+        versions = list(tasks.commit(range(len(tasks.subjects)), {}, lay_out(tasks, shared)).values())
+        found = _finished(tasks, versions, expect, meanwhile)
+    except (VerificationError, ClusterError, TooLarge):
+        raise
+    except Exception as error:
+        reason = error
+    else:
+        if isinstance(found, _Proved):
+            return found
+        reason = found.with_workers()
+    tasks.release()
+    _log.warning("graphprover: prove-%s: %s; each worker runs the whole guest", tasks.name, reason)
+    return None
+
+
+def _from_subjects(tasks: ShardTasks, expect: Expect, meanwhile: ThreadPoolExecutor) -> _Proved:
+    """Have each worker make its shards from their subjects, and verify them.
+
+    Raises:
+        VerificationError: As `_without_suspects`.
+    """
+    versions = list(tasks.commit(range(len(tasks.subjects)), {}).values())
+    found = _finished(tasks, versions, expect, meanwhile)
+    return found if isinstance(found, _Proved) else _without_suspects(tasks, versions, found, expect, meanwhile)
 
 
 def _finished(

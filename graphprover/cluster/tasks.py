@@ -25,6 +25,7 @@ class ProvingTask:
     depends_on: "TaskResult | None" = None  # a retained result, the second argument; only of the first attempt
     retain: bool = False  # whether the value stays on the worker, until `Cluster.release`
     avoid: frozenset[str] = frozenset()  # addresses of workers that get the task only if no other fits
+    at: str = ""  # address of the only worker that may have the first attempt, if it fits; empty: Dask chooses one
     priority: int = 0  # tasks with a higher one go first
     seconds: float = inf  # the estimated time; infinity if it is unknown
     timeout: float | None = None  # seconds in which a worker must have ended it, from its start

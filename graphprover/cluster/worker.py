@@ -19,11 +19,13 @@ from functools import cache
 from distributed import Worker, WorkerPlugin, get_worker
 
 from graphprover.admission.admission import largest, limit_process
+from graphprover.cluster import window_worker
 from graphprover.cluster.messages import ProofRequest, ShardRequest, unpack
 from graphprover.cluster.metrics import METRICS, install, measured_proof, measured_shard
 from graphprover.cluster.results import wrap_exceptions
 from graphprover.cluster.shard_worker import CommittedShard, FinishedShard, commit_shard, finish_shard
 from graphprover.cluster.tasks import BATCH_SECONDS, BEGUN
+from graphprover.cluster.window_worker import LaidOutWindow, RecordedWindow
 from graphprover.cluster.workers import READY, add_resources
 from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, device_for, profile_of
@@ -81,26 +83,45 @@ def largest_proof(payload: bytes) -> int:
 
 
 @wrap_exceptions
-def commit(payload: bytes) -> CommittedShard:
-    """Run the first task of a shard, and retain its arrays in this process."""
+def record(payload: bytes) -> RecordedWindow:
+    """Record a window of a run, and retain the record in this process."""
+    with _task() as worker:
+        request: ShardRequest = unpack(payload)[0]
+        own = _own(request.device, worker)
+        return measured_shard(lambda device: window_worker.record(request, device), own, observe=False)
+
+
+@wrap_exceptions
+def lay_out(payload: bytes, held: RecordedWindow | None = None) -> LaidOutWindow:
+    """Lay out the tables of a window; ``held``: the result of `record`, with the record if it ran in this process."""
+    with _task() as worker:
+        request: ShardRequest = unpack(payload)[0]
+        own = _own(request.device, worker)
+        return measured_shard(lambda device: window_worker.lay_out(request, held, device), own, observe=False)
+
+
+@wrap_exceptions
+def commit(payload: bytes, held: LaidOutWindow | None = None) -> CommittedShard:
+    """Run the first task of a shard, and retain its arrays in this process.
+
+    ``held``: the result of `lay_out`, with the tables if it ran in this process.
+    """
     with _task() as worker:
         request: ShardRequest = unpack(payload)[0]
         result = measured_shard(
-            lambda device: commit_shard(request, device), _own(request.device, worker), request.observe
+            lambda device: commit_shard(request, device, held), _own(request.device, worker), request.observe
         )
         result.telemetry = _by(worker, result.telemetry)
         return result
 
 
 @wrap_exceptions
-def finish(payload: bytes, committed: CommittedShard | None = None) -> FinishedShard:
-    """Run the second task of a shard; ``committed``: the result of `commit`, with arrays if it ran in this process."""
+def finish(payload: bytes, held: CommittedShard | None = None) -> FinishedShard:
+    """Run the second task of a shard; ``held``: the result of `commit`, with arrays if it ran in this process."""
     with _task() as worker:
         request, joint, nonce = unpack(payload)
         own = _own(request.device, worker)
-        made = measured_shard(
-            lambda device: finish_shard(request, joint, nonce, committed, device), own, request.observe
-        )
+        made = measured_shard(lambda device: finish_shard(request, joint, nonce, held, device), own, request.observe)
         return replace(made, telemetry=_by(worker, made.telemetry))
 
 

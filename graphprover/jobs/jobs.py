@@ -49,12 +49,15 @@ from graphprover.vm import kernels
 from graphprover.vm.executor.debug import Debug, to_stderr
 from graphprover.vm.executor.execute import Execution, half_of_memory
 from graphprover.vm.executor.faults import OtherExitCode
+from graphprover.vm.executor.window import Snapshot, Window, record_window, rehearse
 from graphprover.vm.profile.measure import profile
 from graphprover.vm.statement.claim import ANY, Claim, other_exit_code
 from graphprover.vm.statement.guest import Limits, RunOptions, seed_for
 from graphprover.vm.statement.key import KEY_RATES, Key
 from graphprover.vm.statement.statement import Machine
+from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.possible import possible_tables, shared_tables
+from graphprover.vm.traces.shared_run import SharedRun
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed
@@ -238,8 +241,8 @@ class Prover:
     ) -> AnyProof:
         """Prove a run on ``data``, and verify the proof in this process.
 
-        The workers of a cluster run the guest, too. The proof has the same bytes as one by `graphprover prove`. It is a
-        `CompressedProof` if the prover compresses.
+        The workers of a cluster run the guest, too, or record windows of its run. The proof has the same bytes as one
+        by `graphprover prove`. It is a `CompressedProof` if the prover compresses.
 
         Args:
             data: The input.
@@ -406,7 +409,7 @@ class Job:
             raise ValueError(f"timeout {self.timeout}: expected a positive number of seconds")
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"data": self._input(), "existing": self._existing(), "output": None, "debug": None}
+        own = {"data": self.input(), "existing": self._existing(), "output": None, "debug": None}
         return self.__dict__ | own
 
     def __repr__(self) -> str:
@@ -478,7 +481,7 @@ class Job:
                 f"{program.name}: no guest, so it has no input to state, no exit code, no random numbers and no limits"
             )
         with _compiling(by, program.elf):
-            run = program.record(self._input(), **options)
+            run = program.record(self.input(), **options)
         if program.has_runs:
             self._check_exit_code(run.exit_code)
         return run
@@ -655,16 +658,20 @@ class Job:
     def for_workers(self) -> Iterator[Parts]:
         """Return the parts of the proof that workers make, and how their proof is verified.
 
-        The workers run a guest themselves. Tables in several shards are prepared here. Meanwhile this process runs the
-        guest without a record, which takes a small part of the time of a proof.
+        This process runs a guest without a record, which takes a small part of the time of a proof. For a proof in one
+        shard, a worker runs the guest with its record meanwhile. For several shards this process runs the guest first,
+        and each worker records windows of the run (`graphprover.vm.traces.shared_run`). If the job has a highest cost,
+        which depends on the whole record, all workers run the whole guest. Tables in several shards are prepared here.
         """
         program, shard_size = self.prover.program, self.prover.shard_size
         several = shard_size is not None or (self.prover.shards or 1) > 1
         if self.prover.small is not None and several and program.has_runs:
             raise ValueError("workers that share a proof would choose different rates: give a rate instead of small")
         with ThreadPoolExecutor(2) as meanwhile:
-            committed, run = meanwhile.submit(self.prover._commit), meanwhile.submit(self.rehearse)
-            count = self.count(self.claim_about(run.result()) if shard_size is not None else None) or 1
+            committed = meanwhile.submit(self.prover._commit)
+            shared = self._shared_run() if several and program.has_runs and self.max_cost is None else None
+            execution = (lambda: shared.execution) if shared else meanwhile.submit(self.rehearse).result
+            count = self.count(self.claim_about(execution()) if shard_size is not None else None) or 1
             prepared = self.prepared() if count > 1 and not program.has_runs else None
             if prepared:
                 self.check_room(prepared)
@@ -672,20 +679,20 @@ class Job:
             def verified(proof: AnyProof) -> Verdict:
                 committed.result()
                 verdict = self.prover._verify(proof, None)
-                self.check_returned(proof, self.claim_about(run.result()))
+                self.check_returned(proof, self.claim_about(execution()))
                 return verdict
 
             def expected(headers: Proof | ShardedProof) -> Expected:
                 committed.result()
                 against = self.prover._expect(headers)
-                self.check_returned(headers, self.claim_about(run.result()), base=True)
+                self.check_returned(headers, self.claim_about(execution()), base=True)
                 if prepared:
                     check_headers(headers, prepared)
                 return against
 
             subjects = prepared.on_host().shards if prepared else [self] * count
             compress = self._compress_by if self.prover.layers else None
-            yield Parts(subjects, expected, verified, lambda: guest_run(run.result()), compress)
+            yield Parts(subjects, expected, verified, lambda: guest_run(execution()), shared, compress)
 
     def _compress_by(self, proof: ShardedProof, prove: "ProveLayers", memory: int) -> CompressedProof:
         """Compress a proof of the job with all its layers.
@@ -711,12 +718,46 @@ class Job:
             sizes = (sum(expected_sizes(shard.layout).values()) for shard in prepared.shards)
             check_room(self.output, sum(sizes))
 
+    def _shared_run(self) -> SharedRun:
+        """Run a guest whose windows workers record, one a shard."""
+        rehearsal = rehearse(self.machine.image, self.input() or b"", **self._run_options())
+        self._check_exit_code(rehearsal.execution.exit_code)
+        ranges = cycle_ranges_of(rehearsal.execution.cycles, self.prover.shards or 1, self.prover.shard_size)
+        return SharedRun(self, rehearsal, ranges, state_input=self.state_input)
+
+    def record_window(self, cycles: range, total: int, snapshot: Snapshot | None, device: Device | None) -> Window:
+        """Record a window of a guest's run, as `graphprover.vm.executor.window.record_window`.
+
+        ``device``: of the proof, whose kernels may be compiled meanwhile.
+        """
+        machine, seed = self.machine, seed_for(self.random_seed, state_input=self.state_input)
+        with _compiling(device, machine):
+            return record_window(
+                machine.image, self.input() or b"", cycles, total, snapshot, random_seed=seed, **self.limits
+            )
+
+    @property
+    def machine(self) -> Machine:
+        """The machine with a guest's program."""
+        assert self.prover.program.elf
+        return self.prover.program.elf
+
+    @property
+    def program_label(self) -> str:
+        """The label of the program's proofs."""
+        return self.prover.program.label
+
+    @property
+    def level(self) -> Level:
+        """The level of the proof."""
+        return self.prover.level
+
     def rehearse(self) -> Execution | None:
         """Run a guest without a record, to know the claim of its proof; None for tables.
 
         The claim of tables follows from their traces, which are expensive to make.
         """
-        run = self.prover.program.rehearse(self._input(), **self._run_options())
+        run = self.prover.program.rehearse(self.input(), **self._run_options())
         if run:
             self._check_exit_code(run.exit_code)
         return run
@@ -819,7 +860,7 @@ class Job:
 
     def _stated(self) -> bytes | None:
         """Return the input that the proof states, or None."""
-        return self._input() or b"" if self.state_input else None
+        return self.input() or b"" if self.state_input else None
 
     def _check_exit_code(self, code: int) -> None:
         wrong = other_exit_code(code, self.exit_code)
@@ -830,7 +871,8 @@ class Job:
                 f"{name}: {wrong}: not proven (ask for {code} or {ANY} to prove the run all the same)",
             )
 
-    def _input(self) -> bytes | None:
+    def input(self) -> bytes | None:
+        """Return the input, read from its file if it has one."""
         return read_input(self.data) if isinstance(self.data, Path) else self.data
 
     def _existing(self) -> bytes | None:

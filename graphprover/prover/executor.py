@@ -44,6 +44,7 @@ class Parts:
     expect: Expect  # of a proof in several parts
     verify: Verify  # of a proof in one part
     run: Callable[[], GuestRun | None] = lambda: None  # of a guest in this process, once it has ended
+    shared: Any = None  # a guest's run that workers record (`graphprover.vm.traces.shared_run.SharedRun`)
     # Compresses a proof in several parts, if that is asked for, by a function that proves layers.
     compress: "Callable[[ShardedProof, ProveLayers, int], CompressedProof] | None" = None
 
@@ -157,7 +158,9 @@ class OnCluster:
             if len(parts.subjects) == 1:
                 proof, verdict = cluster.prove(parts.subjects[0], self.device, parts.verify, tell)
             else:
-                proof, verdict = prove_parts(cluster, subject.label, parts.subjects, self.device, parts.expect, tell)
+                proof, verdict = prove_parts(
+                    cluster, subject.label, parts.subjects, self.device, parts.expect, tell, parts.shared
+                )
                 if parts.compress:
                     from graphprover.cluster.layers import layer_memory, prove_layers
 

@@ -6,14 +6,15 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 from distributed import get_worker
 
-from graphprover.cluster import metrics, worker
+from graphprover.cluster import metrics, window_worker, worker
 from graphprover.cluster.shard_worker import CommittedShard
+from graphprover.cluster.window_worker import LaidOutWindow, RecordedWindow
 from tests.cluster.bad_workers import Unreadable
 from tests.cluster.once import Once
 
@@ -28,10 +29,14 @@ IN_ROUNDS = (KILL, TERMINATE, HANG, RETIRE, *RAISES)
 
 NOTHING, TEXT, OBJECT, CORRUPT, DIES_AFTER = "None", "a text", "an object", "corrupt", "killed after its task"
 RESULTS = (NOTHING, TEXT, OBJECT, CORRUPT, DIES_AFTER)
-TASKS = ("prove", "prove_in_turn", "commit", "finish")
+TASKS = ("prove", "prove_in_turn", "record", "lay_out", "commit", "finish")
 _REAL = [
     (module, name, getattr(module, name))
-    for module, names in ((worker, (*TASKS, "measured_proof", "commit_shard", "finish_shard")), (metrics, ("made",)))
+    for module, names in (
+        (worker, (*TASKS, "measured_proof", "commit_shard", "finish_shard")),
+        (window_worker, ("record", "lay_out")),
+        (metrics, ("made",)),
+    )
     for name in names
 ]
 
@@ -103,9 +108,27 @@ def _corrupt(result: Any) -> Any:
         return [_corrupt(one) for one in result]
     if isinstance(result, CommittedShard):
         return CommittedShard(bytes(len(result.digest)), result.header, result.telemetry)
+    if isinstance(result, RecordedWindow):
+        return RecordedWindow(replace(result.accesses, registers=result.accesses.registers // 2))
+    if isinstance(result, LaidOutWindow):
+        (number, (columns, rows)), *others = result.shapes
+        return LaidOutWindow([(number, (columns, 2 * rows)), *others])
     payload = bytearray(result.proof.payload)
     payload[len(payload) // 2] ^= 1
     return replace(result, proof=replace(result.proof, payload=bytes(payload)))
+
+
+def dies_in(module: ModuleType, name: str, marker: Path) -> None:
+    """Let the first process that calls a function of a module die in it."""
+    real = getattr(module, name)
+
+    def dies(*arguments: Any) -> Any:
+        if _first(marker):
+            time.sleep(0.2)  # the worker's events are sent by then
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*arguments)
+
+    setattr(module, name, dies)
 
 
 def restore() -> None:

@@ -133,7 +133,8 @@ def draw(rng: random.Random, among: list[Subject]) -> Fault:
     if kind == faults.WRONG:
         return Fault(subject, kind, "gather", once=True)
     if kind in faults.RESULTS:
-        where = rng.choice(["commit", "finish"]) if subject.shards else "prove"
+        of_windows = ["record", "lay_out"] * subject.guest
+        where = rng.choice([*of_windows, "commit", "finish"]) if subject.shards else "prove"
         return Fault(subject, kind, where, once=kind == faults.DIES_AFTER or rng.random() < 0.5)
     return Fault(subject, kind, "", once=kind != OTHER_INPUT)
 

@@ -15,13 +15,14 @@ from graphprover.vm.program.io import INPUT_BASE
 from graphprover.vm.program.isa import Instruction, Op
 from tests.cluster import bad_workers, faults
 from tests.cluster.conftest import SINGLE
-from tests.cluster.processes import pids, workers
+from tests.cluster.processes import ROOT, pids, workers
 from tests.graphs.test_proof_graph import FEW
 from tests.slow import slow_after
 from tests.vm.assemble import CODE, Segment, elf, leave, li, words
 from tests.vm.assemble import X as EXECUTABLE
 from tests.vm.programs import X, Y
 
+GUEST, INPUT = ROOT / "examples/guests/fib_iterative.elf", bytes([0, 8, *6 * [0]])
 SECRET, OTHER = b"8 bytes.", b"others.."
 
 
@@ -90,7 +91,42 @@ def test_shards_that_one_worker_makes_otherwise(
 def test_swapped_shards_are_made_again(pair: Client, silent: Path) -> None:
     expected = Prover(silent, security=20, executor="sync", device="cpu", shards=4).prove(SECRET)
     spoil(pair, bad_workers.swapped)
-    assert Prover(silent, security=20, executor=pair, shards=4).prove(SECRET) == expected
+    # With a highest cost each worker runs the whole guest.
+    made = Prover(silent, security=20, executor=pair, shards=4).prove(SECRET, max_cost=1 << 40)
+    assert made == expected
+
+
+@pytest.mark.parametrize("task", ["record", "lay_out", "commit", "finish"])
+@pytest.mark.parametrize("kind", [faults.NOTHING, faults.CORRUPT, *slow_after(0, [faults.TEXT, faults.OBJECT])])
+def test_another_worker_makes_what_one_does_not_return_of_a_run(
+    pair: Client, tmp_path: Path, kind: str, task: str
+) -> None:
+    expected = Prover(GUEST, security=20, executor="sync", device="cpu", shards=4).prove(INPUT)
+    spoil(pair, faults.returns, kind, (task,), tmp_path / "marker", False)
+    assert Prover(GUEST, security=20, executor=pair, shards=4).prove(INPUT) == expected
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ("record", r"shard \d: the worker returned NoneType, not Accesses, by tcp://"),
+        ("lay_out", r"shard \d: the worker returned NoneType, which has no tables, by tcp://"),
+    ],
+)
+def test_workers_that_return_no_window_are_named(
+    pair: Client, silent: Path, tmp_path: Path, task: str, message: str
+) -> None:
+    pair.run(faults.returns, faults.NOTHING, (task,), tmp_path / "marker", False)
+    with pytest.raises(VerificationError, match=message):
+        Prover(silent, security=20, executor=pair, shards=4).prove(SECRET)
+
+
+def test_wrong_times_of_one_worker(pair: Client, caplog: pytest.LogCaptureFixture) -> None:
+    """Other workers' shards depend on them, so each worker runs the whole guest then."""
+    expected = Prover(GUEST, security=20, executor="sync", device="cpu", shards=4).prove(INPUT)
+    spoil(pair, bad_workers.of_other_times)
+    assert Prover(GUEST, security=20, executor=pair, shards=4).prove(INPUT) == expected
+    assert "the buses do not balance" in caplog.text and "; each worker runs the whole guest" in caplog.text
 
 
 def test_workers_that_all_differ_are_named(pair: Client, statement: Statement) -> None:

@@ -1,9 +1,12 @@
 """The choice of commitments if workers differ."""
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 from graphprover.cluster.commitments import Version, by_workers, differing, suspects, without
 from graphprover.cluster.results import Commitment
+from graphprover.cluster.shard_tasks import LaidOut
+from graphprover.cluster.tasks import TaskResult
 
 
 def version(worker: str, digest: int = 0) -> Version:
@@ -38,3 +41,10 @@ def test_nobody_is_suspected_if_all_agree() -> None:
 
 def test_workers_are_named_with_their_shards() -> None:
     assert by_workers({2: "a", 0: "a", 1: "b"}) == "a (shards 0, 2), b (shard 1)"
+
+
+def test_a_worker_finishes_no_more_than_its_share_of_windows() -> None:
+    """Workers that join after the windows were recorded get shards, too."""
+    held = {index: cast(TaskResult, SimpleNamespace(worker="a" if index < 5 else "b")) for index in range(6)}
+    laid_out = LaidOut(cast(Any, range(6)), held)
+    assert [list(laid_out.spread(workers)) for workers in (1, 2, 3)] == [[0, 1, 2, 3, 4, 5], [0, 1, 2, 5], [0, 1, 5]]

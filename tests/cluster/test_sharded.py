@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, pairwise
@@ -17,6 +18,7 @@ from distributed import Client, Worker
 
 from graphprover import Prover, ShardedProof, Statement, observed, prove
 from graphprover.cluster import client as joining
+from graphprover.cluster import window_worker, worker
 from graphprover.cluster.messages import ShardRequest, pack
 from graphprover.cluster.sharded import DRAW, prove_parts
 from graphprover.cluster.tasks import BEGUN, ProvingTask
@@ -33,6 +35,9 @@ from graphprover.statement.shards import shards_of
 from graphprover.telemetry.chrome_trace import chrome_trace
 from graphprover.telemetry.observation import Observation
 from graphprover.verifier import Expected
+from graphprover.vm.executor.execute import ran
+from graphprover.vm.executor.record import INTERVAL
+from tests.cluster import faults
 from tests.cluster.conftest import SINGLE
 from tests.cluster.once import DIES, ROUNDS, STOPS, WRONG, Once
 from tests.cluster.processes import ROOT, by_hand, in_background, pids, present, soon, until, workers
@@ -114,6 +119,54 @@ def test_a_run_has_the_same_bytes(pair: Client, cut: dict[str, int]) -> None:
     here = Prover(GUEST, security=40, executor="sync", device="cpu", **cut).prove(INPUT)
     made = Prover(GUEST, security=40, executor=pair, **cut).prove(INPUT)
     assert made.to_bytes() == here.to_bytes()
+    until(lambda: not left(pair))
+
+
+@pytest.mark.parametrize("shards", [2, 4])
+def test_the_guest_runs_once_and_each_window_is_recorded_once(pair: Client, shards: int) -> None:
+    await_both(pair)
+    prover, data = Prover(GUEST, security=40, executor=pair, shards=shards), bytes([0, 200, *6 * [0]])
+    cycles = prover.execute(data).cycles
+    here, there = cycles_run(), sum(pair.run(cycles_run).values(), Counter())
+    with observed() as seen:
+        proof = prover.prove(data)
+    check_seen(*seen, cast(ShardedProof, proof))
+    names = [[stage.name for stage in shard.stages] for shard in seen[0].shards]
+    assert names == shards * [["record", "lay out", "prepare", "wait", "commit", "prepare", "wait", "prove", "verify"]]
+    assert "is laid out in tables" in proof_page(seen[0])
+    assert cycles_run() - here == Counter(plain=cycles)
+    ran = sum(pair.run(cycles_run).values(), Counter()) - there
+    assert cycles <= ran["recorded"] < cycles + shards * INTERVAL  # windows begin and end with intervals
+    starts = [cycles * index // shards for index in range(shards)]
+    assert ran["plain"] == sum(start // INTERVAL * INTERVAL for start in starts)  # the run is too short for snapshots
+    until(lambda: not left(pair))
+
+
+def cycles_run() -> Counter[str]:
+    """Return the cycles of guests that ran in this process."""
+    return Counter(ran)
+
+
+@pytest.mark.parametrize(
+    ("module", "function"),
+    [(window_worker, "record"), (window_worker, "lay_out"), (worker, "commit_shard"), (worker, "finish_shard")],
+)
+def test_a_worker_that_dies_loses_its_windows(
+    pair: Client, tmp_path: Path, caplog: pytest.LogCaptureFixture, module: Any, function: str
+) -> None:
+    here = Prover(GUEST, security=40, executor="sync", device="cpu", shards=4).prove(INPUT)
+    await_both(pair)
+    seen, before = len(pair.get_events(BEGUN)), set(pids(pair))
+    pair.run(faults.dies_in, module, function, tmp_path / "dies")
+    try:
+        assert Prover(GUEST, security=40, executor=pair, shards=4).prove(INPUT).to_bytes() == here.to_bytes()
+    finally:
+        await_both(pair)
+        pair.run(faults.restore)
+    (dead,) = before - set(pids(pair))
+    attempts = begun(pair, seen)
+    lost = {shard for (shard, _), by in attempts.items() if by[0] == dead}
+    assert 0 < len(lost) < 4 and {shard for (shard, _), by in attempts.items() if len(by) > 1} <= lost
     until(lambda: not left(pair))
 
 
