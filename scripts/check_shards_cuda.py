@@ -1,18 +1,19 @@
 """Sharded proofs on the GPUs of this host: equal bytes, and the time and memory of shards.
 
-    python scripts/check_shards_cuda.py [--only bytes,memory,long,cluster,sharing,faults]
+    python scripts/check_shards_cuda.py [--only bytes,memory,long,cluster,shared,sharing,faults]
     python scripts/check_shards_cuda.py --devices cpu cpu   # on CPUs, a core each, with small sizes
 
 bytes        guests and tables in 1, 2 and 3 shards by the CPU and each GPU; every shard verifies by itself, too
 memory       runs in one shard and in --shards on one GPU, and again with 0.35 of the memory that one shard takes
 long         a run of --long-cycles in the fewest shards that fit --long-pool million bytes of one GPU
 cluster      runs in one and in two shards for each GPU, on all of them; one GPU in one shard
+shared       a run of --long-cycles by one GPU in one shard, and by all in a shard each, with the run
 sharing      fib_iterative by --processes of one GPU, in one and in two shards for each; one process in one shard
 faults       a worker killed at several moments of a run in --fault-shards
 
 Runs are fib_iterative of --cycles and sha256 of --sha256 bytes. Seconds are from the recorded run to the proof's bytes.
-By a cluster, and in comparisons with one process, they end with the verified proof and exclude the run itself. Memory
-is the device's.
+By a cluster, and in comparisons with one process, they end with the verified proof and exclude the run itself, except
+in shared. Memory is the device's.
 
 Every measurement (shard_figures.py) runs in a process of its own that sees its devices only, and ends after the time
 limit of its part. The table at the end has a line for each target; the exit status is 1 if one is not met.
@@ -71,6 +72,15 @@ def check_cluster(host: Host) -> Iterator[Target]:
     yield from by_cluster(host, host.sizes.runs(), numbers, number, 1, least)
 
 
+def check_shared(host: Host) -> Iterator[Target]:
+    # On CPUs one process makes as many shards as all, so that both have the same work.
+    number = len(host.devices)
+    one = host.figures(measure.with_the_run, 1, shards=number if host.on_cpus else 1)
+    all_ = host.figures(measure.with_the_run, number, shards=number)
+    what = f"{host.sizes.long_cycles:,} cycles with the run, {number} devices / one"
+    yield Target(what, one["seconds"] / all_["seconds"], least=(0.8 if host.on_cpus else 0.85) * number)
+
+
 def check_sharing(host: Host) -> Iterator[Target]:
     processes = host.sizes.processes
     yield from by_cluster(host, host.sizes.runs()[:1], [processes, 2 * processes], 1, processes, 2.2)
@@ -102,6 +112,7 @@ PARTS: dict[str, Part] = {
     "memory": (check_memory, 120),
     "long": (check_long, 150),
     "cluster": (check_cluster, 150),
+    "shared": (check_shared, 150),
     "sharing": (check_sharing, 150),
     "faults": (check_faults, 150),
 }

@@ -32,7 +32,7 @@ from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.prove import in_shards
 from graphprover.runtime.settings import MEMORY_LIMIT, POOL
 from graphprover.verifier import verify_shard
-from graphprover.vm.executor.execute import Execution
+from graphprover.vm.executor.execute import Execution, ran
 from graphprover.vm.statement.guest import Guest
 
 NUMBERS = (1, 2, 3)  # of shards, for the comparison of bytes
@@ -321,6 +321,30 @@ def by_cluster(here: Here, guests: Sequence[str], shards: Sequence[int], per_dev
                 say_tasks(tasks.data)
                 figures[f"{run.name} {number}"] = min(spent[1:])
     return figures
+
+
+def with_the_run(here: Here, shards: int) -> Figures:
+    """Return the seconds of a long run in some shards by a process of each device, from the call to the verified proof:
+    the least after the first turn. Print the cycles that the processes ran.
+    """
+    with here.cluster(1) as client:
+        here.warm(client, 100_000)
+        run, spent = fib_run(here.sizes.long_cycles), []
+        prover = run.prover(device=here.kind, executor=client, shards=shards)
+        for _ in range(here.sizes.turns + 1):
+            before = sum(client.run(cycles_run).values(), cycles_run())
+            with get_task_stream(client) as tasks:
+                spent.append(seconds_of(prover.prove, run.data))
+            cycles = sum(client.run(cycles_run).values(), cycles_run()) - before
+        say(f"{shards} shards by {here.devices} devices: {' '.join(f'{one:.3f}' for one in spent)} s")
+        say(", ".join(f"{number / 1e6:,.1f} M cycles {how}" for how, number in sorted(cycles.items())))
+        say_tasks(tasks.data)
+    return {"seconds": min(spent[1:])}
+
+
+def cycles_run() -> Counter[str]:
+    """Return the cycles of guests that ran in this process."""
+    return Counter(ran)
 
 
 def say_tasks(tasks: Sequence[Any]) -> None:
