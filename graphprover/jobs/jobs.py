@@ -401,6 +401,8 @@ class Job:
     # Seconds in which the job must be proved, from its start in the process that proves it, without the verification.
     # The process checks it after the run and between the tasks of the proof, and interrupts neither.
     timeout: float | None = None
+    # Called with the progress of a proof by this process, if `make` has no other receiver; an exception ends the job.
+    progress: Tell | None = None
 
     def __post_init__(self) -> None:
         if not -MOST_PRIORITY <= self.priority <= MOST_PRIORITY:
@@ -409,7 +411,7 @@ class Job:
             raise ValueError(f"timeout {self.timeout}: expected a positive number of seconds")
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"data": self.input(), "existing": self._existing(), "output": None, "debug": None}
+        own = {"data": self.input(), "existing": self._existing(), "output": None, "debug": None, "progress": None}
         return self.__dict__ | own
 
     def __repr__(self) -> str:
@@ -618,6 +620,7 @@ class Job:
 
         The proof is not verified, but the base of a compressed proof is.
         """
+        progress = progress or self.progress or False
         with within(self.timeout, self.label, spent=started.seconds):
             result = make(started.prepared, executor, device, progress, verified=False)
             seen = with_stages_before(result.observation).of_run(started.ran) if result.observation else None
