@@ -10,13 +10,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from graphprover.cli.batch_keys import takes, unknown, wrong_value
+from graphprover.cli.batch_keys import conflict, takes, unknown, wrong_value
 from graphprover.cli.errors import UsageError
 from graphprover.cli.files import length_error
 from graphprover.cli.patterns import PatternError, fill
 from graphprover.jobs.programs import Program, ProgramError, is_packaged, open_program
 from graphprover.protocol.level import Level, default_pow_bits
-from graphprover.protocol.parameters import BLAKE3, DEFAULT_HASH
 from graphprover.runtime.files import STREAM, FileError, check_writable, make_folder, read_input
 from graphprover.vm.statement.guest import Limits, limits_of
 
@@ -117,14 +116,8 @@ class _Reader:
             if own := [key for key in _OF_GUESTS if key in job]:
                 return self.wrong(place, own[0], f"only for guests, and {program.name} is no guest")
             options = {key: value for key, value in options.items() if key not in _OF_GUESTS}
-        if "shards" in options and "shard_size" in options:
-            return self.wrong(place, "shard_size", "excludes shards: give only one of the two")
-        if options.get("random_seed") and options.get("commit_input"):
-            return self.wrong(place, "random_seed", "is 0 with commit_input: give only one of the two")
-        if "small" in options and "rate" in options:
-            return self.wrong(place, "small", "chooses the rate: give only one of small and rate")
-        if options.get("compress") and (error := _incompressible(options)):
-            return self.wrong(place, "compress", error)
+        if found := conflict(options):
+            return self.wrong(place, *found)
         inputs: Sequence[Path | None] = self._inputs(options["input"]) if "input" in options else [None]
         if not inputs:
             self.wrong(place, "input", f"{self._folder / options['input']}: no such file")
@@ -198,13 +191,6 @@ class _Reader:
                 check_writable(entry.output)
             except FileError as error:
                 self.wrong(place, "output", str(error))
-
-
-def _incompressible(options: Mapping[str, Any]) -> str | None:
-    """Return the reason why proofs with these options cannot be compressed."""
-    if (hash := options.get("hash", DEFAULT_HASH)) != BLAKE3:
-        return f"only for proofs by {BLAKE3}, not by {hash}: change one of the two keys"
-    return None
 
 
 def _entry(name: str, program: Program, data: Path | None, output: Path, options: Mapping[str, Any]) -> Entry:

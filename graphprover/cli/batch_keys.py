@@ -12,7 +12,7 @@ from graphprover.cli.patterns import PatternError, check_pattern
 from graphprover.proof.compressed import MOST_LAYERS
 from graphprover.protocol.joint import MOST_SHARDS
 from graphprover.protocol.level import MOST_POW_BITS, one_of
-from graphprover.protocol.parameters import HASH_NAMES, RATES
+from graphprover.protocol.parameters import BLAKE3, DEFAULT_HASH, HASH_NAMES, RATES
 from graphprover.protocol.security import HASH_BITS, PROXIMITIES
 from graphprover.prover.upcoming import MOST_PRIORITY
 from graphprover.vm.statement.claim import ANY
@@ -129,6 +129,26 @@ def wrong_value(key: str, value: Any) -> str | None:
         return f"{key}: {_shown(value)} is not {values.words}"
     error = values.error(value)
     return f"{key}: {_shown(value)}: {error}" if error else None
+
+
+def conflict(options: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the key of a job that does not fit its other keys, and the error message; None if all fit."""
+    if "shards" in options and "shard_size" in options:
+        return "shard_size", "excludes shards: give only one of the two"
+    if options.get("random_seed") and options.get("commit_input"):
+        return "random_seed", "is 0 with commit_input: give only one of the two"
+    if "small" in options and "rate" in options:
+        return "small", "chooses the rate: give only one of small and rate"
+    if options.get("compress") and (error := _incompressible(options)):
+        return "compress", error
+    return None
+
+
+def _incompressible(options: Mapping[str, Any]) -> str | None:
+    """Return the reason why proofs with these options cannot be compressed."""
+    if (hash := options.get("hash", DEFAULT_HASH)) != BLAKE3:
+        return f"only for proofs by {BLAKE3}, not by {hash}: change one of the two keys"
+    return None
 
 
 def unknown(key: str, known: Sequence[str]) -> str:
