@@ -56,6 +56,7 @@ LAYERS = (
         "cli.text_output",
     ),
     ("cli.report_files",),
+    ("service",),  # the proving service
     ("cli",),
     ("cli.main", "__main__"),
     ("cli.command_server",),  # processes that run it
@@ -94,6 +95,8 @@ HOMES = {  # the only modules that import large dependencies
     "rich": ("reports.terminal",),
     "bokeh": ("reports.charts",),
     "shtab": ("cli.completion",),
+    "fsspec": ("service.store",),
+    "sqlalchemy": ("service",),
 }
 
 

@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 import graphprover
 from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
-from graphprover.runtime.extras import PROVER
+from graphprover.runtime.extras import PROVER, SERVE
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("dask", "distributed", "numba", "llvmlite", "cupy", "rmm", "cuda", "rich", "shtab")
@@ -79,7 +79,7 @@ def test_importing_asks_nothing_of_the_operating_system() -> None:
 
 BLOCKED = f"""
 import sys
-sys.modules.update(dict.fromkeys({(*HEAVY, "tblib", "toolz", "tornado", "cloudpickle")!r}))
+sys.modules.update(dict.fromkeys({(*HEAVY, *sorted(SERVE), "tblib", "toolz", "tornado", "cloudpickle")!r}))
 from graphprover.cli.main import main
 sys.exit(main())
 """
@@ -118,6 +118,12 @@ def proofs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         (["inspect", "guest.vk"], OK, "key hash"),
         (["export", "fibonacci", "-o", "exported"], OK, "payload.bin"),
+        (
+            ["submit", str(ROOT / "examples/guests/sha256.elf"), "--url", "http://127.0.0.1:1"],
+            FAILED,
+            "does not answer",
+        ),
+        (["serve"], USAGE, "pip install 'graphprover[prover,serve]'"),
         (["completion", "bash"], USAGE, "pip install 'graphprover[prover]'"),
         pytest.param(
             ["inspect", "guest.vk", str(ROOT / "examples/guests/fib_iterative.elf")],
@@ -184,6 +190,15 @@ def test_the_packages_of_the_prover_are_known() -> None:
     lines = setup["options.extras_require"]["prover"].strip().split("\n")
     names = {Requirement(line).name.replace("-", "_") for line in lines}
     assert {modules.get(name, name) for name in names} | {"llvmlite"} == PROVER
+
+
+def test_the_packages_of_the_service_are_known() -> None:
+    """The extra [prover] has prometheus_client, too; FastAPI brings starlette."""
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    lines = setup["options.extras_require"]["serve"].strip().split("\n")
+    names = {Requirement(line).name for line in lines}
+    assert names - {"prometheus_client"} | {"starlette"} == SERVE
 
 
 def test_types_ship() -> None:

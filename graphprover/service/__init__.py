@@ -1,0 +1,21 @@
+"""A proving service: HTTP in front of a durable queue, a prover process, and a store of proofs (docs/serve.md).
+
+The process of the service, which imports neither Dask nor a compiler:
+
+- `server` runs the application `app`; `asgi` has its outer layers, `requests` its JSON, `problems` its errors.
+- `queue` has the jobs, in the tables of `database`, with the transitions of their `states`; `store` the files.
+- `uploads` takes programs and inputs, `tokens` names clients, `callbacks` tells them of the end of a job.
+- `supervisor` starts the prover process, `attendant` does the regular work, `metrics` and `json_log` report.
+
+The prover process:
+
+- `prover_process` is its main module; `runner` gives the jobs of the queue to `graphprover.prove_many`, as `jobs`.
+
+Clients:
+
+- `client`, which needs only Python's standard library.
+"""
+
+from graphprover.service.client import Client, JobFailed, ServiceError
+
+__all__ = ["Client", "JobFailed", "ServiceError"]

@@ -1,0 +1,222 @@
+"""A client of the service by Python's standard library alone."""
+
+import hashlib
+import http.client
+import json
+import re
+import ssl
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from graphprover.service.states import DONE, ENDED
+
+FIRST_POLL, MOST_POLL = 0.05, 2.0  # seconds between two requests of `wait`; each is half as long again
+TRIES = 5  # of a request if the service does not answer, once it has answered another one: it may be restarting
+TRY_SECONDS = 1.0  # before the second try; then twice as long each time
+MOST_NAME = 60  # characters of a program's name
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]")
+
+
+class ServiceError(RuntimeError):
+    """An error of the service: the message has the problem and the remedy."""
+
+    def __init__(self, status: int, problem: str, remedy: str) -> None:
+        super().__init__(f"{problem} ({remedy})" if remedy else problem)
+        self.status = status
+
+
+class JobFailed(RuntimeError):
+    """A job that has ended without a proof."""
+
+
+class Client:
+    """A connection to a service. Threads need one each.
+
+        from graphprover.service import Client
+
+        client = Client("http://127.0.0.1:8750", token="gp_...")
+        job = client.submit(client.upload_program("guest.elf"), client.upload_input(b"data"), priority=5)
+        client.wait(job["id"])
+        proof = client.proof(job["id"])  # bytes, not verified: graphprover.Prover("guest.elf").verify(proof)
+
+    Args:
+        url: The URL of the service.
+        token: The token, if the service needs one.
+        ca_file: The file of the certificates to trust, PEM. By default the host's.
+        timeout: Seconds for an answer.
+
+    Raises:
+        ValueError: The URL is invalid.
+    """
+
+    def __init__(self, url: str, token: str | None = None, ca_file: str | None = None, timeout: float = 60.0) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{url!r} is no URL such as http://127.0.0.1:8750")
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._path = parts.path.rstrip("/")
+        self._has_answered = False
+        self._connection: http.client.HTTPConnection
+        if parts.scheme == "https":
+            context = ssl.create_default_context(cafile=ca_file)
+            self._connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=timeout, context=context)
+        else:
+            self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def upload_program(self, program: str | Path | bytes, name: str | None = None) -> str:
+        """Upload an ELF file, and return its hash.
+
+        Args:
+            program: The file, or its contents.
+            name: The name of the program in its proofs; by default the name of the file.
+        """
+        data = program if isinstance(program, bytes) else Path(program).read_bytes()
+        named = name or ("guest" if isinstance(program, bytes) else Path(program).name)
+        query = urlencode({"name": _NOT_IN_NAMES.sub("-", named)[:MOST_NAME]})
+        found: str = self._json("POST", f"/v1/programs?{query}", data)["hash"]
+        return found
+
+    def upload_input(self, data: str | Path | bytes) -> str:
+        """Upload an input, a file or its contents, and return its hash."""
+        contents = data if isinstance(data, bytes) else Path(data).read_bytes()
+        found: str = self._json("POST", "/v1/inputs", contents)["hash"]
+        return found
+
+    def key(self, program: str) -> bytes:
+        """Return the verifying key of an uploaded program. Make it yourself if you do not trust the service."""
+        return self._bytes("GET", f"/v1/programs/{program}/key")
+
+    def submit(
+        self, program: str, input: str | None = None, idempotency_key: str | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """Submit a job, and return it.
+
+        Args:
+            program: The hash of the program.
+            input: The hash of the input.
+            idempotency_key: A repeated key returns the job before. By default it is random, so that this call submits
+                one job although it repeats the request if the service does not answer.
+            options: The keys of a [[job]] in a batch file, such as ``priority`` and ``rate``, and ``callback``.
+
+        Raises:
+            ServiceError: The service refuses the job.
+        """
+        body = json.dumps({"program": program, "input": input, **options}).encode()
+        headers = {"Content-Type": "application/json", "Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        return self._json("POST", "/v1/jobs", body, headers)
+
+    def job(self, id: str) -> dict[str, Any]:
+        """Return a job with its state and progress."""
+        return self._json("GET", f"/v1/jobs/{quote(id)}")
+
+    def jobs(self, state: str | None = None, limit: int = 100) -> list[dict[str, Any]]:
+        """Return the newest jobs, perhaps only the ones in a state."""
+        query = {"limit": limit} | ({"state": state} if state else {})
+        found: list[dict[str, Any]] = self._json("GET", f"/v1/jobs?{urlencode(query)}")["jobs"]
+        return found
+
+    def cancel(self, id: str) -> dict[str, Any]:
+        """Cancel a job, and return it."""
+        return self._json("POST", f"/v1/jobs/{quote(id)}/cancel", b"")
+
+    def wait(
+        self, id: str, timeout: float | None = None, tell: Callable[[Mapping[str, Any]], None] | None = None
+    ) -> dict[str, Any]:
+        """Wait until a job is done, and return it.
+
+        Args:
+            id: The job.
+            timeout: Seconds to wait at most.
+            tell: Called with the job after each request.
+
+        Raises:
+            JobFailed: The job has failed, or was cancelled.
+            TimeoutError: The job has not ended in time.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        pause = FIRST_POLL
+        while True:
+            job = self.job(id)
+            if tell:
+                tell(job)
+            if job["state"] == DONE:
+                return job
+            if job["state"] in ENDED:
+                raise JobFailed(job["problem"] or f"the job was {job['state']}")
+            if end is not None and time.monotonic() > end:
+                raise TimeoutError(f"the job {id} has not ended after {timeout:g} s")
+            time.sleep(pause)
+            pause = min(1.5 * pause, MOST_POLL)
+
+    def proof(self, id: str) -> bytes:
+        """Return the proof of a job that is done. Its digest is compared with the service's; it is not verified.
+
+        Raises:
+            ServiceError: The bytes are not the ones that the service has stored.
+        """
+        data = self._bytes("GET", f"/v1/jobs/{quote(id)}/proof")
+        if hashlib.sha256(data).hexdigest() != self.claim(id)["proof_sha256"]:
+            raise ServiceError(200, "the proof is damaged", "fetch it again, or submit the job again")
+        return data
+
+    def claim(self, id: str) -> dict[str, Any]:
+        """Return the public statement of a job's proof."""
+        return self._json("GET", f"/v1/jobs/{quote(id)}/claim")
+
+    def report(self, id: str) -> dict[str, Any]:
+        """Return how a job's proof was made."""
+        return self._json("GET", f"/v1/jobs/{quote(id)}/report")
+
+    def _json(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._bytes(method, path, body, headers))
+        return found
+
+    def _bytes(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> bytes:
+        """Return the body of an answer; all requests can be repeated, so one without an answer is."""
+        pause = TRY_SECONDS
+        for left in reversed(range(TRIES)):
+            try:
+                self._connection.request(method, self._path + path, body, {**self._headers, **(headers or {})})
+                answer = self._connection.getresponse()
+                data = answer.read()
+            except (OSError, http.client.HTTPException) as error:
+                self._connection.close()
+                if not left or not self._has_answered:
+                    place = f"{self._connection.host}:{self._connection.port}"
+                    raise ServiceError(0, f"{place} does not answer: {error}", "is the service running?") from error
+                time.sleep(pause)
+                pause *= 2
+                continue
+            self._has_answered = True
+            if answer.status < 400:
+                return data
+            raise _error(answer.status, data)
+        raise AssertionError
+
+
+def _error(status: int, data: bytes) -> ServiceError:
+    """Return the error of an answer."""
+    try:
+        found = json.loads(data)
+        return ServiceError(status, str(found["problem"]), str(found["remedy"]))
+    except (ValueError, KeyError, TypeError):
+        return ServiceError(status, f"the service answers with status {status}", "")

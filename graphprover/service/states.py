@@ -1,0 +1,7 @@
+"""The states of a job: queued -> running -> done or failed; cancelled from the first two."""
+
+QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
+
+OPEN = (QUEUED, RUNNING)
+ENDED = (DONE, FAILED, CANCELLED)
+STATES = (*OPEN, *ENDED)

@@ -1,0 +1,132 @@
+"""The store of programs, inputs and proofs: files below a folder or URL that fsspec opens.
+
+::
+
+    programs/HASH            ELF files, by the hash of the program
+    programs/HASH.vk         verifying keys
+    inputs/HASH              by SHA-256
+    proofs/KEY/proof.bin     by `proof_key`
+    proofs/KEY/report.json
+    proofs/KEY/claim.json    written last, with the size and the SHA-256 of the proof
+
+A proof is there if its claim is. So a write that was interrupted leaves no proof, also if the file system writes a file
+in steps.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import fsspec
+from fsspec.implementations.local import LocalFileSystem
+
+from graphprover import __version__
+from graphprover.runtime.files import make_folder, write
+from graphprover.vm.statement.version import MACHINE_VERSION, SHAPES_VERSION
+
+PROGRAMS, INPUTS = "programs", "inputs"
+CHUNK = 1 << 20  # bytes that a download holds in memory
+
+
+def proof_key(program: str, input: str | None, options: Mapping[str, Any]) -> str:
+    """Return the key of a proof in the store.
+
+    Args:
+        program: The hash of the program.
+        input: The SHA-256 of the input; None without one.
+        options: All options that decide the proof, or whether there is one.
+    """
+    versions = [__version__, MACHINE_VERSION, SHAPES_VERSION]
+    subject = {"versions": versions, "program": program, "input": input, "options": dict(options)}
+    return hashlib.sha256(json.dumps(subject, sort_keys=True).encode()).hexdigest()
+
+
+class Store:
+    """The files below a folder or URL. Threads and processes may share it."""
+
+    def __init__(self, url: str) -> None:
+        """Open a store; raises ValueError or ImportError for a URL that fsspec does not open."""
+        self._files, root = fsspec.core.url_to_fs(url)
+        self._root = root.rstrip("/")
+        self._is_local = isinstance(self._files, LocalFileSystem)
+
+    def check(self) -> None:
+        """Write and remove a file; raises OSError if the store cannot be written."""
+        probe = f"{self._root}/.probe"
+        self._write(probe, b"graphprover")
+        self._files.rm_file(probe)
+
+    def has_upload(self, kind: str, name: str) -> bool:
+        """Return whether a program, a key or an input is there."""
+        return bool(self._files.exists(f"{self._root}/{kind}/{name}"))
+
+    def save_upload(self, kind: str, name: str, data: bytes) -> None:
+        """Write a program, a key or an input."""
+        self._write(f"{self._root}/{kind}/{name}", data)
+
+    def upload(self, kind: str, name: str) -> bytes:
+        """Return a program, a key or an input; raises FileNotFoundError."""
+        data: bytes = self._files.cat_file(f"{self._root}/{kind}/{name}")
+        return data
+
+    def remove_upload(self, kind: str, name: str) -> None:
+        """Remove a program or an input, and its key."""
+        for file in (name, f"{name}.vk"):
+            if self.has_upload(kind, file):
+                self._files.rm_file(f"{self._root}/{kind}/{file}")
+
+    def copy_upload(self, kind: str, name: str, to: Path) -> None:
+        """Copy an upload to a file of this host; raises FileNotFoundError."""
+        self._files.get_file(f"{self._root}/{kind}/{name}", str(to))
+
+    def save_proof(self, key: str, proof: bytes, claim: Mapping[str, Any], report: Mapping[str, Any]) -> None:
+        """Write a proof with its claim and report."""
+        folder = self._folder(key)
+        facts = {"proof_bytes": len(proof), "proof_sha256": hashlib.sha256(proof).hexdigest()}
+        self._write(f"{folder}/proof.bin", proof)
+        self._write(f"{folder}/report.json", json.dumps(report).encode())
+        self._write(f"{folder}/claim.json", json.dumps({**claim, **facts}).encode())
+
+    def claim(self, key: str) -> dict[str, Any] | None:
+        """Return the claim of a proof, or None if the whole proof is not there."""
+        folder = self._folder(key)
+        try:
+            claim: dict[str, Any] = json.loads(self._files.cat_file(f"{folder}/claim.json"))
+            whole = self._files.size(f"{folder}/proof.bin") == claim["proof_bytes"]
+        except (FileNotFoundError, ValueError):
+            return None
+        return claim if whole else None
+
+    def report(self, key: str) -> dict[str, Any]:
+        """Return the report of a proof; raises FileNotFoundError."""
+        found: dict[str, Any] = json.loads(self._files.cat_file(f"{self._folder(key)}/report.json"))
+        return found
+
+    def proof_chunks(self, key: str) -> Iterator[bytes]:
+        """Yield the bytes of a proof; raises FileNotFoundError."""
+        with self._files.open(f"{self._folder(key)}/proof.bin", "rb") as file:
+            while chunk := file.read(CHUNK):
+                yield chunk
+
+    def remove_proof(self, key: str) -> None:
+        """Remove a proof if it is there, its claim first."""
+        folder = self._folder(key)
+        for name in ("claim.json", "report.json", "proof.bin"):
+            if self._files.exists(f"{folder}/{name}"):
+                self._files.rm_file(f"{folder}/{name}")
+        if self._files.isdir(folder):  # object stores have no folders
+            self._files.rmdir(folder)
+
+    def _folder(self, key: str) -> str:
+        return f"{self._root}/proofs/{key}"
+
+    def _write(self, path: str, data: bytes) -> None:
+        """Write a file; on this host atomically, and on the disk before this returns."""
+        if self._is_local:
+            make_folder(Path(path).parent)
+            write(Path(path), data)
+        else:
+            self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
+            self._files.pipe_file(path, data)

@@ -1,0 +1,111 @@
+"""The store: proofs are there as a whole or not at all, on this host and behind another file system."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from graphprover.service import store as module
+from graphprover.service.store import INPUTS, PROGRAMS, Store, proof_key
+
+PROOF, CLAIM, REPORT = b"proof" * 1000, {"says": {"output": 1}}, {"seconds": {"prove": 0.5}}
+
+
+@pytest.fixture(params=["folder", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Return an empty store."""
+    yield Store(str(tmp_path / "store") if request.param == "folder" else "memory://store")
+    MemoryFileSystem.store.clear()
+    MemoryFileSystem.pseudo_dirs[:] = [""]
+
+
+def test_a_proof_comes_back_with_its_claim_and_report(store: Store) -> None:
+    assert store.claim("key") is None
+    store.save_proof("key", PROOF, CLAIM, REPORT)
+    found = store.claim("key")
+    assert found and found["says"] == CLAIM["says"] and found["proof_bytes"] == len(PROOF)
+    assert store.report("key") == REPORT and b"".join(store.proof_chunks("key")) == PROOF
+    store.remove_proof("key")
+    assert store.claim("key") is None
+    store.remove_proof("key")  # nothing is left to remove
+
+
+def test_large_proofs_come_in_parts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHUNK", 1000)
+    store.save_proof("key", PROOF, CLAIM, REPORT)
+    assert [len(chunk) for chunk in store.proof_chunks("key")] == [1000] * 5
+
+
+@pytest.mark.parametrize("writes", [0, 1, 2])
+def test_an_interrupted_write_leaves_no_proof(store: Store, writes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, left = Store._write, [writes]
+
+    def interrupted(self: Store, path: str, data: bytes) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        write(self, path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "_write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            store.save_proof("key", PROOF, CLAIM, REPORT)
+    assert store.claim("key") is None
+    store.save_proof("key", PROOF, CLAIM, REPORT)
+    assert store.claim("key")
+
+
+@pytest.mark.parametrize(("name", "data"), [("proof.bin", PROOF[:-1]), ("claim.json", b"{")])
+def test_a_damaged_proof_is_not_there(store: Store, name: str, data: bytes) -> None:
+    store.save_proof("key", PROOF, CLAIM, REPORT)
+    store._write(f"{store._folder('key')}/{name}", data)
+    assert store.claim("key") is None
+
+
+def test_uploads(store: Store, tmp_path: Path) -> None:
+    assert not store.has_upload(PROGRAMS, "hash")
+    store.save_upload(PROGRAMS, "hash", b"elf")
+    store.save_upload(PROGRAMS, "hash.vk", b"key")
+    store.save_upload(INPUTS, "hash", b"input")
+    assert store.upload(PROGRAMS, "hash") == b"elf" and store.upload(PROGRAMS, "hash.vk") == b"key"
+    store.copy_upload(INPUTS, "hash", tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == b"input"
+    store.remove_upload(PROGRAMS, "hash")
+    assert not store.has_upload(PROGRAMS, "hash.vk") and store.has_upload(INPUTS, "hash")
+    with pytest.raises(FileNotFoundError):
+        store.upload(PROGRAMS, "hash")
+    store.check()
+
+
+def test_a_store_that_cannot_be_written_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(Exception, match="file"):
+        Store(str(tmp_path / "file")).check()
+
+
+def test_files_of_the_folder_are_the_documented_ones(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    store.save_upload(PROGRAMS, "hash", b"elf")
+    store.save_proof("key", PROOF, CLAIM, REPORT)
+    files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
+    assert files == ["programs/hash", "proofs/key/claim.json", "proofs/key/proof.bin", "proofs/key/report.json"]
+    assert json.loads((tmp_path / "proofs/key/claim.json").read_text())["says"] == CLAIM["says"]
+
+
+def test_the_key_of_a_proof_covers_all_that_decides_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {"rate": 8, "hash": "keccak"}
+    keys = {
+        proof_key("program", "input", options),
+        proof_key("other", "input", options),
+        proof_key("program", "other", options),
+        proof_key("program", None, options),
+        proof_key("program", "input", options | {"rate": 4}),
+        proof_key("program", "input", {}),
+    }
+    assert len(keys) == 6
+    assert proof_key("program", "input", dict(reversed(options.items()))) in keys
+    monkeypatch.setattr(module, "__version__", "another")
+    assert proof_key("program", "input", options) not in keys
