@@ -95,8 +95,11 @@ HOMES = {  # the only modules that import large dependencies
     "rich": ("reports.terminal",),
     "bokeh": ("reports.charts",),
     "shtab": ("cli.completion",),
+    "fastapi": ("service.app", "service.problems"),
     "fsspec": ("service.store",),
-    "sqlalchemy": ("service",),
+    "pydantic": ("service.requests",),
+    "sqlalchemy": ("service", "cli.serve"),
+    "uvicorn": ("service.server",),
 }
 
 

@@ -201,6 +201,13 @@ def test_the_packages_of_the_service_are_known() -> None:
     assert names - {"prometheus_client"} | {"starlette"} == SERVE
 
 
+def test_the_page_of_the_service_ships() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    assert setup["options.package_data"]["graphprover.service"] == "*.html"
+    assert Path(graphprover.__file__).with_name("service").joinpath("page.html").is_file()
+
+
 def test_types_ship() -> None:
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")

@@ -36,6 +36,8 @@ COMMANDS = {  # with their summaries; each has a module of its name in this pack
     "execute": "Run a guest program without a proof.",
     "new-guest": "Create a folder for a new guest program.",
     "cluster": "Start, show or stop workers in the background, warm for the next proofs.",
+    "serve": "Run a proving service: HTTP, a queue that survives restarts, and a store of proofs.",
+    "submit": "Have a proof made by a proving service.",
     "warm": "Compile all kernels ahead, once per host.",
     "completion": "Print a script that completes commands, options and files in a shell.",
 }
@@ -95,7 +97,7 @@ def _report(error: Exception, options: argparse.Namespace) -> int:
     from graphprover.cli import json_output, verify
     from graphprover.jobs.programs import ProgramError
     from graphprover.protocol.errors import VerificationError
-    from graphprover.runtime.extras import INSTALL, needs_prover
+    from graphprover.runtime.extras import INSTALL, INSTALL_SERVE, needs_prover, needs_serve
 
     if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
         drop_stdout()
@@ -108,6 +110,8 @@ def _report(error: Exception, options: argparse.Namespace) -> int:
         lines = [one_line(line) for line in error.args]
     elif needs_prover(error):
         lines, code = [f"this command needs the prover: {INSTALL}"], USAGE
+    elif needs_serve(error):
+        lines, code = [f"this command needs the service: {INSTALL_SERVE}"], USAGE
     for line in lines:
         print(f"graphprover: {line}", file=sys.stderr)
     if getattr(options, "json", False):

@@ -34,6 +34,8 @@ from graphprover.service.states import CANCELLED, DONE, ENDED, FAILED, OPEN, QUE
 # Built once: the service looks a job up for each request of its status, and this takes twice as long as the look-up.
 _OWN_JOB = select(jobs).where(jobs.c.id == bindparam("id"), jobs.c.owner == bindparam("owner"))
 
+_BACK: dict[str, Any] = {"prover": None, "taken": None, "started": None, "worker": None, "progress": null()}
+
 
 class QueueFull(Exception):
     """The queue has the most jobs that may wait."""
@@ -202,6 +204,11 @@ class Queue:
         """End a job with an error; return whether this prover process still had it."""
         return self._changed(self._end(number, prover).values(state=FAILED, problem=problem))
 
+    def put_back(self, number: int, prover: str) -> bool:
+        """Queue a job again whose proof could not be stored; the attempt does not count."""
+        had = and_(jobs.c.number == number, jobs.c.prover == prover, jobs.c.state == RUNNING)
+        return self._changed(update(jobs).where(had).values(state=QUEUED, attempts=jobs.c.attempts - 1, **_BACK))
+
     def _end(self, number: int, prover: str) -> Update:
         had = and_(jobs.c.number == number, jobs.c.prover == prover, jobs.c.state.in_(OPEN))
         return update(jobs).where(had).values(ended=time.time(), progress=null())
@@ -223,15 +230,14 @@ class Queue:
             How many jobs were running and are queued again.
         """
         running = update(jobs).where(jobs.c.state == RUNNING)
-        back = {"prover": None, "taken": None, "started": None, "worker": None, "progress": null()}
         problem = f"the prover process died {most_attempts} times while it proved this job"
         with self._engine.begin() as connection:
             if crashed:
                 too_often = running.where(jobs.c.attempts >= most_attempts)
                 connection.execute(too_often.values(state=FAILED, ended=time.time(), problem=problem, progress=null()))
             attempts = jobs.c.attempts if crashed else jobs.c.attempts - 1
-            again = connection.execute(running.values(state=QUEUED, attempts=attempts, **back)).rowcount
-            connection.execute(update(jobs).where(jobs.c.state == QUEUED, jobs.c.prover.is_not(None)).values(back))
+            again = connection.execute(running.values(state=QUEUED, attempts=attempts, **_BACK)).rowcount
+            connection.execute(update(jobs).where(jobs.c.state == QUEUED, jobs.c.prover.is_not(None)).values(_BACK))
         return again
 
     def notice(self, limit: int = 100) -> Sequence[Row[Any]]:

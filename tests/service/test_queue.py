@@ -139,6 +139,15 @@ def test_an_orderly_end_counts_no_attempt(queue: Queue) -> None:
     assert found and (found.state, found.attempts, found.prover) == (QUEUED, 0, None)
 
 
+def test_a_job_whose_proof_is_not_stored_waits_again(queue: Queue) -> None:
+    row = submit(queue)
+    started(queue)
+    assert not queue.put_back(row.number, "two") and queue.put_back(row.number, "one")
+    assert not queue.finish(row.number, "one") and not queue.put_back(row.number, "one")
+    found = started(queue, "two")
+    assert found.number == row.number and found.attempts == 0
+
+
 def test_a_job_waits_for_the_same_proof_of_another_job(queue: Queue) -> None:
     first, second, other = (submit(queue, proof_key=key) for key in ("same", "same", "other"))
     assert [started(queue).number for _ in range(2)] == [first.number, other.number]

@@ -1,0 +1,192 @@
+"""``graphprover serve``: a proving service with a queue that survives restarts."""
+
+import argparse
+import os
+from pathlib import Path
+
+from graphprover.cli.args import Command, count
+from graphprover.cli.errors import OK, UsageError
+from graphprover.cli.executor import add_executor
+from graphprover.cli.paths import path_argument
+
+PORT = 8750
+MIB = 1 << 20
+
+
+def add(command: Command) -> None:
+    """Add the command to the command line."""
+    parser = command(
+        run,
+        "Clients upload programs and inputs, submit jobs and fetch proofs, with `graphprover submit`, Python "
+        "(graphprover.service.Client), or HTTP. A job with the program, input and options of an earlier one gets its "
+        "proof from the store. The queue survives a restart of the service, of workers and of their scheduler. "
+        "The URL / has a page, /openapi.json the interface. Logs are JSON on stderr. Needs the extras "
+        "[prover,serve]. docs/serve.md describes the service.",
+        [
+            "",
+            "--data /var/lib/graphprover --executor cuda",
+            "--tokens tokens --add-token alice",
+            "--host 0.0.0.0 --tokens tokens --tls-cert cert.pem --tls-key key.pem",
+            "--database postgresql://user@host/graphprover --store s3://bucket/graphprover",
+        ],
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="Address to listen at. Default: 127.0.0.1.")
+    parser.add_argument("--port", type=port, default=PORT, metavar="N", help=f"Port. Default: {PORT}.")
+    parser.add_argument(
+        "--data",
+        type=path_argument,
+        default=Path("graphprover-service"),
+        metavar="FOLDER",
+        help="Folder of the service on this host, for the database and the store by default. One service uses it. "
+        "Default: graphprover-service.",
+    )
+    parser.add_argument(
+        "--database",
+        metavar="URL",
+        help="Database of the queue, as SQLAlchemy names it, such as postgresql://user@host/name. One service uses "
+        "it. Default: SQLite, in the file FOLDER/queue.db.",
+    )
+    parser.add_argument(
+        "--store",
+        metavar="URL",
+        help="Folder of programs, inputs and proofs, as fsspec names it, such as s3://bucket/folder. Default: "
+        "FOLDER/store.",
+    )
+    _add_access(parser)
+    _add_limits(parser)
+    add_executor(parser)
+
+
+def _add_access(parser: argparse.ArgumentParser) -> None:
+    """Add the options of tokens, TLS and callbacks."""
+    parser.add_argument(
+        "--tokens",
+        type=path_argument,
+        metavar="FILE",
+        help="Accept only requests with a token of FILE, which has a line with the name and the SHA-256 of each "
+        "token. A client sees the jobs of its token. Default: anybody who can connect may do anything.",
+    )
+    parser.add_argument(
+        "--add-token",
+        metavar="NAME",
+        help="Add a token called NAME to the file of --tokens, print the token, and end. A running service reads the "
+        "file when it starts.",
+    )
+    parser.add_argument(
+        "--allow-anybody",
+        action="store_true",
+        help="Listen at an address that other hosts can reach without --tokens.",
+    )
+    parser.add_argument(
+        "--tls-cert", type=path_argument, metavar="FILE", help="Certificate chain of TLS, PEM. Needs --tls-key."
+    )
+    parser.add_argument("--tls-key", type=path_argument, metavar="FILE", help="Private key of TLS, PEM.")
+    parser.add_argument(
+        "--callback-host",
+        action="append",
+        default=[],
+        metavar="HOST[:PORT]",
+        help="Host that jobs may name as their callback; may be repeated. Default: none.",
+    )
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    """Add the limits and the retention."""
+    parser.add_argument(
+        "--max-program", type=count, default=32, metavar="MIB", help="Largest program, in MiB. Default: 32."
+    )
+    parser.add_argument(
+        "--max-input", type=count, default=64, metavar="MIB", help="Largest input, in MiB. Default: 64."
+    )
+    parser.add_argument(
+        "--max-queued",
+        type=count,
+        default=100_000,
+        metavar="N",
+        help="Most jobs that wait; more are refused with status 429. Default: 100,000.",
+    )
+    parser.add_argument(
+        "--attempts",
+        type=count,
+        default=3,
+        metavar="N",
+        help="A job that has started N times, and each time the prover process died, fails. Default: 3.",
+    )
+    parser.add_argument(
+        "--keep-days",
+        type=days,
+        metavar="N",
+        help="Remove jobs that ended N days ago, their proofs, and uploads that no job has. Default: keep all.",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run ``graphprover serve`` and return the exit code."""
+    from graphprover.service.tokens import add_token, read_tokens
+
+    if options.add_token is not None:
+        if options.tokens is None:
+            raise UsageError("--add-token: give the file with --tokens FILE")
+        print(add_token(options.tokens, options.add_token))
+        return OK
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise UsageError("--tls-cert and --tls-key: give both")
+    for path in (options.tls_cert, options.tls_key):
+        if path is not None and not os.access(path, os.R_OK):
+            raise UsageError(f"{path}: cannot be read")
+    tokens = read_tokens(options.tokens) if options.tokens else {}
+
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from graphprover.service.config import Config, Limits, Prover
+    from graphprover.service.server import is_loopback, serve
+    from graphprover.service.store import Store
+
+    if not tokens and not options.allow_anybody and not is_loopback(options.host):
+        raise UsageError(
+            f"--host {options.host}: other hosts could use the service without a token: give --tokens FILE, or "
+            "--allow-anybody"
+        )
+    folder = options.data.resolve()
+    names = ("executor", "device", "pool", "memory_limit", "workers", "mps", "dashboard")
+    config = Config(
+        folder,
+        options.database or f"sqlite:///{folder}/queue.db",
+        options.store or str(folder / "store"),
+        Prover(**{name: getattr(options, name) for name in names}),
+        tokens,
+        Limits(options.max_program * MIB, options.max_input * MIB, options.max_queued),
+        options.attempts,
+        options.keep_days,
+        frozenset(options.callback_host),
+    )
+    try:
+        Store(config.store)
+    except (ValueError, ImportError) as error:  # ImportError: of a package for this kind of URL
+        raise UsageError(f"--store: {error}") from error
+    try:
+        return serve(config, options.host, options.port, options.tls_cert, options.tls_key)
+    except SQLAlchemyError as error:
+        raise UsageError(f"--database: {error}") from error
+
+
+def port(text: str) -> int:
+    """Return a port."""
+    number = int(text)
+    if not 0 < number < 1 << 16:
+        raise ValueError
+    return number
+
+
+port.__name__ = "port"  # argparse prints the name in its error
+
+
+def days(text: str) -> float:
+    """Return a positive number of days."""
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise ValueError
+    return number
+
+
+days.__name__ = "number of days"

@@ -1,0 +1,160 @@
+"""``graphprover submit``: have a proof made by a service, verify it and write it."""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from graphprover.cli import expectations, json_output, text_output
+from graphprover.cli.args import (
+    Command,
+    add_json,
+    add_level,
+    add_max_cost,
+    add_output,
+    add_shards,
+    drawn,
+    layer_rates,
+    level_given,
+    refusing,
+    seconds,
+)
+from graphprover.cli.errors import OK, UsageError
+from graphprover.cli.paths import path_argument
+from graphprover.cli.program_args import add_program, program_given
+from graphprover.proof.compressed import any_proof_from_bytes
+from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.level import LAYER_RATE
+from graphprover.runtime.files import check_writable, read_input, write
+from graphprover.service.client import Client
+
+URL = "http://127.0.0.1:8750"
+SENT = (  # options that the job has by the same names
+    *("name", "priority", "timeout", "callback", "security", "proximity", "hash", "rate", "pow_bits", "small"),
+    *("shards", "shard_size", "exit_code", "commit_input", "random_seed", "max_cycles", "max_memory", "max_cost"),
+)
+URL_VARIABLE, TOKEN_VARIABLE = "GRAPHPROVER_URL", "GRAPHPROVER_TOKEN"
+
+
+def add(command: Command) -> None:
+    """Add the command to the command line."""
+    parser = command(
+        run,
+        "Uploads the guest and its input, submits the job, waits for it, verifies the proof and writes it. A proof "
+        "that the service has made before with the same options comes from its store. An interruption does not end "
+        "the job: the same command later finds its proof. The options mean the same as in `graphprover prove`.",
+        [
+            "guest.elf --input data -o proof.bin",
+            "guest.elf --input data --url https://host:8750 --token-file token",
+            "guest.elf --priority 10 --timeout 600 --no-wait",
+        ],
+    )
+    add_program(parser)
+    parser.add_argument(
+        "--url",
+        default=os.environ.get(URL_VARIABLE, URL),
+        help=f"URL of the service. Default: {URL_VARIABLE} in the environment, or {URL}.",
+    )
+    parser.add_argument(
+        "--token-file",
+        type=path_argument,
+        metavar="FILE",
+        help=f"File of the token. Default: {TOKEN_VARIABLE} in the environment has the token, if the service needs "
+        "one.",
+    )
+    parser.add_argument(
+        "--ca-file", metavar="FILE", help="Certificates of TLS to trust, PEM. Default: the ones of this host."
+    )
+    parser.add_argument("--name", help="Name of the job for people. Default: the program's.")
+    parser.add_argument(
+        "--priority", type=int, metavar="N", help="From -1000 to 1000: jobs with a higher one are next. Default: 0."
+    )
+    parser.add_argument(
+        "--timeout", type=seconds, metavar="SECONDS", help="Fail unless the proof is made in SECONDS from its start."
+    )
+    parser.add_argument(
+        "--callback", metavar="URL", help="URL that the service sends the job to when it has ended, if it permits that."
+    )
+    parser.add_argument(
+        "--idempotency-key",
+        metavar="KEY",
+        help="A repeated submission with the same KEY gets the first one's job. Default: a random key.",
+    )
+    parser.add_argument("--no-wait", action="store_true", help="Print the job, and do not wait for its end.")
+    add_level(parser)
+    parser.add_argument("--commit-input", action="store_true", help="State the input (at most 64 KiB) in the proof.")
+    expectations.add_exit_code(
+        parser, "fail unless the run ends with exit code N, or `any` to prove every exit code. Default: 0."
+    )
+    add_max_cost(parser)
+    add_shards(parser, "as many as the run needs to fit in device memory")
+    parser.add_argument(
+        "--compress",
+        type=layer_rates,
+        nargs="?",
+        const=(LAYER_RATE,),
+        metavar="N[,N]",
+        help=f"Compress the proof, with a layer at the rate 1/N for each N. Default N: {LAYER_RATE}.",
+    )
+    add_output(parser, "proof.bin")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run ``graphprover submit`` and return the exit code."""
+    check_writable(options.output)
+    program, data, _ = program_given(options)
+    if program.elf is None:
+        raise UsageError(f"{program.name}: a service proves guests only: give an ELF file")
+    with refusing("--url"):
+        client = Client(options.url, _token(options), options.ca_file)
+    with client:
+        hash = client.upload_program(Path(options.program))
+        given = None if data is None else client.upload_input(data)
+        job = client.submit(hash, given, options.idempotency_key, **_options(options))
+        if options.no_wait:
+            text_output.say(job, lambda: [{"job": job["id"], "state": job["state"]}], options)
+            return OK
+        job = client.wait(job["id"], tell=_tell if drawn() else None)
+        proof = client.proof(job["id"])
+        report = client.report(job["id"])
+    level = level_given(options, compressed=options.compress is not None)
+    found = any_proof_from_bytes(proof)
+    verdict = program.verify(found, level.security, level.proximity, exit_code=options.exit_code or 0)
+    if options.commit_input and (not verdict.claim or verdict.claim.input != (data or b"")):
+        raise VerificationError("asked.input", f"{program.name}: the proof does not state the input")
+    write(options.output, proof)
+    facts = json_output.verdict(program, verdict) | {"job": job, "report": report}
+    facts["proof"] = json_output.file(options.output, proof)
+
+    def describe() -> list[text_output.Block]:
+        says = program.describe(verdict.public_values) | text_output.worth(verdict)
+        by = "from the store" if job["from_store"] else f"made in {job['ended'] - job['started']:.1f} s"
+        size = {"job": job["id"], "proof": f"{text_output.place(options.output)}, {len(proof):,} bytes, {by}"}
+        return [says | size]
+
+    text_output.say(facts, describe, options)
+    return OK
+
+
+def _token(options: argparse.Namespace) -> str | None:
+    """Return the token, if one is given."""
+    if options.token_file is None:
+        return os.environ.get(TOKEN_VARIABLE)
+    return read_input(options.token_file).decode(errors="replace").strip()
+
+
+def _options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the job that are given."""
+    given = {name: getattr(options, name) for name in SENT} | {"compress": options.compress and list(options.compress)}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _tell(job: Mapping[str, Any]) -> None:
+    """Show the state of a job in the terminal's last line."""
+    progress = job["progress"]
+    tasks = f", {progress['tasks_ended']} of {progress['tasks']} tasks" if progress else ""
+    end = "\n" if job["ended"] else ""
+    print(f"\r\x1b[K{job['id']}: {job['state']}{tasks}", end=end, file=sys.stderr, flush=True)

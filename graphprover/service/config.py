@@ -1,0 +1,59 @@
+"""The configuration of a service."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphprover.service.database import connect
+from graphprover.service.queue import Queue
+from graphprover.service.store import Store
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that clients may send."""
+
+    program_bytes: int = 32 << 20
+    input_bytes: int = 64 << 20
+    queued_jobs: int = 100_000
+
+
+@dataclass(frozen=True)
+class Prover:
+    """How a prover process proves: the options of `graphprover.cli.executor`."""
+
+    executor: str
+    device: str
+    pool: str | float | None = None
+    memory_limit: str | float | None = None
+    workers: int | None = None
+    mps: bool | None = None
+    dashboard: str | None = None
+
+
+@dataclass(frozen=True)
+class Config:
+    """The configuration of a service."""
+
+    folder: Path  # of files of this host; one service uses it
+    database: str  # URL of SQLAlchemy
+    store: str  # URL or folder of fsspec
+    prover: Prover
+    tokens: dict[str, str]  # digests of the tokens by name; none: anybody may do anything
+    limits: Limits = Limits()
+    attempts: int = 3  # starts of a job whose prover process dies
+    keep_days: float | None = None  # how long ended jobs and their proofs stay; None: for ever
+    callback_hosts: frozenset[str] = frozenset()  # HOST or HOST:PORT of callbacks
+
+    @property
+    def inputs(self) -> Path:
+        """The folder for the inputs of jobs that the prover process has taken."""
+        return self.folder / "taken"
+
+    @property
+    def received(self) -> Path:
+        """The folder for uploads that are arriving."""
+        return self.folder / "received"
+
+    def open(self) -> tuple[Queue, Store]:
+        """Return the queue and the store."""
+        return Queue(connect(self.database)), Store(self.store)

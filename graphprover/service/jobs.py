@@ -1,0 +1,78 @@
+"""Jobs of the queue as the prover takes them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from graphprover.graphs.progress import Tell
+from graphprover.jobs.jobs import Job, Prover
+from graphprover.jobs.programs import Packed, unpack
+from graphprover.service.store import PROGRAMS, Store
+from graphprover.vm.statement.guest import limits_of
+
+CACHED_PROVERS = 16  # of the last programs with their options
+
+# Options of `Prover`; the others belong to `Job`.
+_OF_PROVER = ("security", "rate", "proximity", "hash", "pow_bits", "small", "shards", "shard_size")
+
+
+@dataclass(frozen=True, eq=False)
+class QueuedJob(Job):
+    """A job with its place in the queue."""
+
+    number: int = 0
+    id: str = ""
+    proof_key: str = ""
+
+    @property
+    def weight(self) -> int:
+        """Nothing: of equal priorities the oldest job is next, because a heavier one may come for ever."""
+        return 0
+
+
+class Provers:
+    """The provers of the last programs and options, each loaded once from the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._prover = lru_cache(CACHED_PROVERS)(self._loaded)
+
+    def job(self, row: Any, input: Path | None, progress: Tell) -> QueuedJob:
+        """Return the job of a row of the queue.
+
+        Args:
+            row: The row.
+            input: The file of the input.
+            progress: Called with the progress of a proof by this process.
+
+        Raises:
+            FileNotFoundError: The program is not in the store.
+            ProgramError: The program is invalid.
+            ValueError: An option is invalid.
+        """
+        options: Mapping[str, Any] = row.options
+        of_prover = [(name, options[name]) for name in _OF_PROVER if name in options]
+        if "compress" in options:
+            of_prover.append(("compress", tuple(options["compress"])))
+        return QueuedJob(
+            self._prover(row.program, row.program_name, tuple(of_prover)),
+            input,
+            row.name,
+            state_input=options.get("commit_input", False),
+            exit_code=options.get("exit_code", 0),
+            random_seed=options.get("random_seed"),
+            limits=limits_of(options.get("max_cycles"), options.get("max_memory")),
+            max_cost=options.get("max_cost"),
+            priority=row.priority,
+            timeout=row.timeout,
+            progress=progress,
+            number=row.number,
+            id=row.id,
+            proof_key=row.proof_key,
+        )
+
+    def _loaded(self, program: str, name: str, options: tuple[tuple[str, Any], ...]) -> Prover:
+        packed = Packed(name, f"{name} {program}", (("", self._store.upload(PROGRAMS, program)),))
+        return Prover(unpack(packed), debug=None, **dict(options))

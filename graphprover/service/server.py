@@ -1,0 +1,107 @@
+"""The process of the service: its lock, and uvicorn with the application."""
+
+import ipaddress
+import logging
+import time
+from pathlib import Path
+from typing import IO
+
+import uvicorn
+
+from graphprover.cli.errors import FAILED, OK, USAGE, UsageError
+from graphprover.runtime.files import FileError, locked, make_folder
+from graphprover.service.app import create_app
+from graphprover.service.config import Config
+from graphprover.service.json_log import log_as_json
+
+LOCK_SECONDS = 20.0  # in which the prover process of a service that was killed ends
+DRAIN_SECONDS = 5  # in which open requests are answered at the end
+BACKLOG = 2048  # connections that wait
+
+_log = logging.getLogger(__name__)
+
+
+def serve(config: Config, host: str, port: int, certificate: Path | None, key: Path | None) -> int:
+    """Serve until SIGINT or SIGTERM, and return the exit code.
+
+    Args:
+        config: The configuration.
+        host: The address to listen at.
+        port: The port.
+        certificate: The file of the TLS certificate; None: no TLS.
+        key: The file of its key.
+
+    Raises:
+        UsageError: Another service uses the folder.
+        FileError: The folder cannot be used.
+    """
+    log_as_json()
+    _make_private(config.folder)
+    refused: list[bool] = []
+
+    def give_up() -> None:
+        refused.append(True)
+        server.should_exit = True
+
+    with _locked(config.folder / "lock") as lock:
+        app = create_app(config, lock, give_up)
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                host=host,
+                port=port,
+                ssl_certfile=certificate,
+                ssl_keyfile=key,
+                log_config=None,
+                access_log=False,
+                backlog=BACKLOG,
+                timeout_graceful_shutdown=DRAIN_SECONDS,
+                server_header=False,
+            )
+        )
+        address = f"http{'s' if certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}"
+        _log.info("serving %s", address, extra={"url": address, "folder": str(config.folder)})
+        server.run()
+    if refused:
+        return USAGE
+    return OK if server.started else FAILED
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder that only this user can enter, unless it exists; raises FileError."""
+    make_folder(folder.parent)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{folder}: {error.strerror}") from error
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this host can connect to an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _locked(path: Path) -> IO[str]:
+    """Return the locked file of a service.
+
+    The prover process of a service that was killed has the lock until it ends.
+
+    Raises:
+        UsageError: Another service has the lock.
+        FileError: The file cannot be opened.
+    """
+    try:
+        lock = path.open("a+")
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from error
+    end = time.monotonic() + LOCK_SECONDS
+    while not locked(lock):
+        if time.monotonic() > end:
+            raise UsageError(f"--data {path.parent}: another service uses this folder: end it, or choose another one")
+        time.sleep(0.1)
+    return lock
