@@ -1,0 +1,198 @@
+"""A service under many queued jobs whose workers, scheduler and HTTP process are killed.
+
+``python -m tests.service.resilience --jobs 2000`` prints its figures. All jobs are queued before the first one starts,
+by a service whose cluster does not answer. Then it checks that each job ended once, that none is lost, and that the
+prover takes jobs in the order of their priorities and of their age.
+"""
+
+import argparse
+import random
+import signal
+import sqlite3
+import struct
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import psutil
+from sqlalchemy import select
+
+from graphprover import Prover
+from graphprover.cluster.batching import PER_WORKER
+from graphprover.service.database import connect, jobs
+from graphprover.service.store import Store
+from tests.service.running import ROOT, Service, until, workers
+
+GUEST = ROOT / "examples/guests/fib_iterative.elf"
+NO_CLUSTER = "tcp://127.0.0.1:1"
+FEW_BITS = 20.0
+WORKERS = 2
+KILLS = ("worker", "scheduler", "worker", "service", "worker")
+VERIFIED = 10  # proofs of a run
+MOST_UNLOGGED = 100  # ends that a killed service has noticed and not logged
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a run has shown."""
+
+    jobs: int
+    submit_seconds: float  # for all jobs
+    seconds: float  # from the first start of the prover to the last end
+    attempts: Counter[int]  # how many jobs started how often
+    ended_lines: int  # of the log
+    kills: tuple[str, ...]
+    service_mb: tuple[float, ...]  # memory of the process of the service, at equal steps
+    prover_mb: tuple[float, ...]  # of the prover process and its workers
+
+
+def run(folder: Path, number: int, seed: int = 0, processes: int = WORKERS, steps: Sequence[str] = KILLS) -> Figures:
+    """Queue jobs, kill processes while they are proved, check all ends, and return the figures.
+
+    Args:
+        folder: An empty folder for the service.
+        number: The number of jobs.
+        seed: Of priorities, equal jobs and killed workers.
+        processes: The number of workers.
+        steps: The processes to kill, at equal numbers of jobs that have ended.
+    """
+    draw = random.Random(seed)
+    service = Service(folder)
+    service.start("--executor", NO_CLUSTER, is_ready=False)
+    began = time.monotonic()
+    submit_all(service, number, draw)
+    submitted = time.monotonic() - began
+    assert service.end() == 143
+    arguments = ("--executor", "processes", "--workers", str(processes))
+    service.start(*arguments)
+    began = time.monotonic()
+    kills: list[tuple[str, float]] = []
+    service_mb, prover_mb = [], []
+    for index in range(1, 2 * len(steps)):
+        until(lambda index=index: ended(service) >= number * index // (2 * len(steps)), 1200)  # type: ignore[misc]
+        if index % 2:
+            kill(service, steps[index // 2], arguments, draw)
+            kills.append((steps[index // 2], time.time()))
+        else:
+            mine, theirs = memory(service)
+            service_mb.append(mine)
+            prover_mb.append(theirs)
+    until(lambda: ended(service) == number, 1200)
+    seconds = time.monotonic() - began
+    until(lambda: ended(service, "AND noticed") == number)
+    assert service.end() == 143
+    rows = rows_of(folder)
+    check(service, rows, number, [at for what, at in kills if what != "worker"], draw)
+    return Figures(
+        number,
+        submitted,
+        seconds,
+        Counter(row.attempts for row in rows),
+        sum(line["message"] == "ended" for line in service.lines()),
+        tuple(what for what, _ in kills),
+        tuple(service_mb),
+        tuple(prover_mb),
+    )
+
+
+def submit_all(service: Service, number: int, draw: random.Random) -> None:
+    """Submit jobs of random priorities; one in ten is equal to an earlier one."""
+    client = service.client()
+    program = client.upload_program(GUEST)
+    for index in range(number):
+        turns = draw.randrange(index) if index % 10 == 9 else index
+        data = client.upload_input(struct.pack("<Q", 100 + turns))
+        client.submit(program, data, security=FEW_BITS, priority=draw.randint(-2, 2), name=str(turns))
+
+
+def kill(service: Service, what: str, arguments: Sequence[str], draw: random.Random) -> None:
+    """Kill a process, and start the service again if it is the one."""
+    if what == "service":
+        service.end(signal.SIGKILL)
+        service.start(*arguments)
+        return
+    prover = until(service.prover)
+    victim = prover if what == "scheduler" else draw.choice(until(lambda: workers(prover)))
+    victim.kill()
+
+
+def ended(service: Service, noticed: str = "") -> int:
+    """Return the number of jobs that have ended, by the database."""
+    time.sleep(0.1)  # the processes of the service need the processor
+    with closing(sqlite3.connect(service.folder / "data/queue.db", timeout=60)) as database:
+        (number,) = database.execute(f"SELECT count(*) FROM jobs WHERE ended IS NOT NULL {noticed}").fetchone()
+    return int(number)
+
+
+def rows_of(folder: Path) -> Sequence[Any]:
+    engine = connect(f"sqlite:///{folder}/data/queue.db")
+    with engine.connect() as connection:
+        found = connection.execute(select(jobs).order_by(jobs.c.number)).all()
+    engine.dispose()
+    return found
+
+
+def memory(service: Service) -> tuple[float, float]:
+    """Return the memory of the service's process, and of its prover process with the workers, in MB."""
+    assert service.process
+    prover = until(service.prover)
+    theirs = [prover, *prover.children(recursive=True)]
+    return (
+        psutil.Process(service.process.pid).memory_info().rss / 1e6,
+        sum(process.memory_info().rss for process in theirs if process.is_running()) / 1e6,
+    )
+
+
+def check(service: Service, rows: Sequence[Any], number: int, restarts: Sequence[float], draw: random.Random) -> None:
+    """Check that each job ended once, with its own proof, and in order."""
+    assert len(rows) == number and {row.state for row in rows} == {"done"}
+    lines = Counter(line["job"] for line in service.lines() if line["message"] == "ended")
+    assert max(lines.values()) == 1 and number - len(lines) <= MOST_UNLOGGED
+    proved = Counter(line["job"] for line in service.lines() if line["message"] == "proved")
+    assert max(proved.values()) == 1
+    store, prover = Store(str(service.folder / "data/store")), Prover(GUEST, security=FEW_BITS)
+    for row in rows:
+        assert store.claim(row.proof_key)
+    for row in draw.sample(rows, min(VERIFIED, number)):
+        verdict = prover.verify(b"".join(store.proof_chunks(row.proof_key)))
+        own = prover.execute(struct.pack("<Q", 100 + int(row.name)))
+        assert verdict.claim and verdict.claim.output == own.output
+    check_order([row for row in rows if not row.from_store], restarts)
+
+
+def check_order(rows: Sequence[Any], restarts: Sequence[float]) -> None:
+    """Check that jobs were taken in their order between restarts; few that were taken before a restart come later."""
+    spans = list(between(rows, restarts))
+    for span in spans:
+        order = [(-row.priority, row.number) for row in sorted(span, key=lambda row: row.taken)]
+        assert order == sorted(order)
+    for earlier, later in pairwise(span for span in spans if span):
+        lowest = min(row.priority for row in earlier)
+        assert sum(row.priority > lowest for row in later) <= (PER_WORKER + 64) * WORKERS
+
+
+def between(rows: Sequence[Any], restarts: Sequence[float]) -> Iterator[list[Any]]:
+    """Yield the jobs that were last taken before the first restart, before the second one, and so on."""
+    ends = [0.0, *restarts, float("inf")]
+    for start, end in pairwise(ends):
+        yield [row for row in rows if start <= row.taken < end]
+
+
+def main() -> None:
+    """Run once, and print the figures."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--jobs", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        print(run(Path(folder), options.jobs, options.seed))
+
+
+if __name__ == "__main__":
+    main()
