@@ -78,7 +78,7 @@ def _prove(given: dict[str, Any]) -> None:
         runner = Runner(Queue(connect(given["database"])), Store(given["store"]), inputs, given["id"])
         sys.stdout.buffer.write(READY)
         sys.stdout.flush()
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nobody reads what workers write
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # no process reads the output of workers
         runner.run(options.executor, options.device, goes_on)
 
 

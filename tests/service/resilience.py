@@ -40,7 +40,7 @@ MOST_UNLOGGED = 100  # ends that a killed service has noticed and not logged
 
 @dataclass(frozen=True)
 class Figures:
-    """What a run has shown."""
+    """The figures of a run."""
 
     jobs: int
     submit_seconds: float  # for all jobs

@@ -150,7 +150,7 @@ def test_an_orderly_end_returns_running_jobs(tmp_path: Path) -> None:
     id = client.submit(program, client.upload_input(struct.pack("<Q", 200_000)), rate=8)["id"]
     until(lambda: client.job(id)["state"] == "running")
     assert service.end(signal.SIGINT) == 130
-    service.start("--executor", "tcp://127.0.0.1:1", is_ready=False)  # where no scheduler answers
+    service.start("--executor", "tcp://127.0.0.1:1", is_ready=False)  # no scheduler answers there
     job = service.client().job(id)
     assert (job["state"], job["attempts"], job["started"]) == ("queued", 0, None)
     assert service.client().cancel(id)["state"] == "cancelled"
