@@ -26,6 +26,7 @@ MODULES = (
     "tests.vm.mutate_tables",
     "tests.cli.fuzz_batch",
     "tests.cluster.stress_faults",
+    "tests.service.resilience",
     "tests.test_counts",
     "tests.vectors.make",
     "tests.conformance.make",

@@ -39,6 +39,7 @@ def main() -> int:
     threading.Thread(target=_watch, daemon=True).start()
     from graphprover.cli.errors import FAILED, OK, USAGE, UsageError
     from graphprover.cli.json_output import message
+    from graphprover.runtime.extras import INSTALL_SERVE, needs_prover
 
     try:
         _prove(given)
@@ -47,6 +48,9 @@ def main() -> int:
         _log.error("%s", error)
         return USAGE
     except Exception as error:
+        if needs_prover(error):
+            _log.error("the service needs the prover: %s", INSTALL_SERVE)
+            return USAGE
         _log.error("%s", message(error), exc_info=not isinstance(error, RuntimeError | OSError))
         return FAILED
 

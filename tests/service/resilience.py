@@ -1,6 +1,8 @@
 """A service under many queued jobs whose workers, scheduler and HTTP process are killed.
 
-``python -m tests.service.resilience --jobs 2000`` prints its figures. All jobs are queued before the first one starts,
+    python -m tests.service.resilience --jobs 2000
+
+prints its figures. All jobs are queued before the first one starts,
 by a service whose cluster does not answer. Then it checks that each job ended once, that none is lost, and that the
 prover takes jobs in the order of their priorities and of their age.
 """
@@ -186,7 +188,7 @@ def between(rows: Sequence[Any], restarts: Sequence[float]) -> Iterator[list[Any
 
 def main() -> None:
     """Run once, and print the figures."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

@@ -15,7 +15,7 @@ import pytest
 
 from graphprover.cli.errors import FAILED, OK, USAGE, UsageError
 from graphprover.cli.main import main
-from graphprover.service import server
+from graphprover.service import prover_process, server
 from graphprover.service.client import Client, JobFailed, ServiceError
 from graphprover.service.tokens import add_token
 from tests.service.running import LIMIT, ROOT, Service, free_port, until
@@ -261,6 +261,19 @@ def test_a_prover_process_that_refuses_its_options_ends_the_service(tmp_path: Pa
         timeout=LIMIT,
     )
     assert done.returncode == USAGE and "--workers: threads starts no workers" in done.stderr
+
+
+def test_a_missing_prover_is_named(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def fail(given: object) -> None:
+        raise ModuleNotFoundError("No module named 'numba'", name="numba")
+
+    for name in ("_watch", "log_as_json"):
+        monkeypatch.setattr(prover_process, name, lambda: None)
+    monkeypatch.setattr(prover_process, "_line", lambda: b"{}")
+    monkeypatch.setattr(prover_process, "_prove", fail)
+    monkeypatch.setattr(prover_process.signal, "signal", lambda *arguments: None)
+    assert prover_process.main() == USAGE
+    assert "pip install 'graphprover[prover,serve]'" in caplog.text
 
 
 def test_one_service_uses_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
