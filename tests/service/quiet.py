@@ -73,7 +73,7 @@ def served(config: Config) -> Iterator[Quiet]:
     with (config.folder / "lock").open("a+") as lock, socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         app = create_app(config, lock, lambda: None)
-        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None, access_log=False))
+        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None, timeout_graceful_shutdown=1))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         end = time.monotonic() + LIMIT

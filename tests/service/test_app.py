@@ -150,18 +150,17 @@ def test_a_body_that_is_too_large_is_refused_as_it_arrives(quiet: Quiet, path: s
     if path.endswith("cancel"):  # its route reads no body, so that nothing of it is in memory
         assert quiet.ask("POST", path, b"x" * (most + 1)).status == 404
         return
-    connection = http.client.HTTPConnection("127.0.0.1", quiet.port, timeout=60)
-    connection.putrequest("POST", path)
-    connection.putheader("Content-Type", "application/json")
-    connection.putheader("Transfer-Encoding", "chunked")
-    connection.endheaders()
-    part, sent = b"x" * 1000, 0
-    while sent <= most:
-        connection.send(b"%x\r\n%s\r\n" % (len(part), part))
-        sent += len(part)
-    answer = connection.getresponse()
-    assert answer.status == 413 and f"more than {most:,} bytes" in json.loads(answer.read())["problem"]
-    connection.close()
+    with closing(http.client.HTTPConnection("127.0.0.1", quiet.port, timeout=20)) as connection:
+        connection.putrequest("POST", path)
+        connection.putheader("Content-Type", "application/json")
+        connection.putheader("Transfer-Encoding", "chunked")
+        connection.endheaders()
+        part, sent = b"x" * 1000, 0
+        while sent <= most:
+            connection.send(b"%x\r\n%s\r\n" % (len(part), part))
+            sent += len(part)
+        answer = connection.getresponse()
+        assert answer.status == 413 and f"more than {most:,} bytes" in json.loads(answer.read())["problem"]
 
 
 def test_an_input_of_the_largest_size_is_taken(quiet: Quiet) -> None:
