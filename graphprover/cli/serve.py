@@ -158,7 +158,7 @@ def run(options: argparse.Namespace) -> int:
         Limits(options.max_program * MIB, options.max_input * MIB, options.max_queued),
         options.attempts,
         options.keep_days,
-        frozenset(options.callback_host),
+        frozenset(host.lower() for host in options.callback_host),
     )
     try:
         Store(config.store)

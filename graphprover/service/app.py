@@ -27,7 +27,7 @@ from graphprover.service.metrics import Metrics
 from graphprover.service.problems import RETRY_SECONDS, Problem, answer_problems
 from graphprover.service.queue import KeyReused, NewJob, Queue, QueueFull
 from graphprover.service.requests import JobList, JobRequest, JobStatus, ProblemBody, Uploaded, status_of
-from graphprover.service.states import DONE, ENDED, STATES
+from graphprover.service.states import CANCELLED, DONE, ENDED, STATES
 from graphprover.service.store import INPUTS, PROGRAMS, Store, proof_key
 from graphprover.service.supervisor import Supervisor
 from graphprover.service.tokens import ANYBODY, owner_of
@@ -215,10 +215,10 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
 
     @app.post("/v1/jobs/{id}/cancel", response_model=JobStatus)
     def cancel(id: str, owner: Owner) -> JSONResponse:
-        """Cancel a job. A proof by the service's own process stops at its next task; a worker of a cluster ends it."""
+        """Cancel a job. A proof by the service's own process stops at its next task; a cluster's worker finishes it."""
         cancelled = queue.cancel(id, owner)
         row = found(id, owner)
-        if not cancelled and row.state != "cancelled":
+        if not cancelled and row.state != CANCELLED:
             raise Problem(409, f"the job is {row.state} already", "nothing is left to cancel")
         return JSONResponse(status_of(row))
 

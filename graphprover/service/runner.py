@@ -11,8 +11,8 @@ from typing import Any
 from graphprover.cli.json_output import message
 from graphprover.jobs.batch import prove_many
 from graphprover.jobs.jobs import Job, Result
-from graphprover.jobs.programs import ProgramError
 from graphprover.proof.compressed import CompressedProof
+from graphprover.runtime.files import FileError
 from graphprover.service.jobs import Provers, QueuedJob
 from graphprover.service.json_log import current_job
 from graphprover.service.queue import Queue
@@ -91,7 +91,9 @@ class Runner:
             return self._provers.job(row, file, progress)
         except FileNotFoundError:
             problem = "its program or input is no longer in the store: upload it and submit the job again"
-        except (ProgramError, ValueError) as error:
+        except (OSError, FileError):  # of the store: the job is not at fault
+            raise
+        except Exception as error:  # which would end each prover process that takes the job
             problem = message(error)
         if self._queue.fail(row.number, self._prover, problem):
             _log.warning("failed: %s", problem, extra={"job": row.id})

@@ -35,13 +35,13 @@ class Supervisor:
         queue: The queue.
         lock: The locked file of the service. The prover process inherits the lock, so that no other service starts a
             prover process before it has ended.
-        give_up: Called if the prover process refuses its options.
+        give_up: Called if the first prover process refuses its options. A later one may lack a device for a while.
     """
 
     def __init__(self, config: Config, queue: Queue, lock: IO[str], give_up: Callable[[], None]) -> None:
         self.ready = False  # whether the prover process takes jobs
         self.restarts = 0  # of prover processes that have failed
-        self.pid: int | None = None
+        self._was_ready = False  # whether a prover process has accepted its options
         self._config, self._queue, self._lock, self._give_up = config, queue, lock, give_up
         self._process: Process | None = None
 
@@ -53,7 +53,7 @@ class Supervisor:
             started = time.monotonic()
             code = await self._run_one()
             await self._released()
-            if code == USAGE:
+            if code == USAGE and not self._was_ready:
                 self._give_up()
                 return
             if code == OK:  # another executor is to prove
@@ -94,7 +94,6 @@ class Supervisor:
         except OSError as error:  # such as too little memory
             _log.error("the prover process does not start: %s", error)
             return FAILED
-        self.pid = self._process.pid
         given = {
             "id": uuid.uuid4().hex,
             "database": config.database,
@@ -108,7 +107,8 @@ class Supervisor:
             await self._process.stdin.drain()
         self.ready = bool(await self._process.stdout.readline())
         if self.ready:
-            _log.info("the prover process %d takes jobs", self.pid)
+            self._was_ready = True
+            _log.info("the prover process %d takes jobs", self._process.pid)
         code = await self._process.wait()
         self.ready = False
         return code

@@ -131,6 +131,30 @@ def test_an_input_that_is_gone_fails_its_job(service: Service) -> None:
     assert service.row(row).state == FAILED and "no longer in the store" in service.row(row).problem
 
 
+def test_a_job_that_cannot_be_opened_fails(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The prover process would take it again and again."""
+    row = service.submit(300)
+
+    def fail(*arguments: object) -> None:
+        raise TypeError("an option")
+
+    monkeypatch.setattr(module.Provers, "job", fail)
+    service.run()
+    assert service.row(row).state == FAILED and "TypeError: an option" in service.row(row).problem
+
+
+def test_a_store_that_does_not_answer_ends_the_runner(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = service.submit(300)
+
+    def fail(*arguments: object) -> None:
+        raise ConnectionError("the store is away")
+
+    monkeypatch.setattr(Store, "copy_upload", fail)
+    with pytest.raises(ConnectionError):
+        service.run()
+    assert service.row(row).state == QUEUED
+
+
 def test_a_store_that_is_full_ends_the_runner_and_no_job(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     row = service.submit(300)
 

@@ -1,0 +1,79 @@
+"""The supervisor: prover processes are replaced, and a refusal of options ends the service only at its start."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from graphprover.cli.errors import FAILED, OK, USAGE
+from graphprover.service import supervisor as module
+from graphprover.service.queue import Queue
+from graphprover.service.supervisor import Supervisor
+from tests.service.quiet import config_in
+
+
+def ended(
+    folder: Path, codes: list[tuple[bool, int]], monkeypatch: pytest.MonkeyPatch
+) -> tuple[Supervisor, list[str], list[float]]:
+    """Run a supervisor whose prover processes end, and return it, whether it has given up, and its waits.
+
+    Args:
+        folder: The folder of the service.
+        codes: For each prover process whether it was ready, and its exit code; the last one ends the test.
+        monkeypatch: The fixture.
+    """
+    said, waits, left = list[str](), list[float](), list(codes)
+    with (folder / "lock").open("w") as lock:
+        config = config_in(folder)
+        found = Supervisor(config, config.open()[0], lock, lambda: said.append("gave up"))
+
+        async def run_one() -> int:
+            if not left:
+                raise asyncio.CancelledError
+            is_ready, code = left.pop(0)
+            found._was_ready |= is_ready
+            return code
+
+        async def sleep(seconds: float) -> None:
+            waits.append(seconds)
+
+        monkeypatch.setattr(found, "_run_one", run_one)
+        monkeypatch.setattr(module.asyncio, "sleep", sleep)
+        try:
+            asyncio.run(found.run())
+        except asyncio.CancelledError:
+            said.append("cancelled")
+    return found, said, waits
+
+
+def test_waits_grow_and_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, said, waits = ended(tmp_path, [(True, FAILED)] * 9, monkeypatch)
+    assert waits == [1, 2, 4, 8, 16, 30, 30, 30, 30] and found.restarts == 9 and said == ["cancelled"]
+
+
+def test_another_executor_needs_no_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, _, waits = ended(tmp_path, [(True, OK)] * 3, monkeypatch)
+    assert not waits and found.restarts == 0
+
+
+def test_only_the_first_refusal_ends_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, said, _ = ended(tmp_path, [(False, FAILED), (False, USAGE), (True, OK)], monkeypatch)
+    assert said == ["gave up"]
+    found, said, _ = ended(tmp_path, [(True, FAILED), (False, USAGE)], monkeypatch)
+    assert said == ["cancelled"] and found.restarts == 2
+
+
+def test_a_database_that_is_away_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release, left = Queue.release, [2]
+
+    def fail(self: Queue, *arguments: Any, **options: Any) -> int:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise OperationalError("update", {}, Exception("away"))
+        return release(self, *arguments, **options)
+
+    monkeypatch.setattr(Queue, "release", fail)
+    _, said, waits = ended(tmp_path, [(True, FAILED)], monkeypatch)
+    assert waits == [module.MOST_WAIT, module.MOST_WAIT, 1] and said == ["cancelled"]
