@@ -138,8 +138,9 @@ def run(options: argparse.Namespace) -> int:
 
     from sqlalchemy.exc import SQLAlchemyError
 
+    from graphprover.service.browsers import is_loopback
     from graphprover.service.config import Config, Limits, Prover
-    from graphprover.service.server import is_loopback, serve
+    from graphprover.service.server import serve
     from graphprover.service.store import Store
 
     if not tokens and not options.allow_anybody and not is_loopback(options.host):
@@ -154,6 +155,7 @@ def run(options: argparse.Namespace) -> int:
         options.database or f"sqlite:///{folder}/queue.db",
         options.store or str(folder / "store"),
         Prover(**{name: getattr(options, name) for name in names}),
+        is_loopback(options.host),
         tokens,
         Limits(options.max_program * MIB, options.max_input * MIB, options.max_queued),
         options.attempts,

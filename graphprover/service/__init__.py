@@ -5,7 +5,8 @@ The process of the service, which imports neither Dask nor a compiler:
 - `server` runs the application `app`; `asgi` has its outer layers, `requests` its JSON, `problems` its errors.
 - `queue` has the jobs, in the tables of `database`, with the transitions of their `states`; `store` the files.
 - `uploads` takes programs and inputs, and `keys` makes verifying keys.
-- `tokens` names clients, and `callbacks` tells them of the end of a job.
+- `tokens` names clients, and `browsers` refuses pages of other hosts if there are no tokens.
+- `callbacks` tells clients of the end of a job.
 - `supervisor` starts the prover process, and `attendant` does the regular work.
 - `checks`, `metrics` and `json_log` report.
 

@@ -18,6 +18,7 @@ from starlette.concurrency import run_in_threadpool
 from graphprover import __version__
 from graphprover.service.asgi import BoundedBodies, Timed
 from graphprover.service.attendant import Attendant
+from graphprover.service.browsers import check_browser
 from graphprover.service.callbacks import check_callback
 from graphprover.service.checks import Checks
 from graphprover.service.config import Config
@@ -40,7 +41,7 @@ MOST_NUMBER = (1 << 63) - 1  # of the database
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,60}")
 _POLICY = "default-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ProblemBody} for status in (400, 401, 404, 409, 413, 422, 429, 503)
+    status: {"model": ProblemBody} for status in (400, 401, 403, 404, 409, 413, 422, 429, 503)
 }
 
 _log = logging.getLogger(__name__)
@@ -92,8 +93,10 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
     )
     answer_problems(app)
 
-    async def owner(authorization: Annotated[str, Header()] = "") -> str:
+    async def owner(request: Request, authorization: Annotated[str, Header()] = "") -> str:
         if not config.tokens:
+            if config.is_local:
+                check_browser(request.headers)
             return ANYBODY
         if found := owner_of(authorization, config.tokens):
             return found

@@ -38,6 +38,7 @@ class Config:
     database: str  # URL of SQLAlchemy
     store: str  # URL or folder of fsspec
     prover: Prover
+    is_local: bool  # whether only this host can connect
     tokens: dict[str, str]  # digests of the tokens by name; none: anybody may do anything
     limits: Limits = Limits()
     attempts: int = 3  # starts of a job whose prover process dies

@@ -1,6 +1,5 @@
 """The process of the service: its lock, and uvicorn with the application."""
 
-import ipaddress
 import logging
 import time
 from pathlib import Path
@@ -74,16 +73,6 @@ def _make_private(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise FileError(f"{folder}: {error.strerror}") from error
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this host can connect to an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _locked(path: Path) -> IO[str]:

@@ -63,7 +63,13 @@ class Quiet:
 
 def config_in(folder: Path, **fields: Any) -> Config:
     """Return the configuration of a service whose files are in a folder."""
-    return Config(folder, f"sqlite:///{folder}/queue.db", str(folder / "store"), PROVER, **{"tokens": {}, **fields})
+    return Config(
+        folder,
+        f"sqlite:///{folder}/queue.db",
+        str(folder / "store"),
+        PROVER,
+        **{"is_local": True, "tokens": {}, **fields},
+    )
 
 
 @contextmanager

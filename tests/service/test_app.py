@@ -5,6 +5,8 @@ import http.client
 import json
 import re
 import sqlite3
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -19,6 +21,7 @@ from graphprover.service.client import ServiceError
 from graphprover.service.config import Limits
 from graphprover.service.store import proof_key
 from graphprover.service.tokens import digest_of
+from tests.chromium import chromium
 from tests.service.quiet import Quiet, config_in, served
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +75,7 @@ def test_a_job_has_all_that_the_interface_describes(quiet: Quiet) -> None:
 def test_every_answer_with_an_error_is_described(quiet: Quiet) -> None:
     for path, methods in quiet.ask("GET", "/openapi.json").json["paths"].items():
         for method, described in methods.items():
-            assert {"400", "401", "404", "409", "413", "422", "429", "503"} <= set(described["responses"]), (
+            assert {"400", "401", "403", "404", "409", "413", "422", "429", "503"} <= set(described["responses"]), (
                 path,
                 method,
             )
@@ -246,6 +249,41 @@ def test_tokens_and_owners(tmp_path: Path) -> None:
                     assert answer.headers["www-authenticate"] == "Bearer"
         assert opened == ["/healthz", "/readyz"]
         assert alice.job(job["id"])["state"] == "queued"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Host": "localhost:1"}, 200),
+        ({"Host": "[::1]:1"}, 200),
+        ({"Host": "evil.example"}, 403),
+        ({"Host": "127.0.0.1.evil.example:80"}, 403),
+        ({"Host": ""}, 403),
+        ({"Host": "[::"}, 403),
+        ({"Host": "localhost:1", "Origin": "http://localhost:1"}, 200),
+        ({"Host": "localhost:1", "Origin": "http://localhost:2"}, 403),
+        ({"Host": "localhost:1", "Origin": "http://evil.example"}, 403),
+        ({"Host": "localhost:1", "Origin": "null"}, 403),
+    ],
+)
+def test_a_page_of_another_host_has_no_access(quiet: Quiet, headers: dict[str, str], status: int) -> None:
+    assert quiet.ask("GET", "/v1/jobs", headers=headers).status == status
+
+
+def test_other_hosts_use_a_service_that_is_open_to_them(tmp_path: Path) -> None:
+    with served(config_in(tmp_path, is_local=False)) as opened:
+        assert opened.ask("GET", "/v1/jobs", headers={"Host": "prover.example"}).status == 200
+
+
+def test_the_page_shows_the_jobs_in_a_browser(quiet: Quiet) -> None:
+    quiet.client().submit(HASH, name="<b>shown</b>", max_cycles=77)
+    command = [chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=4000", "--dump-dom"]
+    with tempfile.TemporaryDirectory() as home:
+        command += [f"--user-data-dir={home}", f"http://127.0.0.1:{quiet.port}/"]
+        page = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    assert "&lt;b&gt;shown&lt;/b&gt;" in page and "<b>shown" not in page
+    assert "the prover process is starting" in page and ">cancel</button>" in page
 
 
 def test_health_readiness_metrics_and_page(quiet: Quiet) -> None:
