@@ -190,6 +190,14 @@ def test_states_decide_what_a_job_has(quiet: Quiet) -> None:
     assert answer.status == 404 and answer.json["remedy"] == "submit the job again"
 
 
+def test_a_damaged_proof_is_refused_by_the_client(quiet: Quiet) -> None:
+    job = done(quiet, max_cycles=7)
+    key = proof_key(HASH, None, {"max_cycles": 7})
+    quiet.store._write(f"{quiet.store._folder(key)}/proof.bin", b"PROOF")
+    with pytest.raises(ServiceError, match="the proof is damaged"):
+        quiet.client().proof(job["id"])
+
+
 def test_equal_jobs_share_a_proof(quiet: Quiet) -> None:
     done(quiet, max_cycles=3, name="first")
     client = quiet.client()

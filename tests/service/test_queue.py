@@ -146,6 +146,8 @@ def test_a_job_whose_proof_is_not_stored_waits_again(queue: Queue) -> None:
     assert not queue.finish(row.number, "one") and not queue.put_back(row.number, "one")
     found = started(queue, "two")
     assert found.number == row.number and found.attempts == 0
+    queue.cancel(row.id, "alice")
+    assert not queue.put_back(row.number, "two") and state(queue, row) == CANCELLED
 
 
 def test_a_job_waits_for_the_same_proof_of_another_job(queue: Queue) -> None:
