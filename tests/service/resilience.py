@@ -15,7 +15,7 @@ import struct
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
@@ -74,13 +74,13 @@ def run(folder: Path, number: int, seed: int = 0, processes: int = WORKERS, step
     arguments = ("--executor", "processes", "--workers", str(processes))
     service.start(*arguments)
     began = time.monotonic()
-    kills: list[tuple[str, float]] = []
+    kills: list[str] = []
     service_mb, prover_mb = [], []
     for index in range(1, 2 * len(steps)):
         until(lambda index=index: ended(service) >= number * index // (2 * len(steps)), 1200)  # type: ignore[misc]
         if index % 2:
             kill(service, steps[index // 2], arguments, draw)
-            kills.append((steps[index // 2], time.time()))
+            kills.append(steps[index // 2])
         else:
             mine, theirs = memory(service)
             service_mb.append(mine)
@@ -90,14 +90,14 @@ def run(folder: Path, number: int, seed: int = 0, processes: int = WORKERS, step
     until(lambda: ended(service, "AND noticed") == number)
     assert service.end() == 143
     rows = rows_of(folder)
-    check(service, rows, number, [at for what, at in kills if what != "worker"], draw)
+    check(service, rows, number, draw)
     return Figures(
         number,
         submitted,
         seconds,
         Counter(row.attempts for row in rows),
         sum(line["message"] == "ended" for line in service.lines()),
-        tuple(what for what, _ in kills),
+        tuple(kills),
         tuple(service_mb),
         tuple(prover_mb),
     )
@@ -151,7 +151,7 @@ def memory(service: Service) -> tuple[float, float]:
     )
 
 
-def check(service: Service, rows: Sequence[Any], number: int, restarts: Sequence[float], draw: random.Random) -> None:
+def check(service: Service, rows: Sequence[Any], number: int, draw: random.Random) -> None:
     """Check that each job ended once, with its own proof, and in order."""
     assert len(rows) == number and {row.state for row in rows} == {"done"}
     lines = Counter(line["job"] for line in service.lines() if line["message"] == "ended")
@@ -165,25 +165,20 @@ def check(service: Service, rows: Sequence[Any], number: int, restarts: Sequence
         verdict = prover.verify(b"".join(store.proof_chunks(row.proof_key)))
         own = prover.execute(struct.pack("<Q", 100 + int(row.name)))
         assert verdict.claim and verdict.claim.output == own.output
-    check_order([row for row in rows if not row.from_store], restarts)
+    check_order([row for row in rows if not row.from_store])
 
 
-def check_order(rows: Sequence[Any], restarts: Sequence[float]) -> None:
-    """Check that jobs were taken in their order between restarts; few that were taken before a restart come later."""
-    spans = list(between(rows, restarts))
-    for span in spans:
-        order = [(-row.priority, row.number) for row in sorted(span, key=lambda row: row.taken)]
+def check_order(rows: Sequence[Any]) -> None:
+    """Check that each prover process took its jobs in their order; few that an earlier one had taken come later."""
+    spans: dict[str, list[Any]] = {}
+    for row in sorted(rows, key=lambda row: row.taken):
+        spans.setdefault(row.prover, []).append(row)
+    for span in spans.values():
+        order = [(-row.priority, row.number) for row in span]
         assert order == sorted(order)
-    for earlier, later in pairwise(span for span in spans if span):
+    for earlier, later in pairwise(spans.values()):
         lowest = min(row.priority for row in earlier)
         assert sum(row.priority > lowest for row in later) <= (PER_WORKER + 64) * WORKERS
-
-
-def between(rows: Sequence[Any], restarts: Sequence[float]) -> Iterator[list[Any]]:
-    """Yield the jobs that were last taken before the first restart, before the second one, and so on."""
-    ends = [0.0, *restarts, float("inf")]
-    for start, end in pairwise(ends):
-        yield [row for row in rows if start <= row.taken < end]
 
 
 def main() -> None:
