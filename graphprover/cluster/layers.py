@@ -14,7 +14,8 @@ from graphprover.device import Device
 from graphprover.graphs.progress import Tell
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
-from graphprover.prover.join import Part, ProveLayers
+from graphprover.prover.join import Node, Part, ProveLayers
+from graphprover.prover.layers import Layer
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock, observing, publish
@@ -48,17 +49,18 @@ def prove_layers(cluster: Cluster, device: Device | str, tell: Tell | None = Non
         tell: Called with the progress of the tasks of a level.
     """
 
-    def prove(parts: Sequence[Part]) -> Iterator[Proof]:
-        tasks, done = _Tasks(parts, device), dict[int, Proof]()
+    def prove(parts: Sequence[Part]) -> Iterator[Node]:
+        tasks, done = _Tasks(parts, device), dict[int, Node]()
         told = tell or (lambda ended, total, task: None)
 
         def begun(task: ProvingTask, worker: str) -> None:
-            told(len(done), len(parts), f"{parts[tasks.number[task]].layer.label} by {worker}")
+            told(len(done), len(parts), f"{tasks.layers[task].label} by {worker}")
 
         with closing(cluster.run(tasks, device, begun, tasks.more)) as results:
             for result in results:
-                if proof := tasks.checked(result):
-                    done[tasks.number[result.task]] = proof
+                if found := tasks.checked(result):
+                    number, node = found
+                    done[number] = node
         told(len(parts), len(parts), "")
         return iter([done[number] for number in range(len(parts))])
 
@@ -69,7 +71,8 @@ class _Tasks(Iterator[ProvingTask]):
     """The tasks of the layers of a level, the largest first, and the ones that are retried."""
 
     def __init__(self, parts: Sequence[Part], device: Device | str) -> None:
-        self.number: dict[ProvingTask, int] = {}
+        self.layers: dict[ProvingTask, Layer] = {}  # of the tasks that have not ended
+        self._numbers: dict[ProvingTask, int] = {}
         self._parts, self._device = parts, device
         self._waiting = deque((number, frozenset[str]()) for number in range(len(parts)))
 
@@ -78,18 +81,19 @@ class _Tasks(Iterator[ProvingTask]):
             raise StopIteration
         number, avoid = self._waiting.popleft()
         part = self._parts[number]
-        payload = partial(pack, ProofRequest(part.layer, self._device, observing(), verify=False))
+        layer = part.layer()
+        payload = partial(pack, ProofRequest(layer, self._device, observing(), verify=False))
         weight = sum(node.proof.size for node in part.nodes)
-        task = ProvingTask(f"layer-{part.layer.number}", payload, weight, avoid=avoid)
-        self.number[task] = number
+        task = ProvingTask(f"layer-{layer.number}", payload, weight, avoid=avoid)
+        self.layers[task], self._numbers[task] = layer, number
         return task
 
     def more(self, seconds: float = 0) -> int:
         """Return how many tasks wait."""
         return len(self._waiting)
 
-    def checked(self, result: TaskResult) -> Proof | None:
-        """Return the proof of a task after its verification; None if the layer is retried.
+    def checked(self, result: TaskResult) -> tuple[int, Node] | None:
+        """Return the number and the node of a task's layer after its verification; None if the layer is retried.
 
         Raises:
             VerificationError: If a second worker's proof is invalid, too; it names the worker.
@@ -97,8 +101,7 @@ class _Tasks(Iterator[ProvingTask]):
         """
         if result.error:
             raise result.error
-        number, started = self.number[result.task], clock()
-        layer = self._parts[number].layer
+        number, layer, started = self._numbers[result.task], self.layers.pop(result.task), clock()
         try:
             proof = proof_in(result.value)
             layer.verify(proof)
@@ -111,4 +114,4 @@ class _Tasks(Iterator[ProvingTask]):
         if isinstance(seen := getattr(result.value, "observation", None), Observation):
             publish(seen.of_worker(result.worker).with_stages([Stage("verify", started, clock())]))
         assert isinstance(proof, Proof)
-        return proof
+        return number, self._parts[number].proved(layer, proof)

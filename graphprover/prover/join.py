@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from itertools import accumulate, pairwise
 
 from graphprover.proof.compressed import MOST_CHILDREN, Accepted, AnyProof, CompressedProof
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.level import Level
 from graphprover.prover.layers import Layer, Subject, check_compressible, span_name, subjects_of
 from graphprover.prover.prepare import Prepared
@@ -85,24 +84,22 @@ def nodes_of(
 def _nodes_of_one(
     proof: AnyProof, statements: Sequence[Statement | ShardedStatement], level: Level, name: str, preprocessed: Caps
 ) -> list[Node]:
-    @cache
     def subjects() -> list[Subject]:
         with blamed(partial(str, name)):
             return subjects_of(proof, statements, level, preprocessed)
 
+    def node(of: Proof, own_name: str, subject: Callable[[], Subject], children: tuple[Accepted, ...] = ()) -> Node:
+        return Node(of, children, subject, own_name, own_name)
+
     if isinstance(proof, CompressedProof):
-        return [Node(proof.layer, proof.children, partial(_at, subjects, 0), name, name)]
-    names = [name]
-    if isinstance(proof, ShardedProof):
-        names = [", ".join([*[name] * bool(name), f"shard {index}"]) for index in range(len(proof.proofs))]
+        return [node(proof.layer, name, lambda: subjects()[0], proof.children)]
+    if isinstance(proof, Proof):
+        return [node(proof, name, lambda: subjects()[0])]
+    once = cache(subjects)  # the shards are verified together
     return [
-        Node(own, (), partial(_at, subjects, index), own_name, own_name)
-        for index, (own, own_name) in enumerate(zip(proof.proofs, names, strict=True))
+        node(own, ", ".join([*[name] * bool(name), f"shard {index}"]), partial(lambda at: once()[at], index))
+        for index, own in enumerate(proof.proofs)
     ]
-
-
-def _at(subjects: Callable[[], list[Subject]], index: int) -> Subject:
-    return subjects()[index]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,18 +119,16 @@ class Part:
         """The name for people."""
         return span_name(self.nodes[0].first, self.nodes[-1].last)
 
-    @cached_property
     def layer(self) -> Layer:
-        """The layer. Its proofs are decoded; raises as `graphprover.prover.layers.subjects_of`."""
+        """Return the layer, whose proofs have verified headers; raises as `graphprover.prover.layers.subjects_of`."""
         return Layer(tuple(node.subject() for node in self.nodes), self.level, tuple(node.name for node in self.nodes))
 
-    def proved(self, proof: Proof) -> Node:
-        """Return the node with the layer's proof."""
-        layer = self.layer
-        return Node(proof, layer.children, partial(layer.subject, proof), self.nodes[0].first, self.nodes[-1].last)
+    def proved(self, layer: Layer, proof: Proof) -> Node:
+        """Return the node with the proof of its layer."""
+        return Node(proof, layer.children, layer.subject_by(proof), self.nodes[0].first, self.nodes[-1].last)
 
 
-ProveLayers = Callable[[Sequence[Part]], Iterator[Proof]]  # of the layers about some proofs, in their order
+ProveLayers = Callable[[Sequence[Part]], Iterator[Node]]  # proves the layers about some proofs, in their order
 
 
 def joined(nodes: Sequence[Node], levels: Sequence[Level], prove: ProveLayers, memory: int) -> CompressedProof:
@@ -156,10 +151,9 @@ def joined(nodes: Sequence[Node], levels: Sequence[Level], prove: ProveLayers, m
         groups = grouped([node.compressions for node in nodes], [node.is_layer for node in nodes], most)
         parts = [Part(nodes[begin:end], levels[0]) for begin, end in pairwise([0, *groups])]
         made = prove([part for part in parts if not part.is_layer])
-        nodes = [part.nodes[0] if part.is_layer else part.proved(next(made)) for part in parts]
+        nodes = [part.nodes[0] if part.is_layer else next(made) for part in parts]
     for level in levels[1:]:
-        part = Part(nodes, level)
-        nodes = [part.proved(proof) for proof in prove([part])]
+        nodes = [*prove([Part(nodes, level)])]
     return CompressedProof(nodes[0].children, nodes[0].proof)
 
 
@@ -171,18 +165,19 @@ def proved_here(prove: Callable[[Prepared, str], Proof], ahead: bool) -> ProveLa
         ahead: Whether a thread prepares the next layer during a proof.
     """
 
-    def prove_all(parts: Sequence[Part]) -> Iterator[Proof]:
-        for part, prepared in zip(parts, _prepared(parts, ahead and len(parts) > 1), strict=True):
-            yield prove(prepared, part.name)
+    def prove_all(parts: Sequence[Part]) -> Iterator[Node]:
+        for part, (layer, prepared) in zip(parts, _prepared(parts, ahead and len(parts) > 1), strict=True):
+            yield part.proved(layer, prove(prepared, part.name))
 
     return prove_all
 
 
-def _prepared(parts: Sequence[Part], ahead: bool) -> Iterator[Prepared]:
-    """Yield a prepared layer about each part."""
+def _prepared(parts: Sequence[Part], ahead: bool) -> Iterator[tuple[Layer, Prepared]]:
+    """Yield the layer about each part, and the prepared statement."""
 
-    def prepared(part: Part) -> Prepared:
-        return part.layer.prepare()
+    def prepared(part: Part) -> tuple[Layer, Prepared]:
+        layer = part.layer()
+        return layer, layer.prepare()
 
     if not ahead:
         yield from map(prepared, parts)

@@ -9,7 +9,7 @@ from graphprover.device import Device
 from graphprover.device.choose import device_for
 from graphprover.graphs.progress import Tell
 from graphprover.proof.proof import Proof
-from graphprover.prover.executor import OnCluster, executor_of
+from graphprover.prover.executor import Local, OnCluster, executor_of
 from graphprover.prover.join import ProveLayers, proved_here
 from graphprover.prover.pipeline import pays
 from graphprover.prover.prepare import Prepared
@@ -34,8 +34,11 @@ def proving_layers(executor: Any, device: Device | str, tell: Tell | None) -> It
             yield prove_layers(cluster, device, tell), layer_memory(cluster, device)
         return
 
+    assert isinstance(chosen, Local)
+    local = chosen.name
+
     def prove(prepared: Prepared, name: str) -> Proof:
-        made, _ = prove_prepared(prepared, executor, device, named(tell, name))
+        made, _ = prove_prepared(prepared, local, device, named(tell, name))
         assert isinstance(made, Proof)
         return made
 

@@ -1,6 +1,6 @@
 """A layer: the proof that a verifier accepts other proofs, from these proofs to its own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -160,9 +160,12 @@ class Layer:
             assert isinstance(prepared, Prepared)
             return replace(prepared, layer=self.number)
 
-    def subject(self, proof: Proof) -> Subject:
-        """Return the proof of this layer as a subject of another layer; raises VerificationError for another header."""
-        return _subject_of_layer(proof, self.children, self.statement, self.level)
+    def subject_by(self, proof: Proof) -> Callable[[], Subject]:
+        """Return a function that gives the proof of this layer as a subject of another layer.
+
+        It raises VerificationError for another header. It needs none of the proofs that this layer is about.
+        """
+        return partial(_subject_of_layer, proof, self.children, self.statement, self.level)
 
     def make(self, executor: str, device: Device | str, progress: bool | Tell, verified: bool) -> Made:
         """Prove the layer by a device of this process; arguments are as for `graphprover.prover.local.make`."""

@@ -144,11 +144,6 @@ def test_a_proof_to_compress_has_more_work_by_default() -> None:
             FIRST + "compress = true\nhash = 'keccak'",
             "job 1: compress: only for proofs by blake3, not by keccak: change one of the two keys",
         ),
-        (
-            "[defaults]\ncompress = 8\n" + FIRST + "shards = 2",
-            "job 1: compress: only for proofs of one shard: give neither shards nor shard_size",
-        ),
-        (GUEST + "compress = 8\nshard_size = 9", "job 1: compress: only for proofs of one shard: .*"),
         (GUEST + "max_cycles = 0", "job 1: max_cycles: 0 is not a number of cycles below 2\\^32"),
         (GUEST + "shards = 2\nshard_size = 9", "job 1: shard_size: excludes shards: give only one of the two"),
         (FIRST + "max_cycles = 9", "job 1: max_cycles: only for guests, and examples/memory is no guest"),
