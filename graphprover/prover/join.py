@@ -132,7 +132,7 @@ ProveLayers = Callable[[Sequence[Part]], Iterator[Node]]  # proves the layers ab
 
 
 def joined(nodes: Sequence[Node], levels: Sequence[Level], prove: ProveLayers, memory: int) -> CompressedProof:
-    """Return one layer about all proofs: layers are about as many as fit, others about these, and so on.
+    """Return one layer about all proofs: layers are about the proofs that fit, others about these layers, and so on.
 
     Args:
         nodes: The proofs.

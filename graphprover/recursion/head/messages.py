@@ -68,6 +68,7 @@ def constants_of(
     shard: ShardTerms | None = None,
 ) -> Constants:
     """Return the constant parts of the messages about a statement; ``shard``: of a shard alone."""
+    assert layout.shard == (shard is not None), "a shard has these values, and no other proof"
     heights = chain.from_iterable((log_height, 0, 0) for log_height in layout.log_heights)
     values = np.array([*chain.from_iterable(public_values)], dtype=np.uint64)
     return Constants(
