@@ -298,6 +298,7 @@ def test_health_readiness_metrics_and_page(quiet: Quiet) -> None:
     assert quiet.ask("GET", "/healthz").json["status"] == "ok"
     answer = quiet.ask("GET", "/readyz")  # there is no prover process
     assert answer.status == 503 and answer.json == {"ready": False, "problems": ["the prover process is starting"]}
+    assert quiet.ask("GET", "/v1/jobs/none").status == 404
     text = quiet.ask("GET", "/metrics").body.decode()
     counts = quiet.queue.counts()
     assert f'graphprover_jobs{{state="queued"}} {counts["queued"]:.1f}' in text
