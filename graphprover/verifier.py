@@ -95,12 +95,11 @@ def verify(
     """
     if isinstance(proof, bytes):
         proof = any_proof_from_bytes(proof)
+    caps = None if preprocessed is None or proof.header.joint else (preprocessed,)
     if isinstance(proof, CompressedProof):
         from graphprover.recursion.compressed import verify_compressed  # here, because other proofs do not need it
 
-        given = None if preprocessed is None or proof.header.joint else (preprocessed,)
-        return verify_compressed(proof, statement, security, proximity, preprocessed=given)
-    caps = None if preprocessed is None or proof.joint else (preprocessed,)
+        return verify_compressed(proof, statement, security, proximity, preprocessed=caps)
     return verify_shards(proof, statement, security, proximity, preprocessed=caps)
 
 

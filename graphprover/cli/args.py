@@ -14,7 +14,7 @@ from graphprover.cli.errors import DEBUG, UsageError
 from graphprover.cli.paths import path_argument
 from graphprover.jobs.programs import line_of
 from graphprover.protocol.errors import RuleError
-from graphprover.protocol.level import MOST_POW_BITS, RATES_TEXT, Level, default_pow_bits
+from graphprover.protocol.level import LAYER_RATE, MOST_POW_BITS, RATES_TEXT, Level, default_pow_bits
 from graphprover.protocol.parameters import DEFAULT_HASH, FAST, HASH_NAMES, RATES, SMALL
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES, QUERY_POW_BITS
 from graphprover.runtime.files import STREAM, resolved
@@ -131,15 +131,20 @@ def count(text: str) -> int:
 count.__name__ = "positive integer"
 
 
-def seconds(text: str) -> float:
-    """Return a positive number of seconds."""
-    number = float(text)
-    if not 0 < number < math.inf:
-        raise ValueError
-    return number
+def positive(name: str) -> Callable[[str], float]:
+    """Return the type of options that are positive numbers; ``name``: argparse prints it in its error."""
+
+    def number_of(text: str) -> float:
+        number = float(text)
+        if not 0 < number < math.inf:
+            raise ValueError
+        return number
+
+    number_of.__name__ = name
+    return number_of
 
 
-seconds.__name__ = "number of seconds"
+seconds = positive("number of seconds")
 
 
 def small_seconds(text: str) -> float:
@@ -156,6 +161,18 @@ def layer_rates(text: str) -> tuple[int, ...]:
     if not set(parts) <= set(map(str, RATES)):
         raise argparse.ArgumentTypeError(f"{text!r} is no N of a rate 1/N, {RATES_TEXT}: put PROGRAM first")
     return tuple(map(int, parts))
+
+
+def add_compress(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add ``--compress``, described by ``text``."""
+    parser.add_argument(
+        "--compress",
+        type=layer_rates,
+        nargs="?",
+        const=(LAYER_RATE,),
+        metavar="N[,N]",
+        help=f"{text} Default N: {LAYER_RATE}.",
+    )
 
 
 def pow_bits(text: str) -> int:

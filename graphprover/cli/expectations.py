@@ -14,7 +14,12 @@ OF_GUESTS = ("input", "exit_code", "expect_output", "expect_output_hex", "output
 IN_BYTES = {"output": "--expect-output FILE or --expect-output-hex HEX", "input": "--input FILE"}
 
 
-def add_exit_code(parser: argparse.ArgumentParser, more: str) -> None:
+def add_proved_exit_code(parser: argparse.ArgumentParser) -> None:
+    """Add ``--exit-code`` of a run that is to be proved."""
+    _add_exit_code(parser, "fail unless the run ends with exit code N, or `any` to prove every exit code. Default: 0.")
+
+
+def _add_exit_code(parser: argparse.ArgumentParser, more: str) -> None:
     """Add ``--exit-code``, described by `more`."""
     parser.add_argument("--exit-code", type=_exit_code, metavar="N", help=f"Guests only: {more}")
 
@@ -27,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="Guests only: fail unless the proof states this input (made with prove --commit-input).",
     )
-    add_exit_code(parser, "fail unless the run ended with exit code N, or `any` to accept every exit code. Default: 0.")
+    _add_exit_code(
+        parser, "fail unless the run ended with exit code N, or `any` to accept every exit code. Default: 0."
+    )
     output = parser.add_mutually_exclusive_group()
     output.add_argument(
         "--expect-output",

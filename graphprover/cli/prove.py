@@ -11,6 +11,7 @@ from pathlib import Path
 from graphprover.cli import expectations, json_output, text_output
 from graphprover.cli.args import (
     Command,
+    add_compress,
     add_json,
     add_level,
     add_max_cost,
@@ -19,7 +20,6 @@ from graphprover.cli.args import (
     add_shards,
     asks,
     drawn,
-    layer_rates,
     level_given,
     refusing,
     report_files,
@@ -30,7 +30,7 @@ from graphprover.cli.program_args import add_program, program_given
 from graphprover.cli.report_files import save_proof
 from graphprover.proof.compressed import check_layers
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE
+from graphprover.protocol.level import COMPRESSED_POW_BITS
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.runtime.files import FileError, check_writable, write
 from graphprover.telemetry.model import Stage
@@ -64,21 +64,15 @@ def add(command: Command) -> None:
         action="store_true",
         help="Guests only: state the input (at most 64 KiB) in the proof, for `graphprover verify --input`.",
     )
-    expectations.add_exit_code(
-        parser, "fail unless the run ends with exit code N, or `any` to prove every exit code. Default: 0."
-    )
+    expectations.add_proved_exit_code(parser)
     add_max_cost(parser)
     add_shards(parser, "1, or for a guest as many as its run needs to fit in device memory")
     add_output(parser, "proof.bin")
-    parser.add_argument(
-        "--compress",
-        type=layer_rates,
-        nargs="?",
-        const=(LAYER_RATE,),
-        metavar="N[,N]",
-        help="Compress the proof, as `graphprover compress --rate N`, and write only the compressed proof. Several N "
-        f"give one layer each: `8,64` makes the smallest proofs. Needs --hash {BLAKE3}. By default all proofs "
-        f"have {COMPRESSED_POW_BITS} bits of work. Default N: {LAYER_RATE}.",
+    add_compress(
+        parser,
+        "Compress the proof, as `graphprover compress --rate N`, and write only the compressed proof. Several N give "
+        f"one layer each: `8,64` makes the smallest proofs. Needs --hash {BLAKE3}. By default all proofs have "
+        f"{COMPRESSED_POW_BITS} bits of work.",
     )
     add_executor(parser)
     add_report(parser, "times by stage and round, and the peak memory")

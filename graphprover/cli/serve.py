@@ -4,7 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
-from graphprover.cli.args import Command, count
+from graphprover.cli.args import Command, count, positive
 from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.executor import add_executor
 from graphprover.cli.paths import path_argument
@@ -114,7 +114,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--keep-days",
-        type=days,
+        type=positive("number of days"),
         metavar="N",
         help="Remove jobs that ended N days ago, their proofs, and uploads that no job has. Default: keep all.",
     )
@@ -181,14 +181,3 @@ def port(text: str) -> int:
 
 
 port.__name__ = "port"  # argparse prints the name in its error
-
-
-def days(text: str) -> float:
-    """Return a positive number of days."""
-    number = float(text)
-    if not 0 < number < float("inf"):
-        raise ValueError
-    return number
-
-
-days.__name__ = "number of days"

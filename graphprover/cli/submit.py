@@ -10,13 +10,13 @@ from typing import Any
 from graphprover.cli import expectations, json_output, text_output
 from graphprover.cli.args import (
     Command,
+    add_compress,
     add_json,
     add_level,
     add_max_cost,
     add_output,
     add_shards,
     drawn,
-    layer_rates,
     level_given,
     refusing,
     seconds,
@@ -26,7 +26,6 @@ from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_program, program_given
 from graphprover.proof.compressed import any_proof_from_bytes
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.level import LAYER_RATE
 from graphprover.runtime.files import check_writable, read_input, write
 from graphprover.service.client import Client
 
@@ -85,19 +84,10 @@ def add(command: Command) -> None:
     parser.add_argument("--no-wait", action="store_true", help="Print the job, and do not wait for its end.")
     add_level(parser)
     parser.add_argument("--commit-input", action="store_true", help="State the input (at most 64 KiB) in the proof.")
-    expectations.add_exit_code(
-        parser, "fail unless the run ends with exit code N, or `any` to prove every exit code. Default: 0."
-    )
+    expectations.add_proved_exit_code(parser)
     add_max_cost(parser)
     add_shards(parser, "as many as the run needs to fit in device memory")
-    parser.add_argument(
-        "--compress",
-        type=layer_rates,
-        nargs="?",
-        const=(LAYER_RATE,),
-        metavar="N[,N]",
-        help=f"Compress the proof, with a layer at the rate 1/N for each N. Default N: {LAYER_RATE}.",
-    )
+    add_compress(parser, "Compress the proof, with a layer at the rate 1/N for each N.")
     add_output(parser, "proof.bin")
     add_json(parser)
 

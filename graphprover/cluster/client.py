@@ -106,8 +106,7 @@ class Cluster:
                         raise error.refusal(f"{error}, by {result.worker}") from error
                     _log.warning("graphprover: prove-%s: %s, by %s; it is retried", name, error, result.worker)
                     return verified(frozenset({result.worker}), again=True)
-            if isinstance(seen := getattr(found, "observation", None), Observation):
-                publish(seen.of_worker(result.worker).with_stages([Stage("verify", started, clock())]))
+            publish_verified(result, started)
             return proof, checked
 
         proved = verified()
@@ -161,6 +160,12 @@ class Cluster:
         _, fields = event
         if attempt := self._attempts.get(fields["key"]):
             attempt.workers.append(fields["worker"])
+
+
+def publish_verified(result: TaskResult, started: float) -> None:
+    """Publish the observation of a worker's proof, if it has one, after a verification that began at a time."""
+    if isinstance(seen := getattr(result.value, "observation", None), Observation):
+        publish(seen.of_worker(result.worker).with_stages([Stage("verify", started, clock())]))
 
 
 def _client(executor: Any, tasks: int | None, wait_for_all: bool) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
 
-from graphprover.cluster.client import Cluster
+from graphprover.cluster.client import Cluster, publish_verified
 from graphprover.cluster.messages import ProofRequest, pack
 from graphprover.cluster.results import expect_type, proof_in
 from graphprover.cluster.tasks import ProvingTask, TaskResult
@@ -16,9 +16,7 @@ from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.prover.join import Node, Part, ProveLayers
 from graphprover.prover.layers import Layer
-from graphprover.telemetry.model import Stage
-from graphprover.telemetry.observation import Observation
-from graphprover.telemetry.subscribe import clock, observing, publish
+from graphprover.telemetry.subscribe import clock, observing
 
 _log = logging.getLogger(__name__)
 
@@ -111,7 +109,6 @@ class _Tasks(Iterator[ProvingTask]):
             _log.warning("graphprover: %s: %s, by %s; it is retried", layer.label, error, result.worker)
             self._waiting.append((number, frozenset({result.worker})))
             return None
-        if isinstance(seen := getattr(result.value, "observation", None), Observation):
-            publish(seen.of_worker(result.worker).with_stages([Stage("verify", started, clock())]))
+        publish_verified(result, started)
         assert isinstance(proof, Proof)
         return number, self._parts[number].proved(layer, proof)

@@ -633,9 +633,7 @@ class Job:
 
         assert not isinstance(made.proof, CompressedProof)
         statement = self.prover.program.statement_of(made.proof)
-        for level in self.prover.layers:
-            made = compress_made(made, statement, level, executor, device, progress, self.check_room)
-        return made
+        return compress_made(made, statement, self.prover.layers, executor, device, progress, self.check_room)
 
     def check(self, made: Made) -> Made:
         """Verify the proof of `prove_started` against the program, the third stage of `make`.
@@ -705,15 +703,11 @@ class Job:
             prove: Proves layers.
             memory: The bytes of the memory that the proof of a layer may have.
         """
-        from graphprover.prover.compress import levels_of  # here, because other proofs need no layers
-        from graphprover.prover.join import joined, nodes_of
+        from graphprover.prover.join import joined, nodes_of  # here, because other proofs need no layers
 
-        statement, found = self.prover.program.statement_of(proof), None
-        for level in self.prover.layers:
-            nodes = nodes_of([found or proof], [statement], level, [""])
-            found = joined(nodes, levels_of(found or proof, level), prove, memory)
-        assert found, "a prover that compresses has layers"
-        return found
+        levels = self.prover.layers
+        nodes = nodes_of([proof], [self.prover.program.statement_of(proof)], levels[0], [""])
+        return joined(nodes, levels, prove, memory)
 
     def check_room(self, prepared: Prepared | PreparedShards) -> None:
         """Raise FileError if the file for the proof has too little space for it, as far as its size is foreseen."""

@@ -1,6 +1,6 @@
 """compress(): from a proof to a smaller one, which states that a verifier accepts the first."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -71,18 +71,14 @@ def compress(
     level = Level(security, rate, proximity, BLAKE3, pow_bits)
     nodes = nodes_of([proof], [statement], level, [""], caps)
     with told(progress) as tell, proving_layers(executor, device, tell) as layers:
-        return joined(nodes, levels_of(proof, level), *layers)
-
-
-def levels_of(proof: AnyProof, level: Level) -> list[Level]:
-    """Return the levels of `joined` for a proof to compress: a compressed one gets one more layer."""
-    return [level] * (1 + isinstance(proof, CompressedProof))
+        more = isinstance(proof, CompressedProof)  # which is one layer already
+        return joined(nodes, [level] * (1 + more), *layers)
 
 
 def compress_made(
     made: Made,
     statement: Statement | ShardedStatement,
-    level: Level,
+    levels: Sequence[Level],
     executor: str,
     device: Device | str,
     progress: bool | Tell,
@@ -93,13 +89,13 @@ def compress_made(
     The result is not verified. It keeps the caps of the base.
 
     Args:
-        made: The proof, which is verified; it may be compressed.
+        made: The proof, which is verified and not compressed yet.
         statement: The statement that it proves.
-        level: As in `layer_of`.
+        levels: As in `joined`.
         executor: ``"threads"`` or ``"sync"``.
         device: As in `graphprover.prove`.
-        progress: As in `graphprover.prove`, of the second proof.
-        check_room: Called with the prepared layer before it is proved.
+        progress: As in `graphprover.prove`, of each layer.
+        check_room: Called with each prepared layer before it is proved.
 
     Raises:
         Exception: Every exception of `compress`.
@@ -116,9 +112,8 @@ def compress_made(
         assert isinstance(own, Proof)
         return own
 
-    nodes = nodes_of([made.proof], [statement], level, [""], made.preprocessed_caps)
-    layers = proved_here(prove, pays(own_device))
-    proof = joined(nodes, levels_of(made.proof, level), layers, largest(own_device))
+    nodes = nodes_of([made.proof], [statement], levels[0], [""], made.preprocessed_caps)
+    proof = joined(nodes, levels, proved_here(prove, pays(own_device)), largest(own_device))
     seen = made.observation
     for result in results:
         if seen and result.observation:
@@ -126,9 +121,9 @@ def compress_made(
     return replace(
         made,
         proof=proof,
-        seconds={**made.seconds, "compress": made.seconds.get("compress", 0.0) + clock() - began},
+        seconds={**made.seconds, "compress": clock() - began},
         peak_bytes=max(made.peak_bytes, *(result.peak_bytes for result in results)),
         cells=made.cells + sum(result.cells for result in results),
         observation=seen,
-        base_bytes=made.base_bytes or made.proof.size,
+        base_bytes=made.proof.size,
     )

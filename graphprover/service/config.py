@@ -3,10 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphprover.service.database import connect
-from graphprover.service.queue import Queue
-from graphprover.service.store import Store
-
 
 @dataclass(frozen=True)
 class Limits:
@@ -54,7 +50,3 @@ class Config:
     def received(self) -> Path:
         """The folder for uploads that are arriving."""
         return self.folder / "received"
-
-    def open(self) -> tuple[Queue, Store]:
-        """Return the queue and the store."""
-        return Queue(connect(self.database)), Store(self.store)

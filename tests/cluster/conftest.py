@@ -1,11 +1,17 @@
 """Fixtures of cluster tests; kernels are compiled before, so that tests do not wait for compilers."""
 
+from collections.abc import Iterator
+
+import dask
 import pytest
+from distributed import Client
 
 from graphprover import ShardedProof, Statement, prove
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
 from graphprover.jobs.warmup import prove_smallest
+from graphprover.runtime import settings
+from tests.cluster.processes import workers
 from tests.graphs.test_proof_graph import FEW, example
 
 SINGLE = [[0], [1], [2], [3]]  # each table of `statement` in a shard of its own
@@ -16,6 +22,20 @@ def compiled() -> None:
     prove_smallest("cpu")
     for executor in ("sync", "threads"):
         prove(example(memory), executor, parameters=FEW, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def patience() -> Iterator[None]:
+    """Wait longer for workers, since a machine may be slow."""
+    with dask.config.set({settings.WAIT: 200}):
+        yield
+
+
+@pytest.fixture(scope="module")
+def pair(patience: None) -> Iterator[Client]:
+    """Start two workers, which are restarted when they die."""
+    with workers(2) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import dask
 import pytest
 from distributed import Client
 
@@ -15,21 +14,15 @@ from graphprover.cluster.client import joined
 from graphprover.cluster.tasks import BEGUN
 from graphprover.examples import memory, synthetic
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES
-from graphprover.runtime import settings
 from tests.cluster import bad_workers
 from tests.cluster.processes import pids, soon, workers
 from tests.graphs.test_proof_graph import FEW, example
 from tests.slow import slow_after
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 GUEST = Path(__file__).parents[2] / "examples" / "guests" / "fib_iterative.elf"
 INPUT, OTHER = struct.pack("<Q", 9), struct.pack("<Q", 10)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def patience() -> Iterator[None]:
-    """Wait longer for workers, since a machine may be slow."""
-    with dask.config.set({settings.WAIT: 200}):
-        yield
 
 
 @pytest.fixture

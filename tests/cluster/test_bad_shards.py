@@ -5,12 +5,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import dask
 import pytest
 from distributed import Client
 
 from graphprover import Prover, ShardedProof, Statement, VerificationError, observed, prove
-from graphprover.runtime import settings
 from graphprover.vm.program.io import INPUT_BASE
 from graphprover.vm.program.isa import Instruction, Op
 from tests.cluster import bad_workers, faults
@@ -22,15 +20,10 @@ from tests.vm.assemble import CODE, Segment, elf, leave, li, words
 from tests.vm.assemble import X as EXECUTABLE
 from tests.vm.programs import X, Y
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 GUEST, INPUT = ROOT / "examples/guests/fib_iterative.elf", bytes([0, 8, *6 * [0]])
 SECRET, OTHER = b"8 bytes.", b"others.."
-
-
-@pytest.fixture(scope="module", autouse=True)
-def patience() -> Iterator[None]:
-    """Wait longer for workers, since a machine may be slow."""
-    with dask.config.set({settings.WAIT: 200}):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,9 @@
 """Layers of compressed proofs on two workers: the same bytes, in parallel; a lost or a wrong one alone is repeated."""
 
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import dask
 import pytest
 from distributed import Client
 
@@ -13,29 +11,16 @@ from graphprover import CompressedProof, Prover, ShardedProof, VerificationError
 from graphprover.cluster.tasks import BEGUN
 from graphprover.device import CpuDevice
 from graphprover.prover import join
-from graphprover.runtime import settings
 from tests.cluster.once import DIES, WRONG, Once
-from tests.cluster.processes import ROOT, workers
+from tests.cluster.processes import ROOT
+
+pytestmark = pytest.mark.usefixtures("patience")
 
 INPUT = struct.pack("<Q", 30)
 LEVEL: dict[str, Any] = {"security": 20.0, "pow_bits": 4}
 PROVER = Prover(
     ROOT / "examples/guests/fib_iterative.elf", rate=8, shards=3, device=CpuDevice(1), executor="sync", **LEVEL
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def patience() -> Iterator[None]:
-    """Wait longer for workers, since a machine may be slow."""
-    with dask.config.set({settings.WAIT: 200}):
-        yield
-
-
-@pytest.fixture(scope="module")
-def pair() -> Iterator[Client]:
-    """Start two workers, which are restarted when they die."""
-    with workers(2) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")

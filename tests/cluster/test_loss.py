@@ -31,14 +31,9 @@ from tests.graphs.test_faults import BYTES
 from tests.graphs.test_proof_graph import FEW, example
 from tests.slow import slow_after
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 LONG = synthetic.statement(14, 40, 8)  # a second or so
-
-
-@pytest.fixture(scope="module", autouse=True)
-def patience() -> Iterator[None]:
-    """Wait longer for workers, since a machine may be slow."""
-    with dask.config.set({settings.WAIT: 200}):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import re
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, pairwise
 from pathlib import Path
@@ -40,29 +39,17 @@ from graphprover.vm.executor.record import INTERVAL
 from tests.cluster import faults
 from tests.cluster.conftest import SINGLE
 from tests.cluster.once import DIES, ROUNDS, STOPS, WRONG, Once
-from tests.cluster.processes import ROOT, by_hand, in_background, pids, present, soon, until, workers
+from tests.cluster.processes import ROOT, by_hand, in_background, pids, present, soon, until
 from tests.graphs.test_proof_graph import FEW
 from tests.slow import slow_after
+
+pytestmark = pytest.mark.usefixtures("patience")
 
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
 INPUT = bytes([9] + 7 * [0])
 CLOCKS = 5.0  # seconds: error of workers' clocks on a busy machine
 
 Begun = dict[tuple[int, str], list[str]]  # by shard and "commit" or "finish": workers that started it
-
-
-@pytest.fixture(scope="module", autouse=True)
-def patience() -> Iterator[None]:
-    """Wait longer for workers, since a machine may be slow."""
-    with dask.config.set({settings.WAIT: 200}):
-        yield
-
-
-@pytest.fixture(scope="module")
-def pair() -> Iterator[Client]:
-    """Start two workers, which are restarted when they die."""
-    with workers(2) as client:
-        yield client
 
 
 def await_both(pair: Client) -> None:

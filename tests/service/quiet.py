@@ -16,6 +16,7 @@ import uvicorn
 from graphprover.service.app import create_app
 from graphprover.service.client import Client
 from graphprover.service.config import Config, Prover
+from graphprover.service.database import connect
 from graphprover.service.queue import Queue
 from graphprover.service.store import Store
 
@@ -86,7 +87,7 @@ def served(config: Config) -> Iterator[Quiet]:
         while not server.started and time.monotonic() < end:
             time.sleep(0.01)
         try:
-            yield Quiet(listening.getsockname()[1], *config.open())
+            yield Quiet(listening.getsockname()[1], Queue(connect(config.database)), Store(config.store))
         finally:
             server.should_exit = True
             thread.join()

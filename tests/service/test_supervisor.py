@@ -9,6 +9,7 @@ from sqlalchemy.exc import OperationalError
 
 from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.service import supervisor as module
+from graphprover.service.database import connect
 from graphprover.service.queue import Queue
 from graphprover.service.supervisor import Supervisor
 from tests.service.quiet import config_in
@@ -27,7 +28,7 @@ def ended(
     said, waits, left = list[str](), list[float](), list(codes)
     with (folder / "lock").open("w") as lock:
         config = config_in(folder)
-        found = Supervisor(config, config.open()[0], lock, lambda: said.append("gave up"))
+        found = Supervisor(config, Queue(connect(config.database)), lock, lambda: said.append("gave up"))
 
         async def run_one() -> int:
             if not left:

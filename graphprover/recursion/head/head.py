@@ -36,7 +36,15 @@ from graphprover.recursion.head.fields import (
 from graphprover.recursion.head.inputs import check_shape
 from graphprover.recursion.head.messages import Constants, ConstantSizes, ShardTerms, constants_of, further_digests
 from graphprover.recursion.head.placed import Placed, placed
-from graphprover.recursion.head.plan import Plan, Planned, opened_counts, plan_of, records_of_height, row_widths
+from graphprover.recursion.head.plan import (
+    Plan,
+    Planned,
+    main_tree,
+    opened_counts,
+    plan_of,
+    records_of_height,
+    row_widths,
+)
 from graphprover.recursion.openings import TreePlaces, check_trees, places_of_tree
 from graphprover.recursion.tables.segments import STRIDE, padded
 
@@ -206,7 +214,7 @@ class _Words:
         self._start, self._zero = start, start.at + SHIFT * Field.ZERO
         self._layout, self._constants, self._plan, self._at = layout, constants, plan, at
         self._read_chunks = read_chunks
-        self._main_tree = [round_.name for round_ in layout.rounds].index(MAIN)
+        self._main_tree = main_tree(layout)
         self._words = [0] * FIELDS
         self._trees = _places(layout, start.tree)
         self._packs_at = self._address()
@@ -383,7 +391,7 @@ class _Words:
             MAIN: plan.main.at + SHIFT * constants.before_main,
             QUOTIENT: plan.quotient.at + after,
             PREPROCESSED: plan.main.at + preprocessed,  # its digest are the last words of all
-            PERMUTATION: plan.permutation.at + max(after, SHIFT * constants.joint),
+            PERMUTATION: plan.permutation.at + SHIFT * (plan.permutation.elements - DIGEST_WORDS),  # before terminals
         }
         roots = [of_rounds[round_.name] for round_ in self._layout.rounds]
         roots += [fold.at + SHIFT * (fold.words - DIGEST_WORDS) for fold in plan.folds]

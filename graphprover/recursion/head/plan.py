@@ -137,10 +137,8 @@ def plan_of(layout: Layout, constants: ConstantSizes, public_values: Sequence[in
     weights = {place: area.take(STRIDE * padded(width)) for place, width in widths.items()}
     separating = {}
     if layout.shard:
-        main_round = [round_.name for round_ in layout.rounds].index(MAIN)
-        separating = {
-            log: area.take(STRIDE * padded(width)) for (tree, log), width in widths.items() if tree == main_round
-        }
+        main_rows = {log: width for (tree, log), width in widths.items() if tree == main_tree(layout)}
+        separating = {log: area.take(STRIDE * padded(width)) for log, width in main_rows.items()}
     heights = area.take(HEIGHT_CELLS * records_of_height(layout) * len(layout.fri_log_heights))
     betas = area.take(BETA_CELLS * len(folds))
     stated = main.at + SHIFT * (before + cap)
@@ -191,6 +189,11 @@ def opened_counts(layout: Layout) -> dict[str, int]:
 def records_of_height(layout: Layout) -> int:
     """Return the number of records (`Height`) about each height."""
     return 2 if layout.shard else 1
+
+
+def main_tree(layout: Layout) -> int:
+    """Return the number of the tree of the main round among the trees of a proof."""
+    return [round_.name for round_ in layout.rounds].index(MAIN)
 
 
 def _main_columns(layout: Layout) -> int:
