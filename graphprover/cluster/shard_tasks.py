@@ -230,7 +230,7 @@ class ShardTasks:
                 _log.warning("graphprover: prove-%s: recomputed from the beginning by %s", result.task.name, worker)
 
         tasks = {}
-        for number in numbers:
+        for number in sorted(numbers, key=lambda number: -number.index):
             self._forget(number.index, FINISH)
             version = self.current[number.index]
             held = version.result if version.result in self.retained else None
@@ -312,7 +312,8 @@ class ShardTasks:
         return ProvingTask(
             f"{self.name}: {number}: {function}",
             payload,
-            weight=int(function == FINISH),  # the second task frees memory, so it goes first
+            # A shard's second task frees memory, so it goes first. The last shard to commit retains the most arrays.
+            weight=1 + number.index if function == FINISH else -number.index,
             function=function,
             depends_on=depends_on,
             avoid=avoid.get(number.index, frozenset()),

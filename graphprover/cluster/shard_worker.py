@@ -17,7 +17,7 @@ from graphprover.cluster.messages import ShardRequest
 from graphprover.cluster.window_worker import LaidOutWindow, prepared_shard
 from graphprover.device import Device
 from graphprover.device.choose import CPU
-from graphprover.graphs.batches import NO_HOLDS, Holds
+from graphprover.graphs.batches import Holds
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.executors import executor_for
 from graphprover.graphs.observer import (
@@ -29,9 +29,10 @@ from graphprover.graphs.observer import (
     observer_for,
     versions,
 )
+from graphprover.graphs.planner.costs import kept_by_size
 from graphprover.graphs.planner.plan import On, Peak
 from graphprover.graphs.planner.roofline import assumed
-from graphprover.graphs.planner.shard_memory import ShardPlan, plan_keeping, plan_shards
+from graphprover.graphs.planner.shard_memory import ShardPlan, ShardsPlan, plan_recomputed, plan_shards
 from graphprover.graphs.proof_graph import Keep
 from graphprover.graphs.task_keys import Key
 from graphprover.proof.proof import Proof
@@ -99,8 +100,7 @@ class CommittedShard:
         self.telemetry = telemetry  # observation, if requested
         self.source: Source | None = None  # see `_source`
         self.token, self.nbytes = "", 0
-        self.keep: Keep | None = None  # None in other processes
-        self.holds = NO_HOLDS  # the columns of each table that the device holds within a graph
+        self.plan: ShardPlan | None = None  # None in other processes
         self.seconds: Mapping[str, float] = {}
         self.store = Store()
         finalize(self, self.store.drop).atexit = False
@@ -126,8 +126,7 @@ def commit_shard(request: ShardRequest, device: Device, laid_out: LaidOutWindow 
     shard = _shard(source, request)
     times.append(time.perf_counter())
     planned = _planned(shard, request, device)
-    peak = _peak(shard, planned.keep, planned.holds, device)
-    with admitted(device, peak.bytes, f"{request.number}: {peak}"):
+    with _admitted(request, shard, planned, device) as peak:
         times.append(time.perf_counter())
         with _observed(device, request, shard, planned.holds) as observed:
             committed = observed.prover.commit(request.number, shard, planned.keep, planned.holds)
@@ -144,8 +143,7 @@ def commit_shard(request: ShardRequest, device: Device, laid_out: LaidOutWindow 
             else None
         )
         result = CommittedShard(committed.digest, shard.header, telemetry)
-        result.source, result.token = source, request.token
-        result.keep, result.holds = planned.keep, planned.holds
+        result.source, result.token, result.plan = source, request.token, planned
         result.nbytes = planned.kept + given_bytes(device, shard)
         result.store.fill(committed.cached, device, result.nbytes)
     result.seconds = _stages(times)
@@ -164,31 +162,33 @@ def finish_shard(
     """
     times = [time.perf_counter()]
     source = committed.source if committed and committed.source else _source(request, device)
-    shard, store = _shard(source, request), committed.store if committed else Store()
+    shard, planned = _shard(source, request), committed.plan if committed else None
     times.append(time.perf_counter())
-    planned = committed.keep if committed else None
-    holds = _planned(shard, request, device).holds if committed is None or planned is None else committed.holds
-    peaks = [_peak(shard, keep or Keep.NOTHING, holds, device) for keep in (Keep.NOTHING, planned)]
-    peak = max(peaks, key=lambda peak: peak.bytes)
-    with admitted(device, peak.bytes, f"{request.number}: {peak}", store.grant):
-        kept = store.take()
-        recomputed = not kept and planned != Keep.NOTHING
+
+    def finished(plan: ShardPlan, kept: dict[Key, Any], peak: Peak) -> FinishedShard:
         times.append(time.perf_counter())
-        retained = bool(kept)
-        with _observed(device, request, shard, holds) as observed:
-            proven = observed.prover.finish(request.number, shard, kept, joint, nonce, holds)
+        before = plan.kept if kept else 0
+        with _observed(device, request, shard, plan.holds) as observed:
+            proven = observed.prover.finish(request.number, shard, kept, joint, nonce, plan.holds)
             proof = wrapped(proven, shard.header)
-        store.drop()
         times.append(time.perf_counter())
         telemetry = None
         if observing():
-            given = [(shard.layout, shard.traces)]
-            of_shard = plan_keeping(given, On.of(device), planned or Keep.NOTHING, [holds]).shards[0]
-            more = peak.bytes - given_bytes(device, shard) - of_shard.kept * retained
+            more = peak.bytes - given_bytes(device, shard) - before
             telemetry = observed.telemetry(
-                PROVE, times, of_shard, more, sizes_of(proof, shard.layout, decoded=proven.proof)
+                PROVE, times, plan, more, sizes_of(proof, shard.layout, decoded=proven.proof)
             )
-    return FinishedShard(proof, _stages(times), recomputed, telemetry)
+        recomputed = not before and (planned is None or planned.keep != Keep.NOTHING)
+        return FinishedShard(proof, _stages(times), recomputed, telemetry)
+
+    if committed and planned and planned.keep != Keep.NOTHING:
+        with _admitted(request, shard, planned, device, committed.store.grant) as peak:
+            # Another proof may have needed the memory of the arrays.
+            if kept := committed.store.take():
+                return finished(planned, kept, peak)
+    alone = plan_recomputed(shard.layout, shard.traces, On.of(device), largest(device) - given_bytes(device, shard))
+    with _admitted(request, shard, alone, device) as peak:
+        return finished(alone, {}, peak)
 
 
 def _source(request: ShardRequest, device: Device, laid_out: LaidOutWindow | None = None) -> Source:
@@ -217,10 +217,15 @@ def _planned(shard: Prepared, request: ShardRequest, device: Device) -> ShardPla
     return plan.shards[min(before, request.shards_per_worker - 1)]
 
 
-def _peak(shard: Prepared, keep: Keep, holds: Holds, device: Device) -> Peak:
-    """Return the peak memory of one shard, with the input arrays on a CPU."""
-    peak = plan_keeping([(shard.layout, shard.traces)], On.of(device), keep, [holds]).peak
-    return replace(peak, bytes=peak.bytes + given_bytes(device, shard))
+@contextmanager
+def _admitted(
+    request: ShardRequest, shard: Prepared, plan: ShardPlan, device: Device, instead: Kept | None = None
+) -> Iterator[Peak]:
+    """Hold the memory of a shard's plan during the block, and yield its peak with the input arrays on a CPU."""
+    peak = ShardsPlan((plan,), kept_by_size(shard.layout)).peak
+    peak = replace(peak, bytes=peak.bytes + given_bytes(device, shard))
+    with admitted(device, peak.bytes, f"{request.number}: {plan.peak}", instead):
+        yield peak
 
 
 @dataclass(frozen=True)

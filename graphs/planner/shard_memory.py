@@ -97,6 +97,18 @@ def plan_shards(shards: Given, device: On, budget: int) -> ShardsPlan:
     return plan
 
 
+def plan_recomputed(layout: Layout, main: Sequence[Array | TraceTask], device: On, budget: int) -> ShardPlan:
+    """Return the plan of a shard without cached values that takes the least time within ``budget`` bytes."""
+
+    def planned(holds: Holds) -> ShardPlan:
+        return _planned(layout, main, device, Keep.NOTHING, holds)
+
+    most = budget - kept_by_size(layout)
+    if (plan := planned(NO_HOLDS)).peak.bytes <= most:
+        return plan
+    return planned(fewest_changes(layout, most, lambda holds: planned(holds).peak.bytes))
+
+
 def _holds(layout: Layout, main: Sequence[Array | TraceTask], device: On, budget: int) -> Holds:
     """Return what to hold of each table of a shard so that its own peak is at most ``budget`` bytes."""
 

@@ -129,6 +129,19 @@ def test_the_guest_runs_once_and_each_window_is_recorded_once(pair: Client, shar
     until(lambda: not left(pair))
 
 
+def test_a_worker_finishes_its_last_shard_first(pair: Client) -> None:
+    # The last shard to commit retains the most arrays, and another one could need their memory.
+    await_both(pair)
+    seen = len(pair.get_events(BEGUN))
+    Prover(GUEST, security=40, executor=pair, shards=6).prove(INPUT)
+    tasks = begun(pair, seen)
+    assert {len(workers) for workers in tasks.values()} == {1}
+    for address in set(chain.from_iterable(tasks.values())):
+        own = [task for task, workers in tasks.items() if workers == [address]]
+        committed, finished = ([index for index, name in own if name == what] for what in ("commit", "finish"))
+        assert committed == sorted(committed) and finished == sorted(committed, reverse=True)
+
+
 def cycles_run() -> Counter[str]:
     """Return the cycles of guests that ran in this process."""
     return Counter(ran)

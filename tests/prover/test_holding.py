@@ -18,7 +18,7 @@ from graphprover.graphs.batches import NO_HOLDS, Hold, Holds
 from graphprover.graphs.planner import holding, shard_memory
 from graphprover.graphs.planner.holding import plan_holding, plan_whole
 from graphprover.graphs.planner.plan import On
-from graphprover.graphs.planner.shard_memory import plan_keeping, plan_shards
+from graphprover.graphs.planner.shard_memory import plan_keeping, plan_recomputed, plan_shards
 from graphprover.graphs.proof_graph import Keep
 from graphprover.graphs.rounds import lookup
 from graphprover.jobs.jobs import Prover
@@ -218,6 +218,16 @@ def test_shards_hold_less_before_they_do_not_fit() -> None:
     plan = plan_shards(prepared.shapes, ON, budget)
     assert plan.peak.bytes <= budget and all(shard.holds for shard in plan.shards)
     assert 0.85 * plan.peak.bytes <= measured(prepared, plan=plan) <= 1.15 * plan.peak.bytes
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_a_recomputed_shard_holds_less_before_it_does_not_fit() -> None:
+    layout, traces = shards([synthetic.table(11, 60, 12)] * 8).shapes[0]
+    peak = plan_keeping([(layout, traces)], ON, Keep.NOTHING).peak.bytes
+    assert not plan_recomputed(layout, traces, ON, peak).holds
+    less = plan_recomputed(layout, traces, ON, peak - 1)
+    assert less.holds and less.keep == Keep.NOTHING
+    assert plan_keeping([(layout, traces)], ON, Keep.NOTHING, [less.holds]).peak.bytes < peak
 
 
 @pytest.mark.parametrize(
