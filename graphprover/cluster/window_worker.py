@@ -110,7 +110,7 @@ def prepared_shard(shard: RunShard, device: Device, tables: Sequence[Numbered] |
     ]
     each[shard.index] = tables
     statement = shards_of_tables(shard.job.machine, shard.stated, each, shard.job.program_label)
-    return ready(statement, shard.job.level).shards[shard.index]
+    return ready(statement, shard.job.level_of(statement)).shards[shard.index]
 
 
 def of_another_shard(device: Device) -> Array:

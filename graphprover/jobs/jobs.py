@@ -42,6 +42,8 @@ from graphprover.runtime.files import FileError, check_room, read_input, read_pr
 from graphprover.statement.cells import committed_cells
 from graphprover.statement.check import warn
 from graphprover.statement.cost import Cost
+from graphprover.statement.shards import ShardedStatement
+from graphprover.statement.statement import Statement
 from graphprover.telemetry.model import GuestRun
 from graphprover.telemetry.subscribe import clock, deliver, publish, stage, with_stages_before
 from graphprover.verifier import Expected, Verdict, check_level, expect
@@ -62,7 +64,7 @@ from graphprover.vm.traces.shared_run import SharedRun
 if TYPE_CHECKING:
     from dask.delayed import Delayed
 
-    from graphprover.prover.join import ProveLayers
+    from graphprover.prover.join import Joined, ProveLayers
     from graphprover.prover.layers import Layer
 
 _log = logging.getLogger(__name__)
@@ -500,14 +502,10 @@ class Job:
                 state_input=self.state_input,
                 shards=shards,
                 shard_size=prover.shard_size,
-                rate=SMALL if prover.layers else level.rate,  # a layer hashes every opened word of its base
+                rate=SMALL if prover.layers else level.rate,
                 device=by,
             )
-            if prover.layers and level.rate is None:
-                from graphprover.prover.layers import base_rate  # here, because other proofs need no layers
-
-                level = replace(level, rate=base_rate(sum(committed_cells(statement).values())))
-            return ready(statement, level)
+            return ready(statement, self.level_of(statement, level))
 
         shards = 1 if prover.shards is None else prover.shards
         if prover.small is not None:
@@ -520,6 +518,20 @@ class Job:
         if by is None or not program.has_runs or prover.shards is not None or prover.shard_size is not None:
             return cut(shards)
         return fitting(cut, run.cycles, by)
+
+    def level_of(self, statement: Statement | ShardedStatement, level: Level | None = None) -> Level:
+        """Return the level of the proof of a statement about the job's run; the base of a compressed one has a rate.
+
+        Args:
+            statement: The statement with the traces of all its shards, or with their shapes.
+            level: The requested level; by default the prover's.
+        """
+        level = level or self.prover.level
+        if not self.prover.layers or level.rate is not None:
+            return level
+        from graphprover.prover.layers import base_rate  # here, because other proofs need no layers
+
+        return replace(level, rate=base_rate(sum(committed_cells(statement).values())))
 
     def make(
         self,
@@ -695,7 +707,7 @@ class Job:
             compress = self._compress_by if self.prover.layers else None
             yield Parts(subjects, expected, verified, lambda: guest_run(execution()), shared, compress)
 
-    def _compress_by(self, proof: ShardedProof, prove: "ProveLayers", memory: int) -> CompressedProof:
+    def _compress_by(self, proof: ShardedProof, prove: "ProveLayers", memory: int) -> "Joined":
         """Compress a proof of the job with all its layers.
 
         Args:
@@ -745,9 +757,9 @@ class Job:
         return self.prover.program.label
 
     @property
-    def level(self) -> Level:
-        """The level of the proof."""
-        return self.prover.level
+    def layout_rate(self) -> int | None:
+        """The rate for which the run is laid out in tables; a layer hashes every opened word of its base."""
+        return SMALL if self.prover.layers else self.prover.level.rate
 
     def rehearse(self) -> Execution | None:
         """Run a guest without a record, to know the claim of its proof; None for tables.

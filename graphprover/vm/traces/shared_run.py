@@ -11,6 +11,7 @@ from typing import Protocol
 
 from graphprover.device import Device
 from graphprover.protocol.level import Level
+from graphprover.statement.shards import ShardedStatement
 from graphprover.vm.executor.window import (
     Accesses,
     Before,
@@ -36,8 +37,11 @@ class Job(Protocol):
         """The label of the guest's proofs."""
 
     @property
-    def level(self) -> Level:
-        """The level of the proof."""
+    def layout_rate(self) -> int | None:
+        """The rate for which the run is laid out in tables."""
+
+    def level_of(self, statement: ShardedStatement) -> Level:
+        """Return the level of the proof of a statement about the run, which has the shapes of all tables."""
 
     def record_window(self, cycles: range, total: int, snapshot: Snapshot | None, device: Device | None) -> Window:
         """Record a window of the run."""
@@ -79,9 +83,8 @@ class TimedWindow:
         """
         of = self.window
         record = (recorded or of.record(device)).record(of.total, self.before, self.state)
-        rate = of.job.level.rate
         return tables_of_range(
-            of.job.machine, record, of.cycles, self.stated, shards=self.shards, device=device, rate=rate
+            of.job.machine, record, of.cycles, self.stated, shards=self.shards, device=device, rate=of.job.layout_rate
         )
 
 
