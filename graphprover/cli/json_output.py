@@ -17,6 +17,7 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import bits_by
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.transcript import RELEASE
+from graphprover.telemetry.tree import critical_path
 from graphprover.verifier import Verdict
 from graphprover.vm.statement.key import Key
 from graphprover.vm.statement.version import MACHINE_VERSION, SHAPES_VERSION
@@ -210,7 +211,7 @@ def times(*seen: Observation) -> Facts:
     """Return the seconds of each stage and round, summed over proofs, and the peak memory of a device in bytes.
 
     Stages and rounds of layers have names such as "layer 1: quotient". For a single sharded proof, the result also has
-    the seconds of each shard.
+    the seconds of each shard, and for a compressed one the critical path of its tree.
     """
     stages: dict[str, float] = {}
     rounds: dict[str, Facts] = {}
@@ -230,6 +231,12 @@ def times(*seen: Observation) -> Facts:
         found["shards"] = [
             {"seconds": {stage.name: shard.seconds(stage.name) for stage in shard.stages}, "kept_bytes": shard.kept}
             for shard in seen[0].shards
+        ]
+    if len(seen) == 1 and seen[0].tree:
+        tree = seen[0].tree
+        found["critical_path"] = [
+            {"name": tree[number].name, "seconds": tree[number].seconds, "start": tree[number].start - seen[0].began}
+            for number in critical_path(tree)
         ]
     return found
 

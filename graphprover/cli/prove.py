@@ -111,7 +111,8 @@ def run(options: argparse.Namespace) -> int:
             with configured(options), looking as observations, stage("cluster") if by.remote else nullcontext():
                 started = clock()
                 made, verdict = by.prove(job, drawn(), verified=False)
-                seconds = made.seconds["prepare"] + made.seconds["prove"] if made.seconds else clock() - started
+                of_proof = [made.seconds[name] for name in ("prepare", "prove") if name in made.seconds]
+                seconds = sum(of_proof) if of_proof else clock() - started
             proof = made.proof
             if verdict is None:
                 with stage("verify"):

@@ -112,6 +112,9 @@ def times_report(times: Facts) -> list[Block]:
             seconds = (f"{shard['seconds'][name]:.3f}" for name in names)
             rows.append((index, *seconds, f"{shard['kept_bytes'] / 2**20:,.1f} MiB"))
         report.append(Section(rows))
+    if path := times.get("critical_path"):
+        steps = [(step["name"], f"{step['start']:.3f}", f"{step['seconds']:.3f}") for step in path]
+        report.append(Section([("critical path", "from", "seconds"), *steps]))
     if times["rounds"]:
         rounds = [(row["round"], row["tasks"], f"{row['seconds']:.3f}") for row in times["rounds"]]
         report.append(Section([("round", "tasks", "seconds"), *rounds]))

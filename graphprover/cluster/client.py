@@ -106,7 +106,8 @@ class Cluster:
                         raise error.refusal(f"{error}, by {result.worker}") from error
                     _log.warning("graphprover: prove-%s: %s, by %s; it is retried", name, error, result.worker)
                     return verified(frozenset({result.worker}), again=True)
-            publish_verified(result, started)
+            if seen := verified_observation(result, started):
+                publish(seen)
             return proof, checked
 
         proved = verified()
@@ -162,10 +163,12 @@ class Cluster:
             attempt.workers.append(fields["worker"])
 
 
-def publish_verified(result: TaskResult, started: float) -> None:
-    """Publish the observation of a worker's proof, if it has one, after a verification that began at a time."""
-    if isinstance(seen := getattr(result.value, "observation", None), Observation):
-        publish(seen.of_worker(result.worker).with_stages([Stage("verify", started, clock())]))
+def verified_observation(result: TaskResult, started: float) -> Observation | None:
+    """Return the observation of a worker's proof, if it has one, after a verification that began at a time."""
+    seen = getattr(result.value, "observation", None)
+    if not isinstance(seen, Observation):
+        return None
+    return seen.of_worker(result.worker).with_stages([Stage("verify", started, clock())])
 
 
 def _client(executor: Any, tasks: int | None, wait_for_all: bool) -> Any:

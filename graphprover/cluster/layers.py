@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
 
-from graphprover.cluster.client import Cluster, publish_verified
+from graphprover.cluster.client import Cluster, verified_observation
 from graphprover.cluster.messages import ProofRequest, pack
 from graphprover.cluster.results import expect_type, proof_in
 from graphprover.cluster.tasks import ProvingTask, TaskResult
@@ -14,7 +14,7 @@ from graphprover.device import Device
 from graphprover.graphs.progress import Tell
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
-from graphprover.prover.join import Node, Part, ProveLayers
+from graphprover.prover.join import Part, ProvedLayer, ProveLayers
 from graphprover.prover.layers import Layer
 from graphprover.telemetry.subscribe import clock, observing
 
@@ -47,8 +47,8 @@ def prove_layers(cluster: Cluster, device: Device | str, tell: Tell | None = Non
         tell: Called with the progress of the tasks of a level.
     """
 
-    def prove(parts: Sequence[Part]) -> Iterator[Node]:
-        tasks, done = _Tasks(parts, device), dict[int, Node]()
+    def prove(parts: Sequence[Part]) -> Iterator[ProvedLayer]:
+        tasks, done = _Tasks(parts, device), dict[int, ProvedLayer]()
         told = tell or (lambda ended, total, task: None)
 
         def begun(task: ProvingTask, worker: str) -> None:
@@ -57,8 +57,8 @@ def prove_layers(cluster: Cluster, device: Device | str, tell: Tell | None = Non
         with closing(cluster.run(tasks, device, begun, tasks.more)) as results:
             for result in results:
                 if found := tasks.checked(result):
-                    number, node = found
-                    done[number] = node
+                    number, layer = found
+                    done[number] = layer
         told(len(parts), len(parts), "")
         return iter([done[number] for number in range(len(parts))])
 
@@ -82,7 +82,7 @@ class _Tasks(Iterator[ProvingTask]):
         layer = part.layer()
         payload = partial(pack, ProofRequest(layer, self._device, observing(), verify=False))
         weight = sum(node.proof.size for node in part.nodes)
-        task = ProvingTask(f"layer-{layer.number}", payload, weight, avoid=avoid)
+        task = ProvingTask(layer.label, payload, weight, avoid=avoid)
         self.layers[task], self._numbers[task] = layer, number
         return task
 
@@ -90,8 +90,8 @@ class _Tasks(Iterator[ProvingTask]):
         """Return how many tasks wait."""
         return len(self._waiting)
 
-    def checked(self, result: TaskResult) -> tuple[int, Node] | None:
-        """Return the number and the node of a task's layer after its verification; None if the layer is retried.
+    def checked(self, result: TaskResult) -> tuple[int, ProvedLayer] | None:
+        """Return the number of a task's layer, and the layer after its verification; None if it is retried.
 
         Raises:
             VerificationError: If a second worker's proof is invalid, too; it names the worker.
@@ -109,6 +109,5 @@ class _Tasks(Iterator[ProvingTask]):
             _log.warning("graphprover: %s: %s, by %s; it is retried", layer.label, error, result.worker)
             self._waiting.append((number, frozenset({result.worker})))
             return None
-        publish_verified(result, started)
         assert isinstance(proof, Proof)
-        return number, self._parts[number].proved(layer, proof)
+        return number, ProvedLayer(self._parts[number].proved(layer, proof), verified_observation(result, started))

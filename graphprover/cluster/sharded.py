@@ -30,7 +30,8 @@ from graphprover.protocol.joint import Joint
 from graphprover.protocol.proof import BatchProof
 from graphprover.telemetry.merge import merged_observation
 from graphprover.telemetry.model import Stage
-from graphprover.telemetry.subscribe import clock, publish
+from graphprover.telemetry.observation import Observation
+from graphprover.telemetry.subscribe import clock
 from graphprover.verifier import Expected, Verdict
 from graphprover.vm.traces.shared_run import SharedRun
 
@@ -42,6 +43,15 @@ _log = logging.getLogger(__name__)
 Expect = Callable[[Proof | ShardedProof], Expected]
 
 
+@dataclass(frozen=True)
+class ProvedParts:
+    """A proof in shards, which this process has verified."""
+
+    proof: ShardedProof
+    verdict: Verdict
+    observation: Observation | None  # if observations are requested
+
+
 def prove_parts(
     cluster: Cluster,
     name: str,
@@ -50,7 +60,7 @@ def prove_parts(
     expect: Expect,
     tell: Tell | None = None,
     shared: SharedRun | None = None,
-) -> tuple[ShardedProof, Verdict]:
+) -> ProvedParts:
     """Prove a statement of as many shards as there are subjects on a cluster, and verify the proof here.
 
     There are several shards, of two tasks each; `Cluster.prove` makes a proof of one. A shard that does not hold is
@@ -70,7 +80,7 @@ def prove_parts(
             its shards from their subjects alone.
 
     Returns:
-        The proof and its verdict.
+        The proof, its verdict, and its observation if one is requested.
 
     Raises:
         VerificationError: if no valid proof could be made; it names the workers.
@@ -82,14 +92,14 @@ def prove_parts(
         with span(tasks.name), ThreadPoolExecutor(1) as meanwhile:
             by_windows = _by_windows(tasks, shared, expect, meanwhile) if shared else None
             found = by_windows or _from_subjects(tasks, expect, meanwhile)
+        seen = None
         if tasks.observe:
             stages = Stage("prove", began, found.finished), found.draw, Stage("join", found.finished, clock())
             commits = [version.asked for version in found.versions if version.asked]
             finishes = [tasks.finished[index] for index in range(len(subjects))]
-            publish(
-                merged_observation(name, found.proof, commits, finishes, found.checks, stages, found.verdict.security)
-            )
-        return found.proof, found.verdict
+            security = found.verdict.security
+            seen = merged_observation(name, found.proof, commits, finishes, found.checks, stages, security)
+        return ProvedParts(found.proof, found.verdict, seen)
     finally:
         tasks.release()
 

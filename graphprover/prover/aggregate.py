@@ -15,6 +15,7 @@ from graphprover.prover.layer_executors import proving_layers
 from graphprover.prover.local import told
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
+from graphprover.telemetry.subscribe import publish
 
 
 def aggregate(
@@ -72,4 +73,7 @@ def aggregate(
     parsed = [any_proof_from_bytes(own) if isinstance(own, bytes) else own for own in proofs]
     nodes = nodes_of(parsed, statements, levels[0], names)
     with told(progress) as tell, proving_layers(executor, device, tell) as layers:
-        return joined(nodes, levels, *layers)
+        tree = joined(nodes, levels, *layers)
+        if seen := tree.observation():
+            publish(seen)
+        return tree.proof

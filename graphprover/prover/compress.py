@@ -23,7 +23,8 @@ from graphprover.prover.pipeline import pays
 from graphprover.prover.prepare import Prepared
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
-from graphprover.telemetry.subscribe import clock, with_stages_before
+from graphprover.telemetry.observation import Observation
+from graphprover.telemetry.subscribe import clock, publish
 
 
 def compress(
@@ -72,7 +73,10 @@ def compress(
     nodes = nodes_of([proof], [statement], level, [""], caps)
     with told(progress) as tell, proving_layers(executor, device, tell) as layers:
         more = isinstance(proof, CompressedProof)  # which is one layer already
-        return joined(nodes, [level] * (1 + more), *layers)
+        tree = joined(nodes, [level] * (1 + more), *layers)
+        if seen := tree.observation():
+            publish(seen)
+        return tree.proof
 
 
 def compress_made(
@@ -104,26 +108,22 @@ def compress_made(
     results = list[Made]()
     own_device = device_for(device) if isinstance(device, str) else device
 
-    def prove(prepared: Prepared, name: str) -> Proof:
+    def prove(prepared: Prepared, name: str) -> tuple[Proof, Observation | None]:
         check_room(prepared)
         with timed(lambda layout: False), told(progress) as tell:  # a caller's times are of the first proof's tasks
             results.append(make(prepared, executor, device, named(tell, name), verified=False))
         own = results[-1].proof
         assert isinstance(own, Proof)
-        return own
+        return own, results[-1].observation
 
     nodes = nodes_of([made.proof], [statement], levels[0], [""], made.preprocessed_caps)
-    proof = joined(nodes, levels, proved_here(prove, pays(own_device)), largest(own_device))
-    seen = made.observation
-    for result in results:
-        if seen and result.observation:
-            seen = seen.with_layer(with_stages_before(result.observation))
+    tree = joined(nodes, levels, proved_here(prove, pays(own_device)), largest(own_device))
     return replace(
         made,
-        proof=proof,
+        proof=tree.proof,
         seconds={**made.seconds, "compress": clock() - began},
         peak_bytes=max(made.peak_bytes, *(result.peak_bytes for result in results)),
         cells=made.cells + sum(result.cells for result in results),
-        observation=seen,
+        observation=tree.observation(made.observation),
         base_bytes=made.proof.size,
     )

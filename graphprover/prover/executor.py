@@ -11,7 +11,7 @@ from graphprover.device import Device, DeviceLost
 from graphprover.device.choose import device_for
 from graphprover.graphs.executor_names import AUTO, LOCAL, THREADS
 from graphprover.graphs.progress import Tell
-from graphprover.proof.compressed import AnyProof, CompressedProof
+from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.local import Made, told
@@ -19,14 +19,14 @@ from graphprover.prover.pipeline import pays, prove_pipelined
 from graphprover.prover.upcoming import Upcoming
 from graphprover.runtime import background
 from graphprover.telemetry.model import GuestRun
-from graphprover.telemetry.subscribe import publish
+from graphprover.telemetry.subscribe import clock, publish
 from graphprover.verifier import Expected, Verdict
 
 _log = logging.getLogger(__name__)  # warnings go to stderr by default
 
 if TYPE_CHECKING:
     from graphprover.cluster.tasks import ProvingTask
-    from graphprover.prover.join import ProveLayers
+    from graphprover.prover.join import Joined, ProveLayers
 
 Expect = Callable[[Proof | ShardedProof], Expected]  # verifies headers, and returns the verification of the shards
 Verify = Callable[[AnyProof], Verdict]  # verifies a whole proof
@@ -46,7 +46,7 @@ class Parts:
     run: Callable[[], GuestRun | None] = lambda: None  # of a guest in this process, once it has ended
     shared: Any = None  # a guest's run that workers record (`graphprover.vm.traces.shared_run.SharedRun`)
     # Compresses a proof in several parts, if that is asked for, by a function that proves layers.
-    compress: "Callable[[ShardedProof, ProveLayers, int], CompressedProof] | None" = None
+    compress: "Callable[[ShardedProof, ProveLayers, int], Joined] | None" = None
 
 
 class Subject(Protocol):
@@ -149,26 +149,29 @@ class OnCluster:
         from graphprover.cluster.client import joined  # which loads Dask's distributed
         from graphprover.cluster.sharded import prove_parts
 
+        began = clock()
         with (
             subject.for_workers() as parts,
             told(progress) as tell,
             joined(self.executor, len(parts.subjects)) as cluster,
         ):
-            proof: AnyProof
             if len(parts.subjects) == 1:
                 proof, verdict = cluster.prove(parts.subjects[0], self.device, parts.verify, tell)
-            else:
-                proof, verdict = prove_parts(
-                    cluster, subject.label, parts.subjects, self.device, parts.expect, tell, parts.shared
-                )
-                if parts.compress:
-                    from graphprover.cluster.layers import layer_memory, prove_layers
+                return Made(proof, None, {}, 0, run=parts.run()), verdict
+            proved = prove_parts(cluster, subject.label, parts.subjects, self.device, parts.expect, tell, parts.shared)
+            seen, ended = proved.observation, clock()
+            made, verdict = Made(proved.proof, None, {"prove": ended - began}, 0, run=parts.run()), proved.verdict
+            if parts.compress:
+                from graphprover.cluster.layers import layer_memory, prove_layers
 
-                    base, memory = proof, layer_memory(cluster, self.device)
-                    proof = parts.compress(base, prove_layers(cluster, self.device, tell), memory)
-                    made = Made(proof, None, {}, 0, run=parts.run(), base_bytes=base.size)
-                    return made, parts.verify(proof)
-            return Made(proof, None, {}, 0, run=parts.run()), verdict
+                memory = layer_memory(cluster, self.device)
+                tree = parts.compress(proved.proof, prove_layers(cluster, self.device, tell), memory)
+                seconds = {**made.seconds, "compress": clock() - ended}
+                made = replace(made, proof=tree.proof, seconds=seconds, base_bytes=proved.proof.size)
+                verdict, seen = parts.verify(tree.proof), tree.observation(seen)
+            if seen:
+                publish(seen)
+            return made, verdict
 
     def prove_many(self, jobs: Iterable[Any], begun: Begun) -> Iterator[Ended]:
         """Prove jobs as tasks of workers."""

@@ -14,6 +14,10 @@ from graphprover.prover.prepare import Prepared
 from graphprover.recursion.compressed import Caps, blamed
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
+from graphprover.telemetry.layers import ObservedLayer, with_layers
+from graphprover.telemetry.model import Stage
+from graphprover.telemetry.observation import Observation
+from graphprover.telemetry.subscribe import clock
 
 # Bytes of a proof for each compression of its verification.
 _BYTES_OF_BASE, _BYTES_OF_LAYER = 34, 39
@@ -128,10 +132,31 @@ class Part:
         return Node(proof, layer.children, layer.subject_by(proof), self.nodes[0].first, self.nodes[-1].last)
 
 
-ProveLayers = Callable[[Sequence[Part]], Iterator[Node]]  # proves the layers about some proofs, in their order
+@dataclass(frozen=True, eq=False)
+class ProvedLayer:
+    """A layer of the tree that is proved."""
+
+    node: Node
+    observation: Observation | None  # if observations are requested
 
 
-def joined(nodes: Sequence[Node], levels: Sequence[Level], prove: ProveLayers, memory: int) -> CompressedProof:
+ProveLayers = Callable[[Sequence[Part]], Iterator[ProvedLayer]]  # proves the layers about some proofs, in their order
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """One layer about all proofs, and how it was made."""
+
+    proof: CompressedProof
+    given: Sequence[str]  # names of the proofs and shards
+    layers: Sequence[ObservedLayer]  # empty unless observations are requested
+
+    def observation(self, base: Observation | None = None) -> Observation | None:
+        """Return the observation of the compressed proof; ``base``: the one of the given proof, if there is one."""
+        return with_layers(base, self.given, self.layers) if self.layers else base
+
+
+def joined(nodes: Sequence[Node], levels: Sequence[Level], prove: ProveLayers, memory: int) -> Joined:
     """Return one layer about all proofs: layers are about the proofs that fit, others about these layers, and so on.
 
     Args:
@@ -147,37 +172,77 @@ def joined(nodes: Sequence[Node], levels: Sequence[Level], prove: ProveLayers, m
     rate = levels[0].rate
     assert rate is not None, "a layer has a rate"
     most = most_compressions(memory, rate)
-    while len(nodes) > 1 or not nodes[0].is_layer:
-        groups = grouped([node.compressions for node in nodes], [node.is_layer for node in nodes], most)
-        parts = [Part(nodes[begin:end], levels[0]) for begin, end in pairwise([0, *groups])]
-        made = prove([part for part in parts if not part.is_layer])
-        nodes = [part.nodes[0] if part.is_layer else next(made) for part in parts]
+    tree = _Tree(nodes)
+    while len(tree.nodes) > 1 or not tree.nodes[0].is_layer:
+        ends = grouped([node.compressions for node in tree.nodes], [node.is_layer for node in tree.nodes], most)
+        tree.grow(ends, levels[0], prove)
     for level in levels[1:]:
-        nodes = [*prove([Part(nodes, level)])]
-    return CompressedProof(nodes[0].children, nodes[0].proof)
+        tree.grow([1], level, prove, more=True)
+    (last,) = tree.nodes
+    return Joined(CompressedProof(last.children, last.proof), tree.given, tree.layers)
 
 
-def proved_here(prove: Callable[[Prepared, str], Proof], ahead: bool) -> ProveLayers:
+class _Tree:
+    """The upper end of a tree as it grows."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.nodes, self.given = nodes, [node.name for node in nodes]
+        self.layers = list[ObservedLayer]()
+        self._numbers = list(range(len(nodes)))  # of the nodes, in the order in which all were made
+        self._made = len(nodes)
+
+    def grow(self, ends: Sequence[int], level: Level, prove: ProveLayers, more: bool = False) -> None:
+        """Replace groups of nodes by layers about them.
+
+        Args:
+            ends: The ends of the groups.
+            level: The level of the layers.
+            prove: Proves the layers.
+            more: Whether a layer of its own gets another layer, too.
+        """
+        spans = [*pairwise([0, *ends])]
+        parts = [Part(self.nodes[begin:end], level) for begin, end in spans]
+        proved = prove([part for part in parts if more or not part.is_layer])
+        nodes, numbers = list[Node](), list[int]()
+        for part, (begin, end) in zip(parts, spans, strict=True):
+            if part.is_layer and not more:
+                nodes.append(part.nodes[0])
+                numbers.append(self._numbers[begin])
+                continue
+            layer = next(proved)
+            nodes.append(layer.node)
+            numbers.append(self._made)
+            self._made += 1
+            if layer.observation:
+                self.layers.append(ObservedLayer(part.name, tuple(self._numbers[begin:end]), layer.observation))
+        self.nodes, self._numbers = nodes, numbers
+
+
+def proved_here(prove: Callable[[Prepared, str], tuple[Proof, Observation | None]], ahead: bool) -> ProveLayers:
     """Return the function that proves layers one after another.
 
     Args:
-        prove: Proves a prepared layer; the second argument is the name of the proofs that it is about.
+        prove: Proves a prepared layer; the second argument is the name of the proofs that it is about. It returns the
+            proof, and its observation if one is requested.
         ahead: Whether a thread prepares the next layer during a proof.
     """
 
-    def prove_all(parts: Sequence[Part]) -> Iterator[Node]:
-        for part, (layer, prepared) in zip(parts, _prepared(parts, ahead and len(parts) > 1), strict=True):
-            yield part.proved(layer, prove(prepared, part.name))
+    def prove_all(parts: Sequence[Part]) -> Iterator[ProvedLayer]:
+        for part, (layer, prepared, stage) in zip(parts, _prepared(parts, ahead and len(parts) > 1), strict=True):
+            proof, seen = prove(prepared, part.name)
+            yield ProvedLayer(part.proved(layer, proof), seen and seen.with_stages([stage]))
 
     return prove_all
 
 
-def _prepared(parts: Sequence[Part], ahead: bool) -> Iterator[tuple[Layer, Prepared]]:
-    """Yield the layer about each part, and the prepared statement."""
+def _prepared(parts: Sequence[Part], ahead: bool) -> Iterator[tuple[Layer, Prepared, Stage]]:
+    """Yield the layer about each part, the prepared statement, and the stage of its preparation."""
 
-    def prepared(part: Part) -> tuple[Layer, Prepared]:
+    def prepared(part: Part) -> tuple[Layer, Prepared, Stage]:
+        began = clock()
         layer = part.layer()
-        return layer, layer.prepare()
+        statement = layer.prepare()
+        return layer, statement, Stage("prepare", began, clock())
 
     if not ahead:
         yield from map(prepared, parts)

@@ -1,7 +1,7 @@
 """The layers of a tree by an executor: one after another in this process, or in parallel by workers of a cluster."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from graphprover.admission.admission import largest
@@ -14,6 +14,8 @@ from graphprover.prover.join import ProveLayers, proved_here
 from graphprover.prover.pipeline import pays
 from graphprover.prover.prepare import Prepared
 from graphprover.prover.prove import prove_prepared
+from graphprover.telemetry.observation import Observation
+from graphprover.telemetry.subscribe import observed, observing
 
 
 @contextmanager
@@ -37,10 +39,12 @@ def proving_layers(executor: Any, device: Device | str, tell: Tell | None) -> It
     assert isinstance(chosen, Local)
     local = chosen.name
 
-    def prove(prepared: Prepared, name: str) -> Proof:
-        made, _ = prove_prepared(prepared, local, device, named(tell, name))
+    def prove(prepared: Prepared, name: str) -> tuple[Proof, Observation | None]:
+        looking: AbstractContextManager[list[Observation]] = observed() if observing() else nullcontext([])
+        with looking as seen:
+            made, _ = prove_prepared(prepared, local, device, named(tell, name))
         assert isinstance(made, Proof)
-        return made
+        return made, next(iter(seen), None)
 
     own = device_for(device) if isinstance(device, str) else device
     yield proved_here(prove, pays(own)), largest(own)

@@ -25,7 +25,8 @@ from graphprover.recursion.layer import layer_statement
 from graphprover.recursion.program.steps import Contradiction
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
-from graphprover.telemetry.subscribe import stage
+from graphprover.telemetry.model import Stage
+from graphprover.telemetry.subscribe import clock
 from graphprover.verifier import expect, expect_header
 
 _CELLS_OF_LAYER = {8: 90_000_000, 4: 180_000_000, 2: 360_000_000}  # by the rate of the base, after most guests
@@ -143,22 +144,21 @@ class Layer:
             ValueError: As in `graphprover.compress`.
             VerificationError: A proof does not convince; the message names it.
         """
-        with stage("prepare"):
-            try:  # the program verifies the proofs while the statement is made
-                accepted = layer_statement([(subject.child, subject.batch) for subject in self.subjects])
-            except Exception as error:
-                for subject, name in zip(self.subjects, self.names, strict=True):
-                    with blamed(partial(str, name)):
-                        subject.check()  # gives the reason why a proof is false
-                if isinstance(error, Contradiction):  # a sample of the transcript is p or more, which 2^-32 of them are
-                    raise ValueError(
-                        "the verifier's program refuses this proof, though it is valid, as it does one of some "
-                        "millions: prove with another rate or proof of work"
-                    ) from error
-                raise
-            prepared = ready(accepted, self.level)
-            assert isinstance(prepared, Prepared)
-            return replace(prepared, layer=self.number)
+        try:  # the program verifies the proofs while the statement is made
+            accepted = layer_statement([(subject.child, subject.batch) for subject in self.subjects])
+        except Exception as error:
+            for subject, name in zip(self.subjects, self.names, strict=True):
+                with blamed(partial(str, name)):
+                    subject.check()  # gives the reason why a proof is false
+            if isinstance(error, Contradiction):  # a sample of the transcript is p or more, which 2^-32 of them are
+                raise ValueError(
+                    "the verifier's program refuses this proof, though it is valid, as it does one of some "
+                    "millions: prove with another rate or proof of work"
+                ) from error
+            raise
+        prepared = ready(accepted, self.level)
+        assert isinstance(prepared, Prepared)
+        return replace(prepared, layer=self.number)
 
     def subject_by(self, proof: Proof) -> Callable[[], Subject]:
         """Return a function that gives the proof of this layer as a subject of another layer.
@@ -169,7 +169,11 @@ class Layer:
 
     def make(self, executor: str, device: Device | str, progress: bool | Tell, verified: bool) -> Made:
         """Prove the layer by a device of this process; arguments are as for `graphprover.prover.local.make`."""
-        return make(self.prepare(), executor, device, progress, verified)
+        began = clock()
+        prepared = self.prepare()
+        stage = Stage("prepare", began, clock())
+        made = make(prepared, executor, device, progress, verified)
+        return replace(made, observation=made.observation.with_stages([stage]) if made.observation else None)
 
     def verify(self, proof: AnyProof) -> None:
         """Raise VerificationError unless a proof is one of this layer."""

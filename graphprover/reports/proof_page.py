@@ -21,9 +21,11 @@ from graphprover.reports.page_parts import (
 )
 from graphprover.reports.plan_svg import share_text
 from graphprover.reports.plan_text import bytes_text, time_text
+from graphprover.reports.tree_part import tree_html, tree_line
 from graphprover.telemetry.model import Machine, ObservedTask
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.rounds import Round
+from graphprover.telemetry.tree import critical_path
 
 # Styles of a shard's stages in their lane.
 RECORD, LAY_OUT = "record", "lay out"  # by workers that share a run
@@ -49,15 +51,36 @@ PARTS = {
 
 
 def proof_page(observation: Observation) -> str:
-    """Return the HTML page of a proof, and of its layers, which needs no network. Raises FileError without bokeh."""
+    """Return the HTML page of a proof, which needs no network.
+
+    The page of a compressed proof has its tree, and parts about the base and the layers on the critical path.
+
+    Raises:
+        FileError: bokeh is not installed.
+    """
+    proofs = _on_path(observation)
     plots: dict[str, charts.Plot] = {}
-    for one in observation.proofs:
+    for number, one in enumerate(proofs):
         line = _time_line(one)
-        plots[f"times {one.layer}"] = line
-        plots[f"memory {one.layer}"] = charts.lines(_memory(one), _unit(one)[0], line)
+        plots[f"times {number}"] = line
+        plots[f"memory {number}"] = charts.lines(_memory(one), _unit(one)[0], line)
+    if observation.tree:
+        plots["tree"] = tree_line(observation)
     script, drawn = charts.embedded(plots)
-    parts = [_proof(one, drawn[f"times {one.layer}"], drawn[f"memory {one.layer}"]) for one in observation.proofs]
+    parts = [tree_html(observation, drawn["tree"])] if observation.tree else []
+    parts += [_proof(one, drawn[f"times {number}"], drawn[f"memory {number}"]) for number, one in enumerate(proofs)]
     return page(f"Report of {_named(observation)}", "\n".join([*parts, script]), STYLE)
+
+
+def _on_path(observation: Observation) -> Sequence[Observation]:
+    """Return the observations of the base, if there is one, and of the layers on the critical path."""
+    if not observation.tree:
+        return observation.proofs
+    layers = observation.proofs[observation.layer == 0 :]
+    first = len(observation.tree) - len(layers)
+    path = critical_path(observation.tree)
+    on_path = [layer for number, layer in enumerate(layers, first) if number in path]
+    return [*([observation] if observation.layer == 0 else []), *on_path]
 
 
 def _proof(observation: Observation, times: str, memory: str) -> str:

@@ -26,6 +26,7 @@ from graphprover.telemetry.model import (
     Stage,
 )
 from graphprover.telemetry.rounds import Round, Sums, TableTime, covered, rounds_of, spans_of
+from graphprover.telemetry.tree import TreePart, critical_path
 
 FORMAT = 1  # version of the JSON format
 
@@ -56,7 +57,9 @@ class Observation:
     workers: tuple[ObservedWorker, ...] = ()  # empty if one process proved it
     run: GuestRun | None = None  # None for tables, and if the prover does not know the run
     layer: int = 0  # number of the layer of a compressed proof, from 1; 0 of any other proof
+    about: str = ""  # names of the proofs that a layer is about; empty for the only one
     layers: tuple[Observation, ...] = ()  # of the layers that were made after this proof, in their order
+    tree: tuple[TreePart, ...] = ()  # of the given proofs or shards, then of the layers; empty without layers
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -178,12 +181,8 @@ class Observation:
 
     def named(self, name: str) -> Observation:
         """Return the observation with the name of a job; layers have their number, too."""
-        own = f"{name}: layer {self.layer}" if self.layer else name
+        own = ": ".join([name, *[self.about] * bool(self.about), *[f"layer {self.layer}"] * bool(self.layer)])
         return replace(self, name=own, layers=tuple(layer.named(name) for layer in self.layers))
-
-    def with_layer(self, layer: Observation) -> Observation:
-        """Return the observation with the one of a layer, which gets this one's name."""
-        return replace(self, layers=(*self.layers, layer.named(self.name)))
 
     def of_run(self, run: GuestRun | None) -> Observation:
         """Return the observation with the run of a guest."""
@@ -199,7 +198,8 @@ class Observation:
         """Return the observation with the address of the cluster worker that measured it."""
         stages = tuple(replace(stage, by_worker=True) for stage in self.stages)
         layers = tuple(layer.of_worker(worker) for layer in self.layers)
-        return replace(self, worker=worker, stages=stages, layers=layers)
+        tree = tuple(replace(part, worker=worker) for part in self.tree)
+        return replace(self, worker=worker, stages=stages, layers=layers, tree=tree)
 
     def brief(self) -> Observation:
         """Return the observation without its tasks."""
@@ -234,8 +234,16 @@ class Observation:
             | ({"layer": self.layer} if self.layer else {})
             | (shards if self.shards else {})
             | ({"workers": list(map(_worker_facts, self.workers))} if self.workers else {})
+            | ({"tree": self._tree_facts()} if self.tree else {})
             | ({"layers": [layer.summary() for layer in self.layers]} if self.layers else {})
         )
+
+    def _tree_facts(self) -> list[dict[str, Any]]:
+        path = critical_path(self.tree)
+        return [
+            asdict(part) | {"seconds": part.seconds, "critical": number in path}
+            for number, part in enumerate(self.tree)
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """Return everything, as docs/cli.md documents it: the content of ``--report out.json``."""

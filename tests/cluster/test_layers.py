@@ -7,10 +7,14 @@ from typing import Any
 import pytest
 from distributed import Client
 
-from graphprover import CompressedProof, Prover, ShardedProof, VerificationError, compress
+from graphprover import CompressedProof, Prover, ShardedProof, VerificationError, compress, observed
 from graphprover.cluster.tasks import BEGUN
 from graphprover.device import CpuDevice
 from graphprover.prover import join
+from graphprover.prover.executor import OnCluster
+from graphprover.reports.proof_page import proof_page
+from graphprover.telemetry.observation import Observation
+from graphprover.telemetry.tree import critical_path
 from tests.cluster.once import DIES, WRONG, Once
 from tests.cluster.processes import ROOT
 
@@ -89,6 +93,30 @@ def test_a_false_shard_is_named(pair: Client, proof: ShardedProof) -> None:
         compress(false, PROVER.program.statement_of(proof), pair, device="cpu", **LEVEL)
 
 
+def check_tree(seen: list[Observation], proof: CompressedProof) -> None:
+    """Check the observation of three shards and the layers about them."""
+    (found,) = seen
+    tree, path = found.tree, critical_path(found.tree)
+    assert [part.name for part in tree[:3]] == ["shard 0", "shard 1", "shard 2"]
+    assert len(tree) == 3 + len(found.layers) == 3 + len(proof.layers) and len({part.name for part in tree}) == len(
+        tree
+    )
+    assert sorted(of for part in tree for of in part.parts) == list(range(len(tree) - 1))  # a tree
+    for part in tree:
+        assert part.seconds > 0
+        for of in part.parts:  # a worker of the same host has the same clock
+            assert tree[of].end <= part.start + 0.5
+    assert tree[path[-1]] == tree[-1] and tree[path[0]] in tree[:3]
+    assert "Critical path: shard" in proof_page(found)
+
+
+def test_this_process_observes_the_tree(proof: ShardedProof, alone: CompressedProof) -> None:
+    prover = Prover(PROVER.program, rate=8, shards=3, compress=8, executor="sync", device=CpuDevice(1), **LEVEL)
+    with observed() as seen:
+        assert prover.prove(INPUT) == alone
+    check_tree(seen, alone)
+
+
 def flipped(payload: bytes) -> bytes:
     """Return a payload with another bit in its last word."""
     return payload[:-8] + bytes([payload[-8] ^ 1]) + payload[-7:]
@@ -98,5 +126,10 @@ def test_workers_prove_and_compress_the_shards_of_a_job(
     pair: Client, proof: ShardedProof, alone: CompressedProof
 ) -> None:
     prover = Prover(PROVER.program, rate=8, shards=3, compress=8, executor=pair, device="cpu", **LEVEL)
-    assert prover.prove(INPUT) == alone
-    assert prover.verify(alone).claim == PROVER.verify(proof).claim
+    with observed() as seen:
+        made, verdict = OnCluster(pair, "cpu").prove(prover.job(INPUT))
+    assert made.proof == alone and made.base_bytes == proof.size
+    assert min(made.seconds["prove"], made.seconds["compress"]) > 0
+    check_tree(seen, alone)
+    assert all(part.worker.startswith("tcp://") for part in seen[0].tree)
+    assert verdict and verdict.claim == PROVER.verify(proof).claim

@@ -12,6 +12,7 @@ from graphprover.prover.local import make
 from graphprover.prover.prepare import prepare_shards
 from graphprover.runtime import settings
 from graphprover.statement.shards import shards_of
+from graphprover.telemetry.layers import ObservedLayer, with_layers
 from graphprover.telemetry.model import Share
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import observed
@@ -32,7 +33,9 @@ def on_cpu() -> Observation:
 
 def compressed() -> Observation:
     """Return `on_cpu` with a layer, which has the same tasks."""
-    return on_cpu().with_layer(replace(on_cpu(), layer=1))
+    found = with_layers(on_cpu(), [""], [ObservedLayer("", (0,), replace(on_cpu(), layer=1))])
+    assert found
+    return found
 
 
 @cache
