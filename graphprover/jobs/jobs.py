@@ -51,7 +51,8 @@ from graphprover.vm import kernels
 from graphprover.vm.executor.debug import Debug, to_stderr
 from graphprover.vm.executor.execute import Execution, half_of_memory
 from graphprover.vm.executor.faults import OtherExitCode
-from graphprover.vm.executor.window import Snapshot, Window, record_window, rehearse
+from graphprover.vm.executor.snapshot import Snapshot
+from graphprover.vm.executor.window import Window, record_window, rehearse
 from graphprover.vm.profile.measure import profile
 from graphprover.vm.statement.claim import ANY, Claim, other_exit_code
 from graphprover.vm.statement.guest import Limits, RunOptions, seed_for
@@ -734,7 +735,7 @@ class Job:
         ranges = cycle_ranges_of(rehearsal.execution.cycles, self.prover.shards or 1, self.prover.shard_size)
         return SharedRun(self, rehearsal, ranges, state_input=self.state_input)
 
-    def record_window(self, cycles: range, total: int, snapshot: Snapshot | None, device: Device | None) -> Window:
+    def record_window(self, cycles: range, total: int, snapshots: Sequence[Snapshot], device: Device | None) -> Window:
         """Record a window of a guest's run, as `graphprover.vm.executor.window.record_window`.
 
         ``device``: of the proof, whose kernels may be compiled meanwhile.
@@ -742,7 +743,7 @@ class Job:
         machine, seed = self.machine, seed_for(self.random_seed, state_input=self.state_input)
         with _compiling(device, machine):
             return record_window(
-                machine.image, self.input() or b"", cycles, total, snapshot, random_seed=seed, **self.limits
+                machine.image, self.input() or b"", cycles, total, snapshots, random_seed=seed, **self.limits
             )
 
     @property

@@ -9,36 +9,20 @@ of the run.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from graphprover.vm.executor.debug import Debug
 from graphprover.vm.executor.execute import DEFAULT_CYCLES, Execution, Running, check_options, half_of_memory
-from graphprover.vm.executor.faults import Fault
-from graphprover.vm.executor.interpreter import ACCESSES, CYCLE, FREE, INSTRUCTION, PAGE_BYTES, PAGE_WORDS
-from graphprover.vm.executor.native import translation_of
+from graphprover.vm.executor.interpreter import CYCLE, PAGE_BYTES, PAGE_WORDS
 from graphprover.vm.executor.record import INTERVAL, LOG_INTERVAL, REGISTERS, Memory, Record, Registers
+from graphprover.vm.executor.segments import MARK, LastAccesses, Segments, recorders
+from graphprover.vm.executor.snapshot import Snapshot, snapshot_of
 from graphprover.vm.program.elf import Image
 
 MOST_SNAPSHOTS = 32  # of a run: then every second one is dropped, so they stay spread over the run
 MOST_SNAPSHOT_BYTES = 256 << 20  # of all snapshots of a run
-_MARK = np.uint64(1 << 63)  # of a place in the pool or a register, in place of a time
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """The state before a cycle, with which a run can go on in another process."""
-
-    cycle: int
-    instruction: int
-    registers: np.ndarray  # uint64 (34,)
-    owners: np.ndarray  # uint32 (pages,), the page of 2^20 of each page of the pool
-    words: np.ndarray  # uint64 (pages PAGE_WORDS,), of the pool
-
-    @property
-    def nbytes(self) -> int:
-        """Return the bytes of memory."""
-        return self.words.nbytes + self.owners.nbytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,20 +89,11 @@ class FinalState:
     memory: Memory
 
 
-class LastAccesses:
-    """The times of the last accesses of a run, window by window."""
-
-    def __init__(self, words: int) -> None:
-        """Begin before a run whose pool has this number of words in the end."""
-        self.words = np.zeros(words, dtype=np.uint64)
-        self.registers = np.zeros(REGISTERS, dtype=np.uint64)
-
-    def pass_window(self, accesses: Accesses) -> Before:
-        """Return the times before the next window, and go on behind it."""
-        before = Before(self.words[accesses.asked], self.registers.copy())
-        self.words[accesses.places] = accesses.times
-        np.copyto(self.registers, accesses.registers, where=accesses.registers > 0)
-        return before
+def pass_window(last: LastAccesses, accesses: Accesses) -> Before:
+    """Return the times before the next window of a run, and go on behind it."""
+    before = Before(last.words[accesses.asked], last.registers.copy())
+    last.update(accesses.places, accesses.times, accesses.registers)
+    return before
 
 
 class Rehearsal:
@@ -133,10 +108,11 @@ class Rehearsal:
         """Return the words of the pool."""
         return PAGE_WORDS * (self._run.pages + 1)
 
-    def snapshot_before(self, cycle: int) -> Snapshot | None:
-        """Return the last snapshot for a window that begins with a cycle; None if there is none."""
-        fit = [one for one in self.snapshots if one.cycle <= cycle >> LOG_INTERVAL << LOG_INTERVAL]
-        return fit[-1] if fit else None
+    def snapshots_of(self, cycles: range) -> tuple[Snapshot, ...]:
+        """Return the last snapshot for a window that begins with these cycles, if there is one, and the ones in it."""
+        first = cycles.start >> LOG_INTERVAL << LOG_INTERVAL
+        before = [one for one in self.snapshots if one.cycle <= first]
+        return (*before[-1:], *(one for one in self.snapshots[len(before) :] if one.cycle < cycles.stop))
 
     def final_state(self, last: LastAccesses) -> FinalState:
         """Return the final state, by the times of all windows."""
@@ -179,7 +155,7 @@ def rehearse(
         cycle = int(run.state.position[CYCLE])
         if cycle < due or not worth_sending(PAGE_BYTES * run.pages, cycle):
             return
-        snapshots.append(_snapshot(run))
+        snapshots.append(snapshot_of(run))
         if len(snapshots) > MOST_SNAPSHOTS or sum(one.nbytes for one in snapshots) > MOST_SNAPSHOT_BYTES:
             del snapshots[::2]
             spacing = max(2 * spacing, cycle // MOST_SNAPSHOTS)
@@ -197,49 +173,26 @@ def worth_sending(size: int, cycles: int) -> bool:
     return size < cycles
 
 
-def _snapshot(run: Running) -> Snapshot:
-    position, end = run.state.position, run.pages + 1
-    return Snapshot(
-        int(position[CYCLE]),
-        int(position[INSTRUCTION]),
-        run.state.registers.copy(),
-        run.store.owners[1:end].copy(),
-        run.store.pool[PAGE_WORDS : PAGE_WORDS * end].copy(),
-    )
-
-
-def _restore(run: Running, snapshot: Snapshot) -> None:
-    """Go on from a snapshot in a run that has not begun; its first pages are the ones of program and input."""
-    position, store, pages = run.state.position, run.store, len(snapshot.owners)
-    if PAGE_WORDS * (pages + 1) > len(store.pool):
-        raise run.guest_fault(Fault.MEMORY_LIMIT)
-    added = np.arange(run.pages, pages)
-    position[CYCLE], position[INSTRUCTION], position[FREE] = snapshot.cycle, snapshot.instruction, pages + 1
-    run.state.registers[:] = snapshot.registers
-    store.owners[1 : pages + 1] = snapshot.owners
-    store.pool[PAGE_WORDS : PAGE_WORDS * (pages + 1)] = snapshot.words
-    store.pages[snapshot.owners[added]] = PAGE_WORDS * (added + 1)
-
-
 def record_window(
     image: Image,
     data: bytes,
     cycles: range,
     total: int,
-    snapshot: Snapshot | None = None,
+    snapshots: Sequence[Snapshot] = (),
     *,
     max_cycles: int = DEFAULT_CYCLES,
     max_memory: int | None = None,
     random_seed: int | None = None,
 ) -> Window:
-    """Run a program without a record up to a window, then record the window.
+    """Run a program without a record up to a window, and record the window.
 
     Args:
         image: The program.
         data: The input.
         cycles: The window. The record begins and ends with whole intervals of snapshots, or with the run.
         total: The cycles of the whole run.
-        snapshot: The state to go on from, of a cycle before the record's first; by default the start.
+        snapshots: States of the run up to the window's end, rising. The run goes on from the last one before the
+            window; without one, from its start. Threads record the segments from further ones, if there are cores.
         max_cycles: As in `execute`.
         max_memory: As in `execute`, for the record of the window alone; by default half of the computer's memory.
         random_seed: As in `execute`.
@@ -250,33 +203,36 @@ def record_window(
     """
     check_options(data, max_cycles, random_seed)
     most = half_of_memory() if max_memory is None else max_memory
-    run = Running(image, data, max_cycles, most, record=True, random_seed=random_seed)
+
+    def start() -> Running:
+        return Running(image, data, max_cycles, most, record=True, random_seed=random_seed)
+
     first, last = cycles.start >> LOG_INTERVAL, -(-cycles.stop // INTERVAL)
-    if snapshot:
-        _restore(run, snapshot)
-    recording, run.translation = run.translation, translation_of(image, record=False)
-    run.run(until=INTERVAL * first)
-    run.translation = recording
-    if run.state.position[CYCLE] < INTERVAL * first:
-        raise ValueError(f"a run of {run.state.position[CYCLE]:,} cycles has no window from cycle {cycles.start:,} on")
-
-    tape, end = run.tape(), PAGE_WORDS * (run.pages + 1)
-    tape.pool[:end] = np.arange(end, dtype=np.uint64) | _MARK
-    tape.registers[:] = np.arange(len(tape.registers), dtype=np.uint64) | _MARK
     # The next window's record begins with the interval in which this window ends.
-    run.run(tape, until=INTERVAL * (last if cycles.stop == total else cycles.stop >> LOG_INTERVAL))
-    pool, of_registers = tape.pool[: PAGE_WORDS * (run.pages + 1)], tape.registers[:REGISTERS]
-    places = np.flatnonzero(pool.view(np.int64) > 0).astype(np.uint32)
-    last_times = pool[places], np.where(of_registers < _MARK, of_registers, np.uint64(0))
-    if cycles.stop < total:
-        run.run(tape, until=INTERVAL * last)
+    stop = last if cycles.stop == total else cycles.stop >> LOG_INTERVAL
+    threads = recorders()
+    earlier = [one for one in snapshots if one.cycle <= INTERVAL * first]
+    inner = {-(-one.cycle // INTERVAL): one for one in snapshots[len(earlier) :]} if threads > 1 else {}
+    begins = [first, *(begin for begin in inner if first < begin < stop)]
+    with Segments(start, threads) as segments:
+        for begin, end in pairwise([*begins, stop]):
+            snapshot = inner[begin] if begin in inner else earlier[-1] if earlier else None
+            segments.add(snapshot, begin, end, more=last - stop if end == stop else 0)
+        segments.wait()
 
-    accesses = int(run.state.position[ACCESSES])
+    tape = segments.tape
     streams = (
-        *(stream[:accesses] for stream in (tape.old, tape.time)),
+        *(stream[: segments.accesses] for stream in (tape.old, tape.time)),
         *(stream[:last] for stream in (tape.instruction, tape.at, tape.values, tape.times)),
     )
     time, times = streams[1], streams[5][first:]
     marked = np.flatnonzero(time.view(np.int64) < 0)
-    found = Accesses((time[marked] & ~_MARK).astype(np.uint32), places, *last_times)
+    words, registers = segments.last.words[: segments.words], segments.last.registers
+    places = np.flatnonzero(words.view(np.int64) > 0).astype(np.uint32)
+    found = Accesses(
+        (time[marked] & ~MARK).astype(np.uint32),
+        places,
+        words[places],
+        np.where(registers < MARK, registers, np.uint64(0)),
+    )
     return Window(streams, marked, np.count_nonzero(times.view(np.int64) < 0, axis=0), first, found)

@@ -12,14 +12,15 @@ from typing import Protocol
 from graphprover.device import Device
 from graphprover.protocol.level import Level
 from graphprover.statement.shards import ShardedStatement
+from graphprover.vm.executor.segments import LastAccesses
+from graphprover.vm.executor.snapshot import Snapshot
 from graphprover.vm.executor.window import (
     Accesses,
     Before,
     FinalState,
-    LastAccesses,
     Rehearsal,
-    Snapshot,
     Window,
+    pass_window,
 )
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.run_statement import Numbered, Stated, stated_of, tables_of_range
@@ -43,7 +44,7 @@ class Job(Protocol):
     def level_of(self, statement: ShardedStatement) -> Level:
         """Return the level of the proof of a statement about the run, which has the shapes of all tables."""
 
-    def record_window(self, cycles: range, total: int, snapshot: Snapshot | None, device: Device | None) -> Window:
+    def record_window(self, cycles: range, total: int, snapshots: Sequence[Snapshot], device: Device | None) -> Window:
         """Record a window of the run."""
 
 
@@ -57,11 +58,11 @@ class RunWindow:
     job: Job
     cycles: range
     total: int  # cycles of the run
-    snapshot: Snapshot | None  # to go on from; None for the start of the run
+    snapshots: tuple[Snapshot, ...]  # to go on from, see `graphprover.vm.executor.window.record_window`
 
     def record(self, device: Device | None) -> Window:
         """Run the guest up to the window, and record it; ``device``: of the proof, whose kernels may be compiled."""
-        return self.job.record_window(self.cycles, self.total, self.snapshot, device)
+        return self.job.record_window(self.cycles, self.total, self.snapshots, device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,21 +123,19 @@ class SharedRun:
             state_input: Whether the proof states the input.
         """
         self._rehearsal: Rehearsal | None = rehearsal
-        self._last, self._before = LastAccesses(rehearsal.words), list[Before]()
+        self._last, self._before = LastAccesses.none(rehearsal.words), list[Before]()
         self._waiting: dict[int, Accesses] = {}  # by index, until the earlier windows have come
         self._state_input = state_input
         self.execution = rehearsal.execution
         self.words = rehearsal.words  # the number of places for words, to which `Accesses` refer
         total = rehearsal.execution.cycles
-        self.windows = [
-            RunWindow(job, cycles, total, rehearsal.snapshot_before(cycles.start)) for cycles in cycle_ranges
-        ]
+        self.windows = [RunWindow(job, cycles, total, rehearsal.snapshots_of(cycles)) for cycles in cycle_ranges]
 
     def recorded(self, index: int, accesses: Accesses) -> None:
         """Take the accesses of a recorded window; the windows come in any order."""
         self._waiting[index] = accesses
         while (found := self._waiting.pop(len(self._before), None)) is not None:
-            self._before.append(self._last.pass_window(found))
+            self._before.append(pass_window(self._last, found))
 
     def timed(self) -> list[TimedWindow]:
         """Return all windows with the times before them, once all are recorded, and forget the run.
@@ -147,7 +146,7 @@ class SharedRun:
         assert self._rehearsal and len(self._before) == len(self.windows)
         state, self._rehearsal = self._rehearsal.final_state(self._last), None
         stated = stated_of(self.execution, state.memory, state_input=self._state_input)
-        windows = [replace(window, snapshot=None) for window in self.windows]
+        windows = [replace(window, snapshots=()) for window in self.windows]
         return [
             TimedWindow(window, len(windows), stated, before, None if index else state)
             for index, (window, before) in enumerate(zip(windows, self._before, strict=True))

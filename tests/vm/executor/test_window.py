@@ -10,7 +10,8 @@ from graphprover.vm.executor import window
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.executor.faults import GuestFault
 from graphprover.vm.executor.record import INTERVAL
-from graphprover.vm.executor.window import Before, LastAccesses, Rehearsal, record_window, rehearse
+from graphprover.vm.executor.segments import LastAccesses
+from graphprover.vm.executor.window import Before, Rehearsal, pass_window, record_window, rehearse
 from graphprover.vm.program.elf import Image, load_elf
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.run import _arrays
@@ -42,11 +43,10 @@ def check_windows(image: Image, data: bytes, whole: Execution, rehearsal: Rehear
     """Check that windows from the snapshots of a rehearsal have the records of the whole run, and its final state."""
     expected = whole.record
     assert expected is not None
-    last = LastAccesses(rehearsal.words)
+    last = LastAccesses.none(rehearsal.words)
     for cycles in cycle_ranges_of(whole.cycles, windows):
-        snapshot = rehearsal.snapshot_before(cycles.start)
-        recorded = record_window(image, data, cycles, whole.cycles, snapshot)
-        before = last.pass_window(recorded.accesses)
+        recorded = record_window(image, data, cycles, whole.cycles, rehearsal.snapshots_of(cycles))
+        before = pass_window(last, recorded.accesses)
         for _ in range(2):  # the times may be filled in again
             record = recorded.record(whole.cycles, before, None)
         pairs = zip(_arrays(record, cycles), _arrays(expected, cycles), strict=True)
@@ -67,7 +67,11 @@ def test_windows_from_the_start(run: tuple[Image, bytes, Execution], windows: in
 
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("windows", [2, 5])
-def test_windows_from_snapshots(run: tuple[Image, bytes, Execution], windows: int) -> None:
+@pytest.mark.parametrize("threads", [1, 3])
+def test_windows_from_snapshots(
+    run: tuple[Image, bytes, Execution], windows: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window, "recorders", lambda: threads)
     image, data, whole = run
     rehearsal = rehearse(image, data)
     assert 0 < len(rehearsal.snapshots) <= window.MOST_SNAPSHOTS
@@ -82,7 +86,7 @@ def test_snapshots_are_spread_over_the_run(monkeypatch: pytest.MonkeyPatch) -> N
     rehearsal = rehearse(image, data)
     assert 12 <= len(rehearsal.snapshots) <= window.MOST_SNAPSHOTS
     for start in range(0, cycles, 999):
-        found = rehearsal.snapshot_before(start)
+        (found, *_) = (*rehearsal.snapshots_of(range(start, start + 1)), None)
         assert start - (found.cycle if found else 0) < cycles / 8 + INTERVAL
     monkeypatch.setattr(window, "MOST_SNAPSHOT_BYTES", 3 * rehearsal.snapshots[0].nbytes)
     assert len(rehearse(image, data).snapshots) <= 3
@@ -95,7 +99,7 @@ def test_each_cycle_is_recorded_once() -> None:
     cycles, windows = rehearsal.execution.cycles, 4
     executor.ran.clear()
     for some in cycle_ranges_of(cycles, windows):
-        record_window(image, bytes([0, 0, 32, *5 * [0]]), some, cycles, rehearsal.snapshot_before(some.start))
+        record_window(image, bytes([0, 0, 32, *5 * [0]]), some, cycles, rehearsal.snapshots_of(some))
     assert cycles <= executor.ran["recorded"] <= cycles + windows * INTERVAL
     assert executor.ran["plain"] <= windows * (cycles // (window.MOST_SNAPSHOTS // 2) + executor.SLICE)
 
@@ -110,7 +114,9 @@ def test_a_snapshot_that_exceeds_the_memory_limit() -> None:
     rehearsal = rehearse(image, data)
     start, stop = rehearsal.execution.cycles // 2, rehearsal.execution.cycles
     with pytest.raises(GuestFault, match=r"memory limit \(8,192 bytes\)"):
-        record_window(image, data, range(start, stop), stop, rehearsal.snapshot_before(start), max_memory=1 << 13)
+        record_window(
+            image, data, range(start, stop), stop, rehearsal.snapshots_of(range(start, stop)), max_memory=1 << 13
+        )
 
 
 def test_a_window_of_another_run() -> None:
