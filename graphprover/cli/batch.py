@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphprover.cli import json_output, text_output
 from graphprover.cli.args import Command, add_json, add_report, asks, drawn, report_files
+from graphprover.cli.batch_figures import figures, metered_by
 from graphprover.cli.batch_file import Entry, read_batch
 from graphprover.cli.errors import FAILED, OK, UsageError
 from graphprover.cli.executor import add_executor, check_device, configured
@@ -123,7 +124,11 @@ def run(options: argparse.Namespace) -> int:
             summarise(found)
             progress.ended(job, found)
 
-        with status_on_signal(words), watching as given:
+        with (
+            status_on_signal(words),
+            watching as given,
+            metered_by(options.executor, options.device) as energy,
+        ):
             try:
                 with _span(options), OneBehind() as writing:
                     for result in prove_many(jobs, options.executor, options.device, progress.begun):
@@ -135,7 +140,8 @@ def run(options: argparse.Namespace) -> int:
                 if progress.results:
                     print(f"graphprover: {words()}", file=sys.stderr)
                 raise
-        total = progress.total() | {"seconds": time.perf_counter() - started}
+            used = energy()
+        total = progress.total() | figures(progress.results, time.perf_counter() - started, used)
         summarise(total)
     found = total | {"results": progress.results}
     save_batch(progress.results, seen, options)

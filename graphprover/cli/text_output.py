@@ -149,10 +149,24 @@ def job_line(job: Facts) -> str:
 
 
 def batch_report(total: Facts) -> list[Block]:
-    """Return the counts of a batch's jobs by outcome."""
+    """Return the counts of a batch's jobs by outcome, and its figures (`batch_figures.figures`)."""
     made = f"{total['made']:,} made in {total['seconds']:.1f} s"
     others = [f"{total[outcome]:,} {outcome}" for outcome in ("kept", "failed") if total[outcome]]
-    return [", ".join([f"{total['jobs']:,} jobs: {made}", *others])]
+    others += [f"{total['retries']:,} retries"] if total["retries"] else []
+    counts = ", ".join([f"{total['jobs']:,} jobs: {made}", *others])
+    if not total["made"]:
+        return [counts]
+    times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in total["proof_seconds"].items())
+    rate = f"{total['proofs_per_hour']:,.0f} proofs an hour, {total['seconds_per_proof']:.2f} s each"
+    energies = [_energy(name.upper(), found) for name, found in total["energy"].items() if found]
+    return [counts, f"{rate}; time of a proof: {times}", f"energy: {'; '.join(energies)}"]
+
+
+def _energy(name: str, found: Facts) -> str:
+    """Return the energy of a kind of device in a batch that has made proofs."""
+    if found["joules"] is None:
+        return f"{name} not measured ({found['problem']})"
+    return f"{name} {found['joules']:,.0f} J, {found['joules_per_proof']:,.1f} J a proof"
 
 
 def written(path: Path, data: bytes) -> str:

@@ -127,7 +127,8 @@ class BatchTasks(Iterator[ProvingTask]):
             if job in self._refused:
                 yield job, None, error.refusal(f"{error}, by {worker}")
                 return
-            _log.warning("graphprover: prove-%s: %s, by %s; it is retried", job.label, error, worker)
+            said = "graphprover: prove-%s: %s, by %s; it is retried"
+            _log.warning(said, job.label, error, worker, extra=dict(job.log_fields))
             self._refused[job] = worker
             self._alone.append(job)
         except Exception as error:  # of the run in this process
@@ -154,9 +155,17 @@ class BatchTasks(Iterator[ProvingTask]):
             priority=first.priority,
             seconds=sum(map(_estimate, group)),
             timeout=sum(given) if len(given) == len(group) else None,
+            log_fields=_log_fields(group),
         )
         self._jobs[task] = group
         return task
+
+
+def _log_fields(group: list[Job]) -> dict[str, object]:
+    """Return the fields of log lines about a task: of its only job, or lists of values if it has several."""
+    if len(group) == 1:
+        return dict(group[0].log_fields)
+    return {f"{name}s": [job.log_fields[name] for job in group] for name in group[0].log_fields}
 
 
 def _estimate(job: Job) -> float:

@@ -491,7 +491,7 @@ class Dispatcher:
             attempt.future.release()
 
     def _warn(self, task: ProvingTask, line: str) -> None:
-        _log.warning("graphprover: prove-%s: %s", task.name, line)
+        _log.warning("graphprover: prove-%s: %s", task.name, line, extra=dict(task.log_fields))
         with suppress(OSError):  # other calls notice a scheduler that has ended
             self._client.log_event(EVENTS, {"job": task.name, "line": line})
 

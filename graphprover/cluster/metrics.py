@@ -5,11 +5,14 @@ Figures are sent with the worker's heartbeats, and warnings as events.
 
 import logging
 import time
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import accumulate
+from math import inf
 from typing import Any, TypeVar
 
 from distributed import Worker
@@ -34,7 +37,13 @@ from graphprover.telemetry.subscribe import observed
 P = TypeVar("P", RecordedWindow, LaidOutWindow, CommittedShard, FinishedShard)
 
 STAGES = {"prepare": EXECUTE, "wait": WAITING, "compress": COMPRESS, "verify": VERIFY}  # of `Made.seconds`
-COUNTERS = {"proofs": "Proofs made.", "cycles": "Cycles of guests proved.", "cells": "Cells that proofs commit to."}
+COUNTERS = {
+    "proofs": "Proofs made.",
+    "failures": "Attempts of proofs that failed.",
+    "cycles": "Cycles of guests proved.",
+    "cells": "Cells that proofs commit to.",
+}
+PROOF_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, inf)
 UPLOAD, DOWNLOAD = "upload", "download"  # names of bytes over a GPU's bus
 SAMPLE_SECONDS = 3.0  # after which another proof of the same shape is timed
 MOST_SHAPES = 64  # with cached times
@@ -95,7 +104,9 @@ class Metrics:
 
     def __init__(self) -> None:
         self.device: Device | None = None
-        self.totals: Counter[str] = Counter()  # proofs, cycles, cells
+        self.totals: Counter[str] = Counter()  # proofs, failures, cycles, cells
+        self.durations = [0] * len(PROOF_SECONDS)  # proofs by the least of these that they did not exceed
+        self.duration = 0.0  # seconds of all proofs, with waiting
         self.seconds: Counter[str] = Counter()  # by activity
         self.rates: Counter[str] = Counter()  # of the latest proof: cycles and cells per second
         self.samples: dict[Layout, _Times] = {}  # by shape: the latest timed proof
@@ -107,7 +118,10 @@ class Metrics:
 
     def add(self, seconds: dict[str, float], cycles: int, cells: int) -> None:
         """Count a proof; ``seconds``: by activity."""
-        took = sum(seconds.values()) - seconds.get(WAITING, 0)
+        whole = sum(seconds.values())
+        took = whole - seconds.get(WAITING, 0)
+        self.durations[bisect_left(PROOF_SECONDS, whole)] += 1
+        self.duration += whole
         self.totals.update(proofs=1, cycles=cycles, cells=cells)
         self.seconds.update(seconds)
         self.rates = Counter(cycles=int(cycles / took), cells=int(cells / took))
@@ -143,8 +157,12 @@ def measured_proof(
     """
     METRICS.use(device)
     sample = TimingSample(METRICS.samples)
-    with timed(sample.wanted) as tasks, observed() if observe else nullcontext():
-        result = made(subject, THREADS, device, verified)
+    try:
+        with timed(sample.wanted) as tasks, observed() if observe else nullcontext():
+            result = made(subject, THREADS, device, verified)
+    except Exception:
+        METRICS.totals["failures"] += 1
+        raise
     seconds = _report_seconds(result.seconds, tasks, sample)
     if not result.kept:
         METRICS.add(seconds, _cycles(subject, result), result.cells)
@@ -207,10 +225,16 @@ class _Prometheus:
     """A collector for a worker's ``/metrics``."""
 
     def collect(self) -> Iterator[Any]:
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+        from prometheus_client.utils import floatToGoString
 
         for name, what in COUNTERS.items():
             yield CounterMetricFamily(f"graphprover_{name}", what, value=METRICS.totals[name])
+        counts = accumulate(METRICS.durations)
+        buckets = [(floatToGoString(most), count) for most, count in zip(PROOF_SECONDS, counts, strict=True)]
+        yield HistogramMetricFamily(
+            "graphprover_proof_seconds", "Seconds of proofs, with waiting.", buckets, METRICS.duration
+        )
         spent = CounterMetricFamily("graphprover_seconds", "Time of proofs.", labels=["activity"], unit="seconds")
         for name, seconds in sorted(METRICS.seconds.items()):
             spent.add_metric([name], seconds)

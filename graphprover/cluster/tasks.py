@@ -1,6 +1,6 @@
 """The dispatcher's data types: task, attempt, result."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import inf
@@ -29,6 +29,7 @@ class ProvingTask:
     priority: int = 0  # tasks with a higher one go first
     seconds: float = inf  # the estimated time; infinity if it is unknown
     timeout: float | None = None  # seconds in which a worker must have ended it, from its start
+    log_fields: Mapping[str, object] = field(default_factory=dict)  # of log lines about it
 
     @property
     def order(self) -> int:

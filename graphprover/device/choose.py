@@ -95,6 +95,13 @@ def identities() -> list[str]:
     return [identity(number) for number in range(found)]
 
 
+def gpu_address(number: int) -> str:
+    """Return the PCI address of a GPU, by which NVIDIA's driver knows it."""
+    import cupy
+
+    return str(cupy.cuda.runtime.deviceGetPCIBusId(number))
+
+
 def memory_of(number: int) -> int:
     """Return the bytes of a GPU's memory, without creating a context."""
     import cupy

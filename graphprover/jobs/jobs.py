@@ -446,6 +446,11 @@ class Job:
         return self.name or self.prover.program.label.split(" ")[0]
 
     @property
+    def log_fields(self) -> Mapping[str, str]:
+        """The fields that name the job in lines of a log, beside its label: none."""
+        return {}
+
+    @property
     def weight(self) -> int:
         """The bytes of the input, which stand for the weight of the job: its cycles are known only after its run."""
         if not isinstance(self.data, Path):

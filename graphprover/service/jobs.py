@@ -27,6 +27,11 @@ class QueuedJob(Job):
     proof_key: str = ""
 
     @property
+    def log_fields(self) -> Mapping[str, str]:
+        """The id of the job."""
+        return {"job": self.id}
+
+    @property
     def weight(self) -> int:
         """Nothing: of equal priorities the oldest job is next, because a heavier one may come for ever."""
         return 0

@@ -12,11 +12,12 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 from sqlalchemy import Row
 
 from graphprover.service.queue import Queue
+from graphprover.service.states import DONE
 from graphprover.service.supervisor import Supervisor
 
 REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30)
@@ -48,6 +49,12 @@ class Metrics:
         self._wait = Histogram(
             "graphprover_job_wait_seconds", "From submission to start", buckets=JOB_SECONDS, registry=registry
         )
+        self._total = Histogram(
+            "graphprover_job_seconds",
+            "From submission to the end, of jobs that are done",
+            buckets=JOB_SECONDS,
+            registry=registry,
+        )
         self._prove = Histogram(
             "graphprover_job_prove_seconds", "From the last start to the end", buckets=JOB_SECONDS, registry=registry
         )
@@ -62,6 +69,8 @@ class Metrics:
         if row.started is not None and not row.from_store:
             self._wait.observe(row.started - row.created)
             self._prove.observe(row.ended - row.started)
+        if row.state == DONE:
+            self._total.observe(row.ended - row.created)
 
     def text(self) -> bytes:
         """Return all metrics in Prometheus's text format."""
@@ -78,7 +87,7 @@ class _Current(Collector):
         """Return no descriptions, so that registration reads nothing."""
         return []
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
         """Yield the metrics."""
         jobs = GaugeMetricFamily("graphprover_jobs", "Jobs in the database by state", labels=["state"])
         for state, number in self._queue.counts().items():
@@ -92,4 +101,7 @@ class _Current(Collector):
         )
         yield GaugeMetricFamily(
             "graphprover_prover_failures", "Prover processes that have failed", self._supervisor.restarts
+        )
+        yield CounterMetricFamily(
+            "graphprover_worker_retries", "Attempts of proofs that workers repeated", self._supervisor.worker_retries
         )

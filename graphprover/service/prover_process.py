@@ -1,7 +1,8 @@
 """The prover process of a service: ``python -m`` of this module, which `supervisor` starts.
 
 It reads its configuration, a line of JSON, from standard input, and ends when standard input ends. It writes a line to
-standard output once it takes jobs. If the executor fails, it ends; the service returns its jobs to the queue and starts
+standard output once it takes jobs, and later the number of repeated attempts of each proof that workers had to repeat.
+If the executor fails, it ends; the service returns its jobs to the queue and starts
 another prover process.
 """
 
@@ -79,10 +80,16 @@ def _prove(given: dict[str, Any]) -> None:
         if options.executor not in (*LOCAL, *CLUSTERS):
             with joined(options.executor):  # raises if its scheduler does not answer
                 pass
-        runner = Runner(Queue(connect(given["database"])), Store(given["store"]), inputs, given["id"])
-        sys.stdout.buffer.write(READY)
-        sys.stdout.flush()
+        service = stack.enter_context(os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0))
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # no process reads the output of workers
+
+        def retried(attempts: int) -> None:
+            with suppress(OSError):  # the service has ended
+                service.write(b"%d\n" % attempts)
+
+        queue, store = Queue(connect(given["database"])), Store(given["store"])
+        runner = Runner(queue, store, inputs, given["id"], retried)
+        service.write(READY)
         runner.run(options.executor, options.device, goes_on)
 
 

@@ -31,7 +31,14 @@ class Cancelled(Exception):
 class Runner:
     """A prover process's part of the queue."""
 
-    def __init__(self, queue: Queue, store: Store, inputs: Path, prover: str) -> None:
+    def __init__(
+        self,
+        queue: Queue,
+        store: Store,
+        inputs: Path,
+        prover: str,
+        retried: Callable[[int], None] = lambda attempts: None,
+    ) -> None:
         """Create a runner.
 
         Args:
@@ -39,7 +46,9 @@ class Runner:
             store: The store.
             inputs: An empty folder of this host for the inputs of jobs that wait for their turn.
             prover: The id of this prover process.
+            retried: Called with the number of repeated attempts of each proof that workers had to repeat.
         """
+        self._retried = retried
         self._queue, self._store, self._inputs, self._prover = queue, store, inputs, prover
         self._provers = Provers(store)
         self._had: dict[int, tuple[int, int, str] | None] = {}  # by number of a job: its progress, if it is known
@@ -117,6 +126,8 @@ class Runner:
             self._cancelled.discard(job.number)
         if isinstance(job.data, Path):
             job.data.unlink(missing_ok=True)
+        if result.tries > 1:
+            self._retried(result.tries - 1)
         if isinstance(result.error, Cancelled):
             _log.info("its proof was stopped, because it was cancelled")
         elif result.error:

@@ -41,6 +41,7 @@ class Supervisor:
     def __init__(self, config: Config, queue: Queue, lock: IO[str], give_up: Callable[[], None]) -> None:
         self.ready = False  # whether the prover process takes jobs
         self.restarts = 0  # of prover processes that have failed
+        self.worker_retries = 0  # attempts of proofs that workers had to repeat
         self._was_ready = False  # whether a prover process has accepted its options
         self._config, self._queue, self._lock, self._give_up = config, queue, lock, give_up
         self._process: Process | None = None
@@ -109,9 +110,15 @@ class Supervisor:
         if self.ready:
             self._was_ready = True
             _log.info("the prover process %d takes jobs", self._process.pid)
+        counting = asyncio.create_task(self._count_retries(self._process.stdout))
         code = await self._process.wait()
+        counting.cancel()  # a child of the process may have its output
         self.ready = False
         return code
+
+    async def _count_retries(self, output: asyncio.StreamReader) -> None:
+        while line := await output.readline():
+            self.worker_retries += int(line)
 
     async def _released(self) -> None:
         """Release the jobs of a prover process that has died, once the database answers."""

@@ -37,6 +37,7 @@ class FakeJob:
     weight: int = 0
     priority: int = 0
     timeout: float | None = None
+    log_fields: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -68,6 +69,18 @@ def names(batch: BatchTasks, task: ProvingTask) -> list[str]:
 def ended(batch: BatchTasks, task: ProvingTask, value: Any, error: Exception | None = None) -> list[str]:
     """Return the names of the jobs that have ended with a result."""
     return [job.label for job, _, _ in batch.results(TaskResult(task, value, error, "tcp://a", 1))]
+
+
+def test_a_task_has_the_log_fields_of_its_jobs() -> None:
+    given = jobs(4)
+    for number, job in enumerate(given):
+        job.log_fields = {"job": f"id {number}"}
+    batch = tasks_of(given)
+    first = next(batch)
+    assert first.log_fields == {"job": "id 0"}
+    ended(batch, first, FakeMade())
+    assert next(batch).log_fields == {"jobs": ["id 1", "id 2", "id 3"]}
+    assert next(tasks_of(jobs(1))).log_fields == {}
 
 
 def test_jobs_go_together_once_their_program_is_known_to_be_fast() -> None:

@@ -118,16 +118,26 @@ def test_figures_with_heartbeats(client: Client, results: list[Result]) -> None:
     assert figures(client, POOL) == [0, 0]  # no GPU
 
 
-def test_prometheus(client: Client, results: list[Result]) -> None:
+def scraped_from(client: Client) -> dict[str, float]:
+    """Return graphprover's metrics for Prometheus, summed over the workers."""
     scraped: dict[str, float] = {}
     for worker in present(client).values():
         for line in page(f"http://127.0.0.1:{worker['services']['dashboard']}/metrics").splitlines():
             if line.startswith("graphprover"):
                 name, _, value = line.rpartition(" ")
                 scraped[name] = scraped.get(name, 0.0) + float(value)
+    return scraped
+
+
+def test_prometheus(client: Client, results: list[Result]) -> None:
+    scraped = scraped_from(client)
     assert scraped["graphprover_proofs_total"] == len(results)
     assert scraped["graphprover_cells_total"] == sum(result.made.cells for result in results if result.made)
-    assert scraped["graphprover_cycles_total"] > 100
+    assert scraped["graphprover_cycles_total"] > 100 and scraped["graphprover_failures_total"] == 0
+    buckets = [value for name, value in scraped.items() if name.startswith("graphprover_proof_seconds_bucket")]
+    assert buckets == sorted(buckets) and buckets[-1] == scraped["graphprover_proof_seconds_count"] == len(results)
+    seconds = sum(sum(result.seconds.values()) for result in results)
+    assert scraped["graphprover_proof_seconds_sum"] == pytest.approx(seconds, rel=0.05)
     assert scraped['graphprover_seconds_total{activity="hashing"}'] > 0
     assert scraped["graphprover_device_memory_bytes"] > 0 and scraped["graphprover_pool_bytes"] == 0
 
@@ -157,6 +167,7 @@ def test_a_proof_is_as_large_as_it_is_and_a_retry_is_an_event(client: Client, tm
     assert client.run_on_scheduler(size) == pytest.approx(result.value.proof.size, rel=0.01)
     events: list[Any] = [event for _, event in client.get_events(EVENTS)]
     assert {"job": "again", "line": "failed (RuntimeError: once); it is retried"} in events
+    assert scraped_from(client)["graphprover_failures_total"] == 1
 
 
 def test_what_a_worker_warns_of_is_an_event(client: Client) -> None:

@@ -70,7 +70,7 @@ def await_both(pair: Client) -> None:
 
 
 def task(prepared: Prepared, device: Any = "cpu", name: str = "memory") -> ProvingTask:
-    return ProvingTask(name, lambda: pack(ProofRequest(prepared, device, False)))
+    return ProvingTask(name, lambda: pack(ProofRequest(prepared, device, False)), log_fields={"job": "id"})
 
 
 def proof_of(result: TaskResult) -> Proof:
@@ -111,6 +111,7 @@ def test_what_fails_is_tried_once_elsewhere(
         assert proof_of(again) == proof
         assert len(set(begun)) == 2 and (again.worker, again.attempts) == (begun[1], 2)
         assert "prove-memory: failed (RuntimeError: once); it is retried" in caplog.text
+        assert [vars(record)["job"] for record in caplog.records if "it is retried" in record.getMessage()] == ["id"]
         own = result(Once("quotient", tmp_path / "own", "ValueError"))
         assert isinstance(own.error, ValueError) and own.attempts == 1
         twice = result(FailsAlways())

@@ -249,3 +249,20 @@ def test_a_service_that_has_lost_its_jobs_changes_nothing(service: Service, monk
     service.run(lambda: service.row(row).prover is None)
     found = service.row(row)
     assert (found.state, found.prover) == (QUEUED, "another") and service.store.claim(row.proof_key)
+
+
+def test_repeated_attempts_of_workers_are_counted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count them for proofs and for failures, and name the job in lines of the log about its tasks."""
+    counted: list[int] = []
+    fields: list[object] = []
+
+    def proofs(jobs: Any, *arguments: Any) -> Any:
+        for job, tries in zip(jobs, (1, 3, 2), strict=True):
+            fields.append(job.log_fields)
+            yield Result(job, None, ValueError("no proof"), "tcp://a", tries)
+
+    monkeypatch.setattr(module, "prove_many", proofs)
+    rows = [service.submit(300 + i) for i in range(3)]
+    runner = Runner(service.queue, service.store, service.inputs, "prover", counted.append)
+    runner.run("threads", "cpu", lambda: service.queue.counts()[QUEUED] > 0)
+    assert counted == [2, 1] and fields == [{"job": row.id} for row in rows]

@@ -116,6 +116,10 @@ def test_the_log_has_the_life_of_each_job(service: Service) -> None:
     text = until(lambda: client._bytes("GET", "/metrics").decode())
     assert 'graphprover_jobs_ended_total{from_store="false",state="done"}' in text
     assert "graphprover_prover_ready 1.0" in text
+    seconds = dict(line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("graphprover_job_seconds"))
+    done = float(seconds["graphprover_job_seconds_count"])
+    assert done >= 1 and seconds['graphprover_job_seconds_bucket{le="+Inf"}'] == f"{done:.1f}"
+    assert 0 < float(seconds["graphprover_job_seconds_sum"]) < done * LIMIT
 
 
 def test_the_service_imports_neither_scheduler_nor_compiler() -> None:

@@ -1,6 +1,7 @@
 """The supervisor: prover processes are replaced, and a refusal of options ends the service only at its start."""
 
 import asyncio
+import io
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy.exc import OperationalError
 from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.service import supervisor as module
 from graphprover.service.database import connect
+from graphprover.service.metrics import Metrics
 from graphprover.service.queue import Queue
 from graphprover.service.supervisor import Supervisor
 from tests.service.quiet import config_in
@@ -78,3 +80,18 @@ def test_a_database_that_is_away_is_waited_for(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Queue, "release", fail)
     _, said, waits = ended(tmp_path, [(True, FAILED)], monkeypatch)
     assert waits == [module.MOST_WAIT, module.MOST_WAIT, 1] and said == ["cancelled"]
+
+
+def test_retries_of_workers_are_counted_and_a_metric(tmp_path: Path) -> None:
+    config = config_in(tmp_path)
+    queue = Queue(connect(config.database))
+
+    async def counted() -> Supervisor:
+        found = Supervisor(config, queue, io.StringIO(), lambda: None)
+        output = asyncio.StreamReader()
+        output.feed_data(b"2\n1\n")
+        output.feed_eof()
+        await found._count_retries(output)
+        return found
+
+    assert b"graphprover_worker_retries_total 3.0" in Metrics(queue, asyncio.run(counted())).text()
