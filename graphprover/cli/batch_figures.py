@@ -1,17 +1,18 @@
 """Figures of a batch: proofs an hour, times of proofs, retries and energy."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 
 import numpy as np
 
 from graphprover.cli.json_output import Facts
-from graphprover.device.choose import AUTO, CUDA, gpu_address, gpus, named
+from graphprover.device.choose import AUTO, CPU, CUDA, gpu_address, gpus, named
 from graphprover.device.energy import Energy, HostEnergy, metered
 from graphprover.graphs.executor_names import CLUSTERS, LOCAL, PROCESSES
 from graphprover.graphs.executor_names import CUDA as ALL_GPUS
 from graphprover.runtime import background
+from graphprover.runtime.files import FileError
 
 MEDIAN, MOST = 50, 95  # percentiles of the time of a proof
 ELSEWHERE = "the workers may be on other hosts"
@@ -50,14 +51,21 @@ def metered_by(executor: str, device: str) -> Iterator[Callable[[], HostEnergy]]
         executor: The executor of the proofs; of workers on other hosts nothing is measured.
         device: The device of the proofs.
     """
-    _, cluster = background.found()
-    if cluster and cluster.address == executor:
-        executor = cluster.kind
-    if executor not in (*LOCAL, *CLUSTERS):
-        yield lambda: HostEnergy(None, Energy(None, ELSEWHERE))
+    here = executor if executor in (*LOCAL, *CLUSTERS) else _background_kind(executor)
+    if here is None:
+        unknown = Energy(None, ELSEWHERE)
+        yield lambda: HostEnergy(None if named(device).kind == CPU else unknown, unknown)
         return
-    with metered([gpu_address(number) for number in _gpus_of(executor, device)]) as read:
+    with metered([gpu_address(number) for number in _gpus_of(here, device)]) as read:
         yield read
+
+
+def _background_kind(address: str) -> str | None:
+    """Return the executor that the background cluster is like, if it has this address."""
+    with suppress(FileError):  # no folder is private to this user, so no background cluster runs
+        _, cluster = background.found()
+        return cluster.kind if cluster and cluster.address == address else None
+    return None
 
 
 def _gpus_of(executor: str, device: str) -> Sequence[int]:

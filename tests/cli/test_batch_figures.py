@@ -15,8 +15,10 @@ from graphprover.cli.errors import OK
 from graphprover.cli.main import main
 from graphprover.device.energy import Energy, HostEnergy
 from graphprover.runtime import background
+from graphprover.runtime.files import FileError
 
 NOTHING = HostEnergy(None, Energy(None, "no counters"))
+UNKNOWN = HostEnergy(Energy(None, ELSEWHERE), Energy(None, ELSEWHERE))
 
 
 def job(seconds: float, outcome: str = "made", tries: int = 1) -> dict[str, Any]:
@@ -88,7 +90,18 @@ def test_the_gpus_that_prove_are_measured(
     with metered_by(executor, device) as read:
         found = read()
     assert asked == ([] if gpus is None else [gpus])
-    assert found == (HostEnergy(None, Energy(None, ELSEWHERE)) if gpus is None else NOTHING)
+    assert found == (UNKNOWN if gpus is None else NOTHING)
+
+
+def test_workers_on_other_hosts_need_no_private_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise FileError("no folder is private")
+
+    monkeypatch.setattr(background, "found", fail)
+    with metered_by("tcp://127.0.0.2:1", "cuda") as read:
+        assert read() == UNKNOWN
+    with metered_by("tcp://127.0.0.2:1", "cpu") as read:
+        assert read() == HostEnergy(None, Energy(None, ELSEWHERE))
 
 
 def test_the_command_prints_the_figures(
