@@ -60,11 +60,11 @@ def metered_by(executor: str, device: str) -> Iterator[Callable[[], HostEnergy]]
         yield read
 
 
-def _background_kind(address: str) -> str | None:
-    """Return the executor that the background cluster is like, if it has this address."""
+def _background_kind(executor: str) -> str | None:
+    """Return the executor that the background cluster is like, if this is its address or its file."""
     with suppress(FileError):  # no folder is private to this user, so no background cluster runs
         _, cluster = background.found()
-        return cluster.kind if cluster and cluster.address == address else None
+        return cluster.kind if cluster and executor in (cluster.address, str(background.file())) else None
     return None
 
 

@@ -70,6 +70,7 @@ def test_a_batch_without_a_proof_has_no_times() -> None:
         ("processes", "auto", []),
         ("processes", "cuda:7", []),  # fails later, with the error of the device
         ("tls://127.0.0.1:1", "auto", ["gpu 0", "gpu 1"]),  # the background cluster of this host
+        ("/run/cluster.json", "auto", ["gpu 0", "gpu 1"]),  # its file, which --executor auto finds
         ("tcp://127.0.0.2:1", "auto", None),
     ],
 )
@@ -85,6 +86,7 @@ def test_the_gpus_that_prove_are_measured(
 
     here = SimpleNamespace(address="tls://127.0.0.1:1", kind="cuda")
     monkeypatch.setattr(background, "found", lambda: (background.State.RUNNING, here))
+    monkeypatch.setattr(background, "file", lambda: Path("/run/cluster.json"))
     for name, false in (("metered", metered), ("gpus", lambda: 2), ("gpu_address", "gpu {}".format)):
         monkeypatch.setattr(batch_figures, name, false)
     with metered_by(executor, device) as read:
