@@ -1,5 +1,6 @@
 """Dispatches proving tasks to workers, tracks assignments, and resubmits tasks of lost workers."""
 
+import asyncio
 import logging
 import time
 import uuid
@@ -78,6 +79,16 @@ class _OpenTask:
         return all(attempt.location is Location.UNRESPONSIVE for attempt in self.attempts)
 
 
+@dataclass(frozen=True)
+class _Value:
+    """The value of an attempt, which may be of any type."""
+
+    value: Any
+
+
+_Fetched = _Value | BaseException  # an exception if the value could not be fetched
+
+
 @dataclass(frozen=True, eq=False)
 class _Submission:
     """An attempt to submit."""
@@ -149,8 +160,9 @@ class Dispatcher:
                     return
                 continue
             self._wait()
+            fetched = self._fetched()
             for opened in self._open:
-                self._settle(opened)
+                self._settle(opened, fetched)
                 self._end_overdue(opened)
             if time.monotonic() - self._polled > POLL_SECONDS:
                 self._poll()
@@ -315,15 +327,16 @@ class Dispatcher:
                 opened.started = time.monotonic()
                 self._begun(opened.task, worker)
 
-    def _settle(self, opened: _OpenTask) -> None:
-        """Handle attempts that are no longer pending."""
+    def _settle(self, opened: _OpenTask, fetched: Mapping[Attempt, _Fetched]) -> None:
+        """Handle attempts that are no longer pending; ``fetched``: the values of the finished ones."""
         found = [(attempt, attempt.future.status) for attempt in opened.attempts]
         self._report_starts(opened)  # before the result
         for attempt, status in found:
             if opened.result or status == "pending":
                 continue
             if status == "finished":
-                self._fetch(opened, attempt)
+                if attempt in fetched:  # otherwise it has finished since, and is fetched in the next turn
+                    self._take(opened, attempt, fetched[attempt])
             elif status == "error":
                 self._handle_error(opened, attempt, attempt.future.exception())
             else:  # cancelled by another client, or forgotten by the scheduler
@@ -339,29 +352,49 @@ class Dispatcher:
         if seconds is not None and not opened.result and time.monotonic() > opened.started + seconds + OVERDUE_SECONDS:
             opened.end(None, JobTimeout(opened.task.name, seconds))
 
-    def _fetch(self, opened: _OpenTask, attempt: Attempt) -> None:
-        """End the task with the value of an attempt."""
+    def _take(self, opened: _OpenTask, attempt: Attempt, fetched: _Fetched) -> None:
+        """End the task with the value of an attempt, unless it could not be fetched."""
+        if isinstance(fetched, BaseException):
+            self._check_scheduler(fetched)
+            if attempt.future.status == "finished":  # otherwise its worker has just died; handled by a later call
+                self._retry(opened, attempt, Reason.UNREAD, "".join(attempt.workers[-1:]), fetched)
+            return
+        retain = opened.task.retain
+        worker = "" if opened.workers else self._holder(attempt)
+        opened.end(fetched.value, None, attempt if retain else None, worker)
+        if retain:
+            opened.attempts.remove(attempt)
+
+    def _fetched(self) -> dict[Attempt, _Fetched]:
+        """Return the values of all attempts that have finished, which are fetched at the same time."""
+        attempts = [a for opened in self._open for a in opened.attempts if a.future.status == "finished"]
+        if not attempts:
+            return {}
+
+        async def fetch_all() -> list[_Fetched]:
+            each = [asyncio.wait_for(self._fetch(attempt), ANSWER_SECONDS) for attempt in attempts]
+            return await asyncio.gather(*each, return_exceptions=True)
+
         try:
-            value = self._value(attempt)
+            return dict(zip(attempts, self._client.sync(fetch_all), strict=True))
         except Exception as error:
             self._check_scheduler(error)
-            if attempt.future.status == "finished":  # otherwise its worker has just died; handled by a later call
-                self._retry(opened, attempt, Reason.UNREAD, "".join(attempt.workers[-1:]), error)
-        else:
-            retain = opened.task.retain
-            opened.end(value, None, attempt if retain else None, "" if opened.workers else self._holder(attempt))
-            if retain:
-                opened.attempts.remove(attempt)
+            raise
 
-    def _value(self, attempt: Attempt) -> Any:
-        """Return the value of an attempt: from its worker if direct connections are on, else from the scheduler."""
+    async def _fetch(self, attempt: Attempt) -> _Value:
+        """Return the value of an attempt: from its worker if direct connections are on, else from the scheduler.
+
+        `Client.gather` alone would ask for all values in one message, whose answer waits for the slowest worker.
+        """
         client, key = self._client, attempt.future.key
         if client.direct_to_workers and attempt.workers:
-            where = {key: attempt.workers[-1:]}
-            found, *_ = client.sync(gather_from_workers, where, client.rpc, callback_timeout=ANSWER_SECONDS)
-            if key in found:
-                return found[key]
-        return attempt.future.result(timeout=ANSWER_SECONDS)
+            found, *_ = await gather_from_workers({key: attempt.workers[-1:]}, client.rpc)
+        else:
+            scheduler: Any = client.scheduler
+            found = (await scheduler.gather(keys=[key])).get("data", {})
+        if key not in found:  # its worker has died, and another one makes it again
+            (found[key],) = await client.gather([attempt.future], asynchronous=True)
+        return _Value(found[key])
 
     def _holder(self, attempt: Attempt) -> str:
         """Return the address of the worker that holds a value; empty if it has left.

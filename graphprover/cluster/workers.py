@@ -9,7 +9,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
 from contextvars import Context
@@ -186,9 +186,10 @@ class Workers:
         """Return the workers that fit, in a set for each GPU; on a CPU each worker has a set of its own."""
         kind, number = _named(device)
         found: dict[str, set[str]] = {}
+        unresponsive = self.unresponsive
         for address, asked in list(self._answers.items()):
             answer = asked.result() if asked.done() else None
-            if isinstance(answer, dict) and not self._misfit(address, device):
+            if isinstance(answer, dict) and not self._misfit(address, device, unresponsive):
                 gpu = answer["gpus"][number] if answer["gpus"] and kind != CPU else address
                 found.setdefault(gpu, set()).add(address)
         return list(found.values())
@@ -199,9 +200,9 @@ class Workers:
 
     def warn(self, device: Device | str) -> None:
         """Log a warning, once each, for workers that get no tasks and for workers whose answer takes long."""
-        late = set(self._awaited(inf)) - set(self._awaited(PATIENCE_SECONDS))
+        late, unresponsive = set(self._awaited(inf)) - set(self._awaited(PATIENCE_SECONDS)), self.unresponsive
         for address in sorted(self._answers):
-            if line := self._misfit(address, device):
+            if line := self._misfit(address, device, unresponsive):
                 self._warn_once(f"{line}; it gets no proof")
             elif address in late:
                 self._warn_once(f"worker {address} does not answer; it gets no proof until it does")
@@ -234,7 +235,11 @@ class Workers:
 
     def _reasons(self, device: Device | str) -> list[str]:
         """Return a line for each worker with the reason why it gets no task."""
-        return [self._misfit(address, device) or f"worker {address}: no answer" for address in sorted(self._answers)]
+        unresponsive = self.unresponsive
+        return [
+            self._misfit(address, device, unresponsive) or f"worker {address}: no answer"
+            for address in sorted(self._answers)
+        ]
 
     @property
     def name(self) -> str:
@@ -260,11 +265,14 @@ class Workers:
         except Exception as error:
             return error
 
-    def _misfit(self, address: str, device: Device | str) -> str:
-        """Return why a worker does not fit, and the remedy; empty if it fits or has not answered."""
+    def _misfit(self, address: str, device: Device | str, unresponsive: Set[str]) -> str:
+        """Return why a worker does not fit, and the remedy; empty if it fits or has not answered.
+
+        ``unresponsive``: as the property, of which a caller with many workers asks once.
+        """
         asked = self._answers.get(address)
         answer = asked.result() if asked and asked.done() else None
-        if address in self.unresponsive:
+        if address in unresponsive:
             wrong = f"no heartbeat for {setting(SILENCE):g} s: it has stopped or is overloaded; end it"
         elif answer is None or _has_left(answer):
             return ""

@@ -8,20 +8,23 @@ import signal
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import dask
 import pytest
-from distributed import Client, Status
+from distributed import Client, Status, wait
 
 from graphprover import Statement, prove
-from graphprover.cluster import ClusterError
+from graphprover.cluster import ClusterError, dispatcher
 from graphprover.cluster import client as joining
 from graphprover.cluster import workers as cluster_workers
 from graphprover.cluster.client import joined
-from graphprover.cluster.tasks import BEGUN
+from graphprover.cluster.dispatcher import Dispatcher
+from graphprover.cluster.messages import pack
+from graphprover.cluster.tasks import BEGUN, Attempt, ProvingTask
 from graphprover.examples import memory
 from graphprover.prover.prepare import prepare
 from graphprover.prover.prove import prove_prepared
@@ -45,6 +48,27 @@ def test_two_clients_and_proofs_one_after_another() -> None:
         assert all(future.result(120) == proof for future in futures)
         resources = [worker["resources"] for worker in present(client).values()]
         assert [resource[cluster_workers.SLOT] for resource in resources] == [1, 1]
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_values_that_are_there_are_fetched_at_the_same_time(
+    pair: Client, monkeypatch: pytest.MonkeyPatch, direct: bool
+) -> None:
+    fetch, fetching = Dispatcher._fetch, list[Attempt]()
+
+    async def slow(self: Dispatcher, attempt: Attempt) -> Any:
+        fetching.append(attempt)
+        while len(fetching) < 2:
+            await asyncio.sleep(0.01)
+        return await fetch(self, attempt)
+
+    monkeypatch.setattr(Dispatcher, "_fetch", slow)
+    monkeypatch.setattr(dispatcher, "wait", lambda futures, **options: wait(futures))  # for all of them
+    monkeypatch.setattr(pair, "direct_to_workers", direct)
+    tasks = [ProvingTask(f"{number}", partial(pack, "cpu"), function="largest_proof") for number in range(2)]
+    with joined(pair) as cluster:
+        results = list(cluster.run(tasks, "cpu"))
+    assert len(fetching) == 2 and all(result.value > 0 and result.attempts == 1 for result in results)
 
 
 def test_an_asynchronous_client_is_refused() -> None:
