@@ -162,12 +162,25 @@ class Expected:
         Raises:
             VerificationError: if the shard does not hold by itself, or its header is another one.
         """
+        batch = self.opened(index, proof)
+        self.check_decoded(index, proof, batch)
+        return batch
+
+    def opened(self, index: int, proof: Proof) -> BatchProof:
+        """Compare the header of a shard that comes after it, and decode the payload, without further verification.
+
+        Raises:
+            VerificationError: if the header is another one, or the payload is malformed.
+        """
         with _blamed(self.headers, index):
             if replace(proof, payload=b"") != replace(self.headers.proofs[index], payload=b""):
                 raise VerificationError("shards.header", "its header is not what it has committed to")
-        batch = self.decoded(index, proof)
-        self.check_decoded(index, proof, batch)
-        return batch
+        return self.decoded(index, proof)
+
+    def shard_check(self, index: int) -> "ShardCheck":
+        """Return the rest of the verification of a shard, for another process."""
+        assert self.caps is not None, "the commitments to the preprocessed columns are made with the headers"
+        return ShardCheck(self.layouts[index], self.headers.joint, index, self.caps[index])
 
     def decoded(self, index: int, proof: Proof) -> BatchProof:
         """Decode the payload of a shard; raises VerificationError for a malformed one."""
@@ -199,6 +212,25 @@ class Expected:
             values, log_heights = [values[i] for i in order], [log_heights[i] for i in order]
         claim = self.statements[0].claim_of(values)
         return Verdict(self.security, tuple(values), tuple(log_heights), len(proofs), claim)
+
+
+@dataclass(frozen=True, eq=False)
+class ShardCheck:
+    """The verification of a shard whose header is known, which travels to another process (`prover.checking.Check`)."""
+
+    layout: Layout
+    joint: Joint | None
+    index: int
+    preprocessed: Cap | None
+
+    def load(self) -> None:
+        """Do nothing: no program is needed."""
+
+    def __call__(self, proof: AnyProof, caps: object) -> None:
+        """Raise VerificationError if the payload of a shard does not hold."""
+        assert isinstance(proof, Proof)
+        batch = decode(proof.payload, self.layout)
+        check_made_shard(self.layout, proof, batch, self.joint, self.index, self.preprocessed)
 
 
 def expect(

@@ -8,9 +8,9 @@ other workers commit to the shards, too, and the client compares the commitments
 
 import logging
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from distributed import span
 
@@ -41,6 +41,17 @@ MOST_SUSPECTS = 2  # workers to try without, one after another: of two that diff
 _log = logging.getLogger(__name__)
 
 Expect = Callable[[Proof | ShardedProof], Expected]
+R = TypeVar("R")
+
+
+class Checks(Protocol):
+    """Verifies shards beside the thread of the call (`graphprover.prover.shard_checks.ShardChecks`)."""
+
+    def submit(self, function: Callable[..., R], *arguments: Any) -> "Future[R]":
+        """Run a function in a thread, such as one that verifies a shard."""
+
+    def check(self, expected: Expected, index: int, proof: Proof) -> tuple[BatchProof, Stage]:
+        """Verify a shard as `Expected.check`; return its decoded payload, and the time of the verification."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,7 @@ def prove_parts(
     subjects: Sequence[Any],
     device: Device | str,
     expect: Expect,
+    checks: Checks,
     tell: Tell | None = None,
     shared: SharedRun | None = None,
 ) -> ProvedParts:
@@ -75,6 +87,7 @@ def prove_parts(
         device: The device of each worker.
         expect: Verifies the headers of all shards, and returns the verification of each. It runs while the shards are
             made.
+        checks: Verifies the shards beside the thread of the call.
         tell: Called with the progress of the tasks.
         shared: The guest's run, if the workers record windows of it. If these lead to no valid proof, each worker makes
             its shards from their subjects alone.
@@ -89,9 +102,9 @@ def prove_parts(
     began = clock()
     tasks = ShardTasks(cluster, name.split(" ")[0] or "statement", subjects, device, tell)
     try:
-        with span(tasks.name), ThreadPoolExecutor(1) as meanwhile:
-            by_windows = _by_windows(tasks, shared, expect, meanwhile) if shared else None
-            found = by_windows or _from_subjects(tasks, expect, meanwhile)
+        with span(tasks.name):
+            by_windows = _by_windows(tasks, shared, expect, checks) if shared else None
+            found = by_windows or _from_subjects(tasks, expect, checks)
         seen = None
         if tasks.observe:
             stages = Stage("prove", began, found.finished), found.draw, Stage("join", found.finished, clock())
@@ -130,7 +143,7 @@ class _Failure:
         return self.error.refusal(f"{self.error}, by {self.by}{more}")
 
 
-def _by_windows(tasks: ShardTasks, shared: SharedRun, expect: Expect, meanwhile: ThreadPoolExecutor) -> _Proved | None:
+def _by_windows(tasks: ShardTasks, shared: SharedRun, expect: Expect, checks: Checks) -> _Proved | None:
     """Have workers record windows of a run, and finish and verify all shards; return None without a valid proof.
 
     A shard then depends on times and shapes from all workers, so a worker with an error need not be the one at fault.
@@ -142,7 +155,7 @@ def _by_windows(tasks: ShardTasks, shared: SharedRun, expect: Expect, meanwhile:
     """
     try:
         versions = list(tasks.commit(range(len(tasks.subjects)), {}, lay_out(tasks, shared)).values())
-        found = _finished(tasks, versions, expect, meanwhile)
+        found = _finished(tasks, versions, expect, checks)
     except (VerificationError, ClusterError, TooLarge):
         raise
     except Exception as error:
@@ -156,22 +169,22 @@ def _by_windows(tasks: ShardTasks, shared: SharedRun, expect: Expect, meanwhile:
     return None
 
 
-def _from_subjects(tasks: ShardTasks, expect: Expect, meanwhile: ThreadPoolExecutor) -> _Proved:
+def _from_subjects(tasks: ShardTasks, expect: Expect, checks: Checks) -> _Proved:
     """Have each worker make its shards from their subjects, and verify them.
 
     Raises:
         VerificationError: As `_without_suspects`.
     """
     versions = list(tasks.commit(range(len(tasks.subjects)), {}).values())
-    found = _finished(tasks, versions, expect, meanwhile)
-    return found if isinstance(found, _Proved) else _without_suspects(tasks, versions, found, expect, meanwhile)
+    found = _finished(tasks, versions, expect, checks)
+    return found if isinstance(found, _Proved) else _without_suspects(tasks, versions, found, expect, checks)
 
 
 def _finished(
     tasks: ShardTasks,
     versions: Sequence[Version],
     expect: Expect,
-    meanwhile: ThreadPoolExecutor,
+    checks: Checks,
     distrusted: frozenset[str] = frozenset(),
 ) -> _Proved | _Failure:
     """Draw the shared challenges, and finish and verify all shards."""
@@ -186,19 +199,17 @@ def _finished(
     drawing = clock()
     nonce = joint_nonce(CpuDevice(1), joint, headers.parameters)  # a small proof of work
     draw = Stage(DRAW, drawing, clock())
-    expected, checks = meanwhile.submit(expect, headers), dict[int, Stage]()
+    expected, stages = checks.submit(expect, headers), dict[int, Stage]()
 
     def check(index: int, proof: Proof) -> "Future[BatchProof]":
         def checked() -> BatchProof:
-            against, started = expected.result(), clock()
-            batch = against.check(index, proof)
+            batch, stages[index] = checks.check(expected.result(), index, proof)
             if batch.lookup_nonce != nonce:
                 what = "its nonce before the lookup challenges is not the joint nonce"
                 raise shard_error(index, VerificationError("shards.nonce", what))
-            checks[index] = Stage("verify", started, clock())
             return batch
 
-        return meanwhile.submit(checked)
+        return checks.submit(checked)
 
     def failed(error: VerificationError) -> _Failure:
         shards = frozenset() if error.shard is None else frozenset({error.shard})
@@ -228,11 +239,11 @@ def _finished(
     except VerificationError as error:
         return failed(error)
     proof = ShardedProof(joint, tuple(tasks.proofs[number.index] for number in tasks.numbers))
-    return _Proved(proof, verdict, versions, draw, [checks[index] for index in sorted(checks)], finished)
+    return _Proved(proof, verdict, versions, draw, [stages[index] for index in sorted(stages)], finished)
 
 
 def _without_suspects(
-    tasks: ShardTasks, first: Sequence[Version], failure: _Failure, expect: Expect, meanwhile: ThreadPoolExecutor
+    tasks: ShardTasks, first: Sequence[Version], failure: _Failure, expect: Expect, checks: Checks
 ) -> _Proved:
     """Have other workers commit to shards, too, and finish with the commitments of workers that are not suspect.
 
@@ -260,7 +271,7 @@ def _without_suspects(
     for distrusted in [named] if named else [frozenset({worker}) for worker in suspects(first, second)[:MOST_SUSPECTS]]:
         shown = ", ".join(sorted(distrusted))
         _log.warning("graphprover: prove-%s: commitments differ; finishing without %s", tasks.name, shown)
-        found = _finished(tasks, without(first, second, distrusted), expect, meanwhile, distrusted)
+        found = _finished(tasks, without(first, second, distrusted), expect, checks, distrusted)
         if isinstance(found, _Proved):
             return found
         failure = found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from graphprover.device import Device, DeviceLost
 from graphprover.device.choose import device_for
+from graphprover.device.host_processor import available_threads
 from graphprover.graphs.executor_names import AUTO, LOCAL, THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.proof.compressed import AnyProof
@@ -16,6 +17,7 @@ from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.local import Made, told
 from graphprover.prover.pipeline import pays, prove_pipelined
+from graphprover.prover.shard_checks import ShardChecks, processes_for
 from graphprover.prover.upcoming import Upcoming
 from graphprover.runtime import background
 from graphprover.telemetry.model import GuestRun
@@ -158,7 +160,10 @@ class OnCluster:
             if len(parts.subjects) == 1:
                 proof, verdict = cluster.prove(parts.subjects[0], self.device, parts.verify, tell)
                 return Made(proof, None, {}, 0, run=parts.run()), verdict
-            proved = prove_parts(cluster, subject.label, parts.subjects, self.device, parts.expect, tell, parts.shared)
+            with ShardChecks(processes_for(len(parts.subjects), available_threads())) as checks:
+                proved = prove_parts(
+                    cluster, subject.label, parts.subjects, self.device, parts.expect, checks, tell, parts.shared
+                )
             seen, ended = proved.observation, clock()
             made, verdict = Made(proved.proof, None, {"prove": ended - began}, 0, run=parts.run()), proved.verdict
             if parts.compress:

@@ -22,7 +22,7 @@ from graphprover.reports.page_parts import (
 from graphprover.reports.plan_svg import share_text
 from graphprover.reports.plan_text import bytes_text, time_text
 from graphprover.reports.tree_part import tree_html, tree_line
-from graphprover.telemetry.model import Machine, ObservedTask
+from graphprover.telemetry.model import Machine, ObservedTask, lanes_of
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.rounds import Round
 from graphprover.telemetry.tree import critical_path
@@ -157,20 +157,19 @@ def _time_line(observation: Observation) -> "charts.Plot":
         )
         for number, one in enumerate(observation.stages)
     ]
-    for index, shard in enumerate(observation.shards):
-        for stage in shard.stages:
-            says = f"shard {index}: {stage.name}\n{time_text(stage.seconds)} from {stage.start:.3f} s"
-            lane, faint = shard.lane(stage), index // max(len(observation.workers), 1) % 2 == 1
-            boxes.append(charts.Box(lane, stage.start, stage.end, PARTS[stage.name], says, faint))
+    of_shards = lanes_of(observation.shards)
+    for index, stage, lane in of_shards:
+        says = f"shard {index}: {stage.name}\n{time_text(stage.seconds)} from {stage.start:.3f} s"
+        faint = index // max(len(observation.workers), 1) % 2 == 1
+        boxes.append(charts.Box(lane, stage.start, stage.end, PARTS[stage.name], says, faint))
     for task in observation.tasks:
         colour, title = charts.COLOURS[group_of(task.round)], _details(observation, task)
         boxes.append(charts.Box(observation.lane(task.thread), task.start, task.end, colour, title))
         if _on_gpu(observation):
             boxes.append(charts.Box(_gpu_lane(observation, task), task.device_start, task.device_end, colour, title))
     threads = [observation.lane(number) for number in sorted({task.thread for task in observation.tasks})]
-    of_shards = dict.fromkeys(shard.lane(stage) for shard in observation.shards for stage in shard.stages)
     gpus = sorted({_gpu_lane(observation, task) for task in observation.tasks}) if _on_gpu(observation) else []
-    lanes = ["stages", *sorted(of_shards), *gpus, *threads]
+    lanes = ["stages", *sorted({lane for *_, lane in of_shards}), *gpus, *threads]
     first = min((task.start for task in observation.tasks), default=0.0)
     last = max((task.device_end for task in observation.tasks), default=observation.end)
     edge = 0.01 * (last - first)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from graphprover.telemetry.model import ObservedTask
+from graphprover.telemetry.model import ObservedTask, lanes_of
 from graphprover.telemetry.observation import Observation
 
 STAGES, FIRST_THREAD = 0, 1  # rows of a process: its stages, its threads
@@ -50,11 +50,11 @@ def _events(process: int, observation: Observation, shift: float) -> Iterator[Ev
     for stage in observation.stages:
         yield span(STAGES, stage.name, stage.start, stage.end, "stage")
     lanes: dict[str, int] = {}
-    for index, shard in enumerate(observation.shards):
-        for stage in shard.stages:
-            says = {"shard": index, "keeps": shard.keep, "planned bytes kept": shard.kept}
-            row = lanes.setdefault(shard.lane(stage), SHARDS - len(lanes))
-            yield span(row, f"{stage.name} of shard {index}", stage.start, stage.end, "shard", **says)
+    for index, stage, lane in lanes_of(observation.shards):
+        shard = observation.shards[index]
+        says = {"shard": index, "keeps": shard.keep, "planned bytes kept": shard.kept}
+        row = lanes.setdefault(lane, SHARDS - len(lanes))
+        yield span(row, f"{stage.name} of shard {index}", stage.start, stage.end, "shard", **says)
     for lane, row in lanes.items():
         yield named("thread_name", row, lane)
     for task in observation.tasks:

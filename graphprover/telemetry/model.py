@@ -146,6 +146,23 @@ class ObservedShard:
         return "client verifies" if self.workers else "shards"
 
 
+def lanes_of(shards: Sequence[ObservedShard]) -> list[tuple[int, Stage, str]]:
+    """Return the stages of all shards, each with the index of its shard and the name of its row.
+
+    Shards that the client verifies at the same time have rows of their own.
+    """
+    stages = [(index, stage) for index, shard in enumerate(shards) for stage in shard.stages]
+    ends, found = list[float](), []
+    for index, stage in sorted(stages, key=lambda one: one[1].start):
+        lane = shards[index].lane(stage)
+        if shards[index].workers and not shards[index].maker(stage):
+            row = next((row for row, end in enumerate(ends) if end <= stage.start), len(ends))
+            ends[row : row + 1] = [stage.end]
+            lane += f" {row + 1}" * bool(row)
+        found.append((index, stage, lane))
+    return sorted(found, key=lambda one: one[0])
+
+
 @dataclass(frozen=True)
 class ObservedWorker:
     """A cluster worker that proved some shards of a proof."""

@@ -28,6 +28,7 @@ from graphprover.graphs.task_keys import ShardNumber
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint
 from graphprover.prover.prepare import prepare_shards
+from graphprover.prover.shard_checks import ShardChecks
 from graphprover.reports.proof_page import proof_page
 from graphprover.runtime import settings
 from graphprover.statement.shards import shards_of
@@ -254,8 +255,8 @@ def test_refused_headers_are_committed_to_by_other_workers_once(pair: Client, st
         raise VerificationError("asked.run", "of another program")
 
     same = r"of another program, by tcp://.*; other workers' commitments are equal"
-    with joining.joined(pair) as joined, pytest.raises(VerificationError, match=same):
-        prove_parts(joined, "refused", parts, "cpu", refuse)
+    with joining.joined(pair) as joined, ShardChecks(0) as checks, pytest.raises(VerificationError, match=same):
+        prove_parts(joined, "refused", parts, "cpu", refuse, checks)
     attempts = begun(pair, seen)
     assert [len(attempts[shard, "commit"]) for shard in range(4)] == [2] * 4
     assert all(len(set(attempts[shard, "commit"])) == 2 for shard in range(4))
