@@ -32,14 +32,14 @@ from distributed import Client, get_task_stream
 from cluster_model import LAST_RATE, LAYER_RATE, Parts
 from graphprover import Prover
 from graphprover.jobs.jobs import Job
-from graphprover.proof.compressed import Accepted, AcceptedShard, CompressedProof
+from graphprover.proof.compressed import Accepted, AcceptedShard
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.level import Level
 from graphprover.prover import executor, join, shard_checks
 from graphprover.prover.executor import OnCluster
 from graphprover.prover.executor import Parts as PartsOfProof
-from graphprover.prover.join import Node, ProveLayers, joined
+from graphprover.prover.join import Joined, Node, ProveLayers, joined
 from graphprover.prover.layers import Layer, Subject
 from graphprover.vm.executor.window import Rehearsal, rehearse
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
@@ -175,7 +175,7 @@ class SimulatedJob:
     def _verify(self, proof: Any) -> Any:
         spend(self.parts.verify_layer)
 
-    def _compressed(self, proof: ShardedProof, prove: ProveLayers, memory: int) -> CompressedProof:
+    def _compressed(self, proof: ShardedProof, prove: ProveLayers, memory: int) -> Joined:
         """Compress a proof, as `Job._compress_by`."""
         count = len(proof.proofs)
 
@@ -286,7 +286,7 @@ def _stages(tasks: Sequence[Any], began: float, ended: float, run: float) -> dic
     for task in tasks:
         (stop,) = (each["stop"] for each in task["startstops"] if each["action"] == "compute")
         key = str(task["key"])
-        found = re.search(r": (\w+)\W*$", key) or re.search(r"(layer-\d+)\W*$", key)
+        found = re.search(r": (layer \d+|\w+)\W*$", key)
         name = found[1] if found else "whole proof" if "simulated" in key else ""
         if name:
             ends[name] = max(ends.get(name, 0.0), stop)

@@ -84,5 +84,5 @@ def test_the_model_has_the_time_of_a_simulation(modules: dict[str, ModuleType]) 
     assert 0.97 < simulated.seconds / expected.seconds < 1.5
     assert sum(simulated.stages.values()) == pytest.approx(simulated.seconds)
     assert list(simulated.stages) == [
-        *("run", "record", "lay_out", "commit", "finish", "layer-1", "layer-2", "layer-3", "verify")
+        *("run", "record", "lay_out", "commit", "finish", "layer 1", "layer 2", "layer 3", "verify")
     ]
