@@ -36,6 +36,7 @@ GRAPH_BYTES = 16 << 20  # of messages in one graph; client and scheduler hold se
 # the tasks take more than 5 seconds a worker (`distributed.adaptive.target-duration`): twice that doubles their number.
 SHOWN_SECONDS = 10.0
 OVERDUE_SECONDS = 5.0  # after a task's timeout, in which its worker is expected to end it
+LOST_SECONDS = 0.2  # between two looks for a worker's death, while a value is fetched
 SOON = 0.05  # seconds between two looks for a job that has not come, while workers wait for it
 MOST_SPANS = 1000  # of one call: a scheduler never forgets a span
 _CALL = "__import__('graphprover.cluster.worker', fromlist=['worker']).{}(**arguments)"
@@ -372,7 +373,7 @@ class Dispatcher:
             return {}
 
         async def fetch_all() -> list[_Fetched]:
-            each = [asyncio.wait_for(self._fetch(attempt), ANSWER_SECONDS) for attempt in attempts]
+            each = [asyncio.wait_for(self._fetch_or_lose(attempt), ANSWER_SECONDS) for attempt in attempts]
             return await asyncio.gather(*each, return_exceptions=True)
 
         try:
@@ -380,6 +381,20 @@ class Dispatcher:
         except Exception as error:
             self._check_scheduler(error)
             raise
+
+    async def _fetch_or_lose(self, attempt: Attempt) -> _Value:
+        """Return the value of an attempt; raise OSError as soon as the scheduler knows that its worker has died.
+
+        The task is then no longer finished, and may be one that no other worker may have.
+        """
+        fetching = asyncio.ensure_future(self._fetch(attempt))
+        try:
+            while not (await asyncio.wait({fetching}, timeout=LOST_SECONDS))[0]:
+                if attempt.future.status != "finished":
+                    raise OSError("its worker has died")
+            return fetching.result()
+        finally:
+            fetching.cancel()
 
     async def _fetch(self, attempt: Attempt) -> _Value:
         """Return the value of an attempt: from its worker if direct connections are on, else from the scheduler.

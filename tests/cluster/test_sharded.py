@@ -18,10 +18,11 @@ from distributed import Client, Worker
 from graphprover import Prover, ShardedProof, Statement, observed, prove
 from graphprover.cluster import client as joining
 from graphprover.cluster import window_worker, worker
+from graphprover.cluster.dispatcher import Dispatcher
 from graphprover.cluster.messages import ShardRequest, pack
 from graphprover.cluster.sharded import DRAW, prove_parts
 from graphprover.cluster.tasks import BEGUN, ProvingTask
-from graphprover.cluster.workers import POLL_SECONDS
+from graphprover.cluster.workers import ANSWER_SECONDS, POLL_SECONDS
 from graphprover.device import CpuDevice
 from graphprover.graphs.rounds.transcript import joint_nonce
 from graphprover.graphs.task_keys import ShardNumber
@@ -168,6 +169,27 @@ def test_a_worker_that_dies_loses_its_windows(
     attempts = begun(pair, seen)
     lost = {shard for (shard, _), by in attempts.items() if by[0] == dead}
     assert 0 < len(lost) < 4 and {shard for (shard, _), by in attempts.items() if len(by) > 1} <= lost
+    until(lambda: not left(pair))
+
+
+def test_a_result_that_is_lost_before_it_is_fetched(pair: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client does not wait for it until a timeout: the task can be one that only the lost worker may have."""
+    here = Prover(GUEST, security=40, executor="sync", device="cpu", shards=4).prove(INPUT)
+    await_both(pair)
+    own, killed = pids(pair), list[str]()
+    fetch = Dispatcher._fetch
+
+    async def fetched(self: Dispatcher, attempt: Any) -> Any:
+        if not killed and "lay_out" in str(attempt.future.key):
+            killed.append(attempt.workers[-1])
+            os.kill(own[killed[0]], signal.SIGKILL)
+        return await fetch(self, attempt)
+
+    monkeypatch.setattr(Dispatcher, "_fetch", fetched)
+    began = time.monotonic()
+    assert Prover(GUEST, security=40, executor=pair, shards=4).prove(INPUT).to_bytes() == here.to_bytes()
+    assert killed and time.monotonic() - began < 0.8 * ANSWER_SECONDS
+    await_both(pair)
     until(lambda: not left(pair))
 
 
