@@ -12,7 +12,7 @@ from graphprover.vm.traces.shared_run import RunShard, shapes_of
 from tests.cluster.processes import ROOT
 
 DEVICE = CpuDevice(1)
-INPUT = struct.pack("<Q", 6_000)  # so many cycles that without layers the rate is 1/2, and with layers another one
+INPUT = struct.pack("<Q", 6_000)  # 30,000 cycles: without layers the rate is 1/2, and with layers another one
 
 
 @pytest.mark.parametrize("options", [{}, {"compress": 8}, {"rate": 4}, {"rate": 4, "compress": (8, 64)}])
