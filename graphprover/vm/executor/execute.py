@@ -203,9 +203,12 @@ def _without_result(number: int) -> str:
     return "a coordinate is not below the prime, or the line through the points has no slope"
 
 
-def half_of_memory() -> int:
-    """Return half of the memory that this process may have, in bytes; a run fits half of its addresses."""
-    mapped = (addresses_left() + recycled.kept()) // 2 - _SLICE_BYTES
+def half_of_memory(runs: int = 1) -> int:
+    """Return half of the memory that this process may have, in bytes.
+
+    With it, this number of runs fits half of the addresses.
+    """
+    mapped = (addresses_left() + recycled.kept()) // (2 * runs) - _SLICE_BYTES
     return min(host_memory() // 2, max(_LEAST, mapped // _MAPPED))
 
 

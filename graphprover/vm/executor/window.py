@@ -202,7 +202,9 @@ def record_window(
         Exception: every exception of `execute`.
     """
     check_options(data, max_cycles, random_seed)
-    most = half_of_memory() if max_memory is None else max_memory
+    threads = recorders()
+    # Each thread maps a run, and the record is mapped, too.
+    most = half_of_memory(threads + 1) if max_memory is None else max_memory
 
     def start() -> Running:
         return Running(image, data, max_cycles, most, record=True, random_seed=random_seed)
@@ -210,7 +212,6 @@ def record_window(
     first, last = cycles.start >> LOG_INTERVAL, -(-cycles.stop // INTERVAL)
     # The next window's record begins with the interval in which this window ends.
     stop = last if cycles.stop == total else cycles.stop >> LOG_INTERVAL
-    threads = recorders()
     earlier = [one for one in snapshots if one.cycle <= INTERVAL * first]
     inner = {-(-one.cycle // INTERVAL): one for one in snapshots[len(earlier) :]} if threads > 1 else {}
     begins = [first, *(begin for begin in inner if first < begin < stop)]

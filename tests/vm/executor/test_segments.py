@@ -1,5 +1,7 @@
 """Segments of a window in threads; test_window.py compares their record with the one of a whole run."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -95,3 +97,30 @@ def test_a_run_forgets_what_it_did_behind_a_snapshot() -> None:
     whole.run()
     again = whole.execution(None)
     assert (again.output, again.cycles) == (expected.output, expected.cycles)
+
+
+FEW_ADDRESSES = """
+import resource, sys
+from pathlib import Path
+from graphprover.device.host_memory import addresses_left
+from graphprover.vm.executor import execute, window
+from graphprover.vm.program.elf import load_elf
+execute.SLICE = 4096
+execute.prepare(record=True)
+window.worth_sending, window.recorders = lambda size, cycles: True, lambda: 3
+image, data = load_elf(Path(sys.argv[1]).read_bytes()), bytes([0, 32, 0, 0, 0, 0, 0, 0])
+rehearsal = window.rehearse(image, data, max_memory=1 << 24)
+limit = 10**12
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+mapped = limit - addresses_left()
+resource.setrlimit(resource.RLIMIT_AS, (mapped + (2 << 30),) * 2)
+cycles = range(8 * 1024, 30 * 1024)
+print(window.record_window(image, data, cycles, rehearsal.execution.cycles, rehearsal.snapshots_of(cycles)).nbytes > 0)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell what is mapped")
+def test_threads_share_a_limit_of_addresses() -> None:
+    command = [sys.executable, "-c", FEW_ADDRESSES, str(GUESTS / "fib_iterative.elf")]
+    run = subprocess.run(command, cwd=GUESTS.parents[1], capture_output=True, text=True, check=False)
+    assert run.stdout == "True\n", run.stderr
