@@ -17,7 +17,6 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import bits_by
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.transcript import RELEASE
-from graphprover.telemetry.tree import critical_path
 from graphprover.verifier import Verdict
 from graphprover.vm.statement.key import Key
 from graphprover.vm.statement.version import MACHINE_VERSION, SHAPES_VERSION
@@ -233,6 +232,8 @@ def times(*seen: Observation) -> Facts:
             for shard in seen[0].shards
         ]
     if len(seen) == 1 and seen[0].tree:
+        from graphprover.telemetry.tree import critical_path  # here, because verifying needs no observations
+
         tree = seen[0].tree
         found["critical_path"] = [
             {"name": tree[number].name, "seconds": tree[number].seconds, "start": tree[number].start - seen[0].began}

@@ -230,7 +230,8 @@ def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
     Path("jobs.toml").write_text(BATCH.partition('[[job]]\nprogram = "fib')[0])
     Path("inputs/5").write_bytes(b"wait")  # the shortest comes last
     running = process("--report", "seen.json", "--report", "seen.html")
-    until(Path("begun").exists, running)
+    until(lambda: Path("begun").exists() and len(Path("summary").read_text().splitlines()) == 2, running)
+    time.sleep(0.2)  # the line on stderr follows the one of the summary
     running.send_signal(number)
     _, error = running.communicate(timeout=60)
     assert running.returncode == (128 + number if ending else -number)

@@ -20,7 +20,7 @@ from typing import Any
 
 import dask
 import pytest
-from distributed import Client, Future, Scheduler
+from distributed import Client, Scheduler
 from distributed.system_monitor import SystemMonitor
 
 from graphprover import prove
@@ -67,30 +67,30 @@ def test_processes_serve_as_long_as_they_are_needed() -> None:
 def test_the_scheduler_is_not_asked_for_proofs_nor_again_for_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     statement, asked = example(memory), list[str]()
     expected = prove(statement, "sync", parameters=FEW)
-    result, look = Future.result, Workers.refresh
+    fetch, look = dispatcher.gather_from_workers, Workers.refresh
 
-    def fetched(future: Future, **options: Any) -> Any:
-        asked.append("proof")
-        return result(future, **options)
+    async def fetched(*arguments: Any, **options: Any) -> Any:
+        asked.append("proof of a worker")
+        return await fetch(*arguments, **options)
 
     def looked(at: Workers) -> None:
         asked.append("workers")
         look(at)
 
-    monkeypatch.setattr(Future, "result", fetched)
+    monkeypatch.setattr(dispatcher, "gather_from_workers", fetched)
     monkeypatch.setattr(Workers, "refresh", looked)
     for module in (cluster_workers, dispatcher):
         monkeypatch.setattr(module, "POLL_SECONDS", 60.0)
     with started("processes", 1) as client:
         for _ in range(3):
             assert prove(statement, client, parameters=FEW) == expected
-        assert set(asked) == {"workers"}
+        assert asked.count("proof of a worker") == 3 and "workers" in asked
         asked.clear()
         assert prove(statement, client, parameters=FEW) == expected
-        assert not asked
+        assert asked == ["proof of a worker"]
         client.direct_to_workers = False
         assert prove(statement, client, parameters=FEW) == expected
-        assert asked == ["proof"]
+        assert asked == ["proof of a worker"]  # the scheduler's answer has the second one
 
 
 def test_only_clients_of_others_keep_what_they_send() -> None:
