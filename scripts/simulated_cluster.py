@@ -86,7 +86,7 @@ class SpendingLayer(Layer):
 
 @dataclass(frozen=True)
 class SpendingChecks:
-    """What stands for `graphprover.verifier.Expected`."""
+    """A stand-in for `graphprover.verifier.Expected`."""
 
     parts: Parts
 
@@ -109,7 +109,7 @@ class SpendingChecks:
 
 @dataclass
 class SleepingChecker:
-    """What stands for `graphprover.prover.checking.Checker`."""
+    """A stand-in for `graphprover.prover.checking.Checker`."""
 
     parts: Parts
     size: int = 0  # bytes of the shard that is verified

@@ -508,7 +508,7 @@ class Job:
                 state_input=self.state_input,
                 shards=shards,
                 shard_size=prover.shard_size,
-                rate=SMALL if prover.layers else level.rate,
+                rate=self.layout_rate(level),
                 device=by,
             )
             return ready(statement, self.level_of(statement, level))
@@ -762,10 +762,12 @@ class Job:
         """The label of the program's proofs."""
         return self.prover.program.label
 
-    @property
-    def layout_rate(self) -> int | None:
-        """The rate for which the run is laid out in tables; a layer hashes every opened word of its base."""
-        return SMALL if self.prover.layers else self.prover.level.rate
+    def layout_rate(self, level: Level | None = None) -> int | None:
+        """Return the rate for which the run is laid out in tables; a layer hashes every opened word of its base.
+
+        ``level``: the requested level; by default the prover's.
+        """
+        return SMALL if self.prover.layers else (level or self.prover.level).rate
 
     def rehearse(self) -> Execution | None:
         """Run a guest without a record, to know the claim of its proof; None for tables.

@@ -16,7 +16,7 @@ class ObservedLayer:
     observation: Observation
 
 
-def with_layers(base: Observation | None, given: Sequence[str], layers: Sequence[ObservedLayer]) -> Observation | None:
+def with_layers(base: Observation | None, given: Sequence[str], layers: Sequence[ObservedLayer]) -> Observation:
     """Return the observation of a compressed proof, with its layers and their tree.
 
     Args:

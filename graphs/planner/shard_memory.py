@@ -75,7 +75,7 @@ def plan_shards(shards: Given, device: On, budget: int) -> ShardsPlan:
     holds = [NO_HOLDS] * len(shards)
     if trees.peak.bytes > budget:
         holds = [
-            _holds(layout, main, device, budget - waiting)
+            _holds(layout, main, device, Keep.TREES, budget - waiting)
             for (layout, main), waiting in zip(shards, trees.waiting, strict=True)
         ]
     kept = {keep: plan_keeping(shards, device, keep, holds) for keep in Keep}
@@ -99,21 +99,18 @@ def plan_shards(shards: Given, device: On, budget: int) -> ShardsPlan:
 
 def plan_recomputed(layout: Layout, main: Sequence[Array | TraceTask], device: On, budget: int) -> ShardPlan:
     """Return the plan of a shard without cached values that takes the least time within ``budget`` bytes."""
-
-    def planned(holds: Holds) -> ShardPlan:
-        return _planned(layout, main, device, Keep.NOTHING, holds)
-
     most = budget - kept_by_size(layout)
-    if (plan := planned(NO_HOLDS)).peak.bytes <= most:
+    plan = _planned(layout, main, device, Keep.NOTHING, NO_HOLDS)
+    if plan.peak.bytes <= most:
         return plan
-    return planned(fewest_changes(layout, most, lambda holds: planned(holds).peak.bytes))
+    return _planned(layout, main, device, Keep.NOTHING, _holds(layout, main, device, Keep.NOTHING, most))
 
 
-def _holds(layout: Layout, main: Sequence[Array | TraceTask], device: On, budget: int) -> Holds:
+def _holds(layout: Layout, main: Sequence[Array | TraceTask], device: On, keep: Keep, budget: int) -> Holds:
     """Return what to hold of each table of a shard so that its own peak is at most ``budget`` bytes."""
 
     def peak(holds: Holds) -> int:
-        return _planned(layout, main, device, Keep.TREES, holds).peak.bytes
+        return _planned(layout, main, device, keep, holds).peak.bytes
 
     return fewest_changes(layout, budget, peak)
 

@@ -37,9 +37,8 @@ class Job(Protocol):
     def program_label(self) -> str:
         """The label of the guest's proofs."""
 
-    @property
     def layout_rate(self) -> int | None:
-        """The rate for which the run is laid out in tables."""
+        """Return the rate for which the run is laid out in tables."""
 
     def level_of(self, statement: ShardedStatement) -> Level:
         """Return the level of the proof of a statement about the run, which has the shapes of all tables."""
@@ -85,7 +84,7 @@ class TimedWindow:
         of = self.window
         record = (recorded or of.record(device)).record(of.total, self.before, self.state)
         return tables_of_range(
-            of.job.machine, record, of.cycles, self.stated, shards=self.shards, device=device, rate=of.job.layout_rate
+            of.job.machine, record, of.cycles, self.stated, shards=self.shards, device=device, rate=of.job.layout_rate()
         )
 
 
