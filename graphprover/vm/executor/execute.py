@@ -1,6 +1,7 @@
 """Runs a program: an Image and its input in, an Execution out, with or without the record for its tables."""
 
 import io
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -65,6 +66,8 @@ from graphprover.vm.tables.clock import MAX_CYCLES
 DEFAULT_CYCLES = 1 << 30
 DEFAULT_MEMORY = 1 << 30  # bytes, without a record
 SLICE = 1 << 18  # cycles between checks for signals; as host calls these are half a second
+MOST_SLICES = 16  # such slices in one without a record, if they are fast
+SHORT, LONG = 1e-3, 1e-2  # seconds of a slice before a longer one, and before one of SLICE cycles
 BLOCK = 256  # pages whose words are listed at once
 _ACCESS_BYTES = 8 + 8  # bytes of the record for an access: the word and a time
 _SNAPSHOT_BYTES = 4 + 8 + 2 * 8 * REGISTERS
@@ -349,12 +352,16 @@ class Running:
 
     def _run(self, tape: Tape | None, counters: Counters | None, until: int, pause: Callable[[], None] | None) -> None:
         blocks = self._blocks(self.translation.native if counters is None else self.native, tape)
+        slices = 1
         while True:
             if counters is None and self.native is not self.translation.native:
                 blocks = self._blocks(self.translation.native, tape)
             cycle = int(self.state.position[CYCLE])
-            interpreted, end = self._interpreted(), min(cycle + SLICE, until)
+            interpreted, end, began = self._interpreted(), min(cycle + slices * SLICE, until), time.perf_counter()
             status = self._slice(end, tape, counters, blocks)
+            if tape is None:  # a record has room for one slice more
+                seconds = time.perf_counter() - began
+                slices = min(2 * slices, MOST_SLICES) if seconds < SHORT else slices if seconds < LONG else 1
             ran["plain" if tape is None else "recorded"] += int(self.state.position[CYCLE]) - cycle
             if tape is not None:
                 self._check_memory(after=int(status == EXITED))

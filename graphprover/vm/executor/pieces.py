@@ -18,14 +18,23 @@ import numpy as np
 
 from graphprover import __version__
 from graphprover.runtime.numba_cache import Cached
-from graphprover.vm.executor import interpreter, predecode, record, translate
+from graphprover.vm.executor import interpreter, loops, predecode, record, translate
 from graphprover.vm.executor.translate import Block, Code, name_of, translated
 from graphprover.vm.program import io, isa
 from graphprover.vm.program.elf import Image
 from graphprover.vm.tables import clock
 
 KEPT = 64  # files of programs, of a few MB at most
-_SOURCES = (translate, interpreter, predecode, record, io, isa, clock)  # modules on which the machine code depends
+_SOURCES = (
+    translate,
+    loops,
+    interpreter,
+    predecode,
+    record,
+    io,
+    isa,
+    clock,
+)  # modules on which the machine code depends
 
 used: Counter[str] = Counter()  # pieces that were "compiled" and "loaded" in this process
 
@@ -81,8 +90,12 @@ def compiled(image: Image, blocks: Sequence[Block], first: int, *, record: bool)
     text = translated(Code(own, image.code_base, image.code_end), blocks, first=first, record=record)
     module = llvm.parse_assembly(text)
     module.verify()
+    machine = target_machine()
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()  # the variables of loops
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
     used["compiled"] += 1
-    return Piece(tuple(blocks), target_machine().emit_object(module))
+    return Piece(tuple(blocks), machine.emit_object(module))
 
 
 def _engine(pieces: Sequence[Piece]) -> Any:

@@ -1,15 +1,19 @@
 """Translates blocks of a program to an LLVM function with the effects of `run` on registers, memory and record.
 
-A block is straight code, entered at its start. Registers are values of LLVM within a block and lie in memory between
-blocks. The function goes from block to block until the next is missing or may pass the limit, or until it meets
-something rare: a page that is not allocated yet, a forbidden access, a jump to no instruction.
-Then it leaves before that instruction, which the interpreter executes. It returns how many instructions of an
-unfinished block ran; the last accesses of their registers are not noted.
+A block is straight code, entered at its start. Registers, and the counts of cycles and accesses, are values of LLVM
+within a block and within a loop (`loops`), and lie in memory between others. A loop loads them at an entry, and stores
+the ones that it changes at an exit. Between its blocks they are in variables of LLVM's stack, which its pass "sroa"
+replaces by values.
+
+The function goes from block to block until the next is missing or may pass the limit, or until it meets something rare:
+a page that is not allocated yet, a forbidden access, a jump to no instruction. Then it leaves before that instruction,
+which the interpreter executes. It returns how many instructions of an unfinished block ran; the last accesses of their
+registers are not noted.
 
 Each module has the function for some blocks; it goes on in others' functions.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from graphprover.vm.executor.interpreter import (
@@ -21,6 +25,7 @@ from graphprover.vm.executor.interpreter import (
     PAGE_BYTES,
     PAGE_WORDS,
 )
+from graphprover.vm.executor.loops import Flow, Loop, loops_of
 from graphprover.vm.executor.record import NO_REGISTER
 from graphprover.vm.program.io import MEMORY_END
 from graphprover.vm.program.isa import ACCESS_BYTES, BRANCHES, LOADS, STORES, Op
@@ -78,22 +83,31 @@ def translated(code: Code, blocks: Sequence[Block], *, first: int = 0, record: b
     meanwhile (NumPy does, for arrays of 256 KiB and more) reads freed memory.
     """
     numbers = {block.start: first + number for number, block in enumerate(blocks)}
-    written = [_Writer(code, numbers[block.start], numbers, record).block(block) for block in blocks]
-    outside = sorted(set[int]().union(*(after for _, after in written)))
-    cases = " ".join(f"i32 {number + 1}, label %b{number}" for number in numbers.values())
+    loops = loops_of({block.start: _flow(code, block) for block in blocks}, numbers)
+    entries = {start: f"{'enter' if start in loops else 'b'}{number}" for start, number in numbers.items()}
+    writers = [_Writer(code, numbers, entries, record, loops.get(block.start)) for block in blocks]
+    lines_of_blocks = [line for writer, block in zip(writers, blocks, strict=True) for line in writer.block(block)]
+    lines_of_blocks += [
+        line for loop in dict.fromkeys(loops.values()) for line in _around(loop, numbers, entries, writers, record)
+    ]
+    outside = sorted(set[int]().union(*(writer.outside for writer in writers)))
+    cases = " ".join(f"i32 {numbers[start] + 1}, label %{entry}" for start, entry in entries.items())
     variables = (("next", INSTRUCTION), ("cycle", CYCLE), ("accesses", ACCESSES))
+    in_loops = sorted(set[int]().union(*(loop.registers for loop in loops.values())))
     lines = [
         f"define i64 @{name_of(first)}(ptr %arguments, i64 %limit) nounwind {{",
         *(f"%{name}.at = getelementptr ptr, ptr %arguments, i64 {place}" for place, name in enumerate(ARGUMENTS)),
         *(f"%{name} = load ptr, ptr %{name}.at" for name in ARGUMENTS),
         *(f"%{name} = getelementptr i64, ptr %position, i64 {place}" for name, place in variables),
+        *(f"%register{register} = getelementptr i64, ptr %registers, i64 {register}" for register in in_loops),
+        *(f"%{name} = alloca i64" for name in (*map(_variable, in_loops), *_VARIABLES)),
         "br label %find",
         "find:",
         "%to = load i64, ptr %next",
         "%entry.at = getelementptr i32, ptr %entries, i64 %to",
         "%entry = load i32, ptr %entry.at",
         f"switch i32 %entry, label %others [ i32 0, label %leave {cases} ]",
-        *(line for lines, _ in written for line in lines),
+        *lines_of_blocks,
         *(line for index in outside for line in (f"to{index}:", f"store i64 {index}, ptr %next", "br label %find")),
         "others:",
         "%number = zext i32 %entry to i64",
@@ -108,6 +122,71 @@ def translated(code: Code, blocks: Sequence[Block], *, first: int = 0, record: b
         _misaligned(record),
     ]
     return "\n".join(lines)
+
+
+def _flow(code: Code, block: Block) -> Flow:
+    """Return what matters of a block for its loop."""
+    read, written = set[int](), set[int]()
+    for index in range(block.start, block.end):
+        _, rd, a, b, _ = _decoded(code.words[index])
+        read |= {a, b}
+        written.add(rd)
+    none = {0, NO_REGISTER}
+    op, _, _, _, imm = _decoded(code.words[block.end - 1])
+    targets = set[int]()
+    if op in BRANCHES or op == Op.JAL:
+        targets.add(block.end - 1 + imm)
+    if op not in (Op.JAL, Op.JALR):
+        targets.add(block.end)
+    return Flow(frozenset(targets), frozenset(read - none), frozenset(written - none))
+
+
+# The variables of a loop beside its registers: the counts of cycles and accesses, and, at an exit, how many
+# instructions of an unfinished block ran.
+_VARIABLES = "clock", "count", "done"
+
+
+def _variable(register: int) -> str:
+    """Return the name of a register's variable in a loop."""
+    return f"x{register}"
+
+
+def _around(
+    loop: Loop, numbers: Mapping[int, int], entries: Mapping[int, str], writers: Iterable["_Writer"], record: bool
+) -> Iterator[str]:
+    """Yield the entries of a loop's blocks, and its exits: to the function's end and to other blocks."""
+    counts = (("clock", "cycle"), ("count", "accesses")) if record else (("clock", "cycle"),)
+    names = 0
+
+    def moved(source: str, target: str) -> Iterator[str]:
+        nonlocal names
+        names += 1
+        value = f"%w{loop.number}.{names}"
+        yield f"{value} = load i64, ptr %{source}"
+        yield f"store i64 {value}, ptr %{target}"
+
+    def stored() -> Iterator[str]:
+        for register in loop.written:
+            yield from moved(_variable(register), f"register{register}")
+        for variable, target in counts:
+            yield from moved(variable, target)
+
+    for start in sorted(loop.starts):
+        yield f"{entries[start]}:"
+        for register in loop.registers:
+            yield from moved(f"register{register}", _variable(register))
+        for variable, target in counts:
+            yield from moved(target, variable)
+        yield f"br label %b{numbers[start]}"
+    yield f"leave{loop.number}:"
+    yield from stored()
+    yield f"%done{loop.number} = load i64, ptr %done"
+    yield f"ret i64 %done{loop.number}"
+    own = [writer for writer in writers if writer.loop is loop]
+    for index in sorted(set[int]().union(*(writer.behind for writer in own))):
+        yield f"from{loop.number}.{index}:"
+        yield from stored()
+        yield f"br label %{own[0].outer(index)}"
 
 
 def _closely(code: Code) -> str:
@@ -250,11 +329,14 @@ class _Writer:
     """Writes one block."""
 
     code: Code
-    number: int
     numbers: Mapping[int, int]  # of blocks, by their starts
+    entries: Mapping[int, str]  # labels that lead to blocks from outside of their loops, by their starts
     record: bool
+    loop: Loop | None  # of the block
+    number: int = 0
     lines: list[str] = field(default_factory=list)
     outside: set[int] = field(default_factory=set)  # targets of its jumps that begin no block
+    behind: set[int] = field(default_factory=set)  # targets of its jumps outside of its loop
     # Of each way out: its label, the instructions that ran, and their accesses, as `accessed` and `accesses`.
     ways_out: list[tuple[str, int, str, int]] = field(default_factory=list)
     registers: dict[int, str] = field(default_factory=dict)  # values of registers that were read or written
@@ -265,13 +347,14 @@ class _Writer:
     accesses: int = 0  # the others so far
     label: str = ""  # of the current position
 
-    def block(self, block: Block) -> tuple[list[str], set[int]]:
-        """Return its lines, and the instructions behind it that begin no block."""
+    def block(self, block: Block) -> list[str]:
+        """Return its lines."""
+        self.number = self.numbers[block.start]
         self._begin(f"b{self.number}")
-        self.cycle = self._value("load i64, ptr %cycle")
+        self.cycle = self._value(f"load i64, ptr {self._clock}")
         if self.record:
             self.start = self._value(f"mul i64 {self.cycle}, {SLOTS}")
-            self.accessed = self._value("load i64, ptr %accesses")
+            self.accessed = self._value(f"load i64, ptr {self._count}")
         end = self._value(f"add i64 {self.cycle}, {block.end - block.start}")
         self._unless(self._value(f"icmp ule i64 {end}, %limit"), 0)
         then = ""
@@ -280,13 +363,11 @@ class _Writer:
         self._finish(end)
         self._line(then or f"br label %{self._to(block.end)}")
         self._leave(block.start)
-        return self.lines, self.outside
+        return self.lines
 
     def _instruction(self, index: int, done: int) -> str:
         """Write one instruction; return how a jump goes on, nothing for others."""
-        fields = self.code.words[index]
-        op, rd, a, b = _BY_NUMBER[fields & 0xFF], fields >> 8 & 0xFF, fields >> 16 & 0xFF, fields >> 24 & 0xFF
-        imm = _signed(fields >> 32, 32)
+        op, rd, a, b, imm = _decoded(self.code.words[index])
         then = ""
         if op == Op.FENCE:
             return then
@@ -319,7 +400,7 @@ class _Writer:
         inside = self._value(f"icmp ult i64 {distance}, {self.code.end - self.code.base}")
         whole = self._value(f"icmp eq i64 {self._value(f'and i64 {distance}, 3')}, 0")
         self._unless(self._value(f"and i1 {inside}, {whole}"), done)
-        self._line(f"store i64 {self._value(f'lshr i64 {distance}, 2')}, ptr %next")
+        self._line(f"store i64 {self._value(f'lshr i64 {distance}, 2')}, ptr %next")  # such a block is in no loop
         return "br label %find"
 
     def _memory(self, op: Op, rd: int, address: str, b: int, done: int) -> None:
@@ -460,7 +541,7 @@ class _Writer:
         if register in (0, NO_REGISTER):
             return "0"
         if register not in self.registers:
-            self.registers[register] = self._value(f"load i64, ptr {self._at('registers', register)}")
+            self.registers[register] = self._value(f"load i64, ptr {self._register(register)}")
         return self.registers[register]
 
     def _write(self, register: int, value: str) -> None:
@@ -468,12 +549,37 @@ class _Writer:
             self.registers[register] = value
             self.written.add(register)
 
+    # Places between blocks: variables in a loop, else memory
+
+    def _register(self, register: int) -> str:
+        """Return a pointer to a register."""
+        return f"%{_variable(register)}" if self.loop else self._at("registers", register)
+
+    @property
+    def _clock(self) -> str:
+        """The pointer to the count of cycles."""
+        return "%clock" if self.loop else "%cycle"
+
+    @property
+    def _count(self) -> str:
+        """The pointer to the count of accesses."""
+        return "%count" if self.loop else "%accesses"
+
     # Ways on and out
 
     def _to(self, index: int) -> str:
         """Return the label that leads to an instruction."""
-        if index in self.numbers:
+        if self.loop is None:
+            return self.outer(index)
+        if index in self.loop.starts:
             return f"b{self.numbers[index]}"
+        self.behind.add(index)
+        return f"from{self.loop.number}.{index}"
+
+    def outer(self, index: int) -> str:
+        """Return the label that leads to an instruction from outside of its loop."""
+        if index in self.entries:
+            return self.entries[index]
         self.outside.add(index)
         return f"to{index}"
 
@@ -482,10 +588,10 @@ class _Writer:
         runs_at = self._at("runs", str(self.number))
         runs = self._value(f"load i64, ptr {runs_at}")
         self._line(f"store i64 {self._value(f'add i64 {runs}, 1')}, ptr {runs_at}")
-        self._line(f"store i64 {end}, ptr %cycle")
+        self._line(f"store i64 {end}, ptr {self._clock}")
         self._keep()
         if self.accesses:
-            self._line(f"store i64 {self._value(f'add i64 {self.accessed}, {self.accesses}')}, ptr %accesses")
+            self._line(f"store i64 {self._value(f'add i64 {self.accessed}, {self.accesses}')}, ptr {self._count}")
         if self.record:
             for register, time in self.times.items():
                 self._line(
@@ -495,7 +601,7 @@ class _Writer:
     def _keep(self) -> None:
         """Store the registers that were written."""
         for register in sorted(self.written):
-            self._line(f"store i64 {self.registers[register]}, ptr {self._at('registers', register)}")
+            self._line(f"store i64 {self.registers[register]}, ptr {self._register(register)}")
         self.written.clear()
 
     def _unless(self, condition: str, done: int) -> None:
@@ -518,10 +624,14 @@ class _Writer:
         if self.record:
             accessed = self._either((accessed, label) for label, _, accessed, _ in self.ways_out)
             number = self._either((str(number), label) for label, _, _, number in self.ways_out)
-            self._line(f"store i64 {self._value(f'add i64 {accessed}, {number}')}, ptr %accesses")
-        self._line(f"store i64 {self._value(f'add i64 {self.cycle}, {done}')}, ptr %cycle")
+            self._line(f"store i64 {self._value(f'add i64 {accessed}, {number}')}, ptr {self._count}")
+        self._line(f"store i64 {self._value(f'add i64 {self.cycle}, {done}')}, ptr {self._clock}")
         self._line(f"store i64 {self._value(f'add i64 {done}, {start}')}, ptr %next")
-        self._line(f"ret i64 {done}")
+        if self.loop:
+            self._line(f"store i64 {done}, ptr %done")
+            self._line(f"br label %leave{self.loop.number}")
+        else:
+            self._line(f"ret i64 {done}")
 
     # Text
 
@@ -546,6 +656,12 @@ class _Writer:
     def _at(self, array: str, index: str | int, kind: str = "i64") -> str:
         """Return a pointer to an element."""
         return self._value(f"getelementptr {kind}, ptr %{array}, i64 {index}")
+
+
+def _decoded(fields: int) -> tuple[Op, int, int, int, int]:
+    """Return an instruction's operation, rd, its two other registers, and the immediate."""
+    op = _BY_NUMBER[fields & 0xFF]
+    return op, fields >> 8 & 0xFF, fields >> 16 & 0xFF, fields >> 24 & 0xFF, _signed(fields >> 32, 32)
 
 
 def _signed(value: int, bits: int) -> int:

@@ -6,13 +6,16 @@ import struct
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphprover.vm.executor import execute as executor
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.executor.faults import LAST_BYTES, Fault, GuestFault
 from graphprover.vm.executor.record import SINK
@@ -608,3 +611,27 @@ def test_a_fault_names_the_function_where_the_file_has_symbols() -> None:
     ) as caught:
         execute(load_elf(file))
     assert caught.value.function == "main+0x4"
+
+
+def test_slices_without_a_record_grow_while_they_are_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow slice is followed by one of SLICE cycles, so that signals do not wait."""
+    now, ends = [0.0], list[int]()
+    took = iter([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.005, 1.0, 0.0, 0.0])
+    before = executor.Running._slice
+
+    def seen(self: Any, end: int, *arguments: Any) -> int:
+        ends.append(end)
+        now[0] += next(took, 0.0)
+        return before(self, end, *arguments)
+
+    monkeypatch.setattr(executor, "SLICE", 100)
+    monkeypatch.setattr(executor.Running, "_slice", seen)
+    monkeypatch.setattr(executor.time, "perf_counter", lambda: now[0])
+    turns = [*li(T0, 1 << 13), Instruction(Op.ADDI, T0, T0, imm=-1), Instruction(Op.BNE, rs1=T0, imm=-4)]
+    program = image([*turns, *leave()])
+    execute(program)
+    slices = [(end - start) // 100 for start, end in pairwise([0, *ends])]
+    assert slices[:10] == [1, 2, 4, 8, 16, 16, 16, 16, 1, 2]
+    ends.clear()
+    execute(program, record=True)
+    assert {end - start for start, end in pairwise([0, *ends])} == {100}

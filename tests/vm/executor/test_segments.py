@@ -24,6 +24,7 @@ DATA = RUNS["fib_iterative"]
 def image(monkeypatch: pytest.MonkeyPatch) -> Image:
     """Return a guest whose windows have a snapshot every four intervals, and three threads."""
     monkeypatch.setattr(executor, "SLICE", 4 * INTERVAL)
+    monkeypatch.setattr(executor, "MOST_SLICES", 1)
     monkeypatch.setattr(window, "worth_sending", lambda size, cycles: True)
     monkeypatch.setattr(window, "recorders", lambda: 3)
     return load_elf((GUESTS / "fib_iterative.elf").read_bytes())
@@ -105,7 +106,7 @@ from pathlib import Path
 from graphprover.device.host_memory import addresses_left
 from graphprover.vm.executor import execute, window
 from graphprover.vm.program.elf import load_elf
-execute.SLICE = 4096
+execute.SLICE, execute.MOST_SLICES = 4096, 1
 execute.prepare(record=True)
 window.worth_sending, window.recorders = lambda size, cycles: True, lambda: 3
 image, data = load_elf(Path(sys.argv[1]).read_bytes()), bytes([0, 32, 0, 0, 0, 0, 0, 0])

@@ -36,6 +36,7 @@ def run(request: pytest.FixtureRequest) -> tuple[Image, bytes, Execution]:
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take snapshots every 1,000 cycles, however long they take to send."""
     monkeypatch.setattr(executor, "SLICE", 1000)
+    monkeypatch.setattr(executor, "MOST_SLICES", 1)
     monkeypatch.setattr(window, "worth_sending", lambda size, cycles: True)
 
 
@@ -92,8 +93,9 @@ def test_snapshots_are_spread_over_the_run(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(rehearse(image, data).snapshots) <= 3
 
 
-def test_each_cycle_is_recorded_once() -> None:
+def test_each_cycle_is_recorded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The plain run is one run, and from snapshots windows repeat little of it."""
+    monkeypatch.setattr(executor, "MOST_SLICES", 1)
     image = load_elf((GUESTS / "fib_iterative.elf").read_bytes())
     rehearsal = rehearse(image, bytes([0, 0, 32, *5 * [0]]))
     cycles, windows = rehearsal.execution.cycles, 4
