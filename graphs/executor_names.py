@@ -4,4 +4,6 @@ SYNCHRONOUS, THREADS = "sync", "threads"
 LOCAL = (SYNCHRONOUS, THREADS)  # in this process
 PROCESSES, CUDA = "processes", "cuda"
 CLUSTERS = (PROCESSES, CUDA)  # of worker processes on this host
-AUTO = "auto"  # the background cluster, or THREADS if none runs
+GROWING = "growing"  # THREADS, and for a batch also one of CLUSTERS once its processes pay; no name for users
+HERE = (*LOCAL, GROWING)  # which prove in this process, at least at first
+AUTO = "auto"  # the background cluster, or GROWING if none runs

@@ -23,7 +23,7 @@ from graphprover.cli.json_output import OUTCOMES, Facts
 from graphprover.cli.one_behind import OneBehind
 from graphprover.cli.paths import path_argument
 from graphprover.cli.report_files import save_batch
-from graphprover.graphs.executor_names import LOCAL
+from graphprover.graphs.executor_names import GROWING, HERE
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.files import STREAM, FileError, check_writable, resolved, write
 from graphprover.runtime.signals import status_on_signal
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
     watching: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])
     alone = len(entries) == 1 or options.trace
     started = time.perf_counter()
-    with configured(options), bar(len(entries)) as draw, _appended(options.summary) as summarise:
+    with configured(options, GROWING), bar(len(entries)) as draw, _appended(options.summary) as summarise:
         from graphprover.jobs.batch import prove_many
 
         check_device(options)
@@ -158,7 +158,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _span(options: argparse.Namespace) -> AbstractContextManager[object]:
     """Return a span that groups the jobs on a cluster's dashboard under the name of the batch file."""
-    if options.executor in LOCAL:
+    if options.executor in HERE:
         return nullcontext()
     from distributed import span
 

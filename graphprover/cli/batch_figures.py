@@ -9,7 +9,7 @@ import numpy as np
 from graphprover.cli.json_output import Facts
 from graphprover.device.choose import AUTO, CPU, CUDA, gpu_address, gpus, named
 from graphprover.device.energy import Energy, HostEnergy, metered
-from graphprover.graphs.executor_names import CLUSTERS, LOCAL, PROCESSES
+from graphprover.graphs.executor_names import CLUSTERS, GROWING, HERE, PROCESSES
 from graphprover.graphs.executor_names import CUDA as ALL_GPUS
 from graphprover.runtime import background
 from graphprover.runtime.files import FileError
@@ -51,7 +51,7 @@ def metered_by(executor: str, device: str) -> Iterator[Callable[[], HostEnergy]]
         executor: The executor of the proofs; of workers on other hosts nothing is measured.
         device: The device of the proofs.
     """
-    here = executor if executor in (*LOCAL, *CLUSTERS) else _background_kind(executor)
+    here = executor if executor in (*HERE, *CLUSTERS) else _background_kind(executor)
     if here is None:
         unknown = Energy(None, ELSEWHERE)
         yield lambda: HostEnergy(None if named(device).kind == CPU else unknown, unknown)
@@ -74,4 +74,6 @@ def _gpus_of(executor: str, device: str) -> Sequence[int]:
     if executor == ALL_GPUS:
         return range(gpus())
     wants = kind == CUDA or (kind == AUTO and executor != PROCESSES)
+    if executor == GROWING and device in (AUTO, CUDA):  # its processes may use all of them
+        return range(gpus())
     return [number] if wants and number < gpus() else []

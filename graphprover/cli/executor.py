@@ -11,7 +11,7 @@ from pathlib import Path
 
 from graphprover.cli.args import DEVICE_HELP, add_device, count
 from graphprover.cli.errors import DEBUG, UsageError
-from graphprover.graphs.executor_names import AUTO, CLUSTERS, CUDA, LOCAL, THREADS
+from graphprover.graphs.executor_names import AUTO, CLUSTERS, CUDA, HERE, LOCAL, THREADS
 
 DASHBOARD_ADDRESS = "127.0.0.1:8787"  # of the clusters that the command starts: reachable from this host only
 
@@ -22,7 +22,8 @@ def add_executor(parser: argparse.ArgumentParser) -> None:
         "--executor",
         type=executor,
         default=AUTO,
-        help="What makes proofs. auto (default): the cluster of `graphprover cluster start` if it runs, else threads. "
+        help="What makes proofs. auto (default): the cluster of `graphprover cluster start` if it runs, else "
+        "threads; a batch also starts processes, on a GPU cuda, once they pay. "
         "threads: all threads of this process. sync: one thread. processes: worker processes on the cores of this "
         "host. cuda: worker processes on all GPUs of this host. tcp://ADDRESS, tls://ADDRESS or FILE.json (a scheduler "
         "file): the Dask cluster of that scheduler, which can run code on this host; outside your own network use "
@@ -85,8 +86,12 @@ def add_workers(parser: argparse.ArgumentParser, number: str) -> None:
 
 
 @contextmanager
-def configured(options: argparse.Namespace) -> Iterator[dict[str, object]]:
+def configured(options: argparse.Namespace, alone: str = THREADS) -> Iterator[dict[str, object]]:
     """Apply the options of `add_executor` as Dask's configuration, and yield the settings; choose the executor of auto.
+
+    Args:
+        options: The command's parsed arguments.
+        alone: The executor of auto without a background cluster.
 
     Raises:
         UsageError: An option does not fit the executor, or its value is invalid.
@@ -99,13 +104,13 @@ def configured(options: argparse.Namespace) -> Iterator[dict[str, object]]:
     given |= {MPS: options.mps, DASHBOARD: options.dashboard}
     given = {name: value for name, value in given.items() if value is not None}
     if options.executor == AUTO:
-        options.executor = _chosen(options.device, given)
+        options.executor = _chosen(options.device, given, alone)
     for name in given:
         option = name.partition(".")[2]
         if name == DASHBOARD and options.executor not in CLUSTERS:
-            state = "has no dashboard" if options.executor in LOCAL else "has its own dashboard, at its scheduler"
+            state = "has no dashboard" if options.executor in HERE else "has its own dashboard, at its scheduler"
             raise UsageError(f"--{option}: {options.executor} {state}; the option is for {' and '.join(CLUSTERS)}")
-        if options.executor not in (*LOCAL, *CLUSTERS):
+        if options.executor not in (*HERE, *CLUSTERS):
             variable = f"DASK_GRAPHPROVER__{option.replace('-', '_').upper()}"
             remedies = {WORKERS: "start more workers", MPS: "start NVIDIA's service before them, see docs/cluster.md"}
             remedy = remedies.get(name, f"set {variable} in their environment")
@@ -124,18 +129,20 @@ def configured(options: argparse.Namespace) -> Iterator[dict[str, object]]:
         yield given
 
 
-def _chosen(device: str, given: Collection[str]) -> str:
+def _chosen(device: str, given: Collection[str], alone: str) -> str:
     """Return the executor for ``auto``, and print a line if it is the background cluster, or why it is not."""
-    if given:  # settings of this process
-        return THREADS
     from graphprover.runtime import background
+    from graphprover.runtime.settings import MEMORY_LIMIT, POOL
+
+    if given:  # settings of this process, and of processes that it starts
+        return alone if {POOL, MEMORY_LIMIT}.issuperset(given) else THREADS
 
     found, reason = background.usable(device)
     if found:
         print(f"graphprover: the running cluster proves ({found})", file=sys.stderr)
     elif reason:
         print(f"graphprover: this process proves: {reason}", file=sys.stderr)
-    return found or THREADS
+    return found or alone
 
 
 @contextmanager
@@ -161,7 +168,7 @@ def check_device(options: argparse.Namespace) -> None:
     from graphprover.device.choose import device_for, profile_of
 
     try:
-        if options.executor in LOCAL:
+        if options.executor in HERE:
             device_for(options.device)
         else:
             profile_of(options.device)

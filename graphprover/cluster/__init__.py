@@ -6,7 +6,8 @@ not the worker.
 
 Client:
 
-- `client` connects to a cluster and proves on it; `local` starts one on this host, and `mps` NVIDIA's service for it.
+- `client` connects to a cluster and proves on it; `local` starts one on this host, and `mps` NVIDIA's service for it;
+  `processes` has the number of its processes.
 - `background` is the process of a cluster that stays when the command has ended.
 - `dispatcher` submits tasks (`tasks`) with their messages (`messages`), and resubmits lost ones.
 - `batching` groups the jobs of a batch into tasks, and `batch_check` verifies their results.

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, suppress
 from copy import deepcopy
-from multiprocessing import current_process, get_context
+from multiprocessing import get_context
 from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 
@@ -26,20 +26,15 @@ from distributed.utils import silence_logging_cmgr
 from graphprover.cluster import ClusterError
 from graphprover.cluster.mps import serving
 from graphprover.cluster.ports import SchedulerWithoutHttp, WorkerWithoutHttp
+from graphprover.cluster.processes import GUARD, check_imported, options_of, uses_mps
 from graphprover.cluster.workers import without_delay
-from graphprover.device.choose import gpus, memory_of, missing
-from graphprover.device.host_processor import available_threads
-from graphprover.graphs.executor_names import CUDA, PROCESSES, THREADS
-from graphprover.runtime.settings import DASHBOARD, MPS, POOL, SILENCE, WORKERS, bytes_of, setting
+from graphprover.graphs.executor_names import THREADS
+from graphprover.runtime.settings import DASHBOARD, SILENCE, setting
 
-MOST_PROCESSES = 8  # by default
-MOST_PER_GPU, MOST_BY_MPS = 8, 16  # by default; more processes gain little
-CONTEXT_BYTES = 600 << 20  # GPU memory of a process without arrays, on an H200
 PATIENCE_SECONDS = 5.0  # after which a wait for processes is logged
 START_SECONDS = 900.0  # timeout of the start; slow computers compile kernels for minutes
 
 _HOST = "127.0.0.1"
-_GUARD = 'Its processes import your script, which must guard the start with if __name__ == "__main__"'
 # Dask's configuration. Callbacks that run many times a second take Python's lock: they cost 4 % of a small proof on a
 # worker, and time of the client's threads in this process.
 _SERVERS = {"distributed.admin.tick.interval": "500ms"}
@@ -54,41 +49,48 @@ _log = logging.getLogger(__name__)  # warnings go to stderr by default
 def started(
     kind: str, workers: int | None = None, tasks: int | None = None, wait_for_all: bool = True
 ) -> Iterator[Client]:
-    """Start processes, and yield their client. All processes end with the context.
+    """Start processes, wait for them, and yield their client; see `starting`.
+
+    If ``graphprover.dashboard`` is set, the address of the dashboard is logged.
+
+    Raises:
+        ClusterError: As `starting`, or if a process does not start, or processes do not answer within START_SECONDS.
+    """
+    with starting(kind, workers, tasks, wait_for_all) as processes, processes.client() as client:
+        if setting(DASHBOARD):
+            _log.warning("graphprover: dashboard: %s", client.dashboard_link)
+        yield client
+
+
+@contextmanager
+def starting(
+    kind: str, workers: int | None = None, tasks: int | None = None, wait_for_all: bool = True
+) -> "Iterator[LocalProcesses]":
+    """Start processes, and yield them without waiting. All processes end with the context.
 
     No other user can connect: the processes listen on 127.0.0.1 under TLS, and only they have the key. If
-    ``graphprover.dashboard`` is set, the address of the dashboard is logged. If ``graphprover.mps`` is set, processes
-    for GPUs use NVIDIA's Multi-Process Service (`mps`).
+    ``graphprover.mps`` is set, processes for GPUs use NVIDIA's Multi-Process Service (`mps`).
 
     Args:
         kind: ``"processes"`` for CPUs or ``"cuda"`` for GPUs.
         workers: Number of processes, for ``"cuda"`` per visible GPU. Default: the setting ``graphprover.workers``, or
             a number chosen by cores and GPU memory, then no more than ``tasks``.
         tasks: How many tasks there will be at the same time.
-        wait_for_all: Whether to wait until all processes are warm, or only one. A warning reports a later one that does
-            not start.
+        wait_for_all: Whether the processes are ready once all of them are warm, or only one. A warning reports a later
+            one that does not start.
 
     Raises:
-        ClusterError: If there is no GPU, a process or the service does not start, or processes do not answer within
-            START_SECONDS.
+        ClusterError: If there is no GPU, or the service does not start.
     """
-    if getattr(current_process(), "_inheriting", False):  # this process is being started itself
-        raise ClusterError(f"executor {kind}: {_GUARD}")
+    check_imported(kind)
     _check_semaphores(kind)
-    number = workers or setting(WORKERS)
-    by_mps = kind == CUDA and setting(MPS)
-    options = _for_gpus(number, tasks, by_mps) if kind == CUDA else _for_cpus(number, tasks)
-    with serving() if by_mps else nullcontext(dict[str, str]()) as service:
-        cluster = _Processes([each | {"env": each["env"] | service} for each in options], wait_for_all)
+    options = options_of(kind, workers, tasks)
+    with serving() if uses_mps(kind) else nullcontext(dict[str, str]()) as service:
+        processes = LocalProcesses(kind, [each | {"env": each["env"] | service} for each in options], wait_for_all)
         try:
-            address = cluster.address(kind)
-            # Fetch proofs from the workers directly, not through the scheduler, a thread of this process.
-            with without_delay(Client(address, security=cluster.security, direct_to_workers=True)) as client:
-                if setting(DASHBOARD):
-                    _log.warning("graphprover: dashboard: %s", client.dashboard_link)
-                yield client
+            yield processes
         finally:
-            cluster.end()
+            processes.end()
 
 
 def _check_semaphores(kind: str) -> None:
@@ -102,41 +104,6 @@ def _check_semaphores(kind: str) -> None:
         ) from error
 
 
-def _for_cpus(processes: int | None, tasks: int | None) -> list[dict[str, Any]]:
-    """Return the options of each process, with the cores divided among them."""
-    cores = available_threads()
-    processes = processes or min(cores, MOST_PROCESSES, tasks or cores)
-    return [{"nthreads": max(1, cores // processes), "env": {"CUDA_VISIBLE_DEVICES": ""}}] * processes
-
-
-def _for_gpus(each: int | None, tasks: int | None, by_mps: bool) -> list[dict[str, Any]]:
-    """Return the options of each process for GPUs: each sees one GPU, and GPUs take turns."""
-    found = gpus()
-    if not found:
-        raise ClusterError(f"executor {CUDA}: {missing(found)}; executor {PROCESSES} uses CPUs")
-    most = MOST_BY_MPS if by_mps else MOST_PER_GPU
-    processes = each or _per_gpu(available_threads(), [memory_of(number) for number in range(found)], most)
-    visible = None if by_mps else os.environ.get("CUDA_VISIBLE_DEVICES")  # numbers within the service
-    names = visible.split(",")[:found] if visible else [str(number) for number in range(found)]
-    options = [{"nthreads": 1, "env": {"CUDA_VISIBLE_DEVICES": name}} for _ in range(processes) for name in names]
-    return options if each else options[:tasks]
-
-
-def _per_gpu(cores: int, totals: Sequence[int], most: int) -> int:
-    """Return the number of processes for each GPU.
-
-    One per core, because a process waits for its GPU most of the time; limited by the GPU memory outside the pool, for
-    the CUDA contexts of the processes.
-
-    Args:
-        cores: Of this process.
-        totals: Memory of each GPU, in bytes.
-        most: Upper limit.
-    """
-    outside = min(total - bytes_of(POOL, total) for total in totals)
-    return max(1, min(cores // len(totals), outside // CONTEXT_BYTES, most))
-
-
 class _Nanny(Nanny):
     """A nanny that can be closed after a failed start."""
 
@@ -146,14 +113,14 @@ class _Nanny(Nanny):
             await super().kill(timeout, reason)
 
 
-class _Processes:
+class LocalProcesses:
     """A scheduler in a thread of this process, and nannies that start one process each, and restart it when it dies.
 
     The thread and its child processes ignore Ctrl-C: the main thread handles it and ends them.
     """
 
-    def __init__(self, options: list[dict[str, Any]], wait_for_all: bool) -> None:
-        self.security = Security.temporary()
+    def __init__(self, kind: str, options: list[dict[str, Any]], wait_for_all: bool) -> None:
+        self._kind, self._security = kind, Security.temporary()
         self._options, self._wait_for_all = options, wait_for_all
         self._address: Future[str] = Future()
         self._loop = asyncio.new_event_loop()
@@ -161,23 +128,34 @@ class _Processes:
         self._thread = threading.Thread(target=self._serve, name="graphprover-cluster", daemon=True)
         self._thread.start()
 
-    def address(self, kind: str) -> str:
-        """Wait until all processes are warm, or the first one, and return the scheduler's address.
+    def are_ready(self) -> bool:
+        """Return whether all processes are warm, or the first one, or a process has not started."""
+        return self._address.done()
+
+    def client(self) -> Client:
+        """Return a client, once the processes are ready.
 
         Raises:
             ClusterError: If a process does not start.
         """
+        # Fetch proofs from the workers directly, not through the scheduler, a thread of this process.
+        return without_delay(Client(self._ready_address(), security=self._security, direct_to_workers=True))
+
+    def _ready_address(self) -> str:
+        """Wait until the processes are ready, and return the scheduler's address; raise ClusterError."""
         try:
             with suppress(TimeoutError):
                 return self._address.result(PATIENCE_SECONDS)
             _log.warning(
                 "graphprover: executor %s: %d processes load or compile kernels; waiting for them",
-                kind,
+                self._kind,
                 len(self._options),
             )
             return self._address.result()
         except Exception as error:
-            raise ClusterError(f"executor {kind}: its processes do not start: {_first(error)}. {_GUARD}") from error
+            raise ClusterError(
+                f"executor {self._kind}: its processes do not start: {_first(error)}. {GUARD}"
+            ) from error
 
     def end(self) -> None:
         """Kill all processes."""
@@ -207,7 +185,7 @@ class _Processes:
         with dask.config.set(_SERVERS):
             serving = (Scheduler if shown else SchedulerWithoutHttp)(
                 host=_HOST,
-                security=self.security,
+                security=self._security,
                 dashboard=bool(shown),
                 dashboard_address=shown,
                 worker_ttl=setting(SILENCE),
@@ -225,7 +203,7 @@ class _Processes:
                         dashboard=False,
                         silence_logs=logging.CRITICAL,  # the client logs failed proofs
                         host=_HOST,
-                        security=self.security,
+                        security=self._security,
                         worker_class=Worker if shown else WorkerWithoutHttp,
                         config=config,
                         **options,

@@ -52,9 +52,10 @@ def prove_many(
             for each worker; the order is the one among these. An input that is a path is read when its job begins, and
             on a GPU of this process one job earlier.
         executor: As in `graphprover.prove`. On a cluster every job is a task, or several short ones are. ``"cuda"`` and
-            ``"processes"`` start a cluster on this host for the time of the call.
+            ``"processes"`` start a cluster on this host for the time of the call. ``"auto"`` without a background
+            cluster begins in this process, and starts such a cluster once it pays (docs/cluster.md).
         device: As in `graphprover.prove`.
-        begun: Called with each job when it begins, and with the address of its worker.
+        begun: Called with each job when it begins, and with the address of its worker; empty for this process.
 
     Yields:
         The result of each job. It has the address of the worker that made it.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from graphprover.device import Device, DeviceLost
 from graphprover.device.choose import device_for
 from graphprover.device.host_processor import available_threads
-from graphprover.graphs.executor_names import AUTO, LOCAL, THREADS
+from graphprover.graphs.executor_names import AUTO, GROWING, LOCAL, THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import Proof
@@ -18,7 +18,7 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.local import Made, told
 from graphprover.prover.pipeline import pays, prove_pipelined
 from graphprover.prover.shard_checks import ShardChecks, processes_for
-from graphprover.prover.upcoming import Upcoming
+from graphprover.prover.upcoming import Jobs, Upcoming
 from graphprover.runtime import background
 from graphprover.telemetry.model import GuestRun
 from graphprover.telemetry.subscribe import clock, publish
@@ -92,13 +92,16 @@ def executor_of(executor: Any, device: Device | str) -> Executor:
     """Return the executor of this name, client or address, whose proofs a device makes.
 
     ``"auto"`` is the background cluster if it runs, has the same version and has the device, else the threads of this
-    process. A warning has the reason if a cluster is there that is not used.
+    process, and for a batch worker processes once they pay (`growth`). A warning has the reason if a cluster is there
+    that is not used.
     """
     if executor == AUTO:
         found, reason = background.usable(device) if isinstance(device, str) else (None, "")
         if reason:
             _log.warning("graphprover: this process proves: %s", reason)
-        executor = found or THREADS
+        executor = found or GROWING
+    if executor == GROWING:
+        return Growing(THREADS, device)
     return Local(executor, device) if executor in LOCAL else OnCluster(executor, device)
 
 
@@ -118,22 +121,55 @@ class Local:
 
     def prove_many(self, jobs: Iterable[Any], begun: Begun) -> Iterator[Ended]:
         """Prove jobs one after another; on a GPU with the host's work for other jobs beside each proof."""
-        if isinstance(self.device, str):
-            device_for(self.device)  # raises if no job can be proved
+        self.check_device()
         with Upcoming(jobs) as upcoming:
-            if pays(self.device):
-                yield from prove_pipelined(upcoming, self.name, self.device, begun)
-                return
-            while job := upcoming.take():
-                begun(job, "")
-                made = failure = None
-                try:
-                    made, _ = self.prove(job)
-                except DeviceLost:
-                    raise
-                except Exception as error:
-                    failure = error
-                yield job, made, failure, "", 1
+            yield from self.prove_taken(upcoming, begun)
+
+    def check_device(self) -> None:
+        """Raise ValueError if no job can be proved."""
+        if isinstance(self.device, str):
+            device_for(self.device)
+
+    def prove_taken(self, jobs: Jobs, begun: Begun) -> Iterator[Ended]:
+        """Take jobs and prove them, until there is none."""
+        if pays(self.device):
+            yield from prove_pipelined(jobs, self.name, self.device, begun)
+            return
+        while job := jobs.take():
+            begun(job, "")
+            made = failure = None
+            try:
+                made, _ = self.prove(job)
+            except DeviceLost:
+                raise
+            except Exception as error:
+                failure = error
+            yield job, made, failure, "", 1
+
+
+@dataclass(frozen=True)
+class Growing(Local):
+    """The threads of this process, and for a batch worker processes of this host once they pay."""
+
+    def prove_many(self, jobs: Iterable[Any], begun: Begun) -> Iterator[Ended]:
+        """Prove jobs by this process until other processes are ready, then by these.
+
+        Raises:
+            graphprover.cluster.ClusterError: In a process that is being started itself, or if the processes fail after
+                they have taken jobs.
+        """
+        from graphprover.prover.growth import Growth, kind_for  # which loads modules of clusters
+
+        self.check_device()
+
+        def begins(job: Any, worker: str) -> None:
+            growth.begin(job)
+            begun(job, worker)
+
+        with Upcoming(jobs) as upcoming, Growth(upcoming, kind_for(self.device)) as growth:
+            yield from self.prove_taken(growth, begins)
+            if growth.client:
+                yield from OnCluster(growth.client, self.device).prove_taken(upcoming, None, begun)
 
 
 @dataclass(frozen=True)
@@ -180,17 +216,19 @@ class OnCluster:
 
     def prove_many(self, jobs: Iterable[Any], begun: Begun) -> Iterator[Ended]:
         """Prove jobs as tasks of workers."""
+        from graphprover.cluster.batching import PER_WORKER  # which loads Dask's distributed
+
+        with Upcoming(jobs, PER_WORKER) as upcoming:
+            tasks = max(1, len(upcoming)) if isinstance(jobs, Collection) else None
+            yield from self.prove_taken(upcoming, tasks, begun)
+
+    def prove_taken(self, upcoming: Upcoming, tasks: int | None, begun: Begun) -> Iterator[Ended]:
+        """Take jobs and prove them, until there is none; ``tasks``: how many there will be at the same time."""
         from graphprover.cluster.batch_check import ResultChecker
-        from graphprover.cluster.batching import PER_WORKER, BatchTasks  # which load Dask's distributed
+        from graphprover.cluster.batching import BatchTasks  # which load Dask's distributed
         from graphprover.cluster.client import joined
 
-        with (
-            Upcoming(jobs, PER_WORKER) as upcoming,
-            joined(
-                self.executor, max(1, len(upcoming)) if isinstance(jobs, Collection) else None, wait_for_all=False
-            ) as cluster,
-            ResultChecker() as checker,
-        ):
+        with joined(self.executor, tasks, wait_for_all=False) as cluster, ResultChecker() as checker:
             batch = BatchTasks(upcoming, self.device, partial(cluster.workers, self.device), checker.check)
 
             def begins(task: "ProvingTask", worker: str) -> None:

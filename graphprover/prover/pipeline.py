@@ -14,7 +14,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.prover.checking import Check, Checker, Lost
 from graphprover.prover.local import Made, with_verification
 from graphprover.prover.run_ahead import Guest, RunsAhead
-from graphprover.prover.upcoming import Upcoming
+from graphprover.prover.upcoming import Jobs
 from graphprover.telemetry.subscribe import clock
 
 # Jobs for which it pays to start a process that verifies. The start takes 0.8 s of processor time beside the first
@@ -76,7 +76,7 @@ def checkers_for(jobs: int) -> int:
 
 
 def prove_pipelined(
-    jobs: Upcoming, executor: str, device: Device | str, begun: Callable[[Any, str], None]
+    jobs: Jobs, executor: str, device: Device | str, begun: Callable[[Any, str], None]
 ) -> Iterator[Ended]:
     """Prove jobs one after another, and yield each in this order once its proof is verified.
 

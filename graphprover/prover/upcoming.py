@@ -26,6 +26,19 @@ class Weighed(Protocol):
         """Of equal priorities the heaviest job is next."""
 
 
+class Jobs(Protocol):
+    """Jobs that are taken one by one."""
+
+    def __len__(self) -> int:
+        """Return how many jobs wait."""
+
+    def take(self) -> Any:
+        """Return the next job, once there is one; None if none will come."""
+
+    def take_waiting(self) -> Any:
+        """Return the next job; None if none waits."""
+
+
 class Upcoming:
     """A context with the jobs that wait for their turn: the highest priority is next, and of equal ones the heaviest.
 
@@ -72,6 +85,11 @@ class Upcoming:
     def has_ended(self) -> bool:
         """Return whether no job waits, and none will come."""
         return self._ended and not self._waiting
+
+    def waiting(self) -> list[Any]:
+        """Return the jobs that wait, in no order."""
+        with self._changed:
+            return [job for *_, job in self._waiting]
 
     def wait(self, seconds: float) -> None:
         """Wait until a job waits or none will come, for some seconds at most; raises what `take` raises."""

@@ -25,6 +25,7 @@ from graphprover import Job
 from graphprover.cli.errors import DEBUG, FAILED, OK, USAGE
 from graphprover.cli.executor import configured
 from graphprover.cli.main import main
+from graphprover.graphs.executor_names import GROWING
 from graphprover.jobs.jobs import made
 from graphprover.proof.compressed import CompressedProof
 from graphprover.prover import layers
@@ -306,6 +307,18 @@ def test_no_scheduler_is_a_line(capsys: pytest.CaptureFixture[str], monkeypatch:
     error = capsys.readouterr().err
     assert error.startswith("graphprover: executor tcp://127.0.0.1:1: no scheduler answers there: ")
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("given", [{}, {"pool": 0.5}, {"memory_limit": 0.5}])
+def test_auto_may_grow_by_itself_and_with_limits_of_memory(
+    given: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphprover.runtime.background.usable", lambda device: (None, ""))
+    nothing = dict.fromkeys(("pool", "memory_limit", "workers", "mps", "dashboard"))
+    for alone in (GROWING, "threads"):
+        options = Namespace(**nothing | given, executor="auto", device="auto")
+        with configured(options, alone):
+            assert options.executor == alone
 
 
 def test_dask_logs_nothing_of_a_lost_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,9 @@ def test_a_batch_without_a_proof_has_no_times() -> None:
         ("threads", "cuda:1", ["gpu 1"]),
         ("sync", "cpu", []),
         ("cuda", "auto", ["gpu 0", "gpu 1"]),
+        ("growing", "auto", ["gpu 0", "gpu 1"]),  # its processes may use all
+        ("growing", "cuda:1", ["gpu 1"]),
+        ("growing", "cpu", []),
         ("processes", "auto", []),
         ("processes", "cuda:7", []),  # fails later, with the error of the device
         ("tls://127.0.0.1:1", "auto", ["gpu 0", "gpu 1"]),  # the background cluster of this host

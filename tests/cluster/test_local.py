@@ -26,11 +26,12 @@ from distributed.system_monitor import SystemMonitor
 from graphprover import prove
 from graphprover.cli.errors import OK
 from graphprover.cli.main import main
-from graphprover.cluster import ClusterError, dispatcher, local
+from graphprover.cluster import ClusterError, dispatcher, local, processes
 from graphprover.cluster import client as joining
 from graphprover.cluster import workers as cluster_workers
 from graphprover.cluster.client import joined
-from graphprover.cluster.local import _per_gpu, started
+from graphprover.cluster.local import started
+from graphprover.cluster.processes import _per_gpu, options_of
 from graphprover.cluster.workers import SLOT, VERSIONS, Workers
 from graphprover.device import choose
 from graphprover.examples import memory
@@ -139,7 +140,7 @@ def test_by_name_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_no_gpu_to_start_processes_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphprover.cluster.local.gpus", lambda: 0)
+    monkeypatch.setattr("graphprover.cluster.processes.gpus", lambda: 0)
     with pytest.raises(ClusterError, match=f"executor cuda: {choose.missing(0)[:20]}"):
         prove(example(memory), "cuda", parameters=FEW)
 
@@ -407,8 +408,8 @@ def test_few_proofs_go_to_different_gpus(times: int, monkeypatch: pytest.MonkeyP
 def test_no_more_processes_than_tasks(
     asked: int | None, tasks: int | None, threads: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "available_threads", lambda: 16)
-    assert [each["nthreads"] for each in local._for_cpus(asked, tasks)] == threads
+    monkeypatch.setattr(processes, "available_threads", lambda: 16)
+    assert [each["nthreads"] for each in options_of("processes", asked, tasks)] == threads
 
 
 @pytest.mark.parametrize(
@@ -419,8 +420,8 @@ def test_each_gpu_has_a_process_before_one_has_two(
     asked: int | None, tasks: int | None, seen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"gpus": 2, "available_threads": 4}.items():
-        monkeypatch.setattr(local, name, lambda value=value: value)
-    monkeypatch.setattr(local, "memory_of", lambda number: 140 * 10**9)
+        monkeypatch.setattr(processes, name, lambda value=value: value)
+    monkeypatch.setattr(processes, "memory_of", lambda number: 140 * 10**9)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    found = local._for_gpus(asked, tasks, by_mps=False)
+    found = options_of("cuda", asked, tasks)
     assert "".join(each["env"]["CUDA_VISIBLE_DEVICES"] for each in found) == seen

@@ -9,7 +9,7 @@ from pathlib import Path
 import dask
 import pytest
 
-from graphprover.cluster import ClusterError, local
+from graphprover.cluster import ClusterError, processes
 from graphprover.cluster.local import started
 from graphprover.cluster.mps import CONTROL, serving
 from graphprover.runtime.settings import MPS
@@ -80,7 +80,7 @@ def test_a_missing_service_is_reported(said: Path, monkeypatch: pytest.MonkeyPat
 def test_processes_of_a_cluster_use_it_where_that_is_set(
     by_mps: bool, said: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "gpus", lambda: 1)
+    monkeypatch.setattr(processes, "gpus", lambda: 1)
     with dask.config.set({MPS: by_mps}), started("cuda", 2) as client:
         seen = list(client.run(lambda: os.environ.get("CUDA_MPS_PIPE_DIRECTORY")).values())
         assert len(seen) == 2 and len(set(seen)) == 1 and bool(seen[0]) == by_mps
@@ -94,12 +94,12 @@ def test_processes_for_cpus_do_not(said: Path) -> None:
 
 def test_the_service_numbers_the_gpus_that_it_sees(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"gpus": 2, "available_threads": 64}.items():
-        monkeypatch.setattr(local, name, lambda value=value: value)
-    monkeypatch.setattr(local, "memory_of", lambda number: 140 * 10**9)
+        monkeypatch.setattr(processes, name, lambda value=value: value)
+    monkeypatch.setattr(processes, "memory_of", lambda number: 140 * 10**9)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,3")
 
     def names(by_mps: bool) -> list[str]:
-        return [each["env"]["CUDA_VISIBLE_DEVICES"] for each in local._for_gpus(None, None, by_mps)]
+        return [each["env"]["CUDA_VISIBLE_DEVICES"] for each in processes._for_gpus(None, None, by_mps)]
 
     assert names(False) == ["GPU-a", "3"] * 8
     assert names(True) == ["0", "1"] * 16
