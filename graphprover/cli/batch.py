@@ -110,10 +110,13 @@ def run(options: argparse.Namespace) -> int:
         jobs = _jobs(entries, options.resume)
         progress = _Progress(len(jobs), draw)
 
+        def figures_now() -> Facts:
+            return figures(progress.results, time.perf_counter() - started, energy())
+
         def words() -> str:
             """Save the report of the finished jobs, and return the message for an interruption; must not raise."""
             try:
-                save_batch(progress.results, seen, options)
+                save_batch(progress.results, figures_now(), seen, options)
             except Exception as error:
                 return f"{progress.written()}; the report was not written: {json_output.message(error)}"
             return progress.written()
@@ -125,9 +128,9 @@ def run(options: argparse.Namespace) -> int:
             progress.ended(job, found)
 
         with (
+            metered_by(options.executor, options.device) as energy,
             status_on_signal(words),
             watching as given,
-            metered_by(options.executor, options.device) as energy,
         ):
             try:
                 with _span(options), OneBehind() as writing:
@@ -140,11 +143,11 @@ def run(options: argparse.Namespace) -> int:
                 if progress.results:
                     print(f"graphprover: {words()}", file=sys.stderr)
                 raise
-            used = energy()
-        total = progress.total() | figures(progress.results, time.perf_counter() - started, used)
+            made = figures_now()
+        total = progress.total() | made
         summarise(total)
     found = total | {"results": progress.results}
-    save_batch(progress.results, seen, options)
+    save_batch(progress.results, made, seen, options)
     if None in (options.report or ()):
         found["report"] = json_output.times(*seen)
 

@@ -30,11 +30,12 @@ def save_proof(seen: Observation, options: argparse.Namespace) -> None:
         write(path, text.encode())
 
 
-def save_batch(jobs: Sequence[Facts], seen: Sequence[Observation], options: argparse.Namespace) -> None:
+def save_batch(jobs: Sequence[Facts], figures: Facts, seen: Sequence[Observation], options: argparse.Namespace) -> None:
     """Write the requested reports and trace of a batch.
 
     Args:
         jobs: Outcomes of the jobs.
+        figures: Figures of the batch, by `batch_figures.figures`.
         seen: Observations of the proofs.
         options: The command's parsed arguments.
 
@@ -47,7 +48,7 @@ def save_batch(jobs: Sequence[Facts], seen: Sequence[Observation], options: argp
         elif path.suffix == PAGE:
             from graphprover.reports.batch_page import batch_page  # loaded only for pages
 
-            text = batch_page(Path(options.jobs).name, jobs, seen)
+            text = batch_page(Path(options.jobs).name, jobs, figures, seen)
         else:
             text = _json([one.to_json() if len(seen) == 1 else one.summary() for one in seen])
         write(path, text.encode())

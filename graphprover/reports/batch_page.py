@@ -32,15 +32,21 @@ Job = Mapping[str, Any]  # a job in JSON (``json_output.job``)
 Span = tuple[float, float]
 
 
-def batch_page(title: str, jobs: Sequence[Job], observation: Sequence[Observation]) -> str:
+def batch_page(title: str, jobs: Sequence[Job], figures: Mapping[str, Any], observation: Sequence[Observation]) -> str:
     """Return the HTML page of a batch, which needs no network.
 
-    ``observation`` has the observations of the jobs' proofs, with the jobs' names. A layer has a bar of its own. Raises
-    FileError without bokeh.
+    Args:
+        title: The name of the batch.
+        jobs: The outcomes of its jobs.
+        figures: Its figures (``batch_figures.figures``).
+        observation: The observations of the jobs' proofs, with the jobs' names. A layer has a bar of its own.
+
+    Raises:
+        FileError: Without bokeh.
     """
     observation = [proof for one in observation for proof in one.proofs]
     parts = [f"<h1>{escape(short(title))}</h1>", f'<p class="said">{escape(_sentence(jobs, observation))}</p>']
-    parts.append(findings_html(_findings(jobs, observation)))
+    parts.append(findings_html([*_findings(jobs, observation), *_figures(figures)]))
     failed = [job for job in jobs if job["outcome"] == "failed"]
     if failed:
         columns = ("name", "worker", "tries", "error")
@@ -118,6 +124,28 @@ def _findings(jobs: Sequence[Job], observation: Sequence[Observation]) -> list[F
     found.append(Finding("peak memory", bytes_text(peak.memory.peak), short(peak.name)))
     bits = min(one.security.bits for one in observation)
     return [*found, Finding("security", f"{bits:.1f} bits", "of the weakest proof"), tries]
+
+
+def _figures(figures: Mapping[str, Any]) -> list[Finding]:
+    """Return the figures of the whole batch; without a proof that it has made there are no times."""
+    found = [Finding("retries", f"{figures['retries']:,}", f"in {time_text(figures['seconds'])}")]
+    if figures["seconds_per_proof"] is None:
+        return found
+    median, most = ((name, time_text(seconds)) for name, seconds in figures["proof_seconds"].items())
+    each = f"{time_text(figures['seconds_per_proof'])} each"
+    found += [
+        Finding("proofs an hour", f"{figures['proofs_per_hour']:,.0f}", each),
+        Finding("time of a proof", f"{median[0]} {median[1]}", f"{most[0]} {most[1]}"),
+    ]
+    for name, energy in figures["energy"].items():
+        if energy is None:
+            continue
+        title, joules = f"energy of the {name.upper()}", energy["joules"]
+        if joules is None:
+            found.append(Finding(title, "not measured", energy["problem"]))
+        else:
+            found.append(Finding(title, f"{joules:,.0f} J", f"{energy['joules_per_proof']:,.1f} J a proof"))
+    return found
 
 
 def _span(observation: Observation) -> Span:

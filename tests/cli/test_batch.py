@@ -244,6 +244,7 @@ def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
     assert Path("seen.html").exists() == Path("seen.json").exists() == bool(ending)
     if ending:
         assert [one["name"] for one in json.loads(Path("seen.json").read_text())] == ["3", "4"]
+        assert "<dt>proofs an hour</dt>" in Path("seen.html").read_text()
     assert [json.loads(line)["name"] for line in Path("summary").read_text().splitlines()] == ["3", "4"]
 
     Path("go").touch()

@@ -1,5 +1,6 @@
 """Pages open in a browser without a network, show every round and table, and can be read by day and night."""
 
+import html
 import re
 import sys
 from dataclasses import replace
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from graphprover.cli.batch_figures import figures
+from graphprover.device.energy import Energy, HostEnergy
 from graphprover.examples import memory
 from graphprover.graphs.planner.plan import make_plan
 from graphprover.graphs.planner.roofline import assumed
@@ -31,10 +34,15 @@ from tests.slow import slow_after
 def job(name: str, outcome: str = "made", **more: Any) -> dict[str, Any]:
     """As ``facts.job`` says it."""
     proof = None if outcome == "failed" else {"file": "x", "bytes": 4321}
-    return {"name": name, "outcome": outcome, "worker": None, "tries": 1, "error": None, "proof": proof} | more
+    said = {"name": name, "outcome": outcome, "worker": None, "tries": 1, "error": None, "proof": proof}
+    return said | {"seconds": {"prove": 1.5, "verify": 0.5}} | more
 
 
-def batch() -> tuple[list[dict[str, Any]], list[Observation]]:
+ENERGY = HostEnergy(Energy(600.0), Energy(None, f"no counters of {HOSTILE}"))
+NONE = figures([], 1.0, ENERGY)
+
+
+def batch() -> tuple[list[dict[str, Any]], dict[str, Any], list[Observation]]:
     """Of two workers, of which one makes two proofs at once."""
     seen = on_cpu()
     began = {"one": ("tcp://a:1", 0.0), "two": ("tcp://b:1", 0.0), "three": ("tcp://a:1", 0.4 * seen.end)}
@@ -44,7 +52,8 @@ def batch() -> tuple[list[dict[str, Any]], list[Observation]]:
     ]
     jobs = [job(one.name, worker=one.worker) for one in made]
     jobs[1]["tries"] = 2
-    return [*jobs, job("four", "kept"), job("five", "failed", error=f"GuestFault: {HOSTILE}", tries=3)], made
+    jobs += [job("four", "kept"), job("five", "failed", error=f"GuestFault: {HOSTILE}", tries=3)]
+    return jobs, figures(jobs, 6.0, ENERGY), made
 
 
 def test_a_proof_is_shown_with_all_rounds_and_tables() -> None:
@@ -101,15 +110,15 @@ def test_a_layer_has_a_part_of_the_page_and_a_bar_of_the_batch() -> None:
     for name in ("memory", "memory: layer 1"):
         assert f"<h1>{name}</h1>" in page, name
     assert page.count("<h2>Time line</h2>") == page.count("<h2>Stages</h2>") == 2
-    bars = batch_page("jobs", [job("memory")], [seen.brief()])
-    assert "memory: layer 1" in bars and bars.count("bk-Figure") == batch_page("jobs", [], [on_cpu()]).count(
+    bars = batch_page("jobs", [job("memory")], NONE, [seen.brief()])
+    assert "memory: layer 1" in bars and bars.count("bk-Figure") == batch_page("jobs", [], NONE, [on_cpu()]).count(
         "bk-Figure"
     )
 
 
 def test_a_batch_is_shown_with_all_jobs() -> None:
-    jobs, seen = batch()
-    dom = opened(batch_page("jobs.toml", jobs, seen))
+    jobs, found, seen = batch()
+    dom = opened(batch_page("jobs.toml", jobs, found, seen))
     for one in jobs:
         assert f">{one['name']}<" in dom, one["name"]
     assert "5 jobs: 3 made, 1 kept, 1 failed" in dom and "GuestFault" in dom and "tcp://a:1 (2)" in dom
@@ -119,15 +128,40 @@ def test_a_batch_is_shown_with_all_jobs() -> None:
 
 
 def test_jobs_of_one_name_have_bars_of_their_own() -> None:
-    _, seen = batch()
-    page = batch_page("jobs.toml", [job("one")], [replace(one, name="same") for one in seen])
+    *_, seen = batch()
+    page = batch_page("jobs.toml", [job("one")], NONE, [replace(one, name="same") for one in seen])
     assert "same (2)" in page and "same (3)" in page
 
 
 def test_a_batch_of_which_nothing_was_seen_has_a_page() -> None:
-    jobs, _ = batch()
-    assert "GuestFault" in opened(batch_page("jobs.toml", jobs, []))
-    assert "0 jobs" in opened(batch_page("nothing.toml", [], []))
+    jobs, found, _ = batch()
+    assert "GuestFault" in opened(batch_page("jobs.toml", jobs, found, []))
+    assert "0 jobs" in opened(batch_page("nothing.toml", [], NONE, []))
+
+
+def findings_of(page: str) -> dict[str, list[str]]:
+    """Return the figure and the remark of each conclusion of a page, by name."""
+    found = re.findall(r"<div><dt>(.*?)</dt><dd>(.*?)</dd><dd><small>(.*?)</small></dd></div>", page)
+    return {name: [html.unescape(figure), html.unescape(remark)] for name, figure, remark in found}
+
+
+@pytest.mark.parametrize("observed", [True, False])
+def test_a_batch_has_the_figures_of_its_text_report(observed: bool) -> None:
+    jobs, _, seen = batch()
+    jobs[0]["seconds"] = {"prove": 12.0}
+    page = batch_page("jobs.toml", jobs, figures(jobs, 6.0, ENERGY), seen if observed else [])
+    found = findings_of(page)
+    assert found["proofs an hour"] == ["1,800", "2.00 s each"]
+    assert found["time of a proof"] == ["p50 2.00 s", "p95 11.0 s"]
+    assert found["retries"] == ["3", "in 6.00 s"]  # of the retried job and of the failed one
+    assert found["energy of the GPU"] == ["600 J", "200.0 J a proof"]
+    assert found["energy of the CPU"] == ["not measured", f"no counters of {HOSTILE}"] and HOSTILE not in page
+
+
+def test_a_batch_without_a_proof_has_no_times() -> None:
+    found = findings_of(batch_page("jobs.toml", [job("one", "kept")], figures([job("one", "kept")], 6.0, ENERGY), []))
+    assert found["retries"] == ["0", "in 6.00 s"]
+    assert not found.keys() & {"proofs an hour", "time of a proof", "energy of the GPU", "energy of the CPU"}
 
 
 def test_pages_name_nothing_outside() -> None:
