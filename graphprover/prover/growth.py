@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 # proofs of this process are slower meanwhile.
 START_SECONDS = {PROCESSES: 5.0, ALL_GPUS: 7.0}
 GPU_GAIN = 2.5  # of a GPU whose proofs have a million cycles
+MOST_SKIPPED = 64  # a look costs time for each job that waits, so it comes after 1/64 of their number
 CPU_SHARE = 0.9  # of the throughput of equally many cores, for scheduler, client and messages
 
 _log = logging.getLogger(__name__)  # warnings go to stderr by default
@@ -131,6 +132,7 @@ class Growth:
         self._jobs, self._kind = jobs, kind
         self._pace = Pace()
         self._stack = ExitStack()
+        self._skipped = 0  # jobs since the last look at the ones that wait
         self._starting: LocalProcesses | None = None
         self.client: Any = None  # of the processes, once they are ready
 
@@ -158,8 +160,10 @@ class Growth:
     def begin(self, job: Any) -> None:
         """Count a job that begins in this process, and start processes if they pay for the jobs that wait."""
         self._pace.begin(_kind_of(job))
-        if not self._kind or self._starting:
+        self._skipped += 1
+        if not self._kind or self._starting or self._skipped * MOST_SKIPPED < len(self._jobs):
             return
+        self._skipped = 0
         waiting = self._jobs.waiting()
         left = self._pace.left(map(_kind_of, waiting))
         if left <= START_SECONDS[self._kind]:  # whatever the gain

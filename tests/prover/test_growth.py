@@ -145,9 +145,20 @@ def test_processes_start_if_the_time_saved_exceeds_their_start(
             clock.now += 60 if clock.now == 0 else 0.045  # the first loads kernels
     assert bool(started) == starts
     lines = [record.getMessage() for record in caplog.records if record.name == growth.__name__]
-    line = "graphprover: 277 jobs left of about 0.045 s: 8 processes of this host join (2.5 times as fast)"
+    line = "graphprover: 275 jobs left of about 0.045 s: 8 processes of this host join (2.5 times as fast)"
     assert lines == [line] * starts
     assert START_SECONDS[CUDA] == 7 and GPU_GAIN == 2.5
+
+
+def test_long_batches_are_looked_at_seldom(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look takes time for each job that waits, so all looks take a time for each job, not for each pair."""
+    looked = list[int]()
+    waiting = Upcoming.waiting
+    monkeypatch.setattr(Upcoming, "waiting", lambda self: looked.append(1) or waiting(self))
+    with Upcoming(batch_of(2_000)) as upcoming, Growth(upcoming, CUDA) as growing:
+        while job := growing.take():
+            growing.begin(job)
+    assert 200 < len(looked) < 500
 
 
 @pytest.fixture
