@@ -202,10 +202,9 @@ def test_an_interrupted_start_leaves_nothing(sent: signal.Signals, own: Path) ->
 
 def test_one_that_does_not_start_is_explained(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cluster", "start", "cuda"]) == FAILED
-    first, *reasons = capsys.readouterr().err.splitlines()
-    assert first.startswith("graphprover: the cluster did not start (exit code 1)") and "executor cuda" in first + str(
-        reasons
-    )
+    said = capsys.readouterr().err
+    # On a slow host the progress comes first.
+    assert "graphprover: the cluster did not start (exit code 1)" in said and "executor cuda" in said
     assert main(["cluster", "start", "processes", "--pool", "much"]) == USAGE
     assert not servers()
 
