@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from graphprover.air.description import check_multiplicity_bound
-from graphprover.field import ZERO, ext_sum
+from graphprover.field import ZERO, Ext, ext_sum
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import Shard, ShardedProof
@@ -17,7 +17,7 @@ from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, Security, most_bits
-from graphprover.protocol.verification import check_batch, check_shard, prepare, total_of
+from graphprover.protocol.verification import check_batch, check_shard, prepare
 from graphprover.reports.notebook import html
 from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.statement.statement import Statement, binding_digest
@@ -193,16 +193,16 @@ class Expected:
             cap = None if self.caps is None else self.caps[index]
             _check_shard(proof, self.headers.joint, index, self.statements[index], self.layouts[index], batch, cap)
 
-    def verdict(self, batches: Sequence[BatchProof]) -> Verdict:
+    def verdict(self, shards: "Sequence[InCommon]") -> Verdict:
         """Return the verdict on a proof whose shards hold each by itself.
 
         Args:
-            batches: The decoded payloads of all shards.
+            shards: The decoded payloads of all shards, or their values that `check_in_common` takes.
 
         Raises:
             VerificationError: if the shards do not hold together.
         """
-        check_in_common(self.layouts, batches)
+        check_in_common(self.layouts, shards)
         proofs, heads = self.headers.proofs, self.headers.heads
         values = [*chain.from_iterable(own.public_values[heads:] for own in proofs)]
         log_heights = [*chain.from_iterable(own.log_heights[heads:] for own in proofs)]
@@ -324,7 +324,19 @@ def verify_shard(
     return layout, batch
 
 
-def check_in_common(layouts: Sequence[Layout], batches: Sequence[BatchProof]) -> None:
+class InCommon(Protocol):
+    """The values of a shard that all shards are checked together by: a `BatchProof` has them."""
+
+    @property
+    def lookup_nonce(self) -> int | None:
+        """The nonce before the lookup challenges; None without lookups."""
+
+    @property
+    def total(self) -> Ext:
+        """The sum of all lookup terminals."""
+
+
+def check_in_common(layouts: Sequence[Layout], shards: Sequence[InCommon]) -> None:
     """Check that shards which hold each by itself hold together.
 
     They must have the same parameters and the same nonce before the lookup challenges, keep the bound on counts, and
@@ -332,7 +344,7 @@ def check_in_common(layouts: Sequence[Layout], batches: Sequence[BatchProof]) ->
 
     Args:
         layouts: The layout of each shard.
-        batches: The decoded payload of each shard.
+        shards: The decoded payload of each shard, or its values.
 
     Raises:
         VerificationError: if they do not hold together.
@@ -347,9 +359,9 @@ def check_in_common(layouts: Sequence[Layout], batches: Sequence[BatchProof]) ->
         check_multiplicity_bound(airs, heights)
     except ValueError as error:
         raise VerificationError("layout.counts", str(error)) from None
-    if len({batch.lookup_nonce for batch in batches}) > 1:
+    if len({shard.lookup_nonce for shard in shards}) > 1:
         raise VerificationError("shards.nonce", "the shards have different nonces before the lookup challenges")
-    if ext_sum(map(total_of, batches)) != ZERO:
+    if ext_sum(shard.total for shard in shards) != ZERO:
         raise VerificationError(
             "lookups.balance", "the buses do not balance: the lookup terminals of all shards do not sum to zero"
         )

@@ -24,3 +24,7 @@ Worker:
 
 class ClusterError(RuntimeError):
     """An error of the cluster, not of the proof. The message names the worker and the remedy."""
+
+
+class LostValue(ClusterError):
+    """The error of a task that needs a value of another task, which is lost with its worker."""

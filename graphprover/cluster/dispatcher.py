@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import repeat
 from math import inf
-from typing import Any
+from typing import Any, cast
 
 import dask
 from distributed import Client, Future, span, wait
@@ -20,8 +20,8 @@ from distributed.scheduler import KilledWorker, NoValidWorkerError
 from distributed.utils_comm import gather_from_workers
 
 from graphprover.admission.admission import TooLarge
-from graphprover.cluster import ClusterError
-from graphprover.cluster.results import unwrap_exception
+from graphprover.cluster import ClusterError, LostValue
+from graphprover.cluster.results import part_of, unwrap_exception
 from graphprover.cluster.tasks import EVENTS, Attempt, Location, ProvingTask, TaskResult
 from graphprover.cluster.workers import ANSWER_SECONDS, GPU, POLL_SECONDS, SLOT, Workers, gpus_needed
 from graphprover.device import Device
@@ -39,7 +39,7 @@ OVERDUE_SECONDS = 5.0  # after a task's timeout, in which its worker is expected
 LOST_SECONDS = 0.2  # between two looks for a worker's death, while a value is fetched
 SOON = 0.05  # seconds between two looks for a job that has not come, while workers wait for it
 MOST_SPANS = 1000  # of one call: a scheduler never forgets a span
-_CALL = "__import__('graphprover.cluster.worker', fromlist=['worker']).{}(**arguments)"
+_CALL = "__import__('graphprover.cluster.worker', fromlist=['worker']).{}(arguments['payload'], *arguments['held'])"
 
 _log = logging.getLogger(__name__)  # warnings go to stderr by default
 
@@ -101,10 +101,10 @@ class _Submission:
     arguments: dict[str, Any]  # of the function of `graphprover.cluster.worker`
 
     @property
-    def depends_on(self) -> Attempt | None:
-        """The retained attempt whose value is an argument."""
-        result = self.opened.task.depends_on
-        return result.retained if result and "held" in self.arguments else None
+    def depends_on(self) -> tuple[Attempt, ...]:
+        """The retained attempts whose values are arguments."""
+        results = self.opened.task.depends_on if self.arguments["held"] else ()
+        return tuple(result.retained for result in results if result.retained)
 
 
 class Dispatcher:
@@ -211,7 +211,10 @@ class Dispatcher:
             except Exception as error:
                 opened.end(None, error)
                 continue
-            held = self._held(opened.task.depends_on) if first else {}
+            held = self._held(opened.task.depends_on) if first or opened.task.needs_all else []
+            if opened.task.needs_all and not held:
+                opened.end(None, LostValue(f"prove-{opened.task.name}: a value that it needs is lost"))
+                continue
             allowed = chosen if held else next(spread)
             if first and opened.task.at in set[str]().union(*places) - opened.task.avoid:
                 allowed = {opened.task.at}
@@ -256,21 +259,21 @@ class Dispatcher:
             tasks[at] += 1
             yield places[at]
 
-    def _held(self, result: TaskResult | None) -> dict[str, Future]:
-        """Return the argument for the retained value of another task, unless it is lost."""
-        if result is None or result.retained is None or result.retained.future.status not in ("finished", "pending"):
-            return {}
-        if self._workers.unresponsive & set(result.retained.workers[-1:]):
-            return {}
-        return {"held": result.retained.future}
+    def _held(self, results: Sequence[TaskResult]) -> list[Future]:
+        """Return the retained values of other tasks, unless one is lost."""
+        attempts = [result.retained for result in results if result.retained]
+        unresponsive = any(self._workers.unresponsive & set(attempt.workers[-1:]) for attempt in attempts)
+        if unresponsive or any(result.is_lost for result in results):
+            return []
+        return [attempt.future for attempt in attempts]
 
-    def _submission(self, opened: _OpenTask, allowed: set[str], payload: bytes, held: dict[str, Future]) -> _Submission:
+    def _submission(self, opened: _OpenTask, allowed: set[str], payload: bytes, held: list[Future]) -> _Submission:
         self._submitted += 1
         own = self._submitted <= MOST_SPANS
         name = opened.task.name
         with span(name) if own else nullcontext():  # within the caller's spans
             seen_in = dask.get_annotations().get("span")
-        return _Submission(opened, _key(name, own), allowed, seen_in, {"payload": payload} | held)
+        return _Submission(opened, _key(name, own), allowed, seen_in, {"payload": payload, "held": held})
 
     def _send(self, graph: list[_Submission]) -> None:
         """Submit attempts as one graph: one by one, they would contend with a local scheduler for Python's lock."""
@@ -313,12 +316,12 @@ class Dispatcher:
         self._workers.check_scheduler(error, ", ".join(f"prove-{opened.task.name}" for opened in self._open))
 
     def _report_starts(self, opened: _OpenTask) -> None:
-        """Report which workers have started the task, or the one that it depends on, since the last call."""
-        dependency = opened.task.depends_on
-        if dependency and (retained := dependency.retained):
-            for worker in retained.workers[max(retained.reported, 1) :]:
-                self._warn(dependency.task, f"lost its worker; reassigned to {worker}")
-            retained.reported = max(retained.reported, len(retained.workers))
+        """Report which workers have started the task, or one that it depends on, since the last call."""
+        for dependency in opened.task.depends_on:
+            if retained := dependency.retained:
+                for worker in retained.workers[max(retained.reported, 1) :]:
+                    self._warn(dependency.task, f"lost its worker; reassigned to {worker}")
+                retained.reported = max(retained.reported, len(retained.workers))
         for attempt in opened.attempts:
             for worker in attempt.workers[attempt.reported :]:
                 if attempt.reported:
@@ -368,12 +371,17 @@ class Dispatcher:
 
     def _fetched(self) -> dict[Attempt, _Fetched]:
         """Return the values of all attempts that have finished, which are fetched at the same time."""
-        attempts = [a for opened in self._open for a in opened.attempts if a.future.status == "finished"]
+        attempts = {
+            attempt: opened.task.part
+            for opened in self._open
+            for attempt in opened.attempts
+            if attempt.future.status == "finished"
+        }
         if not attempts:
             return {}
 
         async def fetch_all() -> list[_Fetched]:
-            each = [asyncio.wait_for(self._fetch_or_lose(attempt), ANSWER_SECONDS) for attempt in attempts]
+            each = [asyncio.wait_for(self._fetch_or_lose(*one), ANSWER_SECONDS) for one in attempts.items()]
             return await asyncio.gather(*each, return_exceptions=True)
 
         try:
@@ -382,12 +390,12 @@ class Dispatcher:
             self._check_scheduler(error)
             raise
 
-    async def _fetch_or_lose(self, attempt: Attempt) -> _Value:
+    async def _fetch_or_lose(self, attempt: Attempt, part: bool) -> _Value:
         """Return the value of an attempt; raise OSError as soon as the scheduler knows that its worker has died.
 
         The task is then no longer finished, and may be one that no other worker may have.
         """
-        fetching = asyncio.ensure_future(self._fetch(attempt))
+        fetching = asyncio.ensure_future(self._fetch_part(attempt) if part else self._fetch(attempt))
         try:
             while not (await asyncio.wait({fetching}, timeout=LOST_SECONDS))[0]:
                 if attempt.future.status != "finished":
@@ -410,6 +418,15 @@ class Dispatcher:
         if key not in found:  # its worker has died, and another one makes it again
             (found[key],) = await client.gather([attempt.future], asynchronous=True)
         return _Value(found[key])
+
+    async def _fetch_part(self, attempt: Attempt) -> _Value:
+        """Return the part for the client of an attempt's value, which a worker gives beside its tasks."""
+        key, scheduler = attempt.future.key, cast(Any, self._client.scheduler)
+        holders = (await scheduler.who_has(keys=[key]))[key]
+        if not holders:
+            raise OSError("no worker has the value")
+        found = await self._client.run(part_of, key, workers=list(holders[:1]), asynchronous=True)
+        return _Value(*found.values())
 
     def _holder(self, attempt: Attempt) -> str:
         """Return the address of the worker that holds a value; empty if it has left.
@@ -512,12 +529,13 @@ class Dispatcher:
     def _worker_of(self, attempt: Attempt, where: Mapping[Any, str]) -> str:
         """Return the worker that an attempt waits for: its own, or its dependency's; empty if there is none."""
         address = where.get(attempt.future.key, "")
-        if attempt.depends_on is None or attempt.workers:
+        if attempt.workers:
             return address
-        holder = "".join(attempt.depends_on.workers[-1:])
-        if holder in self._workers.unresponsive:
-            return holder
-        return address or where.get(attempt.depends_on.future.key, "")  # a lost dependency is recomputed first
+        for holder in (address for own in attempt.depends_on for address in own.workers[-1:]):
+            if holder in self._workers.unresponsive:
+                return holder
+        recomputed = (where.get(own.future.key, "") for own in attempt.dependencies)  # before the attempt, if lost
+        return address or next(filter(None, recomputed), "")
 
     def _release_ended(self) -> None:
         for attempt in (attempt for opened in self._ended for attempt in opened.attempts):

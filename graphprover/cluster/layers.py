@@ -1,14 +1,20 @@
-"""The layers of a tree on a Dask cluster: a task for each layer of a level, in parallel."""
+"""The layers of a tree on a Dask cluster: a task for each layer of a level, in parallel.
+
+The shards of a proof by the same cluster are on their workers. A layer about some of them depends on their results, so
+Dask runs it on a worker that has one of them, and moves the others there. Other proofs travel with the layer.
+"""
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
 
+from graphprover.cluster import LostValue
 from graphprover.cluster.client import Cluster, verified_observation
 from graphprover.cluster.messages import ProofRequest, pack
 from graphprover.cluster.results import expect_type, proof_in
+from graphprover.cluster.sharded import Staying
 from graphprover.cluster.tasks import ProvingTask, TaskResult
 from graphprover.device import Device
 from graphprover.graphs.progress import Tell
@@ -17,6 +23,8 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.prover.join import Part, ProvedLayer, ProveLayers
 from graphprover.prover.layers import Layer
 from graphprover.telemetry.subscribe import clock, observing
+
+MOST_RESTORED = 10  # times that the shards of one layer are lost
 
 _log = logging.getLogger(__name__)
 
@@ -35,20 +43,24 @@ def layer_memory(cluster: Cluster, device: Device | str) -> int:
     return expect_type(result.value, int)
 
 
-def prove_layers(cluster: Cluster, device: Device | str, tell: Tell | None = None) -> ProveLayers:
+def prove_layers(
+    cluster: Cluster, device: Device | str, tell: Tell | None = None, staying: Staying | None = None
+) -> ProveLayers:
     """Return the function that proves the layers of a level as tasks of workers.
 
-    A layer travels with the proofs that it is about. The worker verifies these proofs as it makes the layer, and the
-    client verifies the layer. An invalid layer is retried once, on another worker if there is one.
+    The worker verifies the proofs that a layer is about as it makes the layer, and the client verifies the layer. An
+    invalid layer is retried once, on another worker if there is one. If shards are lost with their worker, they are
+    proved again before their layer.
 
     Args:
         cluster: The cluster.
         device: The device of each worker.
         tell: Called with the progress of the tasks of a level.
+        staying: The shards that stay on their workers for the layers about them.
     """
 
     def prove(parts: Sequence[Part]) -> Iterator[ProvedLayer]:
-        tasks, done = _Tasks(parts, device), dict[int, ProvedLayer]()
+        tasks, done = _Tasks(parts, device, staying), dict[int, ProvedLayer]()
         told = tell or (lambda ended, total, task: None)
 
         def begun(task: ProvingTask, worker: str) -> None:
@@ -68,10 +80,11 @@ def prove_layers(cluster: Cluster, device: Device | str, tell: Tell | None = Non
 class _Tasks(Iterator[ProvingTask]):
     """The tasks of the layers of a level, the largest first, and the ones that are retried."""
 
-    def __init__(self, parts: Sequence[Part], device: Device | str) -> None:
+    def __init__(self, parts: Sequence[Part], device: Device | str, staying: Staying | None) -> None:
         self.layers: dict[ProvingTask, Layer] = {}  # of the tasks that have not ended
         self._numbers: dict[ProvingTask, int] = {}
-        self._parts, self._device = parts, device
+        self._parts, self._device, self._staying = parts, device, staying
+        self._restored: Counter[int] = Counter()  # by number of the layer
         self._waiting = deque((number, frozenset[str]()) for number in range(len(parts)))
 
     def __next__(self) -> ProvingTask:
@@ -81,8 +94,9 @@ class _Tasks(Iterator[ProvingTask]):
         part = self._parts[number]
         layer = part.layer()
         payload = partial(pack, ProofRequest(layer, self._device, observing(), verify=False))
-        weight = sum(node.proof.size for node in part.nodes)
-        task = ProvingTask(layer.label, payload, weight, avoid=avoid)
+        weight, absent = sum(node.size for node in part.nodes), layer.absent
+        held = tuple(self._staying.results[index] for index in absent) if self._staying else ()
+        task = ProvingTask(layer.label, payload, weight, depends_on=held, needs_all=bool(absent), avoid=avoid)
         self.layers[task], self._numbers[task] = layer, number
         return task
 
@@ -97,9 +111,15 @@ class _Tasks(Iterator[ProvingTask]):
             VerificationError: If a second worker's proof is invalid, too; it names the worker.
             Exception: The exception of the task.
         """
+        number, layer, started = self._numbers[result.task], self.layers.pop(result.task), clock()
+        if isinstance(result.error, LostValue) and self._staying and self._restored[number] < MOST_RESTORED:
+            self._restored[number] += 1
+            _log.warning("graphprover: %s: shards are lost with their worker; they are proved again", layer.label)
+            self._staying.restore(layer.absent)
+            self._waiting.append((number, result.task.avoid))
+            return None
         if result.error:
             raise result.error
-        number, layer, started = self._numbers[result.task], self.layers.pop(result.task), clock()
         try:
             proof = proof_in(result.value)
             layer.verify(proof)

@@ -13,6 +13,8 @@ import numpy as np
 from distributed.core import error_message
 
 from graphprover.cluster import ClusterError
+from graphprover.field import EXTENSION_DEGREE, Ext
+from graphprover.field import P as MODULUS
 from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
 from graphprover.proof.proof import Proof
 from graphprover.protocol.digests import DIGEST_BYTES
@@ -84,6 +86,35 @@ def proof_in(result: Any) -> AnyProof:
     if not isinstance(proof, AnyProof):
         raise VerificationError("worker.result", f"the worker returned {type(result).__name__}, which holds no proof")
     return _parsed(proof.to_bytes, any_proof_from_bytes)
+
+
+def part_of(key: Any, dask_worker: Any) -> Any:
+    """Return the part for the client of a value that a worker has; `distributed.Client.run` calls this there."""
+    return getattr(dask_worker.data[key], "part", None)
+
+
+@dataclass(frozen=True)
+class StayingShard:
+    """The client's part of a shard whose proof stays on its worker. Only a layer about the shard verifies it."""
+
+    header: Proof  # without payload
+    size: int  # bytes of the proof with its payload
+    lookup_nonce: int
+    total: Ext  # the sum of its lookup terminals
+
+
+def staying_shard_in(result: Any) -> StayingShard:
+    """Return the client's part of a shard in a worker's result; raise VerificationError if there is none."""
+    header, total = getattr(result, "proof", None), getattr(result, "total", None)
+    if not isinstance(header, Proof):
+        raise VerificationError("worker.result", f"the worker returned {type(result).__name__}, which holds no proof")
+    given = getattr(result, "size", None), getattr(result, "lookup_nonce", None)
+    numbers = [*given, *(total if isinstance(total, tuple) else ())]
+    valid = [number for number in numbers if type(number) is int and 0 <= number < MODULUS]
+    if valid != numbers or len(valid) != len(given) + EXTENSION_DEGREE:
+        raise VerificationError("worker.result", "the worker returned a malformed part of a shard")
+    size, nonce, first, second, third = valid
+    return StayingShard(header, size, nonce, (first, second, third))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from graphprover.cluster.client import Cluster
 from graphprover.cluster.commitments import Version
 from graphprover.cluster.messages import ShardRequest, pack
-from graphprover.cluster.results import Commitment, commitment_in, expect_type, proof_in
+from graphprover.cluster.results import Commitment, StayingShard, commitment_in, expect_type, proof_in, staying_shard_in
 from graphprover.cluster.tasks import ProvingTask, TaskResult
 from graphprover.device import Device
 from graphprover.graphs.progress import Tell
@@ -24,9 +24,9 @@ from graphprover.graphs.task_keys import ShardNumber
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.joint import Joint
-from graphprover.protocol.proof import BatchProof
 from graphprover.telemetry.merge import TaskReply, TaskTelemetry
 from graphprover.telemetry.subscribe import clock, observing
+from graphprover.verifier import InCommon
 from graphprover.vm.traces.shared_run import RunShard
 
 # The tasks of a shard: functions of `graphprover.cluster.worker`. The first two are tasks of windows of a run.
@@ -35,7 +35,7 @@ RECORD, LAY_OUT, COMMIT, FINISH = "record", "lay_out", "commit", "finish"
 NOTHING: Mapping[int, Any] = MappingProxyType({})
 
 R = TypeVar("R")
-Check = Callable[[int, Proof], "Future[BatchProof]"]  # starts to verify a shard
+Check = Callable[[int, Proof | StayingShard], "Future[InCommon]"]  # starts to verify a shard
 
 _log = logging.getLogger(__name__)
 
@@ -82,8 +82,9 @@ class ShardTasks:
     given: dict[str, Sequence[Any]] = field(default_factory=dict)  # by token: the subject of each shard's tasks
     current: dict[int, Version] = field(default_factory=dict)  # by index: the commitments in use
     retained: set[TaskResult] = field(default_factory=set)  # values that workers retain
-    proofs: dict[int, Proof] = field(default_factory=dict)  # by index
-    batches: dict[int, BatchProof] = field(default_factory=dict)  # by index: decoded payloads of valid shards
+    shards: dict[int, Proof | StayingShard] = field(default_factory=dict)  # by index
+    staying: dict[int, TaskResult] = field(default_factory=dict)  # by index: shards whose proofs are on their workers
+    checked: dict[int, InCommon] = field(default_factory=dict)  # by index: values of valid shards
     observe: bool = field(default_factory=observing)
     sent: dict[tuple[int, str], float] = field(default_factory=dict)  # by index and task: time on `clock`
     finished: dict[int, TaskReply] = field(default_factory=dict)  # by index: observations of the second tasks
@@ -169,7 +170,7 @@ class ShardTasks:
             for number in numbers:
                 before = held.get(number.index) if first else None
                 worker = before.worker if before else at.get(number.index, "") if first else ""
-                task = self._task(number, function, token, avoid, depends_on=before, at=worker)
+                task = self._task(number, function, token, avoid, held=before, at=worker)
                 tasks[replace(task, retain=True)] = number
             self._run(tasks, take)
 
@@ -192,8 +193,11 @@ class ShardTasks:
         joint: Joint,
         nonce: int,
         check: Check,
+        stay: bool = False,
     ) -> dict[ShardNumber, Refused]:
         """Run the second task of some shards, and return the shards that are not valid.
+
+        A shard that stays on its worker from an earlier call is not proved again.
 
         Args:
             numbers: Of the shards.
@@ -201,14 +205,19 @@ class ShardTasks:
             joint: Commitments of all shards.
             nonce: Proof of work before the shared challenges.
             check: Starts to verify a shard. Its futures are awaited after the last shard has come.
+            stay: Whether the proofs stay on their workers (`staying`), and the client gets a part of each.
         """
         refused: dict[ShardNumber, Refused] = {}
-        checks: dict[ShardNumber, tuple[Future[BatchProof], str]] = {}
+        checks: dict[ShardNumber, tuple[Future[InCommon], str]] = {}
+        tasks: dict[ProvingTask, ShardNumber] = {}
 
         def take(number: ShardNumber, result: TaskResult) -> None:
             index, worker, finished = number.index, result.worker, result.value
             version = self.current[index]
-            self.let_go([version.result])
+            self.let_go([version.result, *result.task.depends_on])
+            if result.retained:
+                self.retained.add(result)
+                self.staying[index] = result
             if isinstance(result.error, OtherShard):
                 what = f"the shard of {worker} differs from the commitment of {version.worker}"
                 error = VerificationError("worker.shard", what)
@@ -217,23 +226,26 @@ class ShardTasks:
             if result.error:
                 raise result.error
             try:
-                proof = expect_type(proof_in(finished), Proof)
+                shard = staying_shard_in(finished) if stay else expect_type(proof_in(finished), Proof)
                 asked = self._asked(number, FINISH, finished)
             except VerificationError as error:
                 refused[number] = Refused(shard_error(index, error), worker)
                 return
-            self.proofs[index] = proof
+            self.shards[index] = shard
             if asked:
                 self.finished[index] = asked
-            checks[number] = check(index, proof), worker
+            checks[number] = check(index, shard), worker
             if finished.recomputed is True:
                 _log.warning("graphprover: prove-%s: recomputed from the beginning by %s", result.task.name, worker)
 
-        tasks = {}
         for number in sorted(numbers, key=lambda number: -number.index):
-            self._forget(number.index, FINISH)
-            version = self.current[number.index]
-            held = version.result if version.result in self.retained else None
+            version, stayed = self.current[number.index], self.staying.pop(number.index, None)
+            if not stayed:
+                self._forget(number.index, FINISH)
+            before = stayed or version.result
+            if before.is_lost:  # Dask need not recompute it
+                self.let_go([before])
+            held = before if before in self.retained else None
             of_run = isinstance(self.given[version.token][number.index], RunShard)
             task = self._task(
                 number,
@@ -242,18 +254,20 @@ class ShardTasks:
                 avoid,
                 joint,
                 nonce,
-                depends_on=held,
-                at=version.worker if held and of_run else "",
+                held=held,
+                at=held.worker if held and of_run else "",
             )
-            tasks[task] = number
+            tasks[replace(task, retain=stay, part=stay)] = number
         self._run(tasks, take)
         for number, (checked, worker) in checks.items():
             try:
-                self.batches[number.index] = checked.result()
+                self.checked[number.index] = checked.result()
             except VerificationError as error:
                 refused[number] = Refused(error, worker)
-        for one in refused.values():
+        for number, one in refused.items():
             self._warn(one)
+            if stayed := self.staying.pop(number.index, None):
+                self.let_go([stayed])
         return refused
 
     def release(self) -> None:
@@ -269,7 +283,7 @@ class ShardTasks:
 
     def _forget(self, index: int, function: str) -> None:
         """Forget the results of a task that is run again."""
-        self.proofs.pop(index, None)
+        self.shards.pop(index, None)
         self.sent.pop((index, function), None)
         if function == COMMIT:
             self.current.pop(index, None)
@@ -295,7 +309,7 @@ class ShardTasks:
         token: str,
         avoid: Mapping[int, frozenset[str]],
         *more: Any,
-        depends_on: TaskResult | None = None,
+        held: TaskResult | None = None,
         at: str = "",
     ) -> ProvingTask:
         subject, attempts = self.given[token][number.index], count()
@@ -303,7 +317,7 @@ class ShardTasks:
         def payload() -> bytes:
             per_worker = -(-number.count // self.cluster.workers(self.device))
             # The worker of the first attempt has the value that it depends on. A window may have many megabytes.
-            slim = depends_on and isinstance(subject, RunShard) and not next(attempts)
+            slim = held and isinstance(subject, RunShard) and not next(attempts)
             sent = subject.without_window if slim else subject
             request = ShardRequest(sent, number, token, self.device, per_worker, self.observe)
             self.sent.setdefault((number.index, function), clock())
@@ -315,7 +329,7 @@ class ShardTasks:
             # A shard's second task frees memory, so it goes first. The last shard to commit retains the most arrays.
             weight=1 + number.index if function == FINISH else -number.index,
             function=function,
-            depends_on=depends_on,
+            depends_on=(held,) if held else (),
             avoid=avoid.get(number.index, frozenset()),
             at=at,
         )
@@ -324,14 +338,14 @@ class ShardTasks:
         with closing(self.cluster.run(tasks, self.device, lambda task, worker: self._tell(task.name))) as results:
             for result in results:
                 take(tasks[result.task], result)
-                self._tell(result.task.name if len(self.proofs) < len(self.subjects) else "")
+                self._tell(result.task.name if len(self.shards) < len(self.subjects) else "")
 
     def _tell(self, task: str) -> None:
         """Report progress: two tasks a shard."""
         if self.tell:
-            unfinished = (version for index, version in self.current.items() if index not in self.proofs)
+            unfinished = (version for index, version in self.current.items() if index not in self.shards)
             committed = sum(version.result in self.retained for version in unfinished)
-            self.tell(committed + 2 * len(self.proofs), 2 * len(self.subjects), task)
+            self.tell(committed + 2 * len(self.shards), 2 * len(self.subjects), task)
 
 
 def _pickled_size(value: Any) -> int:

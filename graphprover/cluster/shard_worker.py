@@ -17,6 +17,7 @@ from graphprover.cluster.messages import ShardRequest
 from graphprover.cluster.window_worker import LaidOutWindow, prepared_shard
 from graphprover.device import Device
 from graphprover.device.choose import CPU
+from graphprover.field import Ext
 from graphprover.graphs.batches import Holds
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.executors import executor_for
@@ -57,12 +58,20 @@ _committed: "WeakSet[CommittedShard]" = WeakSet()
 
 @dataclass(frozen=True)
 class FinishedShard:
-    """A shard of a proof, which the client verifies."""
+    """A shard of a proof, which the client or a layer about it verifies."""
 
     proof: Proof
+    size: int  # bytes of the proof
+    lookup_nonce: int | None
+    total: Ext  # the sum of its lookup terminals
     seconds: Mapping[str, float]  # by stage: "prepare", "wait", "prove"
     recomputed: bool  # its retained arrays were lost
     telemetry: TaskTelemetry | None  # observation, if requested
+
+    @property
+    def part(self) -> "FinishedShard":
+        """The part for the client, if the shard stays on its worker: without the payload."""
+        return replace(self, proof=replace(self.proof, payload=b""))
 
     def __sizeof__(self) -> int:
         """Return the size in bytes for Dask."""
@@ -179,7 +188,8 @@ def finish_shard(
                 PROVE, times, plan, more, sizes_of(proof, shard.layout, decoded=proven.proof)
             )
         recomputed = not before and (planned is None or planned.keep != Keep.NOTHING)
-        return FinishedShard(proof, _stages(times), recomputed, telemetry)
+        batch = proven.proof
+        return FinishedShard(proof, proof.size, batch.lookup_nonce, batch.total, _stages(times), recomputed, telemetry)
 
     if committed and planned and planned.keep != Keep.NOTHING:
         with _admitted(request, shard, planned, device, committed.store.grant) as peak:

@@ -4,12 +4,16 @@ The worker that has committed to a shard also finishes it, since it retains the 
 proof to the client. If a worker is lost, others recompute its shards, and the commitments stay valid. The client, not
 the worker, verifies each shard as it comes. An invalid shard is retried on another worker. If a commitment is at fault,
 other workers commit to the shards, too, and the client compares the commitments to find the worker at fault.
+
+If the proof is compressed, the shards stay on their workers for the layers about them. The client gets the values of
+each shard by which it checks all shards together, and each shard is verified by its layer. If that leads to no valid
+layer about all shards, the client fetches the shards and verifies them, as it does for other proofs.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from distributed import span
@@ -18,11 +22,14 @@ from graphprover.admission.admission import TooLarge
 from graphprover.cluster import ClusterError
 from graphprover.cluster.client import Cluster
 from graphprover.cluster.commitments import Version, by_workers, differing, suspects, without
+from graphprover.cluster.results import StayingShard
 from graphprover.cluster.shard_tasks import ShardTasks
 from graphprover.cluster.shard_windows import lay_out
+from graphprover.cluster.tasks import TaskResult
 from graphprover.device import CpuDevice, Device
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.rounds.transcript import joint_nonce
+from graphprover.proof.compressed import AcceptedShard, ShardHeaders
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import RuleError, VerificationError, shard_error
@@ -32,7 +39,7 @@ from graphprover.telemetry.merge import merged_observation
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock
-from graphprover.verifier import Expected, Verdict
+from graphprover.verifier import Expected, InCommon, Verdict
 from graphprover.vm.traces.shared_run import SharedRun
 
 DRAW = "joint challenge"  # the client's stage between the two tasks
@@ -54,13 +61,27 @@ class Checks(Protocol):
         """Verify a shard as `Expected.check`; return its decoded payload, and the time of the verification."""
 
 
+@dataclass(frozen=True, eq=False)
+class Staying:
+    """The shards of a proof that stay on their workers."""
+
+    results: Mapping[int, TaskResult]  # by index: the result whose value is the shard
+    restore: Callable[[Sequence[int]], None]  # proves the ones of some shards again that are lost with their workers
+
+
+# Proves one layer about all shards. Of shards that stay on their workers, the proof has the headers alone.
+Compress = Callable[[ShardedProof, Staying | None], Any]
+
+
 @dataclass(frozen=True)
 class ProvedParts:
-    """A proof in shards, which this process has verified."""
+    """A proof in shards, which this process has verified, or layers about it."""
 
-    proof: ShardedProof
+    proof: ShardedProof  # or its headers
     verdict: Verdict
     observation: Observation | None  # if observations are requested
+    finished: float  # time on `clock`, when the shards were there
+    compressed: Any  # the value of ``compress``, if it is given
 
 
 def prove_parts(
@@ -72,6 +93,7 @@ def prove_parts(
     checks: Checks,
     tell: Tell | None = None,
     shared: SharedRun | None = None,
+    compress: Compress | None = None,
 ) -> ProvedParts:
     """Prove a statement of as many shards as there are subjects on a cluster, and verify the proof here.
 
@@ -91,6 +113,8 @@ def prove_parts(
         tell: Called with the progress of the tasks.
         shared: The guest's run, if the workers record windows of it. If these lead to no valid proof, each worker makes
             its shards from their subjects alone.
+        compress: Proves layers about the shards, which stay on their workers. It gets all shards of the proof instead
+            if that fails, after their verification.
 
     Returns:
         The proof, its verdict, and its observation if one is requested.
@@ -103,30 +127,45 @@ def prove_parts(
     tasks = ShardTasks(cluster, name.split(" ")[0] or "statement", subjects, device, tell)
     try:
         with span(tasks.name):
-            by_windows = _by_windows(tasks, shared, expect, checks) if shared else None
-            found = by_windows or _from_subjects(tasks, expect, checks)
+            asked = _Asked(expect, checks, compress)
+            by_windows = _by_windows(tasks, shared, asked) if shared else None
+            found = by_windows or _from_subjects(tasks, asked)
         seen = None
         if tasks.observe:
-            stages = Stage("prove", began, found.finished), found.draw, Stage("join", found.finished, clock())
+            stages = Stage("prove", began, found.join.start), found.draw, found.join
             commits = [version.asked for version in found.versions if version.asked]
             finishes = [tasks.finished[index] for index in range(len(subjects))]
             security = found.verdict.security
             seen = merged_observation(name, found.proof, commits, finishes, found.checks, stages, security)
-        return ProvedParts(found.proof, found.verdict, seen)
+        compressed = found.compressed
+        if compress and compressed is None:
+            compressed = compress(found.proof, None)
+        return ProvedParts(found.proof, found.verdict, seen, found.join.start, compressed)
     finally:
         tasks.release()
 
 
 @dataclass(frozen=True)
+class _Asked:
+    """The arguments of `prove_parts` that stay the same in all attempts."""
+
+    expect: Expect
+    checks: Checks
+    compress: Compress | None
+
+
+@dataclass(frozen=True)
 class _Proved:
-    """A valid proof."""
+    """A valid proof, or headers of one that are valid if each shard is valid by itself."""
 
     proof: ShardedProof
     verdict: Verdict
     versions: Sequence[Version]
     draw: Stage
-    checks: Sequence[Stage]  # the verification of each shard
-    finished: float  # time on `clock`, when all shards were verified
+    checks: Mapping[int, Stage]  # the verification of each shard by the client
+    join: Stage  # begins when all shards were there, and verified if the client verifies them
+    restore: Callable[[Sequence[int]], None]  # see `Staying`
+    compressed: Any = None
 
 
 @dataclass(frozen=True)
@@ -143,7 +182,7 @@ class _Failure:
         return self.error.refusal(f"{self.error}, by {self.by}{more}")
 
 
-def _by_windows(tasks: ShardTasks, shared: SharedRun, expect: Expect, checks: Checks) -> _Proved | None:
+def _by_windows(tasks: ShardTasks, shared: SharedRun, asked: _Asked) -> _Proved | None:
     """Have workers record windows of a run, and finish and verify all shards; return None without a valid proof.
 
     A shard then depends on times and shapes from all workers, so a worker with an error need not be the one at fault.
@@ -155,7 +194,7 @@ def _by_windows(tasks: ShardTasks, shared: SharedRun, expect: Expect, checks: Ch
     """
     try:
         versions = list(tasks.commit(range(len(tasks.subjects)), {}, lay_out(tasks, shared)).values())
-        found = _finished(tasks, versions, expect, checks)
+        found = _proved(tasks, versions, asked)
     except (VerificationError, ClusterError, TooLarge):
         raise
     except Exception as error:
@@ -169,25 +208,45 @@ def _by_windows(tasks: ShardTasks, shared: SharedRun, expect: Expect, checks: Ch
     return None
 
 
-def _from_subjects(tasks: ShardTasks, expect: Expect, checks: Checks) -> _Proved:
+def _from_subjects(tasks: ShardTasks, asked: _Asked) -> _Proved:
     """Have each worker make its shards from their subjects, and verify them.
 
     Raises:
         VerificationError: As `_without_suspects`.
     """
     versions = list(tasks.commit(range(len(tasks.subjects)), {}).values())
-    found = _finished(tasks, versions, expect, checks)
-    return found if isinstance(found, _Proved) else _without_suspects(tasks, versions, found, expect, checks)
+    found = _proved(tasks, versions, asked)
+    return found if isinstance(found, _Proved) else _without_suspects(tasks, versions, found, asked)
+
+
+def _proved(tasks: ShardTasks, versions: Sequence[Version], asked: _Asked) -> _Proved | _Failure:
+    """Finish all shards; if the proof is to be compressed, their workers make layers about them."""
+    if asked.compress:
+        found = _finished(tasks, versions, asked, stay=True)
+        if isinstance(found, _Proved):
+            try:
+                return replace(found, compressed=asked.compress(found.proof, Staying(tasks.staying, found.restore)))
+            except ClusterError:
+                raise
+            except Exception as error:
+                reason: Exception = error
+        else:
+            reason = found.with_workers()
+        _log.warning("graphprover: prove-%s: %s; the client verifies all shards", tasks.name, reason)
+    return _finished(tasks, versions, asked)
 
 
 def _finished(
     tasks: ShardTasks,
     versions: Sequence[Version],
-    expect: Expect,
-    checks: Checks,
+    asked: _Asked,
     distrusted: frozenset[str] = frozenset(),
+    stay: bool = False,
 ) -> _Proved | _Failure:
-    """Draw the shared challenges, and finish and verify all shards."""
+    """Draw the shared challenges, and finish and verify all shards.
+
+    ``stay``: whether the shards stay on their workers. Then each shard is verified later, by its layer.
+    """
     tasks.current = dict(enumerate(versions))
     committers = {index: version.worker for index, version in enumerate(versions)}
     commitments = [version.commitment for version in versions]
@@ -199,23 +258,41 @@ def _finished(
     drawing = clock()
     nonce = joint_nonce(CpuDevice(1), joint, headers.parameters)  # a small proof of work
     draw = Stage(DRAW, drawing, clock())
-    expected, stages = checks.submit(expect, headers), dict[int, Stage]()
+    expected, stages = asked.checks.submit(asked.expect, headers), dict[int, Stage]()
 
-    def check(index: int, proof: Proof) -> "Future[BatchProof]":
-        def checked() -> BatchProof:
-            batch, stages[index] = checks.check(expected.result(), index, proof)
-            if batch.lookup_nonce != nonce:
+    def check(index: int, shard: Proof | StayingShard) -> "Future[InCommon]":
+        def checked() -> InCommon:
+            values: InCommon
+            if isinstance(shard, StayingShard):
+                values = shard
+                if shard.header != headers.proofs[index]:
+                    what = "its header is not what it has committed to"
+                    raise shard_error(index, VerificationError("shards.header", what))
+            else:
+                values, stages[index] = asked.checks.check(expected.result(), index, shard)
+            if values.lookup_nonce != nonce:
                 what = "its nonce before the lookup challenges is not the joint nonce"
                 raise shard_error(index, VerificationError("shards.nonce", what))
-            return batch
+            return values
 
-        return checks.submit(checked)
+        return asked.checks.submit(checked)
+
+    def restore(indices: Sequence[int]) -> None:
+        before = {index: tasks.shards[index] for index in indices}
+        refused = tasks.finish([tasks.numbers[index] for index in indices], {}, joint, nonce, check, stay)
+        for one in refused.values():
+            raise one.error.refusal(f"{one.error}, by {one.worker}")
+        for index, shard in before.items():
+            if tasks.shards[index] != shard:
+                what = f"the shard of {tasks.staying[index].worker} differs from the one of a lost worker"
+                raise shard_error(index, VerificationError("worker.shard", what))
 
     def failed(error: VerificationError) -> _Failure:
         shards = frozenset() if error.shard is None else frozenset({error.shard})
         return _Failure(error, by_workers({i: committers[i] for i in shards or committers}), shards)
 
-    refused = tasks.finish(tasks.numbers, {number.index: distrusted for number in tasks.numbers}, joint, nonce, check)
+    numbers = tasks.numbers
+    refused = tasks.finish(numbers, {number.index: distrusted for number in numbers}, joint, nonce, check, stay)
     try:
         against = expected.result()
     except VerificationError as error:  # wrong headers: no shard can be valid
@@ -223,7 +300,7 @@ def _finished(
     if refused and not any(one.other for one in refused.values()):
         first = refused
         avoid = {number.index: distrusted | {one.worker} for number, one in first.items()}
-        refused = tasks.finish(list(first), avoid, joint, nonce, check)
+        refused = tasks.finish(list(first), avoid, joint, nonce, check, stay)
         for number, one in refused.items():
             before = first[number].worker
             if not one.other and one.worker != before:
@@ -235,16 +312,27 @@ def _finished(
         )
     finished = clock()
     try:
-        verdict = against.verdict([tasks.batches[number.index] for number in tasks.numbers])
+        verdict = against.verdict([tasks.checked[number.index] for number in tasks.numbers])
     except VerificationError as error:
         return failed(error)
-    proof = ShardedProof(joint, tuple(tasks.proofs[number.index] for number in tasks.numbers))
-    return _Proved(proof, verdict, versions, draw, [stages[index] for index in sorted(stages)], finished)
+    proof = _joined(joint, nonce, headers, [tasks.shards[number.index] for number in tasks.numbers])
+    return _Proved(proof, verdict, versions, draw, stages, Stage("join", finished, clock()), restore)
 
 
-def _without_suspects(
-    tasks: ShardTasks, first: Sequence[Version], failure: _Failure, expect: Expect, checks: Checks
-) -> _Proved:
+def _joined(joint: Joint, nonce: int, headers: ShardedProof, shards: Sequence[Proof | StayingShard]) -> ShardedProof:
+    """Return the proof of all shards, or its headers if the shards stay on their workers."""
+    proofs = tuple(shard for shard in shards if isinstance(shard, Proof))
+    if proofs:
+        return ShardedProof(joint, proofs)
+    accepted, sizes = list[AcceptedShard](), list[int]()
+    for index, shard in enumerate(shards):
+        assert isinstance(shard, StayingShard)
+        accepted.append(AcceptedShard(len(shards), index, joint.digests[index], nonce, shard.total))
+        sizes.append(shard.size)
+    return ShardHeaders(joint, headers.proofs, tuple(accepted), tuple(sizes))
+
+
+def _without_suspects(tasks: ShardTasks, first: Sequence[Version], failure: _Failure, asked: _Asked) -> _Proved:
     """Have other workers commit to shards, too, and finish with the commitments of workers that are not suspect.
 
     Raises:
@@ -271,7 +359,7 @@ def _without_suspects(
     for distrusted in [named] if named else [frozenset({worker}) for worker in suspects(first, second)[:MOST_SUSPECTS]]:
         shown = ", ".join(sorted(distrusted))
         _log.warning("graphprover: prove-%s: commitments differ; finishing without %s", tasks.name, shown)
-        found = _finished(tasks, without(first, second, distrusted), expect, checks, distrusted)
+        found = _finished(tasks, without(first, second, distrusted), asked, distrusted)
         if isinstance(found, _Proved):
             return found
         failure = found

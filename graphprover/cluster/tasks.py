@@ -1,6 +1,6 @@
 """The dispatcher's data types: task, attempt, result."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import inf
@@ -22,8 +22,10 @@ class ProvingTask:
     payload: Callable[[], bytes]  # returns the function's argument; called for each attempt
     weight: int = 0  # heavier tasks of equal priority go first
     function: str = "prove"  # of `graphprover.cluster.worker`
-    depends_on: "TaskResult | None" = None  # a retained result, the second argument; only of the first attempt
+    depends_on: "tuple[TaskResult, ...]" = ()  # retained results, the other arguments; only of the first attempt
+    needs_all: bool = False  # whether each attempt has the results that it depends on; without them it is a `LostValue`
     retain: bool = False  # whether the value stays on the worker, until `Cluster.release`
+    part: bool = False  # whether the client gets only the value's attribute ``part``
     avoid: frozenset[str] = frozenset()  # addresses of workers that get the task only if no other fits
     at: str = ""  # address of the only worker that may have the first attempt, if it fits; empty: Dask chooses one
     priority: int = 0  # tasks with a higher one go first
@@ -42,11 +44,16 @@ class TaskResult:
     """The result of a task: a value or an error."""
 
     task: ProvingTask
-    value: Any  # None after an error
+    value: Any  # or its part for the client; None after an error
     error: Exception | None
     worker: str  # address of the last worker that had the task; empty if none had it
     attempts: int  # how many times a worker has started the task
     retained: "Attempt | None" = None  # the attempt whose value stays on its worker
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether a retained value is lost with its worker, as far as the scheduler knows, or is released."""
+        return self.retained is not None and self.retained.future.status not in ("finished", "pending")
 
 
 class Location(Enum):
@@ -64,11 +71,18 @@ class Attempt:
 
     future: Future
     allowed: set[str]  # addresses of the workers that may have it; empty: all
-    depends_on: "Attempt | None" = None  # the retained attempt whose value Dask brings to the worker
+    depends_on: "tuple[Attempt, ...]" = ()  # the retained attempts whose values Dask brings to the worker
     workers: list[str] = field(default_factory=list)  # addresses of the workers that have started it, in order
     reported: int = 0  # how many of them were reported
     location: Location = Location.PLACED
     worker: str = ""  # address of its worker at the last poll
+
+    @property
+    def dependencies(self) -> "Iterator[Attempt]":
+        """The attempts that Dask repeats before this one if their values are lost."""
+        for attempt in self.depends_on:
+            yield attempt
+            yield from attempt.dependencies
 
     def locate(self, worker: str, *, responds: bool, fits: bool) -> None:
         """Update the location by a poll.

@@ -44,11 +44,15 @@ _proving = threading.Lock()  # a proof uses all threads of its worker
 
 
 @wrap_exceptions
-def prove(payload: bytes) -> Made:
-    """Make a proof; raise the exceptions of `graphprover.jobs.jobs.made`."""
+def prove(payload: bytes, *held: FinishedShard) -> Made:
+    """Make a proof; raise the exceptions of `graphprover.jobs.jobs.made`.
+
+    ``held``: the shards that a layer is about, if their workers have retained them.
+    """
     with _task() as worker:
         request: ProofRequest = unpack(payload)[0]
-        return measured_proof(request.subject, _own(request.device, worker), request.observe, request.verify)
+        subject = request.subject.with_shards([shard.proof for shard in held]) if held else request.subject
+        return measured_proof(subject, _own(request.device, worker), request.observe, request.verify)
 
 
 @wrap_exceptions
@@ -116,9 +120,14 @@ def commit(payload: bytes, held: LaidOutWindow | None = None) -> CommittedShard:
 
 
 @wrap_exceptions
-def finish(payload: bytes, held: CommittedShard | None = None) -> FinishedShard:
-    """Run the second task of a shard; ``held``: the result of `commit`, with arrays if it ran in this process."""
+def finish(payload: bytes, held: CommittedShard | FinishedShard | None = None) -> FinishedShard:
+    """Run the second task of a shard.
+
+    ``held``: the result of `commit`, with arrays if it ran in this process, or an earlier result of this task.
+    """
     with _task() as worker:
+        if isinstance(held, FinishedShard):
+            return held
         request, joint, nonce = unpack(payload)
         own = _own(request.device, worker)
         made = measured_shard(lambda device: finish_shard(request, joint, nonce, held, device), own, request.observe)

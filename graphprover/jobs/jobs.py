@@ -20,7 +20,7 @@ from graphprover.graphs.progress import Tell
 from graphprover.jobs.made_check import PackedCheck, check_made
 from graphprover.jobs.precompile import compile_missing, load_interpreter
 from graphprover.jobs.programs import Packed, Program, ProgramError, is_packaged, open_program, pack, unpack
-from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes, check_layers
+from graphprover.proof.compressed import AnyProof, CompressedProof, ShardHeaders, any_proof_from_bytes, check_layers
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import expected_sizes
@@ -717,14 +717,15 @@ class Job:
         """Compress a proof of the job with all its layers.
 
         Args:
-            proof: The proof, which is verified.
+            proof: The proof, which is verified, or its headers.
             prove: Proves layers.
             memory: The bytes of the memory that the proof of a layer may have.
         """
         from graphprover.prover.join import joined, nodes_of  # here, because other proofs need no layers
 
         levels = self.prover.layers
-        nodes = nodes_of([proof], [self.prover.program.statement_of(proof)], levels[0], [""])
+        statement = self.prover.program.statement_of(proof, coming=isinstance(proof, ShardHeaders))
+        nodes = nodes_of([proof], [statement], levels[0], [""])
         return joined(nodes, levels, prove, memory)
 
     def check_room(self, prepared: Prepared | PreparedShards) -> None:

@@ -77,6 +77,19 @@ class Accepted:
 
 
 @dataclass(frozen=True)
+class ShardHeaders(ShardedProof):
+    """The headers of all shards of a proof whose payloads are in other processes."""
+
+    accepted: tuple[AcceptedShard, ...]  # the values of each shard
+    sizes: tuple[int, ...]  # the bytes of each shard with its payload
+
+    @property
+    def size(self) -> int:
+        """The bytes of the canonical encoding with all payloads."""
+        return super().size + sum(self.sizes) - sum(header.size for header in self.proofs)
+
+
+@dataclass(frozen=True)
 class CompressedProof:
     """A compressed proof; nothing in it is trusted before verification.
 

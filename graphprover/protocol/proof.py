@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from graphprover.field import EXTENSION_DEGREE, Ext, P
+from graphprover.field import EXTENSION_DEGREE, Ext, P, ext_sum
 from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Round
@@ -87,6 +87,11 @@ class BatchProof:
     log_heights: tuple[int, ...]  # log2 of each table's rows
     lookup_nonce: int | None  # before the lookup challenges; None without lookups
     zeta_nonce: int  # before the out-of-domain point
+
+    @property
+    def total(self) -> Ext:
+        """The sum of all lookup terminals."""
+        return ext_sum(terminal for terminal in self.terminals if terminal is not None)
 
 
 def separated_values(openings: Sequence[TableOpenings]) -> list[bytes]:

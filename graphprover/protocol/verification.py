@@ -20,7 +20,6 @@ from graphprover.field import (
     ext_mul,
     ext_pow,
     ext_scale,
-    ext_sum,
     inv,
     root_of_unity,
 )
@@ -82,7 +81,7 @@ def check_batch(
     """
     challenges = replay(layout, proof, public_values, preprocessed, binding)
     _check_constraints(layout, proof, public_values, challenges)
-    if total_of(proof) != ZERO:
+    if proof.total != ZERO:
         raise VerificationError("lookups.balance", "the buses do not balance: the lookup terminals do not sum to zero")
     _check_words(layout, proof, preprocessed, challenges)
 
@@ -98,7 +97,7 @@ def check_shard(
 ) -> None:
     """Verify shard ``index`` of a sharded proof, except that its lookup terminals are not summed.
 
-    Arguments and errors as in `check_batch`, and the caller checks that `total_of` all shards sums to zero.
+    Arguments and errors as in `check_batch`, and the caller checks that the totals of all shards sum to zero.
 
     Args:
         binding: binding digest of the shard's tables alone.
@@ -140,11 +139,6 @@ def prepare(layout: Layout) -> None:
     """Compute and cache the data for verification that depends only on the layout."""
     circuit(layout.tables)
     batches_of(layout)
-
-
-def total_of(proof: BatchProof) -> Ext:
-    """Return the sum of all lookup terminals of a proof."""
-    return ext_sum(terminal for terminal in proof.terminals if terminal is not None)
 
 
 def _check_words(layout: Layout, proof: BatchProof, preprocessed: Cap | None, challenges: Challenges) -> None:

@@ -27,8 +27,12 @@ from graphprover.verifier import Expected, Verdict
 _log = logging.getLogger(__name__)  # warnings go to stderr by default
 
 if TYPE_CHECKING:
+    from graphprover.cluster.client import Cluster
+    from graphprover.cluster.sharded import Staying
     from graphprover.cluster.tasks import ProvingTask
     from graphprover.prover.join import Joined, ProveLayers
+
+    CompressParts = Callable[[ShardedProof, ProveLayers, int], Joined]
 
 Expect = Callable[[Proof | ShardedProof], Expected]  # verifies headers, and returns the verification of the shards
 Verify = Callable[[AnyProof], Verdict]  # verifies a whole proof
@@ -47,8 +51,8 @@ class Parts:
     verify: Verify  # of a proof in one part
     run: Callable[[], GuestRun | None] = lambda: None  # of a guest in this process, once it has ended
     shared: Any = None  # a guest's run that workers record (`graphprover.vm.traces.shared_run.SharedRun`)
-    # Compresses a proof in several parts, if that is asked for, by a function that proves layers.
-    compress: "Callable[[ShardedProof, ProveLayers, int], Joined] | None" = None
+    # Compresses a proof in several parts, or its headers, if that is asked for, by a function that proves layers.
+    compress: "CompressParts | None" = None
 
 
 class Subject(Protocol):
@@ -196,23 +200,41 @@ class OnCluster:
             if len(parts.subjects) == 1:
                 proof, verdict = cluster.prove(parts.subjects[0], self.device, parts.verify, tell)
                 return Made(proof, None, {}, 0, run=parts.run()), verdict
-            with ShardChecks(processes_for(len(parts.subjects), available_threads())) as checks:
+            # The shards of a compressed proof are verified here only if that proof fails.
+            processes = 0 if parts.compress else processes_for(len(parts.subjects), available_threads())
+            with ShardChecks(processes) as checks:
                 proved = prove_parts(
-                    cluster, subject.label, parts.subjects, self.device, parts.expect, checks, tell, parts.shared
+                    cluster,
+                    subject.label,
+                    parts.subjects,
+                    self.device,
+                    parts.expect,
+                    checks,
+                    tell,
+                    parts.shared,
+                    self._compress(parts.compress, cluster, tell) if parts.compress else None,
                 )
-            seen, ended = proved.observation, clock()
-            made, verdict = Made(proved.proof, None, {"prove": ended - began}, 0, run=parts.run()), proved.verdict
-            if parts.compress:
-                from graphprover.cluster.layers import layer_memory, prove_layers
-
-                memory = layer_memory(cluster, self.device)
-                tree = parts.compress(proved.proof, prove_layers(cluster, self.device, tell), memory)
-                seconds = {**made.seconds, "compress": clock() - ended}
+            seen, verdict, tree = proved.observation, proved.verdict, proved.compressed
+            made = Made(proved.proof, None, {"prove": proved.finished - began}, 0, run=parts.run())
+            if tree:
+                seconds = {**made.seconds, "compress": clock() - proved.finished}
                 made = replace(made, proof=tree.proof, seconds=seconds, base_bytes=proved.proof.size)
                 verdict, seen = parts.verify(tree.proof), tree.observation(seen)
             if seen:
                 publish(seen)
             return made, verdict
+
+    def _compress(
+        self, compress: "CompressParts", cluster: "Cluster", tell: Tell | None
+    ) -> "Callable[[ShardedProof, Staying | None], Joined]":
+        """Return the function that proves the tree of layers about the shards of a proof."""
+        from graphprover.cluster.layers import layer_memory, prove_layers
+
+        def compressed(proof: ShardedProof, staying: "Staying | None") -> "Joined":
+            memory = layer_memory(cluster, self.device)
+            return compress(proof, prove_layers(cluster, self.device, tell, staying), memory)
+
+        return compressed
 
     def prove_many(self, jobs: Iterable[Any], begun: Begun) -> Iterator[Ended]:
         """Prove jobs as tasks of workers."""

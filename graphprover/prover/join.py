@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import accumulate, pairwise
 
-from graphprover.proof.compressed import MOST_CHILDREN, Accepted, AnyProof, CompressedProof
+from graphprover.proof.compressed import MOST_CHILDREN, Accepted, AnyProof, CompressedProof, ShardHeaders
 from graphprover.proof.proof import Proof
 from graphprover.protocol.level import Level
 from graphprover.prover.layers import Layer, Subject, check_compressible, span_name, subjects_of
@@ -31,7 +31,8 @@ _MOST_LOG, _LEAST_LOG = 17, 14  # of the compressions of a layer
 class Node:
     """A proof, or a shard of one, that a layer is to be about."""
 
-    proof: Proof
+    proof: Proof  # without payload if that is in another process
+    size: int  # the bytes of the proof with its payload
     children: tuple[Accepted, ...]  # the proofs that it is about, if it is a layer
     subject: Callable[[], Subject]
     first: str  # name of the first given proof that it is about, for messages
@@ -50,7 +51,7 @@ class Node:
     @property
     def compressions(self) -> int:
         """About how many compressions a layer about it has."""
-        return self.proof.size // (_BYTES_OF_LAYER if self.is_layer else _BYTES_OF_BASE)
+        return self.size // (_BYTES_OF_LAYER if self.is_layer else _BYTES_OF_BASE)
 
 
 def nodes_of(
@@ -63,7 +64,7 @@ def nodes_of(
     """Return proofs as nodes, of which nothing is verified yet; each shard is one.
 
     Args:
-        proofs: The proofs.
+        proofs: The proofs, or the headers of their shards.
         statements: The statement of each member of each proof, in their order.
         level: The level of the first layer about them.
         names: The name of each proof in messages; none for the only one.
@@ -93,17 +94,20 @@ def _nodes_of_one(
             return subjects_of(proof, statements, level, preprocessed)
 
     def node(of: Proof, own_name: str, subject: Callable[[], Subject], children: tuple[Accepted, ...] = ()) -> Node:
-        return Node(of, children, subject, own_name, own_name)
+        return Node(of, of.size, children, subject, own_name, own_name)
 
     if isinstance(proof, CompressedProof):
         return [node(proof.layer, name, lambda: subjects()[0], proof.children)]
     if isinstance(proof, Proof):
         return [node(proof, name, lambda: subjects()[0])]
     once = cache(subjects)  # the shards are verified together
-    return [
+    shards = [
         node(own, ", ".join([*[name] * bool(name), f"shard {index}"]), partial(lambda at: once()[at], index))
         for index, own in enumerate(proof.proofs)
     ]
+    if isinstance(proof, ShardHeaders):
+        return [replace(shard, size=size) for shard, size in zip(shards, proof.sizes, strict=True)]
+    return shards
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +133,9 @@ class Part:
 
     def proved(self, layer: Layer, proof: Proof) -> Node:
         """Return the node with the proof of its layer."""
-        return Node(proof, layer.children, layer.subject_by(proof), self.nodes[0].first, self.nodes[-1].last)
+        return Node(
+            proof, proof.size, layer.children, layer.subject_by(proof), self.nodes[0].first, self.nodes[-1].last
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,14 +7,21 @@ from typing import Any
 
 from graphprover.device import Device
 from graphprover.graphs.progress import Tell
-from graphprover.proof.compressed import Accepted, AcceptedShard, AnyProof, CompressedProof, check_layers
+from graphprover.proof.compressed import (
+    Accepted,
+    AcceptedShard,
+    AnyProof,
+    CompressedProof,
+    ShardHeaders,
+    check_layers,
+)
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.level import LAYER_RATE, Level
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import BatchProof, decode
-from graphprover.protocol.verification import check_batch, check_part, total_of
+from graphprover.protocol.verification import check_batch, check_part
 from graphprover.prover.local import Made, make
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.recursion.compressed import Caps, blamed, children_of, expect_headers, heads_of_headers
@@ -38,7 +45,7 @@ class Subject:
 
     accepted: Accepted
     child: Child
-    proof: Proof
+    proof: Proof  # without payload if that is in another process
 
     def __reduce__(self) -> Any:
         """Pickle without the decoded payload, which is as long as the proof."""
@@ -65,7 +72,7 @@ def subjects_of(
     """Verify the headers of a proof, and return each shard of it.
 
     Args:
-        proof: The proof.
+        proof: The proof, or the headers of its shards.
         statements: The statement of each of its members.
         level: The level of the layer. The proof needs the same security.
         preprocessed: The commitments of the shards of its only member to their preprocessed columns, if known.
@@ -83,8 +90,10 @@ def subjects_of(
     expected = expect_header(proof, statement, level.security, level.proximity, preprocessed)
     for layout in expected.layouts:
         check_layout(layout)
-    shards: list[AcceptedShard | None] = [None]
-    if proof.joint:
+    shards: Sequence[AcceptedShard | None] = [None]
+    if isinstance(proof, ShardHeaders):
+        shards = proof.accepted
+    elif proof.joint:
         batches = [expected.decoded(index, own) for index, own in enumerate(proof.proofs)]
         expected.verdict(batches)  # raises if the shards do not hold together
         shards = [_shard_of(proof, index, batch) for index, batch in enumerate(batches)]
@@ -98,7 +107,7 @@ def _shard_of(proof: Proof | ShardedProof, index: int, batch: BatchProof) -> Acc
     """Return the values of a shard for its verifier."""
     assert proof.joint and batch.lookup_nonce is not None, "the head of a shard has lookups"
     digests = proof.joint.digests
-    return AcceptedShard(len(digests), index, digests[index], batch.lookup_nonce, total_of(batch))
+    return AcceptedShard(len(digests), index, digests[index], batch.lookup_nonce, batch.total)
 
 
 def _subject_of_layer(proof: Proof, children: tuple[Accepted, ...], statement: Statement, level: Level) -> Subject:
@@ -131,6 +140,28 @@ class Layer:
     def number(self) -> int:
         """The number of layers, one about another, up to this one."""
         return 1 + max(child.layers for child in self.children)
+
+    @property
+    def absent(self) -> tuple[int, ...]:
+        """The indices of the shards whose payloads are in other processes."""
+        shards = [subject.accepted.shard for subject in self.subjects if not subject.proof.payload]
+        return tuple(shard.index for shard in shards if shard)
+
+    def with_shards(self, proofs: Sequence[Proof]) -> "Layer":
+        """Return the layer with the payloads of the shards in `absent`, in their order.
+
+        Raises:
+            VerificationError: A shard has another header; the message names it.
+        """
+        coming, subjects = iter(proofs), []
+        for subject, name in zip(self.subjects, self.names, strict=True):
+            if not subject.proof.payload:
+                proof = next(coming)
+                if replace(proof, payload=b"") != subject.accepted.header:
+                    raise VerificationError("shards.header", f"{name}: its header is not what it has committed to")
+                subject = replace(subject, proof=proof)
+            subjects.append(subject)
+        return replace(self, subjects=tuple(subjects))
 
     @property
     def statement(self) -> LayerStatement:

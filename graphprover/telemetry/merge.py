@@ -83,7 +83,7 @@ def merged_observation(
     proof: ShardedProof,
     commits: Sequence[TaskReply],
     finishes: Sequence[TaskReply],
-    checks: Sequence[Stage],
+    checks: Mapping[int, Stage],
     stages: Sequence[Stage],
     security: Security,
 ) -> Observation:
@@ -91,10 +91,11 @@ def merged_observation(
 
     Args:
         name: The name of the job.
-        proof: The proof.
+        proof: The proof, or its headers.
         commits: The accepted first task of each shard.
         finishes: The accepted second task of each shard.
-        checks: The stage that verified each shard, on this process's `clock`.
+        checks: By index of the shard: the stage that verified it here, on this process's `clock`. A shard without one
+            was verified by a worker.
         stages: The stages of this process, ``prove`` among them, on its `clock`.
         security: The proven security of the proof.
     """
@@ -108,7 +109,7 @@ def merged_observation(
         workers[worker] = _worker(worker, asked, clocks[worker], first_thread)
         first_thread += len(workers[worker].threads)
     shards, tasks, tables = [], list[ObservedTask](), list[ObservedTable]()
-    for index, (commit, finish, check) in enumerate(zip(commits, finishes, checks, strict=True)):
+    for index, (commit, finish) in enumerate(zip(commits, finishes, strict=True)):
         of_shard = [
             stage.moved(-began - clocks[one.worker].ahead) for one in (commit, finish) for stage in one.part.stages
         ]
@@ -124,7 +125,7 @@ def merged_observation(
                 commit.part.keep,
                 commit.part.kept,
                 max(one.part.memory.planned for one in (commit, finish)),
-                (*of_shard, check.moved(-began)),
+                (*of_shard, *(check.moved(-began) for check in (checks.get(index),) if check)),
                 finish.part.sizes,
                 (commit.worker, finish.worker),
             )

@@ -57,7 +57,7 @@ def raises(kind: str) -> None:
 def raises_bare() -> None:
     """Let tasks of this process raise an exception that is not wrapped by graphprover."""
 
-    def fails(**given: object) -> None:
+    def fails(*given: object) -> None:
         raise Unreadable("a cause")
 
     worker.prove = fails  # type: ignore[assignment]
@@ -111,6 +111,16 @@ def of_other_joint() -> None:
         return real(request, other, joint_nonce(CpuDevice(1), other, FEW), held, device)
 
     worker.finish_shard = finish_shard
+
+
+def of_other_totals() -> None:
+    """Let this process report wrong sums of its shards' terminals."""
+    real = worker.finish_shard
+
+    def finish_shard(*given: Any) -> FinishedShard:
+        return replace(real(*given), total=(1, 2, 3))
+
+    worker.finish_shard = finish_shard  # type: ignore[assignment]
 
 
 def of_other_times() -> None:

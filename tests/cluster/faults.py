@@ -91,8 +91,8 @@ def returns(kind: str, tasks: tuple[str, ...], marker: Path, once: bool) -> None
 
 
 def _changed(real: Callable[..., Any], kind: str, marker: Path, once: bool) -> Callable[..., Any]:
-    def task(**given: Any) -> Any:
-        result = real(**given)
+    def task(*given: Any) -> Any:
+        result = real(*given)
         if not _first(marker) and once:
             return result
         if kind == DIES_AFTER:

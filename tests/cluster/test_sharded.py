@@ -393,7 +393,7 @@ def test_what_a_stopped_worker_holds_is_not_waited_for(pair: Client, statement: 
                 "finish",
                 lambda: pack(requests[0], joint, nonce),
                 function="finish",
-                depends_on=committed,
+                depends_on=(committed,),
                 avoid=frozenset({committed.worker}),
             )
             (finished,) = soon(pair, lambda: list(cluster.run([task], "cpu")))

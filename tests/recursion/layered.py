@@ -11,7 +11,7 @@ from graphprover.protocol.joint import Joint, shard_binding
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.parameters import BLAKE3, Parameters
 from graphprover.protocol.proof import BatchProof, Cap, decode
-from graphprover.protocol.verification import Challenges, replay, total_of
+from graphprover.protocol.verification import Challenges, replay
 from graphprover.recursion.head.head import Head, Start
 from graphprover.recursion.head.heads import Child as Stated
 from graphprover.recursion.head.heads import heads_of
@@ -89,7 +89,7 @@ class Child:
             verification.check_batch(*given)
             return
         verification.check_part(*given, self.shard.joint)
-        if total_of(self.proof) != self.shard.total:
+        if self.proof.total != self.shard.total:
             raise VerificationError("lookups.balance", "another sum of terminals than in the head")
 
     def opened(self, start: Start) -> Opened:
@@ -146,9 +146,7 @@ def shard_child(joint: Joint, index: int, proof: Proof, layout: Layout, cap: Cap
     assert batch.lookup_nonce is not None
     part = joint.part(index, hash, batch.lookup_nonce)
     binding = shard_binding(hash, binding_digest(layout, proof.label, cap), len(joint.digests), index)
-    return Child(
-        layout, batch, proof.public_values, cap, binding, shard_terms(part, layout.parameters, total_of(batch))
-    )
+    return Child(layout, batch, proof.public_values, cap, binding, shard_terms(part, layout.parameters, batch.total))
 
 
 @cache

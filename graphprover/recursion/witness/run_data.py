@@ -10,7 +10,7 @@ from graphprover.protocol import arrays
 from graphprover.protocol.constraints import join_coordinates, words_to_array
 from graphprover.protocol.layout import PERMUTATION, QUOTIENT
 from graphprover.protocol.proof import BatchProof, opened_values
-from graphprover.protocol.verification import Challenges, total_of
+from graphprover.protocol.verification import Challenges
 from graphprover.recursion.head.fields import CHALLENGES, ELEMENT_CELLS, LIST_PLACE, SHIFT, TRANSCRIPT_TREE
 from graphprover.recursion.head.head import Head
 from graphprover.recursion.head.heads import Child, Heads
@@ -121,7 +121,7 @@ def _gates(head: Head, of_proof: Opened) -> tuple[np.ndarray, np.ndarray]:
     memory[:, plan.sums : plan.sums + sums.shape[1]] = sums
     stated = [value for of_table in of_proof.child.public_values for value in of_table]
     memory[0, plan.public_values + SHIFT * np.arange(len(stated))] = stated
-    found = {**vars(challenges), "total": total_of(proof)}
+    found = {**vars(challenges), "total": proof.total}
     memory[:, plan.challenges : plan.challenges + len(CHALLENGES)] = arrays.exts([found[name] for name in CHALLENGES])
     values = evaluate(of, memory[:, of.addresses[: of.cells] - head.at])
     own = slice(of.cells + len(of.literals), None)

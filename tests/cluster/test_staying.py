@@ -1,0 +1,179 @@
+"""Shards that stay on their workers for the layers about them: the same bytes, of which the client gets no payload."""
+
+import os
+import pickle
+import signal
+import struct
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed import Client
+
+from graphprover import CompressedProof, Prover, ShardedProof, observed
+from graphprover.cluster import layers, metrics
+from graphprover.cluster.dispatcher import Dispatcher
+from graphprover.cluster.tasks import BEGUN, Attempt
+from graphprover.device import CpuDevice
+from graphprover.prover import join
+from graphprover.prover.executor import OnCluster
+from tests.cluster import bad_workers, faults
+from tests.cluster.processes import ROOT, pids, until
+from tests.cluster.test_sharded import await_both, left
+
+pytestmark = pytest.mark.usefixtures("patience")
+
+GUEST, INPUT = ROOT / "examples/guests/fib_iterative.elf", struct.pack("<Q", 30)
+LEVEL: dict[str, Any] = {"security": 20.0, "pow_bits": 4, "rate": 8}
+FALLBACK, LOST = "the client verifies all shards", "shards are lost with their worker"
+
+
+@cache
+def sharded(shards: int) -> ShardedProof:
+    """Return the proof by this process, before it is compressed."""
+    made = Prover(GUEST, shards=shards, device=CpuDevice(1), executor="sync", **LEVEL).prove(INPUT)
+    assert isinstance(made, ShardedProof)
+    return made
+
+
+@cache
+def alone(shards: int) -> CompressedProof:
+    """Return the compressed proof by this process, with the caller's number of shards a layer."""
+    made = Prover(GUEST, shards=shards, compress=8, device=CpuDevice(1), executor="sync", **LEVEL).prove(INPUT)
+    assert isinstance(made, CompressedProof)
+    return made
+
+
+@pytest.fixture
+def shards(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return the number of shards; by default four, and a layer of the first level is about two of them."""
+    number, each = getattr(request, "param", (4, 2))
+    most = each * max(proof.size // 34 for proof in sharded(number).proofs)
+    monkeypatch.setattr(join, "most_compressions", lambda memory, rate: most)
+    assert len(alone(number).layers) == 3
+    return int(number)
+
+
+@pytest.fixture(autouse=True)
+def workers_as_before(pair: Client) -> Iterator[None]:
+    """Undo all faults of workers, and wait for the ones that died."""
+    await_both(pair)
+    pair.run(faults.restore)  # which also imports the module, before any fault
+    yield
+    await_both(pair)
+    pair.run(faults.restore)
+    until(lambda: not left(pair))
+
+
+@pytest.fixture
+def came(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """Return the pickled values that the client gets, and its messages (``to``), by task."""
+    found: dict[str, bytes] = {}
+    fetch, submission = Dispatcher._fetch_or_lose, Dispatcher._submission
+
+    async def fetched(self: Dispatcher, attempt: Attempt, part: bool) -> Any:
+        value = await fetch(self, attempt, part)
+        found[str(attempt.future.key)] = pickle.dumps(value.value)
+        return value
+
+    def submitted(self: Dispatcher, opened: Any, allowed: Any, payload: bytes, held: Any) -> Any:
+        found[f"to {opened.task.name}"] = payload
+        return submission(self, opened, allowed, payload, held)
+
+    monkeypatch.setattr(Dispatcher, "_fetch_or_lose", fetched)
+    monkeypatch.setattr(Dispatcher, "_submission", submitted)
+    return found
+
+
+def shards_in(data: bytes, shards: int) -> list[int]:
+    """Return the shards whose payloads are in some bytes."""
+    return [index for index, proof in enumerate(sharded(shards).proofs) if proof.payload[-500:] in data]
+
+
+def made_by(pair: Client, shards: int) -> CompressedProof:
+    """Return the compressed proof by the workers."""
+    made = Prover(GUEST, shards=shards, compress=8, executor=pair, device="cpu", **LEVEL).prove(INPUT)
+    assert isinstance(made, CompressedProof)
+    return made
+
+
+def starts(pair: Client, task: str) -> int:
+    """Return how many times workers have started tasks whose names have this text."""
+    return sum(task in event["key"] for _, event in pair.get_events(BEGUN))
+
+
+@pytest.mark.parametrize("shards", [(2, 1), (4, 2)], ids=["one shard a layer", "two"], indirect=True)
+def test_the_client_gets_no_shard(
+    pair: Client, shards: int, came: dict[str, bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    before = starts(pair, "finish")
+    prover = Prover(GUEST, shards=shards, compress=8, executor=pair, device="cpu", **LEVEL)
+    with observed() as seen:
+        made, verdict = OnCluster(pair, "cpu").prove(prover.job(INPUT))
+    assert made.proof == alone(shards) and made.base_bytes == sharded(shards).size
+    assert verdict and verdict.claim == prover.verify(sharded(shards)).claim
+    assert sum("finish" in task for task in came) == 2 * shards and sum("layer 1" in task for task in came) == 4
+    assert not [task for task, data in came.items() if shards_in(data, shards)]
+    assert starts(pair, "finish") - before == shards and FALLBACK not in caplog.text
+    (found,) = seen
+    assert len(found.shards) == shards and sum(found.sizes.values()) == sharded(shards).size
+    assert not [stage for shard in found.shards for stage in shard.stages if stage.name == "verify"]
+    assert all(shard.workers[-1].startswith("tcp://") for shard in found.shards)
+
+
+def test_a_worker_dies_before_the_layers(
+    pair: Client, shards: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    before, memory = starts(pair, "finish"), layers.layer_memory
+
+    def killed(*arguments: Any) -> int:
+        found = memory(*arguments)
+        os.kill(min(pids(pair).values()), signal.SIGKILL)
+        return found
+
+    monkeypatch.setattr(layers, "layer_memory", killed)
+    assert made_by(pair, shards) == alone(shards)
+    assert LOST in caplog.text and FALLBACK not in caplog.text
+    # Two shards are lost. Each is asked for with the other one of its layer.
+    assert starts(pair, "finish") - before in (shards + 2, shards + 4)
+
+
+def test_a_worker_dies_in_a_layer(pair: Client, shards: int, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pair.run(faults.dies_in, metrics, "made", tmp_path / "dies")
+    assert made_by(pair, shards) == alone(shards)
+    assert (tmp_path / "dies").exists() and LOST in caplog.text and FALLBACK not in caplog.text
+
+
+def test_a_wrong_layer_is_repeated_elsewhere(
+    pair: Client, shards: int, caplog: pytest.LogCaptureFixture, came: dict[str, bytes]
+) -> None:
+    wrong = sorted(pids(pair))[0]
+    pair.run(bad_workers.flips_a_bit, workers=[wrong])
+    assert made_by(pair, shards) == alone(shards)
+    assert f", by {wrong}; it is retried" in caplog.text and FALLBACK not in caplog.text
+
+
+@pytest.mark.parametrize("kind", [faults.CORRUPT, faults.NOTHING])
+def test_a_wrong_shard_is_proved_again_elsewhere(
+    pair: Client, shards: int, tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    before = starts(pair, "finish")
+    pair.run(faults.returns, kind, ("finish",), tmp_path / "marker", True)
+    assert made_by(pair, shards) == alone(shards)
+    wrong = (tmp_path / "marker").read_text().split()[1]
+    assert wrong in caplog.text
+    fetched = shards if kind == faults.CORRUPT else 0  # a layer finds it, and the client verifies all shards
+    assert (FALLBACK in caplog.text) == bool(fetched)
+    assert starts(pair, "finish") - before == shards + fetched + 1
+
+
+def test_a_wrong_total_does_not_stop_the_proof(
+    pair: Client, shards: int, caplog: pytest.LogCaptureFixture, came: dict[str, bytes]
+) -> None:
+    pair.run(bad_workers.of_other_totals, workers=sorted(pids(pair))[:1])
+    assert made_by(pair, shards) == alone(shards)
+    assert "the buses do not balance" in caplog.text and FALLBACK in caplog.text
+    fetched = [index for task, data in came.items() if not task.startswith("to") for index in shards_in(data, shards)]
+    assert sorted(fetched) == [*range(shards)]
