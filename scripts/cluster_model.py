@@ -6,7 +6,7 @@ It starts once its resource is free and the tasks that it depends on have ended.
 task on, the task that each one waited for.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle, pairwise
@@ -76,6 +76,7 @@ class Parts:
     memory: float = 126e9  # of a GPU, for proofs
     cores: int = 16  # of the client's host
     # Changes of the design, which have no measured part.
+    staying: bool = True  # whether shards stay on their workers for the layers about them
     alone: bool = False  # whether the client verifies in one process
     streamed: bool = False  # whether a worker records its window as soon as the client's run has reached it
     balanced: bool = False  # whether the layers of a level are about equally many proofs
@@ -178,9 +179,9 @@ def proof(parts: Parts, cycles: float, workers: int, shards: int, compress: bool
     if shards == 1:
         of.whole(compress)
         return of.schedule
-    verified = of.shards()
+    done = of.shards(staying=compress and parts.staying)
     if compress:
-        of.layers(verified)
+        of.layers(done)
     return of.schedule
 
 
@@ -215,8 +216,12 @@ class _Proof:
         came = self._add("receive", RECEIVE, size / parts.receive, [made])
         self._add("verify", CLIENT, checking, [came, run])
 
-    def shards(self) -> list[Step]:
-        """Schedule all shards, and return the end of the proof in shards."""
+    def shards(self, staying: bool) -> list[Step]:
+        """Schedule all shards, and return the end of the proof in shards.
+
+        Args:
+            staying: Whether the proofs stay on their workers, and the client verifies none of them.
+        """
         parts, each = self.parts, range(self.count)
         at = [index % self.workers for index in each]
         begins = self._run()
@@ -230,27 +235,30 @@ class _Proof:
         finish = [parts.finish(self.window, index // self.workers < keeps) for index in each]
         sent = [self._message(committed) for _ in each]
         made = [self._on("finish", at[index], finish[index] + parts.turn, [sent[index]]) for index in each]
-        return [self._verified(step) for step in sorted(made, key=lambda step: step.end)]
+        made.sort(key=lambda step: step.end)
+        if staying:  # the client asks for a part of each result
+            return [self._message([self._message([step])]) for step in made]
+        return [self._verified(step) for step in made]
 
     def layers(self, after: Sequence[Step]) -> None:
         """Schedule the tree of layers."""
         parts, most = self.parts, most_compressions(int(self.parts.memory), LAYER_RATE)
         each, layers = [parts.shard_bytes // BASE_BYTES] * self.count, False
         sizes = [parts.shard_bytes] * self.count
-        decoded = self._add("decode", CLIENT, parts.decode_byte * parts.shard_bytes * self.count, after)
-        done: Sequence[Step] = [decoded]
+        done, at = after, [index % self.workers for index in range(self.count)]
+        if not parts.staying:
+            done = [self._add("decode", CLIENT, parts.decode_byte * parts.shard_bytes * self.count, after)]
         while not layers or len(each) > 1:
             ends = grouped(each, [layers] * len(each), most)
             if parts.balanced:
                 ends = balanced(len(each), ends)
             groups = [range(begin, end) for begin, end in pairwise([0, *ends])]
-            done = self._level(
-                "layers",
-                [parts.layer(sum(each[i] for i in group)) for group in groups],
-                [sum(sizes[i] for i in group) for group in groups],
-                parts.layer_bytes,
-                done,
-            )
+            seconds = [parts.layer(sum(each[i] for i in group)) for group in groups]
+            if parts.staying and not layers:
+                done = self._first_level(groups, seconds, at, done)
+            else:
+                sent = [sum(sizes[i] for i in group) for group in groups]
+                done = self._level("layers", seconds, sent, parts.layer_bytes, done)
             each, layers = [parts.layer_bytes // LAYER_BYTES] * len(groups), True
             sizes = [parts.layer_bytes] * len(groups)
         done = self._level("last layer", [parts.last_layer], sizes, parts.last_bytes, done)
@@ -272,6 +280,25 @@ class _Proof:
         ]
         return [self._message([step]) for step in sorted(done, key=lambda step: step.end)]
 
+    def _first_level(
+        self, groups: Sequence[range], seconds: Sequence[float], at: Sequence[int], after: Sequence[Step]
+    ) -> list[Step]:
+        """Schedule the layers about shards, each on the idlest worker that has one of its shards.
+
+        Args:
+            groups: The shards of each layer.
+            seconds: The time of each layer.
+            at: The worker of each shard.
+            after: The steps before all layers.
+        """
+        parts, layers_of, done = self.parts, Counter[int](), []
+        for group, own in zip(groups, seconds, strict=True):
+            worker = min((at[index] for index in group), key=lambda number: layers_of[number])
+            layers_of[worker] += 1
+            moved = sum(at[index] != worker for index in group) * parts.shard_bytes / parts.receive
+            done.append(self._on("layers", worker, moved + own + parts.turn, [self._message(after)]))
+        return self._layers_verified(done, parts.layer_bytes)
+
     def _level(
         self, name: str, seconds: Sequence[float], sizes: Sequence[int], size: int, after: Sequence[Step]
     ) -> list[Step]:
@@ -281,6 +308,10 @@ class _Proof:
             message = self._message(after)
             sent.append(self._add("send", SEND, bytes_ / self.parts.send, [message]))
         done = [self._on(name, next(workers), each + self.parts.turn, [sent[i]]) for i, each in enumerate(seconds)]
+        return self._layers_verified(done, size)
+
+    def _layers_verified(self, done: Sequence[Step], size: int) -> list[Step]:
+        """Schedule the way of layers to the client, and their verification."""
         verified = []
         for step in sorted(done, key=lambda step: step.end):
             came = self._add("receive", RECEIVE, size / self.parts.receive, [step])

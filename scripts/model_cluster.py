@@ -25,7 +25,6 @@ import argparse
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from math import inf
 from typing import Any
 
 import checkout  # noqa: F401 (finds the package)
@@ -64,12 +63,12 @@ CHANGES: dict[str, dict[str, Any]] = {
     "layers of a level about equally many proofs": {"balanced": True},
     "a snapshot before each window": {"snapshot_gap": 0.0},
     "records begin during the client's run": {"streamed": True},
-    "shards stay on their workers for the layers": {"send": inf},
+    "shards travel through the client, which verifies them": {"staying": False},
     "the client's run four times as fast": {"run_rate": Parts.run_rate / 4},
     "layers four times as fast": FAST_LAYERS,
     "no run by the client": NO_RUN,
     "no run, and layers four times as fast": NO_RUN | FAST_LAYERS,
-    "the same, and shards stay on their workers": NO_RUN | FAST_LAYERS | {"send": inf},
+    "the same, and shards travel through the client": NO_RUN | FAST_LAYERS | {"staying": False},
 }
 
 

@@ -32,7 +32,7 @@ from distributed import Client, get_task_stream
 from cluster_model import LAST_RATE, LAYER_RATE, Parts
 from graphprover import Prover
 from graphprover.jobs.jobs import Job
-from graphprover.proof.compressed import Accepted, AcceptedShard
+from graphprover.proof.compressed import Accepted, ShardHeaders
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.level import Level
@@ -176,17 +176,18 @@ class SimulatedJob:
         spend(self.parts.verify_layer)
 
     def _compressed(self, proof: ShardedProof, prove: ProveLayers, memory: int) -> Joined:
-        """Compress a proof, as `Job._compress_by`."""
-        count = len(proof.proofs)
-
-        def subject(index: int, own: Proof) -> Subject:
-            spend(self.parts.decode_byte * own.size)
-            terms = AcceptedShard(count, index, proof.joint.digests[index], 0, (0, 0, 0))
-            return Subject(Accepted(_header(own), (), terms), cast(Any, None), own)
-
+        """Compress a proof whose shards stay on their workers, as `Job._compress_by`."""
+        assert isinstance(proof, ShardHeaders)
         nodes = [
-            Node(own, (), partial(subject, index, own), f"shard {index}", f"shard {index}")
-            for index, own in enumerate(proof.proofs)
+            Node(
+                header,
+                size,
+                (),
+                partial(Subject, Accepted(header, (), shard), cast(Any, None), header),
+                f"shard {shard.index}",
+                f"shard {shard.index}",
+            )
+            for header, size, shard in zip(proof.proofs, proof.sizes, proof.accepted, strict=True)
         ]
         with mock.patch.object(join, "Layer", partial(SpendingLayer, checking=self.parts.verify_layer)):
             return joined(nodes, LAYERS, prove, memory)

@@ -8,6 +8,7 @@ import asyncio
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -21,6 +22,7 @@ from graphprover.cluster.messages import unpack
 from graphprover.cluster.shard_worker import CommittedShard, FinishedShard
 from graphprover.cluster.tasks import BEGUN
 from graphprover.cluster.window_worker import LaidOutWindow, RecordedWindow
+from graphprover.field import ZERO
 from graphprover.proof.proof import Proof
 from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.parameters import BLAKE3, Parameters
@@ -65,18 +67,19 @@ class Sleeper:
         for name in ("prove", "largest_proof", "record", "lay_out", "commit", "finish"):
             setattr(worker, name, partial(self._task, getattr(self, name)))
 
-    def _task(self, task: Any, payload: bytes, held: Any = None) -> Any:
+    def _task(self, task: Any, payload: bytes, *held: Any) -> Any:
         """Run a task; name the worker to the client before, as the real tasks do."""
         own = get_worker()
         own.log_event(BEGUN, {"key": str(own.get_current_task()), "worker": own.address})
-        return task(*unpack(payload))
+        shards = [one.proof for one in held if isinstance(one, FinishedShard)]
+        return task(*unpack(payload), *([shards] if shards else []))
 
     def largest_proof(self, device: str) -> int:
         """Return the memory of a GPU for a proof."""
         return int(self.parts.memory)
 
-    def prove(self, request: Any) -> Made:
-        """Sleep for a whole proof or a layer."""
+    def prove(self, request: Any, shards: Sequence[Proof] = ()) -> Made:
+        """Sleep for a whole proof or a layer; ``shards``: the ones that the layer is about, if workers have them."""
         subject, parts = request.subject, self.parts
         if isinstance(subject, Whole):
             time.sleep(parts.whole(subject.cycles, subject.compress))
@@ -86,6 +89,7 @@ class Sleeper:
         if subject.level.rate == LAST_RATE:
             time.sleep(parts.last_layer)
             return Made(proof_of(LAYER, parts.last_bytes), None, {}, 0)
+        subject = subject.with_shards(shards) if shards else subject
         sizes = [(own.proof.size, LAYER_BYTES if own.accepted.children else BASE_BYTES) for own in subject.subjects]
         time.sleep(parts.layer(sum(size // each for size, each in sizes)))
         return Made(proof_of(LAYER, parts.layer_bytes), None, {}, 0)
@@ -116,7 +120,7 @@ class Sleeper:
             self.finished[own] += 1
         time.sleep(self.parts.finish(self.cycles / count, before < self.parts.keeps(count, self.cycles, self.workers)))
         made = proof_of(SHARD, self.parts.shard_bytes, nonce.to_bytes(NONCE_BYTES, "little"))
-        return FinishedShard(made, {}, False, None)
+        return FinishedShard(made, made.size, nonce, ZERO, {}, False, None)
 
 
 def serve(scheduler: str, number: int, sleeper: Sleeper) -> None:
