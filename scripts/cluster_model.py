@@ -24,28 +24,29 @@ BASE_BYTES, LAYER_BYTES = 34, 39  # of a proof for each compression of a layer a
 class Parts:
     """The measured parts of a proof of `fib_iterative` at 1/2 with 128 provable bits; seconds, bytes and cycles.
 
-    Each is of one NVIDIA H200 whose host takes 0.45 to 0.9 s for 5 M squares in Python, unless its comment says
+    Each is of one NVIDIA H200 whose host takes 0.45 to 0.95 s for 5 M squares in Python, unless its comment says
     otherwise. A rate is of 10^9 cycles.
     """
 
-    # The client's run without a record: 1.0 to 1.4 s for 1 G cycles, 0.25 s for 250 M.
-    run_rate: float = 1.0
-    # The stages of a shard of 125 M cycles, one on each of two GPUs: record 0.17 s, lay out 0.05, commit 0.16, finish
-    # 0.44. The fixed part of all four is 0.045 s: 64 M cycles take 0.387, 0.443 and 0.520 s in 1, 2 and 4 shards.
+    # The client's run without a record: 0.27 to 0.40 s for 1 G cycles, 0.07 to 0.09 s for 250 M.
+    run_rate: float = 0.3
+    # The stages of a shard of 125 M cycles: record 0.085 s, lay out 0.03 to 0.05, commit 0.16 to 0.17, finish 0.42 to
+    # 0.44; of 250 M cycles 0.15 to 0.21, 0.06 to 0.09, 0.32 to 0.33 and 0.78 to 0.80. The fixed part of all four is
+    # 0.045 s: 64 M cycles take 0.387, 0.443 and 0.520 s in 1, 2 and 4 shards.
     record_fixed: float = 0.0
-    record_rate: float = 1.36
+    record_rate: float = 0.7
     lay_out_fixed: float = 0.005
     lay_out_rate: float = 0.36
     commit_fixed: float = 0.015
     commit_rate: float = 1.16
     finish_fixed: float = 0.025
     finish_rate: float = 3.32
-    # The additional time of a shard whose arrays do not stay on the GPU between its two graphs: the rest of 1 G cycles
-    # in four shards by one GPU with 126 GB, 8.2 s with the run.
+    # The additional time of a shard whose arrays do not stay on the GPU between its two graphs: shards of 250 M cycles
+    # finish in 1.05 to 1.09 s then.
     recompute_rate: float = 0.8
     kept_cycles: float = 250e6  # of the shards whose arrays stay on one GPU
     most_cycles: float = 250e6  # of a shard, by the memory of one GPU
-    # A proof in one shard, which one graph makes while the client runs the guest: 250 M cycles in 1.35 to 1.5 s.
+    # A proof in one shard, which one graph makes while the client runs the guest: 250 M cycles in 1.35 to 1.55 s.
     whole_fixed: float = 0.03
     whole_rate: float = 5.5
     # A window begins at most this part of the run after a snapshot, from which its worker runs without a record. The

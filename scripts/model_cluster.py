@@ -49,11 +49,10 @@ class Measured:
 
 
 MEASURED = (
-    Measured("250 M cycles, one GPU, one shard", 250, 1, 1, False, (1.35, 1.5)),
-    Measured("250 M cycles, two GPUs, two shards", 250, 2, 2, False, (1.12, 1.12)),
-    Measured("1 G cycles, one GPU, four shards", 1000, 1, 4, False, (8.2, 8.2)),
-    Measured("1 G cycles, two GPUs, four shards", 1000, 2, 4, False, (3.9, 4.4)),
-    Measured("1 G cycles, one GPU, four shards, compressed", 1000, 1, 4, True, (10.9, 11.8)),
+    Measured("250 M cycles, one GPU, one shard", 250, 1, 1, False, (1.48, 1.56)),
+    Measured("250 M cycles, one GPU, two shards", 250, 1, 2, False, (1.66, 1.77)),
+    Measured("1 G cycles, one GPU, four shards", 1000, 1, 4, False, (6.65, 7.0)),
+    Measured("1 G cycles, one GPU, four shards, compressed", 1000, 1, 4, True, (8.56, 8.85)),
 )
 NO_RUN: dict[str, Any] = {"run_rate": 0.0}
 FAST_LAYERS: dict[str, Any] = {"compression": Parts.compression / 4, "last_layer": Parts.last_layer / 4}

@@ -130,7 +130,7 @@ def execute(
 ) -> Execution:
     """Run ``image`` on the input ``data`` until it exits.
 
-    A signal's handler runs within SLICE cycles, and its exception ends the run.
+    A signal's handler runs between two slices of at most MOST_SLICES * SLICE cycles, and its exception ends the run.
 
     Args:
         image: The program.
