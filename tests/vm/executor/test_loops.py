@@ -132,7 +132,7 @@ def test_random_programs_run_as_by_the_interpreter(seed: int, record: bool, monk
 
 @pytest.mark.parametrize("record", [False, True])
 def test_a_fault_in_a_loop_leaves_its_registers(record: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Go on behind what a block leaves to the interpreter, until an address is too large."""
+    """Go on after each first access to a page, which the interpreter makes, until an address is too large."""
     body = [Instruction(Op.SD, rs1=AT, rs2=LEFT), Instruction(Op.ADD, AT, AT, 9), Instruction(Op.ADD, 10, 10, AT)]
     program = image([*li(AT, OUTPUT_BASE), *li(9, 1 << 22), *loop(1 << 11, *body), *leave()])
     faults = []
