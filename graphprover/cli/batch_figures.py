@@ -71,9 +71,7 @@ def _background_kind(executor: str) -> str | None:
 def _gpus_of(executor: str, device: str) -> Sequence[int]:
     """Return the numbers of the GPUs that prove; a missing GPU is an error of the proof."""
     kind, number = named(device)
-    if executor == ALL_GPUS:
+    if executor == ALL_GPUS or (executor == GROWING and device in (AUTO, CUDA)):  # processes may use all of them
         return range(gpus())
     wants = kind == CUDA or (kind == AUTO and executor != PROCESSES)
-    if executor == GROWING and device in (AUTO, CUDA):  # its processes may use all of them
-        return range(gpus())
     return [number] if wants and number < gpus() else []

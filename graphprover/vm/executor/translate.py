@@ -85,7 +85,9 @@ def translated(code: Code, blocks: Sequence[Block], *, first: int = 0, record: b
     numbers = {block.start: first + number for number, block in enumerate(blocks)}
     loops = loops_of({block.start: _flow(code, block) for block in blocks}, numbers)
     entries = {start: f"{'enter' if start in loops else 'b'}{number}" for start, number in numbers.items()}
-    writers = [_Writer(code, numbers, entries, record, loops.get(block.start)) for block in blocks]
+    writers = [
+        _Writer(code, numbers[block.start], numbers, entries, record, loops.get(block.start)) for block in blocks
+    ]
     lines_of_blocks = [line for writer, block in zip(writers, blocks, strict=True) for line in writer.block(block)]
     lines_of_blocks += [
         line for loop in dict.fromkeys(loops.values()) for line in _around(loop, numbers, entries, writers, record)
@@ -182,11 +184,11 @@ def _around(
     yield from stored()
     yield f"%done{loop.number} = load i64, ptr %done"
     yield f"ret i64 %done{loop.number}"
-    own = [writer for writer in writers if writer.loop is loop]
-    for index in sorted(set[int]().union(*(writer.behind for writer in own))):
+    behind = {index: label for writer in writers if writer.loop is loop for index, label in writer.behind.items()}
+    for index, label in sorted(behind.items()):
         yield f"from{loop.number}.{index}:"
         yield from stored()
-        yield f"br label %{own[0].outer(index)}"
+        yield f"br label %{label}"
 
 
 def _closely(code: Code) -> str:
@@ -329,14 +331,16 @@ class _Writer:
     """Writes one block."""
 
     code: Code
+    number: int
     numbers: Mapping[int, int]  # of blocks, by their starts
     entries: Mapping[int, str]  # labels that lead to blocks from outside of their loops, by their starts
     record: bool
     loop: Loop | None  # of the block
-    number: int = 0
     lines: list[str] = field(default_factory=list)
     outside: set[int] = field(default_factory=set)  # targets of its jumps that begin no block
-    behind: set[int] = field(default_factory=set)  # targets of its jumps outside of its loop
+    behind: dict[int, str] = field(
+        default_factory=dict
+    )  # by target of a jump out of its loop: the label that leads there
     # Of each way out: its label, the instructions that ran, and their accesses, as `accessed` and `accesses`.
     ways_out: list[tuple[str, int, str, int]] = field(default_factory=list)
     registers: dict[int, str] = field(default_factory=dict)  # values of registers that were read or written
@@ -349,7 +353,6 @@ class _Writer:
 
     def block(self, block: Block) -> list[str]:
         """Return its lines."""
-        self.number = self.numbers[block.start]
         self._begin(f"b{self.number}")
         self.cycle = self._value(f"load i64, ptr {self._clock}")
         if self.record:
@@ -570,13 +573,13 @@ class _Writer:
     def _to(self, index: int) -> str:
         """Return the label that leads to an instruction."""
         if self.loop is None:
-            return self.outer(index)
+            return self._outer(index)
         if index in self.loop.starts:
             return f"b{self.numbers[index]}"
-        self.behind.add(index)
+        self.behind[index] = self._outer(index)
         return f"from{self.loop.number}.{index}"
 
-    def outer(self, index: int) -> str:
+    def _outer(self, index: int) -> str:
         """Return the label that leads to an instruction from outside of its loop."""
         if index in self.entries:
             return self.entries[index]
