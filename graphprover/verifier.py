@@ -172,9 +172,8 @@ class Expected:
         Raises:
             VerificationError: if the header is another one, or the payload is malformed.
         """
-        with _blamed(self.headers, index):
-            if replace(proof, payload=b"") != replace(self.headers.proofs[index], payload=b""):
-                raise VerificationError("shards.header", "its header is not what it has committed to")
+        with blamed_shard(self.headers, index):
+            check_header(replace(proof, payload=b""), replace(self.headers.proofs[index], payload=b""))
         return self.decoded(index, proof)
 
     def shard_check(self, index: int) -> "ShardCheck":
@@ -184,12 +183,12 @@ class Expected:
 
     def decoded(self, index: int, proof: Proof) -> BatchProof:
         """Decode the payload of a shard; raises VerificationError for a malformed one."""
-        with _blamed(self.headers, index):
+        with blamed_shard(self.headers, index):
             return decode(proof.payload, self.layouts[index])
 
     def check_decoded(self, index: int, proof: Proof, batch: BatchProof) -> None:
         """Raise VerificationError if a shard, whose payload is decoded, does not hold by itself."""
-        with _blamed(self.headers, index):
+        with blamed_shard(self.headers, index):
             cap = None if self.caps is None else self.caps[index]
             _check_shard(proof, self.headers.joint, index, self.statements[index], self.layouts[index], batch, cap)
 
@@ -312,7 +311,7 @@ def verify_shard(
     Raises:
         VerificationError: if the shard does not hold; it names the shard.
     """
-    with _blamed(shard, shard.index):
+    with blamed_shard(shard, shard.index):
         if len(shard.joint.digests) != len(shards.statements):
             raise VerificationError(
                 "shards.number", f"it is one of {len(shard.joint.digests)}, not of {len(shards.statements)}"
@@ -322,6 +321,12 @@ def verify_shard(
         batch = decode(shard.proof.payload, layout)
         _check_shard(shard.proof, shard.joint, shard.index, statement, layout, batch, preprocessed)
     return layout, batch
+
+
+def check_header(header: Proof, committed: Proof) -> None:
+    """Raise VerificationError unless the header of a shard is the committed one; both are without payload."""
+    if header != committed:
+        raise VerificationError("shards.header", "its header is not what it has committed to")
 
 
 class InCommon(Protocol):
@@ -375,7 +380,7 @@ def layouts_of_proof(proof: Proof | ShardedProof, statement: Statement | Sharded
 def _layouts(proof: Proof | ShardedProof, statements: Sequence[Statement]) -> list[Layout]:
     layouts = []
     for index, (own, of_shard) in enumerate(zip(proof.proofs, statements, strict=True)):
-        with _blamed(proof, index):
+        with blamed_shard(proof, index):
             layouts.append(layout_of_proof(own, of_shard, shard=proof.heads > 0))
     return layouts
 
@@ -441,7 +446,7 @@ def check_made_shard(
 
 
 @contextmanager
-def _blamed(proof: Proof | ShardedProof | Shard, index: int) -> Iterator[None]:
+def blamed_shard(proof: Proof | ShardedProof | Shard, index: int) -> Iterator[None]:
     """Name the shard whose verification fails, unless it is the only one."""
     try:
         yield

@@ -15,7 +15,7 @@ from math import inf
 from typing import Any, cast
 
 import dask
-from distributed import Client, Future, span, wait
+from distributed import Client, span, wait
 from distributed.scheduler import KilledWorker, NoValidWorkerError
 from distributed.utils_comm import gather_from_workers
 
@@ -98,13 +98,8 @@ class _Submission:
     key: tuple[str, ...]
     allowed: set[str]  # see `Attempt`
     span: Any
-    arguments: dict[str, Any]  # of the function of `graphprover.cluster.worker`
-
-    @property
-    def depends_on(self) -> tuple[Attempt, ...]:
-        """The retained attempts whose values are arguments."""
-        results = self.opened.task.depends_on if self.arguments["held"] else ()
-        return tuple(result.retained for result in results if result.retained)
+    payload: bytes  # the first argument of the function of `graphprover.cluster.worker`
+    depends_on: tuple[Attempt, ...]  # the retained attempts whose values are the other arguments
 
 
 class Dispatcher:
@@ -211,7 +206,7 @@ class Dispatcher:
             except Exception as error:
                 opened.end(None, error)
                 continue
-            held = self._held(opened.task.depends_on) if first or opened.task.needs_all else []
+            held = self._held(opened.task.depends_on) if first or opened.task.needs_all else ()
             if opened.task.needs_all and not held:
                 opened.end(None, LostValue(f"prove-{opened.task.name}: a value that it needs is lost"))
                 continue
@@ -219,7 +214,7 @@ class Dispatcher:
             if first and opened.task.at in set[str]().union(*places) - opened.task.avoid:
                 allowed = {opened.task.at}
             graph.append(self._submission(opened, allowed, payload, held))
-            if sum(len(submission.arguments["payload"]) for submission in graph) > GRAPH_BYTES:
+            if sum(len(submission.payload) for submission in graph) > GRAPH_BYTES:
                 self._send(graph)
                 graph = []
         if graph:
@@ -259,21 +254,23 @@ class Dispatcher:
             tasks[at] += 1
             yield places[at]
 
-    def _held(self, results: Sequence[TaskResult]) -> list[Future]:
+    def _held(self, results: Sequence[TaskResult]) -> tuple[Attempt, ...]:
         """Return the retained values of other tasks, unless one is lost."""
-        attempts = [result.retained for result in results if result.retained]
+        attempts = tuple(result.retained for result in results if result.retained)
         unresponsive = any(self._workers.unresponsive & set(attempt.workers[-1:]) for attempt in attempts)
         if unresponsive or any(result.is_lost for result in results):
-            return []
-        return [attempt.future for attempt in attempts]
+            return ()
+        return attempts
 
-    def _submission(self, opened: _OpenTask, allowed: set[str], payload: bytes, held: list[Future]) -> _Submission:
+    def _submission(
+        self, opened: _OpenTask, allowed: set[str], payload: bytes, held: tuple[Attempt, ...]
+    ) -> _Submission:
         self._submitted += 1
         own = self._submitted <= MOST_SPANS
         name = opened.task.name
         with span(name) if own else nullcontext():  # within the caller's spans
             seen_in = dask.get_annotations().get("span")
-        return _Submission(opened, _key(name, own), allowed, seen_in, {"payload": payload, "held": held})
+        return _Submission(opened, _key(name, own), allowed, seen_in, payload, held)
 
     def _send(self, graph: list[_Submission]) -> None:
         """Submit attempts as one graph: one by one, they would contend with a local scheduler for Python's lock."""
@@ -290,7 +287,10 @@ class Dispatcher:
             futures = self._client.map(
                 eval,
                 [_CALL.format(submission.opened.task.function) for submission in graph],
-                [{"arguments": submission.arguments} for submission in graph],
+                [
+                    {"arguments": {"payload": one.payload, "held": [attempt.future for attempt in one.depends_on]}}
+                    for one in graph
+                ],
                 key=list(spans),
                 resources=self._resources,
                 pure=False,

@@ -39,7 +39,7 @@ from graphprover.telemetry.merge import merged_observation
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock
-from graphprover.verifier import Expected, InCommon, Verdict
+from graphprover.verifier import Expected, InCommon, Verdict, blamed_shard, check_header
 from graphprover.vm.traces.shared_run import SharedRun
 
 DRAW = "joint challenge"  # the client's stage between the two tasks
@@ -265,9 +265,8 @@ def _finished(
             values: InCommon
             if isinstance(shard, StayingShard):
                 values = shard
-                if shard.header != headers.proofs[index]:
-                    what = "its header is not what it has committed to"
-                    raise shard_error(index, VerificationError("shards.header", what))
+                with blamed_shard(headers, index):
+                    check_header(shard.header, headers.proofs[index])
             else:
                 values, stages[index] = asked.checks.check(expected.result(), index, shard)
             if values.lookup_nonce != nonce:

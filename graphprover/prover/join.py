@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import accumulate, pairwise
 
@@ -93,21 +93,20 @@ def _nodes_of_one(
         with blamed(partial(str, name)):
             return subjects_of(proof, statements, level, preprocessed)
 
-    def node(of: Proof, own_name: str, subject: Callable[[], Subject], children: tuple[Accepted, ...] = ()) -> Node:
-        return Node(of, of.size, children, subject, own_name, own_name)
+    def node(of: Proof, size: int, own_name: str, subject: Callable[[], Subject]) -> Node:
+        children = proof.children if isinstance(proof, CompressedProof) else ()
+        return Node(of, size, children, subject, own_name, own_name)
 
     if isinstance(proof, CompressedProof):
-        return [node(proof.layer, name, lambda: subjects()[0], proof.children)]
+        return [node(proof.layer, proof.layer.size, name, lambda: subjects()[0])]
     if isinstance(proof, Proof):
-        return [node(proof, name, lambda: subjects()[0])]
+        return [node(proof, proof.size, name, lambda: subjects()[0])]
     once = cache(subjects)  # the shards are verified together
-    shards = [
-        node(own, ", ".join([*[name] * bool(name), f"shard {index}"]), partial(lambda at: once()[at], index))
-        for index, own in enumerate(proof.proofs)
+    sizes = proof.sizes if isinstance(proof, ShardHeaders) else [own.size for own in proof.proofs]
+    return [
+        node(own, size, ", ".join([*[name] * bool(name), f"shard {index}"]), partial(lambda at: once()[at], index))
+        for index, (own, size) in enumerate(zip(proof.proofs, sizes, strict=True))
     ]
-    if isinstance(proof, ShardHeaders):
-        return [replace(shard, size=size) for shard, size in zip(shards, proof.sizes, strict=True)]
-    return shards
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.subscribe import clock
-from graphprover.verifier import expect, expect_header
+from graphprover.verifier import check_header, expect, expect_header
 
 _CELLS_OF_LAYER = {8: 90_000_000, 4: 180_000_000, 2: 360_000_000}  # by the rate of the base, after most guests
 
@@ -157,8 +157,8 @@ class Layer:
         for subject, name in zip(self.subjects, self.names, strict=True):
             if not subject.proof.payload:
                 proof = next(coming)
-                if replace(proof, payload=b"") != subject.accepted.header:
-                    raise VerificationError("shards.header", f"{name}: its header is not what it has committed to")
+                with blamed(partial(str, name)):
+                    check_header(replace(proof, payload=b""), subject.accepted.header)
                 subject = replace(subject, proof=proof)
             subjects.append(subject)
         return replace(self, subjects=tuple(subjects))
