@@ -229,7 +229,8 @@ class LocalProcesses:
                     await left
             finally:
                 with silence_logging_cmgr(logging.CRITICAL):
-                    await _end(nannies, starting)
+                    await _end(nannies, each)
+                    await asyncio.gather(starting, return_exceptions=True)  # its error is handled above
 
 
 def _first(error: BaseException) -> BaseException:
@@ -245,17 +246,23 @@ async def _cancel_others() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-async def _end(nannies: Sequence[Nanny], starting: "asyncio.Future[Any]") -> None:
-    """Kill the processes of nannies such that they are not restarted."""
-    for nanny in nannies:
-        if starting.done():
+async def _end(nannies: Sequence[Nanny], each: "Sequence[asyncio.Future[Any]]") -> None:
+    """Kill the processes of nannies such that they are not restarted.
+
+    Args:
+        nannies: The nannies.
+        each: Their starts. All of them are waited for: a start that is left behind goes on in a thread, and its process
+            would outlive this one.
+    """
+    for nanny, start in zip(nannies, each, strict=True):
+        if start.done():
             nanny.close_gracefully()
     while True:
         for nanny in nannies:
             if nanny.pid:
                 with suppress(ProcessLookupError):
                     os.kill(nanny.pid, signal.SIGKILL)
-        if starting.done():
+        if all(start.done() for start in each):
             break
         await asyncio.sleep(0.05)
-    await asyncio.gather(starting, *(nanny.close() for nanny in nannies), return_exceptions=True)
+    await asyncio.gather(*each, *(nanny.close() for nanny in nannies), return_exceptions=True)

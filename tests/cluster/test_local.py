@@ -5,6 +5,7 @@ import errno
 import multiprocessing
 import multiprocessing.context
 import multiprocessing.spawn
+import multiprocessing.util
 import os
 import signal
 import struct
@@ -30,7 +31,7 @@ from graphprover.cluster import ClusterError, dispatcher, local, processes
 from graphprover.cluster import client as joining
 from graphprover.cluster import workers as cluster_workers
 from graphprover.cluster.client import joined
-from graphprover.cluster.local import started
+from graphprover.cluster.local import started, starting
 from graphprover.cluster.processes import _per_gpu, options_of
 from graphprover.cluster.workers import SLOT, VERSIONS, Workers
 from graphprover.device import choose
@@ -183,6 +184,23 @@ def test_ctrl_c_while_processes_start_leaves_none(tmp_path: Path) -> None:
     output, errors = process.communicate(timeout=120)
     assert children and (output, errors) == ("left\n", "")
     until(lambda: not any(runs(pid) for pid in children))
+
+
+def test_the_end_waits_for_each_start(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """The first process is killed while the second has no message of its parent yet."""
+    spawn, spawned = multiprocessing.util.spawnv_passfds, list[int]()
+
+    def slow(*given: Any) -> int:
+        spawned.append(spawn(*given))
+        time.sleep(2 * (len(spawned) - 1))
+        return spawned[-1]
+
+    ensure_running()  # which is spawned as well
+    monkeypatch.setattr(multiprocessing.util, "spawnv_passfds", slow)
+    with starting("processes", 2):
+        until(lambda: len(spawned) == 2)
+    assert not any(runs(pid) for pid in spawned)
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_command_that_ends_at_once_leaves_nothing_and_says_nothing(tmp_path: Path) -> None:
