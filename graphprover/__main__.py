@@ -39,12 +39,14 @@ def main(*, served: bool = False) -> int:
     gc.set_threshold(_COLLECT_AFTER)
     os.environ.setdefault(*_BLAS_THREADS)
     from graphprover.runtime.files import remove_unfinished
-    from graphprover.runtime.signals import pending_compilations, signal_message
+    from graphprover.runtime.signals import make_calls, pending_compilations, signal_message
 
     def clean_up(ending: str) -> str:
-        """Remove unfinished files, and return the message with the last words of the command."""
+        """Remove unfinished files, make the calls, and return the message with the last words of the command."""
         remove_unfinished()
-        return signal_message(ending)
+        message = signal_message(ending)  # before the calls, which take time
+        make_calls()
+        return message
 
     _endings.append(clean_up)
     if not served and sys.argv[1:2] == ["prove"]:

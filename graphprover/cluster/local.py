@@ -30,9 +30,11 @@ from graphprover.cluster.processes import GUARD, check_imported, options_of, use
 from graphprover.cluster.workers import without_delay
 from graphprover.graphs.executor_names import THREADS
 from graphprover.runtime.settings import DASHBOARD, SILENCE, setting
+from graphprover.runtime.signals import called_on_signal
 
 PATIENCE_SECONDS = 5.0  # after which a wait for processes is logged
 START_SECONDS = 900.0  # timeout of the start; slow computers compile kernels for minutes
+SIGNAL_SECONDS = 5.0  # within which starts end after Ctrl-C, even if the main thread holds a lock
 
 _HOST = "127.0.0.1"
 # Dask's configuration. Callbacks that run many times a second take Python's lock: they cost 4 % of a small proof on a
@@ -88,7 +90,8 @@ def starting(
     with serving() if uses_mps(kind) else nullcontext(dict[str, str]()) as service:
         processes = LocalProcesses(kind, [each | {"env": each["env"] | service} for each in options], wait_for_all)
         try:
-            yield processes
+            with called_on_signal(processes.end_starts):
+                yield processes
         finally:
             processes.end()
 
@@ -125,6 +128,7 @@ class LocalProcesses:
         self._address: Future[str] = Future()
         self._loop = asyncio.new_event_loop()
         self._left = asyncio.Event()
+        self._starts: Sequence[asyncio.Future[Any]] | None = None  # of each process, once they have begun
         self._thread = threading.Thread(target=self._serve, name="graphprover-cluster", daemon=True)
         self._thread.start()
 
@@ -157,11 +161,19 @@ class LocalProcesses:
                 f"executor {self._kind}: its processes do not start: {_first(error)}. {GUARD}"
             ) from error
 
-    def end(self) -> None:
-        """Kill all processes."""
+    def end(self, seconds: float | None = None) -> None:
+        """Kill all processes, and wait for their end, for some seconds at most."""
         with suppress(RuntimeError):  # the loop has ended by itself
             self._loop.call_soon_threadsafe(self._left.set)
-        self._thread.join()
+        self._thread.join(seconds)
+
+    def end_starts(self) -> None:
+        """Kill all processes if some are starting.
+
+        Started ones end with this process. A process that has not received its first message would show a traceback.
+        """
+        if self._starts is None or not all(start.done() for start in self._starts):
+            self.end(SIGNAL_SECONDS)
 
     def _serve(self) -> None:
         with silence_logging_cmgr(logging.ERROR):
@@ -210,7 +222,7 @@ class LocalProcesses:
                     )
                     for number, options in enumerate(self._options)
                 ]
-            each = [asyncio.ensure_future(nanny) for nanny in nannies]
+            self._starts = each = [asyncio.ensure_future(nanny) for nanny in nannies]
             starting: asyncio.Future[Any] = asyncio.gather(*each)
             left: asyncio.Future[Any] = asyncio.ensure_future(self._left.wait())
             awaited = {left, *([starting] if self._wait_for_all else each)}

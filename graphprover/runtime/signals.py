@@ -1,4 +1,4 @@
-"""Messages printed on SIGINT and SIGTERM, and while background compilation delays exit."""
+"""The end of a command by SIGINT or SIGTERM: its message, and what else is to be done; what delays an exit."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 COMPILER = "compiler"  # prefix of the names of threads that delay exit
 
 _words: list[Callable[[], str]] = []
+_calls: list[Callable[[], None]] = []
 
 
 @contextmanager
@@ -17,6 +18,25 @@ def status_on_signal(words: Callable[[], str]) -> Iterator[None]:
         yield
     finally:
         _words.remove(words)
+
+
+@contextmanager
+def called_on_signal(call: Callable[[], None]) -> Iterator[None]:
+    """Call ``call()`` before a signal ends the command, during the block. The main thread calls it and may hold locks.
+
+    Nothing else of the block is left in order, as the command exits without an exception.
+    """
+    _calls.append(call)
+    try:
+        yield
+    finally:
+        _calls.remove(call)
+
+
+def make_calls() -> None:
+    """Make the calls of `called_on_signal`."""
+    for call in _calls:
+        call()
 
 
 def signal_message(ending: str) -> str:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -302,10 +303,20 @@ def test_a_process_that_is_being_started_proves_no_batch(guest: Prover, monkeypa
 
 BATCH = """
     import sys
+    import time
+    from multiprocessing import util
     from graphprover.__main__ import main
     from graphprover.prover import growth
 
+    spawn = util.spawnv_passfds
+
+    def slow(*given):
+        pid = spawn(*given)
+        time.sleep(1)  # before the process gets its first message
+        return pid
+
     if __name__ == "__main__":
+        util.spawnv_passfds = slow
         growth.START_SECONDS = {"processes": 1e-6}
         growth.CPU_SHARE = 1000.0
         growth.Growth._hand_over = lambda self: False  # the processes are always about to be ready
@@ -346,5 +357,8 @@ def test_ctrl_c_while_processes_start_ends_them(tmp_path: Path, monkeypatch: pyt
 
 def children(pid: int) -> set[int]:
     """Return the children of all threads of a process."""
-    files = Path(f"/proc/{pid}/task").glob("*/children")
-    return {int(child) for file in files for child in file.read_text().split()}
+    found = set[int]()
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # the thread has ended
+            found |= {int(child) for child in file.read_text().split()}
+    return found
