@@ -138,7 +138,7 @@ def commitment_in(result: Any) -> Commitment:
     def padded() -> bytes:  # a parser refuses proofs that are too short for their tables
         return replace(header, payload=bytes(least_bytes(len(header.log_heights), 0, header.parameters))).to_bytes()
 
-    return Commitment(digest, replace(_parsed(padded, Proof.from_bytes), payload=b""))
+    return Commitment(digest, _parsed(padded, Proof.from_bytes).without_payload())
 
 
 def accesses_in(result: Any, words: int) -> Accesses:

@@ -71,7 +71,7 @@ class FinishedShard:
     @property
     def part(self) -> "FinishedShard":
         """The part for the client, if the shard stays on its worker: without the payload."""
-        return replace(self, proof=replace(self.proof, payload=b""))
+        return replace(self, proof=self.proof.without_payload())
 
     def __sizeof__(self) -> int:
         """Return the size in bytes for Dask."""

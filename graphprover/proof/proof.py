@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from pickle import PickleBuffer
@@ -88,6 +88,10 @@ class Proof:
     def header(self) -> "Proof":
         """A proof with this header: this one, as `CompressedProof.header` of a compressed proof."""
         return self
+
+    def without_payload(self) -> "Proof":
+        """Return the proof with an empty payload: its header."""
+        return replace(self, payload=b"")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the proof to a file, whole or not at all; raises `FileError`."""

@@ -98,7 +98,7 @@ def subjects_of(
         expected.verdict(batches)  # raises if the shards do not hold together
         shards = [_shard_of(proof, index, batch) for index, batch in enumerate(batches)]
     return [
-        Subject(Accepted(replace(own, payload=b""), (), shard), child, own)
+        Subject(Accepted(own.without_payload(), (), shard), child, own)
         for own, shard, child in zip(proof.proofs, shards, children_of(expected, shards), strict=True)
     ]
 
@@ -115,7 +115,7 @@ def _subject_of_layer(proof: Proof, children: tuple[Accepted, ...], statement: S
     expected = expect_header(proof, statement, level.security, level.proximity)
     check_layout(expected.layouts[0])
     (child,) = children_of(expected)
-    return Subject(Accepted(replace(proof, payload=b""), children), child, proof)
+    return Subject(Accepted(proof.without_payload(), children), child, proof)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ class Layer:
             if not subject.proof.payload:
                 proof = next(coming)
                 with blamed(partial(str, name)):
-                    check_header(replace(proof, payload=b""), subject.accepted.header)
+                    check_header(proof.without_payload(), subject.accepted.header)
                 subject = replace(subject, proof=proof)
             subjects.append(subject)
         return replace(self, subjects=tuple(subjects))
