@@ -22,6 +22,7 @@ pytestmark = pytest.mark.usefixtures("patience")
 
 INPUT = struct.pack("<Q", 30)
 LEVEL: dict[str, Any] = {"security": 20.0, "pow_bits": 4}
+RATE = 4  # N of the rate 1/N of layers: of all rates the fastest on a CPU
 PROVER = Prover(
     ROOT / "examples/guests/fib_iterative.elf", rate=8, shards=3, device=CpuDevice(1), executor="sync", **LEVEL
 )
@@ -41,11 +42,20 @@ def one_shard_a_layer(monkeypatch: pytest.MonkeyPatch, proof: ShardedProof) -> N
 
 
 @pytest.fixture(scope="module")
-def alone(proof: ShardedProof) -> CompressedProof:
-    """Return the compressed proof by this process."""
-    with pytest.MonkeyPatch.context() as patched:
+def seen_alone(proof: ShardedProof) -> tuple[CompressedProof, list[Observation]]:
+    """Return the compressed proof by this process, and its observation."""
+    with pytest.MonkeyPatch.context() as patched, observed() as seen:
         patched.setattr(join, "most_compressions", lambda memory, rate: proof.proofs[0].size // 34 + 1)
-        return compress(proof, PROVER.program.statement_of(proof), "sync", device=CpuDevice(1), **LEVEL)
+        prover = Prover(PROVER.program, rate=8, shards=3, compress=RATE, executor="sync", device=CpuDevice(1), **LEVEL)
+        made = prover.prove(INPUT)
+    assert isinstance(made, CompressedProof)
+    return made, seen
+
+
+@pytest.fixture(scope="module")
+def alone(seen_alone: tuple[CompressedProof, list[Observation]]) -> CompressedProof:
+    """Return the compressed proof by this process."""
+    return seen_alone[0]
 
 
 def begun(client: Client) -> list[str]:
@@ -61,6 +71,7 @@ def test_the_layers_of_a_level_are_made_in_parallel(pair: Client, proof: Sharded
         pair,
         device="cpu",
         progress=lambda ended, total, task: told.append((ended, total, task)),
+        rate=RATE,
         **LEVEL,
     )
     assert made == alone
@@ -78,7 +89,7 @@ def test_a_layer_is_repeated(
 ) -> None:
     before = len(begun(pair))
     device = Once("gather", tmp_path / "marker", happens)
-    made = compress(proof, PROVER.program.statement_of(proof), pair, device=device, **LEVEL)  # type: ignore[arg-type]
+    made = compress(proof, PROVER.program.statement_of(proof), pair, device=device, rate=RATE, **LEVEL)  # type: ignore[arg-type]
     assert made == alone and (tmp_path / "marker").exists()
     assert len(begun(pair)[before:]) == 2 + len(alone.layers)
 
@@ -90,7 +101,7 @@ def test_a_false_shard_is_named(pair: Client, proof: ShardedProof) -> None:
     )
     false = ShardedProof(proof.joint, (proof.proofs[0], other, proof.proofs[2]))
     with pytest.raises(VerificationError, match="shard 1"):
-        compress(false, PROVER.program.statement_of(proof), pair, device="cpu", **LEVEL)
+        compress(false, PROVER.program.statement_of(proof), pair, device="cpu", rate=RATE, **LEVEL)
 
 
 def check_tree(seen: list[Observation], proof: CompressedProof) -> None:
@@ -110,11 +121,9 @@ def check_tree(seen: list[Observation], proof: CompressedProof) -> None:
     assert "Critical path: shard" in proof_page(found)
 
 
-def test_this_process_observes_the_tree(proof: ShardedProof, alone: CompressedProof) -> None:
-    prover = Prover(PROVER.program, rate=8, shards=3, compress=8, executor="sync", device=CpuDevice(1), **LEVEL)
-    with observed() as seen:
-        assert prover.prove(INPUT) == alone
-    check_tree(seen, alone)
+def test_this_process_observes_the_tree(seen_alone: tuple[CompressedProof, list[Observation]]) -> None:
+    made, seen = seen_alone
+    check_tree(seen, made)
 
 
 def flipped(payload: bytes) -> bytes:
@@ -125,7 +134,7 @@ def flipped(payload: bytes) -> bytes:
 def test_workers_prove_and_compress_the_shards_of_a_job(
     pair: Client, proof: ShardedProof, alone: CompressedProof
 ) -> None:
-    prover = Prover(PROVER.program, rate=8, shards=3, compress=8, executor=pair, device="cpu", **LEVEL)
+    prover = Prover(PROVER.program, rate=8, shards=3, compress=RATE, executor=pair, device="cpu", **LEVEL)
     with observed() as seen:
         made, verdict = OnCluster(pair, "cpu").prove(prover.job(INPUT))
     assert made.proof == alone and made.base_bytes == proof.size

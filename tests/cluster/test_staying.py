@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from distributed import Client
@@ -38,22 +38,29 @@ def sharded(shards: int) -> ShardedProof:
     return made
 
 
+class Shape(NamedTuple):
+    """The shape of a compressed proof of shards."""
+
+    shards: int
+    each: int  # how many of them a layer of the first level is about
+
+
 @cache
-def alone(shards: int) -> CompressedProof:
-    """Return the compressed proof by this process, with the caller's number of shards a layer."""
-    made = Prover(GUEST, shards=shards, compress=8, device=CpuDevice(1), executor="sync", **LEVEL).prove(INPUT)
+def alone(shape: Shape) -> CompressedProof:
+    """Return the compressed proof by this process, if the fixture `shape` has set the shards a layer."""
+    made = Prover(GUEST, shards=shape.shards, compress=4, device=CpuDevice(1), executor="sync", **LEVEL).prove(INPUT)
     assert isinstance(made, CompressedProof)
     return made
 
 
 @pytest.fixture
-def shards(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Return the number of shards; by default four, and a layer of the first level is about two of them."""
-    number, each = getattr(request, "param", (4, 2))
-    most = each * max(proof.size // 34 for proof in sharded(number).proofs)
+def shape(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Shape:
+    """Return the shape of the test; by default one layer is about two shards."""
+    found: Shape = getattr(request, "param", Shape(2, 2))
+    most = found.each * max(proof.size // 34 for proof in sharded(found.shards).proofs)
     monkeypatch.setattr(join, "most_compressions", lambda memory, rate: most)
-    assert len(alone(number).layers) == 3
-    return int(number)
+    assert len(alone(found).layers) == (1 if found.shards == found.each else 3)
+    return found
 
 
 @pytest.fixture(autouse=True)
@@ -92,9 +99,9 @@ def shards_in(data: bytes, shards: int) -> list[int]:
     return [index for index, proof in enumerate(sharded(shards).proofs) if proof.payload[-500:] in data]
 
 
-def made_by(pair: Client, shards: int) -> CompressedProof:
+def made_by(pair: Client, shape: Shape) -> CompressedProof:
     """Return the compressed proof by the workers."""
-    made = Prover(GUEST, shards=shards, compress=8, executor=pair, device="cpu", **LEVEL).prove(INPUT)
+    made = Prover(GUEST, shards=shape.shards, compress=4, executor=pair, device="cpu", **LEVEL).prove(INPUT)
     assert isinstance(made, CompressedProof)
     return made
 
@@ -104,27 +111,28 @@ def starts(pair: Client, task: str) -> int:
     return sum(task in event["key"] for _, event in pair.get_events(BEGUN))
 
 
-@pytest.mark.parametrize("shards", [(2, 1), (4, 2)], ids=["one shard a layer", "two"], indirect=True)
+@pytest.mark.parametrize("shape", [Shape(2, 1), Shape(4, 2)], ids=["one shard a layer", "two"], indirect=True)
 def test_the_client_gets_no_shard(
-    pair: Client, shards: int, came: dict[str, bytes], caplog: pytest.LogCaptureFixture
+    pair: Client, shape: Shape, came: dict[str, bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
     before = starts(pair, "finish")
-    prover = Prover(GUEST, shards=shards, compress=8, executor=pair, device="cpu", **LEVEL)
+    prover = Prover(GUEST, shards=shape.shards, compress=4, executor=pair, device="cpu", **LEVEL)
     with observed() as seen:
         made, verdict = OnCluster(pair, "cpu").prove(prover.job(INPUT))
-    assert made.proof == alone(shards) and made.base_bytes == sharded(shards).size
-    assert verdict and verdict.claim == prover.verify(sharded(shards)).claim
-    assert sum("finish" in task for task in came) == 2 * shards and sum("layer 1" in task for task in came) == 4
-    assert not [task for task, data in came.items() if shards_in(data, shards)]
-    assert starts(pair, "finish") - before == shards and FALLBACK not in caplog.text
+    assert made.proof == alone(shape) and made.base_bytes == sharded(shape.shards).size
+    assert verdict and verdict.claim == prover.verify(sharded(shape.shards)).claim
+    assert sum("finish" in task for task in came) == 2 * shape.shards and sum("layer 1" in task for task in came) == 4
+    assert not [task for task, data in came.items() if shards_in(data, shape.shards)]
+    assert starts(pair, "finish") - before == shape.shards and FALLBACK not in caplog.text
     (found,) = seen
-    assert len(found.shards) == shards and sum(found.sizes.values()) == sharded(shards).size
+    assert len(found.shards) == shape.shards and sum(found.sizes.values()) == sharded(shape.shards).size
     assert not [stage for shard in found.shards for stage in shard.stages if stage.name == "verify"]
     assert all(shard.workers[-1].startswith("tcp://") for shard in found.shards)
 
 
+@pytest.mark.parametrize("shape", [Shape(4, 2)], indirect=True)
 def test_a_worker_dies_before_the_layers(
-    pair: Client, shards: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    pair: Client, shape: Shape, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     before, memory = starts(pair, "finish"), layers.layer_memory
 
@@ -134,46 +142,49 @@ def test_a_worker_dies_before_the_layers(
         return found
 
     monkeypatch.setattr(layers, "layer_memory", killed)
-    assert made_by(pair, shards) == alone(shards)
+    assert made_by(pair, shape) == alone(shape)
     assert LOST in caplog.text and FALLBACK not in caplog.text
     # Two shards are lost. Each is asked for with the other one of its layer.
-    assert starts(pair, "finish") - before in (shards + 2, shards + 4)
+    assert starts(pair, "finish") - before in (shape.shards + 2, shape.shards + 4)
 
 
-def test_a_worker_dies_in_a_layer(pair: Client, shards: int, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_worker_dies_in_a_layer(pair: Client, shape: Shape, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     pair.run(faults.dies_in, metrics, "made", tmp_path / "dies")
-    assert made_by(pair, shards) == alone(shards)
+    assert made_by(pair, shape) == alone(shape)
     assert (tmp_path / "dies").exists() and LOST in caplog.text and FALLBACK not in caplog.text
 
 
+@pytest.mark.parametrize("shape", [Shape(2, 1)], indirect=True)
 def test_a_wrong_layer_is_repeated_elsewhere(
-    pair: Client, shards: int, caplog: pytest.LogCaptureFixture, came: dict[str, bytes]
+    pair: Client, shape: Shape, caplog: pytest.LogCaptureFixture, came: dict[str, bytes]
 ) -> None:
     wrong = sorted(pids(pair))[0]
     pair.run(bad_workers.flips_a_bit, workers=[wrong])
-    assert made_by(pair, shards) == alone(shards)
+    assert made_by(pair, shape) == alone(shape)
     assert f", by {wrong}; it is retried" in caplog.text and FALLBACK not in caplog.text
 
 
 @pytest.mark.parametrize("kind", [faults.CORRUPT, faults.NOTHING])
 def test_a_wrong_shard_is_proved_again_elsewhere(
-    pair: Client, shards: int, tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str
+    pair: Client, shape: Shape, tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str
 ) -> None:
     before = starts(pair, "finish")
     pair.run(faults.returns, kind, ("finish",), tmp_path / "marker", True)
-    assert made_by(pair, shards) == alone(shards)
+    assert made_by(pair, shape) == alone(shape)
     wrong = (tmp_path / "marker").read_text().split()[1]
     assert wrong in caplog.text
-    fetched = shards if kind == faults.CORRUPT else 0  # a layer finds it, and the client verifies all shards
+    fetched = shape.shards if kind == faults.CORRUPT else 0  # a layer finds it, and the client verifies all shards
     assert (FALLBACK in caplog.text) == bool(fetched)
-    assert starts(pair, "finish") - before == shards + fetched + 1
+    assert starts(pair, "finish") - before == shape.shards + fetched + 1
 
 
 def test_a_wrong_total_does_not_stop_the_proof(
-    pair: Client, shards: int, caplog: pytest.LogCaptureFixture, came: dict[str, bytes]
+    pair: Client, shape: Shape, caplog: pytest.LogCaptureFixture, came: dict[str, bytes]
 ) -> None:
     pair.run(bad_workers.of_other_totals, workers=sorted(pids(pair))[:1])
-    assert made_by(pair, shards) == alone(shards)
+    assert made_by(pair, shape) == alone(shape)
     assert "the buses do not balance" in caplog.text and FALLBACK in caplog.text
-    fetched = [index for task, data in came.items() if not task.startswith("to") for index in shards_in(data, shards)]
-    assert sorted(fetched) == [*range(shards)]
+    fetched = [
+        index for task, data in came.items() if not task.startswith("to") for index in shards_in(data, shape.shards)
+    ]
+    assert sorted(fetched) == [*range(shape.shards)]
