@@ -143,14 +143,17 @@ def test_a_job_that_cannot_be_opened_fails(service: Service, monkeypatch: pytest
     assert service.row(row).state == FAILED and "TypeError: an option" in service.row(row).problem
 
 
-def test_a_store_that_does_not_answer_ends_the_runner(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [ConnectionError, RuntimeError])  # of the system, and of an object store's library
+def test_a_store_that_does_not_answer_ends_the_runner(
+    service: Service, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
     row = service.submit(300)
 
     def fail(*arguments: object) -> None:
-        raise ConnectionError("the store is away")
+        raise error("the store is away")
 
-    monkeypatch.setattr(Store, "copy_upload", fail)
-    with pytest.raises(ConnectionError):
+    monkeypatch.setattr(service.store._files, "get_file", fail)
+    with pytest.raises(OSError, match="the store is away"):
         service.run()
     assert service.row(row).state == QUEUED
 

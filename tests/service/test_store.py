@@ -1,7 +1,11 @@
-"""The store: proofs are there as a whole or not at all, on this host and behind another file system."""
+"""The store: proofs are there as a whole or not at all, on this host and behind another file system.
+
+It is also tested on an object store if the environment names a folder of one.
+"""
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +13,31 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from graphprover.service import store as module
-from graphprover.service.store import INPUTS, PROGRAMS, Store, proof_key
+from graphprover.service.store import INPUTS, PROGRAMS, Store, StoreError, proof_key
 
 PROOF, CLAIM, REPORT = b"proof" * 1000, {"says": {"output": 1}}, {"seconds": {"prove": 0.5}}
 
 
-@pytest.fixture(params=["folder", "memory"])
+OBJECT_STORE = "GRAPHPROVER_TEST_STORE"  # environment variable with the URL of a folder
+
+
+@pytest.fixture(
+    params=[
+        "folder",
+        "memory",
+        pytest.param(
+            "objects", marks=pytest.mark.skipif(OBJECT_STORE not in os.environ, reason=f"{OBJECT_STORE} is not set")
+        ),
+    ]
+)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """Return an empty store."""
-    yield Store(str(tmp_path / "store") if request.param == "folder" else "memory://store")
+    url = {"folder": str(tmp_path / "store"), "memory": "memory://store", "objects": os.environ.get(OBJECT_STORE, "")}
+    found = Store(url[request.param])
+    yield found
+    for kind, name in ((PROGRAMS, "hash"), (INPUTS, "hash")):
+        found.remove_upload(kind, name)
+    found.remove_proof("key")
     MemoryFileSystem.store.clear()
     MemoryFileSystem.pseudo_dirs[:] = [""]
 
@@ -84,6 +104,39 @@ def test_a_store_that_cannot_be_written_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(Exception, match="file"):
         Store(str(tmp_path / "file")).check()
+
+
+class OfALibrary(Exception):
+    """An exception like botocore's, which is no OSError."""
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        Store.check,
+        lambda store: store.has_upload(PROGRAMS, "hash"),
+        lambda store: store.upload(PROGRAMS, "hash"),
+        lambda store: store.save_upload(PROGRAMS, "hash", b"elf"),
+        lambda store: store.remove_upload(PROGRAMS, "hash"),
+        lambda store: store.copy_upload(PROGRAMS, "hash", Path("copy")),
+        lambda store: store.save_proof("key", PROOF, CLAIM, REPORT),
+        lambda store: store.claim("key"),
+        lambda store: store.report("key"),
+        lambda store: b"".join(store.proof_chunks("key")),
+        lambda store: store.remove_proof("key"),
+    ],
+)
+def test_an_error_of_a_library_is_one_of_the_store(
+    use: Callable[[Store], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: object, **options: object) -> None:
+        raise OfALibrary("no route to host")
+
+    store = Store("memory://store")
+    for method in ("cat_file", "exists", "get_file", "makedirs", "open", "pipe_file", "rm_file", "size"):
+        monkeypatch.setattr(store._files, method, fail, raising=False)
+    with pytest.raises(StoreError, match="OfALibrary: no route to host"):
+        use(store)
 
 
 def test_files_of_the_folder_are_the_documented_ones(tmp_path: Path) -> None:
