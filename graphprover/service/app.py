@@ -248,9 +248,9 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
         return JSONResponse({"status": "ok", "version": __version__})
 
     @app.get("/readyz")
-    def readiness() -> JSONResponse:
+    async def readiness() -> JSONResponse:
         """Return 200 if database and store answer and the prover takes jobs, else 503 with the reasons."""
-        problems = checks()
+        problems = await checks()
         if not supervisor.ready:
             problems.append("the prover process is starting")
         return JSONResponse({"ready": not problems, "problems": problems}, 503 if problems else 200)

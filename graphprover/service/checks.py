@@ -1,30 +1,34 @@
 """Checks of the database and the store, for the readiness of a service."""
 
-import threading
+import asyncio
+import math
 import time
 from collections.abc import Callable, Mapping
 
 CHECK_SECONDS = 5.0  # between two checks: anybody may ask for them
+ANSWER_SECONDS = 3.0  # for a check, as probes wait a few seconds; a library of an object store tries for a minute
 
 
 class Checks:
-    """Checks of a service, each at most once in CHECK_SECONDS."""
+    """Checks of a service, each by one thread at a time, and at most once in CHECK_SECONDS."""
 
     def __init__(self, checks: Mapping[str, Callable[[], object]]) -> None:
-        self._checks, self._lock = checks, threading.Lock()
-        self._checked, self._problems = -CHECK_SECONDS, list[str]()
+        self._checks = checks
+        self._newest: dict[str, tuple[float, asyncio.Task[object]]] = {}  # by name, with the time of its start
 
-    def __call__(self) -> list[str]:
+    async def __call__(self) -> list[str]:
         """Return the errors of all checks."""
-        with self._lock:
-            if time.monotonic() - self._checked >= CHECK_SECONDS:
-                self._problems = [problem for name in self._checks for problem in self._errors(name)]
-                self._checked = time.monotonic()
-            return list(self._problems)
+        errors = await asyncio.gather(*map(self._error, self._checks))
+        return [f"{name}: {error}" for name, error in zip(self._checks, errors, strict=True) if error]
 
-    def _errors(self, name: str) -> list[str]:
-        try:
-            self._checks[name]()
-        except Exception as error:
-            return [f"{name}: {str(error).splitlines()[0]}"]
-        return []
+    async def _error(self, name: str) -> str:
+        """Return the error of the newest check of this name; empty without one."""
+        started, check = self._newest.get(name, (-math.inf, None))
+        if check is None or (check.done() and time.monotonic() - started >= CHECK_SECONDS):
+            started, check = time.monotonic(), asyncio.create_task(asyncio.to_thread(self._checks[name]))
+            self._newest[name] = started, check
+        await asyncio.wait({check}, timeout=max(0.0, started + ANSWER_SECONDS - time.monotonic()))
+        if not check.done():
+            return f"no answer for {time.monotonic() - started:.0f} s"
+        error = check.exception()
+        return (str(error) or type(error).__name__).splitlines()[0] if error else ""
