@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 from graphprover.proof.compressed import MOST_CHILDREN, Accepted, AnyProof, CompressedProof, ShardHeaders
 from graphprover.proof.proof import Proof
 from graphprover.protocol.level import Level
-from graphprover.prover.layers import Layer, Subject, check_compressible, span_name, subjects_of
+from graphprover.prover.layers import Layer, Subject, check_compressible, subjects_of
 from graphprover.prover.prepare import Prepared
 from graphprover.recursion.compressed import Caps, blamed
 from graphprover.statement.shards import ShardedStatement
@@ -41,7 +41,7 @@ class Node:
     @property
     def name(self) -> str:
         """The name for people."""
-        return span_name(self.first, self.last)
+        return _span_name(self.first, self.last)
 
     @property
     def is_layer(self) -> bool:
@@ -124,11 +124,12 @@ class Part:
     @property
     def name(self) -> str:
         """The name for people."""
-        return span_name(self.nodes[0].first, self.nodes[-1].last)
+        return _span_name(self.nodes[0].first, self.nodes[-1].last)
 
     def layer(self) -> Layer:
         """Return the layer, whose proofs have verified headers; raises as `graphprover.prover.layers.subjects_of`."""
-        return Layer(tuple(node.subject() for node in self.nodes), self.level, tuple(node.name for node in self.nodes))
+        subjects, names = tuple(node.subject() for node in self.nodes), tuple(node.name for node in self.nodes)
+        return Layer(subjects, self.level, names, self.name)
 
     def proved(self, layer: Layer, proof: Proof) -> Node:
         """Return the node with the proof of its layer."""
@@ -258,6 +259,11 @@ def _prepared(parts: Sequence[Part], ahead: bool) -> Iterator[tuple[Layer, Prepa
             layer, coming = coming.result(), beside.submit(prepared, later)
             yield layer
         yield coming.result()
+
+
+def _span_name(first: str, last: str) -> str:
+    """Return the name for people of a span of proofs."""
+    return first if first == last else f"{first} to {last}"
 
 
 def most_compressions(memory: int, rate: int) -> int:

@@ -125,11 +125,12 @@ class Layer:
     subjects: tuple[Subject, ...]  # the proofs that it is about
     level: Level  # of its proof, with a rate
     names: tuple[str, ...] = ("",)  # of these proofs in messages; none for the only one
+    span: str = ""  # the name of all of them
 
     @property
     def label(self) -> str:
         """The name for people."""
-        return f"{span_name(self.names[0], self.names[-1]) or self.children[0].header.label}: layer {self.number}"
+        return f"{self.span or self.children[0].header.label}: layer {self.number}"
 
     @property
     def children(self) -> tuple[Accepted, ...]:
@@ -212,11 +213,6 @@ class Layer:
             raise VerificationError("asked.compressed", "the proof is not of one layer alone")
         expected = expect(proof, self.statement, self.level.security, self.level.proximity)
         expected.verdict([expected.check(0, proof)])
-
-
-def span_name(first: str, last: str) -> str:
-    """Return the name for people of a span of proofs."""
-    return first if first == last else f"{first} to {last}"
 
 
 def check_compressible(proof: AnyProof) -> None:

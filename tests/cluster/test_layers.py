@@ -80,7 +80,8 @@ def test_the_layers_of_a_level_are_made_in_parallel(pair: Client, proof: Sharded
     assert len(own) == 1 + len(alone.layers)  # one says how much memory there is
     assert len(set(own[1:3])) == 2
     assert {total for _, total, _ in told} == {3, 1}  # of two layers and one, one layer about two is made first
-    assert any("shard 1: layer 1 by tcp://" in task for *_, task in told)
+    for task in ("shard 1: layer 1", "shard 0 to shard 2: layer 3"):
+        assert any(f"{task} by tcp://" in name for *_, name in told)
 
 
 @pytest.mark.parametrize("happens", [DIES, WRONG])
