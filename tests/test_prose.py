@@ -5,6 +5,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def code_files() -> Iterator[Path]:
-    """Yield the Python files of the project but its tests, once each: links into the package are not followed."""
+    """Yield the Python files of the project, once each: links into the package are not followed."""
     for folder in CODE:
         for file in sorted((ROOT / folder).rglob("*.py")):
             if not any(parent.is_symlink() for parent in file.parents) and "target" not in file.parts:
@@ -60,6 +61,7 @@ def prose_of_document(source: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
+@cache
 def lines(kind: str) -> list[tuple[str, str]]:
     """Return the place and the text of each line of prose in the code or in the documents."""
     files = list(code_files()) if kind == "code" else [ROOT / name for name in DOCUMENTS]
