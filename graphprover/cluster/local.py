@@ -168,9 +168,9 @@ class LocalProcesses:
         self._thread.join(seconds)
 
     def end_starts(self) -> None:
-        """Kill all processes if some are starting.
+        """Kill all processes if some are starting; others end with this process.
 
-        Started ones end with this process. A process that has not received its first message would show a traceback.
+        A process that has not received its first message from this process would show a traceback.
         """
         if self._starts is None or not all(start.done() for start in self._starts):
             self.end(SIGNAL_SECONDS)

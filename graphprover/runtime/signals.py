@@ -1,4 +1,4 @@
-"""The end of a command by SIGINT or SIGTERM: its message, and what else is to be done; what delays an exit."""
+"""The end of a command by SIGINT or SIGTERM: its message, and calls before it. The message of a delayed exit."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -22,9 +22,10 @@ def status_on_signal(words: Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def called_on_signal(call: Callable[[], None]) -> Iterator[None]:
-    """Call ``call()`` before a signal ends the command, during the block. The main thread calls it and may hold locks.
+    """Call ``call()`` before a signal ends the command, during the block.
 
-    Nothing else of the block is left in order, as the command exits without an exception.
+    The command then exits without an exception, so no other code of the block runs. The call is made by the main
+    thread, which may hold locks.
     """
     _calls.append(call)
     try:
