@@ -158,6 +158,9 @@ class Store:
         if self._is_local:
             make_folder(Path(path).parent)
             write(Path(path), data)
-        else:
+            return
+        try:  # at first without a folder: object stores have none, and a user may have no right to look at a bucket
+            self._call("pipe_file", path, data)
+        except FileNotFoundError:
             self._call("makedirs", path.rpartition("/")[0], exist_ok=True)
             self._call("pipe_file", path, data)

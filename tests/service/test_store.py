@@ -106,6 +106,19 @@ def test_a_store_that_cannot_be_written_is_noticed(tmp_path: Path) -> None:
         Store(str(tmp_path / "file")).check()
 
 
+def test_a_file_system_with_folders_gets_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Like one of another host, by SFTP for example."""
+    store, made = Store(str(tmp_path)), list[str]()
+    monkeypatch.setattr(store, "_is_local", False)
+    makedirs = store._files.makedirs
+    monkeypatch.setattr(
+        store._files, "makedirs", lambda path, exist_ok: (made.append(path), makedirs(path, exist_ok=exist_ok))
+    )
+    store.save_upload(PROGRAMS, "hash", b"elf")
+    store.save_upload(PROGRAMS, "hash.vk", b"key")
+    assert made == [f"{tmp_path}/programs"] and store.upload(PROGRAMS, "hash.vk") == b"key"
+
+
 class OfALibrary(Exception):
     """An exception like botocore's, which is no OSError."""
 
