@@ -4,6 +4,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 CHECK_SECONDS = 5.0  # between two checks: anybody may ask for them
 ANSWER_SECONDS = 3.0  # for a check, as probes wait a few seconds; a library of an object store tries for a minute
@@ -14,7 +15,8 @@ class Checks:
 
     def __init__(self, checks: Mapping[str, Callable[[], object]]) -> None:
         self._checks = checks
-        self._newest: dict[str, tuple[float, asyncio.Task[object]]] = {}  # by name, with the time of its start
+        self._threads = ThreadPoolExecutor(len(checks), "check")  # slow callbacks may occupy the loop's own threads
+        self._newest: dict[str, tuple[float, asyncio.Future[object]]] = {}  # by name, with the time of its start
 
     async def __call__(self) -> list[str]:
         """Return the errors of all checks."""
@@ -25,8 +27,8 @@ class Checks:
         """Return the error of the newest check of this name; empty without one."""
         started, check = self._newest.get(name, (-math.inf, None))
         if check is None or (check.done() and time.monotonic() - started >= CHECK_SECONDS):
-            started, check = time.monotonic(), asyncio.create_task(asyncio.to_thread(self._checks[name]))
-            self._newest[name] = started, check
+            running = asyncio.get_running_loop().run_in_executor(self._threads, self._checks[name])
+            started, check = self._newest[name] = time.monotonic(), running
         await asyncio.wait({check}, timeout=max(0.0, started + ANSWER_SECONDS - time.monotonic()))
         if not check.done():
             return f"no answer for {time.monotonic() - started:.0f} s"

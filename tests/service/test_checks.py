@@ -8,7 +8,6 @@ import pytest
 
 from graphprover.service import checks
 from graphprover.service.checks import Checks
-from tests.cluster.processes import until
 
 
 def test_errors_have_one_line_and_the_name_of_the_check() -> None:
@@ -43,7 +42,6 @@ def test_a_check_that_does_not_answer_is_made_once(monkeypatch: pytest.MonkeyPat
         assert await found() == [] and len(calls) > 1
 
     asyncio.run(ask())
-    until(lambda: not [thread for thread in threading.enumerate() if thread.name.startswith("asyncio_")])
 
 
 def test_checks_are_not_made_more_often_than_allowed() -> None:
