@@ -65,20 +65,28 @@ def await_both(pair: Client) -> None:
         until(both_fit, 120)
 
 
-def left(client: Client) -> list[Any]:
+def left(client: Client) -> list[str]:
     """Return the data and grants of workers, and the tasks of the scheduler."""
 
     def of_worker(dask_worker: Worker) -> list[str]:
         from graphprover.admission.ledger import _ledgers
 
-        held = [str(need) for ledger in _ledgers.values() for need in ledger.own.held]
-        return [*map(str, dask_worker.data), *held]
+        grants = [f"grant {need}" for ledger in _ledgers.values() for need in ledger.own.held]
+        return [*(f"value {key}" for key in dask_worker.data), *grants]
 
     def of_scheduler(dask_scheduler: Any) -> list[str]:
-        return list(map(str, dask_scheduler.tasks))
+        return [f"task {task}, wanted by {task.who_wants}" for task in dask_scheduler.tasks.values()]
 
     found: list[Any] = [*client.run(of_worker).values(), client.run_on_scheduler(of_scheduler)]
     return list(chain.from_iterable(found))
+
+
+def await_release(client: Client) -> None:
+    """Wait until workers and the scheduler have released everything."""
+    deadline = time.monotonic() + 60
+    while rest := left(client):
+        assert time.monotonic() < deadline, (rest, client.refcount)
+        time.sleep(0.02)
 
 
 def begun(client: Client, seen: int = 0) -> Begun:
@@ -100,7 +108,7 @@ def test_a_statement_has_the_same_bytes(pair: Client, statement: Statement, shar
     assert {f"statement: shard {shard} of {shards}: finish" for shard in range(shards)} <= {
         task for *_, task in reports
     }
-    until(lambda: not left(pair))
+    await_release(pair)
 
 
 @pytest.mark.parametrize("cut", [{"shards": 2}, {"shard_size": 50}])
@@ -108,7 +116,7 @@ def test_a_run_has_the_same_bytes(pair: Client, cut: dict[str, int]) -> None:
     here = Prover(GUEST, security=40, executor="sync", device="cpu", **cut).prove(INPUT)
     made = Prover(GUEST, security=40, executor=pair, **cut).prove(INPUT)
     assert made.to_bytes() == here.to_bytes()
-    until(lambda: not left(pair))
+    await_release(pair)
 
 
 @pytest.mark.parametrize("shards", [2, 4])
@@ -128,7 +136,7 @@ def test_the_guest_runs_once_and_each_window_is_recorded_once(pair: Client, shar
     assert cycles <= ran["recorded"] < cycles + shards * INTERVAL  # windows begin and end with intervals
     starts = [cycles * index // shards for index in range(shards)]
     assert ran["plain"] == sum(start // INTERVAL * INTERVAL for start in starts)  # the run is too short for snapshots
-    until(lambda: not left(pair))
+    await_release(pair)
 
 
 def test_a_worker_finishes_its_last_shard_first(pair: Client) -> None:
@@ -169,7 +177,7 @@ def test_a_worker_that_dies_loses_its_windows(
     attempts = begun(pair, seen)
     lost = {shard for (shard, _), by in attempts.items() if by[0] == dead}
     assert 0 < len(lost) < 4 and {shard for (shard, _), by in attempts.items() if len(by) > 1} <= lost
-    until(lambda: not left(pair))
+    await_release(pair)
 
 
 def test_a_result_that_is_lost_before_it_is_fetched(pair: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +198,7 @@ def test_a_result_that_is_lost_before_it_is_fetched(pair: Client, monkeypatch: p
     assert Prover(GUEST, security=40, executor=pair, shards=4).prove(INPUT).to_bytes() == here.to_bytes()
     assert killed and time.monotonic() - began < 0.8 * ANSWER_SECONDS
     await_both(pair)
-    until(lambda: not left(pair))
+    await_release(pair)
 
 
 def check_seen(seen: Observation, proof: ShardedProof) -> None:
@@ -229,13 +237,13 @@ def test_what_workers_see_is_one_observation(pair: Client, statement: Statement,
     check_seen(*seen, proof)
     assert len(seen[0].workers) == 2
     assert "Workers" in proof_page(seen[0]) and len(seen[0].to_json()["workers"]) == 2
-    until(lambda: not left(pair))
+    await_release(pair)
 
 
 def test_two_proofs_at_once(pair: Client, statement: Statement, proof: ShardedProof) -> None:
     made = [in_background(lambda: prove(statement, pair, parameters=FEW, shards=SINGLE)) for _ in range(2)]
     assert [future.result(120) for future in made] == [proof, proof]
-    until(lambda: not left(pair))
+    await_release(pair)
 
 
 def test_a_shard_that_does_not_hold_is_made_again_elsewhere(
@@ -253,7 +261,7 @@ def test_a_shard_that_does_not_hold_is_made_again_elsewhere(
     assert first != second and re.search(rf"shard {index}: .*, by {first}", caplog.text)
     assert f"shard {index} of 4: finish: recomputed from the beginning by {second}" in caplog.text
     assert reports[-1] == (8, 8, "") and (6, 8, f"statement: shard {index} of 4: finish") in reports
-    until(lambda: not left(pair))
+    await_release(pair)
 
 
 def test_a_statement_that_is_false_fails_once_it_is_made_twice(pair: Client, statement: Statement) -> None:
@@ -265,7 +273,7 @@ def test_a_statement_that_is_false_fails_once_it_is_made_twice(pair: Client, sta
     with pytest.raises(VerificationError, match="shard 2: "):
         prove(Statement(tables), pair, parameters=FEW, shards=SINGLE)
     assert [len(by) for (_, task), by in sorted(begun(pair, seen).items()) if task == "finish"] == [1, 1, 2, 1]
-    until(lambda: not left(pair))
+    await_release(pair)
 
 
 def test_refused_headers_are_committed_to_by_other_workers_once(pair: Client, statement: Statement) -> None:
@@ -283,7 +291,7 @@ def test_refused_headers_are_committed_to_by_other_workers_once(pair: Client, st
     assert [len(attempts[shard, "commit"]) for shard in range(4)] == [2] * 4
     assert all(len(set(attempts[shard, "commit"])) == 2 for shard in range(4))
     assert [len(attempts[shard, "finish"]) for shard in range(4)] == [1] * 4
-    until(lambda: not left(pair))
+    await_release(pair)
 
 
 @pytest.mark.parametrize(
@@ -317,7 +325,7 @@ def test_a_worker_that_dies_loses_what_it_held(
     # Lost shards commit again first. Dask may have assigned other shards to any free worker, as they are small.
     anew = re.findall(r"shard (\d) of 4: finish: recomputed from the beginning", caplog.text)
     assert not reports & {int(shard) for shard in anew}
-    until(lambda: not left(pair))
+    await_release(pair)
 
 
 @pytest.mark.parametrize("operation", slow_after(3, ROUNDS))
@@ -418,4 +426,4 @@ def test_a_client_that_ends_leaves_nothing(pair: Client, statement: Statement, e
 
     with other, pytest.raises(KeyboardInterrupt):
         prove(statement, other, parameters=FEW, shards=SINGLE, progress=tell)
-    until(lambda: not left(pair))
+    await_release(pair)

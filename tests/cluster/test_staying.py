@@ -20,8 +20,8 @@ from graphprover.device import CpuDevice
 from graphprover.prover import join
 from graphprover.prover.executor import OnCluster
 from tests.cluster import bad_workers, faults
-from tests.cluster.processes import ROOT, pids, until
-from tests.cluster.test_sharded import await_both, left
+from tests.cluster.processes import ROOT, pids
+from tests.cluster.test_sharded import await_both, await_release
 
 pytestmark = pytest.mark.usefixtures("patience")
 
@@ -71,7 +71,7 @@ def workers_as_before(pair: Client) -> Iterator[None]:
     yield
     await_both(pair)
     pair.run(faults.restore)
-    until(lambda: not left(pair))
+    await_release(pair)
 
 
 @pytest.fixture
