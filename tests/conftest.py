@@ -19,6 +19,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parents[1]
+LAYERS_AT = 4  # N of the rate 1/N of layers, if it does not matter: of all rates the fastest on a CPU
 MOST_PROCESSES = 16  # a process of tests takes 1 GB; on a GPU they share its memory
 
 

@@ -277,4 +277,4 @@ async def _end(nannies: Sequence[Nanny], each: "Sequence[asyncio.Future[Any]]") 
         if all(start.done() for start in each):
             break
         await asyncio.sleep(0.05)
-    await asyncio.gather(*each, *(nanny.close() for nanny in nannies), return_exceptions=True)
+    await asyncio.gather(*(nanny.close() for nanny in nannies), return_exceptions=True)

@@ -2,36 +2,38 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import TypeVar
 
 COMPILER = "compiler"  # prefix of the names of threads that delay exit
+
+T = TypeVar("T")
 
 _words: list[Callable[[], str]] = []
 _calls: list[Callable[[], None]] = []
 
 
-@contextmanager
-def status_on_signal(words: Callable[[], str]) -> Iterator[None]:
+def status_on_signal(words: Callable[[], str]) -> AbstractContextManager[None]:
     """Add ``words()`` to the message printed on a signal, during the block."""
-    _words.append(words)
-    try:
-        yield
-    finally:
-        _words.remove(words)
+    return _registered(_words, words)
 
 
-@contextmanager
-def called_on_signal(call: Callable[[], None]) -> Iterator[None]:
+def called_on_signal(call: Callable[[], None]) -> AbstractContextManager[None]:
     """Call ``call()`` before a signal ends the command, during the block.
 
     The command then exits without an exception, so no other code of the block runs. The call is made by the main
     thread, which may hold locks.
     """
-    _calls.append(call)
+    return _registered(_calls, call)
+
+
+@contextmanager
+def _registered(functions: list[T], function: T) -> Iterator[None]:
+    functions.append(function)
     try:
         yield
     finally:
-        _calls.remove(call)
+        functions.remove(function)
 
 
 def make_calls() -> None:

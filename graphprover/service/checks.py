@@ -1,7 +1,6 @@
 """Checks of the database and the store, for the readiness of a service."""
 
 import asyncio
-import math
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +24,7 @@ class Checks:
 
     async def _error(self, name: str) -> str:
         """Return the error of the newest check of this name; empty without one."""
-        started, check = self._newest.get(name, (-math.inf, None))
+        started, check = self._newest.get(name, (0.0, None))
         if check is None or (check.done() and time.monotonic() - started >= CHECK_SECONDS):
             running = asyncio.get_running_loop().run_in_executor(self._threads, self._checks[name])
             started, check = self._newest[name] = time.monotonic(), running

@@ -15,10 +15,9 @@ in steps.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
@@ -29,6 +28,8 @@ from graphprover.vm.statement.version import MACHINE_VERSION, SHAPES_VERSION
 
 PROGRAMS, INPUTS = "programs", "inputs"
 CHUNK = 1 << 20  # bytes that a download holds in memory
+
+T = TypeVar("T")
 
 
 def proof_key(program: str, input: str | None, options: Mapping[str, Any]) -> str:
@@ -48,11 +49,10 @@ class StoreError(OSError):
     """The library of an object store has failed with an exception of its own."""
 
 
-@contextmanager
-def _of_store() -> Iterator[None]:
-    """Make each error of a file system an OSError, so that no job is blamed for it."""
+def _call(function: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    """Call a function of a file system; each of its errors is an OSError, so that no job is blamed for it."""
     try:
-        yield
+        return function(*arguments, **options)
     except OSError:
         raise
     except Exception as error:
@@ -75,11 +75,11 @@ class Store:
         """Write and remove a file; raises OSError if the store cannot be written."""
         probe = f"{self._root}/.probe"
         self._write(probe, b"graphprover")
-        self._call("rm_file", probe)
+        _call(self._files.rm_file, probe)
 
     def has_upload(self, kind: str, name: str) -> bool:
         """Return whether a program, a key or an input is there."""
-        return bool(self._call("exists", f"{self._root}/{kind}/{name}"))
+        return bool(_call(self._files.exists, f"{self._root}/{kind}/{name}"))
 
     def save_upload(self, kind: str, name: str, data: bytes) -> None:
         """Write a program, a key or an input."""
@@ -87,18 +87,18 @@ class Store:
 
     def upload(self, kind: str, name: str) -> bytes:
         """Return a program, a key or an input; raises FileNotFoundError."""
-        data: bytes = self._call("cat_file", f"{self._root}/{kind}/{name}")
+        data: bytes = _call(self._files.cat_file, f"{self._root}/{kind}/{name}")
         return data
 
     def remove_upload(self, kind: str, name: str) -> None:
         """Remove a program or an input, and its key."""
         for file in (name, f"{name}.vk"):
             if self.has_upload(kind, file):
-                self._call("rm_file", f"{self._root}/{kind}/{file}")
+                _call(self._files.rm_file, f"{self._root}/{kind}/{file}")
 
     def copy_upload(self, kind: str, name: str, to: Path) -> None:
         """Copy an upload to a file of this host; raises FileNotFoundError."""
-        self._call("get_file", f"{self._root}/{kind}/{name}", str(to))
+        _call(self._files.get_file, f"{self._root}/{kind}/{name}", str(to))
 
     def save_proof(self, key: str, proof: bytes, claim: Mapping[str, Any], report: Mapping[str, Any]) -> None:
         """Write a proof with its claim and report."""
@@ -112,43 +112,31 @@ class Store:
         """Return the claim of a proof, or None if the whole proof is not there."""
         folder = self._folder(key)
         try:
-            claim: dict[str, Any] = json.loads(self._call("cat_file", f"{folder}/claim.json"))
-            whole = self._call("size", f"{folder}/proof.bin") == claim["proof_bytes"]
+            claim: dict[str, Any] = json.loads(_call(self._files.cat_file, f"{folder}/claim.json"))
+            whole = _call(self._files.size, f"{folder}/proof.bin") == claim["proof_bytes"]
         except (FileNotFoundError, ValueError):
             return None
         return claim if whole else None
 
     def report(self, key: str) -> dict[str, Any]:
         """Return the report of a proof; raises FileNotFoundError."""
-        found: dict[str, Any] = json.loads(self._call("cat_file", f"{self._folder(key)}/report.json"))
+        found: dict[str, Any] = json.loads(_call(self._files.cat_file, f"{self._folder(key)}/report.json"))
         return found
 
     def proof_chunks(self, key: str) -> Iterator[bytes]:
         """Yield the bytes of a proof; raises FileNotFoundError."""
-        with self._call("open", f"{self._folder(key)}/proof.bin", "rb") as file:
-            while chunk := self._part(file):
+        with _call(self._files.open, f"{self._folder(key)}/proof.bin", "rb") as file:
+            while chunk := _call(file.read, CHUNK):
                 yield chunk
 
     def remove_proof(self, key: str) -> None:
         """Remove a proof if it is there, its claim first."""
         folder = self._folder(key)
         for name in ("claim.json", "report.json", "proof.bin"):
-            if self._call("exists", f"{folder}/{name}"):
-                self._call("rm_file", f"{folder}/{name}")
-        if self._call("isdir", folder):  # object stores have no folders
-            self._call("rmdir", folder)
-
-    def _call(self, method: str, *arguments: Any, **options: Any) -> Any:
-        """Call a method of the file system."""
-        with _of_store():
-            return getattr(self._files, method)(*arguments, **options)
-
-    @staticmethod
-    def _part(file: Any) -> bytes:
-        """Return the next bytes of a file; none at its end."""
-        with _of_store():
-            part: bytes = file.read(CHUNK)
-            return part
+            if _call(self._files.exists, f"{folder}/{name}"):
+                _call(self._files.rm_file, f"{folder}/{name}")
+        if _call(self._files.isdir, folder):  # object stores have no folders
+            _call(self._files.rmdir, folder)
 
     def _folder(self, key: str) -> str:
         return f"{self._root}/proofs/{key}"
@@ -160,7 +148,7 @@ class Store:
             write(Path(path), data)
             return
         try:  # at first without a folder: object stores have none, and a user may have no right to look at a bucket
-            self._call("pipe_file", path, data)
+            _call(self._files.pipe_file, path, data)
         except FileNotFoundError:
-            self._call("makedirs", path.rpartition("/")[0], exist_ok=True)
-            self._call("pipe_file", path, data)
+            _call(self._files.makedirs, path.rpartition("/")[0], exist_ok=True)
+            _call(self._files.pipe_file, path, data)

@@ -68,10 +68,12 @@ def by_hand(
             process.wait()
 
 
-def until(true: Callable[[], bool], seconds: float = 60) -> None:
+def until(
+    true: Callable[[], bool], seconds: float = 60, reason: Callable[[], object] = lambda: "nothing happened"
+) -> None:
     deadline = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < deadline, "nothing happened"
+        assert time.monotonic() < deadline, reason()
         time.sleep(0.02)
 
 

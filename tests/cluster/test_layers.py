@@ -17,12 +17,12 @@ from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.tree import critical_path
 from tests.cluster.once import DIES, WRONG, Once
 from tests.cluster.processes import ROOT
+from tests.conftest import LAYERS_AT
 
 pytestmark = pytest.mark.usefixtures("patience")
 
 INPUT = struct.pack("<Q", 30)
 LEVEL: dict[str, Any] = {"security": 20.0, "pow_bits": 4}
-RATE = 4  # N of the rate 1/N of layers: of all rates the fastest on a CPU
 PROVER = Prover(
     ROOT / "examples/guests/fib_iterative.elf", rate=8, shards=3, device=CpuDevice(1), executor="sync", **LEVEL
 )
@@ -46,7 +46,9 @@ def seen_alone(proof: ShardedProof) -> tuple[CompressedProof, list[Observation]]
     """Return the compressed proof by this process, and its observation."""
     with pytest.MonkeyPatch.context() as patched, observed() as seen:
         patched.setattr(join, "most_compressions", lambda memory, rate: proof.proofs[0].size // 34 + 1)
-        prover = Prover(PROVER.program, rate=8, shards=3, compress=RATE, executor="sync", device=CpuDevice(1), **LEVEL)
+        prover = Prover(
+            PROVER.program, rate=8, shards=3, compress=LAYERS_AT, executor="sync", device=CpuDevice(1), **LEVEL
+        )
         made = prover.prove(INPUT)
     assert isinstance(made, CompressedProof)
     return made, seen
@@ -71,7 +73,7 @@ def test_the_layers_of_a_level_are_made_in_parallel(pair: Client, proof: Sharded
         pair,
         device="cpu",
         progress=lambda ended, total, task: told.append((ended, total, task)),
-        rate=RATE,
+        rate=LAYERS_AT,
         **LEVEL,
     )
     assert made == alone
@@ -90,7 +92,7 @@ def test_a_layer_is_repeated(
 ) -> None:
     before = len(begun(pair))
     device = Once("gather", tmp_path / "marker", happens)
-    made = compress(proof, PROVER.program.statement_of(proof), pair, device=device, rate=RATE, **LEVEL)  # type: ignore[arg-type]
+    made = compress(proof, PROVER.program.statement_of(proof), pair, device=device, rate=LAYERS_AT, **LEVEL)  # type: ignore[arg-type]
     assert made == alone and (tmp_path / "marker").exists()
     assert len(begun(pair)[before:]) == 2 + len(alone.layers)
 
@@ -102,7 +104,7 @@ def test_a_false_shard_is_named(pair: Client, proof: ShardedProof) -> None:
     )
     false = ShardedProof(proof.joint, (proof.proofs[0], other, proof.proofs[2]))
     with pytest.raises(VerificationError, match="shard 1"):
-        compress(false, PROVER.program.statement_of(proof), pair, device="cpu", rate=RATE, **LEVEL)
+        compress(false, PROVER.program.statement_of(proof), pair, device="cpu", rate=LAYERS_AT, **LEVEL)
 
 
 def check_tree(seen: list[Observation], proof: CompressedProof) -> None:
@@ -135,7 +137,7 @@ def flipped(payload: bytes) -> bytes:
 def test_workers_prove_and_compress_the_shards_of_a_job(
     pair: Client, proof: ShardedProof, alone: CompressedProof
 ) -> None:
-    prover = Prover(PROVER.program, rate=8, shards=3, compress=RATE, executor=pair, device="cpu", **LEVEL)
+    prover = Prover(PROVER.program, rate=8, shards=3, compress=LAYERS_AT, executor=pair, device="cpu", **LEVEL)
     with observed() as seen:
         made, verdict = OnCluster(pair, "cpu").prove(prover.job(INPUT))
     assert made.proof == alone and made.base_bytes == proof.size

@@ -83,10 +83,7 @@ def left(client: Client) -> list[str]:
 
 def await_release(client: Client) -> None:
     """Wait until workers and the scheduler have released everything."""
-    deadline = time.monotonic() + 60
-    while rest := left(client):
-        assert time.monotonic() < deadline, (rest, client.refcount)
-        time.sleep(0.02)
+    until(lambda: not left(client), reason=lambda: (left(client), client.refcount))
 
 
 def begun(client: Client, seen: int = 0) -> Begun:

@@ -22,6 +22,7 @@ from graphprover.prover.executor import OnCluster
 from tests.cluster import bad_workers, faults
 from tests.cluster.processes import ROOT, pids
 from tests.cluster.test_sharded import await_both, await_release
+from tests.conftest import LAYERS_AT
 
 pytestmark = pytest.mark.usefixtures("patience")
 
@@ -48,7 +49,9 @@ class Shape(NamedTuple):
 @cache
 def alone(shape: Shape) -> CompressedProof:
     """Return the compressed proof by this process, if the fixture `shape` has set the shards a layer."""
-    made = Prover(GUEST, shards=shape.shards, compress=4, device=CpuDevice(1), executor="sync", **LEVEL).prove(INPUT)
+    made = Prover(GUEST, shards=shape.shards, compress=LAYERS_AT, device=CpuDevice(1), executor="sync", **LEVEL).prove(
+        INPUT
+    )
     assert isinstance(made, CompressedProof)
     return made
 
@@ -101,7 +104,7 @@ def shards_in(data: bytes, shards: int) -> list[int]:
 
 def made_by(pair: Client, shape: Shape) -> CompressedProof:
     """Return the compressed proof by the workers."""
-    made = Prover(GUEST, shards=shape.shards, compress=4, executor=pair, device="cpu", **LEVEL).prove(INPUT)
+    made = Prover(GUEST, shards=shape.shards, compress=LAYERS_AT, executor=pair, device="cpu", **LEVEL).prove(INPUT)
     assert isinstance(made, CompressedProof)
     return made
 
@@ -116,7 +119,7 @@ def test_the_client_gets_no_shard(
     pair: Client, shape: Shape, came: dict[str, bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
     before = starts(pair, "finish")
-    prover = Prover(GUEST, shards=shape.shards, compress=4, executor=pair, device="cpu", **LEVEL)
+    prover = Prover(GUEST, shards=shape.shards, compress=LAYERS_AT, executor=pair, device="cpu", **LEVEL)
     with observed() as seen:
         made, verdict = OnCluster(pair, "cpu").prove(prover.job(INPUT))
     assert made.proof == alone(shape) and made.base_bytes == sharded(shape.shards).size

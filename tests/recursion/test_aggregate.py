@@ -12,12 +12,12 @@ from graphprover.proof.compressed import Accepted, AnyProof, any_proof_from_byte
 from graphprover.prover import join, layer_executors
 from graphprover.prover.join import grouped, most_compressions
 from graphprover.statement.statement import Statement
-from tests.conftest import ROOT
-from tests.recursion.test_compressed import BITS, PROVER, RATE, base, compressed
+from tests.conftest import LAYERS_AT, ROOT
+from tests.recursion.test_compressed import BITS, PROVER, base, compressed
 from tests.test_must_fail import numbers
 
 TABLES = Prover("examples/memory", security=BITS, rate=4, pow_bits=4, device="cpu")
-OPTIONS = {"security": BITS, "rates": (RATE,), "pow_bits": 4, "device": "cpu"}
+OPTIONS = {"security": BITS, "rates": (LAYERS_AT,), "pow_bits": 4, "device": "cpu"}
 GIB = 1 << 30
 
 
@@ -75,7 +75,7 @@ def test_layers_are_made_until_one_is_about_all(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(layer_executors, "pays", lambda device: True)
     assert aggregate(proofs(), statements(), **OPTIONS) == proof  # type: ignore[arg-type]
     monkeypatch.undo()
-    flat = aggregate([own.to_bytes() for own in proofs()], statements(), **OPTIONS | {"rates": (RATE, 8)})  # type: ignore[arg-type]
+    flat = aggregate([own.to_bytes() for own in proofs()], statements(), **OPTIONS | {"rates": (LAYERS_AT, 8)})  # type: ignore[arg-type]
     assert [layer.parameters.log_blowup for layer in flat.layers] == [2, 2, 3]
     assert len(flat.children) == 1 and [own.layers for own in flat.children[0].children] == [0, 0, 1, 0]
     assert len(verify_aggregate(flat, statements(), BITS)) == 4
@@ -180,7 +180,7 @@ def keccak() -> AnyProof:
 
 def test_an_aggregated_proof_cannot_be_compressed_as_one() -> None:
     with pytest.raises(ValueError, match="about 4 statements, and 1 are given"):
-        compress(aggregated(), guest(), security=BITS, device="cpu")  # type: ignore[arg-type]
+        compress(aggregated(), guest(), security=BITS, device="cpu")
 
 
 @pytest.mark.parametrize(

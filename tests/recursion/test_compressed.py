@@ -25,11 +25,10 @@ from graphprover.recursion.program.steps import Contradiction
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.runtime.files import COMPRESSED_MAGIC
 from graphprover.statement.statement import Statement, Table
-from tests.conftest import ROOT
+from tests.conftest import LAYERS_AT, ROOT
 from tests.test_must_fail import numbers
 
 BITS = 20.0  # little security, so that proofs are short
-RATE = 4  # N of the rate 1/N of layers: of all rates the fastest on a CPU
 PROVER = Prover(ROOT / "examples/guests/fib_iterative.elf", rate=8, security=BITS, pow_bits=4, device="cpu")
 
 
@@ -44,7 +43,7 @@ def base(turns: int = 10) -> Proof:
 def compressed(turns: int = 10) -> CompressedProof:
     proof = base(turns)
     statement = PROVER.program.statement_of(proof)
-    return compress(proof, statement, security=BITS, rate=RATE, pow_bits=4, device="cpu")
+    return compress(proof, statement, security=BITS, rate=LAYERS_AT, pow_bits=4, device="cpu")
 
 
 def chain(base: Proof, layers: Sequence[Proof]) -> CompressedProof:
@@ -109,7 +108,7 @@ def test_tables_without_a_machine_can_be_compressed() -> None:
     tables = Prover("examples/memory", security=BITS, rate=8, pow_bits=4, device="cpu")
     proof, statement = tables.prove(), tables.program.statement()
     assert statement and isinstance(proof, Proof)
-    small = compress(proof, statement, security=BITS, rate=RATE, pow_bits=4, device="cpu")
+    small = compress(proof, statement, security=BITS, rate=LAYERS_AT, pow_bits=4, device="cpu")
     assert tables.verify(small).public_values == tables.verify(proof).public_values
     with pytest.raises(VerificationError):
         tables.verify(changed(small, base=compressed().header))
@@ -142,7 +141,7 @@ def test_both_proofs_need_the_security() -> None:
         with pytest.raises(VerificationError) as refused:
             verify(good, statement, security)
         assert refused.value.rule == "security.level" and not str(refused.value).startswith("layer")
-    weak = compress(base(), statement, security=10, rate=RATE, pow_bits=0, device="cpu")
+    weak = compress(base(), statement, security=10, rate=LAYERS_AT, pow_bits=0, device="cpu")
     assert verify(weak, statement, 10).bits < BITS
     with pytest.raises(VerificationError, match=r"^layer: the proof has .* bits") as refused:
         verify(weak, statement, BITS)

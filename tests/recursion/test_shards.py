@@ -22,11 +22,11 @@ from graphprover.proof.compressed import Accepted, AcceptedShard, name_of
 from graphprover.prover import join, layers
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
-from tests.conftest import ROOT
-from tests.recursion.test_compressed import BITS, PROVER, RATE, base
+from tests.conftest import LAYERS_AT, ROOT
+from tests.recursion.test_compressed import BITS, PROVER, base
 
 LEVEL = {"security": BITS, "pow_bits": 4, "device": "cpu"}
-OPTIONS = LEVEL | {"rate": RATE}
+OPTIONS = LEVEL | {"rate": LAYERS_AT}
 SHARDS = 3
 SHARDED = Prover(
     ROOT / "examples/guests/fib_iterative.elf", rate=8, security=BITS, pow_bits=4, device="cpu", shards=SHARDS
@@ -91,7 +91,7 @@ def test_a_prover_compresses_shards() -> None:
 
 def test_shards_are_members_with_other_proofs() -> None:
     single = PROVER.program.statement_of(base())
-    whole = aggregate([base(), proof(), base()], [single, statement(), single], rates=(RATE,), **LEVEL)  # type: ignore[arg-type]
+    whole = aggregate([base(), proof(), base()], [single, statement(), single], rates=(LAYERS_AT,), **LEVEL)  # type: ignore[arg-type]
     assert [len(member.proofs) for member in whole.members] == [1, SHARDS, 1]
     expected = [PROVER.verify(base()), SHARDED.verify(proof()), PROVER.verify(base())]
     found = verify_aggregate(whole.to_bytes(), [single, statement(), single], BITS)

@@ -16,8 +16,6 @@ from graphprover.service import store as module
 from graphprover.service.store import INPUTS, PROGRAMS, Store, StoreError, proof_key
 
 PROOF, CLAIM, REPORT = b"proof" * 1000, {"says": {"output": 1}}, {"seconds": {"prove": 0.5}}
-
-
 OBJECT_STORE = "GRAPHPROVER_TEST_STORE"  # environment variable with the URL of a folder
 
 
