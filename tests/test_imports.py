@@ -97,6 +97,7 @@ HOMES = {  # the only modules that import large dependencies
     "shtab": ("cli.completion",),
     "fastapi": ("service.app", "service.problems"),
     "fsspec": ("service.store",),
+    "h11": ("service.callbacks",),
     "pydantic": ("service.requests",),
     "sqlalchemy": ("service", "cli.serve"),
     "uvicorn": ("service.server",),

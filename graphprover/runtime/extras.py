@@ -13,7 +13,7 @@ PROVER = {  # top-level modules
     "rich",
     "shtab",
 }
-SERVE = {"fastapi", "fsspec", "httptools", "psycopg", "pydantic", "sqlalchemy", "starlette", "uvicorn", "uvloop"}
+SERVE = {"fastapi", "fsspec", "h11", "httptools", "psycopg", "pydantic", "sqlalchemy", "starlette", "uvicorn", "uvloop"}
 INSTALL = "pip install 'graphprover[prover]'"
 INSTALL_SERVE = "pip install 'graphprover[prover,serve]'"
 

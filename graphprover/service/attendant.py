@@ -3,18 +3,17 @@
 import asyncio
 import logging
 import time
-from typing import Any
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
-from sqlalchemy import Row
-
-from graphprover.service.callbacks import call_back
+from graphprover.service.callbacks import Callbacks
 from graphprover.service.metrics import Metrics
 from graphprover.service.queue import Queue
 from graphprover.service.store import Store
 from graphprover.service.uploads import Uploads
 
-LOOK_SECONDS = 0.5  # between two looks for jobs that have ended
-CALLBACKS = 8  # at the same time
+LOOK_SECONDS = 0.5  # between two looks for jobs that have ended, and for callbacks that are due
 RETENTION_SECONDS = 600.0  # between two removals of old jobs
 DAY = 86400.0
 
@@ -35,20 +34,22 @@ class Attendant:
     def __init__(self, queue: Queue, store: Store, uploads: Uploads, metrics: Metrics, keep_days: float | None) -> None:
         self._queue, self._store, self._uploads, self._metrics = queue, store, uploads, metrics
         self._keep_days = keep_days
+        self._callbacks = Callbacks(queue, metrics)
+        self._threads = ThreadPoolExecutor(2, "attendant")  # requests may occupy the loop's own threads
 
     async def run(self) -> None:
-        """Work until this task is cancelled; an error of the database is logged, and the work goes on."""
-        removed = 0.0
-        while True:
-            try:
-                await asyncio.to_thread(self.notice)
-                await self._call_back()
-                if self._keep_days is not None and time.monotonic() - removed > RETENTION_SECONDS:
-                    removed = time.monotonic()
-                    await asyncio.to_thread(self.remove_old, time.time() - self._keep_days * DAY)
-            except Exception:
-                _log.exception("the regular work of the service has failed")
-            await asyncio.sleep(LOOK_SECONDS)
+        """Work until this task is cancelled. No kind of work waits for another one, or ends with its error."""
+        kinds = [_repeated(LOOK_SECONDS, partial(self._in_thread, self.notice))]
+        kinds.append(_repeated(LOOK_SECONDS, self._callbacks.send_due))
+        if self._keep_days is not None:
+            kinds.append(_repeated(RETENTION_SECONDS, partial(self._in_thread, self._remove_older)))
+        try:
+            await asyncio.gather(*kinds)
+        finally:
+            await self._callbacks.stop()
+
+    async def _in_thread(self, work: Callable[[], None]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def notice(self) -> None:
         """Log and count jobs that have ended."""
@@ -58,21 +59,9 @@ class Attendant:
                 facts = {"job": row.id, "state": row.state, "attempts": row.attempts, "owner": row.owner}
                 _log.info("ended", extra=facts | ({"problem": row.problem} if row.problem else {}))
 
-    async def _call_back(self) -> None:
-        """Send the callbacks that are due."""
-        rows = await asyncio.to_thread(self._queue.due_callbacks, CALLBACKS)
-        await asyncio.gather(*(asyncio.to_thread(self._call_one, row) for row in rows))
-
-    def _call_one(self, row: Row[Any]) -> None:
-        taken, again = call_back(row)
-        self._queue.called_back(row.number, again)
-        self._metrics.callbacks.labels("taken" if taken else "failed").inc()
-        if not taken:
-            _log.warning(
-                "the callback failed; %s",
-                "it is sent again" if again else "it was the last attempt",
-                extra={"job": row.id, "url": row.callback},
-            )
+    def _remove_older(self) -> None:
+        assert self._keep_days is not None
+        self.remove_old(time.time() - self._keep_days * DAY)
 
     def remove_old(self, before: float) -> None:
         """Remove jobs that ended before a time, with their proofs, and uploads that no job has."""
@@ -85,3 +74,13 @@ class Attendant:
         uploads = self._uploads.remove_old(before)
         if number or uploads:
             _log.info("%d old jobs and %d uploads were removed", number, uploads)
+
+
+async def _repeated(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+    """Do some work again and again, this number of seconds apart; its errors are logged."""
+    while True:
+        try:
+            await work()
+        except Exception:
+            _log.exception("the regular work of the service has failed")
+        await asyncio.sleep(seconds)

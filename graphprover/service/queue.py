@@ -256,11 +256,20 @@ class Queue:
             found = connection.execute(noticing.values(noticed=True, callback_next=due).returning(*jobs.c)).all()
         return sorted(found, key=lambda row: row.ended)
 
-    def due_callbacks(self, limit: int) -> Sequence[Row[Any]]:
-        """Return jobs whose callback is due."""
-        due = select(jobs).where(jobs.c.callback_next <= time.time()).order_by(jobs.c.callback_next).limit(limit)
+    def due_callbacks(
+        self, limit: int, without: Collection[int] = (), without_owners: Collection[str] = ()
+    ) -> Sequence[Row[Any]]:
+        """Return jobs whose callback is due, the ones that wait longest first.
+
+        Args:
+            limit: The most jobs.
+            without: Numbers of jobs to omit.
+            without_owners: Owners whose jobs to omit.
+        """
+        wanted = [jobs.c.number.not_in(without), jobs.c.owner.not_in(without_owners)]
+        due = select(jobs).where(jobs.c.callback_next <= time.time(), *wanted).order_by(jobs.c.callback_next)
         with self._engine.connect() as connection:
-            return connection.execute(due).all()
+            return connection.execute(due.limit(limit)).all()
 
     def called_back(self, number: int, next: float | None) -> None:
         """Record an attempt of a callback.
