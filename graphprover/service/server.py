@@ -1,16 +1,20 @@
 """The process of the service: its lock, and uvicorn with the application."""
 
 import logging
+import ssl
 import time
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from graphprover.cli.errors import FAILED, OK, USAGE, UsageError
 from graphprover.runtime.files import FileError, locked, make_folder
 from graphprover.service.app import create_app
 from graphprover.service.config import Config
+from graphprover.service.connections import Connection, Connections, most_connections
 from graphprover.service.json_log import log_as_json
 
 LOCK_SECONDS = 20.0  # in which the prover process of a service that was killed ends
@@ -44,26 +48,42 @@ def serve(config: Config, host: str, port: int, certificate: Path | None, key: P
 
     with _locked(config.folder / "lock") as lock:
         app = create_app(config, lock, give_up)
-        server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                host=host,
-                port=port,
-                ssl_certfile=certificate,
-                ssl_keyfile=key,
-                log_config=None,
-                access_log=False,
-                backlog=BACKLOG,
-                timeout_graceful_shutdown=DRAIN_SECONDS,
-                server_header=False,
-            )
-        )
+        server = server_of(app, most_connections(), certificate, key, host=host, port=port)
         address = f"http{'s' if certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}"
         _log.info("serving %s", address, extra={"url": address, "folder": str(config.folder)})
         server.run()
     if refused:
         return USAGE
     return OK if server.started else FAILED
+
+
+def server_of(
+    app: FastAPI, connections: int, certificate: Path | None = None, key: Path | None = None, **options: Any
+) -> uvicorn.Server:
+    """Return a server of an application, with limits.
+
+    Args:
+        app: The application.
+        connections: The most connections.
+        certificate: The file of the TLS certificate; None: no TLS.
+        key: The file of its key.
+        options: More options of uvicorn.
+    """
+    tls = None
+    if certificate:
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain(certificate, key)
+    protocol: Any = partial(Connection, connections=Connections(connections), tls=tls)
+    given = {
+        "http": protocol,
+        "ws": "none",
+        "log_config": None,
+        "access_log": False,
+        "backlog": BACKLOG,
+        "timeout_graceful_shutdown": DRAIN_SECONDS,
+        "server_header": False,
+    }
+    return uvicorn.Server(uvicorn.Config(app, **(given | options)))
 
 
 def _make_private(folder: Path) -> None:

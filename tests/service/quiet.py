@@ -11,13 +11,13 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 from graphprover.service.app import create_app
 from graphprover.service.client import Client
 from graphprover.service.config import Config, Prover
+from graphprover.service.connections import Connections
 from graphprover.service.database import connect
 from graphprover.service.queue import Queue
+from graphprover.service.server import server_of
 from graphprover.service.store import Store
 
 PROVER = Prover("threads", "cpu")
@@ -44,6 +44,7 @@ class Quiet:
     port: int
     queue: Queue
     store: Store
+    connections: Connections
 
     def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
         """Send a request; a body that is no bytes is sent as JSON."""
@@ -74,20 +75,22 @@ def config_in(folder: Path, **fields: Any) -> Config:
 
 
 @contextmanager
-def served(config: Config) -> Iterator[Quiet]:
-    """Serve a configuration at a free port."""
+def served(config: Config, connections: int = 100) -> Iterator[Quiet]:
+    """Serve a configuration at a free port, to at most this number of connections."""
     config.folder.mkdir(exist_ok=True)
     with (config.folder / "lock").open("a+") as lock, socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         app = create_app(config, lock, lambda: None)
-        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None, timeout_graceful_shutdown=1))
+        server = server_of(app, connections, lifespan="off", timeout_graceful_shutdown=1)
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         end = time.monotonic() + LIMIT
         while not server.started and time.monotonic() < end:
             time.sleep(0.01)
         try:
-            yield Quiet(listening.getsockname()[1], Queue(connect(config.database)), Store(config.store))
+            found: Any = server.config.http
+            port, all = listening.getsockname()[1], found.keywords["connections"]
+            yield Quiet(port, Queue(connect(config.database)), Store(config.store), all)
         finally:
             server.should_exit = True
             thread.join()
