@@ -12,6 +12,8 @@ from pathlib import Path
 from graphprover.cli.args import DEVICE_HELP, add_device, count
 from graphprover.cli.errors import DEBUG, UsageError
 from graphprover.graphs.executor_names import AUTO, CLUSTERS, CUDA, HERE, LOCAL, THREADS
+from graphprover.graphs.scheduler_address import address_error, address_in
+from graphprover.runtime import background
 
 DASHBOARD_ADDRESS = "127.0.0.1:8787"  # of the clusters that the command starts: reachable from this host only
 
@@ -131,7 +133,6 @@ def configured(options: argparse.Namespace, alone: str = THREADS) -> Iterator[di
 
 def _chosen(device: str, given: Collection[str], alone: str) -> str:
     """Return the executor for ``auto``, and print a line if it is the background cluster, or why it is not."""
-    from graphprover.runtime import background
     from graphprover.runtime.settings import MEMORY_LIMIT, POOL
 
     if given:  # settings of this process, and of processes that it starts
@@ -177,16 +178,26 @@ def check_device(options: argparse.Namespace) -> None:
 
 
 def executor(text: str) -> str:
-    """Return the name of an executor, as `graphprover.graphs.executors.executor_for` accepts it."""
-    if text in (AUTO, *LOCAL, *CLUSTERS) or "://" in text:
+    """Return the name of an executor, as `graphprover.prover.executor.executor_of` accepts it."""
+    if text in (AUTO, *LOCAL, *CLUSTERS):
         return text
-    if text.endswith(".json"):
-        if Path(text).is_file():
-            return text
+    if "://" in text:
+        if reason := address_error(text):
+            raise argparse.ArgumentTypeError(f"{text}: {reason}")
+        return text
+    if not text.endswith(".json"):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither {', '.join((AUTO, *LOCAL, *CLUSTERS))}, tcp://ADDRESS nor a scheduler's FILE.json"
+        )
+    file = Path(text)
+    if not file.is_file():
         raise argparse.ArgumentTypeError(f"{text}: no such file; `dask scheduler --scheduler-file {text}` writes it")
-    raise argparse.ArgumentTypeError(
-        f"{text!r} is neither {', '.join((AUTO, *LOCAL, *CLUSTERS))}, tcp://ADDRESS nor a scheduler's FILE.json"
-    )
+    if not background.read(file):
+        try:
+            address_in(file)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{text}: {error}") from error
+    return text
 
 
 def address(text: str) -> str:

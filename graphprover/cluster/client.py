@@ -11,23 +11,22 @@ from weakref import WeakKeyDictionary, proxy
 
 from distributed import Client, Security
 
-from graphprover.cluster import ClusterError
+from graphprover.cluster.connecting import connected
 from graphprover.cluster.dispatcher import Dispatcher
 from graphprover.cluster.messages import ProofRequest, pack
 from graphprover.cluster.results import proof_in
 from graphprover.cluster.tasks import BEGUN, Attempt, ProvingTask, TaskResult
-from graphprover.cluster.workers import Workers, without_delay
+from graphprover.cluster.workers import Workers
 from graphprover.device import Device
 from graphprover.graphs.executor_names import AUTO, CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
+from graphprover.graphs.scheduler_address import address_error, address_in
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime import background
 from graphprover.runtime.background import Background
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock, observing, publish
-
-CONNECT = "10s"  # timeout of a connection to a scheduler
 
 V = TypeVar("V")
 
@@ -184,14 +183,20 @@ def _client(executor: Any, tasks: int | None, wait_for_all: bool) -> Any:
         from graphprover.cluster.local import started
 
         return started(executor, tasks=tasks, wait_for_all=wait_for_all)
+    if isinstance(executor, str) and "://" in executor:
+        if reason := address_error(executor):
+            raise ValueError(f"executor {executor!r}: {reason}")
+        return connected(executor, executor)
     if isinstance(executor, str) and executor.endswith(".json"):
         if not Path(executor).is_file():
             raise ValueError(f"executor {executor!r}: no such scheduler file")
         if own := background.read(Path(executor)):
             return background_client(own)
-        return _connected(executor, scheduler_file=executor)
-    if isinstance(executor, str) and "://" in executor:
-        return _connected(executor, address=executor)
+        try:
+            address = address_in(Path(executor))
+        except ValueError as error:
+            raise ValueError(f"executor {executor!r}: {error}") from error
+        return connected(executor, address)
     names = ", ".join((AUTO, *LOCAL, *CLUSTERS))
     raise ValueError(f"executor {executor!r}: expected {names}, a scheduler's address or its .json file")
 
@@ -204,11 +209,4 @@ def background_client(cluster: Background) -> Client:
     """
     keys = {"tls_ca_file": cluster.certificate, "tls_client_cert": cluster.certificate, "tls_client_key": cluster.key}
     security = Security(require_encryption=True, **keys)
-    return _connected(cluster.address, address=cluster.address, security=security, direct_to_workers=True)
-
-
-def _connected(executor: str, **where: Any) -> Client:
-    try:
-        return without_delay(Client(timeout=CONNECT, **where))
-    except OSError as error:
-        raise ClusterError(f"executor {executor}: no scheduler answers there: {error}") from error
+    return connected(cluster.address, cluster.address, security=security, direct_to_workers=True)

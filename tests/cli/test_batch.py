@@ -303,7 +303,7 @@ def test_what_fails_in_a_process_is_a_line(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_no_scheduler_is_a_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphprover.cluster.client.CONNECT", "0.1s")
+    monkeypatch.setattr("graphprover.cluster.connecting.CONNECT", 0.1)
     assert main(["batch", "jobs.toml", "--executor", "tcp://127.0.0.1:1"]) == FAILED
     error = capsys.readouterr().err
     assert error.startswith("graphprover: executor tcp://127.0.0.1:1: no scheduler answers there: ")
