@@ -34,7 +34,8 @@ from graphprover.protocol.parameters import DEFAULT_HASH
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import Verdict, check_level, verify
-from graphprover.vm.program.elf import MAGIC, ElfError
+from graphprover.vm.program.elf import ElfError
+from graphprover.vm.program.foreign import MAGIC, START, other_file
 from graphprover.vm.statement.claim import ANY, Claim
 from graphprover.vm.statement.guest import Guest, RunOptions, load_guest
 from graphprover.vm.statement.key import KEY_RATES, Key, MalformedKey
@@ -440,7 +441,7 @@ def _import_path(path: Path, shown: str) -> ModuleType:
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
         kinds = "a .py file, a folder with an __init__.py, an ELF file nor a verifying key"
-        raise ProgramError(f"{shown}: neither {kinds}")
+        raise ProgramError(f"{shown}: neither {kinds}{_instead(file)}")
     # A name of its own for every path, so that the modules of one program are never taken for another's.
     name = "graphprover_program_" + re.sub(r"\W", "_", str(path.resolve()))
     spec = importlib.util.spec_from_file_location(
@@ -456,6 +457,15 @@ def _import_path(path: Path, shown: str) -> ModuleType:
         del sys.modules[name]
         raise ProgramError(f"{line_of(error) or shown}: cannot be imported: {words_of(error)}") from error
     return module
+
+
+def _instead(path: Path) -> str:
+    """Return what a file is that is no program, for the end of a message; nothing if it is unknown or no file."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        what = other_file(file.read(START))
+    return f", but {what}" if what else ""
 
 
 def line_of(error: BaseException) -> str | None:

@@ -174,4 +174,4 @@ def test_other_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["execute", __file__]) == USAGE
     assert main(["execute", str(tmp_path / "none.elf")]) == USAGE
     err = capsys.readouterr().err
-    assert f"{__file__}: no ELF file\n" in err and "none.elf: No such file" in err
+    assert f"{__file__}: no ELF file, but text: " in err and "none.elf: No such file" in err

@@ -14,10 +14,10 @@ import numpy as np
 
 from graphprover.protocol.hashing import keccak256
 from graphprover.vm.program.compressed import REMEDY, reached_compressed
+from graphprover.vm.program.foreign import MAGIC, other_elf, other_file
 from graphprover.vm.program.io import INPUT_BASE, MEMORY_END
 from graphprover.vm.program.isa import Instructions, decode_all
 
-MAGIC = b"\x7fELF"
 MAX_IMAGE_BYTES = 256 << 20  # bytes of memory with initial values
 MAX_ZERO_BYTES = 4 << 20  # bytes of these beyond the file's own
 MAX_SEGMENTS = 64
@@ -25,11 +25,12 @@ LEAST_GUARD = 4096  # bytes of a gap below the stack
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
-_EXECUTABLE, _RISCV, _CURRENT = 2, 243, 1
 _LOAD, _DYNAMIC, _INTERPRETER, _TLS = 1, 2, 3, 7
-_IGNORED = {0, 4, 6, 0x6474E550, 0x6474E551, 0x6474E552, 0x6474E553, 0x70000003}  # null, note, phdr, GNU's, attributes
 _X, _W, _R = 1, 2, 4
-_RVC = 1  # a flag: compiled for compressed instructions
+_RVC, _FLOAT_ABI, _RVE = 1, 6, 8  # flags: may have compressed instructions; floating-point registers; 16 registers
+_NO_MORE, _NEEDED = 0, 1  # tags of the dynamic section
+_SIZES_OF_RELOCATIONS = (2, 8, 18, 35)  # of its tables: PLTRELSZ, RELASZ, RELSZ, RELRSZ
+_MAX_DYNAMIC = 4096  # entries of it that are read
 
 
 class ElfError(ValueError):
@@ -105,24 +106,25 @@ def load_elf(data: bytes) -> Image:
     _require(len(executable) == 1, f"{len(executable)} executable segments; a program has one")
     (code,) = executable
     _require(not code.flags & _W, f"{code} is both executable and writable")
-    _require(
-        code.start % 4 == 0 and code.end % 4 == 0,
-        f"executable {code} is not aligned to instructions of 4 bytes: {REMEDY}",
-    )
-    _require(len(code.data) == code.end - code.start, f"executable {code} has a part without contents")
+    _require(code.start % 4 == 0, f"executable {code} does not begin at a multiple of 4: {REMEDY}")
+    zeros = code.end - code.start - len(code.data)
+    _require(zeros <= MAX_ZERO_BYTES, f"{zeros:,} bytes of executable {code} have no contents: link zeroed data apart")
     _require(code.start <= entry < code.end, f"entry {entry:#x} is outside the code, {code}")
     _require(entry % 4 == 0, f"entry {entry:#x} is not aligned to instructions of 4 bytes: {REMEDY}")
-    readable = [segment for segment in segments if segment.flags & _R or segment is not code]
-    if code not in readable:
-        for segment in readable:
-            apart = segment.end <= code.start & ~7 or segment.start >= (code.end + 7) & ~7
-            _require(apart, f"{segment} shares a word of 8 bytes with the code, {code}, which is not readable")
-    addresses, values = _words(readable, code.end)
+    # The last instruction is filled up with zeros. No other segment has a part of it, nor of a word that is unreadable.
+    word = 4 if code.flags & _R else 8
+    others = [segment for segment in segments if segment is not code]
+    for segment in others:
+        apart = segment.end <= code.start & -word or segment.start >= _up(code.end, word)
+        _require(apart, f"{segment} shares a word of {word} bytes with the code, {code}: link it to another page")
+    addresses, values = _words(segments if code.flags & _R else others, code.end)
     last = int(addresses[-1]) + 8 if len(addresses) else 0
-    words = np.frombuffer(code.data, dtype="<u4").astype(np.uint32)
+    words = np.zeros(_up(code.end - code.start, 4) // 4, dtype="<u4")
+    words.view(np.uint8)[: len(code.data)] = np.frombuffer(code.data, dtype=np.uint8)
+    words = words.astype(np.uint32, copy=False)
     if flags & _RVC and (pc := reached_compressed(words, code.start, entry)) is not None:
         raise ElfError(f"compressed instruction at {pc:#x}: {REMEDY}")
-    return Image(entry, code.start, words, addresses, values, max(last, (code.end + 7) & ~7), data)
+    return Image(entry, code.start, words, addresses, values, max(last, _up(code.end, 8)), data)
 
 
 def _require(condition: bool, otherwise: str) -> None:
@@ -130,41 +132,45 @@ def _require(condition: bool, otherwise: str) -> None:
         raise ElfError(otherwise)
 
 
+def _up(number: int, step: int) -> int:
+    """Round up to a multiple of a power of two."""
+    return (number + step - 1) & -step
+
+
 def _header(data: bytes) -> tuple[int, int, int, int]:
-    """Check the file's header; return entry, flags, and the offset and number of its segments."""
-    _require(data[:4] == MAGIC, "no ELF file")
+    """Check the file's header; return entry, flags, and the offset and number of its segments.
+
+    The fields of the OS ABI, the versions, the header's own size and unknown flags say nothing about the program.
+    """
+    what = data[:4] == MAGIC or other_file(data)
+    _require(what is True, f"no ELF file, but {what}" if what else "no ELF file")
     _require(len(data) >= _HEADER.size, "ELF header is cut off")
-    ident, kind, machine, version, entry, offset, _, flags, size, entry_size, count, *_ = _HEADER.unpack_from(data)
-    _require(ident[4] == 2, "not a 64-bit ELF file (class ELFCLASS64)")
-    _require(ident[5] == 1, "not a little-endian ELF file")
-    _require(ident[6] == version == _CURRENT, "unknown version of ELF")
-    _require(ident[7] == 0 == ident[8], "for an operating system (OS ABI), not for the bare machine")
-    _require(machine == _RISCV, f"not for RISC-V (machine {machine}, not {_RISCV})")
-    _require(kind == _EXECUTABLE, f"type {kind} is no statically linked executable at fixed addresses (type ET_EXEC)")
-    _require(not flags & 6, "uses floating-point registers: compile with -mabi=lp64")
-    _require(not flags & 8, "for RV64E (flag RVE): compile with -mabi=lp64")
-    _require(not flags & ~_RVC, f"unknown flags {flags:#x}")
-    _require(size == _HEADER.size and entry_size == _SEGMENT.size, "headers of unknown size")
+    ident, kind, machine, _, entry, offset, _, flags, _, entry_size, count, *_ = _HEADER.unpack_from(data)
+    other = other_elf(ident, kind, machine)
+    _require(not other, other)
+    _require(not flags & _FLOAT_ABI, "uses floating-point registers: compile with -mabi=lp64")
+    _require(not flags & _RVE, "for RV64E (flag RVE): compile with -mabi=lp64")
+    _require(entry_size == _SEGMENT.size, f"entries of {entry_size} bytes in the table of segments, not 56")
     _require(count <= MAX_SEGMENTS, f"{count:,} segments; {MAX_SEGMENTS} at most are taken")
     _require(offset + count * entry_size <= len(data), "table of segments is cut off")
     return entry, flags, offset, count
 
 
 def _segments(data: bytes, offset: int, count: int) -> list[_Segment]:
-    """Return the segments that are loaded, by rising address."""
+    """Return the segments that are loaded, by rising address. Segments of other types are passed over."""
     segments: list[_Segment] = []
     thread_local: list[tuple[int, int]] = []
     for i in range(count):
         kind, flags, at, start, _, size, memory, align = _SEGMENT.unpack_from(data, offset + i * _SEGMENT.size)
-        _require(kind not in (_DYNAMIC, _INTERPRETER), "dynamically linked: link with -static")
+        contents = memoryview(data)[at : at + size]
+        _require(kind != _INTERPRETER, "dynamically linked, for an interpreter: link with -static")
+        if kind == _DYNAMIC:
+            _check_dynamic(contents)
         if kind == _TLS:  # a part of a loaded segment, which the guest's start sets up
             thread_local.append((start, start + size))
+        if kind != _LOAD or not memory:
             continue
-        if kind in _IGNORED or (kind == _LOAD and not memory):
-            continue
-        _require(kind == _LOAD, f"segment of unknown type {kind:#x}")
-        segment = _Segment(flags, start, start + memory, memoryview(data)[at : at + size])
-        _require(not flags & ~(_R | _W | _X), f"{segment} has unknown flags {flags:#x}")
+        segment = _Segment(flags, start, start + memory, contents)
         _require(len(segment.data) == size, f"contents of {segment} are cut off")
         _require(size <= memory, f"{segment} has {size} bytes of contents for {memory} bytes of memory")
         _require(align & (align - 1) == 0, f"{segment} is aligned to {align} bytes, no power of two")
@@ -182,10 +188,22 @@ def _segments(data: bytes, offset: int, count: int) -> list[_Segment]:
     return segments
 
 
+def _check_dynamic(contents: memoryview) -> None:
+    """Refuse a dynamic section that asks for a dynamic linker: it would change memory, or load more of it."""
+    size = min(len(contents) // 16, _MAX_DYNAMIC)
+    entries = np.frombuffer(contents[: 16 * size], dtype="<u8").reshape(-1, 2)
+    for tag, value in entries.tolist():
+        if tag == _NO_MORE:
+            return
+        _require(tag != _NEEDED, "dynamically linked, with shared libraries: link with -static")
+        relocates = tag in _SIZES_OF_RELOCATIONS and value > 0
+        _require(not relocates, "dynamically linked, with relocations at the start: link with -static -no-pie")
+
+
 def _words(segments: Sequence[_Segment], end: int) -> tuple[np.ndarray, np.ndarray]:
     """Return addresses and values of all words up to ``end`` or the last with contents, without the zeros behind."""
     end = max([end, *(segment.start + len(segment.data) for segment in segments if segment.data)])
-    parts = [(segment.start & ~7, min((segment.end + 7) & ~7, (end + 7) & ~7), segment) for segment in segments]
+    parts = [(segment.start & ~7, min(_up(segment.end, 8), _up(end, 8)), segment) for segment in segments]
     parts = [part for part in parts if part[0] < part[1]]
     size = sum(high - low for low, high, _ in parts)
     _require(size <= MAX_IMAGE_BYTES, f"{size:,} bytes of initial memory are more than {MAX_IMAGE_BYTES:,}")

@@ -221,6 +221,25 @@ def test_readable_code_can_be_loaded_and_not_stored() -> None:
         execute(load_elf(elf([Segment(CODE, words([*store(CODE), *leave()]), R | X)])))
 
 
+@pytest.mark.parametrize("zeros", [0, 9])
+def test_data_behind_the_code(zeros: int) -> None:
+    """A segment of code may end anywhere: GNU ld puts constants there by default."""
+
+    def shows(address: int) -> bytes:
+        out = [*store(OUTPUT_BASE + 8), *li(T1, 1), *store(OUTPUT_BASE), *leave()]
+        return words([*load(address, Op.LBU), *out])
+
+    code = shows(CODE + len(shows(CODE + 100)) + 2)
+    assert execute(load_elf(elf([Segment(CODE, code + b"\x7f<d", R | X, zeros=zeros)]))).output == b"d"
+    for fault, flags, code in (
+        ("illegal instruction", R | X, words([NOP])),  # then the data
+        ("store into code", R | X, words(store(CODE + 14, Op.SB))),  # the last byte, or the first zero
+        ("access to unmapped memory", X, words(load(CODE + 12, Op.LBU))),
+    ):
+        with pytest.raises(GuestFault, match=fault):
+            execute(load_elf(elf([Segment(CODE, code + b"\x7f<d", flags, zeros=zeros)])))
+
+
 def test_limits_are_exact() -> None:
     program = image([NOP] * 10 + leave())
     cycles = execute(program).cycles
