@@ -93,7 +93,8 @@ def test_the_product_with_a_sum_in_fp2(curve: Curve, library: ctypes.CDLL) -> No
     size = -(-curve.p.bit_length() // 64)
     operation = getattr(library, f"multiply_add_fp2_{curve.name}")
     for turn in range(5000):
-        parts = [random_.choice([0, 1, curve.p - 1, random_.randrange(curve.p)]) for _ in range(6)]
+        edges = [0, 1, curve.p - 1, curve.p, curve.p + 1, (1 << 64 * size) - 1]
+        parts = [random_.choice([*edges, random_.randrange(curve.p), random_.getrandbits(64 * size)]) for _ in range(6)]
         a, b, c = [(parts[i], parts[i + 1]) for i in (0, 2, 4)]
         product = curve.times(a, b)
         expected = [(left + right) % curve.p for left, right in zip(product, c, strict=True)]

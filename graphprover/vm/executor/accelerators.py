@@ -55,9 +55,11 @@ def change(number, words):
     if number == np.uint64(MODULAR_384) or number == np.uint64(MODULAR_384_QUOTIENT):
         return _modular(words, ZERO_WIDE, number == np.uint64(MODULAR_384_QUOTIENT))
     if number == np.uint64(FP2_BN254):
-        return _fp2(words, _BN254)
+        _fp2(words, _BN254)
+        return True
     if number == np.uint64(FP2_BLS12_381):
-        return _fp2(words, _BLS12_381)
+        _fp2(words, _BLS12_381)
+        return True
     if number == np.uint64(SHA256):
         _compress(words)
         return True
@@ -102,24 +104,18 @@ def _modular(words, zero, with_quotient):
 
 @njit(nogil=True, cache=True)
 def _element(p, words, first):
-    """Return an element of Fp2, and whether its coordinates are below p."""
-    real, other = load_as(p, words, first), load_as(p, words, first + len(p))
-    return (real, other), less(real, p) and less(other, p)
+    """Return an element of Fp2: its real part and its factor of u, of as many words as p."""
+    return load_as(p, words, first), load_as(p, words, first + len(p))
 
 
 @njit(nogil=True, cache=True)
 def _fp2(words, p):
     """Compute a b + c in Fp2 of the operands a, b, c."""
     size = 2 * len(p)
-    a, a_fits = _element(p, words, 0)
-    b, b_fits = _element(p, words, size)
-    c, c_fits = _element(p, words, 2 * size)
-    if not (a_fits and b_fits and c_fits):
-        return False
+    a, b, c = _element(p, words, 0), _element(p, words, size), _element(p, words, 2 * size)
     real, other = multiply_add_fp2(a, b, c, p)
     store(real, words, 3 * size)
     store(other, words, 3 * size + len(p))
-    return True
 
 
 @njit(nogil=True, cache=True)

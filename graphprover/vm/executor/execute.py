@@ -45,8 +45,6 @@ from graphprover.vm.program.elf import Image
 from graphprover.vm.program.host_calls import MOST_WORDS
 from graphprover.vm.program.io import (
     EXIT,
-    FP2_BLS12_381,
-    FP2_BN254,
     INPUT_BASE,
     MAX_INPUT_BYTES,
     MAX_OUTPUT_BYTES,
@@ -201,8 +199,6 @@ def _without_result(number: int) -> str:
         return "the quotient has more than 256 bits"
     if number in (MODULAR_384, MODULAR_384_QUOTIENT):
         return "the quotient has more than 384 bits"
-    if number in (FP2_BN254, FP2_BLS12_381):
-        return "a coordinate is not below the prime"
     return "a coordinate is not below the prime, or the line through the points has no slope"
 
 

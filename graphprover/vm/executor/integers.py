@@ -216,16 +216,25 @@ def modular(a, b, c, m):
 
 @njit(nogil=True, cache=True)
 def _sum_mod(a, b, c, d, e, p):
-    """Return a b + c d + e mod p, of numbers up to p, for p below a fourth of the largest integer."""
+    """Return a b + c d + e mod p, of a, b, c, d up to p and any e, for p below a fourth of the largest integer."""
     product, other = multiply(a, b, e), multiply(c, d, masked(e, _0))
     return divide(plus(product, other)[:-1], p)[2]
 
 
 @njit(nogil=True, cache=True)
+def _reduced(x, p):
+    """Return x mod p, by few subtractions: p is no small part of the largest integer."""
+    while not less(x, p):
+        x = subtract(x, p)[0]
+    return x
+
+
+@njit(nogil=True, cache=True)
 def multiply_add_fp2(a, b, c, p):
-    """Return a b + c in Fp2. Elements are pairs, real part and factor of u, of numbers below p; see `_sum_mod`."""
-    minus_b1 = subtract(p, b[1])[0]
-    return _sum_mod(a[0], b[0], a[1], minus_b1, c[0], p), _sum_mod(a[0], b[1], a[1], b[0], c[1], p)
+    """Return a b + c in Fp2. Elements are pairs, real part and factor of u, of any numbers; see `_sum_mod` for p."""
+    a0, a1, b0, b1 = _reduced(a[0], p), _reduced(a[1], p), _reduced(b[0], p), _reduced(b[1], p)
+    minus_b1 = subtract(p, b1)[0]
+    return _sum_mod(a0, b0, a1, minus_b1, c[0], p), _sum_mod(a0, b1, a1, b0, c[1], p)
 
 
 @njit(nogil=True, cache=True)

@@ -1,6 +1,6 @@
 """The fields Fp2 = Fp[u] / (u^2 + 1) in which a host call computes a b + c.
 
-An element is two integers below p, its real part and then its factor of u.
+An element is two integers, its real part and then its factor of u. Those of a result are below p.
 """
 
 from typing import NamedTuple

@@ -104,10 +104,7 @@ def result(number: int, numbers: list[int]) -> list[int] | None:
         return None if q >> 8 * size else [r, q][: 1 + with_quotient]
     if number in FIELDS:
         a0, a1, b0, b1, c0, c1 = numbers
-        try:
-            return list(multiply_add(FIELDS[number], (a0, a1), (b0, b1), (c0, c1)))
-        except ValueError:
-            return None
+        return list(multiply_add(FIELDS[number], (a0, a1), (b0, b1), (c0, c1)))
     if number == SHA256:
         words = struct.unpack("<8I", packed(numbers[2:], 32))
         return [int.from_bytes(struct.pack("<8I", *compress(list(words), packed(numbers[:2], 32))), "little")]
@@ -141,7 +138,7 @@ def test_results(call: HostCall) -> None:
     results = np.frombuffer(b"".join(packed(found, size) for found in expected if found), dtype="<u8")
     before[has, at : at + len(results) // has.sum()] = results.reshape(has.sum(), -1)
     np.testing.assert_array_equal(words[has], before[has])
-    assert has.sum() > CASES // 3 and has.all() == (call.number == SHA256)
+    assert has.sum() > CASES // 3 and has.all() == (call.number == SHA256 or call.number in FIELDS)
 
 
 def _operand_changed(number: int) -> int:

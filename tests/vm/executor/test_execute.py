@@ -24,8 +24,6 @@ from graphprover.vm.program.elf import Image, load_elf
 from graphprover.vm.program.host_calls import HOST_CALLS, MOST_FURTHER
 from graphprover.vm.program.io import (
     EXIT,
-    FP2_BLS12_381,
-    FP2_BN254,
     INPUT_BASE,
     KECCAK_F,
     MEMORY_END,
@@ -84,7 +82,7 @@ def on_ones(number: int, *at: int) -> list[Instruction]:
     return [*li(T0, DATA), Instruction(Op.ADDI, T1, imm=-1), *ones, *Call(number, at).code()]
 
 
-LONG, LARGE = "the quotient has more than {} bits", "a coordinate is not below the prime"
+LONG = "the quotient has more than {} bits"
 NO_SLOPE = "a coordinate is not below the prime, or the line through the points has no slope"
 FAULTS: list[tuple[str, Sequence[Instruction | int], Fault, str, str]] = [
     ("zero word", [NOP, 0], Fault.ILLEGAL_INSTRUCTION, "", ".word 0x00000000"),
@@ -128,8 +126,7 @@ FAULTS: list[tuple[str, Sequence[Instruction | int], Fault, str, str]] = [
     ("point on point", Call(POINT, (0, 56)).code(), Fault.OVERLAPPING_OPERANDS, "0x400038", "ecall"),
     ("long quotient", on_ones(MODULAR, 256, 0, 0, 24, 64), Fault.NO_RESULT, LONG.format(256), "ecall"),
     ("long quotient, 384 bits", on_ones(MODULAR_384, 256, 0, 0, 40, 96), Fault.NO_RESULT, LONG.format(384), "ecall"),
-    ("large coordinate", on_ones(FP2_BN254, 256, 96, 0, 96), Fault.NO_RESULT, LARGE, "ecall"),
-    ("large coordinate, 381 bits", on_ones(FP2_BLS12_381, 256, 96, 96, 0), Fault.NO_RESULT, LARGE, "ecall"),
+    ("large coordinate", on_ones(POINT, 64, 0), Fault.NO_RESULT, NO_SLOPE, "ecall"),
     ("no slope", Call(POINT + 1, (0,)).code(), Fault.NO_RESULT, NO_SLOPE, "ecall"),
     ("call at the end", call(KECCAK_F, MEMORY_END - 192), Fault.ADDRESS_TOO_LARGE, "0xffffff40", "ecall"),
 ]

@@ -62,9 +62,10 @@ def operands(rng: random.Random, number: int, turn: int) -> list[int]:
     if number == SHA256:
         return [rng.choice((0, BOUND - 1)) if turn < 8 else rng.getrandbits(256) for _ in range(3)]
     if number in FIELDS:
-        edges = [random_coordinate(rng, FIELDS[number]) for _ in range(6)]
-        largest = FIELDS[number].p - 1
-        return [largest if turn & 1 << i else 0 for i in range(6)] if turn < 64 else edges
+        if turn < 128:
+            largest = (FIELDS[number].p if turn < 64 else 1 << 64 * FIELDS[number].words) - 1
+            return [largest if turn & 1 << i else 0 for i in range(6)]
+        return [random_coordinate(rng, FIELDS[number]) for _ in range(6)]
     while number in MODULAR_CALLS:
         bits = 8 * MODULAR_CALLS[number][0]
         a, b, m, c = (random_number(rng, bits) for _ in range(4))

@@ -19,16 +19,15 @@ def elements(field: Field) -> tuple[Pair, Pair, Pair]:
 
 
 def honest(field: Field, around: Around) -> list[list[Row]]:
-    """Return the rows of calls: any operands, the largest ones, zeros, and operands that are not below p."""
+    """Return the rows of calls: any elements, the largest ones, zeros, and numbers that are not below p."""
     zero, one, largest = (0, 0), (1, 0), (field.p - 1, field.p - 1)
     above = (1 << 64 * field.words) - 1
     some = elements(field)
     calls = [
         some, (largest, largest, largest), ((0, field.p - 1), (0, field.p - 1), zero), (zero, zero, zero),
         (one, some[1], zero), (some[0], some[1], (field.p, field.p + 5)),
+        ((above, above), (above, above), (above, above)), ((0, above), (0, above), zero),
     ]  # fmt: skip
-    if field.p.bit_length() > 64 * field.words - 3:  # the quotients for any operands have room in 8 bits
-        calls.append(((above, above), (above, above), (above, above)))
     return [fp2_rows(field, *call, around) for call in calls]
 
 

@@ -60,16 +60,21 @@ static uint64_t add(number *r, const number *a, const number *b)
     return carry;
 }
 
-static uint64_t subtract(number *r, const number *a, const number *b)
+static uint64_t subtract_words(uint64_t *r, const uint64_t *a, const uint64_t *b, int words)
 {
     uint64_t borrow = 0;
 
-    for (int i = 0; i < WORDS; i++) {
-        uint64_t left = a->words[i], right = b->words[i], under = left < right, difference = left - right;
-        r->words[i] = difference - borrow;
+    for (int i = 0; i < words; i++) {
+        uint64_t left = a[i], right = b[i], under = left < right, difference = left - right;
+        r[i] = difference - borrow;
         borrow = under | (difference < borrow);
     }
     return borrow;
+}
+
+static uint64_t subtract(number *r, const number *a, const number *b)
+{
+    return subtract_words(r->words, a->words, b->words, WORDS);
 }
 
 static bool equal(const number *a, const number *b)
@@ -233,12 +238,28 @@ static number inverse(const number *a, const number *p)
     return is_one(&u) ? x : y;
 }
 
+static bool below(const uint64_t *a, const uint64_t *b, int words)
+{
+    for (int i = words - 1; i > 0; i--)
+        if (a[i] != b[i])
+            return a[i] < b[i];
+    return a[0] < b[0];
+}
+
+static bool is_point(const point *at, const number *p)
+{
+    return below(at->x.words, p->words, WORDS) && below(at->y.words, p->words, WORDS);
+}
+
 /* Replace (x, y) by its double if `other` is null, or by its sum with `other`. */
 static void add_points(point *at, const point *other, const number *p, const number *a)
 {
     number numerator, denominator;
 
+    require(is_point(at, p));
     if (other) {
+        uintptr_t first = (uintptr_t)at, second = (uintptr_t)other;
+        require(is_point(other, p) && first - second >= sizeof *at && second - first >= sizeof *at);
         numerator = difference(&other->y, &at->y, p);
         denominator = difference(&other->x, &at->x, p);
     } else {
@@ -266,15 +287,17 @@ static void modular_call(bool with_quotient, uint64_t *to, const uint64_t *a, co
     divide_product(to, with_quotient ? to + words : unused, a, b, m, c, words);
 }
 
-static bool below(const uint64_t *a, const uint64_t *b, int words)
+/* Write a mod p, by few subtractions: p is no small part of 2^(64 words). */
+static void reduce(uint64_t *r, const uint64_t *a, const uint64_t *p, int words)
 {
-    for (int i = words - 1; i > 0; i--)
-        if (a[i] != b[i])
-            return a[i] < b[i];
-    return a[0] < b[0];
+    for (int i = 0; i < words; i++)
+        r[i] = a[i];
+    while (!below(r, p, words))
+        subtract_words(r, r, p, words);
 }
 
-/* Write (a b + d e + c) mod p. The sum is below 2^(128 words), because p is below 2^(64 words - 1). */
+/* Write (a b + d e + c) mod p, of a, b, d, e up to p. The sum is below 2^(128 words), because p is below
+   2^(64 words - 2). */
 static void write_sum(uint64_t *to, const uint64_t *a, const uint64_t *b, const uint64_t *d, const uint64_t *e,
                       const uint64_t *c, const uint64_t *p, int words)
 {
@@ -290,18 +313,15 @@ static void write_sum(uint64_t *to, const uint64_t *a, const uint64_t *b, const 
 /* Write a b + c for elements of Fp[u] / (u^2 + 1): the real part, then the factor of u. */
 static void fp2_call(uint64_t *to, const uint64_t *a, const uint64_t *b, const uint64_t *c, const uint64_t *p, int words)
 {
-    uint64_t negative[MOST_WORDS], real[MOST_WORDS], imaginary[MOST_WORDS], borrow = 0;
-    const uint64_t *operands[] = {a, a + words, b, b + words, c, c + words};
+    uint64_t x[2][MOST_WORDS], y[2][MOST_WORDS], negative[MOST_WORDS], real[MOST_WORDS], imaginary[MOST_WORDS];
 
-    for (size_t i = 0; i < sizeof operands / sizeof *operands; i++)
-        require(below(operands[i], p, words));
-    for (int i = 0; i < words; i++) { /* p minus the factor of u in b */
-        uint64_t subtracted = b[words + i], difference = p[i] - subtracted;
-        negative[i] = difference - borrow;
-        borrow = (p[i] < subtracted) | (difference < borrow);
+    for (int i = 0; i < 2; i++) {
+        reduce(x[i], a + i * words, p, words);
+        reduce(y[i], b + i * words, p, words);
     }
-    write_sum(real, a, b, a + words, negative, c, p, words);
-    write_sum(imaginary, a, b + words, a + words, b, c + words, p, words);
+    subtract_words(negative, p, y[1], words);
+    write_sum(real, x[0], y[0], x[1], negative, c, p, words);
+    write_sum(imaginary, x[0], y[1], x[1], y[0], c + words, p, words);
     for (int i = 0; i < words; i++) {
         to[i] = real[i];
         to[words + i] = imaginary[i];

@@ -82,7 +82,7 @@ void multiply_divide_384(uint64_t r_and_q[12], const uint64_t a[6], const uint64
                          const uint64_t c[6]);
 
 /* r = a b + c in Fp[u] / (u^2 + 1), for the field Fp of a curve, by the machine. An element is its real part, then its
-   factor of u; each is below p, otherwise it is a fault. Elements may overlap. */
+   factor of u. These are any numbers in a, b and c, and below p in r. Elements may overlap. */
 void multiply_add_fp2_bn254(uint64_t r[8], const uint64_t a[8], const uint64_t b[8], const uint64_t c[8]);
 void multiply_add_fp2_bls12_381(uint64_t r[12], const uint64_t a[12], const uint64_t b[12], const uint64_t c[12]);
 

@@ -415,7 +415,13 @@ struct Prime {
     u64 words[N / 2], inverse;  // of the prime, mod 2^32
 };
 
-// a b + c d + e mod p, of numbers up to p, for p below a fourth of 2^(32 N).
+// x mod p, by few subtractions: p is no small part of 2^(32 N).
+template <int N>
+__device__ void reduce(u32* x, const u32* p) {
+    while (!less<N>(x, p)) subtract<N>(x, p, x);
+}
+
+// a b + c d + e mod p, of a, b, c, d up to p and any e, for p below a fourth of 2^(32 N).
 template <int N>
 __device__ void sum_mod(const u32* a, const u32* b, const u32* c, const u32* d, const u32* e, const u32* p, u32* found) {
     u32 all[2 * N], other[2 * N], q[N];
@@ -432,22 +438,23 @@ __device__ void put_fp2(const Calls& calls, const Fp2Columns& at, const Prime<N>
     if (index >= calls.count) return;
     Cycle cycle(calls, index);
     Cells cells = {main + 2 * index, height};
-    u32 p[N], x[4][N], added[N], result[N];  // x: a0, a1, b0, b1
+    u32 p[N], x[4][N], added[N], result[N];  // x: a0, a1, b0, b1 mod p
     load<N>(prime.words, p);
-    for (int i = 0; i < 4; i++) load<N>(cycle.old + words * i, x[i]);
     u16 halves[4][2 * N];
-    for (int i = 0; i < 4; i++) halve<N>(x[i], halves[i]);
+    for (int i = 0; i < 4; i++) {
+        load<N>(cycle.old + words * i, x[i]);
+        cells.put_halves<N>(i / 2, i % 2 ? at.y : at.x, x[i]);
+        halve<N>(x[i], halves[i]);
+        reduce<N>(x[i], p);
+    }
     const u16 *a0 = halves[0], *a1 = halves[1], *b0 = halves[2], *b1 = halves[3];
     cells(0, at.first) = 1;
     for (int r = 0; r < 2; r++) {
         load<N>(cycle.old + words * (4 + r), added);
         put_limbs<N>(cells, r, at.c, added);
-        cells.put_halves<N>(r, at.x, x[2 * r]);
-        cells.put_halves<N>(r, at.y, x[2 * r + 1]);
-        u32 other[N];  // -b1, or b0
-        if (r == 0) subtract<N>(p, x[3], other);
-        else load<N>(cycle.old + words * 2, other);
-        sum_mod<N>(x[0], r ? x[3] : x[2], x[1], other, added, p, result);
+        u32 other[N];
+        subtract<N>(p, x[3], other);  // -b1
+        sum_mod<N>(x[0], r ? x[3] : x[2], x[1], r ? x[2] : other, added, p, result);
         cells.put_halves<N>(r, at.r, result);
         auto limb = [&](int i) {
             i64 total = i < N ? (i64)added[i] - (i64)result[i] : 0;
