@@ -1,11 +1,10 @@
 """The tables of host calls of several rows prove these calls and nothing else, for any trace.
 
-A trace is judged by the table alone: its constraints, and whether its lookups of 16 bits, of bytes and of conjunctions
-are right. Its messages to the rest of the machine count only for cells that are changed one at a time.
+A trace is judged by the checks of the table alone: its constraints, and its lookups of 16 bits, of bytes and of
+conjunctions. Its messages to the rest of the machine count only for cells that are changed one at a time and for times.
 """
 
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,22 +15,20 @@ import pytest
 
 from graphprover import prove, verify
 from graphprover.air.description import AirDescription
-from graphprover.air.evaluate import evaluate
-from graphprover.air.expression import CONST
 from graphprover.field import P
 from graphprover.statement.check import check
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.kernels.calls import FP2_TABLES, MODULAR_TABLES
 from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.fields import ALL_FIELDS, BLS12_381
-from graphprover.vm.program.host_calls import HOST_CALLS, MOST_WORDS, calls_of
+from graphprover.vm.program.fields import ALL_FIELDS, BLS12_381, Field
+from graphprover.vm.program.host_calls import CURVES, HOST_CALLS, MOST_WORDS, calls_of
 from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_384
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP
 from graphprover.vm.tables.absorb import Absorb
-from graphprover.vm.tables.buses import LOOKUPS, Tag, tag_of
 from graphprover.vm.tables.call import CallTable
-from graphprover.vm.tables.point import HALVES, LIMBS, Point
+from graphprover.vm.tables.integers import Size
+from graphprover.vm.tables.point import HALVES, LIMBS, PRIME_HALVES, Point
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 from tests.graphs.test_proof_graph import FEW
@@ -40,12 +37,22 @@ from tests.vm.kernels.naive_calls import (
     Around,
     Row,
     absorb_rows,
+    fp2_rows,
     in_the_field,
     matrix,
     modular_rows,
     point_rows,
 )
-from tests.vm.tables import fp2_forgeries
+from tests.vm.tables import checks, fp2_forgeries
+from tests.vm.tables.call_forgeries import (
+    exchanged_times,
+    moved_halves,
+    moved_quotients,
+    named,
+    parts_of_a_call,
+    wrong_order,
+)
+from tests.vm.tables.checks import Told
 
 SECP, P256, BN = range(3)
 PRIMES = [curve.p for curve in ALL_CURVES]
@@ -59,7 +66,6 @@ AROUND = Around(
     1000, 0x10000, [8 * RNG.randrange(1 << 28) for _ in range(5)], [RNG.randrange(4000) for _ in range(5)], 77,
     [RNG.randrange(4000) for _ in range(MOST_WORDS)], [RNG.getrandbits(64) for _ in range(MOST_WORDS)],
 )  # fmt: skip
-HALF, BYTES, AND = "a number of 16 bits", "a number of 8 bits", "the bits of both bytes"
 
 
 @cache
@@ -67,45 +73,16 @@ def description(name: str) -> AirDescription:
     return TABLES[name].describe()
 
 
-def judged(name: str, rows: np.ndarray, blocks: int = 1) -> list[tuple[set[str], Counter]]:
-    """Return for each block of rows which constraints and ranges notice it, and if none, what it tells the machine."""
-    return judge(description(name), rows, blocks)
+def judged(name: str, rows: np.ndarray, blocks: int = 1, most: int = 0) -> list[tuple[set[str], Told]]:
+    """Return for each block of rows which checks notice it and, if these are at most ``most``, what it tells others."""
+    return judge(description(name), rows, blocks, most)
 
 
-def judge(air: AirDescription, rows: np.ndarray, blocks: int = 1) -> list[tuple[set[str], Counter]]:
+def judge(air: AirDescription, rows: np.ndarray, blocks: int = 1, most: int = 0) -> list[tuple[set[str], Told]]:
     """Do the same as `judged` for a table's description."""
-    messages = [message for interaction in air.globals for message in interaction.tuples]
-    roots = [*air.constraints, *(node for message in messages for node in (message.multiplicity, *message.fields))]
-    values = [
-        np.concatenate(parts) for parts in zip(*(v for _, v in evaluate(air, rows, None, [], roots)), strict=True)
-    ]
-    size = rows.shape[1] // blocks
-    found: list[tuple[set[str], Counter]] = [(set(), Counter()) for _ in range(blocks)]
-    for label, zero in zip(air.constraint_labels, values, strict=False):
-        for row in np.flatnonzero(zero):
-            found[row // size][0].add(label)
-    arrays = iter(values[len(air.constraints) :])
-    told = []
-    for message in messages:
-        counts, fields = next(arrays), [next(arrays) for _ in message.fields]
-        nodes = (air.nodes[field] for field in message.fields)
-        tag = tag_of(node[1] if node[0] == CONST else None for node in nodes)
-        if tag in (Tag.HALF, Tag.BYTES):
-            large = fields[-1] >> 16 if tag == Tag.HALF else (fields[-2] | fields[-1]) >> 8
-            for row in np.flatnonzero((counts != 0) & (large != 0)):
-                found[row // size][0].add(HALF if tag == Tag.HALF else BYTES)
-        elif tag == Tag.AND:
-            one, other, both = fields[-3:]
-            for row in np.flatnonzero((counts != 0) & ((both != one & other) | ((one | other) >> 8 != 0))):
-                found[row // size][0].add(AND)
-        elif tag not in LOOKUPS:
-            told.append((counts, np.stack(fields)))
-    for i, (reasons, bus) in enumerate(found):
-        for counts, columns in told if not reasons else ():
-            for row in range(size * i, size * i + size):
-                if counts[row]:
-                    bus[tuple(columns[:, row].tolist())] += int(counts[row])
-    return found
+    violated, told = checks.judged(air, rows, blocks, most)
+    names = checks.names_of(air)
+    return [({names[i] for i in np.flatnonzero(by)}, bus) for by, bus in zip(violated.T, told, strict=True)]
 
 
 def padded(rows: np.ndarray, height: int = 8) -> np.ndarray:
@@ -399,19 +376,20 @@ def with_x3(x3: int, y3: int) -> list[Row]:
     return point_rows(BN, (x1, y1), (x2, y2), AROUND, result=(x3, y3))
 
 
-def another_y1() -> list[Row]:
-    """Return a double with the slope of another y1."""
+def another_y1(limb: int) -> list[Row]:
+    """Return a double with the slope of another y1, which differs in a limb."""
     (x1, y1), p = SAME, PRIMES[SECP]
-    first = point_rows(SECP, (x1, y1 + 1), None, AROUND)[0]
-    slope = 3 * x1 * x1 * pow(2 * y1 + 2, -1, p) % p
+    y1 += 1 << 32 * limb
+    first = point_rows(SECP, (x1, y1), None, AROUND)[0]
+    slope = 3 * x1 * x1 * pow(2 * y1, -1, p) % p
     rows = point_rows(SECP, SAME, None, AROUND, slope=slope)
     return [first | {"w": rows[0]["w"]}, *rows[1:]]
 
 
-def another_x2() -> list[Row]:
-    """Return a sum whose result is of another x2."""
+def another_x2(limb: int) -> list[Row]:
+    """Return a sum whose result is of another x2, which differs in a limb."""
     x2, y2 = on_curve(SECP, 2)
-    rows = point_rows(SECP, SAME, (x2 + 1, y2), AROUND, slope=result_of(SECP)[0])
+    rows = point_rows(SECP, SAME, (x2 + (1 << 32 * limb), y2), AROUND, slope=result_of(SECP)[0])
     return [summed(SECP)[0], *rows[1:]]
 
 
@@ -465,11 +443,14 @@ POINT_FORGERIES: dict[str, Callable[[], list[Row]]] = {
     "an idle row is a last one": lambda: [*summed(SECP), {"row": [0, 0, 1]}],
     "an idle row of a curve": lambda: [*summed(SECP), {"curve": [0, 1, 0]}],
     "an idle row reads": lambda: [*summed(SECP), {"accessed": 1}],
-    "an idle row of two curves": lambda: [*summed(SECP), {"curve": [1, -1, 0]}],
+    **{
+        f"an idle row of curves {curves}": lambda curves=curves: [*summed(SECP), {"curve": curves}]  # type: ignore[misc]
+        for curves in ([1, -1, 0], [-1, 1, 0], [1, 0, -1])
+    },
     "a row of none of the three": lambda: [*summed(SECP), summed(SECP)[2] | {"row": [0, 0, 0]}],
     "a second flag, of an equal limb": lambda: flagged(with_x3(BN_PRIME - (5 << 32), 7), 2, "flag", TWO_FLAGS, 4),
-    "another y1 for the slope": another_y1,
-    "another x2 for the result": another_x2,
+    **{f"another y1 for the slope, in limb {i}": lambda i=i: another_y1(i) for i in range(LIMBS)},  # type: ignore[misc]
+    **{f"another x2 for the result, in limb {i}": lambda i=i: another_x2(i) for i in range(LIMBS)},  # type: ignore[misc]
     "an idle row doubles in halves": lambda: [*summed(SECP), {"double": 2}],
     **{
         f"limb {i} for {('the slope', 'x3', 'y3')[k]} is 1 more": lambda i=i, k=k: summed(SECP, more=(k, i))  # type: ignore[misc]
@@ -539,6 +520,66 @@ ABSORB_FORGERIES: dict[str, Callable[[], list[Row]]] = {
     "an idle row reads the block": lambda: [*absorb_rows(AROUND), {"within": [0, 0, 0, 1]}],
     "an idle row is a first one": lambda: [*absorb_rows(AROUND), {"within": [1, 1, 1, 1]}],
 }
+
+
+# Forgeries for each limb, half and row: other numbers than the ones checked, and cells that leave their range alone.
+
+
+def full(seed: int, bound: int) -> int:
+    """Return a number below a bound of which no half is 0."""
+    rng = random.Random(seed)
+    while True:
+        x = rng.randrange(bound)
+        if all(x >> shift & 0xFFFF for shift in range(0, bound.bit_length() - 8, 16)):
+            return x
+
+
+def placed_modular(of: Sized) -> dict[str, list[Row]]:
+    m, limbs = full(1, 1 << of.bits), of.bits // 32
+    no_product = of.rows(full(2, 1 << of.bits), 0, m, full(3, m))
+    found = named("a 0 + c", moved_halves(no_product, TABLES["modular"]))
+    for name, x, flags, difference in wrong_order(m, limbs):
+        rows = of.rows(x, 1, m, 0, q=0, r=x)
+        found[f"r: {name}"] = of.unused(rows, (difference, 0), *flags.items())
+    return found | named("", parts_of_a_call(of.some(of.large)))
+
+
+def placed_fp2(field: Field) -> dict[str, list[Row]]:
+    a, b, c = ((full(seed, field.p), full(seed + 1, field.p)) for seed in (1, 3, 5))
+    table, limbs = TABLES[field.name], 2 * field.words
+    found = named("a 0 + c", moved_halves(fp2_rows(field, a, (0, 0), c, AROUND), table))
+    some = fp2_rows(field, a, b, c, AROUND)
+    found |= named("a b + c", moved_quotients(some, Size(field.words).halves_of(field.p)))
+    for name, x, flags, difference in wrong_order(field.p, limbs):
+        first, second = fp2_rows(field, (0, 0), b, (x, 0), AROUND, r=(x, 0), q=(0, 0))
+        cells = {"flag": one_hot(*flags.items(), count=limbs), "part": [difference, 0]}
+        found[f"r: {name}"] = [first | cells, second]
+    return found | named("", parts_of_a_call(some))
+
+
+def placed_point() -> dict[str, list[Row]]:
+    x1, x2, y = (full(seed, BN_PRIME) for seed in range(1, 4))
+    found = named("a slope of 0", moved_halves(point_rows(BN, (x1, y), (x2, y), AROUND), TABLES["point"]))
+    found |= named("a sum", moved_quotients(summed(BN), PRIME_HALVES[BN]))
+    for name, x, flags, difference in wrong_order(BN_PRIME, LIMBS):
+        of_x2, of_y3 = point_rows(BN, (x1, y), (x, 5), AROUND), with_x3(7, x)
+        cells = one_hot(*flags.items())
+        found[f"x: {name}"] = flagged(of_x2, 0, "flag", cells, difference)
+        found[f"y3: {name}"] = flagged(of_y3, 2, "z", cells, difference)
+    return found | named("", parts_of_a_call(summed(SECP)))
+
+
+@cache
+def placed(name: str) -> dict[str, list[Row]]:
+    """Return forgeries of a table for each limb, half and row."""
+    if name in SIZED:
+        return placed_modular(SIZED[name])
+    if name == "point":
+        return placed_point()
+    fields = [field for field in ALL_FIELDS if field.name == name]
+    return placed_fp2(*fields) if fields else named("", parts_of_a_call(absorb_rows(AROUND)))
+
+
 FORGERIES = {
     "point": POINT_FORGERIES,
     "keccak_absorb": ABSORB_FORGERIES,
@@ -549,9 +590,9 @@ FORGERIES = {
 
 @cache
 def noticing(name: str) -> dict[str, set[str]]:
-    """Return the constraints and ranges that notice each forgery."""
-    forgeries = FORGERIES[name]
-    blocks = [padded(matrix(TABLES[name], forge()), 16) for forge in forgeries.values()]
+    """Return the checks that notice each forgery."""
+    forgeries = {forgery: forge() for forgery, forge in FORGERIES[name].items()} | placed(name)
+    blocks = [padded(matrix(TABLES[name], rows), 16) for rows in forgeries.values()]
     found = judged(name, np.concatenate(blocks, axis=1), len(blocks))
     return {forgery: reasons for forgery, (reasons, _) in zip(forgeries, found, strict=True)}
 
@@ -575,29 +616,71 @@ def test_calls_cut_short_by_the_tables_end(name: str) -> None:
         assert judged(name, around)[0][0]
 
 
-# Constraints without which everything above would still be noticed.
+# Checks without which everything above would still be noticed.
+LOWEST = "one limb is flagged, so the lowest is flagged or none above it is left to be equal"
 OVERLAP = "a row that is of two calls would have cells with a carry near 2^23 as well as a flag"
-REDUNDANT_MODULAR = {
-    "a row is of a call or not": OVERLAP,
-    "a row is the first or not": OVERLAP,
-    "a flag of a limb": "flags pass as numbers of 16 or 8 bits, and their sum is 0 or 1",
-}
+IDLE_ROWS = "idle rows have no curve, so the rows of a call are not apart"
+
+
+def lowest_limbs(name: str, limbs: int) -> dict[str, str]:
+    """Return the checks that the lowest limbs are equal: the last one of each check that a number is below another."""
+    label = "limbs above the flagged one are equal"
+    count = description(name).constraint_labels.count(label)
+    return {f"{label} #{i}" if count > 1 else label: LOWEST for i in range(limbs - 1, count, limbs)}
+
+
+def redundant_modular(name: str, of: Sized) -> dict[str, str]:
+    flags = {f"a flag of a limb #{i}": "flags have 16 or 8 bits, and their sum is 0 or 1" for i in range(of.bits // 32)}
+    overlap = dict.fromkeys(("a row is of a call or not", "a row is the first or not"), OVERLAP)
+    return flags | overlap | lowest_limbs(name, of.bits // 32)
+
+
 REDUNDANT: dict[str, dict[str, str]] = {
-    "modular": REDUNDANT_MODULAR,
-    "modular_384": REDUNDANT_MODULAR,
-    **{field.name: {} for field in ALL_FIELDS},
+    **{name: redundant_modular(name, of) for name, of in SIZED.items()},
+    **{field.name: lowest_limbs(field.name, 2 * field.words) for field in ALL_FIELDS},
     "point": {
         "a row is of a call or not": "the row is one of three, and has one curve",
-        "a row is of a kind or not": "idle rows have no curve, so the rows of a call are not apart",
+        **{f"a row is of a kind or not #{i}": "the rows before and behind have the same flag" for i in range(3)},
+        **{
+            f"the rows of a call are of one cycle, kind and curve #{2 + i}": "a row's flags of curves add up to 1"
+            for i in range(CURVES)
+        },
+        **lowest_limbs("point", LIMBS),
     },
     "keccak_absorb": {},
 }
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_every_constraint_counts(name: str) -> None:
-    """For each constraint have a forgery or a changed cell that it alone notices."""
+def test_every_check_counts(name: str) -> None:
+    """For each constraint and each range have a forgery or a changed cell that it alone notices."""
     alone = [reasons for _, _, reasons in changed_cells(name)]
     alone += noticing(name).values()
     needed = {next(iter(reasons)) for reasons in alone if len(reasons) == 1}
-    assert set(description(name).constraint_labels) - needed == set(REDUNDANT[name])
+    assert set(checks.names_of(description(name))) - needed == set(REDUNDANT[name])
+
+
+CALLS: dict[str, Callable[[Around], list[Row]]] = {
+    **{
+        name: lambda around, of=of: modular_rows(3, 5, of.small, 7, around, number=of.number + 1)  # type: ignore[misc]
+        for name, of in SIZED.items()
+    },
+    **{
+        field.name: lambda around, field=field: fp2_rows(field, *fp2_forgeries.elements(field), around)  # type: ignore[misc]
+        for field in ALL_FIELDS
+    },
+    "point": lambda around: point_rows(SECP, on_curve(SECP, 1), on_curve(SECP, 2), around),
+    "keccak_absorb": absorb_rows,
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_times_of_two_calls_are_not_exchanged(name: str) -> None:
+    """Refuse reads of what comes later, although the machine is told the same: only the check of the time notices."""
+    both, exchanged = exchanged_times(TABLES[name], CALLS[name], AROUND)
+    ((reasons, honest),) = judged(name, padded(both, 16))
+    assert not reasons
+    many = np.concatenate([padded(rows, 16) for rows in exchanged], axis=1)
+    needed = {next(iter(by)) for by, told in judged(name, many, len(exchanged), 1) if len(by) == 1 and told == honest}
+    names = checks.names_of(description(name))
+    assert needed >= {names[check] for check in checks.recency(description(name))}
