@@ -5,12 +5,14 @@ trace. Labels do not show that, as one label stands for many constraints.
 """
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from graphprover.air.description import AirDescription, reachable
 from graphprover.air.evaluate import evaluate
 from graphprover.air.expression import CONST, MAIN
+from graphprover.field import P
 from graphprover.vm.tables.buses import LOOKUPS, VM, Tag, tag_of
 from graphprover.vm.tables.keccak_digits import BASE, DIGITS, NUMBERS, PLACES, Lookup, turned
 
@@ -70,7 +72,7 @@ def judged(air: AirDescription, rows: np.ndarray, blocks: int = 1, most: int = 0
             violated.append((counts != 0) & ~member_of(tag, fields))
         else:
             others.append((interaction.bus, counts, fields))
-    by_block = np.array(violated).reshape(len(violated), blocks, -1).any(axis=2)
+    by_block = np.asarray(np.array(violated).reshape(len(violated), blocks, -1).any(axis=2))
     size = rows.shape[1] // blocks
     told: list[Told] = [Counter() for _ in range(blocks)]
     for block in np.flatnonzero(by_block.sum(axis=0) <= most):
@@ -86,6 +88,33 @@ def noticed(air: AirDescription, rows: np.ndarray, blocks: int = 1) -> np.ndarra
     return judged(air, rows, blocks)[0]
 
 
+def noticed_windows(air: AirDescription, rows: np.ndarray, windows: int) -> np.ndarray:
+    """Return which check notices which part of a trace, whose last row is only the next one of the row before."""
+    by_row = noticed(air, rows, rows.shape[1])
+    return np.asarray(by_row.reshape(len(by_row), windows, -1)[:, :, :-1].any(axis=2))
+
+
+def changed_cells(air: AirDescription, main: np.ndarray, rows: Iterable[int], changes: Sequence[int]) -> np.ndarray:
+    """Return which check notices which change of a cell alone, bool (checks, changes).
+
+    Args:
+        air: The table.
+        main: An honest trace.
+        rows: The rows with changed cells; each cell of a row is changed.
+        changes: What is added to a cell.
+    """
+    found = []
+    for row in rows:
+        window = main[:, np.arange(row - 1, row + 2) % main.shape[1]]  # two rows whose checks read it
+        many = np.tile(window, len(window) * len(changes))
+        for column in range(len(window)):
+            for j, change in enumerate(changes):
+                at = 3 * (column * len(changes) + j) + 1
+                many[column, at] = (int(many[column, at]) + change) % P
+        found.append(noticed_windows(air, many, many.shape[1] // 3))
+    return np.concatenate(found, axis=1)
+
+
 def recency(air: AirDescription) -> dict[int, set[int]]:
     """Return the numbers of the lookups that a time is before the cycle's, among the checks, with columns they read."""
     found = {}
@@ -99,8 +128,7 @@ def recency(air: AirDescription) -> dict[int, set[int]]:
 
 def alone(violated: np.ndarray) -> np.ndarray:
     """Return which checks are the only one to notice some block."""
-    found: np.ndarray = violated[:, violated.sum(axis=0) == 1].any(axis=1)
-    return found
+    return np.asarray(violated[:, violated.sum(axis=0) == 1].any(axis=1))
 
 
 def member_of(tag: str, fields: np.ndarray) -> np.ndarray:

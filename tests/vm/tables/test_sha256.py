@@ -26,6 +26,8 @@ from tests.vm.calls import Call, program
 from tests.vm.kernels.naive_calls import Around, Row, matrix
 from tests.vm.kernels.naive_sha256 import Compression, compression, rows_of, sha256_rows, small, t1_of, t2_of
 from tests.vm.sha256 import CONSTANTS, MASK, START, digest, words_of
+from tests.vm.tables.call_forgeries import exchanged_times
+from tests.vm.tables.checks import names_of, recency
 from tests.vm.tables.test_calls import judge
 
 RNG = random.Random(4)
@@ -228,9 +230,49 @@ def with_e(at: int) -> list[Row]:
     a, e = list(TRUE.a), list(TRUE.e)
     e[at] ^= 1
     a[at] = a[at] + e[at] - TRUE.e[at] & MASK
-    rows = rows_of(_continued(replace(TRUE, a=a, e=e), at), AROUND)
-    rows[at // 2] |= {name: honest()[at // 2][name] for name in ("carry_a", "carry_e")}
+    return _carries_kept(rows_of(_continued(replace(TRUE, a=a, e=e), at), AROUND), at)
+
+
+def _carries_kept(rows: list[Row], at: int) -> list[Row]:
+    """Return the rows with the honest carries of word ``at`` of a and e."""
+    place, j = divmod(at, 2)
+    for name in ("carry_a", "carry_e"):
+        carries = list(rows[place][name])
+        carries[j] = honest()[place][name][j]
+        rows[place] = rows[place] | {name: carries}
     return rows
+
+
+def with_end(family: str, at: int) -> list[Row]:
+    """Return rows with another word of the state after; the carries are in range."""
+    return _carries_kept(rows_of(TRUE.changed(family, at, getattr(TRUE, family)[at] ^ 1), AROUND), at)
+
+
+def with_state_before(word: int, first: int = 0) -> list[Row]:
+    """Return rows that add a state with another word to the one that they compressed, from a row on."""
+    h, a, e = list(STATE), list(TRUE.a), list(TRUE.e)
+    h[word] ^= 1
+    for i in range(4):
+        a[68 + i], e[68 + i] = a[64 + i] + h[3 - i] & MASK, e[64 + i] + h[7 - i] & MASK
+    rows = rows_of(replace(TRUE, a=a, e=e, h=h), AROUND)
+    for place in range(1, first):
+        rows[place] = rows[place] | {"h": STATE}
+    return rows
+
+
+def from_place(place: int) -> list[Row]:
+    """Return the rows from a place on, behind an idle row with the cells of the row before."""
+    before = honest()[place - 1] | {"on": 0, "step": [0] * 5, "turn": [0] * 5}
+    return [before, *honest()[place:]]
+
+
+def steps_apart() -> list[Row]:
+    """Return the first row alone and, behind idle rows with a step of -1, the others."""
+    rows, idle = honest(), []
+    for i in range(1, 7):  # the first row's step and a step of -1 behind it go on; a new step makes up for the latter
+        steps = [(k == i) - (k == i - 1) + (i == 6 and k == 0) for k in range(5)]
+        idle.append(rows[i % 6] | {"on": 0, "step": steps, "turn": [0] * 5})
+    return [rows[0], *idle, *rows[1:]]
 
 
 def everywhere_on() -> np.ndarray:
@@ -252,6 +294,25 @@ FORGERIES: dict[str, Callable[[], list[Row]]] = {
     },
     "another state": another_state,
     **{f"e {at} and a": lambda at=at: with_e(at) for at in (4, 5, 40, 41)},  # type: ignore[misc]
+    **{
+        f"{family} {at} of the state after": lambda family=family, at=at: with_end(family, at)  # type: ignore[misc]
+        for family in "ae"
+        for at in range(68, 72)
+    },
+    **{f"another word {i} of the state is added": lambda i=i: with_state_before(i) for i in range(8)},  # type: ignore[misc]
+    **{
+        f"another word {i} of the state in the last row": lambda i=i: with_state_before(i, 35)  # type: ignore[misc]
+        for i in (0, 1, 4, 5)
+    },
+    **{f"from place {place} on": lambda place=place: from_place(place) for place in range(1, ROWS)},  # type: ignore[misc]
+    **{
+        f"an idle row has no bit {i} of {family}": lambda family=family, i=i: [  # type: ignore[misc]
+            *honest(),
+            {family: [5 * (i == k) for k in range(64)]},
+        ]
+        for family in "aew"
+        for i in range(64)
+    },
     "the standard's state is added": lambda: forged(h=list(START)),
     "the state is not added": lambda: rows_of(
         replace(TRUE, a=[*TRUE.a[:68], *TRUE.a[64:68]], e=[*TRUE.e[:68], *TRUE.e[64:68]]), AROUND
@@ -289,13 +350,14 @@ FORGERIES: dict[str, Callable[[], list[Row]]] = {
     "an idle row of a later turn": lambda: [*honest(), {"turn": [0, 0, 0, 1, 0]}],
     "half a step": lambda: edited((0, {"step": [2, 0, 0, 0, 0]})),
     "an idle row has no bits": lambda: [*honest(), {"a": [5] * 64}],
+    "a step of -1 in an idle row": steps_apart,
     "a carry of 4": lambda: element("carry_w", 0, 4, 12),
 }
 
 
 @cache
 def noticing() -> dict[str, set[str]]:
-    """Return the constraints and ranges that notice each forgery."""
+    """Return the checks that notice each forgery."""
     blocks = [trace(forge()) for forge in FORGERIES.values()]
     found = judge(AIR, np.concatenate(blocks, axis=1), len(blocks))
     return {forgery: reasons for forgery, (reasons, _) in zip(FORGERIES, found, strict=True)}
@@ -323,18 +385,32 @@ def test_calls_cut_short_by_the_tables_end() -> None:
         assert judge(AIR, around)[0][0] or shift == ROWS
 
 
-# Constraints without which everything above would still be noticed.
-FRACTIONS = "only a table without idle rows could have fractions of steps and of turns, and would have both"
+# Checks without which everything above would still be noticed.
 REDUNDANT = {
     "a row is of a call or not": "a row of two steps would have twice the turns of the row before",
-    "a step or not": FRACTIONS,
-    "a turn or not": FRACTIONS,
+    "a turn or not": "it is what a row's other turns lack, which are bits behind an idle row; calls fill no table",
 }
 
 
-def test_every_constraint_counts() -> None:
-    """For each constraint have a forgery or a changed cell that it alone notices."""
+def test_every_check_counts() -> None:
+    """For each constraint and each range have a forgery or a changed cell that it alone notices."""
     alone = [reasons for _, _, _, reasons in changed_cells()]
-    alone += noticing().values()
+    alone += [*noticing().values(), *(reasons for reasons, _ in with_exchanged_times())]
     needed = {next(iter(reasons)) for reasons in alone if len(reasons) == 1}
-    assert set(AIR.constraint_labels) - needed == set(REDUNDANT)
+    assert set(names_of(AIR)) - needed == set(REDUNDANT)
+
+
+@cache
+def with_exchanged_times() -> list[tuple[set[str], bool]]:
+    """Return what notices two calls with each other's times, and whether the machine is told the same."""
+    both, exchanged = exchanged_times(TABLE, lambda around: sha256_rows(STATE, BLOCK, around), AROUND)
+    ((reasons, honest_told),) = judge(AIR, both)
+    assert not reasons
+    found = judge(AIR, np.concatenate(exchanged, axis=1), len(exchanged), 1)
+    return [(reasons, told == honest_told) for reasons, told in found]
+
+
+def test_times_of_two_calls_are_not_exchanged() -> None:
+    """Refuse reads of what comes later, although the machine is told the same: only the check of the time notices."""
+    needed = {next(iter(reasons)) for reasons, same in with_exchanged_times() if len(reasons) == 1 and same}
+    assert needed >= {names_of(AIR)[check] for check in recency(AIR)}
