@@ -53,8 +53,8 @@ def moved_halves(rows: Sequence[Row], table: CallTable) -> Iterator[tuple[str, l
                     yield f"{name}[{i + which}] of row {at}", _with(rows, at, {name: cells})
         for i, pair in enumerate(zip(row.get("low", ()), row.get("high", ()), strict=True)):
             for which, low, high in _moves(*pair):
-                cells = {name: [*row[name][:i], x, *row[name][i + 1 :]] for name, x in (("low", low), ("high", high))}
-                yield f"{('low', 'high')[which]}[{i}] of row {at}", _with(rows, at, cells)
+                both = {name: [*row[name][:i], x, *row[name][i + 1 :]] for name, x in (("low", low), ("high", high))}
+                yield f"{('low', 'high')[which]}[{i}] of row {at}", _with(rows, at, both)
 
 
 def _moves(low: int, high: int) -> Iterator[tuple[int, int, int]]:

@@ -4,6 +4,7 @@ A forged trace that exactly one check notices shows that the table needs this ch
 trace. Labels do not show that, as one label stands for many constraints.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -21,7 +22,8 @@ Told = Counter[tuple[object, ...]]  # messages to other tables, with how often t
 
 def names_of(air: AirDescription) -> list[str]:
     """Return a name for each check: constraints, then lookups. A label that several have is followed by a number."""
-    labels = [*air.constraint_labels, *(_tag(air, number) for number in lookups_of(air))]
+    labels = [re.sub(r"^\S+\.py:\d+: ", "", label) for label in air.constraint_labels]  # without a line of code's place
+    labels += [_tag(air, number) for number in lookups_of(air)]
     seen: Counter[str] = Counter()
     found = []
     for label in labels:
