@@ -19,12 +19,13 @@ from graphprover.field import P
 from graphprover.proof.compressed import MOST_CHILDREN
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.layout import make_layout
-from graphprover.protocol.parameters import BLAKE3, KECCAK
+from graphprover.protocol.parameters import BLAKE3, KECCAK, Parameters
 from graphprover.protocol.proof import BatchProof
 from graphprover.protocol.verification import check_batch
 from graphprover.prover.prove import prove
-from graphprover.recursion.head.head import Start, _assembled, _template, head_of
+from graphprover.recursion.head.head import Head, Start, _assembled, _template, head_of
 from graphprover.recursion.head.heads import heads_of
+from graphprover.recursion.head.plan import plan_of
 from graphprover.recursion.kernels.cpu.program import run_program
 from graphprover.recursion.layer import layer_statement
 from graphprover.recursion.layer_tables import layer_rows
@@ -69,18 +70,28 @@ def test_compiled_runs_are_those_of_python(name: str) -> None:
     require_same(run_compiled(verifier_program(), data), run_by_python(verifier_program(), data))
 
 
+def require_made_there(own: Child, head: Head) -> None:
+    """Require the words and the plan of a head that is made without a template."""
+    sizes, at = head.constants.sizes, head.at - head.start.at
+    plan = plan_of(own.layout, sizes, [*map(len, own.public_values)])
+    read, gates, places = _assembled(own.layout, sizes, plan, head.read_chunks, at, head.start)
+    for place, words in zip(places.constants_at, vars(head.constants).values(), strict=True):
+        read[place : place + len(words)] = words % np.uint64(P)
+    np.testing.assert_array_equal(head.words, np.concatenate([read, gates.words]))
+    for name in ("addresses", "checks", "words"):
+        np.testing.assert_array_equal(getattr(head.gates, name), getattr(gates, name))
+    for name in vars(plan).keys() - {"gates", "zeros"}:
+        assert getattr(head.plan, name) == getattr(plan, name), name
+    np.testing.assert_array_equal(head.plan.zeros, plan.zeros)
+    assert vars(head.plan.gates).keys() == vars(plan.gates).keys() and head.plan.gates.first == plan.gates.first
+
+
 def test_a_layer_is_about_several_proofs() -> None:
     """Heads of any layouts follow each other, and have the words that they would have if they were made there."""
     proofs = [child(name) for name in SEVERAL]
     heads = heads_of([own.stated for own in proofs])
     for own, head in zip(proofs, heads.heads, strict=True):
-        at = head.at - head.start.at
-        read, gates, places = _assembled(own.layout, head.constants.sizes, head.plan, head.read_chunks, at, head.start)
-        for place, words in zip(places, vars(head.constants).values(), strict=True):
-            read[place : place + len(words)] = words % np.uint64(P)
-        np.testing.assert_array_equal(head.words, np.concatenate([read, gates.words]))
-        for name in ("addresses", "checks", "words"):
-            np.testing.assert_array_equal(getattr(head.gates, name), getattr(gates, name))
+        require_made_there(own, head)
     starts = [(head.start.at, head.next_start.at) for head in heads.heads]
     assert all(end == begin for (_, end), (begin, _) in pairwise(starts))
     assert len({tuple(place) for place in data_of(proofs).places.tolist()}) == len(data_of(proofs).places)
@@ -280,6 +291,21 @@ def test_heads_of_one_layout_differ_in_their_constants() -> None:
     for given, head in zip(changed, heads, strict=True):
         _template.cache_clear()
         np.testing.assert_array_equal(head_of(own.layout, *given).words, head.words)
+
+
+@pytest.mark.parametrize("name", ["work before each challenge", "no work", "a shard"])
+def test_proofs_with_other_numbers_of_queries_and_bits_of_work_share_a_template(name: str) -> None:
+    own = child(name)
+    start = Start(1 << 20, 7)
+    bits = {name: getattr(own.layout.parameters, name) for name in Parameters.RANGES if "pow" in name}
+    _template.cache_clear()
+    for queries, more in ((1, 0), (2, 3), (3, 1), (4, 20), (5, 4), (20, 0), (333, 2), (1000, 12)):
+        works = {name: of and min(32, of + more) for name, of in bits.items()}
+        layout = replace(own.layout, parameters=replace(own.layout.parameters, num_queries=queries, **works))
+        changed = replace(own, layout=layout)
+        given = own.public_values, own.preprocessed, own.binding, start, own.shard
+        require_made_there(changed, head_of(layout, *given))
+    assert _template.cache_info().misses == 1
 
 
 def test_layouts_that_the_program_cannot_verify_are_refused() -> None:

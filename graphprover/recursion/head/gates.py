@@ -3,6 +3,8 @@
 A value is an int, its number in order of creation. A gate uses earlier values only, so this order is topological.
 """
 
+from copy import copy
+
 from graphprover.air.expression import ADD, MUL, SUB
 from graphprover.field import P
 
@@ -88,6 +90,15 @@ class Gates:
         """Add x to the values that must be zero, unless it always is."""
         if x != self.zero:
             self.checks.append(x)
+
+    def moved(self, start: int, by: int) -> "Gates":
+        """Return the gates with the addresses of all cells from one on greater by a number, to which none is added."""
+        found = copy(self)
+        found.first = [
+            first + by if kind == AT and first >= start else first
+            for kind, first in zip(self.kinds, self.first, strict=True)
+        ]
+        return found
 
     def _value(self, kind: int, first: int, second: int) -> int:
         key = kind, first, second

@@ -1,7 +1,7 @@
 """The head of a proof: its words, from the arrays of a run and the gates."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -10,7 +10,7 @@ from graphprover.field import EXTENSION_DEGREE, P
 from graphprover.protocol.blake3 import CHUNK_WORDS, digest
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Point
-from graphprover.protocol.parameters import BLAKE3
+from graphprover.protocol.parameters import BLAKE3, Parameters
 from graphprover.protocol.proof import Cap
 from graphprover.recursion.head.entries import ENTRIES
 from graphprover.recursion.head.fields import (
@@ -30,8 +30,11 @@ from graphprover.recursion.head.fields import (
     LIST,
     RUN,
     SHIFT,
+    STREAM_WORDS,
     UNROLLED,
     Field,
+    Fold,
+    Message,
 )
 from graphprover.recursion.head.inputs import check_shape
 from graphprover.recursion.head.messages import Constants, ConstantSizes, ShardTerms, constants_of, further_digests
@@ -94,7 +97,8 @@ def head_of(
 ) -> Head:
     """Return the head of the proofs of a statement.
 
-    The first head of a layout takes some milliseconds; further ones differ in the constants of messages alone.
+    The first head of a layout takes some milliseconds. Further ones differ in the constants of messages, the number of
+    queries and the bits of work alone.
 
     Args:
         layout: Shape of the proofs.
@@ -108,26 +112,35 @@ def head_of(
         ValueError: The program cannot verify proofs of this layout, or not at this place; the message says why.
     """
     constants = constants_of(layout, public_values, preprocessed, binding, shard)
-    of = _template(layout, tuple(map(len, public_values)), constants.sizes)
+    of = _template(_without_numbers(layout), tuple(map(len, public_values)), constants.sizes)
     check_trees(start.tree + of.trees)
+    digests = further_digests(layout)
     words = of.words + np.uint64(start.at) * of.by_address + np.uint64(start.tree) * of.by_tree
+    words += np.uint64(digests) * of.by_stream
+    words[Field.QUERIES] = layout.parameters.num_queries
+    for at, bits in of.works:
+        words[at] = 1 << getattr(layout.parameters, bits)
     for at, own in zip(of.constants_at, vars(constants).values(), strict=True):
         words[at : at + len(own)] = own % np.uint64(P)
     words.setflags(write=False)
-    gates = of.gates.moved(start.at, words[of.read_chunks * CHUNK_WORDS :])
-    return Head(start, words, of.read_chunks, constants, of.plan, start.at + of.at, gates, of.trees)
+    plan, by = _with_stream(of, digests), SHIFT * STREAM_WORDS * digests
+    gates = of.gates.moved(start.at, words[of.read_chunks * CHUNK_WORDS :], of.at + of.plan.stream, by)
+    return Head(start, words, of.read_chunks, constants, plan, start.at + of.at, gates, of.trees)
 
 
 @dataclass(frozen=True, eq=False)
 class _Template:
-    """The part of a head that proofs of one layout share, for a head with the address 0 and the first tree 0.
+    """The part of a head that proofs of one layout share, with any number of queries and any bits of work.
 
-    Each word is linear in both numbers.
+    It is for a head with the address 0, the first tree 0, and queries from one digest. Each word is linear in the
+    address, the tree's number and the number of further digests.
     """
 
     words: np.ndarray  # uint64, with zeros for the constants of messages
     by_address: np.ndarray  # factor of the address in each word, uint64
     by_tree: np.ndarray  # factor of the first tree's number
+    by_stream: np.ndarray  # factor of the number of further digests of queries
+    works: list[tuple[int, str]]  # the words with 2^bits of a proof of work, and the parameter that has the bits
     constants_at: list[int]  # the first word of each of `Constants`
     read_chunks: int  # as in `Head`, like the plan and all after it
     plan: Plan
@@ -150,19 +163,36 @@ def _template(layout: Layout, public_values: tuple[int, ...], constants: Constan
     read, gates, _ = _assembled(layout, constants, plan, 1, 0, Start(0))  # for the number of words
     read_chunks = len(read) // CHUNK_WORDS
     at = CHUNK * (read_chunks + sum(gates.chunks)) + len(gates.inverses)
-    read, gates, constants_at = _assembled(layout, constants, plan, read_chunks, at, Start(0))
+    read, gates, own = _assembled(layout, constants, plan, read_chunks, at, Start(0))
     moved, moved_gates, _ = _assembled(layout, constants, plan, read_chunks, at, Start(1))
     others, *_ = _assembled(layout, constants, plan, read_chunks, at, Start(0, 1))
+    more = replace(layout, parameters=replace(layout.parameters, num_queries=1 + DIGEST_WORDS))  # of two digests
+    longer, longer_gates, _ = _assembled(more, constants, plan.with_stream(1), read_chunks, at, Start(0))
     words, of_others = np.concatenate([read, gates.words]), np.concatenate([others, gates.words])
     by_address = np.concatenate([moved, moved_gates.words]) - words
+    by_stream = np.concatenate([longer, longer_gates.words]) - words
     trees = len(_places(layout, 0))
-    return _Template(words, by_address, of_others - words, constants_at, read_chunks, plan, at, gates, trees)
+    by = by_address, of_others - words, by_stream
+    return _Template(words, *by, own.works, own.constants_at, read_chunks, plan, at, gates, trees)
+
+
+def _without_numbers(layout: Layout) -> Layout:
+    """Return the layout with one query, and with one bit of each proof of work that there is."""
+    own = layout.parameters
+    bits = {name: min(1, getattr(own, name)) for name in Parameters.RANGES if name.endswith("_pow_bits")}
+    return replace(layout, parameters=replace(own, num_queries=1, **bits))
+
+
+@lru_cache(maxsize=_TEMPLATES)
+def _with_stream(of: _Template, digests: int) -> Plan:
+    """Return the plan of a template with room for further digests of queries."""
+    return of.plan.with_stream(digests)
 
 
 def _assembled(
     layout: Layout, constants: ConstantSizes, plan: Plan, read_chunks: int, at: int, start: Start
-) -> tuple[np.ndarray, Placed, list[int]]:
-    """Return the words that are read, the gates, and the first word of each constant part.
+) -> tuple[np.ndarray, Placed, "_Words"]:
+    """Return the words that are read, the gates, and the places of constant parts and of bits of work.
 
     Args:
         layout: Shape of the proofs.
@@ -175,7 +205,7 @@ def _assembled(
     gates_at = start.at + CHUNK * read_chunks
     own = _Words(layout, constants, plan, start.at + at, read_chunks, start)
     gates = placed(plan.gates, gates_at, own.literals, start.at + at)
-    return own.complete(gates, gates_at), gates, own.constants_at
+    return own.complete(gates, gates_at), gates, own
 
 
 def check_layout(layout: Layout) -> None:
@@ -210,11 +240,12 @@ class _Words:
         self, layout: Layout, constants: ConstantSizes, plan: Plan, at: int, read_chunks: int, start: Start
     ) -> None:
         """Put the words together that depend on no gate; ``at``: address of the first array."""
-        self.constants_at: list[int] = []
+        self.constants_at: list[int] = []  # the first word of each constant part
+        self.works: list[tuple[int, str]] = []  # the words with 2^bits of work, and the parameter that has the bits
         self._start, self._zero = start, start.at + SHIFT * Field.ZERO
         self._layout, self._constants, self._plan, self._at = layout, constants, plan, at
         self._read_chunks = read_chunks
-        self._main_tree = main_tree(layout)
+        self._main_tree, self._widths = main_tree(layout), row_widths(layout)
         self._words = [0] * FIELDS
         self._trees = _places(layout, start.tree)
         self._packs_at = self._address()
@@ -283,7 +314,7 @@ class _Words:
         return words
 
     def _pack_count(self) -> int:
-        widths = row_widths(self._layout)
+        widths = self._widths
         read = [*widths.values(), *(widths[self._main_tree, log_rows] for log_rows in self._plan.separating)]
         spans = sum(-(-width // CHUNK_WORDS) for width in read)
         own = len(JOINT) * self._layout.shard
@@ -332,15 +363,15 @@ class _Words:
     def _put_messages(self) -> None:
         plan = self._plan
         of_fields = {
-            Field.MAIN: plan.main,
-            **({Field.SEPARATED: plan.separated} if plan.separated else {}),
-            Field.PERMUTATION: plan.permutation,
-            Field.QUOTIENT: plan.quotient,
-            Field.OPENINGS: plan.opening,
-            Field.LAST: plan.last,
+            Field.MAIN: (plan.main, "lookup_pow_bits"),
+            **({Field.SEPARATED: (plan.separated, "")} if plan.separated else {}),
+            Field.PERMUTATION: (plan.permutation, ""),
+            Field.QUOTIENT: (plan.quotient, "ood_pow_bits"),
+            Field.OPENINGS: (plan.opening, "batch_pow_bits"),
+            Field.LAST: (plan.last, "query_pow_bits"),
         }
-        for field, message in of_fields.items():
-            for i, word in enumerate(self._message(message)):
+        for field, (message, bits) in of_fields.items():
+            for i, word in enumerate(self._message(message, bits, field)):
                 self._set(field + i, word)
         self._set(Field.ALONE, int(not self._layout.shard))
         self._set(Field.AGAIN_AT, self._at + plan.again)
@@ -349,11 +380,16 @@ class _Words:
         self._set(Field.STREAM, further_digests(self._layout))
         self._set(Field.STREAM_AT, self._at + plan.stream)
 
-    def _message(self, message: Planned) -> list[int]:
+    def _message(self, message: Planned, bits: str, place: int) -> list[int]:
+        """Return a record; ``bits``: the parameter with the bits of its work, ``place``: the record's first word."""
         at = self._at + message.at
         full = (message.words - 1) // CHUNK_WORDS
         end = at + SHIFT * message.words
-        return [at, full, end, int(message.bits > 0), self._at + message.work_at, 1 << message.bits]
+        factor = 1
+        if message.works:
+            self.works.append((place + Message.FACTOR, bits))
+            factor = 1 << getattr(self._layout.parameters, bits)
+        return [at, full, end, int(message.works), self._at + message.work_at, factor]
 
     # Arrays.
 
@@ -421,7 +457,7 @@ class _Words:
 
     def _put_spans(self, tree: int, log_rows: int, weights: int) -> int:
         """Put the places and spans of a row's chunks, whose weights are at an address; return their number."""
-        width = row_widths(self._layout)[tree, log_rows]
+        width = self._widths[tree, log_rows]
         chunks = -(-width // CHUNK_WORDS)
         for counter in range(chunks):
             self._pack(*self._trees[tree].rows[log_rows])
@@ -461,14 +497,15 @@ class _Words:
     # Queries.
 
     def _put_folds(self) -> None:
-        layout, plan, records, shift = self._layout, self._plan, [], 0
-        each = records_of_height(layout)
+        layout, plan, records, shift = self._layout, self._plan, list[list[int]](), 0
+        each, words = records_of_height(layout), len(Message) + len(Fold)
         numbers = {log_rows: each * (1 + i) for i, log_rows in enumerate(layout.fri_log_heights)}
         for i, (log_arity, log_rows) in enumerate(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True)):
             place = self._pack(*self._trees[len(layout.rounds) + i].rows[log_rows])
             arity = [int(log_arity == 1 + k) for k in range(MOST_LOG_ARITY)]
             beta = self._at + plan.betas + BETA_CELLS * i
-            records.append([*self._message(plan.folds[i]), *arity, shift, place, beta, numbers.get(log_rows, 0)])
+            message = self._message(plan.folds[i], "commit_pow_bits", len(self._words) + words * i)
+            records.append([*message, *arity, shift, place, beta, numbers.get(log_rows, 0)])
             shift += log_arity
         self._put_list(Field.FOLDS, Field.FOLDS_AT, records)
         self._set(Field.FINAL_DROP, shift)

@@ -37,13 +37,20 @@ class Placed:
     second: np.ndarray  # place of its second operand, int64 (M,)
     places: np.ndarray  # of the values in the order of `Gates`, int64 (N,)
 
-    def moved(self, by: int, words: np.ndarray) -> "Placed":
-        """Return the gates with all addresses greater by a number; ``words``: of their chunks there.
+    def moved(self, by: int, words: np.ndarray, start: int, by_more: int) -> "Placed":
+        """Return the gates with all addresses greater by a number.
+
+        Args:
+            by: The number.
+            words: The words of their chunks there.
+            start: The cells of others from this address on have addresses that are still greater,
+            by_more: by this number.
 
         Raises:
             ValueError: As by `placed`.
         """
         addresses = self.addresses + by
+        addresses[: self.cells][self.addresses[: self.cells] >= start] += by_more
         _check_addresses(addresses)
         return replace(self, words=words, addresses=addresses, checks=self.checks + by)
 

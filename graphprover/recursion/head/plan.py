@@ -5,7 +5,7 @@ on the gates.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 import numpy as np
@@ -41,7 +41,7 @@ class Planned:
     words: int
     elements: int = 0  # number of its first word that belongs to an element
     frames: int = 0  # of elements
-    bits: int = 0  # of work
+    works: bool = False  # whether a proof of work follows
     work_at: int = 0  # address of the message with the nonce
 
 
@@ -76,6 +76,26 @@ class Plan:
         """Address of the first opened value's first word."""
         return self.opening.at + SHIFT * self.opening.elements
 
+    def with_stream(self, digests: int) -> "Plan":
+        """Return the plan with room for further digests of queries, of which this one has none.
+
+        All arrays from the stream on move.
+        """
+        by = SHIFT * STREAM_WORDS * digests
+        quotient, permutation = self.joins
+        return replace(
+            self,
+            challenges=self.challenges + by,
+            sums=self.sums + by,
+            joins=(quotient + by, permutation + by),
+            weights={place: at + by for place, at in self.weights.items()},
+            separating={log_rows: at + by for log_rows, at in self.separating.items()},
+            heights=self.heights + by,
+            betas=self.betas + by,
+            cells=self.cells + by,
+            gates=self.gates.moved(self.stream, by),
+        )
+
 
 @dataclass(eq=False)
 class _Area:
@@ -88,7 +108,7 @@ class _Area:
         self.size += cells
         return self.size - cells
 
-    def message(self, words: int, elements: int = 0, spare: int = 0, bits: int = 0) -> Planned:
+    def message(self, words: int, elements: int = 0, spare: int = 0, works: bool = False) -> Planned:
         """Take a message whose last words are elements; ``spare``: more elements that are read."""
         end, frames = SHIFT * padded(words), 0
         if elements:
@@ -97,8 +117,8 @@ class _Area:
             end = max(end, SHIFT * first + frames * ELEMENT_CELLS * FRAME_ELEMENTS)
         at = self.take(end)
         self.zeros.append(np.arange(at + SHIFT * words, at + end, SHIFT))
-        work_at = self.take(SHIFT * padded(DIGEST_WORDS + 1)) if bits else 0
-        return Planned(at, words, words - EXTENSION_DEGREE * elements, frames, bits, work_at)
+        work_at = self.take(SHIFT * padded(DIGEST_WORDS + 1)) if works else 0
+        return Planned(at, words, words - EXTENSION_DEGREE * elements, frames, works, work_at)
 
 
 def plan_of(layout: Layout, constants: ConstantSizes, public_values: Sequence[int]) -> Plan:
@@ -113,21 +133,23 @@ def plan_of(layout: Layout, constants: ConstantSizes, public_values: Sequence[in
     opened = opened_counts(layout)
     terminals = len(layout.lookup_tables)
     before, cap = constants.before_main, DIGEST_WORDS
-    alone_bits = 0 if layout.shard else parameters.lookup_pow_bits
-    main = area.message(before + cap + constants.after_main, bits=alone_bits)
+    alone = not layout.shard and parameters.lookup_pow_bits > 0
+    main = area.message(before + cap + constants.after_main, works=alone)
     again = area.take(SHIFT * padded(DIGEST_WORDS))
     separated = area.message(DIGEST_WORDS + EXTENSION_DEGREE * _main_columns(layout)) if layout.shard else None
     first = constants.joint if layout.shard else DIGEST_WORDS
     permutation = area.message(first + cap + EXTENSION_DEGREE * terminals, terminals)
-    quotient = area.message(DIGEST_WORDS + cap, bits=parameters.ood_pow_bits)
+    quotient = area.message(DIGEST_WORDS + cap, works=parameters.ood_pow_bits > 0)
     words = DIGEST_WORDS + constants.opening + EXTENSION_DEGREE * sum(opened.values())
-    opening = area.message(words, sum(opened.values()), _REACH, bits=parameters.batch_pow_bits)
+    opening = area.message(words, sum(opened.values()), _REACH, works=parameters.batch_pow_bits > 0)
     folds = [
-        area.message(DIGEST_WORDS + cap + constants.fri * (i == 0), bits=parameters.commit_pow_bits)
+        area.message(DIGEST_WORDS + cap + constants.fri * (i == 0), works=parameters.commit_pow_bits > 0)
         for i in range(len(layout.fold_log_arities))
     ]
     coefficients = 1 << parameters.log_final_poly_len
-    last = area.message(DIGEST_WORDS + EXTENSION_DEGREE * coefficients, coefficients, bits=parameters.query_pow_bits)
+    last = area.message(
+        DIGEST_WORDS + EXTENSION_DEGREE * coefficients, coefficients, works=parameters.query_pow_bits > 0
+    )
     stream = area.take(SHIFT * STREAM_WORDS * further_digests(layout))
     challenges, sums = area.take(len(CHALLENGES)), area.take(sum(opened.values()) + UNROLLED)
     of_quotient, of_permutation = (
