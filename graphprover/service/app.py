@@ -115,16 +115,16 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
             raise Problem(404, f"there is no job {id}", "the job may have been removed after its time: submit it again")
         return row
 
-    def done(id: str, owner: str) -> tuple[str, dict[str, Any]]:
-        """Return the key of a job's proof in the store, and its claim."""
+    def done(id: str, owner: str, read: Callable[[str], dict[str, Any] | None]) -> tuple[str, dict[str, Any]]:
+        """Return the key of a job's proof in the store, and what ``read`` returns of it."""
         row = found(id, owner)
         if row.state != DONE:
             remedy = "submit it again" if row.state in ENDED else "wait for the state done"
             raise Problem(409, f"the job is {row.state}" + f": {row.problem}" * bool(row.problem), remedy)
-        claim = store.claim(row.proof_key)
-        if claim is None:
-            raise Problem(404, "the proof is no longer in the store", "submit the job again")
-        return row.proof_key, claim
+        contents = read(row.proof_key)
+        if contents is None:
+            raise Problem(404, "the proof is no longer in the store, or is damaged", "submit the job again")
+        return row.proof_key, contents
 
     @app.post("/v1/programs", status_code=201, response_model=Uploaded)
     async def upload_program(request: Request, owner: Owner, name: str = "guest") -> Any:
@@ -181,7 +181,9 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
             idempotency_key,
         )
         try:
-            row, is_new = queue.submit(new, config.limits.queued_jobs, is_stored=store.claim(new.proof_key) is not None)
+            row, is_new = queue.submit(
+                new, config.limits.queued_jobs, is_stored=store.intact(new.proof_key) is not None
+            )
         except QueueFull:
             most = config.limits.queued_jobs
             headers = {"Retry-After": RETRY_SECONDS}
@@ -228,19 +230,19 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
     @app.get("/v1/jobs/{id}/proof", response_class=StreamingResponse)
     def proof(id: str, owner: Owner) -> StreamingResponse:
         """Return the proof, for `graphprover verify`."""
-        key, claim = done(id, owner)
+        key, claim = done(id, owner, store.intact)
         headers = {"Content-Length": str(claim["proof_bytes"]), "ETag": f'"{claim["proof_sha256"]}"'}
         return StreamingResponse(store.proof_chunks(key), headers=headers, media_type="application/octet-stream")
 
     @app.get("/v1/jobs/{id}/claim")
     def claim(id: str, owner: Owner) -> JSONResponse:
         """Return the public statement of the proof, and the size and SHA-256 of the proof."""
-        return JSONResponse(done(id, owner)[1])
+        return JSONResponse(done(id, owner, store.claim)[1])
 
     @app.get("/v1/jobs/{id}/report")
     def report(id: str, owner: Owner) -> JSONResponse:
         """Return how the proof was made: seconds by stage, memory, cycles, worker."""
-        return JSONResponse(store.report(done(id, owner)[0]))
+        return JSONResponse(done(id, owner, store.report)[1])
 
     @app.get("/healthz")
     async def health() -> JSONResponse:

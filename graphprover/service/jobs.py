@@ -1,5 +1,6 @@
 """Jobs of the queue as the prover takes them."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,14 +9,19 @@ from typing import Any
 
 from graphprover.graphs.progress import Tell
 from graphprover.jobs.jobs import Job, Prover
-from graphprover.jobs.programs import Packed, unpack
+from graphprover.jobs.programs import Packed, ProgramError, unpack
 from graphprover.service.store import PROGRAMS, Store
 from graphprover.vm.statement.guest import limits_of
 
+DAMAGED = "is damaged in the store: upload it and submit the job again"
 CACHED_PROVERS = 16  # of the last programs with their options
 
 # Options of `Prover`; the others belong to `Job`.
 _OF_PROVER = ("security", "rate", "proximity", "hash", "pow_bits", "small", "shards", "shard_size")
+
+
+class DamagedUpload(Exception):
+    """A program or an input of the store that is not the one that was uploaded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +60,12 @@ class Provers:
 
         Raises:
             FileNotFoundError: The program is not in the store.
+            DamagedUpload: Program or input are damaged.
             ProgramError: The program is invalid.
             ValueError: An option is invalid.
         """
+        if input and not _has_digest(input, row.input):
+            raise DamagedUpload(f"its input {DAMAGED}")
         options: Mapping[str, Any] = row.options
         of_prover = [(name, options[name]) for name in _OF_PROVER if name in options]
         if "compress" in options:
@@ -80,4 +89,16 @@ class Provers:
 
     def _loaded(self, program: str, name: str, options: tuple[tuple[str, Any], ...]) -> Prover:
         packed = Packed(name, f"{name} {program}", (("", self._store.upload(PROGRAMS, program)),))
-        return Prover(unpack(packed), debug=None, **dict(options))
+        try:
+            found = unpack(packed)
+        except ProgramError as error:  # it was a program when it was uploaded
+            raise DamagedUpload(f"its program {DAMAGED}: {error}") from error
+        if found.program_hash != program:
+            raise DamagedUpload(f"its program {DAMAGED}")
+        return Prover(found, debug=None, **dict(options))
+
+
+def _has_digest(path: Path, digest: str) -> bool:
+    """Return whether a file has this SHA-256."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == digest

@@ -75,7 +75,7 @@ class Runner:
             row = self._queue.take(self._prover)
             if row is None:
                 time.sleep(POLL_SECONDS)
-            elif self._store.claim(row.proof_key):
+            elif self._store.intact(row.proof_key):
                 if self._queue.finish(row.number, self._prover, from_store=True):
                     _log.info("the proof is in the store", extra={"job": row.id})
             elif job := self._opened(row):

@@ -15,6 +15,7 @@ in steps.
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +31,8 @@ PROGRAMS, INPUTS = "programs", "inputs"
 CHUNK = 1 << 20  # bytes that a download holds in memory
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 
 def proof_key(program: str, input: str | None, options: Mapping[str, Any]) -> str:
@@ -81,6 +84,19 @@ class Store:
         """Return whether a program, a key or an input is there."""
         return bool(_call(self._files.exists, f"{self._root}/{kind}/{name}"))
 
+    def is_upload(self, kind: str, name: str, data: bytes) -> bool:
+        """Return whether a program or an input is there with these contents."""
+        size, at = len(data), 0
+        try:
+            with _call(self._files.open, f"{self._root}/{kind}/{name}", "rb") as file:
+                while chunk := _call(file.read, CHUNK):
+                    if data[at : at + len(chunk)] != chunk:
+                        return False
+                    at += len(chunk)
+        except FileNotFoundError:
+            return False
+        return at == size
+
     def save_upload(self, kind: str, name: str, data: bytes) -> None:
         """Write a program, a key or an input."""
         self._write(f"{self._root}/{kind}/{name}", data)
@@ -109,19 +125,46 @@ class Store:
         self._write(f"{folder}/claim.json", json.dumps({**claim, **facts}).encode())
 
     def claim(self, key: str) -> dict[str, Any] | None:
-        """Return the claim of a proof, or None if the whole proof is not there."""
+        """Return the claim of a proof, or None if the proof is not there, or has another size."""
         folder = self._folder(key)
         try:
-            claim: dict[str, Any] = json.loads(_call(self._files.cat_file, f"{folder}/claim.json"))
-            whole = _call(self._files.size, f"{folder}/proof.bin") == claim["proof_bytes"]
-        except (FileNotFoundError, ValueError):
+            claim = self._json(f"{folder}/claim.json")
+            whole = claim and _call(self._files.size, f"{folder}/proof.bin") == claim["proof_bytes"]
+            return claim if whole and isinstance(claim["proof_sha256"], str) else None
+        except (FileNotFoundError, KeyError):
             return None
-        return claim if whole else None
 
-    def report(self, key: str) -> dict[str, Any]:
-        """Return the report of a proof; raises FileNotFoundError."""
-        found: dict[str, Any] = json.loads(_call(self._files.cat_file, f"{self._folder(key)}/report.json"))
-        return found
+    def intact(self, key: str) -> dict[str, Any] | None:
+        """Return the claim of a proof whose bytes are the ones that were stored; a damaged proof is removed.
+
+        So the next job with this key has it made again.
+        """
+        claim = self.claim(key)
+        if claim and self.report(key) is not None:
+            digest = hashlib.sha256()
+            for chunk in self.proof_chunks(key):
+                digest.update(chunk)
+            if digest.hexdigest() == claim["proof_sha256"]:
+                return claim
+        if _call(self._files.exists, f"{self._folder(key)}/claim.json"):  # otherwise it may be in the making
+            _log.warning("a damaged proof is removed from the store", extra={"proof": key})
+            self.remove_proof(key)
+        return None
+
+    def report(self, key: str) -> dict[str, Any] | None:
+        """Return the report of a proof; None if it is damaged or not there."""
+        try:
+            return self._json(f"{self._folder(key)}/report.json")
+        except FileNotFoundError:
+            return None
+
+    def _json(self, path: str) -> dict[str, Any] | None:
+        """Return the object in a file; None if it is damaged. Raises FileNotFoundError."""
+        try:
+            found = json.loads(_call(self._files.cat_file, path))
+        except (ValueError, RecursionError):
+            return None
+        return found if isinstance(found, dict) else None
 
     def proof_chunks(self, key: str) -> Iterator[bytes]:
         """Yield the bytes of a proof; raises FileNotFoundError."""

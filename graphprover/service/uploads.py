@@ -70,8 +70,11 @@ class Uploads:
         return len(gone)
 
     def _add(self, upload: Upload, data: bytes) -> Upload:
-        """Write the file, and then the row; the first name of a program stays the one in its proofs."""
-        if not self._store.has_upload(upload.kind, upload.hash):
+        """Write the file unless it is there, and then the row; the first name of a program stays the one in its proofs.
+
+        A file that was damaged is replaced.
+        """
+        if not self._store.is_upload(upload.kind, upload.hash, data):
             self._store.save_upload(upload.kind, upload.hash, data)
         try:
             with self._engine.begin() as connection:

@@ -19,7 +19,7 @@ from graphprover.service import checks
 from graphprover.service.asgi import MOST_JSON_BYTES
 from graphprover.service.client import ServiceError
 from graphprover.service.config import Limits
-from graphprover.service.store import proof_key
+from graphprover.service.store import Store, proof_key
 from graphprover.service.tokens import digest_of
 from tests.chromium import chromium
 from tests.service.quiet import Quiet, config_in, served
@@ -194,12 +194,45 @@ def test_states_decide_what_a_job_has(quiet: Quiet) -> None:
     assert answer.status == 404 and answer.json["remedy"] == "submit the job again"
 
 
-def test_a_damaged_proof_is_refused_by_the_client(quiet: Quiet) -> None:
+@pytest.mark.parametrize(
+    ("name", "data", "reads"),
+    [
+        ("proof.bin", b"PROOF", ["proof"]),
+        ("claim.json", b"{}", ["proof", "claim"]),
+        ("claim.json", b"[]", ["proof", "claim"]),
+        ("claim.json", b"{", ["proof", "claim"]),
+        ("report.json", b"", ["proof", "report"]),
+    ],
+)
+def test_a_damaged_proof_is_made_again(quiet: Quiet, name: str, data: bytes, reads: list[str]) -> None:
+    cycles = int.from_bytes(hashlib.sha256(name.encode() + data).digest()[:3])
+    key, client = proof_key(HASH, None, {"max_cycles": cycles}), quiet.client()
+    for read in reads:
+        job = done(quiet, max_cycles=cycles)
+        quiet.store._write(f"{quiet.store._folder(key)}/{name}", data)
+        with pytest.raises(ServiceError, match=r"or is damaged \(submit the job again") as refused:
+            getattr(client, read)(job["id"])
+        assert refused.value.status == 404
+        again = client.submit(HASH, max_cycles=cycles)
+        assert (again["state"], again["from_store"]) == ("queued", False)
+        client.cancel(again["id"])
+
+
+def test_a_proof_that_is_damaged_on_its_way_is_refused_by_the_client(
+    quiet: Quiet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = done(quiet, max_cycles=7)
-    key = proof_key(HASH, None, {"max_cycles": 7})
-    quiet.store._write(f"{quiet.store._folder(key)}/proof.bin", b"PROOF")
+    monkeypatch.setattr(Store, "proof_chunks", lambda self, key: iter([b"PROOF"]))
+    monkeypatch.setattr(Store, "intact", Store.claim)
     with pytest.raises(ServiceError, match="the proof is damaged"):
         quiet.client().proof(job["id"])
+
+
+@pytest.mark.parametrize("damaged", [b"", b"DATA", b"data and more"])
+def test_an_upload_repairs_a_damaged_one(quiet: Quiet, damaged: bytes) -> None:
+    hash = quiet.client().upload_input(b"data")
+    quiet.store.save_upload("inputs", hash, damaged)
+    assert quiet.client().upload_input(b"data") == hash and quiet.store.upload("inputs", hash) == b"data"
 
 
 def test_equal_jobs_share_a_proof(quiet: Quiet) -> None:

@@ -1,5 +1,6 @@
 """The prover's part of the queue: jobs are proved, found in the store, cancelled, or end with their error."""
 
+import hashlib
 import struct
 import threading
 import time
@@ -21,6 +22,7 @@ from graphprover.service.store import INPUTS, PROGRAMS, Store, proof_key
 
 GUEST = Path(__file__).parents[2] / "examples/guests/fib_iterative.elf"
 HASH = "8931dc85da07e1f751185fa9822e5a781a273083b94b196fb036eb637ab45c63"
+OTHER = Path(__file__).parents[2] / "examples/guests/keccak.elf"
 FEW = {"security": 20.0}
 
 
@@ -34,8 +36,9 @@ class Service:
         self.store.save_upload(PROGRAMS, HASH, GUEST.read_bytes())
         self.runner = Runner(self.queue, self.store, self.inputs, "prover")
 
-    def submit(self, turns: int, priority: int = 0, timeout: float | None = None, **options: Any) -> Any:
-        data, name = struct.pack("<Q", turns), f"input{turns}"
+    def submit(self, turns: int, priority: int = 0, timeout: float | None = None, more: int = 0, **options: Any) -> Any:
+        data = struct.pack("<Q", turns) + bytes(more)
+        name = hashlib.sha256(data).hexdigest()
         self.store.save_upload(INPUTS, name, data)
         given = FEW | options
         key = proof_key(HASH, name, given)
@@ -87,8 +90,7 @@ def test_jobs_begin_in_order_of_priority_and_age(service: Service) -> None:
 
 
 def test_a_large_input_does_not_overtake(service: Service) -> None:
-    rows = [service.submit(300 + index) for index in range(3)]
-    service.store.save_upload(INPUTS, "input302", struct.pack("<QQQ", 302, 0, 0))
+    rows = [service.submit(300 + index, more=8 * index) for index in range(3)]
     service.run()
     assert sorted(rows, key=lambda row: service.row(row).started) == rows
 
@@ -126,9 +128,28 @@ def test_an_error_ends_its_job_only(service: Service, options: dict[str, Any], p
 
 def test_an_input_that_is_gone_fails_its_job(service: Service) -> None:
     row = service.submit(300)
-    service.store.remove_upload(INPUTS, "input300")
+    service.store.remove_upload(INPUTS, row.input)
     service.run()
     assert service.row(row).state == FAILED and "no longer in the store" in service.row(row).problem
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "problem"),
+    [
+        (INPUTS, b"", "its input is damaged in the store: upload it and submit the job again"),
+        (INPUTS, struct.pack("<Q", 301), "its input is damaged in the store"),
+        (PROGRAMS, b"", "its program is damaged in the store"),
+        (PROGRAMS, OTHER.read_bytes(), "its program is damaged in the store: upload it and submit the job again"),
+    ],
+)
+def test_a_damaged_upload_fails_its_job_and_is_not_proved(
+    service: Service, kind: str, data: bytes, problem: str
+) -> None:
+    row = service.submit(300)
+    service.store.save_upload(kind, row.input if kind == INPUTS else HASH, data)
+    service.run()
+    assert service.row(row).state == FAILED and problem in service.row(row).problem
+    assert service.store.claim(row.proof_key) is None
 
 
 def test_a_job_that_cannot_be_opened_fails(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,16 +76,40 @@ def test_an_interrupted_write_leaves_no_proof(store: Store, writes: int, monkeyp
     assert store.claim("key")
 
 
-@pytest.mark.parametrize(("name", "data"), [("proof.bin", PROOF[:-1]), ("claim.json", b"{")])
-def test_a_damaged_proof_is_not_there(store: Store, name: str, data: bytes) -> None:
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("proof.bin", PROOF[:-1]),
+        ("proof.bin", bytes(len(PROOF))),
+        ("claim.json", b"{"),
+        ("claim.json", b"{}"),
+        ("claim.json", b"[]"),
+        ("claim.json", b"\xff"),
+        ("claim.json", b"[" * 100_000),
+        ("report.json", b""),
+    ],
+)
+def test_a_damaged_proof_is_removed(store: Store, name: str, data: bytes) -> None:
     store.save_proof("key", PROOF, CLAIM, REPORT)
+    claim = store.claim("key")
+    assert claim and store.intact("key") == claim
     store._write(f"{store._folder('key')}/{name}", data)
-    assert store.claim("key") is None
+    assert store.intact("key") is None and store.claim("key") is None
+    assert not store._files.exists(f"{store._folder('key')}/proof.bin")
+    store.save_proof("key", PROOF, CLAIM, REPORT)
+    assert store.intact("key") == claim
+
+
+def test_a_proof_in_the_making_stays(store: Store) -> None:
+    store._write(f"{store._folder('key')}/proof.bin", PROOF)
+    assert store.intact("key") is None and store._files.exists(f"{store._folder('key')}/proof.bin")
 
 
 def test_uploads(store: Store, tmp_path: Path) -> None:
-    assert not store.has_upload(PROGRAMS, "hash")
+    assert not store.has_upload(PROGRAMS, "hash") and not store.is_upload(PROGRAMS, "hash", b"elf")
     store.save_upload(PROGRAMS, "hash", b"elf")
+    assert store.is_upload(PROGRAMS, "hash", b"elf")
+    assert not any(store.is_upload(PROGRAMS, "hash", other) for other in (b"", b"el", b"elf ", b"ELF"))
     store.save_upload(PROGRAMS, "hash.vk", b"key")
     store.save_upload(INPUTS, "hash", b"input")
     assert store.upload(PROGRAMS, "hash") == b"elf" and store.upload(PROGRAMS, "hash.vk") == b"key"
@@ -127,6 +151,7 @@ class OfALibrary(Exception):
         Store.check,
         lambda store: store.has_upload(PROGRAMS, "hash"),
         lambda store: store.upload(PROGRAMS, "hash"),
+        lambda store: store.is_upload(PROGRAMS, "hash", b"elf"),
         lambda store: store.save_upload(PROGRAMS, "hash", b"elf"),
         lambda store: store.remove_upload(PROGRAMS, "hash"),
         lambda store: store.copy_upload(PROGRAMS, "hash", Path("copy")),
