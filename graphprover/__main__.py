@@ -20,6 +20,10 @@ _BLAS_THREADS = "OPENBLAS_NUM_THREADS", "1"
 
 _SIGNALS = {signal.SIGINT: (INTERRUPTED, "interrupted"), signal.SIGTERM: (TERMINATED, "terminated")}
 
+# Descriptors in place of closed standard streams, so that no other file gets their numbers: reading from stdin and
+# writing to stdout fail, and stderr accepts what nobody reads.
+_STREAMS = ("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)
+
 _endings: list[Callable[[str], str]] = []  # cleans up before the process ends, and may extend its message
 
 
@@ -32,6 +36,7 @@ def main(*, served: bool = False) -> int:
     for number in _SIGNALS:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # not if the parent ignores it
             signal.signal(number, _leave)
+    _fill_streams()
     import gc
 
     from graphprover import __version__
@@ -67,6 +72,14 @@ def main(*, served: bool = False) -> int:
         print(f"graphprover: {words}", file=sys.stderr)
     gc.freeze()  # else the interpreter visits all objects as it ends, which takes a tenth of a short command
     return code
+
+
+def _fill_streams() -> None:
+    """Replace the standard streams that are closed: Python has None for them, which `print` takes for stdout."""
+    for name, mode, access in _STREAMS:
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, access)  # the lowest free one, which is the stream's
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", errors="backslashreplace", closefd=False))
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

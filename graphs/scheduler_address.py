@@ -5,6 +5,8 @@ import re
 import time
 from pathlib import Path
 
+from graphprover.runtime.files import MAX_TEXT_BYTES, FileError, read_file
+
 _ADDRESS = re.compile(r"(?:tcp|tls)://(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]+):([0-9]{1,5})")
 _SCHEMES = ("tcp://", "tls://")
 _TRIES, _PAUSE = 10, 0.02  # a scheduler writes its file in two steps
@@ -43,10 +45,10 @@ def address_in(file: Path) -> str:
     """
     for left in reversed(range(_TRIES)):
         try:
-            found = json.loads(file.read_bytes())
+            found = json.loads(read_file(file, MAX_TEXT_BYTES, _again(file)))
             break
-        except OSError as error:
-            raise ValueError(f"cannot be read: {error.strerror}") from error
+        except FileError as error:
+            raise ValueError(str(error).removeprefix(f"{file}: ")) from error
         except ValueError:
             if not left:
                 raise ValueError(f"not JSON: {_again(file)}") from None

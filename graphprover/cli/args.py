@@ -17,7 +17,7 @@ from graphprover.protocol.errors import RuleError
 from graphprover.protocol.level import LAYER_RATE, MOST_POW_BITS, RATES_TEXT, Level, default_pow_bits
 from graphprover.protocol.parameters import DEFAULT_HASH, FAST, HASH_NAMES, RATES, SMALL
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES, QUERY_POW_BITS
-from graphprover.runtime.files import STREAM, resolved
+from graphprover.runtime.files import STREAM, goes_to_stdout, is_replaced, resolved
 from graphprover.vm.statement.guest import Limits, limits_of
 
 SMALL_SECONDS = 60.0  # of --small without a number
@@ -34,23 +34,28 @@ DEVICE_HELP = "auto (default: the first GPU, or the CPU if there is none), cpu, 
 Command = Callable[[Callable[[argparse.Namespace], int], str, Sequence[str]], argparse.ArgumentParser]
 
 
-def outputs(options: argparse.Namespace) -> list[Path]:
-    """Return the output files of a command."""
-    return _paths(options, WRITTEN)
-
-
 def check_files(options: argparse.Namespace) -> None:
     """Raise UsageError if standard input, standard output or an output file has two uses in one command."""
     if _paths(options, READ).count(STREAM) > 1:
         raise UsageError("standard input (-) can be read only once")
-    written = outputs(options).count(STREAM)
-    if written > 1 or (written and getattr(options, "json", False)):
-        raise UsageError("standard output (-) can receive only one file, or the output of --json")
-    reports = getattr(options, "report", None) or ()
-    files = [path for path in [*outputs(options), *reports] if path not in (None, STREAM)]
-    for path, times in Counter(map(resolved, files)).items():
+    if has_stdout(options):
+        others = sum(map(goes_to_stdout, _outputs(options))) > 1
+        if others or getattr(options, "json", False):
+            raise UsageError("standard output (-) can receive only one file, or the output of --json")
+    for path, times in Counter(resolved(path) for path in _outputs(options) if is_replaced(path)).items():
         if times > 1:
             raise UsageError(f"{path}: two options name this output file")
+
+
+def has_stdout(options: argparse.Namespace) -> bool:
+    """Return whether a file of a command goes to standard output, so that its report must not."""
+    return any(map(goes_to_stdout, _outputs(options)))
+
+
+def _outputs(options: argparse.Namespace) -> list[Path]:
+    """Return the output files of a command."""
+    reports = getattr(options, "report", None) or ()
+    return [*_paths(options, WRITTEN), *(path for path in reports if path is not None)]
 
 
 def _paths(options: argparse.Namespace, names: Sequence[str]) -> list[Path]:

@@ -25,7 +25,15 @@ from graphprover.cli.paths import path_argument
 from graphprover.cli.report_files import save_batch
 from graphprover.graphs.executor_names import GROWING, HERE
 from graphprover.protocol.errors import VerificationError
-from graphprover.runtime.files import STREAM, FileError, check_writable, resolved, write
+from graphprover.runtime.files import (
+    FileError,
+    check_writable,
+    goes_to_stdout,
+    is_replaced,
+    opened_to_append,
+    resolved,
+    write,
+)
 from graphprover.runtime.signals import status_on_signal
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import observed
@@ -274,9 +282,9 @@ def _why_again(job: "Job") -> str | None:
 
 def _check_written(option: str, path: Path | None, entries: list[Entry]) -> None:
     """Raise UsageError if a job would overwrite a file of the command."""
-    if path is None or path == STREAM:
+    if path is None:
         return
-    if resolved(path) in {resolved(entry.output) for entry in entries}:
+    if is_replaced(path) and resolved(path) in {resolved(entry.output) for entry in entries}:
         raise UsageError(f"{option} {path}: this file is the output of a job")
     check_writable(path)
 
@@ -287,10 +295,10 @@ def _appended(path: Path | None) -> Iterator[Callable[[Facts], None]]:
     if path is None:
         yield lambda found: None
         return
-    if path == STREAM:
+    if goes_to_stdout(path):
         yield lambda found: print(json.dumps(found, allow_nan=False), flush=True)
         return
-    with path.open("ab", buffering=0) as file:
+    with opened_to_append(path) as file:
         yield lambda found: _append(file, path, json.dumps(found, allow_nan=False))
 
 

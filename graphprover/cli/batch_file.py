@@ -16,7 +16,15 @@ from graphprover.cli.files import length_error
 from graphprover.cli.patterns import PatternError, fill
 from graphprover.jobs.programs import Program, ProgramError, is_packaged, open_program
 from graphprover.protocol.level import Level, default_pow_bits
-from graphprover.runtime.files import STREAM, FileError, check_writable, make_folder, read_input
+from graphprover.runtime.files import (
+    MAX_TEXT_BYTES,
+    STREAM,
+    FileError,
+    check_writable,
+    goes_to_stdout,
+    make_folder,
+    read_input,
+)
 from graphprover.vm.statement.guest import Limits, limits_of
 
 _LEVEL = tuple(field.name for field in fields(Level))  # keys with the level of a proof
@@ -136,8 +144,8 @@ class _Reader:
                 return self.wrong(place, key, str(error))
             if too_long := length_error(str(output)):
                 return self.wrong(place, key, too_long)
-            if output == STREAM:
-                return self.wrong(place, key, f"{STREAM}: a batch cannot write to standard output: give a file")
+            if goes_to_stdout(output):
+                return self.wrong(place, key, f"{output}: a batch cannot write to standard output: give a file")
             self.entries.append((_entry(values["name"], program, data, output, options), place))
         return None
 
@@ -218,7 +226,7 @@ def _entry(name: str, program: Program, data: Path | None, output: Path, options
 
 def _parsed(path: Path) -> dict[str, Any]:
     """Return the contents of a TOML file; raise FileError if it cannot be read, or UsageError for invalid TOML."""
-    data = read_input(path)
+    data = read_input(path, MAX_TEXT_BYTES, "split it")
     try:
         text = data.decode()
         if text.startswith("\ufeff"):

@@ -22,8 +22,9 @@ from graphprover.cli.json_output import Facts, file
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import INPUT_HELP
 from graphprover.cli.text_output import cells_report, run_lines, say
+from graphprover.jobs.programs import SMALLER
 from graphprover.reports.section import Block, Section
-from graphprover.runtime.files import FileError, check_writable, read_input, write
+from graphprover.runtime.files import MAX_PROGRAM_BYTES, FileError, check_writable, read_input, write
 from graphprover.vm.program.elf import ElfError, load_elf
 from graphprover.vm.statement.claim import bytes_json, shown
 from graphprover.vm.statement.statement import Machine
@@ -91,13 +92,13 @@ def run(options: argparse.Namespace) -> int:
     from graphprover.vm.executor.execute import execute, prepare  # loads compiled code, only for this command
     from graphprover.vm.executor.faults import GuestFault
 
+    for path in filter(None, (options.output, options.profile)):
+        check_writable(path)
     try:
-        machine = Machine(load_elf(read_input(options.guest)))
+        machine = Machine(load_elf(read_input(options.guest, MAX_PROGRAM_BYTES, SMALLER)))
     except ElfError as error:
         raise FileError(f"{options.guest}: {error}") from error
     data = read_input(options.input) if options.input else b""
-    if options.profile:
-        check_writable(options.profile)
     limits, seed = limits_given(options), options.random_seed
     prepare()
     profiled = None

@@ -18,9 +18,9 @@ from typing import Any
 from graphprover import __version__
 from graphprover.cli.errors import DEBUG, FAILED, OK, USAGE, UsageError, one_line
 from graphprover.cli.parser import Parser
-from graphprover.runtime.files import FileError, drop_stdout
+from graphprover.runtime.files import FileError, drop_stdout, stdout_error
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # errors of writes to a full disk
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # a full disk, or a closed stream
 
 COMMANDS = {  # with their summaries; each has a module of its name in this package
     "prove": "Prove that the tables of a program hold, and write the proof to a file.",
@@ -71,15 +71,24 @@ def _flushed(code: Any) -> Any:
         sys.stdout.flush()
         return code
     except OSError as error:
-        drop_stdout()
-        if isinstance(error, BrokenPipeError):  # the reader of our output has closed it
-            return code
-        print(f"graphprover: standard output: {error.strerror}", file=sys.stderr)
-        return USAGE
+        return _unwritten(error, code)
+
+
+def _unwritten(error: OSError, code: Any) -> Any:
+    """Print the error of standard output, and return the exit code; ``code`` if its reader has closed it."""
+    drop_stdout()
+    if isinstance(error, BrokenPipeError):
+        return code
+    with suppress(OSError):  # stderr may be full, too
+        print(f"graphprover: {stdout_error(error)}", file=sys.stderr)
+    return USAGE
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    options = parser().parse_args(arguments)
+    try:
+        options = parser().parse_args(arguments)
+    except OSError as error:  # of the text of --help
+        return _unwritten(error, OK)
     from graphprover.cli.args import check_files  # the command has imported it
 
     try:
@@ -99,9 +108,9 @@ def _report(error: Exception, options: argparse.Namespace) -> int:
     from graphprover.protocol.errors import VerificationError
     from graphprover.runtime.extras import INSTALL, INSTALL_SERVE, needs_prover, needs_serve
 
-    if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
+    if isinstance(error, OSError) and error.errno in UNWRITABLE and error.filename is None:
         drop_stdout()
-        error = FileError(f"standard output: {error.strerror}")  # errors of other files have a file name
+        error = FileError(stdout_error(error))  # errors of other files have a file name
     if DEBUG in os.environ:
         raise error
     code = USAGE if isinstance(error, UsageError | ProgramError | FileError) else FAILED
@@ -112,8 +121,9 @@ def _report(error: Exception, options: argparse.Namespace) -> int:
         lines, code = [f"this command needs the prover: {INSTALL}"], USAGE
     elif needs_serve(error):
         lines, code = [f"this command needs the service: {INSTALL_SERVE}"], USAGE
-    for line in lines:
-        print(f"graphprover: {line}", file=sys.stderr)
+    with suppress(OSError):  # the exit code remains
+        for line in lines:
+            print(f"graphprover: {line}", file=sys.stderr)
     if getattr(options, "json", False):
         no: dict[str, object] = {}
         if options.command is verify.run and isinstance(error, VerificationError):

@@ -1,6 +1,7 @@
 """Argument parser with one-line errors."""
 
 import argparse
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -40,6 +41,13 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print a message; argparse would ignore that standard output cannot be written."""
+        if file is sys.stdout:
+            file.write(message)
+        else:
+            super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
         """Print one line on stderr, without the usage, and exit."""

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from graphprover.cli.args import outputs
+from graphprover.cli.args import has_stdout
 from graphprover.cli.json_output import Facts
 from graphprover.protocol.security import Security
 from graphprover.reports.section import Block, Section, plain
-from graphprover.runtime.files import STREAM
+from graphprover.runtime.files import goes_to_stdout
 from graphprover.verifier import Verdict
 
 
@@ -23,7 +23,7 @@ def say(facts: Facts, report: Callable[[], Iterable[Block]], options: argparse.N
         report: Makes the text report, which is printed without ``--json``.
         options: The command's parsed arguments.
     """
-    stream = sys.stderr if STREAM in outputs(options) else sys.stdout
+    stream = sys.stderr if has_stdout(options) else sys.stdout
     if options.json:
         print(json.dumps(facts, allow_nan=False), file=stream)
     else:
@@ -185,7 +185,7 @@ def compression(found: Facts) -> dict[str, str]:
 
 def place(path: Path) -> str:
     """Return the path of a file, or "standard output"."""
-    return "standard output" if path == STREAM else str(path)
+    return "standard output" if goes_to_stdout(path) else str(path)
 
 
 def run_lines(run: Facts) -> dict[str, str]:

@@ -31,6 +31,7 @@ from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import MAX_LABEL_BYTES, Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import DEFAULT_HASH
+from graphprover.runtime.files import MAX_PROGRAM_BYTES, MAX_TEXT_BYTES, FileError, read_file
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import Verdict, check_level, verify
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from graphprover.vm.executor.execute import Execution
 
 FUNCTIONS = ("tables", "prove_inputs", "describe")
+SMALLER = "remove its debug information"  # the remedy for a program that is too long
 KEPT_OPEN = 16  # programs that came from other processes
 
 _imported: dict[str, tuple[Path, str]] = {}  # by module of a program's path: that path, and what errors call it
@@ -406,7 +408,11 @@ def is_guest(path: Path) -> bool:
 def _guest(name: str) -> Guest:
     """Load the guest of an ELF file or a key; raises ProgramError if the machine does not run it."""
     path = Path(name)
-    return _loaded(name, _label(path, MAX_LABEL_BYTES - HASH_CHARACTERS - 1), path.read_bytes())
+    try:
+        data = read_file(path, MAX_PROGRAM_BYTES, SMALLER)
+    except FileError as error:
+        raise ProgramError(str(error)) from error
+    return _loaded(name, _label(path, MAX_LABEL_BYTES - HASH_CHARACTERS - 1), data)
 
 
 def _loaded(name: str, label: str, data: bytes) -> Guest:
@@ -442,6 +448,8 @@ def _import_path(path: Path, shown: str) -> ModuleType:
     if file.suffix != ".py" or not file.is_file():
         kinds = "a .py file, a folder with an __init__.py, an ELF file nor a verifying key"
         raise ProgramError(f"{shown}: neither {kinds}{_instead(file)}")
+    if file.stat().st_size > MAX_TEXT_BYTES:
+        raise ProgramError(f"{shown}: more than {MAX_TEXT_BYTES:,} bytes, so it is no program: name another file")
     # A name of its own for every path, so that the modules of one program are never taken for another's.
     name = "graphprover_program_" + re.sub(r"\W", "_", str(path.resolve()))
     spec = importlib.util.spec_from_file_location(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from graphprover import __version__
-from graphprover.runtime.files import FileError, locked, private_folder
+from graphprover.runtime.files import MAX_TEXT_BYTES, FileError, locked, private_folder, read_file
 
 _FILE, _LOCK, _LOG, _SOCKET = "cluster.json", "cluster.lock", "cluster.log", "cluster.sock"
 _TRIES = 10
@@ -77,8 +77,8 @@ def found() -> tuple[State, Background | None]:
 
 def read(path: Path) -> Background | None:
     """Return the cluster that a file describes; None if it is no such file."""
-    with suppress(OSError, ValueError, TypeError):
-        given: Any = json.loads(path.read_text())
+    with suppress(FileError, ValueError, TypeError):
+        given: Any = json.loads(read_file(path, MAX_TEXT_BYTES, ""))
         return Background(**given)
     return None
 

@@ -1,7 +1,8 @@
-"""Proof files: reads are bounded, writes are atomic. ``-`` is standard input or output."""
+"""Files that users name: reads are bounded, regular files are written atomically. ``-`` is standard input or output."""
 
 import errno
 import hashlib
+import io
 import os
 import shutil
 import stat
@@ -9,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO
 
@@ -17,6 +18,9 @@ MAX_PROOF_BYTES = 256 << 20  # a hundred times a usual proof
 SHARDS_MAGIC = b"graphprover pieces\x02"  # the first bytes of a sharded proof
 COMPRESSED_MAGIC = b"graphprover compressed\x02"  # the first bytes of a compressed proof
 MAX_SHARDS_BYTES = 8 << 30  # of a sharded proof: the most shards, each twice its usual size
+MAX_INPUT_BYTES = 1 << 30  # of an input: the region of the machine's memory for it
+MAX_PROGRAM_BYTES = 1 << 30  # of an ELF file with its debug information
+MAX_TEXT_BYTES = 64 << 20  # of a file that people write
 
 SAME_WORK = 60.0  # seconds; the slowest GPU kernel compiles faster
 
@@ -26,6 +30,8 @@ ANOTHER_FOLDER = "mend or remove it, or set XDG_RUNTIME_DIR to a local folder of
 STREAM = Path("-")  # standard input where a file is read, standard output where one is written
 
 _MARGIN = 1.05  # expected proof sizes are accurate to a few percent
+_CHUNK = 1 << 20  # bytes of a pipe that are read at once
+_MOST_LINKS = 40  # that are followed, as by Linux
 
 _unfinished: set[Path] = set()  # temporary files and folders
 
@@ -34,12 +40,25 @@ class FileError(Exception):
     """A file that cannot be read or written; the message names it and the reason."""
 
 
-def read_input(path: Path) -> bytes:
-    """Return the contents of a file; raises FileError."""
-    try:
-        return sys.stdin.buffer.read() if path == STREAM else path.read_bytes()
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror}") from error
+def read_input(path: Path, most: int = MAX_INPUT_BYTES, remedy: str = "give a smaller one") -> bytes:
+    """Return the contents of a file, or of standard input.
+
+    Args:
+        path: The file; ``-`` is standard input.
+        most: The most bytes that are read.
+        remedy: What to do about a longer file, for the error.
+
+    Raises:
+        FileError: The file cannot be read, or is longer.
+    """
+    with _opened(path) as file:
+        return _read(path, file, most, remedy)
+
+
+def read_file(path: Path, most: int, remedy: str) -> bytes:
+    """Return the contents of a file as `read_input` does, but ``-`` is a name like any other."""
+    with _reading(path), path.open("rb") as file:
+        return _read(path, file, most, remedy)
 
 
 def read_proof(path: Path) -> bytes:
@@ -47,26 +66,62 @@ def read_proof(path: Path) -> bytes:
 
     Reads at most MAX_PROOF_BYTES, or MAX_SHARDS_BYTES of a sharded proof, whatever size the file has.
     """
+    with _opened(path) as file:
+        head = file.read(len(SHARDS_MAGIC))
+        most = MAX_SHARDS_BYTES if head == SHARDS_MAGIC else MAX_PROOF_BYTES
+        if file.seekable():
+            file.seek(-len(head), os.SEEK_CUR)
+            head = b""
+        return _read(path, file, most, "no proof is that long", head)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file, or standard input, to read it; raises FileError, also for errors of the block."""
+    with _reading(path), nullcontext(sys.stdin.buffer) if path == STREAM else path.open("rb") as file:
+        yield file
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn errors of a block that reads a file into FileError."""
     try:
-        with nullcontext(sys.stdin.buffer) if path == STREAM else path.open("rb") as file:
-            data, most = file.read(MAX_PROOF_BYTES + 1), MAX_PROOF_BYTES
-            if len(data) > most and data.startswith(SHARDS_MAGIC):
-                most = MAX_SHARDS_BYTES
-                data += file.read(most + 1 - len(data))
+        yield
     except OSError as error:
-        raise FileError(f"{path}: {error.strerror}") from error
-    if len(data) > most:
-        raise FileError(f"{path}: more than {most >> 20} MiB, which no proof needs")
-    return data
+        is_closed = path == STREAM and error.errno == errno.EBADF
+        raise FileError("standard input is closed" if is_closed else f"{path}: {error.strerror}") from error
+
+
+def _read(path: Path, file: IO[bytes], most: int, remedy: str, head: bytes = b"") -> bytes:
+    """Return the rest of an open file after ``head``; the size of a regular file decides before anything is read."""
+    size = 0
+    with suppress(io.UnsupportedOperation):  # of a stream that is no file
+        status = os.fstat(file.fileno())
+        if stat.S_ISREG(status.st_mode):
+            size = status.st_size - (file.tell() if file.seekable() else 0)
+    parts, length, wanted = [head], len(head), size
+    while length <= most and wanted <= most:
+        parts.append(file.read(max(wanted, _CHUNK)))
+        if not parts[-1]:
+            return b"".join(part for part in parts if part)  # a single part is not copied
+        length, wanted = length + len(parts[-1]), 0
+    raise FileError(f"{path}: more than {most:,} bytes: {remedy}")
 
 
 def check_writable(path: Path) -> None:
-    """Raise FileError if `write` would fail, before there is anything to write."""
-    if path == STREAM:
+    """Raise FileError if `write` would fail, before there is anything to write. Nothing is opened but the folder."""
+    if goes_to_stdout(path):
         return
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise FileError(f"{path}: exists and is not a regular file")
+        kind = path.stat().st_mode
+        if stat.S_ISDIR(kind):
+            raise FileError(f"{path}: is a folder: name a file in it")
+        if stat.S_ISSOCK(kind) and _descriptor(path) is None:
+            raise FileError(f"{path}: is a socket, which no program can open: name a file, a pipe or a device")
+        if not is_replaced(path):
+            if not os.access(path, os.W_OK):
+                raise FileError(f"{path}: {os.strerror(errno.EACCES)}")
+            return
     except (FileNotFoundError, NotADirectoryError):
         pass  # its folder decides
     except OSError as error:
@@ -83,7 +138,7 @@ def check_room(path: Path, size: int) -> None:
 
     An existing file does not count as free space: it is replaced only after the new one is complete.
     """
-    if path == STREAM:
+    if path == STREAM or not is_replaced(path):
         return
     needed, folder = round(size * _MARGIN), _folder_of(path)
     try:
@@ -106,7 +161,10 @@ def make_folder(path: Path) -> None:
 
 
 def write(path: Path, data: bytes, *, synced: bool = True) -> None:
-    """Replace ``path`` by ``data`` atomically: after an interruption the old file or the new one is there, complete.
+    """Write a file.
+
+    A regular file is replaced atomically: after an interruption the old file or the new one is there, complete. What is
+    no regular file, such as a pipe, a device or ``/dev/stdout``, is opened and written; a pipe waits for its reader.
 
     Args:
         path: The file; ``-`` is standard output.
@@ -117,9 +175,16 @@ def write(path: Path, data: bytes, *, synced: bool = True) -> None:
         FileError: The file cannot be written.
         BrokenPipeError: The reader of standard output has closed it.
     """
-    if path == STREAM:
+    if goes_to_stdout(path):
         _write_stdout(data)
-        return
+    elif is_replaced(path):
+        _replace(path, data, synced)
+    else:
+        _write_directly(path, data)
+
+
+def _replace(path: Path, data: bytes, synced: bool) -> None:
+    """Replace a regular file, or make it; raises FileError."""
     target = resolved(path)  # the file that a link names is replaced, not the link
     temporary = target.with_name(_temporary_name())
     try:
@@ -134,6 +199,63 @@ def write(path: Path, data: bytes, *, synced: bool = True) -> None:
         raise _not_written(path, error) from error
 
 
+def _write_directly(path: Path, data: bytes) -> None:
+    """Write to what is no regular file; raises FileError."""
+    try:
+        with _opened_directly(path) as file:
+            left = memoryview(data)
+            while left:
+                left = left[file.write(left) :]
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from error
+
+
+def opened_to_append(path: Path) -> io.FileIO:
+    """Open a file to append to it, without a buffer, or open what is no regular file; raises FileError."""
+    try:
+        return path.open("ab", buffering=0) if is_replaced(path) else _opened_directly(path)
+    except OSError as error:
+        raise _not_written(path, error) from error
+
+
+def _opened_directly(path: Path) -> io.FileIO:
+    """Open what is no regular file to write, without a buffer."""
+    number = _descriptor(path)
+    return open(os.open(path, os.O_WRONLY) if number is None else os.dup(number), "wb", buffering=0)
+
+
+def is_replaced(path: Path) -> bool:
+    """Return whether `write` replaces the file at a path: it is regular or absent, and not named by a descriptor."""
+    if _descriptor(path) is not None:
+        return False
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return True  # and the attempt has the error
+
+
+def goes_to_stdout(path: Path) -> bool:
+    """Return whether a file is standard output: ``-``, or a name of its descriptor such as ``/dev/stdout``."""
+    return path == STREAM or _descriptor(path) == 1
+
+
+def _descriptor(path: Path) -> int | None:
+    """Return the number of this process's descriptor that a path names, as ``/dev/stderr`` names 2; None for a file.
+
+    Opening such a path would open the descriptor's file again, and write from its start.
+    """
+    own = Path(f"/proc/{os.getpid()}/fd")
+    for _ in range(_MOST_LINKS):
+        folder = resolved(path.parent)
+        if folder == own and path.name.isdecimal():
+            return int(path.name)
+        try:
+            path = folder / os.readlink(folder / path.name)
+        except OSError:
+            return None
+    return None
+
+
 def _write_stdout(data: bytes) -> None:
     """Write bytes to standard output; raises FileError, and BrokenPipeError if its reader has closed it."""
     try:
@@ -143,7 +265,12 @@ def _write_stdout(data: bytes) -> None:
         raise
     except OSError as error:
         drop_stdout()
-        raise FileError(f"standard output: {error.strerror}") from error
+        raise FileError(stdout_error(error)) from error
+
+
+def stdout_error(error: OSError) -> str:
+    """Return the message for an error of standard output."""
+    return "standard output is closed" if error.errno == errno.EBADF else f"standard output: {error.strerror}"
 
 
 def drop_stdout() -> None:

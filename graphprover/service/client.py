@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from graphprover.runtime.files import MAX_INPUT_BYTES, MAX_PROGRAM_BYTES, read_file
 from graphprover.service.states import DONE, ENDED
 
 FIRST_POLL, MOST_POLL = 0.05, 2.0  # seconds between two requests of `wait`; each is half as long again
@@ -84,16 +85,25 @@ class Client:
         Args:
             program: The file, or its contents.
             name: The name of the program in its proofs; by default the name of the file.
+
+        Raises:
+            FileError: The file cannot be read, or is too long.
+            ServiceError: The service refuses the program.
         """
-        data = program if isinstance(program, bytes) else Path(program).read_bytes()
+        data = program if isinstance(program, bytes) else read_file(Path(program), MAX_PROGRAM_BYTES, "remove symbols")
         named = name or ("guest" if isinstance(program, bytes) else Path(program).name)
         query = urlencode({"name": _NOT_IN_NAMES.sub("-", named)[:MOST_NAME]})
         found: str = self._json("POST", f"/v1/programs?{query}", data)["hash"]
         return found
 
     def upload_input(self, data: str | Path | bytes) -> str:
-        """Upload an input, a file or its contents, and return its hash."""
-        contents = data if isinstance(data, bytes) else Path(data).read_bytes()
+        """Upload an input, a file or its contents, and return its hash.
+
+        Raises:
+            FileError: The file cannot be read, or is too long.
+            ServiceError: The service refuses the input.
+        """
+        contents = data if isinstance(data, bytes) else read_file(Path(data), MAX_INPUT_BYTES, "give a smaller one")
         found: str = self._json("POST", "/v1/inputs", contents)["hash"]
         return found
 

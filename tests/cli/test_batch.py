@@ -279,7 +279,7 @@ def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
         ),
         (["--device", "gpu"], "--device: device 'gpu': give auto, cpu"),
         (["--executor", "processes", "--device", "gpu"], "--device: device 'gpu': give auto, cpu"),
-        (["--summary", "."], ".: exists and is not a regular file"),
+        (["--summary", "."], ".: is a folder: name a file in it"),
         (["--summary", "proofs/3.bin"], "--summary proofs/3.bin: this file is the output of a job"),
         (["--trace", "proofs/3.bin"], "--trace proofs/3.bin: this file is the output of a job"),
         (["--summary", "-", "--json"], "standard output (-) can receive only one file"),

@@ -226,7 +226,7 @@ def test_a_proof_to_compress_has_more_work_by_default() -> None:
         (FIRST + FIRST.replace('"a"', '"./inputs/../a"'), "job 2: output: .* is also the output of job 1"),
         (GUEST + "input = 'inputs/*.bin'", r"job 1: output: \S+/g for 3 inputs: add \{input\} or \{number\} to it"),
         (GUEST.replace('"g"', '"guest.elf"'), "job 1: output: here/guest.elf is also an input: choose another file"),
-        (FIRST.replace('"a"', '"inputs"'), "job 1: output: here/inputs: exists and is not a regular file"),
+        (FIRST.replace('"a"', '"inputs"'), "job 1: output: here/inputs: is a folder: name a file in it"),
         (FIRST.replace('"a"', '"guest.elf/a"'), "job 1: output: here/guest.elf: File exists"),
     ],
 )

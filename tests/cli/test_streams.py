@@ -14,6 +14,7 @@ from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime import files
+from graphprover.vm.statement.key import PREFIX as KEY_PREFIX
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
 ROOT = Path(__file__).parents[2]
@@ -131,7 +132,11 @@ def test_proofs_in_shards_are_longer(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 @pytest.mark.parametrize("buffered", [True, False])
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["--version"], ["check", "examples/fibonacci"], ["completion", "bash"], ["verify", "none"]],
+    [
+        *(["--help"], ["--version"], ["prove", "--help"]),
+        *(["check", "examples/fibonacci"], ["completion", "bash"], ["verify", "none"]),
+    ],
+    ids=" ".join,
 )
 def test_standard_output_that_is_full(arguments: list[str], buffered: bool) -> None:
     """The error is one line without a traceback, for outputs below and above the buffer size."""
@@ -141,10 +146,8 @@ def test_standard_output_that_is_full(arguments: list[str], buffered: bool) -> N
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=environment, text=True)
     if arguments == ["verify", "none"]:  # prints nothing to stdout
         assert (done.returncode, done.stderr) == (USAGE, "graphprover: none: No such file or directory\n")
-    elif buffered or not arguments[0].startswith("--"):
+    else:
         assert (done.returncode, done.stderr) == (USAGE, "graphprover: standard output: No space left on device\n")
-    else:  # argparse prints the help, and ignores the failed write
-        assert not done.stderr
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
@@ -194,3 +197,148 @@ def test_in_python_too(stdin) -> None:  # type: ignore[no-untyped-def]
     stdin(b"noise")
     with pytest.raises(VerificationError, match=r"^-: "):
         Proof.load("-")
+
+
+CLOSED_OUT, CLOSED_IN = "graphprover: standard output is closed\n", "graphprover: standard input is closed\n"
+
+
+def closing(redirections: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command with streams that a shell closes."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    line = f'exec "$@" {redirections}'
+    command = ["sh", "-c", line, "sh", sys.executable, "-m", "graphprover", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        ["completion", "bash"],
+        ["prove", "--help"],
+        ["prove", "examples/fibonacci", "-o", "own.bin"],
+        ["verify", "proof.bin", GUEST, *WEAK],
+        ["verify", "proof.bin", GUEST, *WEAK, "--json"],
+        ["verify", "proof.bin", GUEST, *WEAK, "--output", "-"],
+        ["setup", GUEST, "-o", "guest.vk"],
+        ["setup", GUEST, "-o", "-"],
+        ["inspect", "proof.bin"],
+        ["plan", "examples/fibonacci"],
+        ["check", "examples/fibonacci"],
+        ["execute", GUEST],
+        ["cluster", "status"],
+    ],
+    ids=" ".join,
+)
+def test_standard_output_that_is_closed(arguments: list[str], proof: bytes) -> None:
+    Path("proof.bin").write_bytes(proof)
+    done = closing(">&-", *arguments)
+    assert (done.returncode, done.stderr.splitlines(keepends=True)[-1]) == (USAGE, CLOSED_OUT)
+    assert "Traceback" not in done.stderr and Path("proof.bin").read_bytes() == proof
+
+
+def test_a_closed_standard_output_that_gets_nothing(proof: bytes) -> None:
+    """The exit code is of the command: nothing had to be printed."""
+    Path("proof.bin").write_bytes(proof[:-1])
+    done = closing(">&-", "verify", "proof.bin", GUEST, *WEAK)
+    assert done.returncode == FAILED and done.stderr.startswith("graphprover: proof.bin: not valid: ")
+    assert closing(">&-", "verify", "none").returncode == USAGE
+
+
+def test_standard_input_that_is_closed(proof: bytes) -> None:
+    for arguments in (["check", "examples/fibonacci", "--input", "-"], ["verify", "-", GUEST]):
+        done = closing("<&-", *arguments)
+        assert (done.returncode, done.stdout, done.stderr) == (USAGE, "", CLOSED_IN)
+    Path("proof.bin").write_bytes(proof)
+    assert closing("<&-", "verify", "proof.bin", GUEST, *WEAK).returncode == OK
+
+
+def test_standard_error_that_is_closed(proof: bytes) -> None:
+    """Its lines go nowhere: Python would print them to standard output, which may get a file."""
+    done = closing("2>&-", "verify", "none")
+    assert (done.returncode, done.stdout) == (USAGE, "")
+    Path("proof.bin").write_bytes(proof)
+    done = closing("2>&-", "verify", "proof.bin", GUEST, *WEAK, "--output", "-")
+    assert (done.returncode, done.stdout.encode()) == (OK, (34).to_bytes(8, "little"))
+    for arguments in ([], ["prove"], ["verify", "none"]):
+        done = closing("<&- >&- 2>&-", *arguments)
+        assert (done.returncode, done.stdout, done.stderr) == (USAGE, "", "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_an_error_that_cannot_be_written_keeps_the_exit_code(proof: bytes) -> None:
+    Path("proof.bin").write_bytes(proof[:-1])
+    assert closing("2>/dev/full", "verify", "proof.bin", GUEST, *WEAK).returncode == FAILED
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["execute", GUEST, "--output"],
+        ["verify", "proof.bin", GUEST, *WEAK, "--output"],
+        ["setup", GUEST, "-o"],
+        ["prove", "examples/fibonacci", "-o"],
+        ["prove", "examples/fibonacci", "-o", "own.bin", "--trace"],
+        ["plan", "examples/fibonacci", "--html"],
+    ],
+    ids=" ".join,
+)
+def test_outputs_go_into_a_pipe(arguments: list[str], proof: bytes) -> None:
+    """All commands open what is no regular file and write to it."""
+    Path("proof.bin").write_bytes(proof)
+    os.mkfifo("fifo")
+    reader = subprocess.Popen(["cat", "fifo"], stdout=subprocess.PIPE)
+    assert main([*arguments, "fifo"]) == OK
+    through, _ = reader.communicate(timeout=60)
+    assert Path("fifo").is_fifo()
+    assert main([*arguments, "file"]) == OK
+    assert len(through) > 1 and (through == Path("file").read_bytes() or "--trace" in arguments)  # a trace has times
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="no /proc")
+def test_the_path_of_standard_output_is_standard_output(proof: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    done = run(TURNS, "prove", GUEST, "--input", "-", "--commit-input", *WEAK, "-o", "/dev/stdout")
+    assert done.returncode == OK and done.stdout == proof and b"standard output" in done.stderr
+    assert main(["setup", GUEST, "-o", "/dev/stdout", "--json"]) == USAGE
+    assert "can receive only one file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["prove", "big.elf"],
+        ["prove", "big.vk"],
+        ["prove", "big.py"],
+        ["prove", GUEST, "--input", "big"],
+        ["batch", "big"],
+        ["verify", "big"],
+        ["verify", "proof.bin", "big.vk", *WEAK],
+        ["verify", "proof.bin", GUEST, *WEAK, "--input", "big"],
+        ["verify", "proof.bin", GUEST, *WEAK, "--expect-output", "big"],
+        ["compress", "big"],
+        ["aggregate", "big"],
+        ["setup", "big.elf"],
+        ["inspect", "big"],
+        ["inspect", "big.elf"],
+        ["export", "big"],
+        ["plan", GUEST, "--input", "big"],
+        ["check", "examples/fibonacci", "--input", "big"],
+        ["execute", "big.elf"],
+        ["execute", GUEST, "--input", "big"],
+        ["submit", GUEST, "--input", "big"],
+        ["submit", GUEST, "--token-file", "big"],
+        ["warm", "big.elf"],
+    ],
+    ids=" ".join,
+)
+def test_files_that_are_too_long_are_not_read(
+    arguments: list[str], proof: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("proof.bin").write_bytes(proof)
+    for name, start in (("big", b""), ("big.elf", b"\x7fELF"), ("big.vk", KEY_PREFIX), ("big.py", b"")):
+        Path(name).write_bytes(start)
+        os.truncate(name, 2 << 30)  # no byte of the disk
+    assert main(arguments) == USAGE
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and ": more than " in error and " bytes" in error and "big" in error

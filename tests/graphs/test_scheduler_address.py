@@ -67,7 +67,7 @@ def test_what_is_no_scheduler_file(text: str, reason: str, tmp_path: Path) -> No
     with pytest.raises(ValueError, match=r".") as raised:
         address_in(file)
     assert str(raised.value).startswith(reason)
-    with pytest.raises(ValueError, match="cannot be read: Is a directory"):
+    with pytest.raises(ValueError, match=r"^Is a directory"):
         address_in(tmp_path)
 
 

@@ -126,7 +126,7 @@ def test_verify_writes_the_output(echo: Path, tmp_path: Path, capsys: pytest.Cap
     for refused in (("failure",), ("text", "--expect-output-hex", "00"), ("text", "--security", "200")):
         assert main(verify_echo(echo, *refused, "--output", str(result))) == FAILED
         assert result.read_bytes() == (echo / "hex.in").read_bytes()
-    fails(verify_echo(echo, "text", "--output", str(tmp_path)), "not a regular file", capsys, USAGE)
+    fails(verify_echo(echo, "text", "--output", str(tmp_path)), "is a folder: name a file in it", capsys, USAGE)
 
 
 def test_a_failure_is_valid_only_where_asked_for(echo: Path, capsys: pytest.CaptureFixture[str]) -> None:
