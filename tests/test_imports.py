@@ -36,7 +36,7 @@ LAYERS = (
     ("graphs",),  # the rounds of a proof as tasks
     ("cluster",),  # dispatching tasks to workers, which are named in text
     ("prover",),  # from a statement to a proof
-    ("examples", "jobs.programs", "jobs.warmup", "jobs.made_check"),  # programs that can be proved
+    ("examples", "jobs.kinds", "jobs.programs", "jobs.warmup", "jobs.made_check"),  # programs that can be proved
     ("jobs.jobs",),  # requested proofs, as they are sent to workers
     ("cluster.window_worker",),  # one window of a run that workers share
     ("cluster.shard_worker", "cluster.layers"),  # one shard of a proof with shards on other workers; layers of a tree
@@ -50,6 +50,7 @@ LAYERS = (
         "cli.args",
         "cli.executor",
         "cli.program_args",
+        "cli.proof_argument",
         "cli.expectations",
         "cli.batch_file",
         "cli.json_output",

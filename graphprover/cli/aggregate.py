@@ -21,10 +21,11 @@ from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.members import headers_of, members_report, statements_of
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, programs_of
+from graphprover.cli.proof_argument import proof_bytes
 from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, RATES_TEXT
-from graphprover.runtime.files import check_writable, read_proof, write
+from graphprover.runtime.files import check_writable, write
 from graphprover.verifier import check_level
 
 
@@ -116,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
 def _read(path: Path, security: float) -> AnyProof:
     """Read a proof, and check that its level is enough, before anything is proved."""
     try:
-        proof = any_proof_from_bytes(read_proof(path))
+        proof = any_proof_from_bytes(proof_bytes(path, remedy="programs are given by --program"))
         for header in headers_of(proof):
             check_level(header, security)
     except VerificationError as error:

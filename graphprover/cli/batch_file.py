@@ -14,6 +14,7 @@ from graphprover.cli.batch_keys import conflict, takes, unknown, wrong_value
 from graphprover.cli.errors import UsageError
 from graphprover.cli.files import length_error
 from graphprover.cli.patterns import PatternError, fill
+from graphprover.jobs.kinds import kind_of
 from graphprover.jobs.programs import Program, ProgramError, is_packaged, open_program
 from graphprover.protocol.level import Level, default_pow_bits
 from graphprover.runtime.files import (
@@ -227,6 +228,8 @@ def _entry(name: str, program: Program, data: Path | None, output: Path, options
 def _parsed(path: Path) -> dict[str, Any]:
     """Return the contents of a TOML file; raise FileError if it cannot be read, or UsageError for invalid TOML."""
     data = read_input(path, MAX_TEXT_BYTES, "split it")
+    if kind := kind_of(data):
+        raise UsageError(f"{path}: {kind}, not a TOML file of jobs: see `graphprover batch --help`")
     try:
         text = data.decode()
         if text.startswith("\ufeff"):

@@ -22,13 +22,14 @@ from graphprover.cli.errors import OK
 from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.members import headers_of
 from graphprover.cli.program_args import add_proof, program_of
+from graphprover.cli.proof_argument import proof_bytes
 from graphprover.cli.report_files import save_proof
 from graphprover.jobs.programs import Program
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, RATES_TEXT
 from graphprover.protocol.parameters import RATES
-from graphprover.runtime.files import check_writable, read_proof, write
+from graphprover.runtime.files import check_writable, write
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import observed
 from graphprover.verifier import Verdict, check_level
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     """Run ``graphprover compress`` and return the exit code."""
     for path in (options.output, *report_files(options)):
         check_writable(path)
-    data = read_proof(options.proof)
+    data = proof_bytes(options.proof, [options.program])
     with configured(options):
         check_device(options)
         from graphprover.prover.layers import check_compressible

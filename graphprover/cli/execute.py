@@ -22,6 +22,7 @@ from graphprover.cli.json_output import Facts, file
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import INPUT_HELP
 from graphprover.cli.text_output import cells_report, run_lines, say
+from graphprover.jobs.kinds import ELF, kind_of
 from graphprover.jobs.programs import SMALLER
 from graphprover.reports.section import Block, Section
 from graphprover.runtime.files import MAX_PROGRAM_BYTES, FileError, check_writable, read_input, write
@@ -94,10 +95,12 @@ def run(options: argparse.Namespace) -> int:
 
     for path in filter(None, (options.output, options.profile)):
         check_writable(path)
+    elf = read_input(options.guest, MAX_PROGRAM_BYTES, SMALLER)
     try:
-        machine = Machine(load_elf(read_input(options.guest, MAX_PROGRAM_BYTES, SMALLER)))
+        machine = Machine(load_elf(elf))
     except ElfError as error:
-        raise FileError(f"{options.guest}: {error}") from error
+        kind = kind_of(elf)
+        raise FileError(f"{options.guest}: {error if kind in (None, ELF) else f'{kind}, not an ELF file'}") from error
     data = read_input(options.input) if options.input else b""
     limits, seed = limits_given(options), options.random_seed
     prepare()

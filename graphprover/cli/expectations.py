@@ -131,7 +131,7 @@ def _exit_code(text: str) -> int | str:
 
 def _hex(text: str) -> bytes:
     try:
-        return bytes.fromhex(text)
+        return bytes.fromhex(text.removeprefix("0x"))
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no sequence of bytes in hexadecimal, two digits each") from None
 

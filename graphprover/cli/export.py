@@ -9,11 +9,12 @@ from graphprover.cli.args import Command, add_json
 from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, program_of
+from graphprover.cli.proof_argument import proof_bytes
 from graphprover.proof.plonky3 import export
 from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.transcript import RELEASE
-from graphprover.runtime.files import make_folder, read_proof, write
+from graphprover.runtime.files import make_folder, write
 from graphprover.vm.statement.version import MACHINE_VERSION
 
 MACHINE = "machine.json"
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 
         return _write({MACHINE: machine_json().encode()}, {"machine": MACHINE_VERSION}, options)
     try:
-        proof = proof_from_bytes(read_proof(options.proof))
+        proof = proof_from_bytes(proof_bytes(options.proof, [options.program]))
         program = program_of(proof, options)
         if program.only_key:
             raise UsageError(

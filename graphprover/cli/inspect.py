@@ -17,18 +17,16 @@ from graphprover.cli.program_args import (
     program_of,
     resolve_small,
 )
+from graphprover.jobs.kinds import KEY, PROOF, kind_of, kind_of_file
 from graphprover.jobs.programs import is_guest, is_packaged, open_program, packaged_names
 from graphprover.proof.compressed import CompressedProof, any_proof_from_bytes, name_of
-from graphprover.proof.proof import MAGIC, Proof
-from graphprover.proof.sharded import SHARD_MAGIC, ShardedProof
+from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import security_facts, security_of, sizes_of
 from graphprover.protocol.errors import VerificationError
-from graphprover.runtime.files import COMPRESSED_MAGIC, SHARDS_MAGIC, STREAM, read_proof
+from graphprover.runtime.files import STREAM, read_proof
 from graphprover.verifier import layouts_of_proof
 from graphprover.vm.statement.key import Key
-
-# Magic bytes of proofs, without the format version.
-BEGINNINGS = tuple(magic[:-1] for magic in (MAGIC, SHARD_MAGIC, SHARDS_MAGIC, COMPRESSED_MAGIC))
 
 
 def add(command: Command) -> None:
@@ -61,6 +59,10 @@ def run(options: argparse.Namespace) -> int:
     is_file = path == STREAM or path.is_file()
     if is_packaged(options.subject) or not is_file or path.suffix == ".py" or is_guest(path):
         named = open_program(options.subject)
+        second = kind_of_file(Path(options.program)) if options.program else None
+        if second == PROOF or (second == KEY and not named.only_key):
+            first = KEY if named.only_key else "a program"
+            raise UsageError(f"{options.subject} is {first}, {options.program} {second}: swap them")
         if named.only_key:
             _say_key(named.only_key, options)
             return OK
@@ -84,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
         text_output.say(made, describe, options)
         return OK
     data = read_proof(path)
-    if data and not data.startswith(BEGINNINGS):
+    if data and not kind_of(data):
         raise VerificationError(
             "proof.magic", f"{path}: not a graphprover proof, a verifying key, an ELF file or a .py file"
         )

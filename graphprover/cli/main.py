@@ -163,7 +163,9 @@ def _fill(name: str, subparser: Parser) -> None:
         run: Callable[[argparse.Namespace], int], more: str, examples: Sequence[str]
     ) -> argparse.ArgumentParser:
         subparser.description = textwrap.fill(f"{COMMANDS[name]} {more}", 79)
-        subparser.epilog = "\n  ".join(["examples:", *(f"graphprover {name} {example}" for example in examples)])
+        subparser.epilog = "\n  ".join(
+            ["examples:", *(f"graphprover {name} {example}".rstrip() for example in examples)]
+        )
         subparser.set_defaults(command=run)
         return subparser
 

@@ -1,6 +1,7 @@
 """Argument parser with one-line errors."""
 
 import argparse
+import difflib
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -39,8 +40,18 @@ class Parser(argparse.ArgumentParser):
         self.given.clear()
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+            takes_input = "--input" in self._option_string_actions and not unknown[0].startswith("-")
+            hint = f" (an input file is given as --input {unknown[0]})" if takes_input else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return found, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise ArgumentError for a value that is none of the choices; for a command, with the nearest one."""
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            near = difflib.get_close_matches(value, action.choices, 1)
+            hint = f": did you mean {near[0]}?" if near else ""
+            raise argparse.ArgumentError(None, f"{value!r} is no {str(action.metavar).lower()}{hint}")
+        super()._check_value(action, value)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Print a message; argparse would ignore that standard output cannot be written."""

@@ -4,11 +4,13 @@ import argparse
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from graphprover.cli.args import add_limits, add_random_seed, level_given, limits_given, refuse
 from graphprover.cli.errors import UsageError
 from graphprover.cli.paths import path_argument, program_argument
+from graphprover.jobs.kinds import kind_of_file
 from graphprover.jobs.programs import Program, ProgramError, load_packaged, open_program, packaged_names
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
@@ -150,7 +152,8 @@ def machine_of(name: str, but: str) -> Machine:
     """Return the machine of a guest's ELF file, or raise UsageError with a message that ends with `but`."""
     machine = open_program(name).elf
     if machine is None:
-        raise UsageError(f"{name}: not an ELF file{but}")
+        kind = kind_of_file(Path(name))
+        raise UsageError(f"{name}: {f'{kind}, ' if kind else ''}not an ELF file{but}")
     return machine
 
 

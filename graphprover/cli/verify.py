@@ -9,12 +9,13 @@ from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.members import headers_of, members_report, statements_of
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_proof, programs_of
+from graphprover.cli.proof_argument import proof_bytes
 from graphprover.jobs.programs import Program
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
-from graphprover.runtime.files import check_writable, read_proof, write
+from graphprover.runtime.files import check_writable, write
 from graphprover.verifier import Verdict, check_level
 from graphprover.vm.statement.claim import ANY
 
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     """Run ``graphprover verify`` and return the exit code."""
     if options.output:
         check_writable(options.output)
-    data = read_proof(options.proof)
+    data = proof_bytes(options.proof, options.program)
     try:
         proof = any_proof_from_bytes(data)
         headers = headers_of(proof)

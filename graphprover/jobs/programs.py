@@ -27,6 +27,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, Unpack
 
 from graphprover import examples
+from graphprover.jobs.kinds import PROOF, kind_of_file
 from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import MAX_LABEL_BYTES, Proof
 from graphprover.proof.sharded import ShardedProof
@@ -446,8 +447,11 @@ def _import_path(path: Path, shown: str) -> ModuleType:
     path = Path(os.path.abspath(path))  # later imports succeed from any working directory
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
-        kinds = "a .py file, a folder with an __init__.py, an ELF file nor a verifying key"
-        raise ProgramError(f"{shown}: neither {kinds}{_instead(file)}")
+        if kind_of_file(path) == PROOF:
+            raise ProgramError(f"{shown}: a proof, not a program: `graphprover verify` and `inspect` take proofs")
+        kinds = "an ELF file, a .py file nor a folder with an __init__.py"
+        replacing = "(nor a verifying key, which replaces the program of a proof)"
+        raise ProgramError(f"{shown}: neither {kinds} {replacing}{_instead(file)}")
     if file.stat().st_size > MAX_TEXT_BYTES:
         raise ProgramError(f"{shown}: more than {MAX_TEXT_BYTES:,} bytes, so it is no program: name another file")
     # A name of its own for every path, so that the modules of one program are never taken for another's.

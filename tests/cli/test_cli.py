@@ -279,8 +279,8 @@ def test_expectations(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["prove", "nothing.py"], "nothing.py: no such file"),
         (["prove", "examples/nothing"], "examples/nothing: no such file or folder, nor one of the examples"),
-        (["prove", "empty"], "empty: neither a .py file, a folder"),
-        (["prove", "."], ".: neither a .py file, a folder"),
+        (["prove", "empty"], "empty: neither an ELF file, a .py file"),
+        (["prove", "."], ".: neither an ELF file, a .py file"),
         (["prove", "broken.py"], "broken.py:1: cannot be imported: "),
         (["prove", "lacks.py"], "lacks.py:2: cannot be imported: No module named 'nowhere'"),
         (["prove", "doubling.py", "--input", "none"], "doubling.py: prove_inputs() gives 0 traces for 1 tables"),

@@ -40,6 +40,14 @@ def proof(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return output.read_bytes()
 
 
+@pytest.fixture(scope="module")
+def key(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Return the verifying key of the guest."""
+    output = tmp_path_factory.mktemp("key") / "guest.vk"
+    assert main(["setup", GUEST, "-o", str(output)]) == OK
+    return output.read_bytes()
+
+
 @pytest.fixture
 def stdin(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
     """Set the contents of standard input."""
@@ -342,3 +350,42 @@ def test_files_that_are_too_long_are_not_read(
     assert main(arguments) == USAGE
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and ": more than " in error and " bytes" in error and "big" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["verify", "guest.vk", "proof.bin"], "guest.vk is a verifying key, proof.bin a proof: swap them"),
+        (["verify", GUEST, "proof.bin"], f"{GUEST} is an ELF file, proof.bin a proof: swap them"),
+        (["verify", "tables.py", "proof.bin"], "tables.py is a .py file, proof.bin a proof: swap them"),
+        (["verify", "guest.vk"], "guest.vk: a verifying key, not a proof: the proof comes first, then PROGRAM"),
+        (["verify", "proof.bin", "proof.bin", *WEAK], "proof.bin: a proof, not a program: `graphprover verify` and"),
+        (["compress", "guest.vk", "proof.bin"], "guest.vk is a verifying key, proof.bin a proof: swap them"),
+        (["aggregate", "guest.vk"], "guest.vk: a verifying key, not a proof: programs are given by --program"),
+        (["export", GUEST, "proof.bin"], f"{GUEST} is an ELF file, proof.bin a proof: swap them"),
+        (["inspect", GUEST, "guest.vk"], f"{GUEST} is a program, guest.vk a verifying key: swap them"),
+        (["inspect", GUEST, "proof.bin"], f"{GUEST} is a program, proof.bin a proof: swap them"),
+        (["inspect", "guest.vk", "proof.bin"], "guest.vk is a verifying key, proof.bin a proof: swap them"),
+        (["prove", "proof.bin"], "proof.bin: a proof, not a program"),
+        (["prove", "guest.vk"], "guest.vk: a verifying key, which runs nothing: give the ELF file"),
+        (["plan", "proof.bin"], "proof.bin: a proof, not a program"),
+        (["check", "proof.bin"], "proof.bin: a proof, not a program"),
+        (["submit", "proof.bin"], "proof.bin: a proof, not a program"),
+        (["setup", "proof.bin"], "proof.bin: a proof, not a program"),
+        (["setup", "guest.vk", "-o", "x"], "guest.vk: a verifying key, not an ELF file; only guests"),
+        (["warm", "guest.vk"], "guest.vk: a verifying key, not an ELF file; only guests"),
+        (["execute", "proof.bin"], "proof.bin: a proof, not an ELF file"),
+        (["execute", "guest.vk"], "guest.vk: a verifying key, not an ELF file"),
+        (["batch", "proof.bin"], "proof.bin: a proof, not a TOML file of jobs"),
+    ],
+    ids=lambda given: " ".join(map(os.path.basename, given)) if isinstance(given, list) else "",
+)
+def test_a_file_in_the_place_of_another_one(
+    arguments: list[str], line: str, proof: bytes, key: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("proof.bin").write_bytes(proof)
+    Path("guest.vk").write_bytes(key)
+    Path("tables.py").touch()
+    assert main(arguments) == USAGE
+    error = capsys.readouterr().err
+    assert error.startswith(f"graphprover: {line}") and error.count("\n") == 1
