@@ -4,6 +4,9 @@ import ctypes
 import itertools
 import random
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -130,6 +133,37 @@ def test_the_point_operation(library: ctypes.CDLL) -> None:
             library.__zkvm_call(ctypes.c_uint64(1028 + 2 * curve), room, other, None, None, None)
             point = added(double, first, p, a)
             assert (numbers(room), numbers(other)) == (list(point), list(first)), (curve, turn)
+
+
+# Calls a host call on two points in memory, the second one at an offset from the first, in a process of its own.
+CALL = """
+import ctypes, sys
+library, number, offset, *words = sys.argv[1:]
+room = (ctypes.c_uint64 * 16)(*map(int, words))
+start = ctypes.addressof(room)
+call = ctypes.CDLL(library).__zkvm_call
+call(*map(ctypes.c_uint64, (int(number), start, start + int(offset), 0, 0, 0)))
+"""
+
+
+def traps(library: ctypes.CDLL, number: int, coordinates: Sequence[int], offset: int = 64) -> bool:
+    """Return whether a host call ends its process, as the machine's faults do."""
+    arguments = map(str, (library._name, number, offset, *words(*coordinates)))
+    code = subprocess.run([sys.executable, "-c", CALL, *arguments], capture_output=True).returncode
+    assert code in (0, -signal.SIGILL, -signal.SIGTRAP)
+    return code != 0
+
+
+@pytest.mark.parametrize("curve", range(3))
+def test_large_coordinates_and_overlapping_points_trap(curve: int, library: ctypes.CDLL) -> None:
+    p, number = CURVES[curve][0], 1028 + 2 * curve
+    assert not traps(library, number, (1, p - 1, p - 1, 1)) and not traps(library, number + 1, (p - 1, p - 1, p, p))
+    for place in range(4):
+        coordinates = [5, 6, 7, 8]
+        coordinates[place] = p
+        assert traps(library, number, coordinates)
+        assert traps(library, number + 1, coordinates) == (place < 2)
+    assert traps(library, number, (5, 6, 7, 8), offset=56)
 
 
 def function(library: ctypes.CDLL, name: str, data: bytes, sizes: Sequence[int], size: int) -> bytes | None:

@@ -10,15 +10,15 @@ integers, limb by limb of 32 bits with a signed carry between neighbours, the fi
 The coordinates of a, b and c are any numbers of 256 or 384 bits, below p or not. Both rows state r < p, so r is the
 only result.
 
-The quotients q are signed: B = 2^256 or 2^384, and above it ``sign`` - SIGN, so q is from -16 B to 240 B. It fits for
-all operands, because B is below 5.3 p for bn254 and below 9.9 p for BLS12-381: q0 is above -B^2 / p > -9.9 B, and q1 is
-below (2 B^2 + B) / p < 19.8 B.
+The quotients q are signed: with B = 2^256 or 2^384, the halves of ``q`` and B times ``sign`` - SIGN, so from -16 B to
+240 B. They fit for all operands, because B is below 5.3 p for bn254 and below 9.85 p for BLS12-381: q0 is above
+-B^2 / p - 1 > -9.9 B, and q1 is below (2 B^2 + B) / p < 19.8 B.
 
 No equation wraps around the field's prime. A product adds to a limb at most 24 products of halves in each of two
 places: 24 (2^16 - 1)^2 (2^16 + 1) < 2^52.6. Of the three products in an identity at most two have the same sign;
 ``sign`` times a limb of p is below 2^40, and c and r are below 2^32. So the sum of a limb is below 2^53.7, and 2^32
 times a carry is at most 2^55. A carry of the identities is the sum of a limb and the carry before, over 2^32: below
-2^21.8 < OFFSET for all operands, so it is in its range.
+2^21.7 < OFFSET for all operands, so it is in its range.
 
 Operands may overlap: a is read first, then b, then c; r is written last.
 """

@@ -10,9 +10,10 @@ point and the slope of the line through both, ``row[2]`` the result (x3, y3). p 
 The quotients q are signed: 256 bits and ``sign`` - SIGN above. The sum of a limb is below 2^55 and 2^32 times a carry
 below 2^57, so no equation wraps around p of the field.
 
-The slope is the only one: x1 and x2 are below p and differ in a limb, so x2 - x1 has an inverse mod p; of a double the
-same holds of y1 and 0. x3 and y3 are below p, so they are the only result. Nothing else is assumed of the coordinates.
-A sum has no proof if x1 = x2, and a double if y1 = 0: the program must treat these cases.
+All coordinates are below p. So the slope is the only one: x1 and x2 differ in a limb, so x2 - x1 has an inverse mod p;
+of a double the same holds of y1 and 0. x3 and y3 are the only result. A point need not be on the curve. A sum has no
+proof if x1 = x2, a double if y1 = 0, and neither has one if a coordinate is not below p: the program must treat these
+cases.
 """
 
 from collections.abc import Sequence
@@ -48,14 +49,14 @@ class Point(CallTable):
         "a7_pc",  # in row 1 the time before of a7, in row 2 the instruction's address
         "sign",  # 8 bits
         f"x[{HALVES}]",  # x2 (of a double y1), x1, x3
-        f"y[{HALVES}]",  # -, the slope, y3
+        f"y[{HALVES}]",  # of a sum flags of y2 < p, then of y1 < p; the slope; y3
         f"q[{HALVES}]",  # the quotient for the slope, for x3, for y3
         f"low[{CARRIES}]",  # of the carries for the slope, for x3, for y3: 16 bits each
         f"high[{CARRIES}]",  # 8 bits each
         f"z[{LIMBS}]",  # y2, y1, flags of y3 < p
         f"w[{LIMBS}]",  # inverses of a difference, x2 (of a double x1), -
         f"flag[{LIMBS}]",  # of x < p
-        "part[4]",  # differences for x < p and y3 < p, 16 bits each
+        "part[4]",  # differences for x < p, then for y2, y1 (of a sum), y3 < p, 16 bits each
         f"word_t[{POINT_WORDS}]",  # times before of the point's words
     )
 
@@ -84,6 +85,9 @@ class Point(CallTable):
         prime = limbs_of(_prime(t))
         check_below(t, t.on, t.on, limbs_of(t.x), prime, t.flag, t.part[0] + HALF * t.part[1])
         check_below(t, t.row[2], t.on, limbs_of(t.y), prime, t.z, t.part[2] + HALF * t.part[3])
+        # Of a double, row 0 has y1 in x.
+        for row, flags in ((t, t.y[:LIMBS]), (n, t.y[LIMBS:])):
+            check_below(t, t.row[0], 1 - t.double, row.z, prime, flags, row.part[2] + HALF * row.part[3])
 
     @staticmethod
     def _slope(t: TableBuilder) -> None:

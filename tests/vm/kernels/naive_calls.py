@@ -143,6 +143,7 @@ def modular_rows(
     r = value % (m or bound) if r is None else r
     full = m == 0 if full is None else full
     of_a, of_b, of_m, of_q = (halves(x, count) for x in (a, b, m, q))
+    of_q[-1] = q >> 16 * (len(of_q) - 1)  # all the rest of a quotient that is too large
     products = zip(limbs_of_product(of_a, of_b), limbs_of_product(of_m, of_q), strict=True)
     added = [x - y for x, y in zip(limbs(c, count), limbs(r, count), strict=True)]
     added += [-int(full) * x for x in limbs(q, count)]
@@ -305,6 +306,10 @@ def point_rows(
     flags, parts = below(y3, p)
     rows[2] |= {"a7_pc": around.pc, "y": halves(y3), "z": flags, "part": [*rows[2]["part"][:2], *parts]}
     if not double:
+        checks = below(y2, p), below(y1, p)
+        rows[0]["y"] = [flag for flags, _ in checks for flag in flags]
+        for row, (_, parts) in zip(rows, checks, strict=False):
+            row["part"] = [*row["part"][:2], *parts]
         rows[0] |= {
             "accessed": 1, "pointer": around.pointers[1], "register_t": around.register_time(1), "z": limbs(y2),
             "word_t": around.times(1, POINT_WORDS, SLOT_MEMORY),

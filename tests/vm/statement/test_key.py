@@ -40,6 +40,7 @@ DIGESTS = {
     8: "f90364e1df65efb9d926083173b2753507bfee1d7e4b8e88607a54045a3e1dcc",
     9: "5a30f6cb82cdbf2af3e4f4bceedde0be71e3e6fb4ef87c69f4b219d971453b14",
     10: "aece7e6ab41511a276d9bbad0180af428f2901cfe7d3c59dd336a94c02ebc91a",
+    11: "24f8ba3eef1db34f18265c560b37fc5ad06d2e26c50bb6c366932744186543b0",
 }
 OTHER_HASH = next(name for name in HASH_NAMES if name != DEFAULT_HASH)
 PROGRAM = image([*li(A0, 7), Instruction(Op.ADDI, A0, A0, imm=1), *leave()])

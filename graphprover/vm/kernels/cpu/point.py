@@ -112,6 +112,9 @@ def _points(calls, at, curve, double, cells):
     _write_halves(line, cells[1], _Y)
     _write_halves(result[LIMBS:], cells[2], _Y)
     put_below(result[LIMBS:], prime, cells[2, _Z : _Z + LIMBS], cells[2, _PART + 2 : _PART + 4])
+    if not double:
+        put_below(second[LIMBS:], prime, cells[0, _Y : _Y + LIMBS], cells[0, _PART + 2 : _PART + 4])
+        put_below(first[LIMBS:], prime, cells[0, _Y + LIMBS : _Y + HALVES], cells[1, _PART + 2 : _PART + 4])
     differing = False
     for i in range(LIMBS):
         cells[0, _Z + i] = second[LIMBS + i]

@@ -289,14 +289,14 @@ __device__ void put_multiple(const Cells& cells, int r, const Limb& limb, const 
     cells(r, to_sign) = sign + SIGN;
 }
 
-// The check of x < p.
+// The check of x < p: flags in a row, the parts of the difference in the same row or another one.
 template <int N>
-__device__ void put_below(const Cells& cells, int r, int flags, int parts, const u32* x, const u32* p) {
+__device__ void put_below(const Cells& cells, int r, int flags, int parts_row, int parts, const u32* x, const u32* p) {
     int top = highest_difference<N>(x, p);
     u32 missing = p[top] - x[top] - 1;
     cells(r, flags + top) = 1;
-    cells(r, parts) = missing & 0xffff;
-    cells(r, parts + 1) = missing >> 16;
+    cells(parts_row, parts) = missing & 0xffff;
+    cells(parts_row, parts + 1) = missing >> 16;
 }
 
 template <int N>
@@ -463,7 +463,7 @@ __device__ void put_fp2(const Calls& calls, const Fp2Columns& at, const Prime<N>
             return r ? total + second : total - second;
         };
         put_multiple<N>(cells, r, limb, p, (u32)prime.inverse, at.q, at.sign, at.low, at.high);
-        put_below<N>(cells, r, at.flag, at.part, result, p);
+        put_below<N>(cells, r, at.flag, r, at.part, result, p);
         load<N>(cycle.old + words * (6 + r), other);
         put_limbs<N>(cells, r, at.old, other);
         cells(r, at.on) = 1;
@@ -576,7 +576,7 @@ extern "C" __global__ void fill_points(const __grid_constant__ Calls calls, u64*
         put_multiple<LIMBS>(cells, r, limb, p, INVERSES[curve], POINT_Q, POINT_SIGN, POINT_LOW, POINT_HIGH);
         const u32* x = r == 0 ? (twice ? y1 : x2) : r == 1 ? x1 : x3;
         cells.put_halves<LIMBS>(r, POINT_X, x);
-        put_below<LIMBS>(cells, r, POINT_FLAG, POINT_PART, x, p);
+        put_below<LIMBS>(cells, r, POINT_FLAG, r, POINT_PART, x, p);
         cells(r, POINT_ON) = 1;
         cells(r, POINT_ROW + r) = 1;
         cells(r, POINT_CURVE + curve) = 1;
@@ -585,7 +585,11 @@ extern "C" __global__ void fill_points(const __grid_constant__ Calls calls, u64*
     }
     cells.put_halves<LIMBS>(1, POINT_Y, line);
     cells.put_halves<LIMBS>(2, POINT_Y, y3);
-    put_below<LIMBS>(cells, 2, POINT_Z, POINT_PART + 2, y3, p);
+    put_below<LIMBS>(cells, 2, POINT_Z, 2, POINT_PART + 2, y3, p);
+    if (!twice) {
+        put_below<LIMBS>(cells, 0, POINT_Y, 0, POINT_PART + 2, second + LIMBS, p);
+        put_below<LIMBS>(cells, 0, POINT_Y + LIMBS, 1, POINT_PART + 2, y1, p);
+    }
     bool differing = false;
     for (int i = 0; i < LIMBS; i++) {
         cells(0, POINT_Z + i) = second[LIMBS + i];
