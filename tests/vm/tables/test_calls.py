@@ -705,7 +705,7 @@ def test_times_of_two_calls_are_not_exchanged(name: str) -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_check_counts(name: str) -> None:
-    """For each constraint and each range have a forgery that it alone notices; other tests require that it is noticed."""
+    """For each constraint and each range have a forgery that it alone notices; other tests require this."""
     changed = [reasons for place, _, reasons in changed_cells(name) if place not in left_open(name)]
     noticed = [*changed, *noticing(name).values(), *with_exchanged_times(name)]
     needed = {next(iter(reasons)) for reasons in noticed if len(reasons) == 1}

@@ -417,7 +417,7 @@ def test_times_of_two_calls_are_not_exchanged() -> None:
 
 
 def test_every_check_counts() -> None:
-    """For each constraint and each range have a forgery that it alone notices; other tests require that it is noticed."""
+    """For each constraint and each range have a forgery that it alone notices; other tests require this."""
     changed = [reasons for column, row, _, reasons in changed_cells() if not left_open(NAMES[column], row)]
     noticed = [*changed, *noticing().values(), *with_exchanged_times()]
     needed = {next(iter(reasons)) for reasons in noticed if len(reasons) == 1}
