@@ -10,9 +10,9 @@ from graphprover.field import P
 from graphprover.vm.tables.call import CallTable, product
 from graphprover.vm.tables.limbs import HALF, PER_HALF
 from tests.vm.kernels.naive_calls import Around, Row, matrix
-from tests.vm.tables.checks import recency
 
 Flags = dict[int, int]  # by limb, for a check that a number is below a bound; absent ones are 0
+TIMES = ("register_t", "word_t", "a7_pc", "t_pc", "old_t", "added_t", "time", "time_e")  # cells with a time before
 HALVES = ("u", "v", "s", "x", "y", "r", "part")  # families of cells, of which two neighbours are a limb
 
 
@@ -88,9 +88,9 @@ def exchanged_times(
     second = replace(around, clk=around.clk + 10, register_times=registers, a7_time=later, word_times=words)
     one, other = (matrix(table, rows(of)) for of in (around, second))
     both, size, found = np.concatenate([one, other], axis=1), one.shape[1], []
-    for column in sorted(set().union(*recency(table.describe()).values())):
+    for column, name in enumerate(table.describe().main_names):
         for row in range(size):
-            if one[column, row] != other[column, row]:
+            if name.partition("[")[0] in TIMES and one[column, row] != other[column, row]:
                 changed = both.copy()
                 changed[column, [row, size + row]] = other[column, row], one[column, row]
                 found.append(changed)

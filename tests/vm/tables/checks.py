@@ -117,14 +117,12 @@ def changed_cells(air: AirDescription, main: np.ndarray, rows: Iterable[int], ch
     return np.concatenate(found, axis=1)
 
 
-def recency(air: AirDescription) -> dict[int, set[int]]:
-    """Return the numbers of the lookups that a time is before the cycle's, among the checks, with columns they read."""
-    found = {}
+def recency(air: AirDescription) -> set[int]:
+    """Return the numbers of the checks that a time is before the cycle's: the lookups that read the cell ``clk``."""
+    clk, found = (MAIN, air.main_names.index("clk"), 0), set()
     for check, number in enumerate(lookups_of(air), start=len(air.constraints)):
-        nodes = [air.nodes[node] for node in reachable(air.nodes, air.globals[number].tuples[0].fields)]
-        columns = {column for op, column, _ in nodes if op == MAIN}
-        if air.main_names.index("clk") in columns:
-            found[check] = columns
+        if clk in (air.nodes[node] for node in reachable(air.nodes, air.globals[number].tuples[0].fields)):
+            found.add(check)
     return found
 
 
