@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from graphprover.air.evaluate import evaluate
+from graphprover.field import P
 from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.tables.buses import XOR, XOR_4, XOR_7
 from graphprover.recursion.tables.compress import Compress, Use
@@ -117,11 +118,12 @@ def compress_trace(calls: Sequence[Call], rows: int) -> np.ndarray:
 
 
 def put_call(t: SimpleNamespace, number: int, first: int, call: Call, rounds: int = 7) -> None:
-    """Write the rows of a call from ``first`` on; with fewer rounds, as if it had begun later."""
+    """Write the rows of a call from ``first`` on; with fewer rounds, as if it had begun later, or earlier."""
     last = first + 1 + 2 * rounds
     every = slice(first, last + 1)
     t.number[every] = number
-    t.position[every], t.odd[every] = range(14 - 2 * rounds, 16), [0, 1] * (rounds + 1)
+    t.position[every] = [at % P for at in range(14 - 2 * rounds, 16)]
+    t.odd[every] = [0, 1] * (rounds + 1)
     t.final[last] = 1
     t.node[every] = Use.NODE in call.use
     t.part[every] = Use.PART in call.use
