@@ -36,9 +36,10 @@ from graphprover.service.uploads import Uploads, received
 
 PAGE = Path(__file__).with_name("page.html")
 MOST_LISTED = 1000
-MOST_NUMBER = (1 << 63) - 1  # of the database
+MOST_NUMBER = (1 << 31) - 1  # of a job in PostgreSQL
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,60}")
+_ID, _HASH = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{64}")
 _POLICY = "default-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": ProblemBody} for status in (400, 401, 403, 404, 409, 413, 422, 429, 503)
@@ -110,9 +111,11 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
     Owner = Annotated[str, Depends(owner)]
 
     def found(id: str, owner: str) -> Row[Any]:
-        row = queue.get(id, owner)
+        row = queue.get(id, owner) if _ID.fullmatch(id) else None
         if row is None:
-            raise Problem(404, f"there is no job {id}", "the job may have been removed after its time: submit it again")
+            raise Problem(
+                404, f"there is no job {id[:64]}", "the job may have been removed after its time: submit it again"
+            )
         return row
 
     def done(id: str, owner: str, read: Callable[[str], dict[str, Any] | None]) -> tuple[str, dict[str, Any]]:
@@ -147,13 +150,18 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
     @app.get("/v1/programs/{hash}/key", response_class=Response)
     async def program_key(hash: str, owner: Owner) -> Response:
         """Return the verifying key of a program, as `graphprover setup` makes it, for `graphprover verify`."""
-        if not await run_in_threadpool(uploads.get, PROGRAMS, hash):
-            raise Problem(404, f"there is no program {hash}", "upload it")
+        if not _HASH.fullmatch(hash) or not await run_in_threadpool(uploads.get, PROGRAMS, hash):
+            raise Problem(404, f"there is no program {hash[:64]}", "upload it")
         async with key_lock:
             key = await program_key_of(store, hash)
         return Response(key, media_type="application/octet-stream")
 
-    @app.post("/v1/jobs", status_code=201, response_model=JobStatus)
+    @app.post(
+        "/v1/jobs",
+        status_code=201,
+        response_model=JobStatus,
+        responses={200: {"model": JobStatus, "description": "The job of an earlier request with this Idempotency-Key"}},
+    )
     def submit(
         job: JobRequest, owner: Owner, idempotency_key: Annotated[str | None, Header(max_length=200)] = None
     ) -> JSONResponse:
@@ -203,7 +211,7 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
         state: str | None = None,
         limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 100,
         before: Annotated[
-            int | None, Query(le=MOST_NUMBER, description="From the field next of the page before.")
+            int | None, Query(ge=1, le=MOST_NUMBER, description="From the field next of the page before.")
         ] = None,
     ) -> JSONResponse:
         """List your jobs, the newest first."""
@@ -221,6 +229,7 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
     @app.post("/v1/jobs/{id}/cancel", response_model=JobStatus)
     def cancel(id: str, owner: Owner) -> JSONResponse:
         """Cancel a job. A proof by the service's own process stops at its next task; a cluster's worker finishes it."""
+        found(id, owner)
         cancelled = queue.cancel(id, owner)
         row = found(id, owner)
         if not cancelled and row.state != CANCELLED:
@@ -250,11 +259,16 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
         return JSONResponse({"status": "ok", "version": __version__})
 
     @app.get("/readyz")
-    async def readiness() -> JSONResponse:
-        """Return 200 if database and store answer and the prover takes jobs, else 503 with the reasons."""
-        problems = await checks()
-        if not supervisor.ready:
-            problems.append("the prover process is starting")
+    async def readiness(authorization: Annotated[str, Header()] = "") -> JSONResponse:
+        """Return 200 if database and store answer and the prover takes jobs, else 503 with the reasons.
+
+        Their details are for clients with a token, and for this host.
+        """
+        found = await checks()
+        known = owner_of(authorization, config.tokens) if config.tokens else config.is_local
+        problems = [f"{name}: {error}" if known else f"the {name} fails" for name, error in found.items()]
+        if supervisor.problem:
+            problems.append(supervisor.problem)
         return JSONResponse({"ready": not problems, "problems": problems}, 503 if problems else 200)
 
     @app.get("/metrics", response_class=Response)

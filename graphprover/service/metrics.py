@@ -97,7 +97,7 @@ class _Current(Collector):
         age = 0.0 if oldest is None else max(0.0, time.time() - oldest)
         yield GaugeMetricFamily("graphprover_queue_oldest_seconds", "Age of the oldest job that waits", age)
         yield GaugeMetricFamily(
-            "graphprover_prover_ready", "Whether the prover takes jobs", int(self._supervisor.ready)
+            "graphprover_prover_ready", "Whether the prover takes jobs", int(not self._supervisor.problem)
         )
         yield GaugeMetricFamily(
             "graphprover_prover_failures", "Prover processes that have failed", self._supervisor.restarts

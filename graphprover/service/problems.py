@@ -5,12 +5,14 @@ from collections.abc import Mapping
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException as StarletteError
+from starlette.requests import ClientDisconnect
 
 from graphprover.runtime.files import FileError
 
+GONE = 499  # of a request whose client has closed the connection, in metrics
 RETRY_SECONDS = "5"  # after which a client may come back
 
 _log = logging.getLogger(__name__)
@@ -42,6 +44,10 @@ def answer_problems(app: FastAPI) -> None:
         else:
             status, problem = 422, f"{'.'.join(map(str, first['loc'][1:]))}: {first['msg']}"
         return JSONResponse({"problem": problem, "remedy": "see /openapi.json"}, status)
+
+    @app.exception_handler(ClientDisconnect)
+    async def gone(request: Request, error: ClientDisconnect) -> Response:
+        return Response(status_code=GONE)  # which nobody receives
 
     @app.exception_handler(SQLAlchemyError)
     async def no_database(request: Request, error: SQLAlchemyError) -> JSONResponse:

@@ -1,9 +1,9 @@
 """The prover process of a service: ``python -m`` of this module, which `supervisor` starts.
 
 It reads its configuration, a line of JSON, from standard input, and ends when standard input ends. It writes a line to
-standard output once it takes jobs, and later the number of repeated attempts of each proof that workers had to repeat.
-If the executor fails, it ends; the service returns its jobs to the queue and starts
-another prover process.
+standard output once it takes jobs, then a sign of life every second, and the number of repeated attempts of each proof
+that workers had to repeat. If the executor fails, it ends; the service returns its jobs to the queue and starts another
+prover process.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from typing import Any
 from graphprover.service.json_log import log_as_json
 
 READY = b"ready\n"
+ALIVE_SECONDS = 1.0  # between two signs of life
 LOOK_SECONDS = 2.0  # between two looks for a background cluster
 END_SECONDS = 5.0  # in which this process ends by itself when its service has ended
 
@@ -64,6 +65,7 @@ def _prove(given: dict[str, Any]) -> None:
     from graphprover.service.queue import Queue
     from graphprover.service.runner import Runner
     from graphprover.service.store import Store
+    from graphprover.service.supervisor import ALIVE
 
     options = argparse.Namespace(**given["prover"])
     goes_on = _watcher(options)
@@ -83,13 +85,19 @@ def _prove(given: dict[str, Any]) -> None:
         service = stack.enter_context(os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0))
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # no process reads the output of workers
 
-        def retried(attempts: int) -> None:
-            with suppress(OSError):  # the service has ended
-                service.write(b"%d\n" % attempts)
+        def tell(line: bytes) -> None:
+            with suppress(OSError, ValueError):  # the service has ended, or this process ends
+                service.write(line)
+
+        def live() -> None:
+            while True:
+                time.sleep(ALIVE_SECONDS)
+                tell(ALIVE)
 
         queue, store = Queue(connect(given["database"])), Store(given["store"])
-        runner = Runner(queue, store, inputs, given["id"], retried)
+        runner = Runner(queue, store, inputs, given["id"], lambda attempts: tell(b"%d\n" % attempts))
         service.write(READY)
+        threading.Thread(target=live, name="graphprover-alive", daemon=True).start()
         runner.run(options.executor, options.device, goes_on)
 
 

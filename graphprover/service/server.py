@@ -1,6 +1,7 @@
 """The process of the service: its lock, and uvicorn with the application."""
 
 import logging
+import os
 import ssl
 import time
 from functools import partial
@@ -16,8 +17,10 @@ from graphprover.service.app import create_app
 from graphprover.service.config import Config
 from graphprover.service.connections import Connection, Connections, most_connections
 from graphprover.service.json_log import log_as_json
+from graphprover.service.orphans import end_orphan
 
-LOCK_SECONDS = 20.0  # in which the prover process of a service that was killed ends
+ORPHAN_SECONDS = 6.0  # in which the prover process of a service that was killed ends by itself
+LOCK_SECONDS = 20.0  # in which it ends when it is killed
 DRAIN_SECONDS = 5  # in which open requests are answered at the end
 BACKLOG = 2048  # connections that wait
 
@@ -39,6 +42,7 @@ def serve(config: Config, host: str, port: int, certificate: Path | None, key: P
         FileError: The folder cannot be used.
     """
     log_as_json()
+    os.umask(0o077)  # for the files of this process and of its prover process, whatever the folder's mode
     _make_private(config.folder)
     refused: list[bool] = []
 
@@ -76,6 +80,7 @@ def server_of(
     protocol: Any = partial(Connection, connections=Connections(connections), tls=tls)
     given = {
         "http": protocol,
+        "loop": "asyncio" if tls else "auto",  # uvloop could read the start of TLS before `Connection` begins with it
         "ws": "none",
         "log_config": None,
         "access_log": False,
@@ -98,7 +103,7 @@ def _make_private(folder: Path) -> None:
 def _locked(path: Path) -> IO[str]:
     """Return the locked file of a service.
 
-    The prover process of a service that was killed has the lock until it ends.
+    The prover process of a service that was killed has the lock until it ends, by itself or by this function.
 
     Raises:
         UsageError: Another service has the lock.
@@ -108,9 +113,14 @@ def _locked(path: Path) -> IO[str]:
         lock = path.open("a+")
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error
-    end = time.monotonic() + LOCK_SECONDS
+    begun, orphan = time.monotonic(), None
     while not locked(lock):
-        if time.monotonic() > end:
+        waited = time.monotonic() - begun
+        if orphan is None and waited > ORPHAN_SECONDS:
+            orphan = end_orphan(path)
+        if waited > LOCK_SECONDS:
+            if orphan is not None:
+                raise UsageError(f"--data {path.parent}: the prover process {orphan} of a service that has ended stays")
             raise UsageError(f"--data {path.parent}: another service uses this folder: end it, or choose another one")
         time.sleep(0.1)
     return lock

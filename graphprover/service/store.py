@@ -128,8 +128,8 @@ class Store:
         """Return the claim of a proof, or None if the proof is not there, or has another size."""
         folder = self._folder(key)
         try:
-            claim = self._json(f"{folder}/claim.json")
-            whole = claim and _call(self._files.size, f"{folder}/proof.bin") == claim["proof_bytes"]
+            claim = self._json(f"{folder}/claim.json") or {}
+            whole = _call(self._files.size, f"{folder}/proof.bin") == claim["proof_bytes"]
             return claim if whole and isinstance(claim["proof_sha256"], str) else None
         except (FileNotFoundError, KeyError):
             return None

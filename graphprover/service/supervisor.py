@@ -17,11 +17,14 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.service.config import Config
+from graphprover.service.orphans import record
 from graphprover.service.queue import Queue
 
 MODULE = "graphprover.service.prover_process"
+ALIVE = b"alive\n"  # a line by the prover process
 END_SECONDS = 10.0  # in which a prover process ends by itself
 LEAST_WAIT, MOST_WAIT = 0.5, 30.0  # seconds before a prover process that has ended is replaced
+SILENT_SECONDS = 10.0  # without a sign of life, which comes every second, until the service is not ready
 LASTING = 60.0  # seconds of a prover process after which the wait is the least again
 
 _log = logging.getLogger(__name__)
@@ -39,12 +42,22 @@ class Supervisor:
     """
 
     def __init__(self, config: Config, queue: Queue, lock: IO[str], give_up: Callable[[], None]) -> None:
-        self.ready = False  # whether the prover process takes jobs
         self.restarts = 0  # of prover processes that have failed
         self.worker_retries = 0  # attempts of proofs that workers had to repeat
-        self._was_ready = False  # whether a prover process has accepted its options
+        self._is_ready = self._was_ready = (
+            False  # whether this prover process has accepted its options, and whether any
+        )
+        self._heard = 0.0  # time of the last sign of life of the prover process
         self._config, self._queue, self._lock, self._give_up = config, queue, lock, give_up
         self._process: Process | None = None
+
+    @property
+    def problem(self) -> str:
+        """Why the prover process takes no jobs; empty if it does."""
+        if not self._is_ready:
+            return "the prover process is starting"
+        silent = time.monotonic() - self._heard
+        return f"the prover process has given no sign of life for {silent:.0f} s" if silent > SILENT_SECONDS else ""
 
     async def run(self) -> None:
         """Run prover processes until this task is cancelled."""
@@ -102,23 +115,28 @@ class Supervisor:
             "inputs": str(config.inputs),
             "prover": asdict(config.prover),
         }
+        record(self._lock, self._process.pid)
         assert self._process.stdin and self._process.stdout
         with suppress(ConnectionError):  # it has ended
             self._process.stdin.write(json.dumps(given).encode() + b"\n")
             await self._process.stdin.drain()
-        self.ready = bool(await self._process.stdout.readline())
-        if self.ready:
+        self._is_ready = bool(await self._process.stdout.readline())
+        self._heard = time.monotonic()
+        if self._is_ready:
             self._was_ready = True
             _log.info("the prover process %d takes jobs", self._process.pid)
-        counting = asyncio.create_task(self._count_retries(self._process.stdout))
+        listening = asyncio.create_task(self._listen(self._process.stdout))
         code = await self._process.wait()
-        counting.cancel()  # a child of the process may have its output
-        self.ready = False
+        listening.cancel()  # a child of the process may have its output
+        self._is_ready = False
         return code
 
-    async def _count_retries(self, output: asyncio.StreamReader) -> None:
+    async def _listen(self, output: asyncio.StreamReader) -> None:
+        """Read signs of life and repeated attempts."""
         while line := await output.readline():
-            self.worker_retries += int(line)
+            self._heard = time.monotonic()
+            if line != ALIVE:
+                self.worker_retries += int(line)
 
     async def _released(self) -> None:
         """Release the jobs of a prover process that has died, once the database answers."""

@@ -75,13 +75,19 @@ def config_in(folder: Path, **fields: Any) -> Config:
 
 
 @contextmanager
-def served(config: Config, connections: int = 100) -> Iterator[Quiet]:
-    """Serve a configuration at a free port, to at most this number of connections."""
+def served(config: Config, connections: int = 100, *tls: Path) -> Iterator[Quiet]:
+    """Serve a configuration at a free port.
+
+    Args:
+        config: The configuration.
+        connections: The most connections.
+        tls: The files of a certificate and its key.
+    """
     config.folder.mkdir(exist_ok=True)
     with (config.folder / "lock").open("a+") as lock, socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         app = create_app(config, lock, lambda: None)
-        server = server_of(app, connections, lifespan="off", timeout_graceful_shutdown=1)
+        server = server_of(app, connections, *tls, lifespan="off", timeout_graceful_shutdown=1)
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         end = time.monotonic() + LIMIT

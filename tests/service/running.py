@@ -106,3 +106,11 @@ def workers(prover: psutil.Process) -> list[psutil.Process]:
         except psutil.Error:
             continue
     return found
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """Return the files of a new certificate for localhost and of its key."""
+    make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost"
+    command = [*make.split(), "-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "cert.pem"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return folder / "cert.pem", folder / "key.pem"

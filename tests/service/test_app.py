@@ -4,6 +4,7 @@ import hashlib
 import http.client
 import json
 import re
+import socket
 import sqlite3
 import subprocess
 import tempfile
@@ -23,6 +24,7 @@ from graphprover.service.store import Store, proof_key
 from graphprover.service.tokens import digest_of
 from tests.chromium import chromium
 from tests.service.quiet import Quiet, config_in, served
+from tests.service.running import until
 
 ROOT = Path(__file__).parents[2]
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
@@ -109,6 +111,9 @@ def test_every_answer_with_an_error_is_described(quiet: Quiet) -> None:
         ({"program": HASH, "callback": "http://good.example/é"}, 422, "callback: a URL has no 'é'"),
         ({"program": HASH, "name": "n" * 201}, 422, "name: String should have at most"),
         ({"program": HASH, "name": "a\nb"}, 422, "name: String should match"),
+        ({"program": HASH, "name": "\0"}, 422, "name: String should match"),
+        (b'{"program": "%s", "name": "\\ud800"}' % HASH.encode(), 422, "name: "),
+        (b"[" * 50_000, 400, "There was an error parsing the body"),
     ],
 )
 def test_a_job_that_is_refused(quiet: Quiet, body: Any, status: int, problem: str) -> None:
@@ -130,6 +135,14 @@ def test_a_job_that_is_refused(quiet: Quiet, body: Any, status: int, problem: st
         ("GET", "/v1/jobs?state=none", None, 422, "state: 'none' is none of"),
         ("GET", "/v1/jobs?limit=0", None, 422, "limit: Input should be"),
         ("GET", f"/v1/jobs?before={1 << 64}", None, 422, "before: Input should be"),
+        ("GET", f"/v1/jobs?before={1 << 31}", None, 422, "before: Input should be"),
+        ("GET", f"/v1/jobs?before=-{10**20}", None, 422, "before: Input should be"),
+        ("GET", "/v1/jobs?state=%00", None, 422, "state: "),
+        ("GET", "/v1/jobs/%00", None, 404, "there is no job"),
+        ("POST", "/v1/jobs/%00/cancel", b"", 404, "there is no job"),
+        ("GET", "/v1/jobs/" + "a" * 9999, None, 404, "there is no job"),
+        ("GET", "/v1/programs/%00/key", None, 404, "there is no program"),
+        ("GET", "/v1/programs/../../etc/passwd/key", None, 404, ""),
         ("POST", "/v1/programs", b"no ELF file", 422, "the program is invalid: "),
         ("POST", "/v1/programs?name=a/b", b"", 422, "the name of a program has"),
         ("POST", "/v1/jobs", b"", 400, "the body is no JSON object"),
@@ -141,6 +154,25 @@ def test_a_request_that_is_refused(
 ) -> None:
     answer = quiet.ask(method, path, body)
     assert answer.status == status and answer.json["problem"].startswith(problem) and answer.json["remedy"]
+
+
+def test_a_client_that_goes_away_is_no_error(quiet: Quiet, caplog: pytest.LogCaptureFixture) -> None:
+    def requests() -> float:
+        text = quiet.ask("GET", "/metrics").body.decode()
+        return sum(float(line.split()[1]) for line in text.splitlines() if "_count" in line and 'status="499"' in line)
+
+    before = requests()
+    for path in ("/v1/inputs", "/v1/programs"):
+        with socket.create_connection(("127.0.0.1", quiet.port)) as connection:
+            head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n"
+            connection.sendall(head.encode() + b"data")
+    until(lambda: requests() == before + 2)
+    assert not caplog.records
+
+
+def test_a_repeated_submission_is_described(quiet: Quiet) -> None:
+    described = quiet.ask("GET", "/openapi.json").json["paths"]["/v1/jobs"]["post"]["responses"]
+    assert described["200"]["content"] == described["201"]["content"]
 
 
 @pytest.mark.parametrize(
@@ -345,6 +377,22 @@ def test_health_readiness_metrics_and_page(quiet: Quiet) -> None:
     assert not re.search(rb"(src|href)=.?https?:", page.body)
 
 
+@pytest.mark.parametrize("fields", [{"tokens": {"alice": digest_of("token of alice")}}, {"is_local": False}])
+def test_readiness_shows_strangers_no_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(checks, "CHECK_SECONDS", 0.0)
+    with served(config_in(tmp_path, **fields)) as broken:
+        broken.ask("GET", "/readyz")
+        (tmp_path / "store").rmdir()
+        (tmp_path / "store").write_bytes(b"no folder")
+        found = broken.ask("GET", "/readyz")
+        assert found.status == 503 and found.json["problems"] == ["the store fails", "the prover process is starting"]
+        own = broken.ask("GET", "/readyz", headers={"Authorization": "Bearer token of alice"})
+        assert (str(tmp_path) in own.json["problems"][0]) == ("tokens" in fields)
+        assert str(tmp_path) in caplog.text
+
+
 def test_a_database_or_a_store_that_fails_answers_503(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "CHECK_SECONDS", 0.0)
     with served(config_in(tmp_path)) as broken:
@@ -355,7 +403,7 @@ def test_a_database_or_a_store_that_fails_answers_503(tmp_path: Path, monkeypatc
         assert answer.status == 503 and answer.json["problem"] == "the store does not answer, or is full"
         with closing(sqlite3.connect(tmp_path / "queue.db")) as database:
             database.execute("DROP TABLE jobs")
-        answer = broken.ask("GET", "/v1/jobs/any")
+        answer = broken.ask("GET", "/v1/jobs/" + "0" * 32)
         assert answer.status == 503 and answer.json["problem"] == "the database does not answer"
         first, second, _ = broken.ask("GET", "/readyz").json["problems"]
         assert first.startswith("database: ") and "no such table" in first and second.startswith("store: ")

@@ -18,7 +18,7 @@ def test_errors_have_one_line_and_the_name_of_the_check() -> None:
         raise KeyError
 
     found = Checks({"database": lambda: None, "store": fail, "other": fail_silently})
-    assert asyncio.run(found()) == ["store: no route", "other: KeyError"]
+    assert asyncio.run(found()) == {"store": "no route", "other": "KeyError"}
 
 
 def test_a_check_that_does_not_answer_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,13 +33,13 @@ def test_a_check_that_does_not_answer_is_made_once(monkeypatch: pytest.MonkeyPat
     async def ask() -> None:
         found = Checks({"store": wait})
         begun = time.monotonic()
-        assert await asyncio.gather(*(found() for _ in range(50))) == [["store: no answer for 0 s"]] * 50
-        assert await found() == ["store: no answer for 0 s"]
+        assert await asyncio.gather(*(found() for _ in range(50))) == [{"store": "no answer for 0 s"}] * 50
+        assert await found() == {"store": "no answer for 0 s"}
         assert time.monotonic() - begun < 30 and len(calls) == 1
         answers.set()
         while await found():
             await asyncio.sleep(0.01)
-        assert await found() == [] and len(calls) > 1
+        assert await found() == {} and len(calls) > 1
 
     asyncio.run(ask())
 
@@ -49,7 +49,7 @@ def test_checks_are_not_made_more_often_than_allowed() -> None:
 
     async def ask() -> None:
         found = Checks({"store": lambda: calls.append(None)})
-        assert [await found() for _ in range(3)] == [[]] * 3
+        assert [await found() for _ in range(3)] == [{}] * 3
 
     asyncio.run(ask())
     assert len(calls) == 1

@@ -2,8 +2,7 @@
 
 import asyncio
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +13,11 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from graphprover.service import connections as module
+from graphprover.service.client import Client
 from graphprover.service.connections import MOST_HEAD_BYTES, MOST_HEADERS, Connection, Connections, most_connections
 from graphprover.service.queue import NewJob
 from tests.service.quiet import Quiet, config_in, served
+from tests.service.running import certificate, until
 
 LIMIT = 60.0  # seconds
 FEW = 5
@@ -210,6 +211,22 @@ def test_a_new_connection_closes_the_one_that_has_waited_longest(quiet: Quiet) -
         assert quiet.ask("GET", "/healthz").status == 200
 
 
+def test_tls_is_a_wait_for_the_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with served(config_in(tmp_path), FEW, *certificate(tmp_path)) as quiet, ExitStack() as stack:
+        client = Client(f"https://localhost:{quiet.port}", ca_file=str(tmp_path / "cert.pem"))
+        for _ in range(3):
+            assert client.jobs() == []
+            client.close()
+        waiting = [stack.enter_context(closing(opened(quiet, b"\x16"))) for _ in range(2 * FEW)]
+        assert is_closed(waiting[0]) and client.jobs() == []
+        monkeypatch.setattr(module, "HEAD_SECONDS", 0.0)
+        monkeypatch.setattr(module, "SWEEP_SECONDS", 0.01)
+        assert all(map(is_closed, waiting))
+        until(lambda: len(quiet.connections) == 0)
+        with opened(quiet, b"no TLS" * 1000) as connection:
+            assert is_closed(connection)
+
+
 def test_connections_in_work_make_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         config, all = uvicorn.Config(no_app, log_config=None), Connections(2)  # type: ignore[arg-type]
@@ -246,10 +263,3 @@ def test_connections_leave_files_for_the_rest(
     monkeypatch.setattr(resource, "getrlimit", lambda kind: tuple(limits))
     monkeypatch.setattr(resource, "setrlimit", lambda kind, new: limits.__setitem__(slice(None), new))
     assert most_connections() == expected and limits == [raised or soft, hard]
-
-
-def until(condition: Callable[[], Any]) -> None:
-    end = time.monotonic() + LIMIT
-    while not condition():
-        assert time.monotonic() < end, "the condition has not come"
-        time.sleep(0.01)

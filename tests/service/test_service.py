@@ -9,16 +9,18 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import psutil
 import pytest
 
 from graphprover.cli.errors import FAILED, OK, USAGE, UsageError
 from graphprover.cli.main import main
-from graphprover.service import prover_process, server
+from graphprover.service import orphans, prover_process, server
 from graphprover.service.client import Client, JobFailed, ServiceError
 from graphprover.service.tokens import add_token
-from tests.service.running import LIMIT, ROOT, Service, free_port, until
+from tests.service.running import LIMIT, ROOT, Service, certificate, free_port, until
 
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
 TURNS = struct.pack("<Q", 300)
@@ -146,6 +148,50 @@ def test_a_killed_service_loses_and_repeats_no_job(tmp_path: Path) -> None:
     assert service.end() == 143
 
 
+def test_a_prover_process_that_is_stopped_is_noticed_and_ended_by_the_next_service(tmp_path: Path) -> None:
+    service = Service(tmp_path)
+    (tmp_path / "data").mkdir(mode=0o755)
+    service.start(*HERE)
+    client, prover = service.client(), service.prover()
+    assert prover
+    prover.suspend()
+
+    until(lambda: "no sign of life" in not_ready(service))
+    job = client.submit(client.upload_program(GUEST), client.upload_input(TURNS), security=20)
+    assert service.end(signal.SIGKILL) == -signal.SIGKILL and prover.status() == psutil.STATUS_STOPPED
+    service.start(*HERE)
+    assert not psutil.pid_exists(prover.pid) or prover.status() == psutil.STATUS_ZOMBIE
+    assert any(f"the prover process {prover.pid} has not ended" in line["message"] for line in service.lines())
+    assert service.client().wait(job["id"], LIMIT)["state"] == "done"
+    modes = {oct(path.stat().st_mode & 0o077) for path in (tmp_path / "data").rglob("*")}
+    assert modes == {"0o0"} and (tmp_path / "data/queue.db").exists()
+    assert service.end() == 143
+
+
+def not_ready(service: Service) -> str:
+    """Return the reasons that a service is not ready."""
+    try:
+        with urlopen(f"{service.url}/readyz") as answer:
+            return str(answer.read(0))
+    except HTTPError as error:
+        return error.read().decode()
+
+
+def test_a_running_service_is_not_ended_by_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen(["sleep", "600"]) as sleeper, (tmp_path / "lock").open("a+") as lock:
+        orphans.record(lock, sleeper.pid)
+        assert orphans.end_orphan(tmp_path / "lock") is None and sleeper.poll() is None
+        text = (tmp_path / "lock").read_text()
+        another = json.loads(text) | {"service": [os.getpid(), 1]}  # which has had the id of this process
+        (tmp_path / "lock").write_text(json.dumps(another | {"prover": [sleeper.pid, 1]}))  # and so had its prover
+        assert orphans.end_orphan(tmp_path / "lock") is None and sleeper.poll() is None
+        for invalid in ("", "{", "[]", "{}", '{"service": 1, "prover": 2}', '{"service": [], "prover": []}'):
+            (tmp_path / "lock").write_text(invalid)
+            assert orphans.end_orphan(tmp_path / "lock") is None
+        (tmp_path / "lock").write_text(json.dumps(another))
+        assert orphans.end_orphan(tmp_path / "lock") == sleeper.pid and sleeper.wait(LIMIT) == -signal.SIGKILL
+
+
 def test_an_orderly_end_returns_running_jobs(tmp_path: Path) -> None:
     service = Service(tmp_path)
     service.start(*HERE)
@@ -227,18 +273,16 @@ def test_old_jobs_are_removed(tmp_path: Path) -> None:
 
 
 def test_tls(tmp_path: Path) -> None:
-    make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost"
-    command = [*make.split(), "-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "cert.pem"]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    found, key = certificate(tmp_path)
     service = Service(tmp_path)
-    files = ("--tls-cert", str(tmp_path / "cert.pem"), "--tls-key", str(tmp_path / "key.pem"))
+    files = ("--tls-cert", str(found), "--tls-key", str(key))
     process = subprocess.Popen(
         [sys.executable, "-m", "graphprover", "serve", "--port", str(service.port), "--data", "data", *HERE, *files],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         stderr=subprocess.DEVNULL,
     )
-    client = Client(f"https://localhost:{service.port}", ca_file=str(tmp_path / "cert.pem"))
+    client = Client(f"https://localhost:{service.port}", ca_file=str(found))
 
     def answers() -> bool:
         try:

@@ -89,9 +89,31 @@ def test_retries_of_workers_are_counted_and_a_metric(tmp_path: Path) -> None:
     async def counted() -> Supervisor:
         found = Supervisor(config, queue, io.StringIO(), lambda: None)
         output = asyncio.StreamReader()
-        output.feed_data(b"2\n1\n")
+        output.feed_data(b"2\nalive\n1\n")
         output.feed_eof()
-        await found._count_retries(output)
+        await found._listen(output)
         return found
 
     assert b"graphprover_worker_retries_total 3.0" in Metrics(queue, asyncio.run(counted())).text()
+
+
+def test_a_prover_process_that_is_silent_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = config_in(tmp_path)
+    now = [1000.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    found = Supervisor(config, Queue(connect(config.database)), io.StringIO(), lambda: None)
+    assert found.problem == "the prover process is starting"
+    found._is_ready, found._heard = True, now[0]
+    assert not found.problem
+    now[0] += module.SILENT_SECONDS + 1
+    assert found.problem == "the prover process has given no sign of life for 11 s"
+
+    async def listen() -> None:
+        output = asyncio.StreamReader()
+        output.feed_data(module.ALIVE)
+        output.feed_eof()
+        await found._listen(output)
+
+    monkeypatch.undo()
+    asyncio.run(listen())
+    assert not found.problem
