@@ -96,7 +96,7 @@ HOMES = {  # the only modules that import large dependencies
     "rich": ("reports.terminal",),
     "bokeh": ("reports.charts",),
     "shtab": ("cli.completion",),
-    "fastapi": ("service.app", "service.problems"),
+    "fastapi": ("service.app", "service.problems", "service.server"),
     "fsspec": ("service.store",),
     "h11": ("service.callbacks",),
     "pydantic": ("service.requests",),

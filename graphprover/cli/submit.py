@@ -3,12 +3,14 @@
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from graphprover.cli import expectations, json_output, text_output
 from graphprover.cli.args import (
+    GUEST_HELP,
     Command,
     add_compress,
     add_json,
@@ -22,18 +24,19 @@ from graphprover.cli.args import (
     seconds,
 )
 from graphprover.cli.errors import OK, UsageError
-from graphprover.cli.paths import path_argument
-from graphprover.cli.program_args import add_program, program_given
+from graphprover.cli.paths import path_argument, program_argument
+from graphprover.cli.program_args import add_input, program_given
 from graphprover.proof.compressed import any_proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.files import check_writable, read_input, write
-from graphprover.service.client import Client
+from graphprover.service.client import Client, ServiceError
 
 URL = "http://127.0.0.1:8750"
 SENT = (  # options that the job has by the same names
     *("name", "priority", "timeout", "callback", "security", "proximity", "hash", "rate", "pow_bits", "small"),
     *("shards", "shard_size", "exit_code", "commit_input", "random_seed", "max_cycles", "max_memory", "max_cost"),
 )
+NO_TOKEN = 401  # status of requests without a valid token
 URL_VARIABLE, TOKEN_VARIABLE = "GRAPHPROVER_URL", "GRAPHPROVER_TOKEN"
 
 
@@ -50,7 +53,8 @@ def add(command: Command) -> None:
             "guest.elf --priority 10 --timeout 600 --no-wait",
         ],
     )
-    add_program(parser)
+    parser.add_argument("program", type=program_argument, metavar="GUEST.ELF", help=f"{GUEST_HELP}.")
+    add_input(parser)
     parser.add_argument(
         "--url",
         default=os.environ.get(URL_VARIABLE, URL),
@@ -100,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"{program.name}: a service proves guests only: give an ELF file")
     with refusing("--url"):
         client = Client(options.url, _token(options), options.ca_file)
-    with client:
+    with client, _naming_options():
         hash = client.upload_program(Path(options.program))
         given = None if data is None else client.upload_input(data)
         job = client.submit(hash, given, options.idempotency_key, **_options(options))
@@ -134,6 +138,18 @@ def _token(options: argparse.Namespace) -> str | None:
     if options.token_file is None:
         return os.environ.get(TOKEN_VARIABLE)
     return read_input(options.token_file).decode(errors="replace").strip()
+
+
+@contextmanager
+def _naming_options() -> Iterator[None]:
+    """Name the options of a token in the error of a service that needs one; the service names the header."""
+    try:
+        yield
+    except ServiceError as error:
+        if error.status != NO_TOKEN:
+            raise
+        remedy = f"give the token with --token-file FILE, or in the environment as {TOKEN_VARIABLE}"
+        raise ServiceError(NO_TOKEN, "the request has no valid token", remedy) from error
 
 
 def _options(options: argparse.Namespace) -> dict[str, Any]:

@@ -886,7 +886,7 @@ class Job:
             name = self.prover.program.name
             raise OtherExitCode(
                 "asked.exit_code",
-                f"{name}: {wrong}: not proven (ask for {code} or {ANY} to prove the run all the same)",
+                f"{name}: {wrong}: not proven (--exit-code {code} or {ANY} proves it as well; in Python exit_code)",
             )
 
     def input(self) -> bytes | None:

@@ -17,6 +17,7 @@ from graphprover.service.app import create_app
 from graphprover.service.config import Config
 from graphprover.service.connections import Connection, Connections, most_connections
 from graphprover.service.json_log import log_as_json
+from graphprover.service.listening import bound
 from graphprover.service.orphans import end_orphan
 
 ORPHAN_SECONDS = 6.0  # in which the prover process of a service that was killed ends by itself
@@ -38,9 +39,10 @@ def serve(config: Config, host: str, port: int, certificate: Path | None, key: P
         key: The file of its key.
 
     Raises:
-        UsageError: Another service uses the folder.
+        UsageError: The port is in use, another service uses the folder, or the certificate is invalid.
         FileError: The folder cannot be used.
     """
+    sockets = bound(host, port)
     log_as_json()
     os.umask(0o077)  # for the files of this process and of its prover process, whatever the folder's mode
     _make_private(config.folder)
@@ -52,10 +54,10 @@ def serve(config: Config, host: str, port: int, certificate: Path | None, key: P
 
     with _locked(config.folder / "lock") as lock:
         app = create_app(config, lock, give_up)
-        server = server_of(app, most_connections(), certificate, key, host=host, port=port)
+        server = server_of(app, most_connections(), certificate, key)
         address = f"http{'s' if certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}"
         _log.info("serving %s", address, extra={"url": address, "folder": str(config.folder)})
-        server.run()
+        server.run(sockets)
     if refused:
         return USAGE
     return OK if server.started else FAILED
@@ -72,11 +74,19 @@ def server_of(
         certificate: The file of the TLS certificate; None: no TLS.
         key: The file of its key.
         options: More options of uvicorn.
+
+    Raises:
+        UsageError: The certificate is none, or the key is not its key.
     """
     tls = None
     if certificate:
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        tls.load_cert_chain(certificate, key)
+        try:
+            tls.load_cert_chain(certificate, key)
+        except ssl.SSLError as error:
+            raise UsageError(
+                f"--tls-cert {certificate}: no certificate in PEM that fits --tls-key {key} ({error.reason or error})"
+            ) from error
     protocol: Any = partial(Connection, connections=Connections(connections), tls=tls)
     given = {
         "http": protocol,

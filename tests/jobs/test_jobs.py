@@ -271,7 +271,7 @@ def test_faults_travel() -> None:
 
 
 def test_another_exit_code_is_not_proved(fibonacci: Prover) -> None:
-    with pytest.raises(VerificationError, match=r"exit code 0, not 3: not proven \(ask for 0 or any"):
+    with pytest.raises(VerificationError, match=r"exit code 0, not 3: not proven \(--exit-code 0 or any"):
         fibonacci.prove(TURNS, exit_code=3)
     assert fibonacci.prepare(TURNS, exit_code="any").label == fibonacci.program.label
     with pytest.raises(GuestFault, match="cycle limit"):

@@ -96,7 +96,11 @@ def test_a_submission_need_not_wait(submits: None, service: Service, capsys: pyt
         (["examples/keccak"], USAGE, "a service proves guests only"),
         ([str(GUEST), "--callback", "http://127.0.0.1/"], FAILED, "this service does not call 127.0.0.1"),
         ([str(GUEST), "--priority", "5000"], FAILED, "priority: 5000 is not a whole number"),
-        ([str(GUEST), "--token-file", "wrong"], FAILED, "the request has no valid token"),
+        (
+            [str(GUEST), "--token-file", "wrong"],
+            FAILED,
+            "the request has no valid token (give the token with --",
+        ),
         ([str(GUEST), "--token-file", "none"], USAGE, "none: No such file"),
     ],
 )
@@ -339,6 +343,7 @@ def test_one_service_uses_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (["--host", "host.example"], "other hosts could use the service without a token"),
         (["--tls-cert", "cert.pem"], "--tls-cert and --tls-key: give both"),
         (["--tls-cert", "cert.pem", "--tls-key", "key.pem"], "cert.pem: cannot be read"),
+        (["--tls-cert", "empty", "--tls-key", "empty"], "--tls-cert empty: no certificate in PEM that fits --tls-key"),
         (["--tokens", "none"], "none: No such file"),
         (["--add-token", "alice"], "--add-token: give the file with --tokens FILE"),
         (["--database", "nothing://host"], "--database: "),
@@ -351,8 +356,10 @@ def test_what_serve_refuses(
     tmp_path: Path, arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("empty").touch()
     try:
-        assert main(["serve", *arguments]) == USAGE
+        port = [] if "--port" in arguments else ["--port", str(free_port())]
+        assert main(["serve", *port, *arguments]) == USAGE
     except SystemExit as ended:
         assert ended.code == USAGE
     assert said in capsys.readouterr().err

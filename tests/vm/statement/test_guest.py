@@ -149,7 +149,7 @@ def test_a_failure_is_proven_only_where_asked_for(
     (echo / "failure").unlink()
     with monkeypatch.context() as patch:
         patch.setattr("graphprover.prover.local.make", None)
-        fails(prove_echo(echo, "failure"), "exit code 3, not 0: not proven (ask for 3 or any", capsys)
+        fails(prove_echo(echo, "failure"), "exit code 3, not 0: not proven (--exit-code 3 or any", capsys)
         fails(prove_echo(echo, "text", "--exit-code", "3"), "exit code 0, not 3: not proven", capsys)
     assert not (echo / "failure").exists()
     assert main(prove_echo(echo, "failure", "--exit-code", "3")) == OK

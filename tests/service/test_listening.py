@@ -1,0 +1,35 @@
+"""A port that cannot be had is one line, before the service makes a folder or says that it serves."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from graphprover.cli.errors import USAGE
+from graphprover.cli.main import main
+from graphprover.service.listening import bound
+
+
+def test_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert main(["serve", "--port", str(port), "--data", str(tmp_path / "data")]) == USAGE
+    error = capsys.readouterr().err
+    assert error == f"graphprover: port {port} of 127.0.0.1 is in use: choose another with --port\n"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
+def test_an_address_of_another_host(host: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--port", "8750", "--data", str(tmp_path / "data"), "--allow-anybody"]
+    assert main(["serve", "--host", host, *options]) == USAGE
+    error = capsys.readouterr().err
+    assert error.startswith(f"graphprover: --host {host}: ") and error.count("\n") == 1
+
+
+def test_each_address_of_a_name_has_a_socket() -> None:
+    sockets = bound("localhost", 0)
+    families = {info[0] for info in socket.getaddrinfo("localhost", 0, type=socket.SOCK_STREAM)}
+    assert {each.family for each in sockets} == families
+    for each in sockets:
+        each.close()
