@@ -101,7 +101,7 @@ HOMES = {  # the only modules that import large dependencies
     "h11": ("service.callbacks",),
     "pydantic": ("service.requests",),
     "sqlalchemy": ("service", "cli.serve"),
-    "uvicorn": ("service.server",),
+    "uvicorn": ("service.connections", "service.server"),
 }
 
 
