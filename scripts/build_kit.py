@@ -48,7 +48,8 @@ START = (
     "start.S",
     "memory.c",
     "sbrk.c",
-)  # one object: a guest with _start has all three, before a C library's versions
+    "atomic.c",
+)  # one object: a guest with _start has all four, before a C library's and a compiler's versions
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -93,11 +94,12 @@ def build(sdk: Path, folder: Path) -> bytes:
 
 
 def runtime_objects(sdk: Path, folder: Path) -> list[Path]:
-    """Compile the sources in C, and return one object for each; the sources in START share the first object."""
-    sources = sorted(file.name for file in (sdk / "runtime").glob("*.c") if file.name not in START)
+    """Compile C and assembly, and return one object for each source; the sources in START share the first object."""
+    sources = sorted(file.name for file in (sdk / "runtime").glob("*.[cS]") if file.name not in START)
     start = [compiled(sdk / "runtime", name, folder) for name in START]
     joined = folder / "start_memory.o"
     binutils("ld", "-r", *start, "-o", joined)
+    binutils("objcopy", "--strip-symbol=atomic.c", joined)  # a guest without atomics should not name their file
     return [joined, *(compiled(sdk / "runtime", name, folder) for name in sources)]
 
 

@@ -1,4 +1,4 @@
-"""The functions of libzkvm.a that compilers call for floating point and wide integers, from Rust's compiler_builtins.
+"""Functions of libzkvm.a from Rust's compiler_builtins: those that compilers call for numbers, and most of <math.h>.
 
 gcc finds them in libgcc, and clang in compiler-rt, which stock packages do not have for RISC-V.
 """
@@ -11,8 +11,10 @@ from pathlib import Path
 
 from accelerators import BINUTILS, TARGET, binutils, rust_environment
 
-# Names as in GCC's manual: of integers of 32 to 128 bits, float, double and long double.
+# Names as in GCC's manual: of integers of 32 to 128 bits, float, double and long double. Those of <math.h> are for the
+# middle two; no function of C has the suffixes of the types f16 and f128.
 WANTED = re.compile(r"__(?!rust|gnu)[a-z]+[0-9]?")
+MATH = re.compile(r"(?!mem|bcmp|strlen)[a-z][a-z0-9_]*(?<!f16)(?<!f128)")
 MANIFEST = """
 [package]
 name = "nothing"
@@ -70,7 +72,7 @@ def _needed(members: list[Path]) -> list[Path]:
             else:
                 defined[name] = member
     needed: set[Path] = set()
-    names = [name for name in defined if WANTED.fullmatch(name)]
+    names = [name for name in defined if WANTED.fullmatch(name) or MATH.fullmatch(name)]
     while names:
         name = names.pop()
         if name in ("memcpy", "memset"):

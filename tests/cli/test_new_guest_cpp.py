@@ -241,3 +241,44 @@ int main()
 def test_deleted_memory_is_used_again(folder: Path) -> None:
     (folder / "main.cpp").write_text(HEAP)
     assert run(make(folder)).exit_code == 0
+
+
+ATOMIC = r"""
+#include "zkvm.h"
+
+#include <atomic>
+#include <cmath>
+#include <complex>
+#include <cstring>
+
+struct Three { int a, b, c; };
+
+static std::atomic<int> number{4};
+static std::atomic<bool> flag{false};
+static std::atomic<unsigned long> bits{1};
+static std::atomic<Three> three{{1, 2, 3}};
+
+int main()
+{
+    int expected = 4;
+    bool swapped = number.compare_exchange_strong(expected, 6), was = flag.exchange(true);
+    number += 3;
+    bits |= 6;
+    Three copy = three.load();
+    copy.b = 9;
+    three.store(copy);
+    volatile double two = 2;
+    std::complex<double> z(two, 1), i(0, 1), w = z * z / i;
+    uint8_t output[] = {uint8_t(number), swapped, was, uint8_t(bits), uint8_t(three.load().b),
+                        uint8_t(std::sqrt(two * 8)), uint8_t(std::floor(two * 1.4)), uint8_t(std::fma(two, two, 1.0)),
+                        uint8_t(w.real()), uint8_t(-w.imag()), uint8_t(std::strlen(std::strchr("abc", 'b')))};
+    write_output(output, sizeof output);
+    return 0;
+}
+"""
+
+
+def test_atomics_and_math(folder: Path) -> None:
+    """The compiler calls functions of libzkvm.a for them."""
+    (folder / "main.cpp").write_text(ATOMIC)
+    assert run(make(folder)).output == bytes([9, 1, 0, 7, 9, 4, 2, 5, 4, 3, 2])

@@ -111,3 +111,40 @@ def test_what_a_guest_may_use(folder: Path) -> None:
             execute(image, data, debug=shown.append)
         assert caught.value.fault is Fault.BREAKPOINT
         assert b"".join(shown).endswith(message)
+
+
+ATOMIC = """
+const zkvm = @import("sdk/zig/zkvm.zig");
+
+pub const panic = zkvm.panic;
+
+var number: u32 = 4;
+var wide: u64 = 1 << 40;
+var flag: bool = false;
+
+pub export fn main() c_int {
+    const results = [_]u32{
+        @atomicLoad(u32, &number, .seq_cst),
+        @atomicRmw(u32, &number, .Add, 3, .seq_cst),
+        @atomicRmw(u32, &number, .Max, 3, .monotonic),
+        @cmpxchgStrong(u32, &number, 7, 9, .seq_cst, .seq_cst) orelse 77,
+        @cmpxchgStrong(u32, &number, 7, 9, .seq_cst, .seq_cst) orelse 77,
+        @atomicRmw(u32, &number, .Xchg, 3, .monotonic),
+        @intFromBool(@atomicRmw(bool, &flag, .Xchg, true, .acq_rel)),
+        @truncate(@atomicRmw(u64, &wide, .Sub, 1, .seq_cst) >> 39),
+        @truncate(wide >> 39),
+    };
+    @atomicStore(u32, &number, 5, .release);
+    for (results) |result| zkvm.output(&.{@truncate(result)});
+    return @intCast(number);
+}
+"""
+
+
+@needs_zig
+def test_atomics(folder: Path) -> None:
+    """Zig's own functions for them call themselves."""
+    (folder / "main.zig").write_text(ATOMIC)
+    make(folder, "main.elf")
+    execution = execute(load_elf((folder / "main.elf").read_bytes()), max_cycles=100_000)
+    assert (execution.output, execution.exit_code) == (bytes([4, 4, 7, 77, 9, 9, 0, 2, 1]), 5)
