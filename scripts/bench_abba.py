@@ -304,7 +304,7 @@ def main() -> None:
         raise SystemExit(f"{parser.prog}: {failure}") from None
     found = list(judged(turns, options.level))
     if options.json:
-        print(*map(json.dumps, found), sep="\n")
+        print(*(json.dumps(own, allow_nan=False) for own in found), sep="\n")
         return
     print(f"A: {read['A']}\nB: {read['B']}\n{shlex.join(benchmark)}")
     each = found[0]["level"]

@@ -214,7 +214,7 @@ def main() -> None:
     if unknown := set(options.workloads) - WORKLOADS.keys():
         parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(WORKLOADS)}")
     if options.child:
-        print(json.dumps(asdict(child(options.workloads[0], options.threads, options.hash))))
+        print(json.dumps(asdict(child(options.workloads[0], options.threads, options.hash)), allow_nan=False))
         return
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
     out.text("workload | threads | graphprover s | Plonky3 s | ratio | graphprover MiB | Plonky3 MiB")

@@ -183,7 +183,7 @@ def main() -> None:
         proof, program, by = options.measure
         if by == "kernels":
             import graphprover.kernels.cpu.keccak  # noqa: F401
-        print(json.dumps(measure(Path(proof), Path(program), options.repeat)))
+        print(json.dumps(measure(Path(proof), Path(program), options.repeat), allow_nan=False))
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

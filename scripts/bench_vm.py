@@ -49,7 +49,7 @@ def inputs() -> dict[str, bytes]:
         "keccak": some_bytes(1_000_000),
         "quicksort": some_bytes(8 * 30_000),
         "matrix": some_bytes(2 * 8 * 90 * 90),
-        "json": json.dumps(document).encode(),
+        "json": json.dumps(document, allow_nan=False).encode(),
         "interpreter": (GUESTS / "interpreter/samples/words.txt").read_bytes() + b"frequent(text_of(1000));",
         "merkle": struct.pack("<Q", 5) + some_bytes(32 * 65),
     }

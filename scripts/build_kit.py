@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not shutil.which(f"{BINUTILS}gcc"):
         sys.exit(f"no {BINUTILS}gcc: apt-get install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf")
     if options.compilers:
-        print(json.dumps(compilers()))
+        print(json.dumps(compilers(), allow_nan=False))
         return 0
     with tempfile.TemporaryDirectory() as folder:
         archive = build(SDK, Path(folder))
@@ -120,7 +120,7 @@ def describe(sdk: Path, archive: bytes) -> bytes:
         "compilers": compilers(),
         "sources": {name: hashlib.sha256((sdk / name).read_bytes()).hexdigest() for name in sources(sdk)},
     }
-    return (json.dumps(described, indent=1) + "\n").encode()
+    return (json.dumps(described, indent=1, allow_nan=False) + "\n").encode()
 
 
 def compilers() -> dict[str, str]:

@@ -72,7 +72,9 @@ class Host:
         """
         mine = self.devices[:devices]
         here = {"kind": mine[0].partition(":")[0], "devices": len(mine), "sizes": asdict(self.sizes)}
-        asked = json.dumps({"step": [step.__module__, step.__name__], "here": here, "arguments": arguments})
+        asked = json.dumps(
+            {"step": [step.__module__, step.__name__], "here": here, "arguments": arguments}, allow_nan=False
+        )
         if asked in self.known:
             return self.known[asked]
         environment = dict(os.environ)
@@ -105,7 +107,7 @@ def run_step(asked: str, result: str) -> None:
     here = Here(seen["kind"], seen["devices"], measure.Sizes(**seen["sizes"]))
     if here.kind == "cpu":
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: here.devices])
-    Path(result).write_text(json.dumps(getattr(measure, name)(here, **given["arguments"])))
+    Path(result).write_text(json.dumps(getattr(measure, name)(here, **given["arguments"]), allow_nan=False))
 
 
 Part = tuple[Callable[[Host], Iterator[Target]], int]  # the checks of a part, and its time limit in seconds

@@ -27,7 +27,7 @@ class Figures:
             figure: dict[str, Any] = {"name": name, "value": rounded(value), "unit": unit}
             if ratio is not None:
                 figure["ratio"] = rounded(ratio)
-            print(json.dumps(figure | {"parameters": parameters}), flush=True)
+            print(json.dumps(figure | {"parameters": parameters}, allow_nan=False), flush=True)
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:

@@ -68,7 +68,7 @@ def data_of(guest: str, size: float) -> bytes:
     """Return the input of a run of this size."""
     if guest == "json":
         rows = [{"id": i, "tags": ["a", "bc"], "score": i / 8, "ok": i % 2 == 0, "n": None} for i in range(int(size))]
-        return json.dumps(rows).encode()
+        return json.dumps(rows, allow_nan=False).encode()
     if guest == "merkle":
         return struct.pack("<Q", 5) + bytes(range(32)) * (int(size) + 1)
     if guest == "matrix":
@@ -108,7 +108,7 @@ def measure(options: argparse.Namespace) -> None:
                 if turn:
                     found["seconds"] = min(found["seconds"], round(time.perf_counter() - started, 4))
         print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
-        lines = ",\n".join(f"  {json.dumps(found)}" for found, _ in runs)
+        lines = ",\n".join(f"  {json.dumps(found, allow_nan=False)}" for found, _ in runs)
         write(options.measure, f"[\n{lines}\n]\n".encode())
 
 

@@ -173,7 +173,7 @@ def main() -> None:
         figures += what_if(parts, options)
     if options.json:
         with open(options.json, "w") as file:
-            json.dump({"parts": asdict(parts), "figures": figures}, file, indent=1)
+            json.dump({"parts": asdict(parts), "figures": figures}, file, indent=1, allow_nan=False)
 
 
 if __name__ == "__main__":

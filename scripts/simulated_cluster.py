@@ -228,7 +228,12 @@ def cluster(parts: Parts, cycles: float, workers: int) -> Iterator[Client]:
             for number in range(min(PROCESSES, workers)):
                 own = len(range(number, workers, PROCESSES))
                 given = {"scheduler": address, "number": own, "cycles": cycles, "workers": workers}
-                program = [sys.executable, "-c", _WORKERS, json.dumps(given | {"parts": asdict(parts)})]
+                program = [
+                    sys.executable,
+                    "-c",
+                    _WORKERS,
+                    json.dumps(given | {"parts": asdict(parts)}, allow_nan=False),
+                ]
                 started.append(subprocess.Popen(program, env=environment, stderr=subprocess.DEVNULL))
             with Client(address) as client:
                 client.wait_for_workers(workers, timeout=START_SECONDS)

@@ -266,7 +266,7 @@ class Ledger:
         """Write the own entry; needs the lock."""
         needs = {place: [astuple(need) for need in getattr(self.own, place)] for place in PLACES}
         own = {"kept": self.own.kept, "idle": self.own.idle, **needs}
-        text = json.dumps(own).encode()
+        text = json.dumps(own, allow_nan=False).encode()
         os.pwrite(self._file, text, 0)
         os.ftruncate(self._file, len(text))
 

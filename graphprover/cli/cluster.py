@@ -110,7 +110,7 @@ def _started(kind: str, settings: dict[str, object]) -> Background:
     descriptor = os.open(background.log_file(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with ours, theirs, open(descriptor, "wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", SERVER, kind, json.dumps(settings), str(theirs.fileno())],
+            [sys.executable, "-P", "-m", SERVER, kind, json.dumps(settings, allow_nan=False), str(theirs.fileno())],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

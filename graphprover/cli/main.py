@@ -129,7 +129,7 @@ def _report(error: Exception, options: argparse.Namespace) -> int:
         if options.command is verify.run and isinstance(error, VerificationError):
             no = {"valid": False, "rule": error.rule}
         with suppress(OSError):  # stderr already has the error
-            print(json.dumps(no | {"error": "\n".join(lines)}))
+            print(json.dumps(no | {"error": "\n".join(lines)}, allow_nan=False))
     return code
 
 

@@ -80,4 +80,4 @@ def statement_json(
     }
     if shard is not None:
         encoded["shard"] = {"index": shard.index, "digests": [digest.hex() for digest in shard.joint.digests]}
-    return json.dumps(encoded)
+    return json.dumps(encoded, allow_nan=False)

@@ -117,7 +117,7 @@ def write(described: Background) -> None:
     path = file()
     temporary = path.with_suffix(f".{os.getpid()}")
     with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as stream:
-        json.dump(asdict(described), stream)
+        json.dump(asdict(described), stream, allow_nan=False)
     temporary.replace(path)
 
 

@@ -49,7 +49,7 @@ def run(arguments: Sequence[str], version: str) -> int | None:
             "environment": dict(os.environ),
             "umask": _umask(),
         }
-        encoded = json.dumps(request).encode(errors="surrogateescape")
+        encoded = json.dumps(request, allow_nan=False).encode(errors="surrogateescape")
 
         def forward(number: int, frame: FrameType | None) -> None:
             server.send(bytes([number]))  # the process of the command ends itself, and its exit code comes

@@ -176,7 +176,7 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
             raise Problem(404, f"there is no input {job.input}", "upload it first: POST /v1/inputs")
         new = NewJob(
             owner,
-            hashlib.sha256(json.dumps(job.model_dump(), sort_keys=True).encode()).hexdigest(),
+            hashlib.sha256(json.dumps(job.model_dump(), sort_keys=True, allow_nan=False).encode()).hexdigest(),
             job.program,
             program.name,
             job.input,

@@ -91,7 +91,7 @@ class Callbacks:
         problem = ""
         try:
             async with asyncio.timeout(CALL_SECONDS):
-                status = await post(row.callback, json.dumps(status_of(row)).encode())
+                status = await post(row.callback, json.dumps(status_of(row), allow_nan=False).encode())
             if not 200 <= status < 300:
                 problem = f"status {status}"
         except TimeoutError:

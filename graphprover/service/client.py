@@ -126,7 +126,7 @@ class Client:
         Raises:
             ServiceError: The service refuses the job.
         """
-        body = json.dumps({"program": program, "input": input, **options}).encode()
+        body = json.dumps({"program": program, "input": input, **options}, allow_nan=False).encode()
         headers = {"Content-Type": "application/json", "Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return self._json("POST", "/v1/jobs", body, headers)
 

@@ -31,7 +31,7 @@ class JsonFormatter(logging.Formatter):
         fields |= {name: value for name, value in vars(record).items() if name not in _PLAIN}
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(fields, default=str)
+        return json.dumps(fields, default=str, allow_nan=False)
 
 
 def log_as_json() -> None:

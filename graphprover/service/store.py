@@ -45,7 +45,7 @@ def proof_key(program: str, input: str | None, options: Mapping[str, Any]) -> st
     """
     versions = [__version__, MACHINE_VERSION, SHAPES_VERSION]
     subject = {"versions": versions, "program": program, "input": input, "options": dict(options)}
-    return hashlib.sha256(json.dumps(subject, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(subject, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
 class StoreError(OSError):
@@ -121,8 +121,8 @@ class Store:
         folder = self._folder(key)
         facts = {"proof_bytes": len(proof), "proof_sha256": hashlib.sha256(proof).hexdigest()}
         self._write(f"{folder}/proof.bin", proof)
-        self._write(f"{folder}/report.json", json.dumps(report).encode())
-        self._write(f"{folder}/claim.json", json.dumps({**claim, **facts}).encode())
+        self._write(f"{folder}/report.json", json.dumps(report, allow_nan=False).encode())
+        self._write(f"{folder}/claim.json", json.dumps({**claim, **facts}, allow_nan=False).encode())
 
     def claim(self, key: str) -> dict[str, Any] | None:
         """Return the claim of a proof, or None if the proof is not there, or has another size."""

@@ -118,7 +118,7 @@ class Supervisor:
         record(self._lock, self._process.pid)
         assert self._process.stdin and self._process.stdout
         with suppress(ConnectionError):  # it has ended
-            self._process.stdin.write(json.dumps(given).encode() + b"\n")
+            self._process.stdin.write(json.dumps(given, allow_nan=False).encode() + b"\n")
             await self._process.stdin.drain()
         self._is_ready = bool(await self._process.stdout.readline())
         self._heard = time.monotonic()

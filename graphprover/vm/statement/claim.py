@@ -116,7 +116,7 @@ def shown(data: bytes, most: int = SHOWN_BYTES) -> str:
     text = data.decode("ascii", errors="replace")
     head, more = data[:most], "..." if len(data) > most else ""
     if text.isascii() and text.translate(_LINE_BREAKS).isprintable():
-        return f"text {json.dumps(head.decode())}{more} {_size(data)}"
+        return f"text {json.dumps(head.decode(), allow_nan=False)}{more} {_size(data)}"
     return f"hex {head.hex()}{more} {_size(data)}"
 
 

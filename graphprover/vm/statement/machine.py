@@ -52,4 +52,4 @@ def machine_json() -> str:
 
 
 def _compact(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
