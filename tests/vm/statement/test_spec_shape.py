@@ -510,6 +510,22 @@ def test_a_payload_has_at_least_the_bytes_of_the_page() -> None:
 def test_the_page_of_pseudocode_has_the_code_that_is_tested() -> None:
     page = (ROOT / "docs" / "shapes.md").read_text()
     code = Path(spec.__file__).read_text()
-    blocks = re.findall("^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    names, *blocks = re.findall("^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert "\n".join(blocks).split() == code[code.index("VERSION = ") :].split()
     assert spec.VERSION == SHAPES_VERSION and f"The version of the rules is {SHAPES_VERSION}." in page
+    _run_alone("\n".join([names, *blocks]))
+
+
+def _run_alone(code: str) -> None:
+    """Run the code of the page by itself, and judge the shapes of a small run by it."""
+    found: dict[str, Any] = {"__name__": "__page__"}
+    exec(compile(code, "shapes.md", "exec"), found)
+    program = found["Program"](2**20, 64, None)
+    numbers, rows = [1, 2, 6, 9, 11, 17, 4096], [64, 64, 64, 2**16, 64, 2**11, 64]
+    tables = {number: found["Derived"](100, 4) for number in (0, *numbers)}
+    found["check_numbers"](numbers, 0, 1, program)
+    found["check_heights"]([numbers], [rows], 2_000, (2, 0), program, tables)
+    with pytest.raises(found["Refused"], match=r"shape\.exit"):
+        found["check_numbers"](numbers[:-1], 0, 1, program)
+    with pytest.raises(found["Refused"], match=r"shape\.cycles"):
+        found["check_heights"]([numbers], [rows], 10**5, (2, 0), program, tables)
