@@ -67,10 +67,14 @@ def key_report(key: Facts) -> list[Block]:
             "program hash": key["program_hash"],
             "machine": f"version {key['machine']}, with version {key['shapes']} of the rules for shapes",
             "entry": f"{key['entry']:#x}",
-            "rows": f"{key['program_rows']:,} for the program, {key['data_rows'] or 0:,} for its data",
+            "rows": f"{key['program_rows']:,} for the program, {_rows_of_data(key['data_rows'])}",
             "proofs": "; ".join(f"{name} at {', '.join(own)}" for name, own in rates.items()),
         }
     ]
+
+
+def _rows_of_data(rows: int | None) -> str:
+    return "no data" if rows is None else f"{rows:,} for its data"
 
 
 def parameters_section(parameters: dict[str, int | str]) -> Section:

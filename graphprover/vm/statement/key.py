@@ -27,7 +27,7 @@ from graphprover.protocol.security import CAP_HEIGHT
 from graphprover.runtime.files import read_input, write
 from graphprover.statement.statement import BlankTable, Table
 from graphprover.vm.program.io import INPUT_BASE
-from graphprover.vm.statement.shape import MAX_LOG_ROWS, Kind
+from graphprover.vm.statement.shape import MAX_LOG_ROWS, MIN_ROWS, Kind
 from graphprover.vm.statement.statement import GuestStatement, ProgramStatements, kind_of
 from graphprover.vm.statement.version import MACHINE_DIGEST
 from graphprover.vm.tables.program import FIELDS, ProgramTable
@@ -161,9 +161,11 @@ class Key(ProgramStatements):
             raise MalformedKey(
                 "key.machine", "the verifying key is for another machine: recreate it with `graphprover setup`"
             )
-        if log_program > MAX_LOG_ROWS or (log_data > MAX_LOG_ROWS and log_data != _NO_DATA):
+        logs = range(MIN_ROWS.bit_length() - 1, MAX_LOG_ROWS + 1)
+        if log_program not in logs or log_data not in (*logs, _NO_DATA):
             raise MalformedKey(
-                "key.rows", f"a table of the verifying key has more than 2^{MAX_LOG_ROWS} rows: the key is damaged"
+                "key.rows",
+                f"a table of the verifying key has not {MIN_ROWS} to 2^{MAX_LOG_ROWS} rows: the key is damaged",
             )
         if entry % 4 or zero_base % 8 or not entry < zero_base <= INPUT_BASE:
             raise MalformedKey(

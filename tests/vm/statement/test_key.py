@@ -156,6 +156,7 @@ def test_inspect_says_what_a_key_is_for_and_whether_it_is_a_programs(
     made = Key.from_bytes(Path(key).read_bytes())
     printed = capsys.readouterr().out
     assert made.hash.hex() in printed and made.program_hash.hex() in printed
+    assert "64 for the program, no data\n" in printed
     assert main(["inspect", key, guest]) == OK
     assert made.hash.hex() in capsys.readouterr().out
     assert main(["inspect", key, "--json"]) == OK
@@ -209,6 +210,20 @@ def test_a_damaged_key_is_told_from_a_damaged_proof(tmp_path: Path, capsys: pyte
     assert main(verify_it) == FAILED
     error = capsys.readouterr().err
     assert f"{proof}: not valid: " in error and key not in error
+
+
+def test_a_key_has_the_rows_of_some_table() -> None:
+    """Refuse logarithms that no table has, which would otherwise count as those of the lowest table."""
+    whole = make_key(Machine(PROGRAM)).to_bytes()
+    for at, allowed in ((64, range(6, 27)), (65, (*range(6, 27), 255))):
+        for log in range(256):
+            data = whole[:at] + bytes([log]) + whole[at + 1 :]
+            if log in allowed:
+                assert Key.from_bytes(data).to_bytes() == data
+                continue
+            with pytest.raises(MalformedKey) as refused:
+                Key.from_bytes(data)
+            assert refused.value.rule == "key.rows"
 
 
 def test_a_hostile_key_costs_no_memory() -> None:
