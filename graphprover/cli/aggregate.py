@@ -101,7 +101,8 @@ def run(options: argparse.Namespace) -> int:
             )
         seconds = time.perf_counter() - began
         encoded = made.to_bytes()
-        verdicts = verify_aggregate(encoded, statements, options.security, options.proximity)
+        most = max(len(made.bases), len(made.layers))
+        verdicts = verify_aggregate(encoded, statements, options.security, options.proximity, max_members=most)
     write(options.output, encoded)
     members = [json_output.verdict(*own) for own in zip(programs, verdicts, strict=True)]
     given = sum(proof.size for proof in proofs)

@@ -13,6 +13,7 @@ from typing import NoReturn
 from graphprover.cli.errors import DEBUG, UsageError
 from graphprover.cli.paths import path_argument
 from graphprover.jobs.programs import line_of
+from graphprover.proof.compressed import MAX_MEMBERS
 from graphprover.protocol.errors import RuleError
 from graphprover.protocol.level import LAYER_RATE, MOST_POW_BITS, RATES_TEXT, Level, default_pow_bits
 from graphprover.protocol.parameters import DEFAULT_HASH, FAST, HASH_NAMES, RATES, SMALL
@@ -315,6 +316,18 @@ def add_proximity(parser: argparse.ArgumentParser) -> None:
         default=JOHNSON_PROXIMITY,
         help="Soundness analysis. johnson (default): the better of the Johnson-bound and unique-decoding analyses. "
         "unique: unique decoding only; proofs need more queries and are larger.",
+    )
+
+
+def add_max_members(parser: argparse.ArgumentParser) -> None:
+    """Add ``--max-members``."""
+    parser.add_argument(
+        "--max-members",
+        type=count,
+        default=MAX_MEMBERS,
+        metavar="N",
+        help="Aggregated proofs only: refuse one about more than N proofs, before any of them is verified; of a proof "
+        f"in shards each shard counts. Default: {MAX_MEMBERS}.",
     )
 
 

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from graphprover.cli import json_output, text_output
-from graphprover.cli.args import Command, add_json, add_level
+from graphprover.cli.args import Command, add_json, add_level, add_max_members
 from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.paths import program_argument
 from graphprover.cli.program_args import (
@@ -19,7 +19,7 @@ from graphprover.cli.program_args import (
 )
 from graphprover.jobs.kinds import KEY, PROOF, kind_of, kind_of_file
 from graphprover.jobs.programs import is_guest, is_packaged, open_program, packaged_names
-from graphprover.proof.compressed import CompressedProof, any_proof_from_bytes, name_of
+from graphprover.proof.compressed import CompressedProof, any_proof_from_bytes, names_of
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import security_facts, security_of, sizes_of
@@ -49,6 +49,7 @@ def add(command: Command) -> None:
         "that it names.",
     )
     add_input(parser)
+    add_max_members(parser)
     add_level(parser)
     add_json(parser)
 
@@ -91,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
             "proof.magic", f"{path}: not a graphprover proof, a verifying key, an ELF file or a .py file"
         )
     try:
-        proof = any_proof_from_bytes(data)
+        proof = any_proof_from_bytes(data, options.max_members)
         if isinstance(proof, CompressedProof):
             _say_compressed(proof, path, options)
         else:
@@ -145,7 +146,7 @@ def _say_compressed(proof: CompressedProof, path: Path, options: argparse.Namesp
     from graphprover.recursion.key import LayerStatement  # here, because other subjects do not need it
 
     layers, reports = [], list[text_output.Block]()
-    names = [name_of(own, proof) for own in proof.accepted if own.children]
+    names = [name for own, name in zip(proof.accepted, names_of(proof), strict=True) if own.children]
     names.append("last layer" if len(proof.members) > 1 else f"layer {proof.depth}")
     for layer, name in zip(proof.layers, names, strict=True):
         layouts = layouts_of_proof(layer, LayerStatement())

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 from graphprover.cli import expectations, json_output, text_output
-from graphprover.cli.args import Command, add_json, add_proximity, bits, count
+from graphprover.cli.args import Command, add_json, add_max_members, add_proximity, bits, count
 from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.members import headers_of, members_report, statements_of
 from graphprover.cli.paths import path_argument
@@ -55,6 +55,7 @@ def add(command: Command) -> None:
         help="Least provable security in bits; proofs with less fail. Default: 128.",
     )
     add_proximity(parser)
+    add_max_members(parser)
     add_json(parser)
 
 
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         check_writable(options.output)
     data = proof_bytes(options.proof, options.program)
     try:
-        proof = any_proof_from_bytes(data)
+        proof = any_proof_from_bytes(data, options.max_members)
         headers = headers_of(proof)
         number = _chosen(len(headers), options)
         for header in headers:
@@ -129,7 +130,7 @@ def _verified(
 
         assert isinstance(proof, CompressedProof)
         statements = statements_of(programs, headers, [f"member {number}" for number in range(1, len(headers) + 1)])
-        return verify_aggregate(proof, statements, options.security, options.proximity)
+        return verify_aggregate(proof, statements, options.security, options.proximity, max_members=options.max_members)
     except VerificationError as error:
         raise error.refusal(f"{error}{_or_the_key(programs)}") from error
 

@@ -11,13 +11,14 @@ from graphprover.field import Ext, P
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof, proof_from_bytes
 from graphprover.protocol.errors import RuleError, VerificationError
-from graphprover.protocol.joint import Joint
+from graphprover.protocol.joint import Joint, check_count, check_index
 from graphprover.protocol.parameters import Parameters
 from graphprover.reports.notebook import html, quoted
 from graphprover.runtime.files import COMPRESSED_MAGIC, read_proof, write
 
 MOST_LAYERS = 16  # one about another
 MOST_CHILDREN = 25  # proofs that a layer is about
+MAX_MEMBERS = 1 << 12  # of a proof, unless its verifier asks for more; a second of verification at usual headers
 _COUNT = struct.Struct("<B")  # proofs that a layer is about
 _SHARD = 255  # in the place of that number, for a shard
 _SHARD_TERMS = struct.Struct("<II32sQ3Q")
@@ -36,9 +37,29 @@ def check_children(count: int) -> None:
         raise ValueError(f"a layer is about 1 to {MOST_CHILDREN} proofs, not {count}")
 
 
+def check_members(bases: int, layers: int, most: int) -> None:
+    """Raise VerificationError for more bases, or more layers before the last one, than a verifier takes.
+
+    A few layers may be about one base: there may be as many layers as bases, or one less than `MOST_LAYERS`.
+    """
+    for count, limit, what in (
+        (bases, most, "proofs and shards"),
+        (layers, max(most, MOST_LAYERS - 1), "layers before the last"),
+    ):
+        if count > limit:
+            raise VerificationError(
+                "asked.members",
+                f"the proof has more than {limit:,} {what}, which is the limit of this verifier: --max-members N or "
+                "max_members=N accepts more",
+            )
+
+
 @dataclass(frozen=True)
 class AcceptedShard:
-    """The values of a shard that a verifier of all shards of its proof needs."""
+    """The values of a shard that a verifier of all shards of its proof needs.
+
+    Raises ValueError for a number of shards or an index that no sharded proof has, and for a sum that is no element.
+    """
 
     count: int  # shards of the proof
     index: int  # of the shard, from 0
@@ -47,6 +68,8 @@ class AcceptedShard:
     total: Ext  # the sum of its lookup terminals
 
     def __post_init__(self) -> None:
+        check_count(self.count)
+        check_index(self.index, self.count)
         if not all(0 <= coefficient < P for coefficient in self.total):
             raise RuleError("compressed.shards", "a sum of terminals is not below p")
 
@@ -177,15 +200,15 @@ class CompressedProof:
         write(Path(path), self.to_bytes())
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> "CompressedProof":
-        """Load the proof in a file, without verification.
+    def load(cls, path: str | PathLike[str], *, max_members: int = MAX_MEMBERS) -> "CompressedProof":
+        """Load the proof in a file, without verification; ``max_members``: as in `verify_aggregate`.
 
         Raises:
             FileError: if the file cannot be read.
-            VerificationError: if it holds no compressed proof.
+            VerificationError: if it holds no compressed proof, or one of too many members.
         """
         try:
-            return cls.from_bytes(read_proof(Path(path)))
+            return cls.from_bytes(read_proof(Path(path)), max_members=max_members)
         except VerificationError as error:
             raise error.refusal(f"{path}: {error}") from error
 
@@ -194,13 +217,16 @@ class CompressedProof:
         return b"".join([COMPRESSED_MAGIC, *_encoded(self.children), self.layer.to_bytes()])
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> "CompressedProof":
-        """Parse the canonical encoding; raises VerificationError for any other bytes."""
+    def from_bytes(cls, data: bytes, *, max_members: int = MAX_MEMBERS) -> "CompressedProof":
+        """Parse the canonical encoding; raises VerificationError for any other bytes.
+
+        ``max_members``: as in `verify_aggregate`. Parsing stops at the first header that is too many.
+        """
         if not data.startswith(COMPRESSED_MAGIC):
             raise VerificationError(
                 "compressed.magic", "not a graphprover compressed proof, or one of another format version"
             )
-        reader = _Reader(data, len(COMPRESSED_MAGIC))
+        reader = _Reader(data, len(COMPRESSED_MAGIC), max_members)
         children = reader.children(MOST_LAYERS)
         try:
             layer = Proof.from_bytes(data[reader.position :])
@@ -232,7 +258,8 @@ def _member(bases: Sequence[Accepted]) -> Proof | ShardedProof:
     if not shards:
         (alone,) = bases
         return alone.header
-    if len(shards) < len(bases) or [shard.index for shard in shards] != [*range(shards[0].count)]:
+    count = shards[0].count
+    if not len(shards) == len(bases) == count or [shard.index for shard in shards] != [*range(count)]:
         raise RuleError("compressed.shards", "the shards of a proof are not all there, in their order")
     if len({(shard.count, shard.nonce) for shard in shards}) > 1:
         raise RuleError(
@@ -243,16 +270,24 @@ def _member(bases: Sequence[Accepted]) -> Proof | ShardedProof:
 
 def name_of(own: Accepted, proof: CompressedProof) -> str:
     """Return the name for people of a proof before the last layer of another one; nothing for the only base."""
-    bases = proof.bases
-    if len(bases) == 1:
-        return f"layer {own.layers}" if own.children else ""
-    of = [*own.bases]
-    first = next(number for number, base in enumerate(bases) if base is of[0])
-    names = _names_of_bases(proof)
-    begin, end = names[first], names[first + len(of) - 1]
-    if not own.children:
-        return begin
-    return f"layer about {begin}" if begin == end else f"layer about {begin} to {end}"
+    return next(name for of, name in zip(proof.accepted, names_of(proof), strict=True) if of is own)
+
+
+def names_of(proof: CompressedProof) -> list[str]:
+    """Return the names for people of all proofs before the last layer, in the order of `CompressedProof.accepted`."""
+    bases, found = _names_of_bases(proof), list[str]()
+    end, counts = 0, dict[int, int]()  # bases before the position, and below each proof
+    for own in proof.accepted:
+        counts[id(own)] = sum(counts[id(child)] for child in own.children) if own.children else 1
+        end += not own.children
+        first, last = bases[end - counts[id(own)]], bases[end - 1]
+        if len(bases) == 1:
+            found.append(f"layer {own.layers}" if own.children else "")
+        elif not own.children:
+            found.append(first)
+        else:
+            found.append(f"layer about {first}" if first == last else f"layer about {first} to {last}")
+    return found
 
 
 def _names_of_bases(proof: CompressedProof) -> list[str]:
@@ -290,6 +325,9 @@ class _Reader:
 
     data: bytes
     position: int
+    max_members: int
+    bases: int = 0  # before the position
+    layers: int = 0
 
     def children(self, layers: int) -> tuple[Accepted, ...]:
         """Parse the children of a layer, which has at least one; ``layers``: how many may still be about another."""
@@ -304,8 +342,12 @@ class _Reader:
         return tuple(self._accepted(layers - 1) for _ in range(count))
 
     def _accepted(self, layers: int) -> Accepted:
-        header = Proof.header_from_bytes(self._take(*_LENGTH.unpack(self._take(_LENGTH.size))))
+        encoded = self._take(*_LENGTH.unpack(self._take(_LENGTH.size)))
         (count,) = _COUNT.unpack(self._take(_COUNT.size))
+        is_base = count in (0, _SHARD)
+        self.bases, self.layers = self.bases + is_base, self.layers + (not is_base)
+        check_members(self.bases, self.layers, self.max_members)
+        header = Proof.header_from_bytes(encoded)
         if count == _SHARD:
             shards, index, digest, nonce, *total = _SHARD_TERMS.unpack(self._take(_SHARD_TERMS.size))
             try:
@@ -324,6 +366,11 @@ class _Reader:
 AnyProof = Proof | ShardedProof | CompressedProof
 
 
-def any_proof_from_bytes(data: bytes) -> AnyProof:
-    """Parse a proof of any kind; raises VerificationError for other bytes."""
-    return CompressedProof.from_bytes(data) if data.startswith(COMPRESSED_MAGIC) else proof_from_bytes(data)
+def any_proof_from_bytes(data: bytes, max_members: int = MAX_MEMBERS) -> AnyProof:
+    """Parse a proof of any kind; raises VerificationError for other bytes.
+
+    ``max_members``: as in `verify_aggregate`.
+    """
+    if data.startswith(COMPRESSED_MAGIC):
+        return CompressedProof.from_bytes(data, max_members=max_members)
+    return proof_from_bytes(data)

@@ -11,7 +11,7 @@ from typing import ClassVar
 from graphprover.proof.proof import Proof
 from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.errors import RuleError, VerificationError
-from graphprover.protocol.joint import Joint, check_count
+from graphprover.protocol.joint import Joint, check_count, check_index
 from graphprover.protocol.parameters import Parameters
 from graphprover.reports.notebook import html, quoted
 from graphprover.runtime.files import COMPRESSED_MAGIC, SHARDS_MAGIC, read_proof, write
@@ -31,8 +31,7 @@ class Shard:
     proof: Proof  # of its tables, the head first
 
     def __post_init__(self) -> None:
-        if not 0 <= self.index < len(self.joint.digests):
-            raise RuleError("shards.index", f"shard {self.index} of {len(self.joint.digests)}")
+        check_index(self.index, len(self.joint.digests))
 
     def __repr__(self) -> str:
         return f"<Shard {self.index} of {len(self.joint.digests)} of {self.proof.label!r}>"

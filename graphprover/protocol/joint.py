@@ -60,6 +60,12 @@ def check_count(count: int) -> None:
         raise RuleError("shards.count", f"a sharded proof has {LEAST_SHARDS} to {MOST_SHARDS} shards, not {count}")
 
 
+def check_index(index: int, count: int) -> None:
+    """Raise ValueError unless a sharded proof of ``count`` shards has one with this index."""
+    if not 0 <= index < count:
+        raise RuleError("shards.index", f"shard {index} of {count}")
+
+
 def shard_binding(hash: str, binding: bytes, count: int, index: int) -> bytes:
     """Return the initial state of shard ``index`` of ``count`` from the binding digest of the shard's tables alone.
 

@@ -7,7 +7,14 @@ from functools import partial
 from itertools import islice
 
 from graphprover.field import ZERO, ext_sum
-from graphprover.proof.compressed import Accepted, AcceptedShard, CompressedProof, name_of
+from graphprover.proof.compressed import (
+    MAX_MEMBERS,
+    Accepted,
+    AcceptedShard,
+    CompressedProof,
+    check_members,
+    name_of,
+)
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint, shard_binding
@@ -19,7 +26,7 @@ from graphprover.recursion.head.messages import shard_terms
 from graphprover.recursion.key import LayerStatement
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, binding_digest
-from graphprover.verifier import Expected, Verdict, check_level, expect_header, verify_shards
+from graphprover.verifier import Expected, Verdict, check_level, expect_header, layout_of_proof, verify_shards
 
 Caps = Sequence[Cap | None] | None  # commitments of the shards of a proof to their preprocessed columns, if known
 
@@ -31,8 +38,12 @@ def verify_aggregate(
     proximity: str = JOHNSON_PROXIMITY,
     *,
     preprocessed: Sequence[Caps] | None = None,
+    max_members: int = MAX_MEMBERS,
 ) -> list[Verdict]:
     """Check that a compressed proof proves all of ``statements``, if each of its proofs has this security.
+
+    The last layer is verified first, so that the headers of the other proofs cost nothing if it does not hold. A valid
+    last layer can still be put behind other headers, so ``max_members`` bounds their cost.
 
     Args:
         proof: The proof, or its bytes.
@@ -41,6 +52,9 @@ def verify_aggregate(
         proximity: As in `graphprover.verify`.
         preprocessed: The commitments of each member's shards to their preprocessed columns, if the caller has made
             them.
+        max_members: The most members, of which one in shards counts as many as it has shards. There may be as many
+            layers before the last one, or 15 if that is more. A header takes about 0.3 ms to verify, and 15 ms if no
+            header before has its tables and heights.
 
     Returns:
         The verdict on each member. Its security is the lowest one of all proofs.
@@ -50,10 +64,14 @@ def verify_aggregate(
         ValueError: A statement is malformed.
     """
     if isinstance(proof, bytes):
-        proof = CompressedProof.from_bytes(proof)
+        proof = CompressedProof.from_bytes(proof, max_members=max_members)
+    check_members(len(proof.bases), len(proof.layers) - 1, max_members)
+    _check_levels(proof, len(statements), security)
+    with blamed(partial(last_layer, proof)):
+        verdict = verify_shards(proof.layer, LayerStatement(), security, proximity)
     headers = expect_headers(proof, statements, security, proximity, preprocessed)
     with blamed(partial(last_layer, proof)):
-        verdict = verify_shards(proof.layer, headers.statement, security, proximity)
+        layout_of_proof(proof.layer, headers.statement, shard=False)  # it has proved the heads of these headers
     found = _lowest(proximity, *headers.securities, verdict.security)
     return [replace(member.verdict([]), security=found) for member in headers.members]
 
@@ -133,10 +151,24 @@ def expect_headers(
 
     Arguments and errors are as for `verify_aggregate`.
     """
+    _check_levels(proof, len(statements), security)
+    bases, found, children = iter(proof.bases), list[Expected](), list[Child]()
     count = len(proof.members)
-    if len(statements) != count:
-        raise VerificationError("asked.members", f"the proof is about {count} proofs, not about {len(statements)}")
-    for number, member in enumerate(proof.members, 1):  # before any head is made, which takes time
+    caps = [None] * count if preprocessed is None else preprocessed
+    for number, (member, statement, own) in enumerate(zip(proof.members, statements, caps, strict=True), 1):
+        with blamed(partial(str, _member_name(number, count))):
+            found.append(expect_header(member, statement, security, proximity, own))
+            children += children_of(found[-1], [base.shard for base in islice(bases, len(member.proofs))])
+    walk = _Walk(proof, iter(children), security, proximity, [own.security for own in found])
+    return Headers(tuple(map(walk.child, proof.children)), tuple(found), tuple(walk.securities))
+
+
+def _check_levels(proof: CompressedProof, statements: int, security: float) -> None:
+    """Check the number of statements, and the level that the parameters of all proofs allow, which takes no time."""
+    count = len(proof.members)
+    if statements != count:
+        raise VerificationError("asked.members", f"the proof is about {count} proofs, not about {statements}")
+    for number, member in enumerate(proof.members, 1):
         with blamed(partial(str, _member_name(number, count))):
             check_level(member, security)
     for layer in proof.accepted:
@@ -145,14 +177,6 @@ def expect_headers(
                 check_level(layer.header, security)
     with blamed(partial(last_layer, proof)):
         check_level(proof.layer, security)
-    bases, found, children = iter(proof.bases), list[Expected](), list[Child]()
-    caps = [None] * count if preprocessed is None else preprocessed
-    for number, (member, statement, own) in enumerate(zip(proof.members, statements, caps, strict=True), 1):
-        with blamed(partial(str, _member_name(number, count))):
-            found.append(expect_header(member, statement, security, proximity, own))
-            children += children_of(found[-1], [base.shard for base in islice(bases, len(member.proofs))])
-    walk = _Walk(proof, iter(children), security, proximity, [own.security for own in found])
-    return Headers(tuple(map(walk.child, proof.children)), tuple(found), tuple(walk.securities))
 
 
 def _member_name(number: int, count: int) -> str:

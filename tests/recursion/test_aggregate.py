@@ -7,10 +7,21 @@ from functools import cache
 
 import pytest
 
-from graphprover import CompressedProof, Proof, Prover, VerificationError, aggregate, compress, verify, verify_aggregate
+from graphprover import (
+    CompressedProof,
+    Proof,
+    Prover,
+    VerificationError,
+    aggregate,
+    compress,
+    verify,
+    verify_aggregate,
+)
 from graphprover.proof.compressed import Accepted, AnyProof, any_proof_from_bytes
 from graphprover.prover import join, layer_executors
 from graphprover.prover.join import grouped, most_compressions
+from graphprover.recursion import compressed as verification
+from graphprover.runtime.files import COMPRESSED_MAGIC
 from graphprover.statement.statement import Statement
 from tests.conftest import LAYERS_AT, ROOT
 from tests.recursion.test_compressed import BITS, PROVER, base, compressed
@@ -217,3 +228,47 @@ def test_members_of_many_short_runs() -> None:
     while len(fibonacci) < 30:
         fibonacci.append(fibonacci[-1] + fibonacci[-2])
     assert outputs == [struct.pack("<Q", fibonacci[turns]) for turns in range(10, 22)]
+
+
+def test_a_verifier_bounds_the_members_before_their_headers_are_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chain of layers about one proof has more layers than bases, and is accepted."""
+    proof, data = aggregated(), aggregated().to_bytes()
+    assert len(verify_aggregate(data, statements(), BITS, max_members=4)) == 4
+    for given in (data, proof):
+        with pytest.raises(VerificationError, match="more than 3 proofs") as refused:
+            verify_aggregate(given, statements(), BITS, max_members=3)
+        assert refused.value.rule == "asked.members"
+    parsed = []
+    original = Proof.header_from_bytes
+    monkeypatch.setattr(Proof, "header_from_bytes", lambda data: parsed.append(data) or original(data))
+    header = replace(base(), payload=b"").to_bytes()
+    own = len(header).to_bytes(4, "little") + header
+    of_25 = own + bytes([25]) + (own + b"\0") * 25
+    with pytest.raises(VerificationError) as refused:
+        CompressedProof.from_bytes(COMPRESSED_MAGIC + bytes([25]) + of_25 * 25, max_members=60)
+    assert refused.value.rule == "asked.members" and len(parsed) == 60 + 3
+    for _ in range(15):
+        own += b"\1" + len(header).to_bytes(4, "little") + header
+    chain = CompressedProof.from_bytes(COMPRESSED_MAGIC + b"\1" + own + b"\0" + proof.layer.to_bytes(), max_members=1)
+    assert chain.depth == 16
+
+
+def test_no_header_is_verified_behind_a_last_layer_that_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    proof = aggregated()
+    monkeypatch.setattr(verification, "expect_header", None)
+    monkeypatch.setattr(verification, "heads_of", None)
+    payload = proof.layer.payload
+    for at in (40, len(payload) // 2, len(payload) - 9):
+        layer = replace(proof.layer, payload=payload[:at] + bytes([payload[at] ^ 1]) + payload[at + 1 :])
+        with pytest.raises(VerificationError, match=r"^last layer: "):
+            verify_aggregate(replace(proof, layer=layer), statements(), BITS)
+
+
+def test_a_valid_last_layer_proves_no_other_headers() -> None:
+    """It is verified with the digest that it states, which is then compared with the heads of the headers."""
+    good, other = compressed(10), compressed(11)
+    with pytest.raises(
+        VerificationError, match=r"^layer: table fixed: the proof states other public values"
+    ) as refused:
+        verify_aggregate(replace(good, layer=other.layer), [guest()], BITS)
+    assert refused.value.rule == "statement.values"

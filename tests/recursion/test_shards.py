@@ -172,7 +172,7 @@ def test_shards_that_are_not_one_proof_are_refused() -> None:
     refused(changed(1, nonce=12345))
     refused(changed(1, count=4))
     refused(changed(0, count=4))
-    refused(changed(2, index=5))
+    refused(changed(0, count=1024))
     label = (replace(whole[0], header=replace(whole[0].header, label="x")), *whole[1:])
     refused(label, "shards.label")
     alone = tuple(replace(own, shard=None) for own in whole)  # three proofs of one shard: no statement has these
@@ -194,6 +194,22 @@ def test_a_sum_that_is_no_element_has_no_encoding() -> None:
     with pytest.raises(VerificationError) as error:
         CompressedProof.from_bytes(bytes(data))
     assert error.value.rule == "compressed.shards"
+
+
+@pytest.mark.parametrize(
+    ("count", "index", "rule"),
+    [(1025, 0, "shards.count"), (1, 0, "shards.count"), (3, 3, "shards.index"), (2**32 - 1, 0, "shards.count")],
+)
+def test_numbers_of_shards_are_bounded_before_a_list_is_made(count: int, index: int, rule: str) -> None:
+    good = compressed()
+    shard = good.children[0].shard
+    assert shard
+    data = bytearray(good.to_bytes())
+    at = data.index(struct.pack("<II", shard.count, shard.index) + shard.digest)
+    data[at : at + 8] = struct.pack("<II", count, index)
+    with pytest.raises(VerificationError) as error:
+        CompressedProof.from_bytes(bytes(data))
+    assert error.value.rule == rule
 
 
 def test_another_header_of_a_shard_is_refused() -> None:
