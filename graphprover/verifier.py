@@ -274,6 +274,7 @@ def expect_header(
     check_level(proof, security)
     statements = statements_of(proof, statement)
     layouts = _layouts(proof, statements)
+    _check_counts(layouts)
     return Expected(proof, statement, statements, layouts, caps, _proven(layouts, security, proximity))
 
 
@@ -358,18 +359,23 @@ def check_in_common(layouts: Sequence[Layout], shards: Sequence[InCommon]) -> No
         return
     if any(layout.parameters != layouts[0].parameters for layout in layouts):
         raise VerificationError("shards.parameters", "the shards have different parameters")
-    airs = list(chain.from_iterable(layout.tables for layout in layouts))
-    heights = [1 << log_height for layout in layouts for log_height in layout.log_heights]
-    try:
-        check_multiplicity_bound(airs, heights)
-    except ValueError as error:
-        raise VerificationError("layout.counts", str(error)) from None
+    _check_counts(layouts)
     if len({shard.lookup_nonce for shard in shards}) > 1:
         raise VerificationError("shards.nonce", "the shards have different nonces before the lookup challenges")
     if ext_sum(shard.total for shard in shards) != ZERO:
         raise VerificationError(
             "lookups.balance", "the buses do not balance: the lookup terminals of all shards do not sum to zero"
         )
+
+
+def _check_counts(layouts: Sequence[Layout]) -> None:
+    """Raise VerificationError if the tables of all shards together could send p or more tuples."""
+    airs = list(chain.from_iterable(layout.tables for layout in layouts))
+    heights = [1 << log_height for layout in layouts for log_height in layout.log_heights]
+    try:
+        check_multiplicity_bound(airs, heights)
+    except ValueError as error:
+        raise VerificationError("layout.counts", str(error)) from None
 
 
 def layouts_of_proof(proof: Proof | ShardedProof, statement: Statement | ShardedStatement) -> list[Layout]:

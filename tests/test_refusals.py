@@ -7,31 +7,28 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pytest
 
 from graphprover import VerificationError
-from graphprover.field import GENERATOR, P, root_of_unity
-from graphprover.proof.compressed import Accepted, AcceptedShard, CompressedProof
+from graphprover.field import GENERATOR, root_of_unity
+from graphprover.proof.compressed import CompressedProof
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import Shard, ShardedProof, join, proof_from_bytes
+from graphprover.proof.sharded import ShardedProof, proof_from_bytes
 from graphprover.protocol.challenger import Challenger
 from graphprover.protocol.constraints import selectors_of
 from graphprover.protocol.errors import RuleError
-from graphprover.protocol.joint import Joint, draw_separating_point
+from graphprover.protocol.joint import draw_separating_point
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.proof import decode
 from graphprover.protocol.verification import Challenges, _reduce_openings, rows_by_height
-from graphprover.recursion.key import LayerStatement
-from graphprover.runtime.files import COMPRESSED_MAGIC
 from graphprover.statement.shards import shards_of
-from graphprover.verifier import expect, statements_of, verify
+from graphprover.verifier import expect, statements_of
 from graphprover.vm.statement.claim import claim_of
-from graphprover.vm.statement.setup import check_key
 from tests.test_must_fail import PARAMETERS, numbers
-from tests.vectors import FOLDER, contents, guest
+from tests.vectors import FOLDER, contents
 
 ROOT = Path(__file__).parents[1]
 RAISED = {"VerificationError", "RuleError", "MalformedKey", "OtherExitCode", "by_rule"}
@@ -75,11 +72,6 @@ def single() -> Proof:
     return proof
 
 
-def foreign() -> None:
-    first, second = sharded().shards
-    join([first, replace(second, joint=Joint((bytes(32), bytes(32))))])
-
-
 def other_header() -> None:
     proof = sharded()
     expected = expect(proof, shards_of(numbers(), [[0], [1]]), 0)
@@ -101,48 +93,21 @@ def at_a_query() -> None:
     _reduce_openings(layout, batch, rows, Challenges(zero, [], zero, zero, zero, (GENERATOR, 0, 0), one, [], queries))
 
 
-def program_of_another_key(**changed: Any) -> None:
-    machine, key = guest("guests/abc.elf").compiled(), guest("guests/abc.vk").only_key
-    assert key is not None
-    check_key(replace(key, **changed), machine)
-
-
-def with_payload() -> None:
-    data = single().to_bytes()
-    CompressedProof.from_bytes(COMPRESSED_MAGIC + b"\1" + len(data).to_bytes(4, "little") + data)
-
-
-def of_another_hash() -> None:
-    verify(CompressedProof((Accepted(replace(single(), payload=b"")),), single()), numbers(), 1)
-
-
 def in_the_base_field() -> None:
     """Draw three words of zeros."""
     draw_separating_point(replace(Challenger("keccak", b""), output=bytes(24)))
 
 
 MADE: dict[str, Callable[[], object]] = {
-    "shard.magic": lambda: Shard.from_bytes(b"another file"),
     "shards.magic": lambda: ShardedProof.from_bytes(b"another file"),
-    "shards.index": lambda: Shard(sharded().joint, 2, sharded().proofs[0]),
-    "shards.twice": lambda: join([sharded().shards[0]] * 2),
-    "shards.foreign": foreign,
     "shards.number": lambda: statements_of(single(), shards_of(numbers(), [[0], [1]])),
     "shards.header": other_header,
     "shards.point": in_the_base_field,
     "compressed.magic": lambda: CompressedProof.from_bytes(b"another file"),
-    "compressed.truncated": lambda: CompressedProof.from_bytes(COMPRESSED_MAGIC + b"\1" + bytes(3)),
-    "compressed.layers": lambda: CompressedProof.from_bytes(COMPRESSED_MAGIC + bytes(3)),
-    "compressed.payload": with_payload,
-    "compressed.shards": lambda: AcceptedShard(2, 0, bytes(32), 0, (P, 0, 0)),
-    "compressed.layout": of_another_hash,
-    "compressed.commitment": lambda: LayerStatement().preprocessed_cap(single().parameters),
     "layout.tables": lambda: make_layout([], [], PARAMETERS),
     "guest.output": lambda: claim_of([(1, 0, 0, 6), (2**20 + 1, 0, *[0] * (2**18 + 2))], b""),
     "constraints.domain": in_a_trace_domain,
     "codeword.point": at_a_query,
-    "key.program": lambda: program_of_another_key(program_hash=bytes(32)),
-    "key.other": lambda: program_of_another_key(entry=0x10004),
 }
 
 
@@ -151,6 +116,12 @@ def test_a_rule_without_a_file_refuses(rule: str) -> None:
     with pytest.raises((VerificationError, RuleError)) as refused:
         MADE[rule]()
     assert refused.value.rule == rule
+
+
+def test_the_page_of_vectors_says_why_a_rule_has_no_file() -> None:
+    page = (ROOT / "docs" / "vectors.md").read_text()
+    rows = re.findall(r"^\| (`[a-z`_., ]+`) \| [^|]{20,} \|$", page.split("without a file")[1], re.MULTILINE)
+    assert sorted(rule for row in rows for rule in re.findall(r"`(.*?)`", row)) == sorted(MADE)
 
 
 def test_every_rule_about_proofs_refuses_something() -> None:

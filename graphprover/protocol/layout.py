@@ -202,9 +202,9 @@ def _layout(
             )
     with by_rule("layout.buses"):
         check_bus_widths(tables)
-    with by_rule("layout.counts"):
-        check_multiplicity_bound(tables, [1 << log_height for log_height in log_heights])
     layout = Layout(tables, log_heights, parameters, shard)
     with by_rule("layout.weights"):
         _ = layout.lookup_tables  # packs the lookups of all tables
+    with by_rule("layout.counts"):
+        check_multiplicity_bound(tables, [1 << log_height for log_height in log_heights])
     return layout

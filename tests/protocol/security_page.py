@@ -1,7 +1,7 @@
 """The level of docs/security.md, from the page alone."""
 
 from collections.abc import Sequence
-from math import inf, log2, sqrt
+from math import log2, sqrt
 from typing import Any
 
 from tests.protocol.section_2 import derived, folds
@@ -49,7 +49,7 @@ def rounds(shards: Sequence[dict[str, Any]], m: int | None) -> dict[str, float]:
         return points * (2 * h**5 + 3 * h * rho) / (3 * rho**1.5) + h / sqrt(rho)
 
     def bits(errors: float, lost: float, grinding: str | None) -> float:
-        own = max(0.0, 3 * log2(P) - log2(errors) - lost) if errors else inf
+        own = max(0.0, 3 * log2(P) - log2(errors) - lost)
         return own + (parameters[grinding] if grinding else 0)
 
     fractions, widest, constraints, outside = 0.0, 1, 0, 0.0
@@ -71,9 +71,9 @@ def rounds(shards: Sequence[dict[str, Any]], m: int | None) -> dict[str, float]:
         for log, a in folds(shard):
             d = 2**a - 1 + (log - a - blowup in openings)
             degrees[log - a] = max(d, degrees.get(log - a, 0))
-    found = {"separation": bits(size * (size - 1) / 2 * rows, loss, None)} if k > 1 else {}
+    found = {"separation": bits(size * (size - 1) / 2 * rows, loss, None)} if k > 1 and size > 1 else {}
+    found |= {"lookups": bits(candidates * fractions * (widest + 1), 0, "lookup_pow_bits")} if fractions else {}
     found |= {
-        "lookups": bits(candidates * fractions * (widest + 1), 0, "lookup_pow_bits"),
         "constraints": bits(size * constraints, loss, None),
         "out of domain": bits(size * outside, loss, "ood_pow_bits"),
         "batching": bits(batching, loss, "batch_pow_bits"),

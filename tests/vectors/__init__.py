@@ -12,12 +12,14 @@ import numpy as np
 
 from graphprover.air import Air
 from graphprover.air.description import AirDescription
+from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ShardedProof, proof_from_bytes
+from graphprover.proof.sharded import ShardedProof, load_proof
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import Verdict, verify
 from graphprover.vm.statement.guest import Guest, load_guest
+from graphprover.vm.statement.setup import check_key
 from tests.protocol.vectors import description
 
 FOLDER = Path(__file__).parent
@@ -61,5 +63,13 @@ def guest(key: str) -> Guest:
 
 def judge(entry: dict[str, Any]) -> Verdict:
     """Verify the proof of an entry with the package; raises VerificationError, or MalformedKey."""
-    proof = proof_from_bytes((FOLDER / entry["file"]).read_bytes())
-    return verify(proof, statement_of(entry, proof), entry.get("bits", 0))
+    if "files" in entry:
+        proof: AnyProof = load_proof(*(FOLDER / name for name in entry["files"]))
+    elif "file" in entry:
+        proof = any_proof_from_bytes((FOLDER / entry["file"]).read_bytes())
+    else:
+        key = guest(entry["key"]).only_key
+        assert key is not None
+        check_key(key, guest(entry["program"]).compiled())
+        raise AssertionError("the key is the program's")
+    return verify(proof, statement_of(entry, proof.header), entry.get("bits", 0))

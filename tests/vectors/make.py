@@ -115,7 +115,7 @@ def stated(statement: Statement) -> dict[str, Any]:
 
 def write_json(name: str, value: Any) -> None:
     """Write a JSON file, with each element of a list of objects on lines of its own."""
-    (FOLDER / name).write_text(json.dumps(value, separators=(",", ":")).replace("},{", "},\n{") + "\n")
+    (FOLDER / name).write_text(json.dumps(value, separators=(",", ":"), allow_nan=False).replace("},{", "},\n{") + "\n")
 
 
 if __name__ == "__main__":

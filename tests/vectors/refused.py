@@ -6,23 +6,26 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest.mock import patch
 
-from graphprover import prove
+import numpy as np
+
+from graphprover import CompressedProof, compress, prove
 from graphprover.field import P
 from graphprover.graphs.rounds import opening
+from graphprover.proof.compressed import Accepted, AnyProof
 from graphprover.proof.proof import Proof
-from graphprover.proof.sharded import ShardedProof
+from graphprover.proof.sharded import SHARD_MAGIC, ShardedProof
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode, least_bytes
-from graphprover.runtime.files import SHARDS_MAGIC
+from graphprover.runtime.files import COMPRESSED_MAGIC, SHARDS_MAGIC
 from graphprover.statement.shards import shards_of
 from graphprover.statement.statement import Statement, Table
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.statement.key import Key
 from graphprover.vm.traces.run_statement import statement_of_run
 from tests.cheating import NotLowDegree, OtherOpenings, forge, lying_openings
-from tests.test_must_fail import PARAMETERS, numbers, with_cell
+from tests.test_must_fail import PARAMETERS, Digits, numbers, with_cell
 from tests.vectors import FOLDER, contents, guest
 
 SMALL = Parameters("keccak", 1, 2, 0, 1, 0, 0, 0, 0, 0, 0)
@@ -38,10 +41,27 @@ class Cases:
 
     entries: list[dict[str, Any]] = field(default_factory=list)
 
-    def add(self, rule: str, comment: str, data: bytes | Proof | ShardedProof, of: dict[str, Any] = NUMBERS) -> None:
-        name = f"refused/{rule}.{sum(entry['rule'] == rule for entry in self.entries)}.bin"
+    def add(self, rule: str, comment: str, data: bytes | AnyProof, of: dict[str, Any] = NUMBERS) -> None:
+        """Add a file."""
+        name = f"{self._name(rule)}.bin"
         (FOLDER / name).write_bytes(data if isinstance(data, bytes) else data.to_bytes())
         self.entries.append({"rule": rule, "comment": comment, "file": name} | of)
+
+    def add_files(self, rule: str, comment: str, *files: bytes) -> None:
+        """Add the files of some shards."""
+        names = [f"{self._name(rule)}.{letter}.bin" for letter in "abc"[: len(files)]]
+        for name, data in zip(names, files, strict=True):
+            (FOLDER / name).write_bytes(data)
+        self.entries.append({"rule": rule, "comment": comment, "files": names} | NUMBERS)
+
+    def add_key(self, rule: str, comment: str, data: bytes, **of: str) -> None:
+        """Add a key."""
+        name = f"{self._name(rule)}.vk"
+        (FOLDER / name).write_bytes(data)
+        self.entries.append({"rule": rule, "comment": comment, "key": name} | of)
+
+    def _name(self, rule: str) -> str:
+        return f"refused/{rule}.{sum(entry['rule'] == rule for entry in self.entries)}"
 
 
 def write() -> list[dict[str, Any]]:
@@ -54,6 +74,7 @@ def write() -> list[dict[str, Any]]:
     payloads(cases, proof, statement)
     openings(cases, proof, statement)
     shards(cases, statement)
+    compressed(cases, proof)
     guests(cases)
     return cases.entries
 
@@ -96,9 +117,14 @@ def headers(cases: Cases, proof: Proof) -> None:
     of_buses = with_statement("buses", [digits | {"air": wider}, own])
     cases.add("layout.buses", "tuples of one and of two fields", proof, of_buses)
     heavy = {"fields": [0], "multiplicity": 0, "weight": 2**32 - 1}
-    of_weights = with_statement("weights", [digits, own | {"air": own["air"] | {"locals": [{"tuples": [heavy] * 2}]}}])
-    cases.add("layout.weights", "a local lookup of two tuples of weight 2^32 - 1", proof, of_weights)
-    cases.add("layout.counts", "the same in 2^31 rows", replace(proof, log_heights=(2, 31)), of_weights)
+
+    def of_locals(name: str, *tuples: int) -> dict[str, str]:
+        lookups = [{"tuples": [heavy] * count} for count in tuples]
+        return with_statement(name, [digits, own | {"air": own["air"] | {"locals": lookups}}])
+
+    cases.add("layout.weights", "a local lookup of two tuples of weight 2^32 - 1", proof, of_locals("weights", 2))
+    tall = replace(proof, log_heights=(2, 31))
+    cases.add("layout.counts", "three lookups of weight 2^32 - 1 in 2^31 rows", tall, of_locals("counts", 1, 1, 1))
     cases.add("security.level", "2 queries, 128 bits requested", proof, NUMBERS | {"bits": 128})
 
 
@@ -202,6 +228,13 @@ def shards(cases: Cases, statement: Statement) -> None:
     without = [replace(table, main_separated=None) for table in one.openings]
     cut = replace(first, payload=encode(replace(one, openings=tuple(without))))
     cases.add("payload.truncated", "no separated values in shard 0", joined(proof, cut, second))
+    one_file, two_file = (own.to_bytes() for own in proof.shards)
+    cases.add_files("shard.magic", "another first byte of the file of shard 0", b"h" + one_file[1:], two_file)
+    index = len(SHARD_MAGIC) + 4
+    cases.add_files("shards.index", "shard 2 of 2", one_file, patched(two_file, index, struct.pack("<I", 2)))
+    cases.add_files("shards.twice", "shard 0 twice", one_file, one_file)
+    foreign = patched(two_file, index + 4, bytes(32))
+    cases.add_files("shards.foreign", "another digest of shard 0 in the file of shard 1", one_file, foreign)
     swapped = bytes(data[: at + 4] + data[at + 36 : at + 68] + data[at + 4 : at + 36] + data[at + 68 :])
     cases.add("shards.digest", "the digests in another order", swapped)
 
@@ -210,6 +243,58 @@ def joined(proof: ShardedProof, *shards: Proof) -> bytes:
     """Return the file of a sharded proof with these shards, which need not agree."""
     parts = [SHARDS_MAGIC, struct.pack("<I", len(shards)), *proof.joint.digests]
     return b"".join([*parts, *(struct.pack("<Q", own.size) + own.to_bytes() for own in shards)])
+
+
+def compressed(cases: Cases, proof: Proof) -> None:
+    """Damage a compressed proof. Those that are refused while they are parsed need no last layer."""
+    from tests.vectors.make import stated, write_json
+
+    statement = rows_of_numbers()
+    tables = stated(statement)["tables"]
+    write_json("statements/rows.json", {"tables": [own | {"public_values": None} for own in tables]})
+    own = Parameters("blake3", 1, 4, 3, 3, 0, 0, 0, 0, 0, 0)
+    honest = compress(prove(statement, "sync", parameters=own), statement, security=1, rate=64, pow_bits=0)
+    (base,) = honest.children
+    of, layer = {"statement": "statements/rows.json"}, honest.layer
+    parsed = COMPRESSED_MAGIC + b"\1"
+
+    def header(of: Proof) -> bytes:
+        return struct.pack("<I", of.size) + of.to_bytes()
+
+    def shard(count: int, index: int, total: int = 0) -> bytes:
+        return header(base.header) + b"\xff" + struct.pack("<II32sQ3Q", count, index, bytes(32), 0, total, 0, 0)
+
+    def add(rule: str, comment: str, data: bytes | CompressedProof) -> None:
+        cases.add(rule, comment, data, of)
+
+    add("compressed.truncated", "it ends inside a header", parsed + header(base.header)[:-1])
+    add("compressed.layers", "a last layer about no proof", COMPRESSED_MAGIC + b"\0")
+    add("compressed.layers", "a last layer about 26 proofs", COMPRESSED_MAGIC + b"\x1a" + header(base.header) + b"\0")
+    add("compressed.layers", "17 layers", parsed + (header(base.header) + b"\1") * 17)
+    add("compressed.payload", "a header with a payload", parsed + header(proof) + b"\0")
+    add("compressed.shards", "a sum of p", parsed + shard(2, 0, P))
+    add("shards.count", "shard 0 of 2^32 - 1", parsed + shard(2**32 - 1, 0))
+    add("shards.index", "shard 2 of 2", parsed + shard(2, 2))
+    short = replace(layer, payload=bytes(least_bytes(3, 0, layer.parameters)))
+    both = COMPRESSED_MAGIC + b"\2" + shard(2, 1) + shard(2, 0)
+    add("compressed.shards", "shards in another order", both + short.to_bytes())
+    keccak = replace(base.header, parameters=replace(own, hash="keccak"))
+    add("compressed.layout", "a base by Keccak-256", CompressedProof((Accepted(keccak),), layer))
+    other = replace(layer.without_payload(), parameters=replace(layer.parameters, hash="keccak"))
+    add("compressed.commitment", "a layer by Keccak-256", CompressedProof((Accepted(other, (base,)),), layer))
+    changed = replace(base.header, public_values=((), (base.header.public_values[1][0] + 1,)))
+    add("statement.values", "another public value of the base", CompressedProof((Accepted(changed),), layer))
+
+
+def rows_of_numbers() -> Statement:
+    """Return the statement of `numbers` with 16 rows in each table, as compression needs."""
+    low, high = np.arange(16) % 4, np.arange(16) // 4
+    total = np.cumsum(low + 4 * high)
+    _, summed = numbers().tables
+    columns = np.stack([low, high, total]).astype(np.uint64)
+    count = np.zeros((1, 16), dtype=np.uint64)
+    count[0, :4] = 8
+    return Statement([Table(Digits(tuple(range(16))), (), count), Table(summed.air, (int(total[-1]),), columns)])
 
 
 Listed = tuple[int, int, tuple[int, ...]]  # number of a table, log2 of its rows, public values
@@ -359,6 +444,8 @@ def keys(cases: Cases, proof: Proof) -> None:
         ("key.magic", "a byte less", data[:-1]),
         ("key.machine", "another digest", patched(data, 16, bytes(32))),
         ("key.rows", "2^27 rows of the program", patched(data, 64, bytes([27]))),
+        ("key.rows", "2^5 rows of the program", patched(data, 64, bytes([5]))),
+        ("key.rows", "2^0 rows of data", patched(data, 65, bytes([0]))),
         ("key.addresses", "an entry that is not a multiple of 4", patched(data, 48, bytes([data[48] + 1]))),
         ("key.order", "the commitments in another order", data[:kind] + data[kind + 98 :] + data[kind : kind + 98]),
     ):
@@ -366,6 +453,9 @@ def keys(cases: Cases, proof: Proof) -> None:
         (FOLDER / name).write_bytes(changed)
         Key.from_bytes(data)
         cases.add(rule, comment, proof, {"key": name})
+    program = {"program": "guests/abc.elf"}
+    cases.add_key("key.program", "another hash of the program", patched(data, 66, bytes(32)), **program)
+    cases.add_key("key.other", "another entry", patched(data, 48, bytes([data[48] + 4])), **program)
 
 
 def batch_of(proof: Proof, statement: Statement, *, shard: bool = False) -> BatchProof:
