@@ -1,17 +1,25 @@
 """A sample of the mutations that tests/mutate_proofs.py does by the million."""
 
+from pathlib import Path
+
 import pytest
 
 from graphprover.protocol import backend
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES
-from tests.mutate_proofs import Case, cases, compressed_cases, mutate, sharded_cases
+from tests.mutate_proofs import Case, Made, cases, compressed_cases, key_cases, mutate, sharded_cases
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder: Path = tmp_path_factory.mktemp("proofs")
+    return Made(folder)
 
 
 @pytest.mark.parametrize("hash", HASH_NAMES)
 @pytest.mark.parametrize("count", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
-def test_damaged_proofs(count: int, hash: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_proofs(count: int, hash: str, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
-    found = mutate(count, 1, cases(hash))
+    found = mutate(count, 1, cases(hash, made))
     assert found.tried == count
     assert not found.accepted and not found.other
     assert sum(found.reasons.values()) == count
@@ -32,9 +40,9 @@ def test_damaged_proofs(count: int, hash: str, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("hash", HASH_NAMES)
 @pytest.mark.parametrize("count", [800, pytest.param(4_000, marks=pytest.mark.slow)])
-def test_damaged_sharded_proofs(count: int, hash: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_sharded_proofs(count: int, hash: str, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
-    found = mutate(count, 1, sharded_cases(hash))
+    found = mutate(count, 1, sharded_cases(hash, made))
     assert not found.accepted and not found.other
     assert sum(found.reasons.values()) == count
     for part in (
@@ -53,8 +61,8 @@ def test_damaged_sharded_proofs(count: int, hash: str, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(4_000, marks=pytest.mark.slow)])
-def test_damaged_compressed_proofs(count: int) -> None:
-    found = mutate(count, 1, compressed_cases())
+def test_damaged_compressed_proofs(count: int, made: Made) -> None:
+    found = mutate(count, 1, compressed_cases(made))
     assert not found.accepted and not found.other
     assert sum(found.reasons.values()) == count
     for part in (
@@ -68,9 +76,16 @@ def test_damaged_compressed_proofs(count: int) -> None:
         assert any(part in reason for reason in found.reasons), part
 
 
-def test_what_is_accepted_or_fails_otherwise_is_found() -> None:
+def test_damaged_keys(made: Made) -> None:
+    found = mutate(2_000, 1, key_cases(made))
+    assert not found.accepted and not found.other
+    for part in ("no verifying key", "another machine", "no program has the addresses", "2^# rows", "not in order"):
+        assert any(part in reason for reason in found.reasons), part
+
+
+def test_what_is_accepted_or_fails_otherwise_is_found(made: Made) -> None:
     """With a verifier that accepts everything, and one that divides by zero."""
-    honest = cases(DEFAULT_HASH)[0]
+    honest = cases(DEFAULT_HASH, made)[0]
 
     class Gullible(Case):
         def judge(self, data: bytes) -> None:
