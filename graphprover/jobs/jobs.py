@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -402,10 +402,12 @@ class Job:
     max_cost: int | None = None  # the highest `Prover.cost` of a guest's run; one above it is not proved
     priority: int = 0  # of the jobs that wait, the one with the highest is next; from -1000 to 1000
     # Seconds in which the job must be proved, from its start in the process that proves it, without the verification.
-    # The process checks it after the run and between the tasks of the proof, and interrupts neither.
+    # The process checks it during the run and between the tasks of the proof, and does not interrupt a task.
     timeout: float | None = None
     # Called with the progress of a proof by this process, if `make` has no other receiver; an exception ends the job.
     progress: Tell | None = None
+    # Called as often as the timeout is checked, in this process; an exception ends the job.
+    interrupt: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
         if not -MOST_PRIORITY <= self.priority <= MOST_PRIORITY:
@@ -414,8 +416,8 @@ class Job:
             raise ValueError(f"timeout {self.timeout}: expected a positive number of seconds")
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"data": self.input(), "existing": self._existing(), "output": None, "debug": None, "progress": None}
-        return self.__dict__ | own
+        here = dict.fromkeys(("output", "debug", "progress", "interrupt"))
+        return self.__dict__ | here | {"data": self.input(), "existing": self._existing()}
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -503,6 +505,7 @@ class Job:
             program.cost_about(run, device=by).check(self.max_cost)
 
         def cut(shards: int, level: Level = prover.level) -> Prepared | PreparedShards:
+            check_deadline()
             statement = program.statement_about(
                 run,
                 state_input=self.state_input,
@@ -587,7 +590,7 @@ class Job:
         claim = self.claim_about(rehearsed)
         if proof and claim and self.prover.program.claim_in(proof.header) == claim:
             return kept(proof)
-        with stage("prepare"), within(self.timeout, self.label):
+        with stage("prepare"), within(self.timeout, self.label, interrupt=self.interrupt):
             by = device_for(device) if isinstance(device, str) else device
             if run is None:
                 silent = RunOptions(debug=None) if rehearsed else RunOptions()  # its text has been shown
@@ -622,7 +625,9 @@ class Job:
                 return None
             options = self._run_options() | RunOptions(debug=debug)
             most = half_of_memory() // _AHEAD
-            return self._recorded(device, options | RunOptions(max_memory=min(most, options.get("max_memory", most))))
+            options |= RunOptions(max_memory=min(most, options.get("max_memory", most)))
+            with within(self.timeout, self.label, interrupt=self.interrupt):
+                return self._recorded(device, options)
         except Exception as error:
             _log.info("%s: its run ahead of its turn failed, so it is repeated then: %s", self.label, error)
             return None
@@ -639,7 +644,7 @@ class Job:
         The proof is not verified, but the base of a compressed proof is.
         """
         progress = progress or self.progress or False
-        with within(self.timeout, self.label, spent=started.seconds):
+        with within(self.timeout, self.label, started.seconds, self.interrupt):
             result = make(started.prepared, executor, device, progress, verified=False)
             seen = with_stages_before(result.observation).of_run(started.ran) if result.observation else None
             seconds = {"prepare": started.seconds, **result.seconds}
@@ -773,9 +778,10 @@ class Job:
     def rehearse(self) -> Execution | None:
         """Run a guest without a record, to know the claim of its proof; None for tables.
 
-        The claim of tables follows from their traces, which are expensive to make.
+        The claim of tables follows from their traces, which are expensive to make. The run has the job's timeout.
         """
-        run = self.prover.program.rehearse(self.input(), **self._run_options())
+        with within(self.timeout, self.label, interrupt=self.interrupt):
+            run = self.prover.program.rehearse(self.input(), **self._run_options())
         if run:
             self._check_exit_code(run.exit_code)
         return run

@@ -1,10 +1,11 @@
-"""A deadline of a thread's work, which the work checks between its steps."""
+"""A deadline of a thread's work and its interruption by others, which the work checks between its steps."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from math import inf
 
 
 class JobTimeout(Exception):
@@ -25,21 +26,28 @@ class _Deadline:
     end: float
     job: str
     seconds: float
+    interrupt: Callable[[], None] | None  # raises if the work is to end earlier
 
 
 _deadline: ContextVar[_Deadline | None] = ContextVar("graphprover-deadline", default=None)
 
 
 @contextmanager
-def within(seconds: float | None, job: str, spent: float = 0.0) -> Iterator[None]:
-    """Let `check_deadline` raise in the block, once the seconds of a job have passed.
+def within(
+    seconds: float | None, job: str, spent: float = 0.0, interrupt: Callable[[], None] | None = None
+) -> Iterator[None]:
+    """Let `check_deadline` raise in the block, once the seconds of a job have passed or it is interrupted.
 
     Args:
         seconds: The seconds; None is no deadline.
         job: The name of the job.
         spent: Seconds that the job has used before.
+        interrupt: Called by each `check_deadline`; its exception ends the job.
     """
-    ends = None if seconds is None else _Deadline(time.monotonic() + seconds - spent, job, seconds)
+    ends = None
+    if seconds is not None or interrupt:
+        most = inf if seconds is None else seconds
+        ends = _Deadline(time.monotonic() + most - spent, job, most, interrupt)
     token = _deadline.set(ends)
     try:
         yield
@@ -48,12 +56,14 @@ def within(seconds: float | None, job: str, spent: float = 0.0) -> Iterator[None
 
 
 def has_deadline() -> bool:
-    """Return whether this thread's work has a deadline."""
+    """Return whether this thread's work has a deadline, or may be interrupted."""
     return _deadline.get() is not None
 
 
 def check_deadline() -> None:
-    """Raise JobTimeout if the deadline of this thread's work has passed."""
+    """Raise JobTimeout if the deadline of this thread's work has passed, and what its interruption raises."""
     deadline = _deadline.get()
+    if deadline and deadline.interrupt:
+        deadline.interrupt()
     if deadline and time.monotonic() > deadline.end:
         raise JobTimeout(deadline.job, deadline.seconds)

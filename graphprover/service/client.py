@@ -167,7 +167,7 @@ class Client:
             if job["state"] == DONE:
                 return job
             if job["state"] in ENDED:
-                raise JobFailed(job["problem"] or f"the job was {job['state']}")
+                raise JobFailed(_printable(job["problem"]) or f"the job was {job['state']}")
             if end is not None and time.monotonic() > end:
                 raise TimeoutError(f"the job {id} has not ended after {timeout:g} s")
             time.sleep(pause)
@@ -227,6 +227,11 @@ def _error(status: int, data: bytes) -> ServiceError:
     """Return the error of an answer."""
     try:
         found = json.loads(data)
-        return ServiceError(status, str(found["problem"]), str(found["remedy"]))
+        return ServiceError(status, _printable(found["problem"]), _printable(found["remedy"]))
     except (ValueError, KeyError, TypeError):
         return ServiceError(status, f"the service answers with status {status}", "")
+
+
+def _printable(text: object) -> str:
+    """Return a text of the service with escapes for characters that a terminal would obey; of None an empty one."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in str(text or ""))

@@ -1,17 +1,20 @@
 """Jobs of the queue as the prover takes them."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from graphprover.device import Device
 from graphprover.graphs.progress import Tell
 from graphprover.jobs.jobs import Job, Prover
 from graphprover.jobs.programs import Packed, ProgramError, unpack
 from graphprover.service.store import PROGRAMS, Store
-from graphprover.vm.statement.guest import limits_of
+from graphprover.vm.executor.debug import LastText
+from graphprover.vm.executor.faults import GuestFault, OtherExitCode
+from graphprover.vm.statement.guest import RunOptions, limits_of
 
 DAMAGED = "is damaged in the store: upload it and submit the job again"
 CACHED_PROVERS = 16  # of the last programs with their options
@@ -37,6 +40,16 @@ class QueuedJob(Job):
         """The id of the job."""
         return {"job": self.id}
 
+    def _recorded(self, by: Device | None, options: RunOptions) -> Any:
+        """Return the run with its record; the error of one that failed has the end of the guest's debug text."""
+        text = LastText()
+        try:
+            return super()._recorded(by, options | RunOptions(debug=text))
+        except (GuestFault, OtherExitCode) as error:
+            if shown := text.shown():
+                error.add_note(f"end of the debug text: {shown}")
+            raise
+
     @property
     def weight(self) -> int:
         """Nothing: of equal priorities the oldest job is next, because a heavier one may come for ever."""
@@ -50,13 +63,16 @@ class Provers:
         self._store = store
         self._prover = lru_cache(CACHED_PROVERS)(self._loaded)
 
-    def job(self, row: Any, input: Path | None, progress: Tell) -> QueuedJob:
+    def job(
+        self, row: Any, input: Path | None, progress: Tell | None = None, interrupt: Callable[[], None] | None = None
+    ) -> QueuedJob:
         """Return the job of a row of the queue.
 
         Args:
             row: The row.
             input: The file of the input.
             progress: Called with the progress of a proof by this process.
+            interrupt: Called between the steps of a job in this process; an exception ends it.
 
         Raises:
             FileNotFoundError: The program is not in the store.
@@ -82,6 +98,7 @@ class Provers:
             priority=row.priority,
             timeout=row.timeout,
             progress=progress,
+            interrupt=interrupt,
             number=row.number,
             id=row.id,
             proof_key=row.proof_key,

@@ -89,15 +89,17 @@ class Runner:
         def progress(ended: int, total: int, task: str) -> None:
             with self._lock:
                 self._had[row.number] = (ended, total, task)
-                if row.number in self._cancelled:
-                    raise Cancelled
+
+        def interrupt() -> None:
+            if row.number in self._cancelled:
+                raise Cancelled
 
         try:
             file = None
             if row.input:
                 file = self._inputs / row.id
                 self._store.copy_upload(INPUTS, row.input, file)
-            return self._provers.job(row, file, progress)
+            return self._provers.job(row, file, progress, interrupt)
         except FileNotFoundError:
             problem = "its program or input is no longer in the store: upload it and submit the job again"
         except (OSError, FileError):  # of the store: the job is not at fault
@@ -109,7 +111,7 @@ class Runner:
         return None
 
     def _begun(self, job: Job, worker: str) -> None:
-        """Record that a job starts; a job that was cancelled before ends with its first task."""
+        """Record that a job starts; a job that was cancelled before ends with its first step."""
         assert isinstance(job, QueuedJob)
         if not worker:  # this thread proves it
             current_job.set(job.id)
@@ -131,8 +133,9 @@ class Runner:
         if isinstance(result.error, Cancelled):
             _log.info("its proof was stopped, because it was cancelled")
         elif result.error:
-            if self._queue.fail(job.number, self._prover, message(result.error)):
-                _log.warning("failed: %s", message(result.error))
+            problem = "; ".join([message(result.error), *getattr(result.error, "__notes__", ())])
+            if self._queue.fail(job.number, self._prover, problem):
+                _log.warning("failed: %s", problem)
         else:
             assert result.proof
             try:

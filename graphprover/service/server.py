@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from graphprover.cli.errors import FAILED, OK, USAGE, UsageError
 from graphprover.runtime.files import FileError, locked, make_folder
@@ -64,7 +64,7 @@ def serve(config: Config, host: str, port: int, certificate: Path | None, key: P
 
 
 def server_of(
-    app: FastAPI, connections: int, certificate: Path | None = None, key: Path | None = None, **options: Any
+    app: ASGIApp, connections: int, certificate: Path | None = None, key: Path | None = None, **options: Any
 ) -> uvicorn.Server:
     """Return a server of an application, with limits.
 

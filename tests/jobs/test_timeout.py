@@ -2,7 +2,9 @@
 
 import struct
 import time
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from graphprover.cluster import dispatcher
 from graphprover.prover import local
 from graphprover.runtime import deadline
 from graphprover.runtime.deadline import JobTimeout, check_deadline, has_deadline, within
+from graphprover.vm.executor.execute import MOST_SLICES, SLICE, ran
 from tests.cluster.processes import workers
 from tests.jobs.test_jobs import SQUARES
 
@@ -70,6 +73,30 @@ def test_a_run_that_takes_too_long_is_not_proved(slow: Prover, monkeypatch: pyte
     monkeypatch.setattr("graphprover.jobs.jobs.make", lambda *_, **__: pytest.fail("proved"))
     error = error_of(slow.job(b"0.2", "late", timeout=0.1))
     assert isinstance(error, JobTimeout) and str(error) == "late: not proven within its timeout of 0.1 s"
+
+
+def test_a_run_ends_soon_after_its_timeout_or_its_interruption() -> None:
+    """It would take 2^32 cycles."""
+    guest, ever, asked = Prover(GUEST, security=20), struct.pack("<Q", 1 << 40), list[None]()
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupt() -> None:
+        asked.append(None)
+        if len(asked) == 3:
+            raise Interrupted
+
+    late = replace(guest.job(ever, timeout=1e-6), limits={"max_cycles": (1 << 32) - 1})
+    ended = replace(late, timeout=None, interrupt=interrupt)
+    for job, error, slices in ((late, JobTimeout, 1), (ended, Interrupted, 3)):
+        asked.clear()
+        before = Counter(ran)
+        assert isinstance(error_of(job), error)
+        asked.clear()
+        with pytest.raises(error):
+            job.rehearse()
+        assert all(ran[kind] - before[kind] <= slices * MOST_SLICES * SLICE for kind in ran)
 
 
 @pytest.mark.parametrize("executor", ["sync", "threads"])

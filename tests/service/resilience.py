@@ -5,19 +5,26 @@
 prints its figures. All jobs are queued before the first one starts,
 by a service whose cluster does not answer. Then it checks that each job ended once, that none is lost, and that the
 prover takes jobs in the order of their priorities and of their age.
+
+One tenant is poisoned: the callbacks of its jobs, one in five, go to servers that answer with no HTTP or drip their
+answers without an end. One in five jobs of the other tenant has a callback that is taken. The run checks that each of
+these came within its schedule, with the end of its job.
 """
 
 import argparse
+import json
 import random
 import signal
 import sqlite3
 import struct
 import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,8 +34,10 @@ from sqlalchemy import select
 
 from graphprover import Prover
 from graphprover.cluster.batching import PER_WORKER
+from graphprover.service.client import Client
 from graphprover.service.database import connect, jobs
 from graphprover.service.store import Store
+from graphprover.service.tokens import add_token
 from tests.service.running import ROOT, Service, until, workers
 
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
@@ -36,6 +45,9 @@ NO_CLUSTER = "tcp://127.0.0.1:1"
 FEW_BITS = 20.0
 WORKERS = 2
 KILLS = ("worker", "scheduler", "worker", "service", "worker")
+TENANTS = ("alice", "mallory")
+CALLBACK_SECONDS = 600.0  # between the end of a job and its callback, at the most; the service may just be down
+OWNERS = {1: ("mallory", "none"), 6: ("mallory", "drip"), 0: ("alice", "good"), 5: ("alice", "good")}  # by last digit
 VERIFIED = 10  # proofs of a run
 MOST_UNLOGGED = 100  # ends that a killed service has noticed and not logged
 
@@ -52,6 +64,9 @@ class Figures:
     kills: tuple[str, ...]
     service_mb: tuple[float, ...]  # memory of the process of the service, at equal steps
     prover_mb: tuple[float, ...]  # of the prover process and its workers
+    callbacks: int  # that were taken
+    poisoned: int  # attempts at servers of the poisoned tenant
+    callback_seconds: float  # the longest time from the end of a job to its callback
 
 
 def run(folder: Path, number: int, seed: int = 0, processes: int = WORKERS, steps: Sequence[str] = KILLS) -> Figures:
@@ -65,13 +80,16 @@ def run(folder: Path, number: int, seed: int = 0, processes: int = WORKERS, step
         steps: The processes to kill, at equal numbers of jobs that have ended.
     """
     draw = random.Random(seed)
+    tokens = {name: add_token(folder / "tokens", name) for name in TENANTS}
+    servers = Servers()
+    options = ("--tokens", str(folder / "tokens"), "--callback-host", servers.place)
     service = Service(folder)
-    service.start("--executor", NO_CLUSTER, is_ready=False)
+    service.start("--executor", NO_CLUSTER, *options, is_ready=False)
     began = time.monotonic()
-    submit_all(service, number, draw)
+    submit_all(service, number, draw, tokens, servers)
     submitted = time.monotonic() - began
     assert service.end() == 143
-    arguments = ("--executor", "processes", "--workers", str(processes))
+    arguments = ("--executor", "processes", "--workers", str(processes), *options)
     service.start(*arguments)
     began = time.monotonic()
     kills: list[str] = []
@@ -88,9 +106,17 @@ def run(folder: Path, number: int, seed: int = 0, processes: int = WORKERS, step
     until(lambda: ended(service) == number, 1200)
     seconds = time.monotonic() - began
     until(lambda: ended(service, "AND noticed") == number)
+    until(lambda: not ended(service, "AND owner = 'alice' AND callback_next IS NOT NULL"))
     assert service.end() == 143
+    servers.end()
     rows = rows_of(folder)
     check(service, rows, number, draw)
+    called = servers.taken
+    wanted = {row.id: row.ended for row in rows if row.owner == "alice" and row.callback}
+    assert called.keys() == wanted.keys() and wanted
+    late = max(called[id] - wanted[id] for id in wanted)
+    assert late < CALLBACK_SECONDS
+    assert all(row.callback_attempts for row in rows if row.owner == "mallory")
     return Figures(
         number,
         submitted,
@@ -100,17 +126,62 @@ def run(folder: Path, number: int, seed: int = 0, processes: int = WORKERS, step
         tuple(kills),
         tuple(service_mb),
         tuple(prover_mb),
+        len(called),
+        servers.poisoned,
+        late,
     )
 
 
-def submit_all(service: Service, number: int, draw: random.Random) -> None:
-    """Submit jobs of random priorities; one in ten is equal to an earlier one."""
-    client = service.client()
-    program = client.upload_program(GUEST)
+class Servers:
+    """The servers of callbacks, at one port: /good takes them, /none answers with no HTTP, and /drip does not end."""
+
+    def __init__(self) -> None:
+        self.taken: dict[str, float] = {}  # times of the first callback by id of a job
+        self.poisoned = 0  # calls of the others
+
+        class Receiver(BaseHTTPRequestHandler):
+            def do_POST(receiver) -> None:
+                self._answer(receiver)
+
+            def log_message(self, *arguments: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.place = f"127.0.0.1:{self._server.server_port}"
+
+    def _answer(self, receiver: BaseHTTPRequestHandler) -> None:
+        job = json.loads(receiver.rfile.read(int(receiver.headers["Content-Length"])))
+        if receiver.path == "/good":
+            self.taken.setdefault(job["id"], time.time())
+            receiver.send_response(200)
+            receiver.end_headers()
+            return
+        self.poisoned += 1
+        with suppress(OSError):
+            receiver.wfile.write(b"hello\r\n" if receiver.path == "/none" else b"")
+            while receiver.path == "/drip":
+                receiver.wfile.write(b"H")
+                time.sleep(1)
+
+    def end(self) -> None:
+        """End the servers."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def submit_all(service: Service, number: int, draw: random.Random, tokens: Mapping[str, str], servers: Servers) -> None:
+    """Submit jobs of random priorities, of which one in ten is equal to an earlier one."""
+    clients = {name: Client(service.url, token) for name, token in tokens.items()}
+    program = clients["alice"].upload_program(GUEST)
     for index in range(number):
         turns = draw.randrange(index) if index % 10 == 9 else index
-        data = client.upload_input(struct.pack("<Q", 100 + turns))
-        client.submit(program, data, security=FEW_BITS, priority=draw.randint(-2, 2), name=str(turns))
+        owner, kind = OWNERS.get(index % 10, ("alice", ""))
+        data = clients[owner].upload_input(struct.pack("<Q", 100 + turns))
+        callback = f"http://{servers.place}/{kind}" if kind else None
+        priority = draw.randint(-2, 2)
+        clients[owner].submit(program, data, security=FEW_BITS, priority=priority, name=str(turns), callback=callback)
 
 
 def kill(service: Service, what: str, arguments: Sequence[str], draw: random.Random) -> None:
@@ -186,9 +257,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=1, help=f"Of the kills {', '.join(KILLS)}.")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print(run(Path(folder), options.jobs, options.seed))
+        print(run(Path(folder), options.jobs, options.seed, steps=KILLS * options.rounds))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The prover's part of the queue: jobs are proved, found in the store, cancelled, or end with their error."""
 
 import hashlib
+import pickle
 import struct
 import threading
 import time
@@ -19,6 +20,12 @@ from graphprover.service.queue import NewJob, Queue
 from graphprover.service.runner import Runner
 from graphprover.service.states import CANCELLED, DONE, FAILED, QUEUED, RUNNING
 from graphprover.service.store import INPUTS, PROGRAMS, Store, proof_key
+from graphprover.vm.executor.execute import ran
+from graphprover.vm.executor.faults import Fault, GuestFault
+from graphprover.vm.program.elf import load_elf, program_hash
+from graphprover.vm.program.io import DEBUG_PRINT
+from graphprover.vm.program.isa import A0, A1
+from tests.vm.assemble import CODE, DATA, Segment, X, elf, leave, li, words
 
 GUEST = Path(__file__).parents[2] / "examples/guests/fib_iterative.elf"
 HASH = "8931dc85da07e1f751185fa9822e5a781a273083b94b196fb036eb637ab45c63"
@@ -233,6 +240,61 @@ def test_a_cancelled_job_stops_and_the_next_one_runs(service: Service, monkeypat
     service.run()
     assert isinstance(ended[0], module.Cancelled) and service.row(slow).state == CANCELLED
     assert service.row(next).state == DONE and service.store.claim(slow.proof_key) is None
+
+
+def test_a_run_that_is_cancelled_stops_and_the_next_one_begins(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PROGRESS_SECONDS", 0.01)
+    slow, begin = service.submit(1 << 40, 1, max_cycles=(1 << 32) - 1), service.queue.begin
+
+    def cancel(number: int, prover: str, worker: str) -> bool:
+        begun = begin(number, prover, worker)
+        if number == slow.number:
+            service.queue.cancel(slow.id, "alice")
+        return begun
+
+    monkeypatch.setattr(service.queue, "begin", cancel)
+    next, before = service.submit(301), ran["recorded"]
+    service.run()
+    assert service.row(slow).state == CANCELLED and service.row(next).state == DONE
+    assert ran["recorded"] - before < 1 << 31  # the run has not come to its end
+
+
+@pytest.mark.parametrize(
+    ("text", "then", "problem"),
+    [
+        (
+            b"panicked at src/main.rs:5:3:\nboom\n",
+            [0],
+            r"; end of the debug text: 'panicked at src/main.rs:5:3:\nboom'",
+        ),
+        (b"\x1b[31mred\x07 \xe2\x80\xae\xff", [0], r"; end of the debug text: '\x1b[31mred\x07 \u202e�'"),
+        (b"x" * 2000 + b"end", [0], "; end of the debug text: '" + "x" * 1020 + "end'"),
+        (b"no", leave(3), "; end of the debug text: 'no'"),
+        (b"\n", [0], "cycles)"),
+    ],
+)
+def test_a_guest_that_fails_has_its_last_words_in_the_problem(
+    service: Service, text: bytes, then: list[Any], problem: str
+) -> None:
+    code = [*li(A0, DATA), *li(A1, len(text)), DEBUG_PRINT, *then]
+    data = elf([Segment(CODE, words(code), X), Segment(DATA, text)])
+    hash = program_hash(load_elf(data)).hex()
+    service.store.save_upload(PROGRAMS, hash, data)
+    job = NewJob("alice", "", hash, "panics", None, "panics", FEW, hash, 0, None, None)
+    row = service.queue.submit(job, 100)[0]
+    service.run()
+    found = service.row(row)
+    assert found.state == FAILED and found.problem.endswith(problem) and found.problem.isprintable()
+
+
+def test_the_last_words_come_from_a_worker() -> None:
+    error = GuestFault(Fault.BREAKPOINT, 0, "ebreak", 1)
+    assert not hasattr(pickle.loads(pickle.dumps(error)), "__notes__")
+    error.add_note("end of the debug text: 'boom'")
+    again = pickle.loads(pickle.dumps(error))
+    assert again.__notes__ == error.__notes__ and str(again) == str(error)
 
 
 def test_progress_is_in_the_queue(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

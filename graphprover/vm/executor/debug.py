@@ -13,6 +13,7 @@ Debug = Callable[[bytes], None]  # receives the text
 
 MOST_BYTES = 1 << 20  # of a call
 MOST_TOTAL = 64 << 20  # bytes of a run
+LAST_BYTES = 1 << 10  # of a run's text, shown with its fault
 LEAST = 64  # bytes that a shorter call counts as, so that a run has at most 2^20 calls, which take half a minute
 
 _NEWLINE = b"\n"
@@ -99,6 +100,21 @@ class HeldText:
         """Pass the text on, call by call."""
         for text in self._texts:
             debug(text)
+
+
+class LastText:
+    """A receiver that retains the end of the text of a run, for the message of its fault."""
+
+    def __init__(self) -> None:
+        self._text = b""
+
+    def __call__(self, text: bytes) -> None:
+        self._text = (self._text + text[-LAST_BYTES:])[-LAST_BYTES:]
+
+    def shown(self) -> str:
+        """Return the text in quotes, with escapes for all that is not printable; empty without text."""
+        text = self._text.decode(errors="replace").strip()
+        return repr(text) if text else ""
 
 
 def to_stderr(text: bytes) -> None:

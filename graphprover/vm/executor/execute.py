@@ -12,6 +12,7 @@ import numpy as np
 from graphprover.device import recycled
 from graphprover.device.host_memory import addresses_left, host_memory
 from graphprover.protocol.hashing import keccak256
+from graphprover.runtime.deadline import check_deadline
 from graphprover.vm.executor import interpreter, native, pieces
 from graphprover.vm.executor.debug import Channel, Debug
 from graphprover.vm.executor.faults import Fault, GuestFault
@@ -129,6 +130,7 @@ def execute(
     """Run ``image`` on the input ``data`` until it exits.
 
     A signal's handler runs between two slices of at most MOST_SLICES * SLICE cycles, and its exception ends the run.
+    The deadline of this thread's work (`graphprover.runtime.deadline`) is checked there, too.
 
     Args:
         image: The program.
@@ -332,7 +334,7 @@ class Running:
         until: int | None = None,
         pause: Callable[[], None] | None = None,
     ) -> None:
-        """Run to the exit in slices, with signals handled in between; raise GuestFault.
+        """Run to the exit in slices, with signals handled and the deadline checked in between; raise GuestFault.
 
         Args:
             tape: The record in progress, if the run is recorded.
@@ -370,6 +372,7 @@ class Running:
                 raise self.guest_fault(FAULTS[status])
             if end == until:
                 return
+            check_deadline()
             if pause:
                 pause()
 

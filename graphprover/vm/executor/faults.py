@@ -61,7 +61,8 @@ class GuestFault(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickle calls the constructor, which has more arguments than the message.
-        return GuestFault, (self.fault, self.pc, self.line, self.cycles, self.detail, self.function, self.output)
+        given = (self.fault, self.pc, self.line, self.cycles, self.detail, self.function, self.output)
+        return GuestFault, given, {"__notes__": notes} if (notes := getattr(self, "__notes__", None)) else None
 
 
 def _until_then(output: bytes) -> str:
