@@ -4,7 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
-from graphprover.cli.args import Command, count, positive
+from graphprover.cli.args import Command, count, positive, seconds
 from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.executor import add_executor
 from graphprover.cli.paths import path_argument
@@ -106,6 +106,27 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         help="Most jobs that wait; more are refused with status 429. Default: 100,000.",
     )
     parser.add_argument(
+        "--max-queued-per-client",
+        type=count,
+        metavar="N",
+        help="Most jobs of one token that wait. Default: --max-queued.",
+    )
+    parser.add_argument(
+        "--max-cycles",
+        type=count,
+        metavar="N",
+        help="Most cycles of a job's run. A job that asks for more is refused; one without max_cycles has at most N.",
+    )
+    parser.add_argument(
+        "--max-memory", type=count, metavar="MIB", help="Most MiB of a job's run, in the same way for max_memory."
+    )
+    parser.add_argument(
+        "--max-seconds",
+        type=seconds,
+        metavar="SECONDS",
+        help="Most seconds of a job from its start, in the same way for timeout.",
+    )
+    parser.add_argument(
         "--attempts",
         type=count,
         default=3,
@@ -157,7 +178,15 @@ def run(options: argparse.Namespace) -> int:
         Prover(**{name: getattr(options, name) for name in names}),
         is_loopback(options.host),
         tokens,
-        Limits(options.max_program * MIB, options.max_input * MIB, options.max_queued),
+        Limits(
+            options.max_program * MIB,
+            options.max_input * MIB,
+            options.max_queued,
+            options.max_queued_per_client,
+            options.max_cycles,
+            options.max_memory,
+            options.max_seconds,
+        ),
         options.attempts,
         options.keep_days,
         frozenset(host.lower() for host in options.callback_host),

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -27,7 +28,7 @@ from graphprover.service.keys import program_key_of
 from graphprover.service.metrics import Metrics
 from graphprover.service.problems import RETRY_SECONDS, Problem, answer_problems
 from graphprover.service.queue import KeyReused, NewJob, Queue, QueueFull
-from graphprover.service.requests import JobList, JobRequest, JobStatus, ProblemBody, Uploaded, status_of
+from graphprover.service.requests import JobList, JobRequest, JobStatus, LimitsBody, ProblemBody, Uploaded, status_of
 from graphprover.service.states import CANCELLED, DONE, ENDED, STATES
 from graphprover.service.store import INPUTS, PROGRAMS, Store, proof_key
 from graphprover.service.supervisor import Supervisor
@@ -166,7 +167,8 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
         job: JobRequest, owner: Owner, idempotency_key: Annotated[str | None, Header(max_length=200)] = None
     ) -> JSONResponse:
         """Submit a job. With the header Idempotency-Key, a repeated request returns the first job, with status 200."""
-        options = job.options()
+        options, limits = job.options(), config.limits
+        job.check_limits(limits)
         if job.callback is not None:
             check_callback(job.callback, config.callback_hosts)
         program = uploads.get(PROGRAMS, job.program)
@@ -184,18 +186,15 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
             options,
             proof_key(job.program, job.input, options),
             job.priority or 0,
-            job.timeout,
+            job.timeout or limits.timeout,
             job.callback,
             idempotency_key,
         )
+        is_stored = store.intact(new.proof_key) is not None
         try:
-            row, is_new = queue.submit(
-                new, config.limits.queued_jobs, is_stored=store.intact(new.proof_key) is not None
-            )
-        except QueueFull:
-            most = config.limits.queued_jobs
-            headers = {"Retry-After": RETRY_SECONDS}
-            raise Problem(429, f"{most:,} jobs wait already", "submit the job later", headers) from None
+            row, is_new = queue.submit(new, limits.queued_jobs, limits.queued_jobs_per_client, is_stored=is_stored)
+        except QueueFull as error:
+            raise Problem(429, str(error), "submit the job later", {"Retry-After": RETRY_SECONDS}) from None
         except KeyReused:
             raise Problem(
                 409, "another job has this Idempotency-Key", "use a new key for each job, or repeat the same request"
@@ -252,6 +251,11 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
     def report(id: str, owner: Owner) -> JSONResponse:
         """Return how the proof was made: seconds by stage, memory, cycles, worker."""
         return JSONResponse(done(id, owner, store.report)[1])
+
+    @app.get("/v1/limits", response_model=LimitsBody)
+    async def read_limits(owner: Owner) -> JSONResponse:
+        """Return the limits of the service."""
+        return JSONResponse(asdict(config.limits))
 
     @app.get("/healthz")
     async def health() -> JSONResponse:

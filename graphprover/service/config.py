@@ -6,11 +6,15 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that clients may send."""
+    """The most that clients may send, and that their jobs may take."""
 
     program_bytes: int = 32 << 20
     input_bytes: int = 64 << 20
     queued_jobs: int = 100_000
+    queued_jobs_per_client: int | None = None  # of one token
+    max_cycles: int | None = None  # of the run of a job; None for this and the following: as many as the job says
+    max_memory: int | None = None  # of the run, in MiB
+    timeout: float | None = None  # seconds of the job
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,12 @@ from graphprover.device import Device
 from graphprover.graphs.progress import Tell
 from graphprover.jobs.jobs import Job, Prover
 from graphprover.jobs.programs import Packed, ProgramError, unpack
+from graphprover.service.config import Limits
 from graphprover.service.store import PROGRAMS, Store
 from graphprover.vm.executor.debug import LastText
+from graphprover.vm.executor.execute import DEFAULT_CYCLES, half_of_memory
 from graphprover.vm.executor.faults import GuestFault, OtherExitCode
+from graphprover.vm.statement.guest import Limits as RunLimits
 from graphprover.vm.statement.guest import RunOptions, limits_of
 
 DAMAGED = "is damaged in the store: upload it and submit the job again"
@@ -59,8 +62,8 @@ class QueuedJob(Job):
 class Provers:
     """The provers of the last programs and options, each loaded once from the store."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, limits: Limits) -> None:
+        self._store, self._limits = store, limits
         self._prover = lru_cache(CACHED_PROVERS)(self._loaded)
 
     def job(
@@ -93,16 +96,25 @@ class Provers:
             state_input=options.get("commit_input", False),
             exit_code=options.get("exit_code", 0),
             random_seed=options.get("random_seed"),
-            limits=limits_of(options.get("max_cycles"), options.get("max_memory")),
+            limits=self._of_run(options.get("max_cycles"), options.get("max_memory")),
             max_cost=options.get("max_cost"),
             priority=row.priority,
-            timeout=row.timeout,
+            timeout=min(filter(None, (row.timeout, self._limits.timeout)), default=None),
             progress=progress,
             interrupt=interrupt,
             number=row.number,
             id=row.id,
             proof_key=row.proof_key,
         )
+
+    def _of_run(self, cycles: int | None, memory: int | None) -> RunLimits:
+        """Return the limits of a job's run, within the ones of the service; None is the usual limit of a run."""
+        most = self._limits
+        if most.max_cycles is not None:
+            cycles = min(cycles or DEFAULT_CYCLES, most.max_cycles)
+        if most.max_memory is not None:
+            memory = min(memory or half_of_memory() >> 20, most.max_memory)
+        return limits_of(cycles, memory)
 
     def _loaded(self, program: str, name: str, options: tuple[tuple[str, Any], ...]) -> Prover:
         packed = Packed(name, f"{name} {program}", (("", self._store.upload(PROGRAMS, program)),))

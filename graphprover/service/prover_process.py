@@ -61,6 +61,7 @@ def _prove(given: dict[str, Any]) -> None:
     from graphprover.cli.executor import check_device, configured
     from graphprover.cluster.client import joined
     from graphprover.graphs.executor_names import CLUSTERS, LOCAL
+    from graphprover.service.config import Limits
     from graphprover.service.database import connect
     from graphprover.service.queue import Queue
     from graphprover.service.runner import Runner
@@ -95,7 +96,8 @@ def _prove(given: dict[str, Any]) -> None:
                 tell(ALIVE)
 
         queue, store = Queue(connect(given["database"])), Store(given["store"])
-        runner = Runner(queue, store, inputs, given["id"], lambda attempts: tell(b"%d\n" % attempts))
+        limits = Limits(**given["limits"])
+        runner = Runner(queue, store, inputs, given["id"], lambda attempts: tell(b"%d\n" % attempts), limits)
         service.write(READY)
         threading.Thread(target=live, name="graphprover-alive", daemon=True).start()
         runner.run(options.executor, options.device, goes_on)

@@ -38,7 +38,7 @@ _BACK: dict[str, Any] = {"prover": None, "taken": None, "started": None, "worker
 
 
 class QueueFull(Exception):
-    """The queue has the most jobs that may wait."""
+    """The queue has the most jobs that may wait, of all clients or of one."""
 
 
 class KeyReused(Exception):
@@ -69,22 +69,27 @@ class Queue:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def submit(self, job: NewJob, most_queued: int, *, is_stored: bool = False) -> tuple[Row[Any], bool]:
+    def submit(
+        self, job: NewJob, most_queued: int, most_own: int | None = None, *, is_stored: bool = False
+    ) -> tuple[Row[Any], bool]:
         """Add a job, and return it and whether it is new; a repeated idempotency key returns the job before.
 
         Args:
             job: The job.
             most_queued: How many jobs may wait.
+            most_own: How many of them may be the owner's; None: all.
             is_stored: Whether the proof is in the store: then the job is done at once.
 
         Raises:
             KeyReused: The idempotency key came with another job.
-            QueueFull: As many jobs wait.
+            QueueFull: As many jobs wait; the message says whose.
         """
         if before := self._submitted(job):
             return before, False
         if not is_stored and self.count(QUEUED) >= most_queued:
-            raise QueueFull
+            raise QueueFull(f"{most_queued:,} jobs wait already (--max-queued)")
+        if not is_stored and most_own is not None and self.count(QUEUED, job.owner) >= most_own:
+            raise QueueFull(f"{most_own:,} of your jobs wait already (--max-queued-per-client)")
         now = time.time()
         state = {"state": DONE, "started": now, "ended": now} if is_stored else {"state": QUEUED}
         values = {
@@ -138,10 +143,11 @@ class Queue:
         with self._engine.connect() as connection:
             return connection.execute(select(jobs).where(*conditions).order_by(-jobs.c.number).limit(limit)).all()
 
-    def count(self, state: str) -> int:
-        """Return the number of jobs in a state."""
+    def count(self, state: str, owner: str | None = None) -> int:
+        """Return the number of jobs in a state, perhaps only of an owner."""
+        conditions = [jobs.c.state == state, *([] if owner is None else [jobs.c.owner == owner])]
         with self._engine.connect() as connection:
-            return connection.execute(select(func.count()).where(jobs.c.state == state)).scalar_one()
+            return connection.execute(select(func.count()).where(*conditions)).scalar_one()
 
     def counts(self) -> dict[str, int]:
         """Return the number of jobs by state."""

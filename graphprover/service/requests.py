@@ -9,6 +9,7 @@ from graphprover.cli.batch_keys import conflict, wrong_value
 from graphprover.protocol.level import LAYER_RATE
 from graphprover.protocol.parameters import DEFAULT_HASH
 from graphprover.protocol.security import JOHNSON_PROXIMITY
+from graphprover.service.config import Limits
 from graphprover.service.problems import Problem
 
 # Options that neither decide the proof nor whether there is one.
@@ -21,6 +22,7 @@ _DEFAULTS = {
     "exit_code": 0,
     "commit_input": False,
 }
+_CAPPED = {"max_cycles": "--max-cycles", "max_memory": "--max-memory", "timeout": "--max-seconds"}
 _HASH = r"^[0-9a-f]{64}$"
 _LINE = r"^[^\x00-\x1f\x7f-\x9f]*$"  # without control characters
 
@@ -57,6 +59,14 @@ class JobRequest(BaseModel):
     max_cycles: int | None = Field(None, description="Most cycles of the run. Default: 2^30.")
     max_memory: int | None = Field(None, description="Most MiB of the run. Default: half of the host's memory.")
     max_cost: int | None = Field(None, description="Highest cost number of the run.")
+
+    def check_limits(self, limits: Limits) -> None:
+        """Raise Problem if the job may take more than the operator permits."""
+        for name, option in _CAPPED.items():
+            given, most = getattr(self, name), getattr(limits, name)
+            if None not in (given, most) and given > most:
+                problem = f"{name}: {given:,} is more than {most:,}, the limit of this service ({option})"
+                raise Problem(422, problem, "give at most that, or leave it out")
 
     def options(self) -> dict[str, Any]:
         """Return the options that decide the proof, without defaults, so that equal proofs have equal options.
@@ -109,6 +119,18 @@ class JobList(BaseModel):
 
     jobs: list[JobStatus]
     next: int | None = Field(description="The query parameter before for the next page.")
+
+
+class LimitsBody(BaseModel):
+    """The limits of the service. Null is no limit."""
+
+    program_bytes: int = Field(description="Of an uploaded program.")
+    input_bytes: int = Field(description="Of an uploaded input.")
+    queued_jobs: int = Field(description="Of all clients.")
+    queued_jobs_per_client: int | None = Field(description="Of one token.")
+    max_cycles: int | None = Field(description="Of a job, also of one that gives none.")
+    max_memory: int | None = Field(description="MiB of a job, also of one that gives none.")
+    timeout: float | None = Field(description="Seconds of a job, also of one that gives none.")
 
 
 class ProblemBody(BaseModel):

@@ -13,6 +13,7 @@ from graphprover.jobs.batch import prove_many
 from graphprover.jobs.jobs import Job, Result
 from graphprover.proof.compressed import CompressedProof
 from graphprover.runtime.files import FileError
+from graphprover.service.config import Limits
 from graphprover.service.jobs import Provers, QueuedJob
 from graphprover.service.json_log import current_job
 from graphprover.service.queue import Queue
@@ -20,6 +21,8 @@ from graphprover.service.store import INPUTS, Store
 
 POLL_SECONDS = 0.1  # between two looks for a job
 PROGRESS_SECONDS = 0.5  # between two writes of the progress
+
+_LIMITS = Limits()
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +41,7 @@ class Runner:
         inputs: Path,
         prover: str,
         retried: Callable[[int], None] = lambda attempts: None,
+        limits: Limits = _LIMITS,
     ) -> None:
         """Create a runner.
 
@@ -47,10 +51,11 @@ class Runner:
             inputs: An empty folder of this host for the inputs of jobs that wait for their turn.
             prover: The id of this prover process.
             retried: Called with the number of repeated attempts of each proof that workers had to repeat.
+            limits: The limits of jobs.
         """
         self._retried = retried
         self._queue, self._store, self._inputs, self._prover = queue, store, inputs, prover
-        self._provers = Provers(store)
+        self._provers = Provers(store, limits)
         self._had: dict[int, tuple[int, int, str] | None] = {}  # by number of a job: its progress, if it is known
         self._cancelled: set[int] = set()
         self._lock = threading.Lock()  # of the two above

@@ -114,6 +114,7 @@ class Supervisor:
             "store": config.store,
             "inputs": str(config.inputs),
             "prover": asdict(config.prover),
+            "limits": asdict(config.limits),
         }
         record(self._lock, self._process.pid)
         assert self._process.stdin and self._process.stdout

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -299,8 +299,34 @@ def test_a_full_queue_answers_429(tmp_path: Path) -> None:
         client = full.client()
         client.submit(client.upload_program(GUEST))
         answer = full.ask("POST", "/v1/jobs", {"program": HASH})
-        assert answer.status == 429 and answer.json["problem"] == "1 jobs wait already"
+        assert answer.status == 429 and answer.json["problem"] == "1 jobs wait already (--max-queued)"
         assert int(answer.headers["retry-after"]) > 0
+
+
+def test_limits_of_an_operator(tmp_path: Path) -> None:
+    tokens = {"alice": digest_of("token of alice"), "bob": digest_of("token of bob")}
+    caps = {"max_cycles": 1000, "max_memory": 64, "timeout": 60.0}
+    limits = replace(LIMITS, queued_jobs_per_client=2, **caps)  # type: ignore[arg-type]
+    with served(config_in(tmp_path, tokens=tokens, limits=limits)) as closed:
+        alice, bob = closed.client("token of alice"), closed.client("token of bob")
+        program = alice.upload_program(GUEST)
+        found = closed.ask("GET", "/v1/limits", headers={"Authorization": "Bearer token of bob"}).json
+        assert found == asdict(limits) and found["timeout"] == 60.0
+        for name, option in (
+            ("max_cycles", "--max-cycles"),
+            ("max_memory", "--max-memory"),
+            ("timeout", "--max-seconds"),
+        ):
+            with pytest.raises(
+                ServiceError, match=rf"{name}: .* is more than .* the limit of this service \({option}\)"
+            ):
+                alice.submit(program, **{name: caps[name] + 1})
+        assert alice.submit(program)["timeout"] == 60.0  # and the others by the prover process: no other proof
+        assert alice.submit(program, **caps)["state"] == "queued"
+        with pytest.raises(ServiceError, match="2 of your jobs wait already") as refused:
+            alice.submit(program)
+        assert refused.value.status == 429
+        assert bob.submit(program, timeout=1.0)["timeout"] == 1.0
 
 
 def test_tokens_and_owners(tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ from graphprover import Prover
 from graphprover.jobs.jobs import Job, Result
 from graphprover.runtime.files import FileError
 from graphprover.service import runner as module
+from graphprover.service.config import Limits
 from graphprover.service.database import connect
+from graphprover.service.jobs import Provers
 from graphprover.service.queue import NewJob, Queue
 from graphprover.service.runner import Runner
 from graphprover.service.states import CANCELLED, DONE, FAILED, QUEUED, RUNNING
@@ -131,6 +133,40 @@ def test_an_error_ends_its_job_only(service: Service, options: dict[str, Any], p
     service.run()
     assert service.row(bad).state == FAILED and problem in service.row(bad).problem
     assert service.row(good).state == DONE
+
+
+@pytest.mark.parametrize(
+    ("options", "limits", "expected"),
+    [
+        ({}, {}, {}),
+        ({"max_cycles": 9}, {}, {"max_cycles": 9}),
+        (
+            {"max_cycles": 9, "max_memory": 3},
+            {"max_cycles": 5, "max_memory": 2},
+            {"max_cycles": 5, "max_memory": 2 << 20},
+        ),
+        (
+            {"max_cycles": 5, "max_memory": 2},
+            {"max_cycles": 9, "max_memory": 3},
+            {"max_cycles": 5, "max_memory": 2 << 20},
+        ),
+        ({}, {"max_cycles": 5, "max_memory": 2}, {"max_cycles": 5, "max_memory": 2 << 20}),
+        ({}, {"max_cycles": (1 << 32) - 1}, {"max_cycles": 1 << 30}),
+    ],
+)
+def test_a_run_has_the_limits_of_its_job_and_of_the_service(
+    service: Service, options: dict[str, int], limits: dict[str, int], expected: dict[str, int]
+) -> None:
+    """Also a job that was queued before the service had its limits."""
+    job = Provers(service.store, Limits(**limits)).job(service.submit(300, **options), None)
+    assert job.limits == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "most", "seconds"), [(None, None, None), (5, None, 5), (5, 3, 3), (None, 3, 3), (2, 3, 2)]
+)
+def test_a_job_has_the_timeout_of_the_service(service: Service, given: Any, most: Any, seconds: Any) -> None:
+    assert Provers(service.store, Limits(timeout=most)).job(service.submit(300, timeout=given), None).timeout == seconds
 
 
 def test_an_input_that_is_gone_fails_its_job(service: Service) -> None:
