@@ -51,21 +51,30 @@ def _tag(air: AirDescription, number: int) -> str:
     return tag.name if tag in LOOKUPS else ""
 
 
-def judged(air: AirDescription, rows: np.ndarray, blocks: int = 1, most: int = 0) -> tuple[np.ndarray, list[Told]]:
+def judged(
+    air: AirDescription,
+    rows: np.ndarray,
+    blocks: int = 1,
+    most: int = 0,
+    preprocessed: np.ndarray | None = None,
+    public_values: Sequence[int] = (),
+) -> tuple[np.ndarray, list[Told]]:
     """Return which check notices which block of rows, and what blocks tell other tables.
 
     Args:
-        air: The table, without preprocessed columns and public values.
+        air: The table.
         rows: The blocks, of one size, one after the other; the row after the last one is the first.
         blocks: Their number.
         most: The most checks that notice a block whose messages are wanted.
+        preprocessed: The preprocessed columns of these rows.
+        public_values: The table's public values.
 
     Returns:
         bool (checks, blocks), and for each block its messages that are no lookups in a fixed table, or none.
     """
     messages = [interaction.tuples[0] for interaction in air.globals]
     roots = [*air.constraints, *(node for message in messages for node in (message.multiplicity, *message.fields))]
-    parts = [values for _, values in evaluate(air, rows, None, [], roots)]
+    parts = [values for _, values in evaluate(air, rows, preprocessed, public_values, roots)]
     values = iter(np.concatenate(part) for part in zip(*parts, strict=True))
     violated, others = [next(values) != 0 for _ in air.constraints], []
     for number, (interaction, message) in enumerate(zip(air.globals, messages, strict=True)):

@@ -12,7 +12,7 @@ from graphprover.vm.statement.table_numbers import TableNumber
 from graphprover.vm.tables.buses import Tag, tag_of
 from graphprover.vm.tables.fixed import Numbers, SparseRange
 from graphprover.vm.traces.counts import FIRSTS, SIZES, sparse_range_trace_tasks
-from tests.vm.mutation import _member
+from tests.vm.tables.checks import member
 
 AIR = SparseRange().describe()
 BITS = [f"{byte}[{i}]" for byte in "ab" for i in range(8)]
@@ -52,7 +52,7 @@ def violated(row: np.ndarray) -> list[int]:
 
 def wrong(row: np.ndarray) -> bool:
     """Return whether it answers a lookup that should have no answer."""
-    return not all(_member(tag_of(fields[:, 0].tolist()), fields).all() for fields in messages(AIR, row))
+    return not all(member(tag_of(fields[:, 0].tolist()), fields).all() for fields in messages(AIR, row))
 
 
 def test_they_provide_what_all_numbers_do() -> None:
