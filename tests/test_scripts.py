@@ -24,6 +24,7 @@ MODULES = (
     "tests.recursion.mutate_layers",
     "tests.recursion.mutate_program",
     "tests.vm.mutate_tables",
+    "tests.vm.remove_constraints",
     "tests.cli.fuzz_batch",
     "tests.cluster.stress_faults",
     "tests.service.resilience",

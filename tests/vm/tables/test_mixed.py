@@ -1,7 +1,8 @@
-"""A row of a table that chips share has the same constraints and messages as a row of the chip's own table.
+"""A row of a table that chips share has the same constraints and messages as a row of the chip's own table, and so has
+a lane of a table with several lanes.
 
-So the results of tests/vm/mutation.py for chips also hold in shared tables. Rows are compared at random cells, on
-which two polynomials of low degree that are not the same differ.
+So the results of tests/vm/mutation.py for chips of one lane also hold in these tables. Rows are compared at random
+cells, on which two polynomials of low degree that are not the same differ.
 """
 
 from collections import Counter
@@ -16,9 +17,19 @@ from graphprover.field import P
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement, Table
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.table_numbers import CALL_CHIPS, EXIT, IN_PLACE, NARROW, SHARED, TableNumber
+from graphprover.vm.statement.table_numbers import (
+    CALL_CHIPS,
+    EXIT,
+    IN_PLACE,
+    LANES,
+    NARROW,
+    ROWS_OF_CHIP,
+    SHARED,
+    TableNumber,
+)
 from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.tables.mixed import Mixed
+from tests.slow import slow_after
 from tests.vm.assemble import image, leave
 
 ROWS = 8  # of each chip
@@ -106,3 +117,21 @@ def test_sizes() -> None:
         "COMMON": (73, 9, 2),
         "RARE": (122, 19, 2),
     }
+
+
+@pytest.mark.parametrize("lanes", slow_after(1, LANES[1:]))
+def test_a_lane_says_what_a_row_of_one_lane_says(lanes: int) -> None:
+    """Compare each lane, beside idle ones, with the chip of one lane."""
+    rng = np.random.default_rng(2)
+    for chip in CHIPS.keys() - ROWS_OF_CHIP.keys():
+        own, several = CHIPS[chip](1), CHIPS[chip](lanes)
+        rows = rng.integers(0, P, (own.describe().main_width, ROWS), dtype=np.uint64)
+        rows[own.describe().main_names.index("on[0]")] = [*[1] * (ROWS - 1), 2]  # 2: no lane executes twice
+        constraints, messages = said(own, rows)
+        places = {name: i for i, name in enumerate(several.describe().main_names)}
+        for lane in range(lanes):
+            many = np.zeros((len(places), ROWS), dtype=np.uint64)
+            many[[places[name.replace("[0]", f"[{lane}]", 1)] for name in own.describe().main_names]] = rows
+            of_lane, told = said(several, many)
+            assert told == messages and len(of_lane) == len(constraints), chip
+            assert [x for x in of_lane if any(x[:-1])] == [x for x in constraints if any(x[:-1])], chip
