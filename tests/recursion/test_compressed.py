@@ -3,21 +3,22 @@
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from graphprover import CompressedProof, Proof, Prover, VerificationError, compress, load_proof, verify
+from graphprover import CompressedProof, Proof, Prover, VerificationError, compress, load_proof, verifier, verify
 from graphprover.proof.compressed import MOST_LAYERS, Accepted, any_proof_from_bytes
 from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import RATES
+from graphprover.protocol.security import JOHNSON_PROXIMITY, UNIQUE_PROXIMITY
 from graphprover.prover import layers
 from graphprover.recursion.commitments import COMMITMENTS
-from graphprover.recursion.compressed import child_of, heads_of_headers
+from graphprover.recursion.compressed import child_of, expect_headers, heads_of_headers
 from graphprover.recursion.head.entries import ENTRIES
 from graphprover.recursion.key import LayerStatement, commitments
 from graphprover.recursion.layer_tables import layer_tables
@@ -25,6 +26,7 @@ from graphprover.recursion.program.steps import Contradiction
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.runtime.files import COMPRESSED_MAGIC
 from graphprover.statement.statement import Statement, Table
+from graphprover.verifier import verify_header
 from tests.conftest import LAYERS_AT, ROOT
 from tests.test_must_fail import numbers
 
@@ -119,33 +121,96 @@ def test_a_layer_about_another_base_or_with_other_tables_is_refused() -> None:
     layer = good.layer
     with pytest.raises(VerificationError, match=r"^layer: .*other public values"):
         PROVER.verify(changed(good, layers=other.layers))
-    with pytest.raises(VerificationError, match=r"^layer: "):
-        PROVER.verify(changed(good, layers=(replace(other.layer, public_values=layer.public_values),)))
-    for at in range(len(layer.log_heights)):
-        heights = [log + (i == at) for i, log in enumerate(layer.log_heights)]
-        with pytest.raises(VerificationError, match=r"^layer: "):
-            PROVER.verify(changed(good, layers=(replace(layer, log_heights=tuple(heights)),)))
-    fewer = replace(layer, log_heights=layer.log_heights[:-1], public_values=layer.public_values[:-1])
-    for false in (fewer, replace(layer, label="x"), base(), replace(layer, payload=base().payload)):
-        with pytest.raises(VerificationError, match=r"^layer: "):
-            PROVER.verify(changed(good, layers=(false,)))
+    stated = replace(other.layer, public_values=layer.public_values)  # other than it was proved with
+    heights = [
+        tuple(log + (i == at) for i, log in enumerate(layer.log_heights)) for at in range(len(layer.log_heights))
+    ]
+    *taller, of_fixed = (replace(layer, log_heights=of_layer) for of_layer in heights)
     flipped = bytearray(layer.payload)
     flipped[len(flipped) // 2] ^= 1
-    with pytest.raises(VerificationError, match=r"^layer: "):
-        PROVER.verify(changed(good, layers=(replace(layer, payload=bytes(flipped)),)))
+    fewer = replace(layer, log_heights=layer.log_heights[:-1], public_values=layer.public_values[:-1])
+    for false, why in (
+        (stated, "the proof of work before the queries misses its 4 bits"),
+        *((own, "the fold commitments: 3 entries where this statement has 4") for own in taller),
+        (of_fixed, "table fixed: not as tall as its preprocessed columns"),
+        (fewer, "the proof is of 2 tables, the statement of 3"),
+        (replace(layer, label="x"), "the proof of work before the queries misses its 4 bits"),
+        (base(), "the proof is of 10 tables, the statement of 3"),
+        (replace(layer, payload=base().payload), "the openings: 10 entries where this statement has 3"),
+        (replace(layer, payload=bytes(flipped)), "the quotient commitment: a Merkle path does not end in the cap"),
+    ):
+        with pytest.raises(VerificationError, match=f"^layer: {why}"):
+            PROVER.verify(changed(good, layers=(false,)))
 
 
 def test_both_proofs_need_the_security() -> None:
     good, statement = compressed(), PROVER.program.statement_of(base())
     for security in (60, 128):
-        with pytest.raises(VerificationError) as refused:
+        with pytest.raises(VerificationError, match=r"^the proof has 20\.5 provable bits at most; ") as refused:
             verify(good, statement, security)
-        assert refused.value.rule == "security.level" and not str(refused.value).startswith("layer")
+        assert refused.value.rule == "security.level"
     weak = compress(base(), statement, security=10, rate=LAYERS_AT, pow_bits=0, device="cpu")
     assert verify(weak, statement, 10).bits < BITS
-    with pytest.raises(VerificationError, match=r"^layer: the proof has .* bits") as refused:
+    with pytest.raises(VerificationError, match=r"^layer: the proof has 1\d\.\d provable bits at most; 20 ") as refused:
         verify(weak, statement, BITS)
     assert refused.value.rule == "security.level"
+
+
+UNIQUE = 13.0  # bits by unique decoding that a base and a layer have
+ASKS: tuple[Callable[..., object], ...] = (verify, verify_header)
+
+
+def of_queries(layer: Proof, queries: int) -> Proof:
+    """Return a layer with another number of queries in its header."""
+    return replace(layer, parameters=replace(layer.parameters, num_queries=queries))
+
+
+def with_inner(queries: int) -> CompressedProof:
+    """Return a compressed proof with a layer of a number of queries inside, whose last layer states the right heads."""
+    good, statement = compressed(), PROVER.program.statement_of(base())
+    inner = replace(of_queries(good.layer, queries), payload=b"")
+    whole = changed(good, layers=(inner, good.layer))
+    stated = expect_headers(whole, [statement], 0, JOHNSON_PROXIMITY).statement
+    values = tuple(tuple(table.public_values or ()) for table in stated.tables)
+    return changed(good, layers=(inner, replace(good.layer, public_values=values)))
+
+
+@pytest.fixture
+def any_payload(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accept the payload of any last layer, as if its prover had made it about the heads that it states."""
+    monkeypatch.setattr(verifier, "_check_shard", lambda *given: None)
+
+
+@pytest.mark.parametrize("ask", ASKS)
+def test_each_proof_needs_the_security_that_counts(ask: Callable[..., object], any_payload: None) -> None:
+    """By unique decoding, of which the bound on the level before any head is made knows nothing."""
+    good, statement = compressed(), PROVER.program.statement_of(base())
+    ask(good, statement, UNIQUE, UNIQUE_PROXIMITY)
+    ask(with_inner(17), statement, UNIQUE, UNIQUE_PROXIMITY)
+    for proof, security, name in (
+        (good, 14, ""),  # of the base
+        (changed(good, layers=(of_queries(good.layer, 12),)), UNIQUE, "layer: "),
+        (with_inner(12), UNIQUE, "layer 1: "),
+    ):
+        why = rf"^{name}the proof has 1\d\.\d provable bits by unique decoding; {security:g} were asked for"
+        with pytest.raises(VerificationError, match=why):
+            ask(proof, statement, security, UNIQUE_PROXIMITY)
+        if name != "layer: ":  # whose payload has more queries
+            ask(proof, statement, security)
+
+
+def test_the_security_is_the_lowest_one_of_all_proofs(any_payload: None) -> None:
+    good, statement = compressed(), PROVER.program.statement_of(base())
+    bits, of_base = verify(with_inner(17), statement, 0).bits, verify(base(), statement, 0).bits
+    assert bits == verify(good, statement, 0).bits == of_base
+    assert verify(with_inner(12), statement, 0).bits == verify_header(with_inner(12), statement, 0).bits < bits - 4
+    last = changed(good, layers=(of_queries(good.layer, 12),))
+    assert verify_header(last, statement, 0).bits < bits - 4
+    many = replace(base(), payload=b"", parameters=replace(base().parameters, num_queries=20))
+    stated = expect_headers(changed(good, base=many), [statement], 0, JOHNSON_PROXIMITY).statement
+    values = tuple(tuple(table.public_values or ()) for table in stated.tables)
+    more = changed(good, base=many, layers=(replace(good.layer, public_values=values),))
+    assert of_base < verify(more, statement, 0).bits < 21  # of the layer
 
 
 def test_other_bytes_are_refused() -> None:

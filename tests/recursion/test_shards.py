@@ -1,7 +1,7 @@
 """Compressed proofs of several shards: accepted for the claim of the shards alone, and refused with any other value."""
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -14,11 +14,13 @@ from graphprover import (
     VerificationError,
     aggregate,
     compress,
+    verifier,
     verify,
     verify_aggregate,
 )
 from graphprover.field import P, ext_add, ext_sub
 from graphprover.proof.compressed import Accepted, AcceptedShard, name_of
+from graphprover.protocol.challenger import Challenger
 from graphprover.prover import join, layers
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
@@ -129,13 +131,11 @@ EVERY = range(SHARDS)
 
 def test_other_values_of_shards_are_refused() -> None:
     good = compressed()
-    # Another digest draws other challenges; most of them miss the work.
+    assert good.parameters.lookup_pow_bits == 0
     for index in EVERY:
         other = with_terms(good, lambda own: replace(own, digest=flipped(own.digest)), index)
-        with pytest.raises(VerificationError, match=r"^the proof of work|^layer: .*other public values"):
+        with pytest.raises(VerificationError, match=r"^layer: table fixed: the proof states other public values"):
             SHARDED.verify(other)
-    with pytest.raises(VerificationError, match=r"^the proof of work|^layer: .*other public values"):
-        SHARDED.verify(with_terms(good, lambda own: replace(own, nonce=own.nonce + 1), *EVERY))
     with pytest.raises(VerificationError, match="buses do not balance") as refused:
         SHARDED.verify(with_terms(good, lambda own: replace(own, total=ext_add(own.total, (0, 1, 0))), 1))
     assert refused.value.rule == "lookups.balance"
@@ -144,6 +144,47 @@ def test_other_values_of_shards_are_refused() -> None:
     both = with_terms(more, lambda own: replace(own, total=ext_sub(own.total, (0, 1, 0))), 2)
     with pytest.raises(VerificationError, match=r"^layer: .*other public values"):
         SHARDED.verify(both)
+
+
+def test_the_nonce_of_the_shards_needs_its_work() -> None:
+    good = compressed()
+    other = with_terms(good, lambda own: replace(own, nonce=1), *EVERY)
+    with pytest.raises(VerificationError, match="before the lookup challenges of all shards misses its 0 bits"):
+        SHARDED.verify(other)
+    parameters, kinds = replace(good.parameters, lookup_pow_bits=2), set[str]()
+    working = tuple(replace(own, header=replace(own.header, parameters=parameters)) for own in good.children)
+    for nonce in range(20):
+        other = with_terms(replace(good, children=working), lambda own, nonce=nonce: replace(own, nonce=nonce), *EVERY)
+        why = "^layer: table fixed: the proof states other public values"
+        if misses(other):
+            why = "^the proof of work before the lookup challenges of all shards misses its 2 bits"
+        with pytest.raises(VerificationError, match=why):
+            SHARDED.verify(other)
+        kinds.add(why)
+    assert len(kinds) == 2
+
+
+def misses(small: CompressedProof) -> bool:
+    """Return whether the nonce of shards misses the work, by the transcript."""
+    joint, shard, parameters = small.header.joint, small.children[0].shard, small.parameters
+    assert joint and shard
+    part = joint.part(0, parameters.hash, shard.nonce)
+    _, works = Challenger(parameters.hash, part.seed).check_work(parameters.lookup_pow_bits, shard.nonce)
+    return not works
+
+
+def test_counts_are_bounded_over_all_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound on them is of all tables of all shards together."""
+    tables = sum(len(own.header.log_heights) for own in compressed().children)
+
+    def refuse(airs: Sequence[object], heights: Sequence[int]) -> None:
+        if len(airs) == len(heights) == tables:
+            raise ValueError("too many lookups")
+
+    monkeypatch.setattr(verifier, "check_multiplicity_bound", refuse)
+    with pytest.raises(VerificationError, match=r"^too many lookups$") as refused:
+        SHARDED.verify(compressed())
+    assert refused.value.rule == "layout.counts"
 
 
 def test_shards_that_are_not_one_proof_are_refused() -> None:
@@ -218,10 +259,10 @@ def test_another_header_of_a_shard_is_refused() -> None:
     values = [[*of] for of in header.public_values]
     table = next(i for i, of in enumerate(values) if len(of) > 1)
     values[table][-1] = (values[table][-1] + 1) % P
-    with pytest.raises(VerificationError):
+    with pytest.raises(VerificationError, match=r"^layer: table fixed: the proof states other public values"):
         SHARDED.verify(with_shard(good, 1, public_values=tuple(map(tuple, values))))
     heights = tuple(log + 1 for log in header.log_heights)
-    with pytest.raises(VerificationError):
+    with pytest.raises(VerificationError, match=r"^shard 1: its head has not 64 rows"):
         SHARDED.verify(with_shard(good, 1, log_heights=heights))
 
 
