@@ -54,7 +54,7 @@ from graphprover.vm.executor.faults import OtherExitCode
 from graphprover.vm.executor.snapshot import Snapshot
 from graphprover.vm.executor.window import Window, record_window, rehearse
 from graphprover.vm.profile.measure import profile
-from graphprover.vm.statement.claim import ANY, Claim, other_exit_code
+from graphprover.vm.statement.claim import ANY, MAX_STATED_INPUT, Claim, other_exit_code
 from graphprover.vm.statement.guest import Limits, RunOptions, seed_for
 from graphprover.vm.statement.key import KEY_RATES, Key
 from graphprover.vm.statement.statement import Machine
@@ -492,8 +492,9 @@ class Job:
             raise ProgramError(
                 f"{program.name}: no guest, so it has no input to state, no exit code, no random numbers and no limits"
             )
+        data = self._provable_input()
         with _compiling(by, program.elf):
-            run = program.record(self.input(), **options)
+            run = program.record(data, **options)
         if program.has_runs:
             self._check_exit_code(run.exit_code)
         return run
@@ -741,7 +742,7 @@ class Job:
 
     def _shared_run(self) -> SharedRun:
         """Run a guest whose windows workers record, one a shard."""
-        rehearsal = rehearse(self.machine.image, self.input() or b"", **self._run_options())
+        rehearsal = rehearse(self.machine.image, self._provable_input() or b"", **self._run_options())
         self._check_exit_code(rehearsal.execution.exit_code)
         ranges = cycle_ranges_of(rehearsal.execution.cycles, self.prover.shards or 1, self.prover.shard_size)
         return SharedRun(self, rehearsal, ranges, state_input=self.state_input)
@@ -781,7 +782,7 @@ class Job:
         The claim of tables follows from their traces, which are expensive to make. The run has the job's timeout.
         """
         with within(self.timeout, self.label, interrupt=self.interrupt):
-            run = self.prover.program.rehearse(self.input(), **self._run_options())
+            run = self.prover.program.rehearse(self._provable_input(), **self._run_options())
         if run:
             self._check_exit_code(run.exit_code)
         return run
@@ -898,6 +899,13 @@ class Job:
     def input(self) -> bytes | None:
         """Return the input, read from its file if it has one."""
         return read_input(self.data) if isinstance(self.data, Path) else self.data
+
+    def _provable_input(self) -> bytes | None:
+        """Return the input; raises ValueError if the proof cannot state it, before the run."""
+        data = self.input()
+        if self.state_input and data and len(data) > MAX_STATED_INPUT:
+            raise ValueError(f"an input of {len(data):,} bytes: a proof states at most {MAX_STATED_INPUT:,}")
+        return data
 
     def _existing(self) -> bytes | None:
         if not isinstance(self.existing, Path):

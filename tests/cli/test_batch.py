@@ -111,9 +111,7 @@ def test_a_job_that_fails_ends_no_other(capsys: pytest.CaptureFixture[str]) -> N
     out, err = capsys.readouterr()
     lines = err.splitlines()
     assert len(lines) == 5 and [line.split()[0] for line in lines] == [f"{n}/5" for n in range(1, 6)]
-    refused = (
-        "leaves.elf: exit code 3, not 0: not proven (--exit-code 3 or any proves it as well; in Python exit_code)"
-    )
+    refused = "leaves.elf: exit code 3, not 0: not proven (--exit-code 3 or any proves it as well; in Python exit_code)"
     assert f"leaves: failed: {refused}" in err
     assert "fib: " not in err and "300: 1,594 cycles, " in err and "3: 8 rows, " in err and ", proofs/3.bin" in err
     assert sorted(os.listdir("proofs")) == ["3.bin", "300.bin", "4.bin", "5.bin"]

@@ -43,10 +43,15 @@ from graphprover.prover.prove import in_shards
 from graphprover.verifier import verify
 from graphprover.vm.executor.execute import smallest
 from graphprover.vm.executor.faults import Fault, GuestFault
+from graphprover.vm.program.io import OUTPUT_BASE
+from graphprover.vm.program.isa import Instruction, Op
+from graphprover.vm.statement.claim import MAX_STATED_INPUT
 from graphprover.vm.statement.guest import Guest
 from graphprover.vm.statement.statement import Machine
+from graphprover.vm.traces.run_statement import Unprovable
 from tests.failing_device import FailingDevice
 from tests.graphs.test_proof_graph import FEW, example
+from tests.vm.assemble import CODE, Segment, X, elf, leave, li, words
 
 GUESTS = Path(__file__).parents[2] / "examples" / "guests"
 FIBONACCI = GUESTS / "fib_iterative.elf"
@@ -414,3 +419,23 @@ def test_nobody_sees_a_proof_that_does_not_verify() -> None:
     tables = [Table(table.air, table.public_values, main) for table, main in zip(statement.tables, wrong, strict=True)]
     with pytest.raises(VerificationError):
         make(prepare(Statement(tables), parameters=FEW), "sync", CpuDevice(1))
+
+
+def test_an_output_that_no_proof_states_is_told_right_after_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither are tables laid out, nor do workers record windows of the run."""
+    code = [*li(5, OUTPUT_BASE), *li(6, 2 << 20), Instruction(Op.SD, rs1=5, rs2=6), *leave()]
+    (tmp_path / "long.elf").write_bytes(elf([Segment(CODE, words(code), X)]))
+    monkeypatch.setattr("graphprover.vm.traces.run_statement.tables_of_range", lambda *given, **options: 1 / 0)
+    job = Prover(tmp_path / "long.elf", shards=2).job()
+    for begin in (job.start, job._shared_run):
+        with pytest.raises(Unprovable, match=r"an output of 2,097,152 bytes: a proof states at most 1,048,576"):
+            begin()
+
+
+def test_an_input_that_no_proof_states_is_told_before_the_run() -> None:
+    job = Job(Prover(FIBONACCI), bytes(MAX_STATED_INPUT + 1), "", state_input=True, limits={"max_cycles": 1})
+    for begin in (job.start, job.rehearse, job._shared_run):
+        with pytest.raises(ValueError, match=r"an input of 65,537 bytes: a proof states at most 65,536"):
+            begin()

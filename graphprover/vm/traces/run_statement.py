@@ -55,7 +55,15 @@ from graphprover.vm.traces.partition import Late, Unprovable, partition
 from graphprover.vm.traces.run import load_run, load_tape
 from graphprover.vm.traces.state import boundary, output_words, state_trace_tasks
 
-__all__ = ["Unprovable", "shards_of_run", "shards_of_tables", "stated_of", "statement_of_run", "tables_of_range"]
+__all__ = [
+    "Unprovable",
+    "check_stated",
+    "shards_of_run",
+    "shards_of_tables",
+    "stated_of",
+    "statement_of_run",
+    "tables_of_range",
+]
 
 Numbered = tuple[int, TraceTask]  # a table's number and its trace
 _Calling = tuple[int, CallTable, tuple[int, int]]  # a chip of calls: its number, and its cycles in the order
@@ -133,6 +141,13 @@ def stated_of(execution: Execution, memory: Memory, *, state_input: bool) -> Sta
         ValueError: With ``state_input`` for an execution with a random seed.
         Unprovable: For an output or a stated input that is too long.
     """
+    check_stated(execution, state_input=state_input)
+    given = region(execution.input) if state_input else np.zeros(0, dtype=np.uint64)
+    return Stated(execution.cycles, execution.exit_code, output_words(execution, memory), given)
+
+
+def check_stated(execution: Execution, *, state_input: bool) -> None:
+    """Check the values that a statement about an execution has, before its tables are made; raises as `stated_of`."""
     if state_input and execution.random_seed:
         raise ValueError("a proof that states its input is of a run with the random seed 0")
     if state_input and len(execution.input) > MAX_STATED_INPUT:
@@ -140,8 +155,6 @@ def stated_of(execution: Execution, memory: Memory, *, state_input: bool) -> Sta
     if len(execution.output) > MAX_PROVED_OUTPUT:
         most = f"a proof states at most {MAX_PROVED_OUTPUT:,}; output a hash instead"
         raise Unprovable(f"an output of {len(execution.output):,} bytes: {most}")
-    given = region(execution.input) if state_input else np.zeros(0, dtype=np.uint64)
-    return Stated(execution.cycles, execution.exit_code, output_words(execution, memory), given)
 
 
 def tables_of_range(

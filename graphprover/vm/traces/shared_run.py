@@ -23,7 +23,7 @@ from graphprover.vm.executor.window import (
     pass_window,
 )
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.traces.run_statement import Numbered, Stated, stated_of, tables_of_range
+from graphprover.vm.traces.run_statement import Numbered, Stated, check_stated, stated_of, tables_of_range
 
 
 class Job(Protocol):
@@ -120,7 +120,11 @@ class SharedRun:
             rehearsal: The run.
             cycle_ranges: The windows.
             state_input: Whether the proof states the input.
+
+        Raises:
+            Unprovable: For an output or a stated input that is too long.
         """
+        check_stated(rehearsal.execution, state_input=state_input)
         self._rehearsal: Rehearsal | None = rehearsal
         self._last, self._before = LastAccesses.none(rehearsal.words), list[Before]()
         self._waiting: dict[int, Accesses] = {}  # by index, until the earlier windows have come
@@ -137,11 +141,7 @@ class SharedRun:
             self._before.append(pass_window(self._last, found))
 
     def timed(self) -> list[TimedWindow]:
-        """Return all windows with the times before them, once all are recorded, and forget the run.
-
-        Raises:
-            Unprovable: For an output or a stated input that is too long.
-        """
+        """Return all windows with the times before them, once all are recorded, and forget the run."""
         assert self._rehearsal and len(self._before) == len(self.windows)
         state, self._rehearsal = self._rehearsal.final_state(self._last), None
         stated = stated_of(self.execution, state.memory, state_input=self._state_input)
