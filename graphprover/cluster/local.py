@@ -176,7 +176,7 @@ class LocalProcesses:
             self.end(SIGNAL_SECONDS)
 
     def _serve(self) -> None:
-        with silence_logging_cmgr(logging.ERROR):
+        with silence_logging_cmgr(logging.ERROR), self._without_open_pages():
             try:
                 sys.warnoptions.append(_NO_WARNING)
                 ensure_running()  # before the mask: starting it unblocks Ctrl-C in this thread
@@ -189,6 +189,20 @@ class LocalProcesses:
             finally:
                 self._loop.run_until_complete(_cancel_others())
                 self._loop.close()
+
+    @contextmanager
+    def _without_open_pages(self) -> Iterator[None]:
+        """Log no errors of the dashboard's open pages at the end, which cancels their connections."""
+        log = logging.getLogger("tornado.application")
+
+        def serves(record: logging.LogRecord) -> bool:
+            return not self._left.is_set()
+
+        log.addFilter(serves)
+        try:
+            yield
+        finally:
+            log.removeFilter(serves)
 
     async def _run(self) -> None:
         shown = setting(DASHBOARD)

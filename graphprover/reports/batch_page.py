@@ -24,9 +24,11 @@ from graphprover.reports.plan_text import bytes_text, time_text
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.rounds import covered
 
-MOST_JOBS = 60  # the slowest jobs, whose rounds are drawn
+MOST_JOBS = 60  # the jobs with the slowest rounds, which are drawn
 STAGES = {"prove": charts.COLOURS["commit"], "verify": charts.COLOURS["quotient"]}  # their colours
 WAITED = "wait"  # the stage of a job that waits for memory
+PROVE = "prove"  # the stage with the rounds
+LONGEST = {"prepare": "its run, traces and first kernels", WAITED: "waiting for memory", "verify": "verification"}
 
 Job = Mapping[str, Any]  # a job in JSON (``json_output.job``)
 Span = tuple[float, float]
@@ -62,8 +64,8 @@ def _drawn(observation: Sequence[Observation]) -> str:
     """Return the parts of the page about observed proofs."""
     lanes, whole = _lanes(observation), _whole(observation)
     by_worker = charts.time_line(list(dict.fromkeys(lanes)), _by_worker(observation, lanes), whole, whole[1])
-    slow = sorted(observation, key=lambda one: -one.end)[:MOST_JOBS]
-    longest = max(sum(groups(one).values()) for one in slow) or 1.0
+    slow = sorted(observation, key=_of_rounds)[-MOST_JOBS:][::-1]
+    longest = _of_rounds(slow[0]) or 1.0
     names = _bars(slow)
     by_round = charts.time_line(names, _by_round(slow, names), (0.0, longest), longest)
     script, drawn = charts.embedded({"workers": by_worker, "rounds": by_round})
@@ -78,6 +80,11 @@ def _drawn(observation: Sequence[Observation]) -> str:
 <h2>Rounds of all jobs</h2>
 {_rounds(observation)}
 {script}"""
+
+
+def _of_rounds(observation: Observation) -> float:
+    """Return the seconds of a job's rounds, the length of its bar."""
+    return sum(groups(observation).values())
 
 
 def _sentence(jobs: Sequence[Job], observation: Sequence[Observation]) -> str:
@@ -101,9 +108,7 @@ def _findings(jobs: Sequence[Job], observation: Sequence[Observation]) -> list[F
     if not observation:
         return [*found, tries]
     slow = max(observation, key=lambda one: one.end)
-    worst = slowest(slow)
-    most = f", mostly {worst.round}" if worst else ""
-    found.append(Finding("slowest job", short(slow.name), f"{time_text(slow.end)}{most}"))
+    found.append(Finding("slowest job", short(slow.name), f"{time_text(slow.end)}{_mostly(slow)}"))
     sums = _sums(observation)
     if sums:
         name = max(sums, key=lambda of: sums[of][0])
@@ -124,6 +129,16 @@ def _findings(jobs: Sequence[Job], observation: Sequence[Observation]) -> list[F
     found.append(Finding("peak memory", bytes_text(peak.memory.peak), short(peak.name)))
     bits = min(one.security.bits for one in observation)
     return [*found, Finding("security", f"{bits:.1f} bits", "of the weakest proof"), tries]
+
+
+def _mostly(observation: Observation) -> str:
+    """Return the part of a job that took most: its longest stage, or the longest round if that stage is the proof."""
+    seconds = {stage.name: observation.seconds(stage.name) for stage in observation.stages}
+    longest = max(seconds, key=lambda name: seconds[name], default=PROVE)
+    if longest != PROVE:
+        return f", mostly {LONGEST.get(longest, longest)}"
+    worst = slowest(observation)
+    return f", mostly {worst.round}" if worst else ""
 
 
 def _figures(figures: Mapping[str, Any]) -> list[Finding]:

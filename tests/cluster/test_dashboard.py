@@ -1,8 +1,11 @@
 """A batch on two workers, as shown by Dask's dashboard, its events and Prometheus."""
 
+import asyncio
+import logging
 import re
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,7 +21,7 @@ from graphprover import Prover, Result, prove_many
 from graphprover.cli.errors import OK
 from graphprover.cluster import dispatcher
 from graphprover.cluster.client import joined
-from graphprover.cluster.local import started
+from graphprover.cluster.local import LocalProcesses, started
 from graphprover.cluster.messages import ProofRequest, pack
 from graphprover.cluster.metrics import CELLS, CYCLES, MEMORY, POOL, PROOFS
 from graphprover.cluster.tasks import EVENTS, ProvingTask
@@ -215,3 +218,26 @@ def test_later_jobs_share_a_group_in_the_span_of_their_batch(client: Client, mon
 
     spans = client.run_on_scheduler(seen)
     assert spans.keys() == {("many",), ("many", "a1")} and spans[("many",)] == {"prove"}
+
+
+def test_an_open_page_logs_no_error_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+    """Tornado logs a traceback for the connection of a page that is cancelled."""
+    processes, log = LocalProcesses("processes", [], wait_for_all=True), logging.getLogger("tornado.application")
+    until(processes.are_ready)
+    connected = threading.Event()
+
+    async def connection() -> None:
+        log.error("while it serves")
+        connected.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            log.error("Uncaught exception GET /workers/ws", exc_info=True)
+
+    with caplog.at_level(logging.ERROR, log.name):
+        log.addHandler(caplog.handler)
+        running = asyncio.run_coroutine_threadsafe(connection(), processes._loop)
+        assert connected.wait(60)
+        processes.end()
+        log.removeHandler(caplog.handler)
+    assert running.done() and {record.message for record in caplog.records} == {"while it serves"}

@@ -23,10 +23,11 @@ from graphprover.reports.page_parts import groups
 from graphprover.reports.plan_html import plan_html
 from graphprover.reports.proof_page import proof_page
 from graphprover.runtime.files import FileError
+from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from tests.chromium import opened, screenshot
 from tests.graphs.test_proof_graph import FEW, example
-from tests.reports.observations import HOSTILE, by_workers, compressed, in_shards, on_cpu, on_gpu
+from tests.reports.observations import HOSTILE, by_workers, compressed, in_shards, on_cpu, on_gpu, slow
 from tests.reports.test_plan_svg import contrast
 from tests.slow import slow_after
 
@@ -125,6 +126,15 @@ def test_a_batch_is_shown_with_all_jobs() -> None:
     assert dom.count("bk-Figure") >= 2
     for name in groups(seen[0]):
         assert f"</i>{name}</li>" in dom
+
+
+def test_the_slowest_job_names_its_longest_stage_before_a_round() -> None:
+    """The first job compiles kernels in its preparation, which is in no round."""
+    one = slow(on_cpu(), "quotient", 1, 100.0)
+    for stage, said in (("prove", "quotient"), ("prepare", "its run, traces and first kernels"), ("write", "write")):
+        seen = one.with_stages([Stage(stage, one.began - 500, one.began)])
+        found = findings_of(batch_page("jobs.toml", [job("one")], NONE, [seen]))
+        assert found["slowest job"][1].endswith(f", mostly {said}")
 
 
 def test_jobs_of_one_name_have_bars_of_their_own() -> None:

@@ -103,8 +103,9 @@ def test_outputs_are_compared_as_bytes(echo: Path, capsys: pytest.CaptureFixture
         fails(verify_echo(echo, name, "--expect", "output=deadbeef"), "--expect-output-hex", capsys, USAGE)
     fails(verify_echo(echo, "text", "--expect", "input=deadbeef"), "--input FILE", capsys, USAGE)
     fails(verify_echo(echo, "text", "--expect", "exit code=0", "--expect", "cycles=1"), ", not 1", capsys)
+    assert main(verify_echo(echo, "hex", "--expect-output-hex", "0xdeadbeef")) == OK
     with pytest.raises(SystemExit):
-        main(verify_echo(echo, "hex", "--expect-output-hex", "0xdeadbeef"))
+        main(verify_echo(echo, "hex", "--expect-output-hex", "0xdeadbee"))
 
 
 def test_outputs_are_shown_as_what_they_are() -> None:
