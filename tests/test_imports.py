@@ -96,7 +96,7 @@ HOMES = {  # the only modules that import large dependencies
     "rich": ("reports.terminal",),
     "bokeh": ("reports.charts",),
     "shtab": ("cli.completion",),
-    "fastapi": ("service.app", "service.problems", "service.server"),
+    "fastapi": ("service.app", "service.problems"),
     "fsspec": ("service.store",),
     "h11": ("service.callbacks",),
     "pydantic": ("service.requests",),

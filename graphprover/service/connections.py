@@ -196,7 +196,9 @@ class Connection(HttpToolsProtocol):
 
     def _refuse(self, status: int, problem: str) -> None:
         if self.waits_for_head:
-            body = json.dumps({"problem": problem, "remedy": "send a smaller or valid request"}).encode()
+            body = json.dumps(
+                {"problem": problem, "remedy": "send a smaller or valid request"}, allow_nan=False
+            ).encode()
             head = f"content-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
             self.transport.write(STATUS_LINE[status] + head.encode() + body)
             self.transport.close()

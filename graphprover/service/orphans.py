@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 def record(lock: IO[str], prover: int) -> None:
     """Write this process and its prover process to the lock file."""
     lock.truncate(0)
-    json.dump({"service": _identity(os.getpid()), "prover": _identity(prover)}, lock)
+    json.dump({"service": _identity(os.getpid()), "prover": _identity(prover)}, lock, allow_nan=False)
     lock.flush()
 
 
