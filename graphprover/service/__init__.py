@@ -4,10 +4,12 @@ The process of the service, which imports neither Dask nor a compiler:
 
 - `server` runs the application `app`; `asgi` has its outer layers, `requests` its JSON, `problems` its errors.
 - `queue` has the jobs, in the tables of `database`, with the transitions of their `states`; `store` the files.
-- `uploads` takes programs and inputs, and `keys` makes verifying keys.
+- `connections` limits requests before they are authenticated.
+- `uploads` takes programs and inputs, and `keys` has verifying keys made, each by a `key_process`.
 - `tokens` names clients, and `browsers` refuses pages of other hosts if there are no tokens.
 - `callbacks` tells clients of the end of a job.
-- `supervisor` starts the prover process, and `attendant` does the regular work.
+- `supervisor` starts the prover process, `orphans` ends one whose service was killed, and `attendant` does the regular
+  work.
 - `checks`, `metrics` and `json_log` report.
 
 The prover process:

@@ -24,7 +24,7 @@ from graphprover.service.callbacks import check_callback
 from graphprover.service.checks import Checks
 from graphprover.service.config import Config
 from graphprover.service.database import connect
-from graphprover.service.keys import program_key_of
+from graphprover.service.keys import Keys
 from graphprover.service.metrics import Metrics
 from graphprover.service.problems import RETRY_SECONDS, Problem, answer_problems
 from graphprover.service.queue import KeyReused, NewJob, Queue, QueueFull
@@ -64,7 +64,7 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
     supervisor = Supervisor(config, queue, lock, give_up)
     metrics = Metrics(queue, supervisor)
     attendant = Attendant(queue, store, uploads, metrics, config.keep_days)
-    key_lock = asyncio.Lock()  # a key takes all cores
+    keys = Keys(store)
     checks = Checks({"database": queue.counts, "store": store.check})
 
     @asynccontextmanager
@@ -153,9 +153,7 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
         """Return the verifying key of a program, as `graphprover setup` makes it, for `graphprover verify`."""
         if not _HASH.fullmatch(hash) or not await run_in_threadpool(uploads.get, PROGRAMS, hash):
             raise Problem(404, f"there is no program {hash[:64]}", "upload it")
-        async with key_lock:
-            key = await program_key_of(store, hash)
-        return Response(key, media_type="application/octet-stream")
+        return Response(await keys.key(hash), media_type="application/octet-stream")
 
     @app.post(
         "/v1/jobs",
