@@ -112,7 +112,18 @@ class Air:
 
     @cached_property
     def _columns(self) -> Columns:
-        return Columns(self.columns)
+        return _declared(self, "columns")
+
+
+def _declared(air: Air, attribute: str) -> Columns:
+    """Return the columns that an attribute of a table declares; raises ValueError, which names both."""
+    names: Any = getattr(air, attribute)
+    try:
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise ValueError(f'{names!r} is no sequence of names: write a tuple, as in ("value",)')
+        return Columns(names)
+    except ValueError as error:
+        raise ValueError(f"table {air.name!r}: {attribute}: {error}") from error
 
 
 def run_definition(air: Air) -> AirDescription:
@@ -156,9 +167,9 @@ class TableBuilder(Row):
     def __init__(self, air: Air) -> None:
         self._air = air
         self._dag = dag = Dag(air.name)
-        self._main = main = Columns(air.columns)
-        self._preprocessed = preprocessed = Columns(air.preprocessed)
-        self._public = public = Columns(air.public_values)
+        self._main = main = _declared(air, "columns")
+        self._preprocessed = preprocessed = _declared(air, "preprocessed")
+        self._public = public = _declared(air, "public_values")
         if main.width == 0:
             raise ValueError(f"table {air.name!r} has no main column")
         clash = self._RESERVED & (main.families.keys() | preprocessed.families.keys())

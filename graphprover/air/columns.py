@@ -41,7 +41,7 @@ class Columns:
         self.families: dict[str, Family] = {}
         self.width = 0
         for spec in specs:
-            match = _SPEC.fullmatch(spec)
+            match = _SPEC.fullmatch(spec) if isinstance(spec, str) else None
             if match is None:
                 raise ValueError(f"{spec!r} is no column: write a name, or name[4], or name[5][5] for a family")
             name, shape = match[1], tuple(int(size) for size in re.findall(r"[0-9]+", match[2]))

@@ -16,6 +16,7 @@ columns, so both sides must compute equal degrees.
 """
 
 import operator
+from contextlib import suppress
 from typing import NoReturn, SupportsIndex, TypeAlias
 
 from graphprover.field import P
@@ -82,9 +83,11 @@ class Dag:
             return value
         if type(value) is int:  # the common case; the check of a runtime protocol below is slow
             return self.constant(value)
-        if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-            raise TypeError(f"expected an expression or an integer, not {value!r}")
-        return self.constant(operator.index(value))
+        if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+            with suppress(TypeError):  # of an array of several numbers
+                return self.constant(operator.index(value))
+        several = ": operate on its elements one by one" if hasattr(value, "__len__") else ""
+        raise TypeError(f"expected an expression or an integer, not {value!r}{several}")
 
 
 class Expr:

@@ -1,6 +1,6 @@
 """Statements: tables, their public values, and for the prover their traces."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from operator import index
@@ -39,11 +39,21 @@ class Table:
     main: np.ndarray | TraceTask | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.air, type):
+            raise TypeError(f"{self.air.__name__} is a class: give an object of it, Table({self.air.__name__}(), ...)")
+        if isinstance(self.main, list | tuple):
+            object.__setattr__(self, "main", np.asarray(self.main))
         if self.public_values is None:
             return
-        values = tuple(index(value) for value in self.public_values)
-        if any(not 0 <= value < P for value in values):
-            raise ValueError(f"table {self.air.name}: a public value is not in 0..p - 1, p = 2^64 - 2^32 + 1")
+        try:
+            values = tuple(map(index, self.public_values))
+        except TypeError as error:
+            raise TypeError(f"table {self.air.name}: {_no_integer(self.public_values)}") from error
+        for place, value in enumerate(values):
+            if not 0 <= value < P:
+                raise ValueError(
+                    f"table {self.air.name}: public value {place} is {value}, not in 0..p - 1, p = 2^64 - 2^32 + 1"
+                )
         object.__setattr__(self, "public_values", values)
 
     @cached_property
@@ -84,6 +94,14 @@ class Table:
         return as_columns(self.air.preprocessed_trace(), width, f"preprocessed columns of table {self.air.name}")
 
 
+def _no_integer(values: Any) -> str:
+    """Return the words about public values that are not all integers."""
+    if not isinstance(values, Iterable):
+        return f"the public values are {values!r}, not a sequence of integers"
+    place, value = next((place, value) for place, value in enumerate(values) if not hasattr(value, "__index__"))
+    return f"public value {place} is {value!r}, not an integer"
+
+
 @dataclass(frozen=True, eq=False)
 class BlankTable(Table):
     """A table with preprocessed columns known by their commitment only: shown as zeros, without memory."""
@@ -110,6 +128,8 @@ class Statement:
     heads: ClassVar[int] = 0  # tables of each shard before its own
 
     def __init__(self, tables: Sequence[Table], label: str = "") -> None:
+        if isinstance(tables, Table):
+            raise TypeError("a statement has a sequence of tables: Statement([Table(...)])")
         object.__setattr__(self, "tables", tuple(tables))
         object.__setattr__(self, "label", label)
         object.__setattr__(self, "_caps", {})
@@ -196,7 +216,9 @@ def as_columns(array: Any, width: int, what: str) -> np.ndarray:
     if rows == 0 or rows & (rows - 1):
         raise ValueError(f"{what}: {rows} rows; the number of rows must be a power of two")
     if columns.dtype != np.uint64:
-        if columns.dtype.kind not in "iub" or (columns.dtype.kind == "i" and (columns < 0).any()):
+        if columns.dtype.kind not in "iub":
+            raise ValueError(f"{what}: dtype {columns.dtype}; use uint64 words below p")
+        if columns.dtype.kind == "i" and (columns < 0).any():
             raise ValueError(f"{what}: dtype {columns.dtype} with values outside the field; use uint64 words below p")
         columns = columns.astype(np.uint64)
     if columns.max() >= np.uint64(P):

@@ -134,6 +134,10 @@ def test_counts_may_be_numpy_integers() -> None:
         (lambda t: t.local_lookup(), ValueError, "one width"),
         (lambda t: t.every_row(t.a == t.b), TypeError, "not compared"),
         (lambda t: t.every_row(True), TypeError, "not True"),
+        (lambda t: np.array([1, 2]) * t.a, TypeError, r"not array\(\[1, 2\]\): operate on its elements one by one"),
+        (lambda t: t.a - np.array([1, 2]), TypeError, r"not array\(\[1, 2\]\): operate on its elements one by one"),
+        (lambda t: t.every_row([t.a]), TypeError, "operate on its elements one by one"),
+        (lambda t: t.a * 1.5, TypeError, r"not 1\.5$"),
     ],
 )
 def test_mistakes_in_define(define, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
@@ -145,7 +149,14 @@ def test_mistakes_in_columns() -> None:
     nothing = lambda t: None  # noqa: E731
     with pytest.raises(ValueError, match="no main column"):
         describe(nothing, columns=())
-    with pytest.raises(ValueError, match="two columns are called 'a'"):
+    for wrong in ("abc", ("value"), None, 5):
+        with pytest.raises(ValueError, match=r"table '\w+': columns: .* is no sequence of names: write a tuple, as in"):
+            describe(nothing, columns=wrong)
+        with pytest.raises(ValueError, match=r"table '\w+': public_values: .* is no sequence of names"):
+            describe(nothing, public_values=wrong)
+    with pytest.raises(ValueError, match=r"table '\w+': columns: 5 is no column"):
+        describe(nothing, columns=("a", 5))
+    with pytest.raises(ValueError, match=r"table '\w+': columns: two columns are called 'a'"):
         describe(nothing, columns=("a", "a[2]"))
     with pytest.raises(ValueError, match="both a main and a preprocessed"):
         describe(nothing, preprocessed=("a",))

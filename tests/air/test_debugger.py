@@ -96,7 +96,7 @@ def test_selectors_and_wrapping() -> None:
         (trace([1, 2], [1, 2]), [1, 2], r"shape \(2, 2\); expected \(1 columns, rows\)"),
         (trace([1, 2]).astype(np.float64), [1, 2], "dtype float64"),
         (trace([1, P]), [1, 2], "column 0, row 1 is not below p"),
-        (trace([1, 2]), [1, P + 2], "a public value is not in"),
+        (trace([1, 2]), [1, P + 2], f"public value 1 is {P + 2}, not in"),
         (np.zeros((1, 0), dtype=np.uint64), [1, 2], "0 rows"),
     ],
 )

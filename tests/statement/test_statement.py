@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphprover import prove, verify
+from graphprover import check, prove, verify
 from graphprover.air import Air
 from graphprover.field import P
 from graphprover.protocol.layout import make_layout
@@ -53,8 +53,38 @@ def test_columns_are_contiguous() -> None:
 
 @pytest.mark.parametrize("value", [-1, P, 2**64])
 def test_public_values_are_field_elements(value: int) -> None:
-    with pytest.raises(ValueError, match="table fibonacci: a public value is not in"):
+    with pytest.raises(ValueError, match=r"table fibonacci: public value \d is -?\d+, not in"):
         replace(fibonacci(4), public_values=(1, value, 3))
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([1, 1.5, 2], "public value 1 is 1.5, not an integer"),
+        ([None, 1, 2], "public value 0 is None, not an integer"),
+        ("12", "public value 0 is '1', not an integer"),
+        (5, "the public values are 5, not a sequence of integers"),
+    ],
+)
+def test_a_public_value_that_is_no_integer_is_named(values: Any, words: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        replace(fibonacci(4), public_values=values)
+    assert str(raised.value) == f"table fibonacci: {words}"
+
+
+def test_mistakes_in_statements() -> None:
+    table = fibonacci(4)
+    with pytest.raises(TypeError, match=r"Fibonacci is a class: give an object of it, Table\(Fibonacci\(\), \.\.\.\)"):
+        Table(type(table.air), [1, 2, 3])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"a statement has a sequence of tables: Statement\(\[Table"):
+        Statement(table)  # type: ignore[arg-type]
+
+
+def test_a_trace_may_be_a_list() -> None:
+    table = fibonacci(4)
+    assert isinstance(table.main, np.ndarray)
+    listed = replace(table, main=table.main.tolist())
+    assert np.array_equal(listed.main, table.main) and check(Statement([listed])) == []
 
 
 def test_public_values_may_be_numpys() -> None:
