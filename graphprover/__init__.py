@@ -93,6 +93,11 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    """Return the public names and the modules that are imported, for completion."""
+    return sorted({*__all__, *globals()} - {"Any", "TYPE_CHECKING", "import_module"})
+
+
 def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that verifying needs no compiler and the command starts quickly."""
     if name not in _HOMES:

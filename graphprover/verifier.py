@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
+from os import PathLike
 from typing import TYPE_CHECKING, Protocol
 
 from graphprover.air.description import check_multiplicity_bound
@@ -93,6 +94,8 @@ def verify(
         VerificationError: for every proof that does not convince, however malformed; it says why.
         ValueError: if the statement is malformed.
     """
+    if isinstance(proof, str | PathLike):
+        raise TypeError(f"{proof!r} is a file, not a proof: verify(load_proof({str(proof)!r}), ...)")
     if isinstance(proof, bytes):
         proof = any_proof_from_bytes(proof)
     caps = None if preprocessed is None or proof.header.joint else (preprocessed,)

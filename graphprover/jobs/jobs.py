@@ -410,6 +410,10 @@ class Job:
     interrupt: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.prover, str | Path):
+            raise TypeError(f"{self.prover!r} is a file, not a Prover: Prover({str(self.prover)!r}).job(...)")
+        if isinstance(self.data, str):
+            raise TypeError(f"the input {self.data!r:.40} is text: give bytes, or a Path to a file")
         if not -MOST_PRIORITY <= self.priority <= MOST_PRIORITY:
             raise ValueError(f"priority {self.priority}: expected a number from -{MOST_PRIORITY} to {MOST_PRIORITY}")
         if self.timeout is not None and not 0 < self.timeout < inf:
