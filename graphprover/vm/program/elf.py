@@ -142,8 +142,9 @@ def _header(data: bytes) -> tuple[int, int, int, int]:
 
     The fields of the OS ABI, the versions, the header's own size and unknown flags say nothing about the program.
     """
-    what = data[:4] == MAGIC or other_file(data)
-    _require(what is True, f"no ELF file, but {what}" if what else "no ELF file")
+    if not data.startswith(MAGIC):
+        what = other_file(data)
+        raise ElfError(f"no ELF file, but {what}" if what else "no ELF file")
     _require(len(data) >= _HEADER.size, "ELF header is cut off")
     ident, kind, machine, _, entry, offset, _, flags, _, entry_size, count, *_ = _HEADER.unpack_from(data)
     other = other_elf(ident, kind, machine)

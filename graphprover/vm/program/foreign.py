@@ -1,9 +1,9 @@
 """Names files that are no programs for this machine, each with its remedy."""
 
 MAGIC = b"\x7fELF"
-_RISCV = 243
 START = 4096  # bytes at the start of a file that tell its kind
 
+_RISCV = 243
 _COMPILE = "compile with -march=rv64im -mabi=lp64"
 _TEXT = bytes({*range(32, 127), *b"\t\n\r\f", *range(128, 256)})  # UTF-8 and other supersets of ASCII
 
