@@ -146,7 +146,7 @@ def expected(call: HostCall, numbers: Numbers) -> list[int] | None:
 
 @cache
 def sides(call: HostCall) -> tuple[list[Numbers], list[Numbers]]:
-    """Return the operands at the bounds with a result, and those without."""
+    """Return the operands at the bounds with a result, and the operands without one."""
     found: tuple[list[Numbers], list[Numbers]] = [], []
     for numbers in bounds(call):
         found[expected(call, numbers) is None].append(numbers)
@@ -363,7 +363,7 @@ def found_in(run: Execution) -> list[Finding]:
     return check(statement_of_run(Machine(run.image), run))
 
 
-def test_a_record_is_that_of_a_run() -> None:
+def test_the_record_of_a_forced_run() -> None:
     """Make the record of a run that the executor accepts as well, from the run of other operands."""
     p, call = ALL_FIELDS[0].p, Call(ALL_FIELDS[0].number, (128, 0, 64, 128))
     memory, other = packed(3, 4, 5, 6, 7, 8), packed(3 + p, 4, 5, 6, 7 + p, 8)
