@@ -279,7 +279,7 @@ def test_expectations(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["prove", "nothing.py"], "nothing.py: no such file"),
         (["prove", "examples/nothing"], "examples/nothing: no such file or folder, nor one of the examples"),
-        (["prove", "empty"], "empty: neither an ELF file, a .py file nor a folder with an __init__.py (nor a verifying"),
+        (["prove", "empty"], "empty: neither an ELF file, a .py file nor a folder with an __init__.py (nor a"),
         (["prove", "empty"], "replaces the program of a proof), but an empty file"),
         (["prove", "none"], "replaces the program of a proof), but text"),
         (["prove", "."], ".: neither an ELF file, a .py file"),

@@ -29,6 +29,7 @@ from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, OUTPUT_BASE, POIN
 from graphprover.vm.program.isa import Instruction, Op
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP
+from graphprover.vm.tables.buses import Tag
 from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.tables.point import LIMBS
 from graphprover.vm.tables.sha256 import Sha256
@@ -48,11 +49,13 @@ from tests.vm.kernels.naive_calls import (
     point_rows,
 )
 from tests.vm.kernels.naive_sha256 import sha256_rows
-from tests.vm.tables.test_calls import AROUND, BYTES, HALF, SIZED, TABLES, judge
+from tests.vm.tables import checks
+from tests.vm.tables.test_calls import AROUND, SIZED, TABLES
 
 Numbers = list[int]  # a, b, m, c, or coordinates, or the words of a block and a state
 BN = 2  # the curve bn254
 TABLE_OF = {**TABLES, "sha256": Sha256()}
+HALF, BYTES = Tag.HALF.name, Tag.BYTES.name
 COMPARED = {
     "a flag of a limb",
     "limbs above the flagged one are equal",
@@ -206,7 +209,9 @@ def noticed(chip: str, blocks: Sequence[list[Row]]) -> list[set[str]]:
     rows = np.zeros((description(chip).main_width, height * len(blocks)), dtype=np.uint64)
     for i, block in enumerate(blocks):
         rows[:, height * i + 1 : height * i + 1 + len(block)] = matrix(table, block)
-    return [reasons for reasons, _ in judge(description(chip), rows, len(blocks))]
+    kinds = [name.partition(" #")[0] for name in checks.names_of(description(chip))]
+    by_block = checks.noticed(description(chip), rows, len(blocks)).T
+    return [{kinds[check] for check in np.flatnonzero(violated)} for violated in by_block]
 
 
 @pytest.mark.parametrize("call", [param for param in CALLS if "keccak_call" not in str(param.id)])
