@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from graphprover.runtime.files import MAX_INPUT_BYTES, MAX_PROGRAM_BYTES, read_file
+from graphprover.runtime.files import MAX_INPUT_BYTES, MAX_PROGRAM_BYTES, MAX_SHARDS_BYTES, read_file
 from graphprover.service.states import DONE, ENDED
 
 FIRST_POLL, MOST_POLL = 0.05, 2.0  # seconds between two requests of `wait`; each is half as long again
 TRIES = 5  # of a request if the service does not answer, once it has answered another one: it may be restarting
 TRY_SECONDS = 1.0  # before the second try; then twice as long each time
 MOST_NAME = 60  # characters of a program's name
+MOST_JSON = 64 << 20  # bytes of an answer that is no proof; a report has a few hundred kB
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -179,7 +180,7 @@ class Client:
         Raises:
             ServiceError: The bytes are not the ones that the service has stored.
         """
-        data = self._bytes("GET", f"/v1/jobs/{quote(id)}/proof")
+        data = self._bytes("GET", f"/v1/jobs/{quote(id)}/proof", most=MAX_SHARDS_BYTES)
         if hashlib.sha256(data).hexdigest() != self.claim(id)["proof_sha256"]:
             raise ServiceError(200, "the proof is damaged", "fetch it again, or submit the job again")
         return data
@@ -195,19 +196,33 @@ class Client:
     def _json(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self._bytes(method, path, body, headers))
+        try:
+            found = json.loads(self._bytes(method, path, body, headers))
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise ServiceError(200, "the answer is no JSON object", "is the URL one of a service of graphprover?")
         return found
 
     def _bytes(
-        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        most: int = MOST_JSON,
     ) -> bytes:
-        """Return the body of an answer; all requests can be repeated, so one without an answer is."""
+        """Return the body of an answer; all requests can be repeated, so one without an answer is.
+
+        Raises:
+            ServiceError: It is an error, or has more than ``most`` bytes.
+        """
         pause = TRY_SECONDS
         for left in reversed(range(TRIES)):
             try:
                 self._connection.request(method, self._path + path, body, {**self._headers, **(headers or {})})
                 answer = self._connection.getresponse()
-                data = answer.read()
+                data = _read(answer, most + 1)
             except (OSError, http.client.HTTPException) as error:
                 self._connection.close()
                 if not left or not self._has_answered:
@@ -217,10 +232,23 @@ class Client:
                 pause *= 2
                 continue
             self._has_answered = True
+            if len(data) > most:
+                self._connection.close()
+                problem = f"the answer has more than {most >> 20} MiB"
+                raise ServiceError(answer.status, problem, "is the URL one of a service of graphprover?")
             if answer.status < 400:
                 return data
             raise _error(answer.status, data)
         raise AssertionError
+
+
+def _read(answer: http.client.HTTPResponse, most: int) -> bytes:
+    """Return the first bytes of an answer; the memory grows with what arrives, and not with what was announced."""
+    parts = []
+    while most > 0 and (part := answer.read(min(most, 1 << 20))):
+        parts.append(part)
+        most -= len(part)
+    return b"".join(parts)
 
 
 def _error(status: int, data: bytes) -> ServiceError:
@@ -228,7 +256,7 @@ def _error(status: int, data: bytes) -> ServiceError:
     try:
         found = json.loads(data)
         return ServiceError(status, _printable(found["problem"]), _printable(found["remedy"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return ServiceError(status, f"the service answers with status {status}", "")
 
 
