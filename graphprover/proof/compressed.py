@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -19,6 +19,9 @@ from graphprover.runtime.files import COMPRESSED_MAGIC, read_proof, write
 MOST_LAYERS = 16  # one about another
 MOST_CHILDREN = 25  # proofs that a layer is about
 MAX_MEMBERS = 1 << 12  # of a proof, unless its verifier asks for more; a second of verification at usual headers
+# Public values and tables of all headers, where headers with equal numbers of values count once: they have the same
+# descriptions. An output of 2^20 bytes has 2^18 values; its table takes 2.5 s and 0.5 GB to describe.
+MAX_VALUES = 1 << 19
 _COUNT = struct.Struct("<B")  # proofs that a layer is about
 _SHARD = 255  # in the place of that number, for a shard
 _SHARD_TERMS = struct.Struct("<II32sQ3Q")
@@ -328,6 +331,8 @@ class _Reader:
     max_members: int
     bases: int = 0  # before the position
     layers: int = 0
+    values: int = 0  # public values and tables of all headers, of equal ones once
+    shapes: set[tuple[int, ...]] = field(default_factory=set)  # numbers of public values, by table
 
     def children(self, layers: int) -> tuple[Accepted, ...]:
         """Parse the children of a layer, which has at least one; ``layers``: how many may still be about another."""
@@ -342,12 +347,12 @@ class _Reader:
         return tuple(self._accepted(layers - 1) for _ in range(count))
 
     def _accepted(self, layers: int) -> Accepted:
-        encoded = self._take(*_LENGTH.unpack(self._take(_LENGTH.size)))
+        header = Proof.header_from_bytes(self._take(*_LENGTH.unpack(self._take(_LENGTH.size))))
         (count,) = _COUNT.unpack(self._take(_COUNT.size))
         is_base = count in (0, _SHARD)
         self.bases, self.layers = self.bases + is_base, self.layers + (not is_base)
         check_members(self.bases, self.layers, self.max_members)
-        header = Proof.header_from_bytes(encoded)
+        self._count_values(tuple(map(len, header.public_values)))
         if count == _SHARD:
             shards, index, digest, nonce, *total = _SHARD_TERMS.unpack(self._take(_SHARD_TERMS.size))
             try:
@@ -355,6 +360,17 @@ class _Reader:
             except RuleError as error:
                 raise error.refusal() from None
         return Accepted(header, self._children(count, layers) if count else ())
+
+    def _count_values(self, shape: tuple[int, ...]) -> None:
+        """Refuse headers whose tables, which their public values describe, would take too much time and memory."""
+        if shape in self.shapes:
+            return
+        self.shapes.add(shape)
+        self.values += len(shape) + sum(shape)
+        if self.values > MAX_VALUES:
+            raise VerificationError(
+                "asked.members", f"headers of different shapes have more than {MAX_VALUES:,} public values and tables"
+            )
 
     def _take(self, count: int) -> bytes:
         if self.position + count > len(self.data):

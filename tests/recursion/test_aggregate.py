@@ -246,7 +246,7 @@ def test_a_verifier_bounds_the_members_before_their_headers_are_parsed(monkeypat
     of_25 = own + bytes([25]) + (own + b"\0") * 25
     with pytest.raises(VerificationError) as refused:
         CompressedProof.from_bytes(COMPRESSED_MAGIC + bytes([25]) + of_25 * 25, max_members=60)
-    assert refused.value.rule == "asked.members" and len(parsed) == 60 + 3
+    assert refused.value.rule == "asked.members" and len(parsed) == 61 + 3
     for _ in range(15):
         own += b"\1" + len(header).to_bytes(4, "little") + header
     chain = CompressedProof.from_bytes(COMPRESSED_MAGIC + b"\1" + own + b"\0" + proof.layer.to_bytes(), max_members=1)
@@ -272,3 +272,18 @@ def test_a_valid_last_layer_proves_no_other_headers() -> None:
     ) as refused:
         verify_aggregate(replace(good, layer=other.layer), [guest()], BITS)
     assert refused.value.rule == "statement.values"
+
+
+def test_headers_with_many_public_values_are_refused_while_they_are_parsed() -> None:
+    """An output of 2^20 bytes is accepted, and as many headers as its, but not three of other lengths."""
+    own = replace(base(), payload=b"")
+
+    def headers(*counts: int) -> bytes:
+        found = [replace(own, log_heights=(6,), public_values=((0,) * count,)).to_bytes() for count in counts]
+        children = b"".join(len(header).to_bytes(4, "little") + header + b"\0" for header in found)
+        return COMPRESSED_MAGIC + bytes([len(found)]) + children + aggregated().layer.to_bytes()
+
+    assert len(CompressedProof.from_bytes(headers(*[2**18] * 4, 2**18 - 2)).members) == 5
+    with pytest.raises(VerificationError, match="more than 524,288 public values") as refused:
+        CompressedProof.from_bytes(headers(2**18, 2**18 - 2, 2**10))
+    assert refused.value.rule == "asked.members"

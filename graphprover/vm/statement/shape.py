@@ -439,7 +439,9 @@ def _cycles_proved(
     }
     for number, own in tables.items():
         if not all(MIN_ROWS <= height <= MAX_ROWS for height in own):
-            raise RuleError("shape.rows", f"table {name_of(number)} has {own} rows, not {MIN_ROWS} to 2^{MAX_LOG_ROWS}")
+            raise RuleError(
+                "shape.rows", f"table {name_of(number)} has {_shown(own)} rows, not {MIN_ROWS} to 2^{MAX_LOG_ROWS}"
+            )
     uses: dict[int, range] = {}
     for number, own in tables.items():
         if number == TableNumber.SPARSE_RANGE:
@@ -466,7 +468,9 @@ def _cycles_proved(
         uses |= dict.fromkeys(of_calls, reduce(_common, (uses[number] for number in of_calls), some))
     for number, counts in uses.items():
         if not counts:
-            raise RuleError("shape.uses", f"no number of uses gives tables {name_of(number)} of {tables[number]} rows")
+            raise RuleError(
+                "shape.uses", f"no number of uses gives tables {name_of(number)} of {_shown(tables[number])} rows"
+            )
     permuting = {TableNumber.KECCAK_ROUNDS, TableNumber.KECCAK_CLASSES}
     proving = (CHIP_TABLES.keys() | SHARED.keys() | permuting) - _CALLS
     return _sum([counts for number, counts in uses.items() if number in proving])
@@ -493,6 +497,11 @@ def _naming(index: int, shards: int) -> Iterator[None]:
         yield
     except RuleError as error:
         raise RuleError(error.rule, f"shard {index}: {error}" if shards > 1 else str(error)) from None
+
+
+def _shown(heights: Sequence[int], most: int = 8) -> str:
+    """Return the first heights as text: a header may have 65,535."""
+    return ", ".join(f"{height:,}" for height in heights[:most]) + ", ..." * (len(heights) > most)
 
 
 def _sum(counts: Sequence[range]) -> range:
