@@ -22,7 +22,7 @@ from graphprover.vm.program.elf import ElfError, Image, load_elf, program_hash
 from graphprover.vm.statement.shape import rows_for
 
 MODULE = "graphprover.service.key_process"
-SMALL_BYTES = 1 << 30  # of a process for small programs, which do not wait for the key of a large one
+SMALL_BYTES = 512 << 20  # of a process for small programs, which do not wait for the key of a large one
 KEY_SECONDS = 600.0  # of a process
 CODE_BYTES, DATA_BYTES = 4608, 832  # for each row of the tables of code and data, as measured
 OUTCOMES = 2  # rows that an instruction has at most
