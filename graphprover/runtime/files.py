@@ -152,15 +152,15 @@ def check_room(path: Path, size: int) -> None:
         )
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder unless it exists; raises FileError."""
+def make_folder(path: Path, mode: int = 0o777) -> None:
+    """Make a folder of this mode unless it exists; raises FileError. The umask decides the mode of its parents."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode, parents=True, exist_ok=True)
     except OSError as error:
         raise _not_written(path, error) from error
 
 
-def write(path: Path, data: bytes, *, synced: bool = True) -> None:
+def write(path: Path, data: bytes, *, synced: bool = True, mode: int = 0o666) -> None:
     """Write a file.
 
     A regular file is replaced atomically: after an interruption the old file or the new one is there, complete. What is
@@ -170,6 +170,7 @@ def write(path: Path, data: bytes, *, synced: bool = True) -> None:
         path: The file; ``-`` is standard output.
         data: The contents.
         synced: Whether to wait for the disk, a few milliseconds. Otherwise a crash of the host may damage the file.
+        mode: The mode of a regular file, less the umask.
 
     Raises:
         FileError: The file cannot be written.
@@ -178,18 +179,18 @@ def write(path: Path, data: bytes, *, synced: bool = True) -> None:
     if goes_to_stdout(path):
         _write_stdout(data)
     elif is_replaced(path):
-        _replace(path, data, synced)
+        _replace(path, data, synced, mode)
     else:
         _write_directly(path, data)
 
 
-def _replace(path: Path, data: bytes, synced: bool) -> None:
+def _replace(path: Path, data: bytes, synced: bool, mode: int) -> None:
     """Replace a regular file, or make it; raises FileError."""
     target = resolved(path)  # the file that a link names is replaced, not the link
     temporary = target.with_name(_temporary_name())
     try:
         with _removed_unless_whole(temporary):
-            with temporary.open("xb") as file:
+            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
                 file.write(data)
                 file.flush()
                 if synced:

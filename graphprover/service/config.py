@@ -44,6 +44,7 @@ class Config:
     attempts: int = 3  # starts of a job whose prover process dies
     keep_days: float | None = None  # how long ended jobs and their proofs stay; None: for ever
     callback_hosts: frozenset[str] = frozenset()  # HOST or HOST:PORT of callbacks
+    umask: int = 0o077  # of the prover process, whose compiled kernels are for other users, too
 
     @property
     def inputs(self) -> Path:

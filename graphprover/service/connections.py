@@ -7,7 +7,6 @@ a service can exhaust neither its memory nor its file descriptors.
 
 import asyncio
 import json
-import logging
 import ssl
 from typing import Any
 
@@ -24,8 +23,6 @@ SWEEP_SECONDS = 1.0  # between two looks for clients that take too long
 MOST_CONNECTIONS = 4096
 RESERVED_FILES = 192  # of the process's files: connections to the database, files of the store, the log
 FILES = 2  # of a connection: its socket, and the file of its upload or download
-
-_log = logging.getLogger(__name__)
 
 
 def most_connections() -> int:
@@ -168,6 +165,7 @@ class Connection(HttpToolsProtocol):
         if secured is None or self not in self._connections._open:
             self.abort()
             return
+        self.since = self.loop.time()
         super().connection_made(secured)  # type: ignore[arg-type]
         early, self._early = self._early, b""
         if early:
@@ -252,8 +250,9 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """End an answer."""
+        """End an answer; a client may have to send the rest of its body before it reads it."""
         super().on_response_complete()
+        self.since = self.loop.time()
         self._connections.settle(self)
 
     def pause_writing(self) -> None:

@@ -72,7 +72,8 @@ def _prove(given: dict[str, Any]) -> None:
     goes_on = _watcher(options)
     inputs = Path(given["inputs"])
     shutil.rmtree(inputs, ignore_errors=True)  # of a prover process that was killed
-    inputs.mkdir(parents=True)
+    inputs.mkdir(0o700, parents=True)
+    os.umask(given["umask"])
     said = io.StringIO()
     with ExitStack() as stack:
         with redirect_stderr(said):  # which has the choice of the executor as a line for people

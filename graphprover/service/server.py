@@ -4,6 +4,7 @@ import logging
 import os
 import ssl
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -44,7 +45,7 @@ def serve(config: Config, host: str, port: int, certificate: Path | None, key: P
     """
     sockets = bound(host, port)
     log_as_json()
-    os.umask(0o077)  # for the files of this process and of its prover process, whatever the folder's mode
+    config = replace(config, umask=os.umask(0o077))  # for the database and uploads, whatever the folder's mode
     _make_private(config.folder)
     refused: list[bool] = []
 

@@ -28,6 +28,7 @@ from graphprover.runtime.files import make_folder, write
 from graphprover.vm.statement.version import MACHINE_VERSION, SHAPES_VERSION
 
 PROGRAMS, INPUTS = "programs", "inputs"
+PRIVATE = 0o600  # mode of files on this host
 CHUNK = 1 << 20  # bytes that a download holds in memory
 
 T = TypeVar("T")
@@ -187,8 +188,9 @@ class Store:
     def _write(self, path: str, data: bytes) -> None:
         """Write a file; on this host atomically, and on the disk before this returns."""
         if self._is_local:
-            make_folder(Path(path).parent)
-            write(Path(path), data)
+            for folder in reversed(Path(path).relative_to(self._root).parents):
+                make_folder(self._root / folder, PRIVATE | 0o100)
+            write(Path(path), data, mode=PRIVATE)
             return
         try:  # at first without a folder: object stores have none, and a user may have no right to look at a bucket
             _call(self._files.pipe_file, path, data)

@@ -115,6 +115,7 @@ class Supervisor:
             "inputs": str(config.inputs),
             "prover": asdict(config.prover),
             "limits": asdict(config.limits),
+            "umask": config.umask,
         }
         record(self._lock, self._process.pid)
         assert self._process.stdin and self._process.stdout

@@ -184,6 +184,19 @@ def test_files_of_the_folder_are_the_documented_ones(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "proofs/key/claim.json").read_text())["says"] == CLAIM["says"]
 
 
+def test_files_are_private_whatever_the_umask_and_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir(0o755)
+    before = os.umask(0)
+    try:
+        store = Store(str(tmp_path / "store"))
+        store.save_upload(PROGRAMS, "hash", b"elf")
+        store.save_proof("key", PROOF, CLAIM, REPORT)
+    finally:
+        os.umask(before)
+    made = list((tmp_path / "store").rglob("*"))
+    assert len(made) == 7 and not any(path.stat().st_mode & 0o077 for path in made)
+
+
 def test_the_key_of_a_proof_covers_all_that_decides_it(monkeypatch: pytest.MonkeyPatch) -> None:
     options: dict[str, Any] = {"rate": 8, "hash": "keccak"}
     keys = {
