@@ -37,15 +37,14 @@ def wrong_order(bound: int, limbs: int) -> Iterator[tuple[str, int, Flags, int]]
     yield "two flags", bound - (5 << 32), {1: 1, 0: 1}, 4
 
 
-def moved_halves(rows: Sequence[Row], table: CallTable) -> Iterator[tuple[str, list[Row]]]:
+def moved_halves(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
     """Yield rows in which a sum of two cells stays and one of them leaves its range: cells of limbs, and of carries.
 
     The sums must be all that is read of these cells: the products of which they are factors must be 0.
     """
-    names = {spec.partition("[")[0] for spec in table.columns}
     for at, row in enumerate(rows):
         for name in HALVES:
-            if name not in names or name not in row:
+            if name not in row:
                 continue
             for i in range(0, len(row[name]), 2):
                 for which, low, high in _moves(row[name][i], row[name][i + 1]):
@@ -81,7 +80,7 @@ def exchanged_times(
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the trace of two calls of equal operands, and traces in which they have each other's times of an access.
 
-    The second call's times are between the calls: in the first one they are those of later accesses.
+    The second call's times are between the calls, so they are too late for the first call.
     """
     later = 4 * around.clk + 20  # a time behind the first call
     registers, words = ([later] * len(times) for times in (around.register_times, around.word_times))

@@ -59,7 +59,7 @@ def judged(
     preprocessed: np.ndarray | None = None,
     public_values: Sequence[int] = (),
 ) -> tuple[np.ndarray, list[Told]]:
-    """Return which check notices which block of rows, and what blocks tell other tables.
+    """Return which check notices which block of rows, and the messages of blocks to other tables.
 
     Args:
         air: The table.

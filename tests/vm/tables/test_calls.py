@@ -74,7 +74,7 @@ def description(name: str) -> AirDescription:
 
 
 def judged(name: str, rows: np.ndarray, blocks: int = 1, most: int = 0) -> list[tuple[set[str], Told]]:
-    """Return for each block of rows which checks notice it and, if these are at most ``most``, what it tells others."""
+    """Return for each block of rows the checks that notice it and, if at most ``most`` do, its other messages."""
     return judge(description(name), rows, blocks, most)
 
 
@@ -233,7 +233,7 @@ UNREAD: dict[str, dict[tuple[int, str], str]] = {
         (4, "added_t"): "the block has no words here",
     },
 }
-# Cells that the table alone leaves open, by name and row: it tells others of them, which then notice the change.
+# Cells of messages, by name and row: the table alone leaves them open, others notice a change.
 TOLD_MODULAR = {
     "third": [1], "pointer": [0, 1], "register_t": [0], "a7_pc": [0, 1], "word_t": [0], "old_v": [1],
 }  # fmt: skip
@@ -277,7 +277,7 @@ def left_open(name: str) -> set[tuple[int, str]]:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_cell_counts(name: str) -> None:
-    """Notice every changed cell, but for what nothing reads; the table alone notices all but what it tells others."""
+    """Notice every changed cell that something reads; the table alone notices all but the cells of its messages."""
     free = {place for place, told, reasons in changed_cells(name) if not told and not reasons}
     assert free == set(UNREAD[name])
     told = {(row, cell) for cell, rows in TOLD[name].items() for row in rows}
@@ -556,36 +556,36 @@ def full(seed: int, bound: int) -> int:
 def placed_modular(of: Sized) -> dict[str, list[Row]]:
     m, limbs = full(1, 1 << of.bits), of.bits // 32
     no_product = of.rows(full(2, 1 << of.bits), 0, m, full(3, m))
-    found = named("a 0 + c", moved_halves(no_product, TABLES["modular"]))
+    found = named("a 0 + c", moved_halves(no_product))
     for name, x, flags, difference in wrong_order(m, limbs):
         rows = of.rows(x, 1, m, 0, q=0, r=x)
         found[f"r: {name}"] = of.unused(rows, (difference, 0), *flags.items())
-    return found | named("", parts_of_a_call(of.some(of.large)))
+    return found | named("a call", parts_of_a_call(of.some(of.large)))
 
 
 def placed_fp2(field: Field) -> dict[str, list[Row]]:
     a, b, c = ((full(seed, field.p), full(seed + 1, field.p)) for seed in (1, 3, 5))
-    table, limbs = TABLES[field.name], 2 * field.words
-    found = named("a 0 + c", moved_halves(fp2_rows(field, a, (0, 0), c, AROUND), table))
+    limbs = 2 * field.words
+    found = named("a 0 + c", moved_halves(fp2_rows(field, a, (0, 0), c, AROUND)))
     some = fp2_rows(field, a, b, c, AROUND)
     found |= named("a b + c", moved_quotients(some, Size(field.words).halves_of(field.p)))
     for name, x, flags, difference in wrong_order(field.p, limbs):
         first, second = fp2_rows(field, (0, 0), b, (x, 0), AROUND, r=(x, 0), q=(0, 0))
         cells = {"flag": one_hot(*flags.items(), count=limbs), "part": [difference, 0]}
         found[f"r: {name}"] = [first | cells, second]
-    return found | named("", parts_of_a_call(some))
+    return found | named("a call", parts_of_a_call(some))
 
 
 def placed_point() -> dict[str, list[Row]]:
     x1, x2, y = (full(seed, BN_PRIME) for seed in range(1, 4))
-    found = named("a slope of 0", moved_halves(point_rows(BN, (x1, y), (x2, y), AROUND), TABLES["point"]))
+    found = named("a slope of 0", moved_halves(point_rows(BN, (x1, y), (x2, y), AROUND)))
     found |= named("a sum", moved_quotients(summed(BN), PRIME_HALVES[BN]))
     for name, x, flags, difference in wrong_order(BN_PRIME, LIMBS):
         of_x2, of_y3 = point_rows(BN, (x1, y), (x, 5), AROUND), with_x3(7, x)
         cells = one_hot(*flags.items())
         found[f"x: {name}"] = flagged(of_x2, 0, "flag", cells, difference)
         found[f"y3: {name}"] = flagged(of_y3, 2, "z", cells, difference)
-    return found | named("", parts_of_a_call(summed(SECP)))
+    return found | named("a call", parts_of_a_call(summed(SECP)))
 
 
 @cache
@@ -596,7 +596,7 @@ def placed(name: str) -> dict[str, list[Row]]:
     if name == "point":
         return placed_point()
     fields = [field for field in ALL_FIELDS if field.name == name]
-    return placed_fp2(*fields) if fields else named("", parts_of_a_call(absorb_rows(AROUND)))
+    return placed_fp2(*fields) if fields else named("a call", parts_of_a_call(absorb_rows(AROUND)))
 
 
 FORGERIES = {
@@ -638,7 +638,6 @@ def test_calls_cut_short_by_the_tables_end(name: str) -> None:
 # Checks without which everything above would still be noticed.
 LOWEST = "one limb is flagged, so the lowest is flagged or none above it is left to be equal"
 OVERLAP = "a row that is of two calls would have cells with a carry near 2^23 as well as a flag"
-IDLE_ROWS = "idle rows have no curve, so the rows of a call are not apart"
 
 
 def lowest_limbs(name: str, limbs: int) -> dict[str, str]:
@@ -686,7 +685,7 @@ CALLS: dict[str, Callable[[Around], list[Row]]] = {
 
 @cache
 def with_exchanged_times(name: str) -> list[set[str]]:
-    """Return what notices two calls with each other's times, if the machine is told the same as by the honest ones."""
+    """Return the checks that notice two calls with each other's times, if their messages are the honest ones."""
     both, exchanged = exchanged_times(TABLES[name], CALLS[name], AROUND)
     ((reasons, honest),) = judged(name, padded(both, 16))
     assert not reasons
@@ -696,7 +695,7 @@ def with_exchanged_times(name: str) -> list[set[str]]:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_times_of_two_calls_are_not_exchanged(name: str) -> None:
-    """Refuse reads of what comes later, although the machine is told the same: only the check of the time notices."""
+    """Refuse reads of later values, with the messages of honest calls: only the check of the time notices."""
     found = with_exchanged_times(name)
     assert all(found)
     air = description(name)

@@ -33,7 +33,7 @@ TABLES: dict[str, tuple[Air, int]] = {  # with the place among the traces of tes
     "keccak_limbs": (KeccakLimbs(), 2),
 }
 NARROW = ("keccak_classes", "keccak_limbs")
-# Rows with changed cells, and what is added: also twice a digit, which leaves the parity of a sum.
+# Rows with changed cells, and the changes: also twice a digit, which leaves the parity of a sum.
 TWICE = [2 * BASE**place for place in range(PLACES)]
 CHANGED: dict[str, tuple[tuple[int, ...], list[int]]] = {
     "keccak_rounds": ((wide.LAST, 2 * wide.ROWS), [1, *TWICE]),
@@ -107,7 +107,7 @@ def limbs_forgeries() -> Iterator[Edited]:
 def with_tokens(classes: list[dict[int, int]], cells: np.ndarray) -> np.ndarray:
     """Return rows of `keccak_classes` with these flags of classes, which may be no bits, of step 0 if they add up to 1.
 
-    The other cells are those of an honest row, with the parities of which the next row has the rotated ones.
+    The other cells are equal in all rows.
     """
     rows = np.repeat(cells[:, None], len(classes), axis=1)
     c = view("keccak_classes", rows)
@@ -120,7 +120,7 @@ def with_tokens(classes: list[dict[int, int]], cells: np.ndarray) -> np.ndarray:
 
 
 def classes_forgeries() -> Iterator[Edited]:
-    """Yield flags of steps, of turns and of classes that are no bits: those of idle rows lead to parts of a block."""
+    """Yield flags of steps, of turns and of classes that are no bits; in idle rows they lead to parts of a block."""
     name = "keccak_classes"
     honest, idle = trace(name), np.zeros((len(trace(name)), 4), dtype=np.uint64)
     for family in ("step", "turn"):
@@ -228,7 +228,7 @@ ENDS = "behind a row of a class the flag is 1 - on, elsewhere 0"
 REDUNDANT = {
     "keccak_rounds": {
         "a row is of one step or idle": "a row of two steps would have twice the turns of the row before",
-        "a turn": "it is what a row's other turns lack, which are bits behind an idle row; blocks fill no table",
+        "a turn": "a row's other turns are bits behind an idle row, and it is the rest; blocks fill no table",
     },
     "keccak_classes": {
         "a row is of one class or idle": "classes and steps are bits; the lookups of two classes would have no tag",

@@ -108,7 +108,7 @@ UNREAD: dict[str, tuple[set[int], str]] = {  # by column, places of cells that n
     "time": ({0, 1, 10, 11, *range(14, 18), *range(19, 34)}, "any recent time"),
     "time_e": (set(range(34)), "any recent time"),
 }
-TOLD = {"t1": {0}, "time": set(range(ROWS)), "time_e": set(range(ROWS))}  # what the table alone leaves open besides
+TOLD = {"t1": {0}, "time": set(range(ROWS)), "time_e": set(range(ROWS))}  # cells of messages
 CHANGES = (1, P - 1, 0x123456789ABCDEF)
 
 
@@ -148,7 +148,7 @@ def left_open(name: str, place: int) -> bool:
 
 
 def test_every_cell_counts() -> None:
-    """Notice every changed cell, but for what nothing reads; the table alone notices all but what it tells others."""
+    """Notice every changed cell that something reads; the table alone notices all but the cells of its messages."""
     found = _unread(changed_cells())
     for name, places in found.items():
         assert places <= UNREAD[name][0], name
@@ -395,13 +395,13 @@ def test_calls_cut_short_by_the_tables_end() -> None:
 # Checks without which everything above would still be noticed.
 REDUNDANT = {
     "a row is of a call or not": "a row of two steps would have twice the turns of the row before",
-    "a turn or not": "it is what a row's other turns lack, which are bits behind an idle row; calls fill no table",
+    "a turn or not": "a row's other turns are bits behind an idle row, and it is the rest; calls fill no table",
 }
 
 
 @cache
 def with_exchanged_times() -> list[set[str]]:
-    """Return what notices two calls with each other's times, if the machine is told the same as by the honest ones."""
+    """Return the checks that notice two calls with each other's times, if their messages are the honest ones."""
     both, exchanged = exchanged_times(TABLE, lambda around: sha256_rows(STATE, BLOCK, around), AROUND)
     ((reasons, honest_told),) = judge(AIR, both)
     assert not reasons
@@ -410,7 +410,7 @@ def with_exchanged_times() -> list[set[str]]:
 
 
 def test_times_of_two_calls_are_not_exchanged() -> None:
-    """Refuse reads of what comes later, although the machine is told the same: only the check of the time notices."""
+    """Refuse reads of later values, with the messages of honest calls: only the check of the time notices."""
     assert all(with_exchanged_times())
     needed = {next(iter(reasons)) for reasons in with_exchanged_times()}
     assert needed >= {names_of(AIR)[check] for check in recency(AIR)}
