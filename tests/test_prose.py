@@ -109,3 +109,27 @@ def test_prose_is_read_from_docstrings_and_comments_only() -> None:
         (3, "a comment"),
     ]
     assert [number for number, _ in prose_of_document("One.\n```\ncode\n```\n    code\nTwo.\n")] == [1, 4, 6]
+
+
+def test_modules_that_prose_names_are_there() -> None:
+    """A file by its name or the end of its path, and a module or a name in one by its full name."""
+    files = {file.relative_to(ROOT).as_posix() for file in (*code_files(), ROOT / "setup.py")}
+    packages = {"graphprover/" + name: name for name in ("graphs", "kernels", "examples")}
+    for place, text in lines("code"):
+        for path in re.findall(r"(?<![\w./*<{-])(?:[\w-]+/)*[a-z_]\w*\.py\b", text):
+            assert any(file == path or file.endswith(f"/{path}") for file in files), f"{place}: {path}"
+        for named in re.findall(r"`(graphprover(?:\.\w+){2,})`", text):
+            parts = named.split(".")
+            here = "/".join(parts[:2])
+            path = "/".join([packages.get(here, here), *parts[2:]])
+            assert is_there(path, files), f"{place}: {named}"
+
+
+def is_there(path: str, files: set[str]) -> bool:
+    """Return whether a path is a module, a package, or a name in one of these."""
+    above, _, name = path.rpartition("/")
+    if {f"{path}.py", f"{path}/__init__.py"} & files or any(file.startswith(f"{path}/") for file in files):
+        return True
+    for file in {f"{above}.py", f"{above}/__init__.py"} & files:
+        return re.search(rf"\b{name}\b", (ROOT / file).read_text(encoding="utf-8")) is not None
+    return above.count("/") > 0 and is_there(above, files)

@@ -44,7 +44,7 @@ def test_the_oldest_dask_is_tested() -> None:
 def test_slow_tests_run_at_night() -> None:
     found = jobs("nightly.yml")
     assert "pytest -n auto -m slow" in commands(found["slow"])
-    for command in found["random"]["strategy"]["matrix"]["command"]:
+    for command in (of for job in ("random", "checks") for of in found[job]["strategy"]["matrix"]["command"]):
         module = command.split()[0]
         assert (ROOT / f"{module.replace('.', '/')}.py").is_file()
 

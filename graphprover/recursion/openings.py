@@ -15,7 +15,7 @@ from graphprover.protocol.proof import BatchProof, Cap
 from graphprover.protocol.verification import Challenges, batches_of, openings_of_queries
 from graphprover.recursion.tables.nodes import JOINED
 
-# Limits that make numbers of trees and indices unique (tables/node.py).
+# Limits that make numbers of trees and indices unique (tables/nodes.py).
 MOST_LAYERS = 48
 MOST_TREES = 1 << 12
 _MOST_LOG_ROWS = 31

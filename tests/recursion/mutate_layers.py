@@ -4,9 +4,9 @@
 
 A mutation is another number in one place, two numbers exchanged, or two mutations, of an honest proof of one of several
 small statements: an opened value, terminal, coefficient, nonce, root, opened word, sibling, public value or digest of a
-path. The program does not check paths: the table `node` does. So both sides get the opened rows without their paths. If
-two queries open one row with different words, only hashes can refuse that, and such mutations are counted alone. A
-mutation that the verifier accepts with its paths must be accepted by the program.
+path. The program does not check paths: the nodes of `machine` do. So both sides get the opened rows without their
+paths. If two queries open one row with different words, only hashes can refuse that, and such mutations are counted
+alone. A mutation that the verifier accepts with its paths must be accepted by the program.
 
 Prints the numbers of mutations by their places and verdicts; the exit code is 1 if some verdicts differ.
 """

@@ -10,11 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from graphprover import CompressedProof, Proof, Prover, VerificationError, compress, load_proof, verifier, verify
+from graphprover import (
+    CompressedProof,
+    Proof,
+    Prover,
+    VerificationError,
+    compress,
+    load_proof,
+    verifier,
+    verify,
+    verify_aggregate,
+)
 from graphprover.proof.compressed import MOST_LAYERS, Accepted, any_proof_from_bytes
 from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol.layout import make_layout
-from graphprover.protocol.parameters import RATES
+from graphprover.protocol.parameters import KECCAK, RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY, UNIQUE_PROXIMITY
 from graphprover.prover import layers
 from graphprover.recursion.commitments import COMMITMENTS
@@ -211,6 +221,26 @@ def test_the_security_is_the_lowest_one_of_all_proofs(any_payload: None) -> None
     values = tuple(tuple(table.public_values or ()) for table in stated.tables)
     more = changed(good, base=many, layers=(replace(good.layer, public_values=values),))
     assert of_base < verify(more, statement, 0).bits < 21  # of the layer
+
+
+def test_other_numbers_of_members_are_refused() -> None:
+    good, statement = compressed(), PROVER.program.statement_of(base())
+    two = CompressedProof((Accepted(good.header), Accepted(good.header)), good.layer)  # type: ignore[arg-type]
+    for ask in ASKS:
+        with pytest.raises(VerificationError, match=r"^the proof is about 2 proofs, and one was expected"):
+            ask(two, statement, BITS)
+    for statements in ([], [statement], [statement] * 3):
+        with pytest.raises(VerificationError, match=f"^the proof is about 2 proofs, not about {len(statements)}$"):
+            verify_aggregate(two, statements, BITS)
+
+
+def test_a_layer_without_a_commitment_is_refused() -> None:
+    parameters = compressed().layer.parameters
+    assert LayerStatement().preprocessed_cap(parameters)
+    for change in ({"hash": KECCAK}, {"cap_height": 1}):
+        with pytest.raises(VerificationError, match=r"^there is no commitment for") as refused:
+            LayerStatement().preprocessed_cap(replace(parameters, **change))  # type: ignore[arg-type]
+        assert refused.value.rule == "compressed.commitment"
 
 
 def test_other_bytes_are_refused() -> None:

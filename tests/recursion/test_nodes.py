@@ -1,4 +1,4 @@
-"""The table `node` proves that digests are in Merkle trees, at their places."""
+"""The nodes of `machine` prove that digests are in Merkle trees, at their places."""
 
 import random
 from dataclasses import replace

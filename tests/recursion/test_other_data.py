@@ -85,6 +85,14 @@ def nonces(own: Child) -> set[tuple[tuple[int, ...], int]]:
     return {(place, DIGEST_WORDS) for place in messages - set(after) if len(words_of(own.data())[place]) > DIGEST_WORDS}
 
 
+PROOFS = ("another fold", "work", "a shard of one height", "a shard with a query")
+
+
+@pytest.mark.parametrize("name", PROOFS)
+def test_honest_data_are_accepted(name: str) -> None:
+    assert accepted(proof_of(name).data())
+
+
 @pytest.mark.parametrize(
     ("name", "step"),
     [
@@ -97,12 +105,11 @@ def nonces(own: Child) -> set[tuple[tuple[int, ...], int]]:
 )
 def test_every_word_counts(name: str, step: int) -> None:
     own = proof_of(name)
-    assert accepted(own.data())
     assert unnoticed_words(own, step) == {(place, i) for place, i in nonces(own) if i % step == 0}
     assert bool(nonces(own)) == (name == "work")
 
 
-@pytest.mark.parametrize("name", ["another fold", "work", "a shard of one height", "a shard with a query"])
+@pytest.mark.parametrize("name", PROOFS)
 def test_every_number_of_a_digest_counts(name: str) -> None:
     """But for the last digest, of which queries read some bits."""
     own = proof_of(name)
@@ -118,6 +125,24 @@ def test_every_number_of_a_digest_counts(name: str) -> None:
     digests = data.digests.copy()
     digests[[*map(tuple, data.places.tolist())].index(last), -1] ^= 1 << 24  # a bit of the first query
     assert not accepted(replace(data, digests=digests))
+
+
+def test_every_work_counts() -> None:
+    """A digest with another last bit of its first sample, of which nothing but the work reads any."""
+    own = proof_of("work")
+    data, places = own.data(), [*map(tuple, own.data().places.tolist())]
+    messages = words_of(data)
+    assert len(nonces(own)) == 4 + len(own.layout.fold_log_arities)
+    for place, _ in nonces(own):
+        digests, at = data.digests.copy(), places.index(place)
+        digests[at, -1] ^= 1 << 24
+        other, following = replace(data, digests=digests), (*place[:2], place[2] + 1)
+        if following in messages:
+            numbers = digests[at].tolist()
+            words = [(low + (high << 32)) % P for low, high in zip(numbers[::2], numbers[1::2], strict=True)]
+            other = with_words(other, following, dict(enumerate(words)))
+        with pytest.raises(Contradiction, match=r"^finish, "):
+            run_compiled(verifier_program(), other)
 
 
 def test_a_proof_of_tables_that_do_not_balance_is_refused() -> None:

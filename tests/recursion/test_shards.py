@@ -221,6 +221,9 @@ def test_shards_that_are_not_one_proof_are_refused() -> None:
         SHARDED.verify(replace(good, children=alone))
     with pytest.raises(VerificationError, match="about 3 proofs"):
         verify(replace(good, children=alone), statement(), BITS)
+    two = tuple(replace(own, shard=replace(own.shard, count=2)) for own in whole[:2] if own.shard)
+    with pytest.raises(VerificationError, match=r"^the proof is in 2 shards, not in 3$"):
+        verify(replace(good, children=two), statement(), BITS)
 
 
 def test_a_sum_that_is_no_element_has_no_encoding() -> None:

@@ -125,7 +125,7 @@ class Label:
 class Linked:
     """A program with all its numbers."""
 
-    fields: np.ndarray  # of each instruction, uint64 (7, rows), as `graphprover.recursion.tables.program` takes them
+    fields: np.ndarray  # of each instruction, uint64 (7, rows), as `graphprover.recursion.tables.fixed` takes them
     hints: np.ndarray  # int64 (hints, 5): `Hint.numbers` in the order of instructions
     first_hints: np.ndarray  # int64 (rows + 1,): the number of hints before each instruction
     sources: Sequence[str]  # of each instruction
@@ -241,7 +241,7 @@ class Function:
             self._constants[key] = cell
         return self._constants[key]
 
-    def linear(self, k: int, a: Cell, l: int = 0, to: Cell | None = None) -> Cell:  # noqa: E741 (as in core.py)
+    def linear(self, k: int, a: Cell, l: int = 0, to: Cell | None = None) -> Cell:  # noqa: E741 (as in tables/steps.py)
         """Return k a + l; ``to``: the cell that has it, here and in the next two methods."""
         return self._result((), {"a": a}, k, l, to=to)
 

@@ -82,7 +82,7 @@ def take_gates(parts: Parts) -> Function:
     return f
 
 
-def _gates(parts: Parts, number: int, k: int, l: int) -> Function:  # noqa: E741 (as in core.py)
+def _gates(parts: Parts, number: int, k: int, l: int) -> Function:  # noqa: E741 (as in tables/steps.py)
     """Return the function over a chunk of gates; the result of the first word is the place to return to."""
     f = parts.program.function_over(f"gates {number}", CHUNK, back=0)
     for word in range(1, CHUNK_WORDS):

@@ -25,7 +25,7 @@ class Decoded(NamedTuple):
     pc: int
     flags: frozenset[str]
     k: int
-    l: int  # noqa: E741 (as in core.py)
+    l: int  # noqa: E741 (as in tables/steps.py)
     a: int
     b: int
     c: int

@@ -1,0 +1,121 @@
+"""The heads of proofs without one record of a list, or with a lower number of things to check."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import pytest
+
+from graphprover.recursion.head.fields import Field, Message
+from graphprover.recursion.head.head import _template, _Words
+from graphprover.recursion.head.plan import Planned
+from tests.recursion import layered, test_other_data
+from tests.recursion.removals import Group, Removal
+
+LISTS = (Field.COPIES, Field.REPEATS, Field.ZEROS, Field.TREES, Field.HEIGHTS, Field.FILLS, Field.FOLDS)
+# Numbers of things that the program does.
+NUMBERS = (
+    Field.READ_CHUNKS,
+    Field.PRODUCTS,
+    Field.SUMS,
+    Field.DIFFERENCES,
+    Field.PACKS,
+    Field.OPENED,
+    Field.TERMINALS,
+    Field.POLYNOMIAL,
+    Field.STREAM,
+    Field.CHAIN,
+    Field.QUOTIENT_JOINS,
+    Field.PERMUTATION_JOINS,
+    Field.QUERIES,
+    Field.COEFFICIENTS,
+)
+_FIRST = {
+    Field.COPIES: "test_every_word_counts",
+    Field.REPEATS: "with a query-16",
+    Field.ZEROS: "test_every_check_counts",
+}
+
+
+def removals() -> list[Removal]:
+    """Return the removals, of the records that a head of the tests has."""
+    lengths, found = _lengths(), list[Removal]()
+    for number in LISTS:
+        for i in range(lengths[number]):
+            first = _FIRST.get(number, "test_honest_data_are_accepted")
+            found.append(Removal(f"{number.name}: record {i}", partial(_without_record, number, i), first))
+    for number in NUMBERS:
+        found.append(Removal(f"{number.name}: one less", partial(_one_less, number)))
+    for message in ("main", "quotient", "opening", "last", "folds"):
+        found.append(Removal(f"no work: {message}", partial(_without_work, message), "test_every_work_counts"))
+    return found
+
+
+def _lengths() -> dict[Field, int]:
+    """Return the most records of each list, of all heads."""
+    found = dict.fromkeys(LISTS, 0)
+    original = _Words._put_list
+
+    def noted(self: _Words, number: Field, at: Field, records: Sequence[Sequence[int]]) -> None:
+        found[number] = max(found[number], len(records))
+        original(self, number, at, records)
+
+    with pytest.MonkeyPatch.context() as patch:
+        clear()
+        patch.setattr(_Words, "_put_list", noted)
+        for name in test_other_data.PROOFS:
+            assert test_other_data.proof_of(name).head
+    clear()
+    return found
+
+
+def _without_record(of: Field, which: int, patch: pytest.MonkeyPatch) -> None:
+    original = _Words._put_list
+
+    def without(self: _Words, number: Field, at: Field, records: Sequence[Sequence[int]]) -> None:
+        kept = [record for i, record in enumerate(records) if number != of or i != which]
+        original(self, number, at, kept)
+
+    patch.setattr(_Words, "_put_list", without)
+
+
+def _one_less(of: Field, patch: pytest.MonkeyPatch) -> None:
+    original = _Words._set
+
+    def less(self: _Words, field: Field, word: int) -> None:
+        original(self, field, max(word - (field == of), 0))
+
+    patch.setattr(_Words, "_set", less)
+
+
+def _without_work(of: str, patch: pytest.MonkeyPatch) -> None:
+    """Have the program take any digest for one with the work after a message."""
+    original = _Words._message
+
+    def without(self: _Words, message: Planned) -> list[int]:
+        found, own = original(self, message), getattr(self._plan, of)
+        if message in (own if isinstance(own, tuple) else (own,)):
+            found[Message.FACTOR] = 1
+        return found
+
+    patch.setattr(_Words, "_message", without)
+
+
+def clear() -> None:
+    """Forget heads, and everything that is made of them."""
+    _template.cache_clear()
+    test_other_data.honest.cache_clear()
+    layered.layer.cache_clear()
+
+
+def redundant() -> dict[str, str]:
+    """Return the removals that accept nothing more."""
+    return {}
+
+
+_TESTS = "tests/recursion/test_other_data.py"
+HEAD = Group(
+    [f"{_TESTS}::test_honest_data_are_accepted", f"{_TESTS}::test_every_gate_counts", _TESTS],
+    removals,
+    redundant,
+    clear,
+)
