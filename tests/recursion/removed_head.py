@@ -1,13 +1,16 @@
 """The heads of proofs without one record of a list, or with a lower number of things to check."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
+import numpy as np
 import pytest
 
-from graphprover.recursion.head.fields import Field, Message
-from graphprover.recursion.head.head import _template, _Words
-from graphprover.recursion.head.plan import Planned
+from graphprover.recursion.head import heads
+from graphprover.recursion.head.fields import SHIFT, Field, Fold, Message
+from graphprover.recursion.head.head import Head, _template, _Words
 from tests.recursion import layered, test_other_data
 from tests.recursion.removals import Group, Removal
 
@@ -29,10 +32,12 @@ NUMBERS = (
     Field.QUERIES,
     Field.COEFFICIENTS,
 )
+_FOLD_WORDS = len(Message) + len(Fold)
 _FIRST = {
     Field.COPIES: "test_every_word_counts",
     Field.REPEATS: "with a query-16",
     Field.ZEROS: "test_every_check_counts",
+    Field.FILLS: "test_every_weight_counts",
 }
 
 
@@ -45,8 +50,8 @@ def removals() -> list[Removal]:
             found.append(Removal(f"{number.name}: record {i}", partial(_without_record, number, i), first))
     for number in NUMBERS:
         found.append(Removal(f"{number.name}: one less", partial(_one_less, number)))
-    for message in ("main", "quotient", "opening", "last", "folds"):
-        found.append(Removal(f"no work: {message}", partial(_without_work, message), "test_every_work_counts"))
+    for message in (Field.MAIN, Field.QUOTIENT, Field.OPENINGS, Field.LAST, Field.FOLDS):
+        found.append(Removal(f"{message.name}: work", partial(_without_work, message), "test_every_work_counts"))
     return found
 
 
@@ -79,25 +84,37 @@ def _without_record(of: Field, which: int, patch: pytest.MonkeyPatch) -> None:
 
 
 def _one_less(of: Field, patch: pytest.MonkeyPatch) -> None:
-    original = _Words._set
+    def less(head: Head, words: np.ndarray) -> None:
+        words[of] -= min(words[of], np.uint64(1))
 
-    def less(self: _Words, field: Field, word: int) -> None:
-        original(self, field, max(word - (field == of), 0))
-
-    patch.setattr(_Words, "_set", less)
+    _with_words(less, patch)
 
 
-def _without_work(of: str, patch: pytest.MonkeyPatch) -> None:
-    """Have the program take any digest for one with the work after a message."""
-    original = _Words._message
+def _without_work(message: Field, patch: pytest.MonkeyPatch) -> None:
+    """Have the program take any digest for one with the work after a message, or after the messages of all folds."""
 
-    def without(self: _Words, message: Planned) -> list[int]:
-        found, own = original(self, message), getattr(self._plan, of)
-        if message in (own if isinstance(own, tuple) else (own,)):
-            found[Message.FACTOR] = 1
-        return found
+    def without(head: Head, words: np.ndarray) -> None:
+        if message != Field.FOLDS:
+            words[message + Message.FACTOR] = 1
+            return
+        first = (int(words[Field.FOLDS_AT]) - head.start.at) // SHIFT
+        records = words[first:][: int(words[Field.FOLDS]) * _FOLD_WORDS].reshape(-1, _FOLD_WORDS)
+        records[:, Message.FACTOR] = 1
 
-    patch.setattr(_Words, "_message", without)
+    _with_words(without, patch)
+
+
+def _with_words(edit: Callable[[Head, np.ndarray], None], patch: pytest.MonkeyPatch) -> None:
+    """Give all heads other words."""
+    original = heads.head_of
+
+    def other(*given: Any) -> Head:
+        head = original(*given)
+        words = head.words.copy()
+        edit(head, words)
+        return replace(head, words=words)
+
+    patch.setattr(heads, "head_of", other)
 
 
 def clear() -> None:

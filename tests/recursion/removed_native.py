@@ -11,11 +11,12 @@ REDUNDANT = {
     "the level of a member, before heads": _BEFORE,
     "the level of an inner layer, before heads": _BEFORE,
     "the level of the last layer, before heads": _BEFORE,
+    "all shards in common": "the four checks are done before: the next three, and `expect_header` bounds the counts",
     "the parameters of shards, in common": "the header of a proof in shards is refused before, by `ShardedProof`",
     "the nonces of shards, in common": "`proof.compressed` has compared them, and no payload is there",
     "the sum of terminals, in common": "`children_of` has added them up, and no payload is there",
 }
-_LAST = "verify_shards(proof.layer, headers.statement, {}, {})"
+_LAST = "verify_shards(proof.layer, LayerStatement(), {}, {})"
 _INNER = "expect_header(own.header, statement, {}, {})"
 _MEMBER = "expect_header(member, statement, {}, {}, own)"
 _HEADER = "expect_header(proof.layer, headers.statement, {}, {})"
@@ -41,7 +42,13 @@ _REMOVED = [
     ("the level of the last layer, as told", compressed, _TOLD.format("verdict.security"), "headers.securities[0]"),
     ("the level by headers, as told", compressed, _TOLD.format("last.security"), "headers.securities[0]"),
     ("the number of members", compressed, "if len(proof.members) > 1:\n        raise", "if False:\n        raise"),
-    ("the number of statements", compressed, "len(statements) != count", "False"),
+    ("the number of statements", compressed, "statements != count", "False"),
+    (
+        "the heads that the last layer states",
+        compressed,
+        "layout_of_proof(proof.layer, headers.statement, shard=False)  # it",
+        "pass  # it",
+    ),
     ("the sum of terminals", compressed, "ext_sum(totals) != ZERO", "False"),
     ("the place of a shard", compressed, "binding = shard_binding(", "shard_binding("),
     (
@@ -54,7 +61,7 @@ _REMOVED = [
     ("the cap height of a layer", key, "cap_height != CAP_HEIGHT or ", ""),
     ("the nonces of shards", proofs, "(shard.count, shard.nonce) for", "shard.count for"),
     ("the numbers of shards", proofs, "(shard.count, shard.nonce) for", "shard.nonce for"),
-    ("the order of shards", proofs, "[shard.index for shard in shards] != [*range(shards[0].count)]", "False"),
+    ("the order of shards", proofs, "[shard.index for shard in shards] != [*range(count)]", "False"),
     ("a sum that is an element", proofs, "0 <= coefficient < P for", "True for"),
     ("payloads in headers", proofs, "any(own.header.payload for own", "any(False for own"),
     ("the number of layers", proofs, "check_layers(self.depth)", "pass"),

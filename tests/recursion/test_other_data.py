@@ -16,10 +16,11 @@ from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import QUOTIENT
 from graphprover.recursion.head.fields import HEAD_TREE, SHIFT, TRANSCRIPT_TREE
 from graphprover.recursion.head.inputs import ELEMENT_OFFSET
-from graphprover.recursion.head.plan import opened_counts
+from graphprover.recursion.head.plan import main_tree, opened_counts, row_widths
 from graphprover.recursion.program import run as runs
 from graphprover.recursion.program.steps import Contradiction
 from graphprover.recursion.program.verifier import verifier_program
+from graphprover.recursion.tables.segments import POINTS, padded
 from graphprover.recursion.witness.compiled import run_compiled, trace_of
 from graphprover.recursion.witness.run_data import RunData
 from tests.interop.tables import statements
@@ -143,6 +144,21 @@ def test_every_work_counts() -> None:
             other = with_words(other, following, dict(enumerate(words)))
         with pytest.raises(Contradiction, match=r"^finish, "):
             run_compiled(verifier_program(), other)
+
+
+@pytest.mark.parametrize("name", ["another fold", "a shard of one height"])
+def test_every_weight_counts(name: str) -> None:
+    """Also the ones of words beyond the end of a row, which must be 0: the table multiplies these words, too."""
+    own = proof_of(name)
+    data, plan, widths = own.data(), own.head.plan, row_widths(own.layout)
+    arrays = {at: widths[place] for place, at in plan.weights.items()}
+    arrays |= {at: widths[main_tree(own.layout), log_rows] for log_rows, at in plan.separating.items()}
+    assert any(padded(width) > width for width in arrays.values())
+    for at, width in arrays.items():
+        for address in range(own.head.at + at, own.head.at + at + POINTS * padded(width)):
+            addresses = np.append(data.addresses, address)
+            values = np.append(data.values, np.array([[5, 6, 7]], dtype=np.uint64), axis=0)
+            assert not accepted(replace(data, addresses=addresses, values=values)), address
 
 
 def test_a_proof_of_tables_that_do_not_balance_is_refused() -> None:
