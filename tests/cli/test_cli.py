@@ -214,6 +214,14 @@ def test_help_says_that_a_program_is_code(command: str, capsys: pytest.CaptureFi
     assert "CODE THAT RUNS with your rights" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.parametrize("command", ["submit", "setup", "execute"])
+def test_help_offers_only_what_a_command_takes(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    said = capsys.readouterr().out
+    assert "GUEST.ELF" in said and "examples/keccak" not in said and ".py file" not in said
+
+
 def test_a_packaged_example_is_no_folder_of_the_same_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The working directory cannot replace a packaged example; a path with ``./`` names its own code."""
     own = folder / "examples" / "fibonacci"
@@ -321,6 +329,9 @@ def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys
         (["prove", "p", "--rate", "3"], "invalid choice: 3"),
         (["prove", "p", "--rates", "3"], "unrecognized arguments: --rates 3"),
         (["--rates", "prove", "p"], "unrecognized arguments: --rates"),
+        (["prove", "p", "data"], "unrecognized arguments: data (an input file is given as --input data)"),
+        (["proof", "p"], "'proof' is no command: did you mean prove?"),
+        (["help"], "'help' is no command; see"),
         (["prove", "p", "--max-cycles", "0"], "--max-cycles: invalid positive integer value: '0'"),
         (["prove", "p", "--max-memory", "-3"], "--max-memory: invalid positive integer value: '-3'"),
         (["prove", "p", "--hash", "md5"], "argument --hash: invalid choice: 'md5'"),
