@@ -1,7 +1,6 @@
 """Argument parser with one-line errors."""
 
 import argparse
-import difflib
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -48,7 +47,9 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Raise ArgumentError for a value that is none of the choices; for a command, with the nearest one."""
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
-            near = difflib.get_close_matches(value, action.choices, 1)
+            from difflib import get_close_matches  # here, because only this error needs it
+
+            near = get_close_matches(value, action.choices, 1)
             hint = f": did you mean {near[0]}?" if near else ""
             raise argparse.ArgumentError(None, f"{value!r} is no {str(action.metavar).lower()}{hint}")
         super()._check_value(action, value)

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import io
 import os
+import select
 import shutil
 import stat
 import sys
@@ -163,8 +164,8 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
 def write(path: Path, data: bytes, *, synced: bool = True, mode: int = 0o666) -> None:
     """Write a file.
 
-    A regular file is replaced atomically: after an interruption the old file or the new one is there, complete. What is
-    no regular file, such as a pipe, a device or ``/dev/stdout``, is opened and written; a pipe waits for its reader.
+    A regular file is replaced atomically: after an interruption the old file or the new one is there, complete. A pipe,
+    a device or ``/dev/stdout`` is opened and written directly; a pipe waits for its reader.
 
     Args:
         path: The file; ``-`` is standard output.
@@ -201,18 +202,21 @@ def _replace(path: Path, data: bytes, synced: bool, mode: int) -> None:
 
 
 def _write_directly(path: Path, data: bytes) -> None:
-    """Write to what is no regular file; raises FileError."""
+    """Write to a pipe, a device or a descriptor of this process; raises FileError."""
     try:
         with _opened_directly(path) as file:
             left = memoryview(data)
             while left:
-                left = left[file.write(left) :]
+                written = file.write(left)
+                if written is None:  # a full pipe that does not block
+                    select.select([], [file], [])
+                left = left[written or 0 :]
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error
 
 
 def opened_to_append(path: Path) -> io.FileIO:
-    """Open a file to append to it, without a buffer, or open what is no regular file; raises FileError."""
+    """Open an output to append to it, without a buffer; raises FileError."""
     try:
         return path.open("ab", buffering=0) if is_replaced(path) else _opened_directly(path)
     except OSError as error:
@@ -220,7 +224,7 @@ def opened_to_append(path: Path) -> io.FileIO:
 
 
 def _opened_directly(path: Path) -> io.FileIO:
-    """Open what is no regular file to write, without a buffer."""
+    """Open a pipe, a device or a descriptor of this process to write, without a buffer."""
     number = _descriptor(path)
     return open(os.open(path, os.O_WRONLY) if number is None else os.dup(number), "wb", buffering=0)
 

@@ -293,7 +293,7 @@ def test_an_error_that_cannot_be_written_keeps_the_exit_code(proof: bytes) -> No
     ids=" ".join,
 )
 def test_outputs_go_into_a_pipe(arguments: list[str], proof: bytes) -> None:
-    """All commands open what is no regular file and write to it."""
+    """All commands open a pipe and write to it."""
     Path("proof.bin").write_bytes(proof)
     os.mkfifo("fifo")
     reader = subprocess.Popen(["cat", "fifo"], stdout=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""Files that are written: regular ones are replaced, and what is no regular file is written to and stays what it is."""
+"""Output files: regular ones are replaced; pipes, devices and descriptors are written to, and stay."""
 
 import os
 import socket
@@ -64,6 +64,20 @@ def test_lines_are_appended_to_a_pipe(tmp_path: Path) -> None:
             file.write(b"a\n")
             file.write(b"b\n")
         assert got() == b"a\nb\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="no /proc")
+def test_a_descriptor_that_does_not_block_gets_all_bytes() -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    found = list[bytes]()
+    with open(reader, "rb") as file:
+        thread = threading.Thread(target=lambda: found.append(file.read()))
+        thread.start()
+        write(Path(f"/proc/self/fd/{writer}"), DATA)
+        os.close(writer)
+        thread.join(60)
+    assert found == [DATA]
 
 
 def test_a_pipe_that_nobody_reads_any_more_is_an_error(tmp_path: Path) -> None:
