@@ -10,22 +10,23 @@ import pytest
 
 from graphprover import VerificationError
 from graphprover.field import ext_add, ext_pow
-from graphprover.proof.sharded import proof_from_bytes
+from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import ShardedProof, proof_from_bytes
 from graphprover.proof.sizes import security_of
-from graphprover.protocol.joint import shard_binding
+from graphprover.protocol.joint import Joint, shard_binding
 from graphprover.protocol.lookup import max_tuple_width
 from graphprover.protocol.proof import decode
 from graphprover.protocol.security import analyse, choose, shape_of
 from graphprover.protocol.verification import replay
-from graphprover.statement.statement import binding_digest, description_digest
-from graphprover.verifier import layouts_of_proof, statements_of
+from graphprover.statement.statement import Statement, Table, binding_digest, description_digest
+from graphprover.verifier import layouts_of_proof, statements_of, verify_header
 from graphprover.vm.statement.guest import Guest
 from graphprover.vm.statement.key import MalformedKey
 from tests.protocol import vectors as plonky3
 from tests.protocol.section_7 import challenges
 from tests.protocol.section_12 import Reader, payload
 from tests.protocol.security_page import level
-from tests.vectors import FOLDER, annotated, contents, guest, independent, judge, statement_of
+from tests.vectors import FOLDER, Described, annotated, contents, guest, independent, judge, refused, statement_of
 
 PROOFS = contents("vectors.json")["proofs"]
 REFUSED = contents("refused.json")["refused"]
@@ -145,3 +146,19 @@ def test_the_guest_is_the_program_of_its_key() -> None:
     program: Guest = guest(entry["program"])
     assert program.program_hash == entry["guest"]["program_hash"]
     assert guest(entry["key"]).key().hash.hex() == entry["guest"]["key_hash"]
+
+
+def test_counts_of_all_shards_are_bounded_by_their_headers() -> None:
+    """Two shards, each of fewer than p tuples, are refused before a payload is read."""
+    (_, own) = contents("statements/counts.json")["tables"]
+    table = own | {"air": own["air"] | {"locals": own["air"]["locals"][:1]}}
+    statement = Statement([Table(Described(table), None)] * 2)
+
+    def headers(log_rows: int) -> ShardedProof:
+        given = [Proof("", refused.SMALL, (4, log_rows), ((index,), (0,)), b"") for index in range(2)]
+        return ShardedProof(Joint((bytes(32),) * 2), tuple(given))
+
+    verify_header(headers(30), statement, 0)
+    with pytest.raises(VerificationError) as raised:
+        verify_header(headers(31), statement, 0)
+    assert raised.value.rule == "layout.counts"
