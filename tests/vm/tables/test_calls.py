@@ -585,6 +585,14 @@ def placed_point() -> dict[str, list[Row]]:
         cells = one_hot(*flags.items())
         found[f"x: {name}"] = flagged(of_x2, 0, "flag", cells, difference)
         found[f"y3: {name}"] = flagged(of_y3, 2, "z", cells, difference)
+        of_y2, of_y1 = (point_rows(BN, (x1, y1), (x2, y2), AROUND) for y1, y2 in ((y, x), (x, y)))
+        for title, rows, at, flags_of_y in (
+            ("y2", of_y2, 0, [*cells, *of_y2[0]["y"][LIMBS:]]),
+            ("y1", of_y1, 1, [*of_y1[0]["y"][:LIMBS], *cells]),
+        ):
+            rows[0] = rows[0] | {"y": flags_of_y}
+            rows[at] = rows[at] | {"part": [*rows[at]["part"][:2], difference, 0]}
+            found[f"{title}: {name}"] = rows
     return found | named("a call", parts_of_a_call(summed(SECP)))
 
 
@@ -636,6 +644,7 @@ def test_calls_cut_short_by_the_tables_end(name: str) -> None:
 
 
 # Checks without which everything above would still be noticed.
+FLAGS = "flags have 16 or 8 bits, and their sum is 0 or 1"
 LOWEST = "one limb is flagged, so the lowest is flagged or none above it is left to be equal"
 OVERLAP = "a row that is of two calls would have cells with a carry near 2^23 as well as a flag"
 
@@ -648,7 +657,7 @@ def lowest_limbs(name: str, limbs: int) -> dict[str, str]:
 
 
 def redundant_modular(name: str, of: Sized) -> dict[str, str]:
-    flags = {f"a flag of a limb #{i}": "flags have 16 or 8 bits, and their sum is 0 or 1" for i in range(of.bits // 32)}
+    flags = {f"a flag of a limb #{i}": FLAGS for i in range(of.bits // 32)}
     overlap = dict.fromkeys(("a row is of a call or not", "a row is the first or not"), OVERLAP)
     return flags | overlap | lowest_limbs(name, of.bits // 32)
 
@@ -664,6 +673,7 @@ REDUNDANT: dict[str, dict[str, str]] = {
             for i in range(CURVES)
         },
         **lowest_limbs("point", LIMBS),
+        **{f"a flag of a limb #{i}": FLAGS for i in range(2 * LIMBS, 4 * LIMBS)},  # of y2 and y1, among the halves
     },
     "keccak_absorb": {},
 }

@@ -45,9 +45,11 @@ def twice(name: str) -> tuple[Statement, int]:
     """Return the statement of a program that makes a call twice in a row, with traces, and the place of its table."""
     rng, (bn254, bls12_381) = random.Random(1), (field.p for field in ALL_FIELDS)
     size, prime = (48, bls12_381) if "381" in name or "384" in name else (32, bn254)
-    data = b"".join(rng.randrange(prime).to_bytes(size, "little") for _ in range(RESULT // size)).ljust(RESULT, b"\1")
+    operands, result = (
+        b"".join(rng.randrange(prime).to_bytes(size, "little") for _ in range(RESULT // size)) for _ in range(2)
+    )
     code = [*CALLS[name].code(), Instruction(Op.ECALL), *leave()]
-    execution = execute(image(code, data * 2), record=True)
+    execution = execute(image(code, operands.ljust(RESULT, b"\1") + result), record=True)
     stated = with_traces(statement_of_run(Machine(execution.image), execution))
     return stated, [table.air.name for table in stated.tables].index(name)
 
