@@ -252,7 +252,7 @@ def test_other_bytes_are_refused() -> None:
         any_proof_from_bytes(data + b"\0")
     with_payload = base().to_bytes()
     with pytest.raises(VerificationError) as refused:
-        CompressedProof.from_bytes(COMPRESSED_MAGIC + struct.pack("<BI", 1, len(with_payload)) + with_payload)
+        CompressedProof.from_bytes(COMPRESSED_MAGIC + struct.pack("<BI", 1, len(with_payload)) + with_payload + b"\0")
     assert refused.value.rule == "compressed.payload"
     with pytest.raises(ValueError, match="without another payload"):
         chain(base(), compressed().layers)
