@@ -103,7 +103,7 @@ def proofs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["verify", "fibonacci"], OK, "valid"),
         (["verify", "guest", "guest.vk"], OK, "valid"),
         (["verify", "guest", str(ROOT / "examples/guests/fib_iterative.elf")], OK, "valid"),
-        (["verify", "guest.vk"], FAILED, "not a graphprover proof"),
+        (["verify", "guest.vk"], USAGE, "a verifying key, not a proof"),
         (["inspect", "fibonacci"], OK, "security"),
         (["inspect", "guest", "guest.vk"], OK, "security"),
         (["check", "examples/fibonacci"], OK, ""),

@@ -187,7 +187,9 @@ def test_a_tampered_proof(proof: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 def test_a_proof_of_something_else(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fails(["verify", "proof.bin", "examples/memory"], FAILED, capsys, "proof.bin: not valid: ", "tables")
-    fails(["verify", "doubling.py", "doubling.py"], USAGE, capsys, "doubling.py: a .py file, not a proof: ")
+    fails(["verify", "doubling.py", "doubling.py"], USAGE, capsys, "doubling.py: a .py file, not a proof")
+    Path("other").write_text(PROGRAM)
+    fails(["verify", "other", "doubling.py"], FAILED, capsys, "other: not valid: not a graphprover proof")
 
 
 def test_a_proof_cannot_choose_the_code_that_verifies_it(
