@@ -18,7 +18,7 @@ from graphprover.runtime.files import COMPRESSED_MAGIC, read_proof, write
 
 MOST_LAYERS = 16  # one about another
 MOST_CHILDREN = 25  # proofs that a layer is about
-MAX_MEMBERS = 1 << 12  # of a proof, unless its verifier asks for more; a second of verification at usual headers
+MAX_MEMBERS = 1 << 12  # of a proof, unless its verifier asks for more: three seconds of verification at usual headers
 # Public values and tables of all headers, where headers with equal numbers of values count once: they have the same
 # descriptions. An output of 2^20 bytes has 2^18 values; its table takes 2.5 s and 0.5 GB to describe.
 MAX_VALUES = 1 << 19
