@@ -325,8 +325,9 @@ def forge(chip: Chip, count: int, rng: np.random.Generator, repairs: int = 6) ->
         score = rng.random(values.shape) * (broken & (groups[:, None] != kept))
         equality = score.argmax(axis=0)
         possible = support[equality].T & ~touched
-        last = len(possible) - 1 - possible[::-1].argmax(axis=0)  # most often the cell that follows from the others
-        cell = np.where(rng.random(count) < 0.5, last, (rng.random(possible.shape) * possible).argmax(axis=0))
+        cell = (rng.random(possible.shape) * possible).argmax(axis=0)
+        last = len(possible) - 1 - possible[::-1].argmax(axis=0)  # the cell that follows from the others, most often
+        cell = np.where(numbers > 0, last, cell)
         chosen = np.flatnonzero(possible.any(axis=0) & (score.max(axis=0) > 0) & (turn < most))
         if not len(chosen):
             break
