@@ -8,7 +8,6 @@ from tests.recursion.removals import Group, Removal, without_text
 
 _BEFORE = "an upper bound of the level, before any head is made: `expect_header` refuses the same proofs later"
 REDUNDANT = {
-    "the level of a member, before heads": _BEFORE,
     "the level of an inner layer, before heads": _BEFORE,
     "the level of the last layer, before heads": _BEFORE,
     "all shards in common": "the four checks are done before: the next three, and `expect_header` bounds the counts",

@@ -146,8 +146,10 @@ def test_every_work_counts() -> None:
             run_compiled(verifier_program(), other)
 
 
-@pytest.mark.parametrize("name", ["another fold", "a shard of one height"])
-def test_every_weight_counts(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "step"), [("another fold", 1), ("a shard of one height", 1), ("a shard with a query", 64)]
+)
+def test_every_weight_counts(name: str, step: int) -> None:
     """Also the ones of words beyond the end of a row, which must be 0: the table multiplies these words, too."""
     own = proof_of(name)
     data, plan, widths = own.data(), own.head.plan, row_widths(own.layout)
@@ -155,7 +157,9 @@ def test_every_weight_counts(name: str) -> None:
     arrays |= {at: widths[main_tree(own.layout), log_rows] for log_rows, at in plan.separating.items()}
     assert any(padded(width) > width for width in arrays.values())
     for at, width in arrays.items():
-        for address in range(own.head.at + at, own.head.at + at + POINTS * padded(width)):
+        first = own.head.at + at
+        beyond = range(first + POINTS * width, first + POINTS * padded(width))
+        for address in (*range(first, beyond.start, step), *beyond):
             addresses = np.append(data.addresses, address)
             values = np.append(data.values, np.array([[5, 6, 7]], dtype=np.uint64), axis=0)
             assert not accepted(replace(data, addresses=addresses, values=values)), address
