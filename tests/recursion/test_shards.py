@@ -208,6 +208,7 @@ def test_shards_that_are_not_one_proof_are_refused() -> None:
     refused(whole[:2])
     refused(whole[1:])
     refused((whole[1], whole[0], whole[2]))
+    refused((whole[0], whole[2], whole[1]))
     refused((*whole, whole[2]))
     refused((whole[0], Accepted(replace(base(), payload=b"")), *whole[1:]))
     refused(changed(1, nonce=12345))
