@@ -313,12 +313,12 @@ def compressed_cases(made: Made) -> list[CompressedCase]:
     def compressed(proof: Any, shards: int = 1) -> Any:
         from graphprover import compress
 
-        return compress(proof, _run(shards), device="cpu", rate=16, **level)
+        return compress(proof, _run(shards), device="cpu", rate=4, **level)
 
     def aggregated() -> Any:
         from graphprover import aggregate
 
-        return aggregate([once, base], [_run()] * 2, device="cpu", rates=(16,), **level)
+        return aggregate([once, base], [_run()] * 2, device="cpu", rates=(4,), **level)
 
     base = made.proof("base", lambda: _prove(_run(), rate=16, **level))
     of_shards = made.proof("shards", lambda: _prove(_run(3), rate=16, **level))

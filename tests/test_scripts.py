@@ -23,6 +23,7 @@ MODULES = (
     "tests.mutate_proofs",
     "tests.recursion.mutate_layers",
     "tests.recursion.mutate_program",
+    "tests.recursion.remove_checks",
     "tests.vm.mutate_tables",
     "tests.vm.remove_constraints",
     "tests.cli.fuzz_batch",
