@@ -1,6 +1,7 @@
 """Addresses of schedulers as users write them, checked before anything connects. Nothing here imports Dask's client."""
 
 import json
+import os
 import re
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ from graphprover.runtime.files import MAX_TEXT_BYTES, FileError, read_file
 
 _ADDRESS = re.compile(r"(?:tcp|tls)://(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]+):([0-9]{1,5})")
 _SCHEMES = ("tcp://", "tls://")
+_IN_PROCESS = re.compile(r"inproc://[^\s/]+/([0-9]+)/[0-9]+")  # with the id of the process
 _TRIES, _PAUSE = 10, 0.02  # a scheduler writes its file in two steps
 _TLS = ("ca-file", "client.cert")  # settings without which Dask has no TLS
 
@@ -19,6 +21,9 @@ def address_error(address: str) -> str | None:
     Args:
         address: The address as the user wrote it.
     """
+    in_process = _IN_PROCESS.fullmatch(address)
+    if in_process and int(in_process[1]) == os.getpid():
+        return None
     if not address.startswith(_SCHEMES):
         return "a scheduler's address begins with tcp:// or tls://, as in tcp://127.0.0.1:8786"
     found = _ADDRESS.fullmatch(address)

@@ -1,5 +1,6 @@
 """Addresses of schedulers, and scheduler files, before anything connects."""
 
+import os
 from pathlib import Path
 
 import dask
@@ -37,6 +38,12 @@ def test_addresses(address: str, tmp_path: Path) -> None:
 )
 def test_what_is_no_address(address: str, reason: str) -> None:
     assert reason in str(address_error(address))
+
+
+def test_a_scheduler_without_sockets_is_in_this_process() -> None:
+    own = os.getpid()
+    assert address_error(f"inproc://127.0.0.1/{own}/1") is None
+    assert SCHEME in str(address_error(f"inproc://127.0.0.1/{own + 1}/1"))
 
 
 def test_tls_needs_settings() -> None:
