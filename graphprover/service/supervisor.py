@@ -44,9 +44,8 @@ class Supervisor:
     def __init__(self, config: Config, queue: Queue, lock: IO[str], give_up: Callable[[], None]) -> None:
         self.restarts = 0  # of prover processes that have failed
         self.worker_retries = 0  # attempts of proofs that workers had to repeat
-        self._is_ready = self._was_ready = (
-            False  # whether this prover process has accepted its options, and whether any
-        )
+        self._is_ready = False  # whether this prover process has accepted its options
+        self._was_ready = False  # whether any has
         self._heard = 0.0  # time of the last sign of life of the prover process
         self._config, self._queue, self._lock, self._give_up = config, queue, lock, give_up
         self._process: Process | None = None
