@@ -21,7 +21,7 @@ _BLAS_THREADS = "OPENBLAS_NUM_THREADS", "1"
 _SIGNALS = {signal.SIGINT: (INTERRUPTED, "interrupted"), signal.SIGTERM: (TERMINATED, "terminated")}
 
 # Descriptors in place of closed standard streams, so that no other file gets their numbers: reading from stdin and
-# writing to stdout fail, and stderr accepts what nobody reads.
+# writing to stdout fail, and text for stderr is lost.
 _STREAMS = ("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)
 
 _endings: list[Callable[[str], str]] = []  # cleans up before the process ends, and may extend its message

@@ -15,7 +15,7 @@ class _Client(Client):
     """A client that fails if its scheduler accepts the connection and then says nothing; Dask would wait for ever."""
 
     def start(self, **options: Any) -> None:
-        """Connect; after a failure, end the thread of the client, which nobody else can."""
+        """Connect; after a failure, end the client's thread, which the caller cannot reach."""
         try:
             super().start(**options)
         except BaseException:

@@ -472,7 +472,7 @@ def _import_path(path: Path, shown: str) -> ModuleType:
 
 
 def _instead(path: Path) -> str:
-    """Return what a file is that is no program, for the end of a message; nothing if it is unknown or no file."""
+    """Return the kind of a file that is no program, for the end of a message; empty if it is unknown or no file."""
     if not path.is_file():
         return ""
     with path.open("rb") as file:

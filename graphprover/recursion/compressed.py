@@ -52,9 +52,9 @@ def verify_aggregate(
         proximity: As in `graphprover.verify`.
         preprocessed: The commitments of each member's shards to their preprocessed columns, if the caller has made
             them.
-        max_members: The most members, of which one in shards counts as many as it has shards. There may be as many
-            layers before the last one, or 15 if that is more. A header takes about 0.3 ms to verify, and 15 ms if no
-            header before has its tables and heights.
+        max_members: The most members. Each shard of a member counts. The same number bounds the layers before the
+            last one, of which 15 are always accepted. A header takes about 0.3 ms to verify, and 15 ms if no header
+            before has its tables and heights.
 
     Returns:
         The verdict on each member. Its security is the lowest one of all proofs.

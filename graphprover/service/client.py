@@ -243,7 +243,7 @@ class Client:
 
 
 def _read(answer: http.client.HTTPResponse, most: int) -> bytes:
-    """Return the first bytes of an answer; the memory grows with what arrives, and not with what was announced."""
+    """Return the first bytes of an answer. Memory grows with the bytes that arrive, not with the announced length."""
     parts = []
     while most > 0 and (part := answer.read(min(most, 1 << 20))):
         parts.append(part)

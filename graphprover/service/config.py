@@ -12,7 +12,7 @@ class Limits:
     input_bytes: int = 64 << 20
     queued_jobs: int = 100_000
     queued_jobs_per_client: int | None = None  # of one token
-    max_cycles: int | None = None  # of the run of a job; None for this and the following: as many as the job says
+    max_cycles: int | None = None  # of the run of a job; None: no limit but the job's own, here and below
     max_memory: int | None = None  # of the run, in MiB
     timeout: float | None = None  # seconds of the job
 

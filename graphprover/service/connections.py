@@ -42,7 +42,7 @@ def most_connections() -> int:
 
 
 class Connections:
-    """The connections of a server. Those that wait for their clients are in the order in which the wait began."""
+    """The connections of a server. Connections that wait for their clients are in the order of the waits' starts."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -71,7 +71,7 @@ class Connections:
         self._slow.pop(connection, None)
 
     def settle(self, connection: "Connection") -> None:
-        """Record for what a connection waits by now."""
+        """Put a connection into the group of its present wait, if it waits for its client."""
         if connection.waits_for_body or connection.flow.write_paused:
             self.wait(connection, self._slow)
         elif connection.waits_for_head:
