@@ -65,6 +65,7 @@ def begun(client: Client) -> list[str]:
     return [fields["worker"] for _, fields in client.get_events(BEGUN)]
 
 
+@pytest.mark.slow
 def test_the_layers_of_a_level_are_made_in_parallel(pair: Client, proof: ShardedProof, alone: CompressedProof) -> None:
     before, told = len(begun(pair)), list[tuple[int, int, str]]()
     made = compress(
@@ -87,6 +88,7 @@ def test_the_layers_of_a_level_are_made_in_parallel(pair: Client, proof: Sharded
 
 
 @pytest.mark.parametrize("happens", [DIES, WRONG])
+@pytest.mark.slow
 def test_a_layer_is_repeated(
     pair: Client, proof: ShardedProof, alone: CompressedProof, happens: str, tmp_path: Path
 ) -> None:

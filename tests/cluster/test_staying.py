@@ -114,7 +114,11 @@ def starts(pair: Client, task: str) -> int:
     return sum(task in event["key"] for _, event in pair.get_events(BEGUN))
 
 
-@pytest.mark.parametrize("shape", [Shape(2, 1), Shape(4, 2)], ids=["one shard a layer", "two"], indirect=True)
+@pytest.mark.parametrize(
+    "shape",
+    [pytest.param(Shape(2, 1), id="one shard a layer"), pytest.param(Shape(4, 2), id="two", marks=pytest.mark.slow)],
+    indirect=True,
+)
 def test_the_client_gets_no_shard(
     pair: Client, shape: Shape, came: dict[str, bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -134,6 +138,7 @@ def test_the_client_gets_no_shard(
 
 
 @pytest.mark.parametrize("shape", [Shape(4, 2)], indirect=True)
+@pytest.mark.slow
 def test_a_worker_dies_before_the_layers(
     pair: Client, shape: Shape, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -158,6 +163,7 @@ def test_a_worker_dies_in_a_layer(pair: Client, shape: Shape, tmp_path: Path, ca
 
 
 @pytest.mark.parametrize("shape", [Shape(2, 1)], indirect=True)
+@pytest.mark.slow
 def test_a_wrong_layer_is_repeated_elsewhere(
     pair: Client, shape: Shape, caplog: pytest.LogCaptureFixture, came: dict[str, bytes]
 ) -> None:

@@ -140,14 +140,21 @@ def under_qemu(program: Path, few: bool) -> None:
 
 
 @needs_qemu
-@pytest.mark.parametrize("source", ["conformance.c", "conformance.cpp"])
-def test_cases_under_qemu(source: str, linux: list[Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("source", "few"),
+    [
+        ("conformance.c", True),
+        ("conformance.cpp", True),
+        pytest.param("conformance.c", False, marks=pytest.mark.slow),
+    ],
+)
+def test_cases_under_qemu(source: str, few: bool, linux: list[Path], tmp_path: Path) -> None:
     language = ["g++", "-std=c++17", "-fno-exceptions", "-fno-rtti"] if source.endswith("pp") else ["gcc", "-std=c11"]
     guest, program = tmp_path / "guest.o", tmp_path / "program"
     subprocess.run([CROSS + language[0], *language[1:], *MACHINE, "-c", FOLDER / source, "-o", guest], check=True)
     link = ["-static", "-nostdlib", "-T", SDK / "zkvm.ld", f"-L{SDK}", f"-Wl,{','.join(FOR_LINUX)}"]
     subprocess.run([f"{CROSS}gcc", *MACHINE, *link, guest, *linux, "-lzkvm", "-o", program], check=True)
-    under_qemu(program, few=source.endswith("pp"))
+    under_qemu(program, few)
 
 
 @pytest.mark.slow

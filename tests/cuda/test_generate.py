@@ -66,6 +66,7 @@ def test_compiles(architecture, record_kernels):
     check(kernels, stack=1024)
 
 
+@pytest.mark.slow
 def test_some_tables_of_the_machine_compile(record_kernels):
     """A table without chips, one that chips share, and a wide one."""
     machine = Machine(everything(1))

@@ -29,6 +29,7 @@ def cargo() -> str:
     return found
 
 
+@pytest.mark.slow
 def test_the_adapter(tmp_path: Path) -> None:
     """Run the tests of the crate."""
     program, service = tmp_path / "graphprover", Service(tmp_path, add_token(tmp_path / "tokens", "ere"))

@@ -83,9 +83,19 @@ def test_layers_are_made_until_one_is_about_all(monkeypatch: pytest.MonkeyPatch)
     told = {task.partition(": ")[0] for task in tasks if task}
     assert "proof 1 to proof 4, layer 3" in told and all(", layer " in own for own in told)
     assert proof.depth > 2 and len(verify_aggregate(proof, statements(), BITS)) == 4
+
+
+@pytest.mark.slow
+def test_layers_of_several_threads_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [own.size for own in proofs()]
+    monkeypatch.setattr(join, "most_compressions", lambda memory, rate: (sizes[0] + sizes[1]) // 34)
+    proof = aggregate(proofs(), statements(), **OPTIONS)  # type: ignore[arg-type]
     monkeypatch.setattr(layer_executors, "pays", lambda device: True)
     assert aggregate(proofs(), statements(), **OPTIONS) == proof  # type: ignore[arg-type]
-    monkeypatch.undo()
+
+
+@pytest.mark.slow
+def test_a_further_rate_gives_one_more_layer() -> None:
     flat = aggregate([own.to_bytes() for own in proofs()], statements(), **OPTIONS | {"rates": (LAYERS_AT, 8)})  # type: ignore[arg-type]
     assert [layer.parameters.log_blowup for layer in flat.layers] == [2, 2, 3]
     assert len(flat.children) == 1 and [own.layers for own in flat.children[0].children] == [0, 0, 1, 0]
@@ -217,6 +227,7 @@ def test_layers_are_as_large_as_the_memory_allows() -> None:
     assert most_compressions(64 * GIB, 16) == most_compressions(32 * GIB, 8)
 
 
+@pytest.mark.slow
 def test_members_of_many_short_runs() -> None:
     """As many as one layer is about, so that heads and trees have places far behind the first ones."""
     runs = [base(turns) for turns in range(10, 22)]

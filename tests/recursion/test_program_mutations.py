@@ -25,6 +25,7 @@ def test_attacks_kill_the_mutations_of_their_family(name: str) -> None:
     assert not found & equivalent()
 
 
+@pytest.mark.slow
 def test_attacks_kill_mutations_of_all_gates() -> None:
     found: dict[int, str] = {}
     for name in GATES:

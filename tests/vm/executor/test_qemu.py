@@ -207,7 +207,7 @@ def random_program(rng: random.Random, blocks: int, turns: int) -> tuple[list[In
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(1, 3))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_random_programs(tmp_path_factory: pytest.TempPathFactory, seed: int, blocks: int, turns: int) -> None:
     rng = random.Random(seed)
     body, length = random_program(rng, blocks, turns)
