@@ -19,7 +19,7 @@ from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.protocol.security import JOHNSON_PROXIMITY, Security, most_bits
 from graphprover.protocol.verification import check_batch, check_shard, prepare
-from graphprover.reports.notebook import html
+from graphprover.runtime.display.notebook import html
 from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.statement.statement import Statement, binding_digest
 

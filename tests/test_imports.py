@@ -16,13 +16,7 @@ LINKED = ("graphs", "kernels", "examples")  # folders of the root that are packa
 # From the lowest up; a module belongs to the longest matching name, and imports from its own layer and lower ones.
 LAYERS = (
     ("field", "__init__", "runtime.extras"),  # arithmetic of the verifier; the public names
-    ("runtime",),  # files, settings, signals, the cache of compiled kernels
-    (
-        "reports.notebook",
-        "reports.section",
-        "reports.terminal",
-        "reports.browser",
-    ),  # display of values, tables and pages
+    ("runtime",),  # files, settings, signals, the cache of compiled kernels, display of values
     ("air",),  # descriptions of tables
     ("protocol",),  # the protocol of prover and verifier
     ("proof", "statement", "verifier"),  # proofs, statements and verification
@@ -93,7 +87,7 @@ HOMES = {  # the only modules that import large dependencies
     "rmm": ("kernels.cuda",),
     "elftools": ("vm.profile.lines",),
     "multi_demangle": ("vm.program.symbols",),
-    "rich": ("reports.terminal",),
+    "rich": ("runtime.display.terminal",),
     "bokeh": ("reports.charts",),
     "shtab": ("cli.completion",),
     "fastapi": ("service.app", "service.problems"),

@@ -314,7 +314,7 @@ def bar(number: int) -> "AbstractContextManager[Draw | None]":
     """Return the progress bar of a batch, or nothing without a terminal."""
     if drawn():
         try:
-            from graphprover.reports.terminal import batch_bar
+            from graphprover.runtime.display.terminal import batch_bar
         except ModuleNotFoundError:  # rich belongs to the extra [prover]
             return nullcontext()
         return batch_bar(number)

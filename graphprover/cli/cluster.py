@@ -20,9 +20,9 @@ from graphprover.cli.executor import add_workers, configured
 from graphprover.cli.json_output import Facts
 from graphprover.cluster import ClusterError
 from graphprover.graphs.executor_names import CLUSTERS, CUDA, PROCESSES
-from graphprover.reports.section import Block, Section
 from graphprover.runtime import background
 from graphprover.runtime.background import Background, State
+from graphprover.runtime.display.section import Block, Section
 
 SERVER = "graphprover.cluster.background"
 PATIENCE_SECONDS = 5.0  # after which `start` prints that it waits

@@ -54,7 +54,7 @@ def _import() -> None:
     import graphprover.cluster.sharded
     import graphprover.jobs.jobs
     import graphprover.kernels.cpu.hashes
-    import graphprover.reports.terminal  # noqa: F401
+    import graphprover.runtime.display.terminal  # noqa: F401
     from graphprover.jobs.precompile import load_interpreter
 
     load_interpreter()

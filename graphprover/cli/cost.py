@@ -1,7 +1,7 @@
 """The cost number of a guest's run, as text and JSON."""
 
 from graphprover.cli.json_output import Facts
-from graphprover.reports.section import Block, Section
+from graphprover.runtime.display.section import Block, Section
 from graphprover.statement.cost import COST_NAME, REFERENCE, SECONDS_OF_UNIT, Cost
 
 

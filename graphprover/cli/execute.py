@@ -24,7 +24,7 @@ from graphprover.cli.program_args import INPUT_HELP
 from graphprover.cli.text_output import cells_report, run_lines, say
 from graphprover.jobs.kinds import ELF, kind_of
 from graphprover.jobs.programs import SMALLER
-from graphprover.reports.section import Block, Section
+from graphprover.runtime.display.section import Block, Section
 from graphprover.runtime.files import MAX_PROGRAM_BYTES, FileError, check_writable, read_input, write
 from graphprover.vm.program.elf import ElfError, load_elf
 from graphprover.vm.statement.claim import bytes_json, shown

@@ -10,7 +10,7 @@ from typing import TextIO
 from graphprover.cli.args import has_stdout
 from graphprover.cli.json_output import Facts
 from graphprover.protocol.security import Security
-from graphprover.reports.section import Block, Section, plain
+from graphprover.runtime.display.section import Block, Section, plain
 from graphprover.runtime.files import goes_to_stdout
 from graphprover.verifier import Verdict
 
@@ -35,7 +35,7 @@ def show(report: Iterable[Block], stream: TextIO) -> None:
     for block in report:
         if isinstance(block, Section) and stream.isatty():
             try:
-                from graphprover.reports.terminal import draw
+                from graphprover.runtime.display.terminal import draw
 
                 draw(block, stream)
                 continue

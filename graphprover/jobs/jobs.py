@@ -36,8 +36,8 @@ from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.prove import check_headers
 from graphprover.prover.smallest import smallest
 from graphprover.prover.upcoming import MOST_PRIORITY
-from graphprover.reports.notebook import html, quoted, short
 from graphprover.runtime.deadline import check_deadline, within
+from graphprover.runtime.display.notebook import html, quoted, short
 from graphprover.runtime.files import FileError, check_room, read_input, read_proof
 from graphprover.statement.cells import committed_cells
 from graphprover.statement.check import warn

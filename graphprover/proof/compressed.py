@@ -13,7 +13,7 @@ from graphprover.proof.sharded import ShardedProof, proof_from_bytes
 from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.joint import Joint, check_count, check_index
 from graphprover.protocol.parameters import Parameters
-from graphprover.reports.notebook import html, quoted
+from graphprover.runtime.display.notebook import html, quoted
 from graphprover.runtime.files import COMPRESSED_MAGIC, read_proof, write
 
 MOST_LAYERS = 16  # one about another

@@ -13,7 +13,7 @@ from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.parameters import ENCODED_BYTES, Parameters
 from graphprover.protocol.proof import least_bytes
 from graphprover.protocol.transcript import RELEASE
-from graphprover.reports.notebook import html, quoted
+from graphprover.runtime.display.notebook import html, quoted
 from graphprover.runtime.files import read_proof, write
 
 MAGIC = b"graphprover proof\x02"

@@ -13,7 +13,7 @@ from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.joint import Joint, check_count, check_index
 from graphprover.protocol.parameters import Parameters
-from graphprover.reports.notebook import html, quoted
+from graphprover.runtime.display.notebook import html, quoted
 from graphprover.runtime.files import COMPRESSED_MAGIC, SHARDS_MAGIC, read_proof, write
 
 SHARD_MAGIC = b"graphprover piece\x02"

@@ -14,7 +14,7 @@ from graphprover.field import EXTENSION_DEGREE, TWO_ADICITY
 from graphprover.protocol.errors import RuleError, by_rule
 from graphprover.protocol.folding import fold_log_arities
 from graphprover.protocol.parameters import Parameters
-from graphprover.reports.notebook import html
+from graphprover.runtime.display.notebook import html
 
 MAIN, QUOTIENT, PREPROCESSED, PERMUTATION = "main", "quotient", "preprocessed", "permutation"
 

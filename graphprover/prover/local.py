@@ -188,7 +188,7 @@ def told(progress: bool | Tell, prepared: Prepared | PreparedShards | None = Non
         yield _tell_deadline if has_deadline() else None
         return
     if progress is True:
-        from graphprover.reports.terminal import bar  # here, because nothing else needs it
+        from graphprover.runtime.display.terminal import bar  # here, because nothing else needs it
 
         shown: AbstractContextManager[Tell] = bar()
     else:

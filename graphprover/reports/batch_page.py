@@ -5,7 +5,6 @@ from html import escape
 from typing import Any
 
 from graphprover.reports import charts
-from graphprover.reports.browser import Cell, label, page, table
 from graphprover.reports.conclusion import MODELLED, Finding, processor_text, ratio_text, slowest
 from graphprover.reports.page_parts import (
     MOST,
@@ -21,6 +20,7 @@ from graphprover.reports.page_parts import (
 )
 from graphprover.reports.plan_svg import share_text
 from graphprover.reports.plan_text import bytes_text, time_text
+from graphprover.runtime.display.browser import Cell, label, page, table
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.rounds import covered
 

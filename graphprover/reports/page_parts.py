@@ -3,11 +3,11 @@
 from collections.abc import Container, Iterable, Mapping
 from html import escape
 
-from graphprover.reports.browser import Cell
 from graphprover.reports.charts import COLOURS
 from graphprover.reports.conclusion import MODELLED, Finding, ratio_text
 from graphprover.reports.plan_svg import COLUMNS, share_text
 from graphprover.reports.plan_text import time_text
+from graphprover.runtime.display.browser import Cell
 from graphprover.telemetry.observation import Observation
 
 MOST = 19  # rows of a table shown at first

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from graphprover.graphs.planner.costs import Cost
 from graphprover.graphs.planner.plan import Plan
 from graphprover.graphs.planner.roofline import Assumed
-from graphprover.reports.browser import Cell, label, page, table
 from graphprover.reports.plan_svg import plan_svg, share_text
 from graphprover.reports.plan_text import bytes_text, count_text, time_text
+from graphprover.runtime.display.browser import Cell, label, page, table
 
 COLUMNS = ("time", "share", "bound by", "multiplications", "butterflies", "hash calls", "moved", "kept", "scratch")
 

@@ -10,8 +10,8 @@ from graphprover.graphs.planner.plan import Plan, Task
 from graphprover.graphs.planner.roofline import BOUNDS, BUTTERFLIES, BYTES, HASHING, MULTIPLICATIONS, Assumed
 from graphprover.graphs.rounds import commit, fri, lookup, opening, query, quotient, separation, trace, transcript
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT
-from graphprover.reports.browser import PAPER, colours
 from graphprover.reports.plan_text import bytes_text, count_text, time_text
+from graphprover.runtime.display.browser import PAPER, colours
 
 WIDTH, MARGIN, TOP = 1280, 20, 212  # of the picture; height above its rows
 LABEL, SIZE, TOTAL = 170, 44, 72  # widths: of a row's name, its rows, its time

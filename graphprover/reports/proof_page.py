@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from graphprover.reports import charts
-from graphprover.reports.browser import Cell, label, page, table
 from graphprover.reports.conclusion import MODELLED, findings, processor_text, ratio_text, sentence
 from graphprover.reports.page_parts import (
     MOST,
@@ -22,6 +21,7 @@ from graphprover.reports.page_parts import (
 from graphprover.reports.plan_svg import share_text
 from graphprover.reports.plan_text import bytes_text, time_text
 from graphprover.reports.tree_part import tree_html, tree_line
+from graphprover.runtime.display.browser import Cell, label, page, table
 from graphprover.telemetry.model import Machine, ObservedTask, lanes_of
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.rounds import Round

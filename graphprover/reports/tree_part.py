@@ -5,9 +5,9 @@ from html import escape
 from itertools import pairwise
 
 from graphprover.reports import charts
-from graphprover.reports.browser import Cell, label, table
 from graphprover.reports.page_parts import MOST, legend, seconds_cell
 from graphprover.reports.plan_text import time_text
+from graphprover.runtime.display.browser import Cell, label, table
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.tree import TreePart, critical_path
 

@@ -1,1 +1,1 @@
-"""Process services: files, settings, signals, and the cache of compiled kernels."""
+"""Process services: files, settings, signals, the cache of compiled kernels, and the display of values."""

@@ -18,7 +18,7 @@ from graphprover.protocol.layout import Layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.protocol.transcript import RELEASE
-from graphprover.reports.notebook import html, quoted, short
+from graphprover.runtime.display.notebook import html, quoted, short
 from graphprover.statement.trace_task import TraceTask, make
 
 if TYPE_CHECKING:

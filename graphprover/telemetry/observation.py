@@ -12,7 +12,7 @@ from typing import Any
 from graphprover.proof.sizes import security_facts
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.security import Security
-from graphprover.reports.notebook import html, short
+from graphprover.runtime.display.notebook import html, short
 from graphprover.runtime.files import write
 from graphprover.telemetry.model import (
     GuestRun,

@@ -22,7 +22,7 @@ from graphprover.graphs.task_keys import Key, ShardNumber, place_of
 from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import Layout
-from graphprover.reports.notebook import html
+from graphprover.runtime.display.notebook import html
 from graphprover.statement.trace_task import TraceTask
 
 

@@ -17,11 +17,11 @@ from graphprover.graphs.planner.plan import make_plan
 from graphprover.graphs.planner.roofline import assumed
 from graphprover.prover.prepare import prepare
 from graphprover.reports.batch_page import batch_page
-from graphprover.reports.browser import PAPER
 from graphprover.reports.charts import COLOURS, OTHER
 from graphprover.reports.page_parts import groups
 from graphprover.reports.plan_html import plan_html
 from graphprover.reports.proof_page import proof_page
+from graphprover.runtime.display.browser import PAPER
 from graphprover.runtime.files import FileError
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation

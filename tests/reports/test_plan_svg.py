@@ -15,10 +15,10 @@ from graphprover.graphs.planner.plan import Plan, make_plan
 from graphprover.graphs.planner.roofline import BUTTERFLIES, BYTES, Modelled, Roofline, assumed
 from graphprover.protocol.layout import make_layout
 from graphprover.prover.prepare import checked_traces, prepare
-from graphprover.reports.browser import PAPER
 from graphprover.reports.plan_html import plan_html
 from graphprover.reports.plan_svg import CHARACTER, COLOURS, COLUMNS, column_of, plan_svg
 from graphprover.reports.plan_text import time_text
+from graphprover.runtime.display.browser import PAPER
 from tests.graphs.test_proof_graph import FEW, example
 from tests.trace_tasks import as_trace_tasks
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
-from graphprover.reports.notebook import html
+from graphprover.runtime.display.notebook import html
 from graphprover.vm.statement.table_numbers import TableNumber
 from graphprover.vm.tables.limbs import LIMB, LIMB_BITS
 

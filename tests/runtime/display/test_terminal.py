@@ -14,7 +14,7 @@ import pytest
 from graphprover.__main__ import INTERRUPTED
 from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
-from graphprover.reports.section import Section, plain
+from graphprover.runtime.display.section import Section, plain
 
 ROOT = Path(__file__).parents[2]
 CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

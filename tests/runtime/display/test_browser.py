@@ -2,7 +2,7 @@
 
 import re
 
-from graphprover.reports.browser import Cell, label, page, table
+from graphprover.runtime.display.browser import Cell, label, page, table
 from tests.chromium import opened
 
 HOSTILE = '<script>throw "x"</script>" onload="x'

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column, Table
 from rich.text import Text
 
-from graphprover.reports.section import Section
+from graphprover.runtime.display.section import Section
 
 TEXT, BAR = 8, 30  # characters: most of a text column, and of a bar
 SPEED_SECONDS = 3600.0  # seconds over which a batch's speed is measured: a proof may take minutes

@@ -28,8 +28,8 @@ from graphprover.protocol.parameters import Parameters
 from graphprover.prover.local import Made
 from graphprover.prover.prepare import prepare
 from graphprover.prover.prove import prove
-from graphprover.reports.notebook import MOST_ROWS, html
 from graphprover.runtime import files
+from graphprover.runtime.display.notebook import MOST_ROWS, html
 
 WEAK = Parameters("keccak", 1, 4, 0, 2, 0, 0, 0, 0, 0, 0)
 
