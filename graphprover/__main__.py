@@ -60,7 +60,7 @@ def main(*, served: bool = False) -> int:
         if forked.has_server(sys.argv[1:]) and (code := forked.run(sys.argv[1:], __version__)) is not None:
             return code
     from graphprover.cli import main as cli
-    from graphprover.cli.errors import DEBUG
+    from graphprover.runtime.errors import DEBUG
 
     if DEBUG in os.environ:
         import logging  # here, because a short command takes 1 % of its time for it

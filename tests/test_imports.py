@@ -38,7 +38,7 @@ LAYERS = (
     ("jobs.batch", "cluster.batching", "cluster.batch_check"),
     ("reports",),  # pages, drawings and texts of plans and observations
     # the command line: texts that users write; what commands share; commands; all of it
-    ("cli.files", "cli.patterns", "cli.errors"),
+    ("cli.files", "cli.patterns"),
     ("cli.paths", "cli.batch_keys"),
     (
         "cli.args",

@@ -13,8 +13,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 import graphprover
-from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
+from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.runtime.extras import PROVER, SERVE
 
 ROOT = Path(__file__).parents[1]

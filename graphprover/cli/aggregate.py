@@ -16,7 +16,6 @@ from graphprover.cli.args import (
     layer_rates,
     refusing,
 )
-from graphprover.cli.errors import OK
 from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.members import headers_of, members_report, statements_of
 from graphprover.cli.paths import path_argument, program_argument
@@ -25,6 +24,7 @@ from graphprover.cli.proof_argument import proof_bytes
 from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, RATES_TEXT
+from graphprover.runtime.errors import OK
 from graphprover.runtime.files import check_writable, write
 from graphprover.verifier import check_level
 

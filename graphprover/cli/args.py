@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from graphprover.cli.errors import DEBUG, UsageError
 from graphprover.cli.paths import path_argument
 from graphprover.jobs.programs import line_of
 from graphprover.proof.compressed import MAX_MEMBERS
@@ -18,6 +17,7 @@ from graphprover.protocol.errors import RuleError
 from graphprover.protocol.level import LAYER_RATE, MOST_POW_BITS, RATES_TEXT, Level, default_pow_bits
 from graphprover.protocol.parameters import DEFAULT_HASH, FAST, HASH_NAMES, RATES, SMALL
 from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES, QUERY_POW_BITS
+from graphprover.runtime.errors import DEBUG, UsageError
 from graphprover.runtime.files import STREAM, goes_to_stdout, is_replaced, resolved
 from graphprover.vm.statement.guest import Limits, limits_of
 

@@ -17,14 +17,15 @@ from graphprover.cli import json_output, text_output
 from graphprover.cli.args import Command, add_json, add_report, asks, drawn, report_files
 from graphprover.cli.batch_figures import figures, metered_by
 from graphprover.cli.batch_file import Entry, read_batch
-from graphprover.cli.errors import FAILED, OK, UsageError
 from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.json_output import OUTCOMES, Facts
 from graphprover.cli.one_behind import OneBehind
 from graphprover.cli.paths import path_argument
 from graphprover.cli.report_files import save_batch
 from graphprover.graphs.executor_names import GROWING, HERE
+from graphprover.jobs.programs import message_of
 from graphprover.protocol.errors import VerificationError
+from graphprover.runtime.errors import FAILED, OK, UsageError
 from graphprover.runtime.files import (
     FileError,
     check_writable,
@@ -126,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
             try:
                 save_batch(progress.results, figures_now(), seen, options)
             except Exception as error:
-                return f"{progress.written()}; the report was not written: {json_output.message(error)}"
+                return f"{progress.written()}; the report was not written: {message_of(error)}"
             return progress.written()
 
         def end(job: "Job", found: Facts, proof: bytes | None) -> None:
@@ -266,7 +267,7 @@ def _written(entry: Entry, found: Facts, proof: bytes | None) -> Facts:
         if proof is not None:
             write(entry.output, proof)
     except FileError as error:
-        return found | {"outcome": "failed", "proof": None, "error": json_output.message(error)}
+        return found | {"outcome": "failed", "proof": None, "error": message_of(error)}
     return found
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from graphprover.cli.batch_keys import conflict, takes, unknown, wrong_value
-from graphprover.cli.errors import UsageError
 from graphprover.cli.files import length_error
 from graphprover.cli.patterns import PatternError, fill
 from graphprover.jobs.kinds import kind_of
 from graphprover.jobs.programs import Program, ProgramError, is_packaged, open_program
 from graphprover.protocol.level import Level, default_pow_bits
+from graphprover.runtime.errors import UsageError
 from graphprover.runtime.files import (
     MAX_TEXT_BYTES,
     STREAM,

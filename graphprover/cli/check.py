@@ -3,8 +3,8 @@
 import argparse
 
 from graphprover.cli.args import Command
-from graphprover.cli.errors import FAILED, OK
 from graphprover.cli.program_args import add_program, program_and_statement
+from graphprover.runtime.errors import FAILED, OK
 from graphprover.statement.check import check
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from graphprover.cli import text_output
 from graphprover.cli.args import Command, add_json
-from graphprover.cli.errors import FAILED, OK
 from graphprover.cli.executor import add_workers, configured
 from graphprover.cli.json_output import Facts
 from graphprover.cluster import ClusterError
@@ -23,6 +22,7 @@ from graphprover.graphs.executor_names import CLUSTERS, CUDA, PROCESSES
 from graphprover.runtime import background
 from graphprover.runtime.background import Background, State
 from graphprover.runtime.display.section import Block, Section
+from graphprover.runtime.errors import FAILED, OK
 
 SERVER = "graphprover.cluster.background"
 PATIENCE_SECONDS = 5.0  # after which `start` prints that it waits

@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Iterator
 
 from graphprover.cli.args import Command
-from graphprover.cli.errors import OK
 from graphprover.cli.parser import Parser
 from graphprover.cli.paths import path_argument
+from graphprover.runtime.errors import OK
 
 SHELLS = ("bash", "zsh")
 FILES = {"PROGRAM", "PROOF|KEY|PROGRAM", "GUEST.ELF"}  # metavars of arguments that may be files but have another type

@@ -18,7 +18,6 @@ from graphprover.cli.args import (
     refusing,
     report_files,
 )
-from graphprover.cli.errors import OK
 from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.members import headers_of
 from graphprover.cli.program_args import add_proof, program_of
@@ -29,6 +28,7 @@ from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_fr
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, RATES_TEXT
 from graphprover.protocol.parameters import RATES
+from graphprover.runtime.errors import OK
 from graphprover.runtime.files import check_writable, write
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import observed

@@ -17,7 +17,6 @@ from graphprover.cli.args import (
     refuse,
 )
 from graphprover.cli.cost import cost_facts, cost_report
-from graphprover.cli.errors import FAILED, OK
 from graphprover.cli.json_output import Facts, file
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import INPUT_HELP
@@ -25,6 +24,7 @@ from graphprover.cli.text_output import cells_report, run_lines, say
 from graphprover.jobs.kinds import ELF, kind_of
 from graphprover.jobs.programs import SMALLER
 from graphprover.runtime.display.section import Block, Section
+from graphprover.runtime.errors import FAILED, OK
 from graphprover.runtime.files import MAX_PROGRAM_BYTES, FileError, check_writable, read_input, write
 from graphprover.vm.program.elf import ElfError, load_elf
 from graphprover.vm.statement.claim import bytes_json, shown

@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from graphprover.cli.args import DEVICE_HELP, add_device, count
-from graphprover.cli.errors import DEBUG, UsageError
 from graphprover.graphs.executor_names import AUTO, CLUSTERS, CUDA, HERE, LOCAL, THREADS
 from graphprover.graphs.scheduler_address import address_error, address_in
 from graphprover.runtime import background
+from graphprover.runtime.errors import DEBUG, UsageError
 
 DASHBOARD_ADDRESS = "127.0.0.1:8787"  # of the clusters that the command starts: reachable from this host only
 

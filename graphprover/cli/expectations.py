@@ -2,10 +2,10 @@
 
 import argparse
 
-from graphprover.cli.errors import UsageError
 from graphprover.cli.paths import path_argument
 from graphprover.jobs.programs import Program
 from graphprover.protocol.errors import VerificationError
+from graphprover.runtime.errors import UsageError
 from graphprover.runtime.files import read_input
 from graphprover.verifier import Verdict
 from graphprover.vm.statement.claim import ANY, Claim, other_exit_code, shown

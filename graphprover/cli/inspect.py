@@ -5,7 +5,6 @@ from pathlib import Path
 
 from graphprover.cli import json_output, text_output
 from graphprover.cli.args import Command, add_json, add_level, add_max_members
-from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.paths import program_argument
 from graphprover.cli.program_args import (
     PROGRAM_HELP,
@@ -24,6 +23,7 @@ from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import security_facts, security_of, sizes_of
 from graphprover.protocol.errors import VerificationError
+from graphprover.runtime.errors import OK, UsageError
 from graphprover.runtime.files import STREAM, read_proof
 from graphprover.verifier import layouts_of_proof
 from graphprover.vm.statement.key import Key

@@ -10,8 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphprover.cli.errors import one_line
-from graphprover.jobs.programs import Program, line_of, words_of
+from graphprover.jobs.programs import Program, message_of
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import bits_by
@@ -193,17 +192,8 @@ def job(
         "worker": result.worker or None,
         "tries": result.tries,
         "again": again,
-        "error": message(error) if error else None,
+        "error": message_of(error) if error else None,
     }
-
-
-def message(error: BaseException) -> str:
-    """Return an error as one line, with file and line of a user's program, and with the type of an unexpected error."""
-    if line := line_of(error):
-        return one_line(f"{line}: {words_of(error)}")
-    ours = type(error).__module__.partition(".")[0] == __name__.partition(".")[0]
-    expected = ours or type(error) is ValueError or isinstance(error, OSError | ImportError | MemoryError)
-    return one_line(words_of(error) if expected else f"{type(error).__name__}: {error}")
 
 
 def times(*seen: Observation) -> Facts:

@@ -16,8 +16,8 @@ from importlib import import_module
 from typing import Any
 
 from graphprover import __version__
-from graphprover.cli.errors import DEBUG, FAILED, OK, USAGE, UsageError, one_line
 from graphprover.cli.parser import Parser
+from graphprover.runtime.errors import DEBUG, FAILED, OK, USAGE, UsageError, one_line
 from graphprover.runtime.files import FileError, drop_stdout, stdout_error
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # a full disk, or a closed stream
@@ -103,8 +103,8 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _report(error: Exception, options: argparse.Namespace) -> int:
     """Print the error of a command, and return its exit code; raise it for debugging."""
-    from graphprover.cli import json_output, verify
-    from graphprover.jobs.programs import ProgramError
+    from graphprover.cli import verify
+    from graphprover.jobs.programs import ProgramError, message_of
     from graphprover.protocol.errors import VerificationError
     from graphprover.runtime.extras import INSTALL, INSTALL_SERVE, needs_prover, needs_serve
 
@@ -114,7 +114,7 @@ def _report(error: Exception, options: argparse.Namespace) -> int:
     if DEBUG in os.environ:
         raise error
     code = USAGE if isinstance(error, UsageError | ProgramError | FileError) else FAILED
-    lines = [json_output.message(error)]
+    lines = [message_of(error)]
     if isinstance(error, UsageError):
         lines = [one_line(line) for line in error.args]
     elif needs_prover(error):

@@ -9,8 +9,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from graphprover.cli.args import Command
-from graphprover.cli.errors import OK
 from graphprover.cli.paths import path_argument
+from graphprover.runtime.errors import OK
 from graphprover.runtime.files import FileError, write_folder
 
 LIBRARY = ("NOTICE.md", "include", "libzkvm.a", "libzkvm.json", "zkvm.ld")  # of every kit

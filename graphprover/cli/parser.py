@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from graphprover.cli.errors import USAGE, one_line
+from graphprover.runtime.errors import USAGE, one_line
 
 
 class Parser(argparse.ArgumentParser):

@@ -18,7 +18,6 @@ from graphprover.cli.args import (
     level_given,
 )
 from graphprover.cli.cost import cost_facts, cost_report
-from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import (
     add_program,
@@ -32,6 +31,7 @@ from graphprover.device.choose import CPU
 from graphprover.jobs.programs import Program
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import FAST, SMALL
+from graphprover.runtime.errors import OK, UsageError
 from graphprover.runtime.files import check_writable, write
 from graphprover.statement.cells import committed_cells
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from graphprover.cli.args import add_limits, add_random_seed, level_given, limits_given, refuse
-from graphprover.cli.errors import UsageError
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.jobs.kinds import kind_of_file
 from graphprover.jobs.programs import Program, ProgramError, load_packaged, open_program, packaged_names
@@ -16,6 +15,7 @@ from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import FAST
+from graphprover.runtime.errors import UsageError
 from graphprover.runtime.files import read_input
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement

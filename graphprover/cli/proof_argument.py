@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from graphprover.cli.errors import UsageError
 from graphprover.jobs.kinds import PROOF, kind_of, kind_of_file
+from graphprover.runtime.errors import UsageError
 from graphprover.runtime.files import read_proof
 
 FIRST = "the proof comes first, then PROGRAM"

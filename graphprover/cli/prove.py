@@ -24,7 +24,6 @@ from graphprover.cli.args import (
     refusing,
     report_files,
 )
-from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.program_args import add_program, program_given
 from graphprover.cli.report_files import save_proof
@@ -32,6 +31,7 @@ from graphprover.proof.compressed import check_layers
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.level import COMPRESSED_POW_BITS
 from graphprover.protocol.parameters import BLAKE3
+from graphprover.runtime.errors import OK, UsageError
 from graphprover.runtime.files import FileError, check_writable, write
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation

@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 
 from graphprover.cli.args import Command, count, positive, seconds
-from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.executor import add_executor
 from graphprover.cli.paths import path_argument
+from graphprover.runtime.errors import OK, UsageError
 
 PORT = 8750
 MIB = 1 << 20

@@ -4,10 +4,10 @@ import argparse
 
 from graphprover.cli import json_output, text_output
 from graphprover.cli.args import GUEST_HELP, Command, add_json, add_output
-from graphprover.cli.errors import OK
 from graphprover.cli.paths import program_argument
 from graphprover.cli.program_args import machine_of
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, RATES
+from graphprover.runtime.errors import OK
 from graphprover.runtime.files import check_writable, write
 from graphprover.vm.statement.key import KEY_RATES, proof_kinds
 

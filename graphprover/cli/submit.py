@@ -23,11 +23,11 @@ from graphprover.cli.args import (
     refusing,
     seconds,
 )
-from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.program_args import add_input, program_given
 from graphprover.proof.compressed import any_proof_from_bytes
 from graphprover.protocol.errors import VerificationError
+from graphprover.runtime.errors import OK, UsageError
 from graphprover.runtime.files import check_writable, read_input, write
 from graphprover.service.client import Client, ServiceError
 

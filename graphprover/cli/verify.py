@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from graphprover.cli import expectations, json_output, text_output
 from graphprover.cli.args import Command, add_json, add_max_members, add_proximity, bits, count
-from graphprover.cli.errors import OK, UsageError
 from graphprover.cli.members import headers_of, members_report, statements_of
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_proof, programs_of
@@ -15,6 +14,7 @@ from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_fr
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
+from graphprover.runtime.errors import OK, UsageError
 from graphprover.runtime.files import check_writable, write
 from graphprover.verifier import Verdict, check_level
 from graphprover.vm.statement.claim import ANY

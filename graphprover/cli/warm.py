@@ -7,9 +7,9 @@ from itertools import chain
 
 from graphprover.air import AirDescription
 from graphprover.cli.args import DEVICE_HELP, Command, add_device
-from graphprover.cli.errors import FAILED, OK, UsageError
 from graphprover.cli.paths import program_argument
 from graphprover.cli.program_args import machine_of
+from graphprover.runtime.errors import FAILED, OK, UsageError
 from graphprover.vm.statement.shape import MIN_ROWS, rows_for
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.version import CHIP_NUMBERS

@@ -32,6 +32,7 @@ from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import MAX_LABEL_BYTES, Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import DEFAULT_HASH
+from graphprover.runtime.errors import one_line
 from graphprover.runtime.files import MAX_PROGRAM_BYTES, MAX_TEXT_BYTES, FileError, read_file
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table
@@ -527,6 +528,15 @@ def words_of(error: BaseException) -> str:
         case MemoryError() if not error.args:
             return "out of memory"
     return str(error) or type(error).__name__
+
+
+def message_of(error: BaseException) -> str:
+    """Return an error as one line, with file and line of a user's program, and with the type of an unexpected error."""
+    if line := line_of(error):
+        return one_line(f"{line}: {words_of(error)}")
+    ours = type(error).__module__.partition(".")[0] == __name__.partition(".")[0]
+    expected = ours or type(error) is ValueError or isinstance(error, OSError | ImportError | MemoryError)
+    return one_line(words_of(error) if expected else f"{type(error).__name__}: {error}")
 
 
 def _checked(name: str, label: str, module: ModuleType) -> TableProgram:

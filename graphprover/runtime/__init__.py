@@ -1,1 +1,1 @@
-"""Process services: files, settings, signals, the cache of compiled kernels, and the display of values."""
+"""Process services: files, errors, exit codes, settings, signals, the cache of kernels, and the display of values."""

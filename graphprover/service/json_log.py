@@ -7,7 +7,7 @@ import time
 from contextvars import ContextVar
 from typing import Any
 
-from graphprover.cli.errors import one_line
+from graphprover.runtime.errors import one_line
 
 # Of the job that this thread proves: lines of the prover's modules get it.
 current_job: ContextVar[str | None] = ContextVar("graphprover-service-job", default=None)

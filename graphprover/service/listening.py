@@ -4,7 +4,7 @@ import errno
 import socket
 from contextlib import suppress
 
-from graphprover.cli.errors import UsageError
+from graphprover.runtime.errors import UsageError
 
 
 def bound(host: str, port: int) -> list[socket.socket]:

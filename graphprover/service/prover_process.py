@@ -39,8 +39,8 @@ def main() -> int:
     log_as_json()
     given = json.loads(_line())
     threading.Thread(target=_watch, daemon=True).start()
-    from graphprover.cli.errors import FAILED, OK, USAGE, UsageError
-    from graphprover.cli.json_output import message
+    from graphprover.jobs.programs import message_of
+    from graphprover.runtime.errors import FAILED, OK, USAGE, UsageError
     from graphprover.runtime.extras import INSTALL_SERVE, needs_prover
 
     try:
@@ -53,7 +53,7 @@ def main() -> int:
         if needs_prover(error):
             _log.error("the service needs the prover: %s", INSTALL_SERVE)
             return USAGE
-        _log.error("%s", message(error), exc_info=not isinstance(error, RuntimeError | OSError))
+        _log.error("%s", message_of(error), exc_info=not isinstance(error, RuntimeError | OSError))
         return FAILED
 
 

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from graphprover.cli.json_output import message
 from graphprover.jobs.batch import prove_many
 from graphprover.jobs.jobs import Job, Result
+from graphprover.jobs.programs import message_of
 from graphprover.proof.compressed import CompressedProof
 from graphprover.runtime.files import FileError
 from graphprover.service.config import Limits
@@ -110,7 +110,7 @@ class Runner:
         except (OSError, FileError):  # of the store: the job is not at fault
             raise
         except Exception as error:  # which would end each prover process that takes the job
-            problem = message(error)
+            problem = message_of(error)
         if self._queue.fail(row.number, self._prover, problem):
             _log.warning("failed: %s", problem, extra={"job": row.id})
         return None
@@ -138,7 +138,7 @@ class Runner:
         if isinstance(result.error, Cancelled):
             _log.info("its proof was stopped, because it was cancelled")
         elif result.error:
-            problem = "; ".join([message(result.error), *getattr(result.error, "__notes__", ())])
+            problem = "; ".join([message_of(result.error), *getattr(result.error, "__notes__", ())])
             if self._queue.fail(job.number, self._prover, problem):
                 _log.warning("failed: %s", problem)
         else:

@@ -12,7 +12,7 @@ from typing import IO, Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from graphprover.cli.errors import FAILED, OK, USAGE, UsageError
+from graphprover.runtime.errors import FAILED, OK, USAGE, UsageError
 from graphprover.runtime.files import FileError, locked, make_folder
 from graphprover.service.app import create_app
 from graphprover.service.config import Config

@@ -15,7 +15,7 @@ from typing import IO
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from graphprover.cli.errors import FAILED, OK, USAGE
+from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.service.config import Config
 from graphprover.service.orphans import record
 from graphprover.service.queue import Queue

@@ -22,8 +22,8 @@ from io import StringIO
 from pathlib import Path
 from unittest import mock
 
-from graphprover.cli.errors import USAGE
 from graphprover.cli.main import main as command_line
+from graphprover.runtime.errors import USAGE
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
 SECONDS = 10.0  # processor seconds per file, at most

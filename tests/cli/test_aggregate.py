@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.proof.compressed import CompressedProof
+from graphprover.runtime.errors import FAILED, OK, USAGE
 from tests.cli.test_compress import FIB, LEVEL, said
 from tests.conftest import ROOT
 

@@ -22,7 +22,6 @@ import pytest
 from distributed import LocalCluster
 
 from graphprover import Job
-from graphprover.cli.errors import DEBUG, FAILED, OK, USAGE
 from graphprover.cli.executor import configured
 from graphprover.cli.main import main
 from graphprover.graphs.executor_names import GROWING
@@ -31,6 +30,7 @@ from graphprover.proof.compressed import CompressedProof
 from graphprover.prover import layers
 from graphprover.prover.executor import OnCluster
 from graphprover.prover.local import Made
+from graphprover.runtime.errors import DEBUG, FAILED, OK, USAGE
 from graphprover.verifier import Verdict
 from tests.cli.test_cli import PROGRAM
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words

@@ -11,10 +11,10 @@ import pytest
 
 from graphprover.cli import batch_figures, text_output
 from graphprover.cli.batch_figures import ELSEWHERE, figures, metered_by
-from graphprover.cli.errors import OK
 from graphprover.cli.main import main
 from graphprover.device.energy import Energy, HostEnergy
 from graphprover.runtime import background
+from graphprover.runtime.errors import OK
 from graphprover.runtime.files import FileError
 
 NOTHING = HostEnergy(None, Energy(None, "no counters"))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from graphprover.cli.batch_file import read_batch
-from graphprover.cli.errors import UsageError
 from graphprover.protocol.level import COMPRESSED_POW_BITS, Level
+from graphprover.runtime.errors import UsageError
 from tests.cli.fuzz_batch import fuzz
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 

@@ -20,13 +20,13 @@ import pytest
 
 from graphprover import Proof
 from graphprover.__main__ import INTERRUPTED, TERMINATED
-from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.graphs.planner.pace import PROOF_BESIDE_PACE
 from graphprover.jobs import jobs
 from graphprover.jobs.programs import open_program
 from graphprover.protocol.parameters import HASH_NAMES, RATES
 from graphprover.runtime import files
+from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.runtime.settings import MEMORY_LIMIT
 
 PROGRAM = """

@@ -20,11 +20,11 @@ import pytest
 
 from graphprover import Prover, prove_many
 from graphprover.cli import cluster as command
-from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.prover.executor import Local, OnCluster, executor_of
 from graphprover.runtime import background, forked
 from graphprover.runtime.background import Background, State
+from graphprover.runtime.errors import FAILED, OK, USAGE
 from tests.cluster.processes import ROOT, until
 
 GUEST = ROOT / "examples/guests/fib_iterative.elf"

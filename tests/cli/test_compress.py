@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.jobs import jobs
 from graphprover.proof.compressed import CompressedProof
+from graphprover.runtime.errors import FAILED, OK, USAGE
 from tests.conftest import ROOT
 from tests.jobs.test_compressed import WITHOUT_LOOKUPS
 

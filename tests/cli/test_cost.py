@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
+from graphprover.runtime.errors import FAILED, OK, USAGE
 
 GUEST = str(Path(__file__).parents[2] / "examples/guests/json.elf")
 

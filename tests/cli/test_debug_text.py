@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.cli.errors import FAILED, OK
 from graphprover.cli.main import main
+from graphprover.runtime.errors import FAILED, OK
 from graphprover.vm.program.io import DEBUG_PRINT
 from graphprover.vm.program.isa import A0, A1
 from tests.vm.assemble import CODE, DATA, Segment, X, elf, leave, li, words

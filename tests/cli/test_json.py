@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.proof.proof import Proof
 from graphprover.protocol.parameters import DEFAULT_HASH
+from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.vm.program.elf import load_elf, program_hash
 from graphprover.vm.program.io import OUTPUT_BASE
 from graphprover.vm.program.isa import Instruction, Op

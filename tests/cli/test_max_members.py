@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.cli.errors import FAILED, OK
 from graphprover.cli.main import main
 from graphprover.proof.compressed import Accepted, CompressedProof, names_of
+from graphprover.runtime.errors import FAILED, OK
 from tests.vectors import FOLDER
 
 

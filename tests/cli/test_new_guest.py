@@ -13,10 +13,10 @@ import pytest
 
 from graphprover.__main__ import INTERRUPTED
 from graphprover.cli import new_guest
-from graphprover.cli.errors import OK, USAGE
 from graphprover.cli.main import main
 from graphprover.cli.new_guest import KITS, sources
 from graphprover.protocol.hashing import keccak256
+from graphprover.runtime.errors import OK, USAGE
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.program.elf import load_elf
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.cli.errors import OK
 from graphprover.cli.main import main
 from graphprover.protocol.hashing import keccak256
+from graphprover.runtime.errors import OK
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.executor.faults import Fault, GuestFault
 from graphprover.vm.program.elf import load_elf

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from graphprover import Proof
-from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime import files
+from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.vm.statement.key import PREFIX as KEY_PREFIX
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 

@@ -18,7 +18,6 @@ from distributed import Client, Scheduler, span
 
 import graphprover
 from graphprover import Prover, Result, prove_many
-from graphprover.cli.errors import OK
 from graphprover.cluster import dispatcher
 from graphprover.cluster.client import joined
 from graphprover.cluster.local import LocalProcesses, started
@@ -27,6 +26,7 @@ from graphprover.cluster.metrics import CELLS, CYCLES, MEMORY, POOL, PROOFS
 from graphprover.cluster.tasks import EVENTS, ProvingTask
 from graphprover.examples import memory
 from graphprover.prover.prepare import prepare
+from graphprover.runtime.errors import OK
 from graphprover.runtime.settings import DASHBOARD
 from graphprover.telemetry.activities import ACTIVITIES, EXECUTE, HOST, VERIFY, WAITING
 from tests.cluster.once import Once

@@ -25,7 +25,6 @@ from distributed import Client, Scheduler
 from distributed.system_monitor import SystemMonitor
 
 from graphprover import prove
-from graphprover.cli.errors import OK
 from graphprover.cli.main import main
 from graphprover.cluster import ClusterError, dispatcher, local, processes
 from graphprover.cluster import client as joining
@@ -38,6 +37,7 @@ from graphprover.device import choose
 from graphprover.examples import memory
 from graphprover.jobs.batch import prove_many
 from graphprover.jobs.jobs import Job, Prover
+from graphprover.runtime.errors import OK
 from graphprover.runtime.settings import POOL, WORKERS
 from tests.cluster.processes import ROOT, by_hand, pids, present, until, workers
 from tests.graphs.test_proof_graph import FEW, example

@@ -12,10 +12,10 @@ import psutil
 import pytest
 from distributed import Client, Security
 
-from graphprover.cli.errors import OK
 from graphprover.cli.main import main
 from graphprover.cluster.client import Cluster
 from graphprover.cluster.local import started
+from graphprover.runtime.errors import OK
 from tests.cluster.processes import ROOT
 
 WORKERS = 2

@@ -15,8 +15,8 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
-from graphprover.cli.errors import OK
 from graphprover.cli.main import main
+from graphprover.runtime.errors import OK
 from graphprover.service.tokens import add_token, read_tokens
 from tests.deploy.images import ROOT, stages
 from tests.deploy.processes import Processes

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from graphprover.cli.errors import OK
 from graphprover.cli.main import main
+from graphprover.runtime.errors import OK
 from tests.deploy import slurm
 from tests.deploy.images import ROOT
 from tests.deploy.processes import ENVIRONMENT, Processes

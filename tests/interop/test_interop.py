@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graphprover.cli.errors import OK
 from graphprover.cli.main import main
 from graphprover.field import P
 from graphprover.jobs.programs import load_packaged, packaged_names
@@ -18,6 +17,7 @@ from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import BLAKE3, HASH_NAMES, KECCAK, Parameters
 from graphprover.protocol.proof import decode, encode
 from graphprover.prover.prove import prove
+from graphprover.runtime.errors import OK
 from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
 from tests.interop import plonky3

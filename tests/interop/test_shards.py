@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 from graphprover.air import Bus
-from graphprover.cli.errors import OK
 from graphprover.cli.main import main
 from graphprover.field import ZERO, ext_add, ext_sub
 from graphprover.jobs.programs import load_packaged
@@ -28,6 +27,7 @@ from graphprover.protocol.joint import Joint
 from graphprover.protocol.parameters import BLAKE3, Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode
 from graphprover.prover.prove import prove
+from graphprover.runtime.errors import OK
 from graphprover.statement.shards import Head, ShardedStatement, shards_of
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import layout_of_proof, verify

@@ -21,7 +21,6 @@ from typing import Any
 import pytest
 
 from graphprover import FileError, Job, Prover, Result, VerificationError, observed, prove_many
-from graphprover.cli.errors import FAILED
 from graphprover.cli.main import main
 from graphprover.device import DeviceLost
 from graphprover.jobs import jobs as jobs_module
@@ -30,6 +29,7 @@ from graphprover.jobs.programs import TableProgram, open_program
 from graphprover.proof.sharded import ShardedProof
 from graphprover.prover import checking, checking_process, executor, pipeline
 from graphprover.prover.checking import Checker
+from graphprover.runtime.errors import FAILED
 from graphprover.statement.cost import CostLimit
 from graphprover.vm.program.io import DEBUG_PRINT
 from graphprover.vm.program.isa import A0, A1

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.cli.errors import USAGE
 from graphprover.cli.main import main
+from graphprover.runtime.errors import USAGE
 from graphprover.service.listening import bound
 
 

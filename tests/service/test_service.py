@@ -15,8 +15,8 @@ from urllib.request import urlopen
 import psutil
 import pytest
 
-from graphprover.cli.errors import FAILED, OK, USAGE, UsageError
 from graphprover.cli.main import main
+from graphprover.runtime.errors import FAILED, OK, USAGE, UsageError
 from graphprover.service import orphans, prover_process, server
 from graphprover.service.client import Client, JobFailed, ServiceError
 from graphprover.service.tokens import add_token

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from graphprover.cli.errors import FAILED, OK, USAGE
+from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.service import supervisor as module
 from graphprover.service.database import connect
 from graphprover.service.metrics import Metrics

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphprover.cli.errors import OK, USAGE
 from graphprover.cli.main import main
+from graphprover.runtime.errors import OK, USAGE
 from graphprover.statement.cells import committed_cells
 from graphprover.statement.cost import Cost
 from graphprover.vm.executor.execute import Execution, execute

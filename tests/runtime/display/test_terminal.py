@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from graphprover.__main__ import INTERRUPTED
-from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.runtime.display.section import Section, plain
+from graphprover.runtime.errors import FAILED, OK, USAGE
 
 ROOT = Path(__file__).parents[2]
 CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from graphprover import VerificationError, verify
-from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.jobs.programs import open_program
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol import backend
 from graphprover.protocol.hashing import keccak256
+from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import check_level
 from graphprover.vm.program.elf import load_elf

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from graphprover import VerificationError, prove, verify
-from graphprover.cli.errors import FAILED, OK, USAGE
 from graphprover.cli.main import main
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES
+from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.isa import A0, Instruction, Op
 from graphprover.vm.statement import statement as program_statement

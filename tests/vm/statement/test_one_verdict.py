@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from graphprover import VerificationError, prove, verify
-from graphprover.cli.errors import FAILED, OK
 from graphprover.cli.main import main
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import HASH_NAMES, RATES, Parameters
+from graphprover.runtime.errors import FAILED, OK
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.isa import A0, Instruction, Op
 from graphprover.vm.statement.key import ProofKind

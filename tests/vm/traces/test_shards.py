@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from graphprover import VerificationError, prove, verify
-from graphprover.cli.errors import OK, USAGE
 from graphprover.cli.main import main
 from graphprover.proof.sharded import ShardedProof, proof_from_bytes
 from graphprover.protocol.joint import Joint
+from graphprover.runtime.errors import OK, USAGE
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Table
 from graphprover.vm.executor.execute import Execution, execute
