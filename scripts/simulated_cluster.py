@@ -160,7 +160,7 @@ class SimulatedJob:
                 return
             time.sleep(seconds)
             ranges = cycle_ranges_of(self.rehearsal.execution.cycles, self.shards)
-            shared = SharedRun(self.job, self.rehearsal, ranges, state_input=False)
+            shared = SharedRun(self.job, self.rehearsal, ranges, commit_input=False)
             expect: Any = lambda headers: SpendingChecks(self.parts)  # noqa: E731
             compress = self._compressed if self.compress else None
             yield PartsOfProof([self] * self.shards, expect, self._verify, shared=shared, compress=compress)

@@ -235,7 +235,7 @@ def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
             provers[key],
             entry.input,
             entry.name,
-            state_input=entry.commit_input,
+            commit_input=entry.commit_input,
             exit_code=entry.exit_code,
             random_seed=entry.random_seed,
             limits=entry.limits,

@@ -224,19 +224,19 @@ class Prover:
         self,
         data: bytes | None = None,
         *,
-        state_input: bool = False,
+        commit_input: bool = False,
         exit_code: int | str = 0,
         random_seed: int | None = None,
         **limits: Unpack[Limits],
     ) -> Prepared | PreparedShards:
         """Return the statement about a run on ``data``, with its traces and the shape of its proof."""
-        return Job(self, data, "", state_input, exit_code, limits, random_seed=random_seed).prepared()
+        return Job(self, data, "", commit_input, exit_code, limits, random_seed=random_seed).prepared()
 
     def prove(
         self,
         data: bytes | None = None,
         *,
-        state_input: bool = False,
+        commit_input: bool = False,
         exit_code: int | str = 0,
         random_seed: int | None = None,
         max_cost: int | None = None,
@@ -249,9 +249,9 @@ class Prover:
 
         Args:
             data: The input.
-            state_input: Whether the proof of a guest states its input.
+            commit_input: Whether the proof of a guest states its input.
             exit_code: The exit code of a guest, or ``"any"``; a run with another one is not proved.
-            random_seed: As in `execute`; it is 0 with ``state_input``.
+            random_seed: As in `execute`; it is 0 with ``commit_input``.
             max_cost: The highest `cost` of a guest's run; a run above it is not proved.
             limits: As in `execute`.
 
@@ -263,14 +263,14 @@ class Prover:
                 does not convince.
             Exception: every exception of `graphprover.prove`.
         """
-        job = Job(self, data, "", state_input, exit_code, limits, random_seed=random_seed, max_cost=max_cost)
+        job = Job(self, data, "", commit_input, exit_code, limits, random_seed=random_seed, max_cost=max_cost)
         return executor_of(self.executor, self.device).prove(job)[0].proof
 
     def graph(
         self,
         data: bytes | None = None,
         *,
-        state_input: bool = False,
+        commit_input: bool = False,
         exit_code: int | str = 0,
         random_seed: int | None = None,
         **limits: Unpack[Limits],
@@ -288,7 +288,7 @@ class Prover:
 
         Args:
             data: The input.
-            state_input: As in `prove`.
+            commit_input: As in `prove`.
             exit_code: As in `prove`.
             random_seed: As in `prove`.
             limits: As in `execute`.
@@ -300,7 +300,7 @@ class Prover:
         """
         if self.layers:
             raise ValueError(f"{self._name}: a compressed proof is no single graph: use prove")
-        job = Job(self, data, "", state_input, exit_code, limits, random_seed=random_seed)
+        job = Job(self, data, "", commit_input, exit_code, limits, random_seed=random_seed)
         prepared = job.prepared(self.device)
         if isinstance(prepared, PreparedShards):
             raise ValueError(
@@ -391,7 +391,7 @@ class Job:
     prover: Prover
     data: bytes | Path | None = None  # the input, or its file, which is read when the job is sent
     name: str = ""  # for people: in logs and on the dashboard; the program's if empty
-    state_input: bool = False  # the proof of a guest states its input
+    commit_input: bool = False  # the proof of a guest states its input
     exit_code: int | str = 0  # of a guest: another one is an error, unless this is `ANY`
     limits: Limits = field(default_factory=Limits)  # of a guest's run
     # A proof, or its file: if `Prover.verify` accepts it and its claim is the new proof's, no new proof is made.
@@ -435,7 +435,7 @@ class Job:
             "highest cost": "any" if self.max_cost is None else self.max_cost,
             "priority": self.priority,
             "timeout": "none" if self.timeout is None else f"{self.timeout:g} s",
-            "states its input": "yes" if self.state_input else "no",
+            "states its input": "yes" if self.commit_input else "no",
             "proof that is there": _contents(self.existing),
             "output": _contents(self.output),
         }
@@ -491,7 +491,7 @@ class Job:
     def _recorded(self, by: Device | None, options: RunOptions) -> Any:
         """Return the run that is to be proved, with its record."""
         program, limited = self.prover.program, self.limits or self.max_cost is not None
-        asked = self.state_input or limited or self.random_seed is not None or self.exit_code not in (0, ANY)
+        asked = self.commit_input or limited or self.random_seed is not None or self.exit_code not in (0, ANY)
         if asked and not program.has_runs:
             raise ProgramError(
                 f"{program.name}: no guest, so it has no input to state, no exit code, no random numbers and no limits"
@@ -513,7 +513,7 @@ class Job:
             check_deadline()
             statement = program.statement_about(
                 run,
-                state_input=self.state_input,
+                commit_input=self.commit_input,
                 shards=shards,
                 shard_size=prover.shard_size,
                 rate=self.layout_rate(level),
@@ -749,14 +749,14 @@ class Job:
         rehearsal = rehearse(self.machine.image, self._provable_input() or b"", **self._run_options())
         self._check_exit_code(rehearsal.execution.exit_code)
         ranges = cycle_ranges_of(rehearsal.execution.cycles, self.prover.shards or 1, self.prover.shard_size)
-        return SharedRun(self, rehearsal, ranges, state_input=self.state_input)
+        return SharedRun(self, rehearsal, ranges, commit_input=self.commit_input)
 
     def record_window(self, cycles: range, total: int, snapshots: Sequence[Snapshot], device: Device | None) -> Window:
         """Record a window of a guest's run, as `graphprover.vm.executor.window.record_window`.
 
         ``device``: of the proof, whose kernels may be compiled meanwhile.
         """
-        machine, seed = self.machine, seed_for(self.random_seed, state_input=self.state_input)
+        machine, seed = self.machine, seed_for(self.random_seed, commit_input=self.commit_input)
         with _compiling(device, machine):
             return record_window(
                 machine.image, self.input() or b"", cycles, total, snapshots, random_seed=seed, **self.limits
@@ -793,10 +793,10 @@ class Job:
 
     def claim_about(self, run: Execution | None) -> Claim | None:
         """Return the claim of a proof of a run by `rehearse`."""
-        return self.prover.program.claim_about(run, state_input=self.state_input) if run else None
+        return self.prover.program.claim_about(run, commit_input=self.commit_input) if run else None
 
     def _run_options(self) -> RunOptions:
-        seed = seed_for(self.random_seed, state_input=self.state_input)
+        seed = seed_for(self.random_seed, commit_input=self.commit_input)
         return RunOptions(**self.limits, random_seed=seed, debug=self.receiver)
 
     @property
@@ -889,7 +889,7 @@ class Job:
 
     def _stated(self) -> bytes | None:
         """Return the input that the proof states, or None."""
-        return self.input() or b"" if self.state_input else None
+        return self.input() or b"" if self.commit_input else None
 
     def _check_exit_code(self, code: int) -> None:
         wrong = other_exit_code(code, self.exit_code)
@@ -907,7 +907,7 @@ class Job:
     def _provable_input(self) -> bytes | None:
         """Return the input; raises ValueError if the proof cannot state it, before the run."""
         data = self.input()
-        if self.state_input and data and len(data) > MAX_STATED_INPUT:
+        if self.commit_input and data and len(data) > MAX_STATED_INPUT:
             raise ValueError(f"an input of {len(data):,} bytes: a proof states at most {MAX_STATED_INPUT:,}")
         return data
 

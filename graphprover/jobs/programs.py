@@ -105,7 +105,7 @@ class Program(Protocol):
         self,
         run: Any,
         *,
-        state_input: bool = False,
+        commit_input: bool = False,
         shards: int = 1,
         shard_size: int | None = None,
         rate: int | None = None,
@@ -162,7 +162,7 @@ class Program(Protocol):
     def rehearse(self, data: bytes | None, **options: Unpack[RunOptions]) -> "Execution | None":
         """Run a guest without a record, before another process proves the run; None for tables."""
 
-    def claim_about(self, run: "Execution", *, state_input: bool = False) -> Claim | None:
+    def claim_about(self, run: "Execution", *, commit_input: bool = False) -> Claim | None:
         """Return the claim of a proof of a guest's run; None for tables."""
 
     def cycles(self, statement: Statement | ShardedStatement) -> int | None:
@@ -221,7 +221,7 @@ class TableProgram:
         self,
         run: Statement,
         *,
-        state_input: bool = False,
+        commit_input: bool = False,
         shards: int = 1,
         shard_size: int | None = None,
         rate: int | None = None,
@@ -296,7 +296,7 @@ class TableProgram:
     def rehearse(self, data: bytes | None, **options: Unpack[RunOptions]) -> None:
         """Return None: tables have no runs."""
 
-    def claim_about(self, run: "Execution", *, state_input: bool = False) -> None:
+    def claim_about(self, run: "Execution", *, commit_input: bool = False) -> None:
         """Return None: the proof is about no run."""
 
     def cycles(self, statement: Statement | ShardedStatement) -> None:

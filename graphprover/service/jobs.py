@@ -93,7 +93,7 @@ class Provers:
             self._prover(row.program, row.program_name, tuple(of_prover)),
             input,
             row.name,
-            state_input=options.get("commit_input", False),
+            commit_input=options.get("commit_input", False),
             exit_code=options.get("exit_code", 0),
             random_seed=options.get("random_seed"),
             limits=self._of_run(options.get("max_cycles"), options.get("max_memory")),

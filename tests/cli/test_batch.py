@@ -444,7 +444,7 @@ def test_a_worker_that_proves_another_run_is_found_out(
     """Its proof is valid, but does not state the input."""
 
     def other(_: OnCluster, job: Job, *__: Any, **___: Any) -> tuple[Made, Verdict]:
-        found = made(replace(job, state_input=False))
+        found = made(replace(job, commit_input=False))
         return found, job.prover.verify(found.proof, exit_code=3)
 
     monkeypatch.setattr(OnCluster, "prove", other)

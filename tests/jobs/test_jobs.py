@@ -188,7 +188,7 @@ def test_tables_have_no_runs() -> None:
             ask()
     with pytest.raises(ProgramError, match="no guest, so it has no exit code"):
         tables.verify(tables.prove(), exit_code=3)
-    for options in ({"state_input": True}, {"exit_code": 3}, {"max_cycles": 9}):
+    for options in ({"commit_input": True}, {"exit_code": 3}, {"max_cycles": 9}):
         with pytest.raises(ProgramError, match="no guest"):
             tables.prove(**options)  # type: ignore[arg-type]
     with pytest.raises(ProgramError, match="takes no input"):
@@ -322,13 +322,13 @@ def test_a_proof_is_kept_where_its_claim_is_the_same(weak: Proof, monkeypatch: p
     job = Prover(FIBONACCI, **FEW_BITS).job(LONGER, existing=weak.to_bytes())
     assert kept(job, monkeypatch)
     assert kept(replace(job, data=TURNS + b"else"), monkeypatch)
-    assert not kept(replace(job, data=TURNS + b"else", state_input=True), monkeypatch)
-    assert not kept(replace(job, state_input=True), monkeypatch)
+    assert not kept(replace(job, data=TURNS + b"else", commit_input=True), monkeypatch)
+    assert not kept(replace(job, commit_input=True), monkeypatch)
     assert not kept(replace(job, data=struct.pack("<Q", 301) + b"more"), monkeypatch)
-    stated = replace(job, state_input=True, existing=made(replace(job, state_input=True)).proof.to_bytes())
+    stated = replace(job, commit_input=True, existing=made(replace(job, commit_input=True)).proof.to_bytes())
     assert kept(stated, monkeypatch)
     assert not kept(replace(stated, data=TURNS + b"else"), monkeypatch)
-    assert not kept(replace(stated, state_input=False), monkeypatch)
+    assert not kept(replace(stated, commit_input=False), monkeypatch)
 
 
 def test_a_proof_that_is_not_good_enough_is_made_again(
@@ -435,7 +435,7 @@ def test_an_output_that_no_proof_states_is_told_right_after_the_run(
 
 
 def test_an_input_that_no_proof_states_is_told_before_the_run() -> None:
-    job = Job(Prover(FIBONACCI), bytes(MAX_STATED_INPUT + 1), "", state_input=True, limits={"max_cycles": 1})
+    job = Job(Prover(FIBONACCI), bytes(MAX_STATED_INPUT + 1), "", commit_input=True, limits={"max_cycles": 1})
     for begin in (job.start, job.rehearse, job._shared_run):
         with pytest.raises(ValueError, match=r"an input of 65,537 bytes: a proof states at most 65,536"):
             begin()

@@ -45,8 +45,8 @@ def test_a_scheduler_of_a_cluster_groups_its_tasks_by_rounds() -> None:
 @pytest.mark.parametrize("scheduler", ["sync", "threads"])
 def test_the_graph_of_a_guest_gives_the_bytes_of_its_proof(scheduler: str) -> None:
     prover = Prover(GUESTS / "sha256.elf", security=20, device="cpu")
-    proof = prover.graph(b"abc", state_input=True).compute(scheduler=scheduler)
-    assert proof.to_bytes() == prover.prove(b"abc", state_input=True).to_bytes()
+    proof = prover.graph(b"abc", commit_input=True).compute(scheduler=scheduler)
+    assert proof.to_bytes() == prover.prove(b"abc", commit_input=True).to_bytes()
     claim = prover.verify(proof).claim
     assert claim and claim.output == hashlib.sha256(b"abc").digest() and claim.input == b"abc"
 

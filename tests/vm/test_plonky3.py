@@ -62,7 +62,9 @@ def test_plonky3_accepts_guests(guest: str, rate: int | None, hash: str, tmp_pat
     """Accept the tables of a proof at any rate, the fewer tables of the smallest proof, and either hash."""
     parameters = replace(PLAIN, hash=hash)
     program = open_program(str(GUESTS / f"{guest}.elf"))
-    case = Case(parameters, with_traces(program.statement_for(inputs()[guest], state_input=guest == STATED, rate=rate)))
+    case = Case(
+        parameters, with_traces(program.statement_for(inputs()[guest], commit_input=guest == STATED, rate=rate))
+    )
     tables = list(case.statement.tables)
     cycles, lo, hi, *shape = tables[0].public_values or ()
     assert cycles > 100 and (lo, hi) == (0, 0) and TableNumber.OUTPUT in shape

@@ -27,7 +27,7 @@ class Claim:
     exit_code: int  # 64 bits
     cycles: int  # executed instructions
     program_hash: bytes  # of the guest: Keccak-256 of its code, its data and its entry (docs/protocol.md, section 15)
-    input: bytes | None  # if the proof states it (``state_input``), otherwise None
+    input: bytes | None  # if the proof states it (``commit_input``), otherwise None
 
     def __repr__(self) -> str:
         return f"<{self._title}>"

@@ -39,13 +39,13 @@ class RunOptions(Limits, total=False):
     random_seed: int | None
 
 
-def seed_for(random_seed: int | None, *, state_input: bool) -> int | None:
+def seed_for(random_seed: int | None, *, commit_input: bool) -> int | None:
     """Return the random seed of a run, as `execute.execute` takes it, for a proof with or without its input stated.
 
     Raises:
         ValueError: for a seed beside a stated input, behind which memory is zero.
     """
-    if not state_input:
+    if not commit_input:
         return random_seed
     if random_seed:
         raise ValueError("a proof that states its input has the random seed 0: give no other one")
@@ -145,7 +145,7 @@ class Guest:
         self,
         run: "Execution",
         *,
-        state_input: bool = False,
+        commit_input: bool = False,
         shards: int = 1,
         shard_size: int | None = None,
         rate: int | None = None,
@@ -155,7 +155,7 @@ class Guest:
 
         Args:
             run: The run, with its record.
-            state_input: Whether the statement has the input.
+            commit_input: Whether the statement has the input.
             shards: The number of cycle ranges that the run is cut into, one a shard.
             shard_size: The cycles of a shard, instead of ``shards``.
             rate: The rate of the proof is 1/``rate``, if one was asked for: from 8 on the run has fewer tables, of
@@ -170,23 +170,25 @@ class Guest:
 
         machine, cycle_ranges = self.compiled(), cycle_ranges_of(run.cycles, shards, shard_size)
         if len(cycle_ranges) == 1:
-            return statement_of_run(machine, run, self.label, state_input=state_input, device=device, rate=rate)
-        return shards_of_run(machine, run, cycle_ranges, self.label, state_input=state_input, device=device, rate=rate)
+            return statement_of_run(machine, run, self.label, commit_input=commit_input, device=device, rate=rate)
+        return shards_of_run(
+            machine, run, cycle_ranges, self.label, commit_input=commit_input, device=device, rate=rate
+        )
 
     def statement_for(
         self,
         data: bytes | None,
         *,
-        state_input: bool = False,
+        commit_input: bool = False,
         shards: int = 1,
         shard_size: int | None = None,
         rate: int | None = None,
         **options: Unpack[RunOptions],
     ) -> Statement | ShardedStatement:
         """Return the statement about the program's run on ``data``; arguments are those of `statement_about`."""
-        options["random_seed"] = seed_for(options.get("random_seed"), state_input=state_input)
+        options["random_seed"] = seed_for(options.get("random_seed"), commit_input=commit_input)
         run = self.record(data, **options)
-        return self.statement_about(run, state_input=state_input, shards=shards, shard_size=shard_size, rate=rate)
+        return self.statement_about(run, commit_input=commit_input, shards=shards, shard_size=shard_size, rate=rate)
 
     def cost_about(self, run: "Execution", *, device: "Device | None" = None) -> "Cost":
         """Return the cost of proving a recorded run; ``device`` replays the run, by default the CPU.
@@ -222,10 +224,10 @@ class Guest:
 
         return self.execute(data, **(RunOptions(max_memory=half_of_memory()) | options))
 
-    def claim_about(self, run: "Execution", *, state_input: bool = False) -> Claim:
+    def claim_about(self, run: "Execution", *, commit_input: bool = False) -> Claim:
         """Return the claim of a proof of a run."""
         return Claim(
-            run.output, run.exit_code, run.cycles, self.machine.program_hash, run.input if state_input else None
+            run.output, run.exit_code, run.cycles, self.machine.program_hash, run.input if commit_input else None
         )
 
     def says(self, proof: Proof | ShardedProof) -> dict[str, Any]:

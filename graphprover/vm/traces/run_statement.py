@@ -75,7 +75,7 @@ def statement_of_run(
     execution: Execution,
     label: str = "",
     *,
-    state_input: bool = False,
+    commit_input: bool = False,
     device: Device | None = None,
     rate: int | None = None,
 ) -> Statement:
@@ -85,15 +85,15 @@ def statement_of_run(
         machine: The program.
         execution: Its run, with a record.
         label: The proofs' label.
-        state_input: State the input as public values.
+        commit_input: State the input as public values.
         device: Replays the run to find its tables' heights; by default the CPU.
         rate: The user's rate 1/``rate``, if any; it selects the layout policy (`shape.policy_at`).
 
     Raises:
-        ValueError: For an execution without a record; with ``state_input`` for one with a random seed.
+        ValueError: For an execution without a record; with ``commit_input`` for one with a random seed.
         Unprovable: For an execution that has no proof.
     """
-    (tables,), _ = _tables(machine, execution, [range(execution.cycles)], state_input, device, rate)
+    (tables,), _ = _tables(machine, execution, [range(execution.cycles)], commit_input, device, rate)
     return Statement(tables, label)
 
 
@@ -103,7 +103,7 @@ def shards_of_run(
     cycle_ranges: Sequence[range],
     label: str = "",
     *,
-    state_input: bool = False,
+    commit_input: bool = False,
     device: Device | None = None,
     rate: int | None = None,
 ) -> ShardedStatement:
@@ -121,7 +121,7 @@ def shards_of_run(
         raise ValueError(
             f"these cycle ranges do not cover a run of {execution.cycles:,} cycles in order: {cycle_ranges}"
         )
-    return machine.in_shards(*_tables(machine, execution, cycle_ranges, state_input, device, rate), label)
+    return machine.in_shards(*_tables(machine, execution, cycle_ranges, commit_input, device, rate), label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,23 +134,23 @@ class Stated:
     input: np.ndarray  # uint64, the words of a stated input; empty without one
 
 
-def stated_of(execution: Execution, memory: Memory, *, state_input: bool) -> Stated:
+def stated_of(execution: Execution, memory: Memory, *, commit_input: bool) -> Stated:
     """Return the values of the statement about an execution; ``memory``: the words that it accessed.
 
     Raises:
-        ValueError: With ``state_input`` for an execution with a random seed.
+        ValueError: With ``commit_input`` for an execution with a random seed.
         Unprovable: For an output or a stated input that is too long.
     """
-    check_stated(execution, state_input=state_input)
-    given = region(execution.input) if state_input else np.zeros(0, dtype=np.uint64)
+    check_stated(execution, commit_input=commit_input)
+    given = region(execution.input) if commit_input else np.zeros(0, dtype=np.uint64)
     return Stated(execution.cycles, execution.exit_code, output_words(execution, memory), given)
 
 
-def check_stated(execution: Execution, *, state_input: bool) -> None:
+def check_stated(execution: Execution, *, commit_input: bool) -> None:
     """Check the values that a statement about an execution has, before its tables are made; raises as `stated_of`."""
-    if state_input and execution.random_seed:
+    if commit_input and execution.random_seed:
         raise ValueError("a proof that states its input is of a run with the random seed 0")
-    if state_input and len(execution.input) > MAX_STATED_INPUT:
+    if commit_input and len(execution.input) > MAX_STATED_INPUT:
         raise Unprovable(f"an input of {len(execution.input):,} bytes: a proof states at most {MAX_STATED_INPUT:,}")
     if len(execution.output) > MAX_PROVED_OUTPUT:
         most = f"a proof states at most {MAX_PROVED_OUTPUT:,}; output a hash instead"
@@ -209,7 +209,7 @@ def _tables(
     machine: Machine,
     execution: Execution,
     cycle_ranges: Sequence[range],
-    state_input: bool,
+    commit_input: bool,
     device: Device | None,
     rate: int | None,
 ) -> tuple[list[list[Table]], list[list[int]]]:
@@ -217,7 +217,7 @@ def _tables(
     record = execution.record
     if record is None:
         raise ValueError("an execution without a record cannot be proved")
-    stated = stated_of(execution, record.memory, state_input=state_input)
+    stated = stated_of(execution, record.memory, commit_input=commit_input)
     shards = len(cycle_ranges)
     traces = [
         tables_of_range(machine, record, cycle_range, stated, shards=shards, device=device, rate=rate)

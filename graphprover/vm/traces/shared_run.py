@@ -112,23 +112,23 @@ def shapes_of(tables: Sequence[Numbered]) -> tuple[Shape, ...]:
 class SharedRun:
     """A job's run on the client, which workers record in windows, one a shard."""
 
-    def __init__(self, job: Job, rehearsal: Rehearsal, cycle_ranges: Sequence[range], *, state_input: bool) -> None:
+    def __init__(self, job: Job, rehearsal: Rehearsal, cycle_ranges: Sequence[range], *, commit_input: bool) -> None:
         """Begin after the run without a record.
 
         Args:
             job: The job.
             rehearsal: The run.
             cycle_ranges: The windows.
-            state_input: Whether the proof states the input.
+            commit_input: Whether the proof states the input.
 
         Raises:
             Unprovable: For an output or a stated input that is too long.
         """
-        check_stated(rehearsal.execution, state_input=state_input)
+        check_stated(rehearsal.execution, commit_input=commit_input)
         self._rehearsal: Rehearsal | None = rehearsal
         self._last, self._before = LastAccesses.none(rehearsal.words), list[Before]()
         self._waiting: dict[int, Accesses] = {}  # by index, until the earlier windows have come
-        self._state_input = state_input
+        self._commit_input = commit_input
         self.execution = rehearsal.execution
         self.words = rehearsal.words  # the number of places for words, to which `Accesses` refer
         total = rehearsal.execution.cycles
@@ -144,7 +144,7 @@ class SharedRun:
         """Return all windows with the times before them, once all are recorded, and forget the run."""
         assert self._rehearsal and len(self._before) == len(self.windows)
         state, self._rehearsal = self._rehearsal.final_state(self._last), None
-        stated = stated_of(self.execution, state.memory, state_input=self._state_input)
+        stated = stated_of(self.execution, state.memory, commit_input=self._commit_input)
         windows = [replace(window, snapshots=()) for window in self.windows]
         return [
             TimedWindow(window, len(windows), stated, before, None if index else state)

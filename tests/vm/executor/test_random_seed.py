@@ -126,15 +126,15 @@ def test_a_run_with_any_seed_is_proved() -> None:
 
 def test_a_stated_input_leaves_no_seed() -> None:
     prover = Prover(guest(), security=30)
-    claim = prover.verify(prover.prove(b"abc", state_input=True)).claim
+    claim = prover.verify(prover.prove(b"abc", commit_input=True)).claim
     assert claim and (claim.input, claim.output) == (b"abc", bytes(8))
-    prover.prepare(b"abc", state_input=True, random_seed=0)
-    assert not check(prover.program.statement_for(b"abc", state_input=True))  # type: ignore[call-arg, arg-type]
+    prover.prepare(b"abc", commit_input=True, random_seed=0)
+    assert not check(prover.program.statement_for(b"abc", commit_input=True))  # type: ignore[call-arg, arg-type]
     with pytest.raises(ValueError, match="has the random seed 0: give no other one"):
-        prover.prove(b"abc", state_input=True, random_seed=SEED)
+        prover.prove(b"abc", commit_input=True, random_seed=SEED)
     run = execute(guest().compiled().image, b"abc", record=True)
     with pytest.raises(ValueError, match="is of a run with the random seed 0"):
-        guest().statement_about(run, state_input=True)
+        guest().statement_about(run, commit_input=True)
 
 
 def test_the_client_compares_with_its_own_run() -> None:

@@ -39,7 +39,7 @@ def test_public_values_and_label_are_those_of_the_page() -> None:
         + struct.pack(f"<{len(image.values)}Q", *image.values.tolist())
     )
     for stated in (False, True):
-        statement = open_program(str(SHA256)).statement_for(b"abc", state_input=stated)  # type: ignore[call-arg]
+        statement = open_program(str(SHA256)).statement_for(b"abc", commit_input=stated)  # type: ignore[call-arg]
         assert statement.label.endswith(f"sha256.elf {program_hash.hex()}")
         boundary, *others = [tuple(table.public_values or ()) for table in statement.tables]
         numbers = boundary[3:]

@@ -103,8 +103,8 @@ def runs() -> list[tuple[Machine, Proof | ShardedProof]]:
     for program in images:
         machine, execution = Machine(program), execute(program, b"input", record=True)
         cycle_ranges = cycle_ranges_of(execution.cycles, 3)
-        for state_input, rate in product((False, True), (None, SMALL)):
-            asked: dict[str, Any] = {"state_input": state_input, "rate": rate}
+        for commit_input, rate in product((False, True), (None, SMALL)):
+            asked: dict[str, Any] = {"commit_input": commit_input, "rate": rate}
             found.append((machine, header(statement_of_run(machine, execution, **asked))))
             shards = shards_of_run(machine, execution, cycle_ranges, **asked)
             found.append((machine, in_one(tuple(map(header, shards.statements)))))

@@ -163,7 +163,7 @@ def runs() -> list[tuple[Subject, Claimed]]:
         subject = Subject(machine, facts)
         cycle_ranges = cycle_ranges_of(execution.cycles, 3)
         for stated, rate in product((False, True), (None, SMALL)):
-            asked: dict[str, Any] = {"state_input": stated, "rate": rate}
+            asked: dict[str, Any] = {"commit_input": stated, "rate": rate}
             whole = header(statement_of_run(machine, execution, **asked))
             shards = tuple(map(header, shards_of_run(machine, execution, cycle_ranges, **asked).statements))
             found += [(subject, claimed(proof)) for proof in (whole, in_one(shards))]

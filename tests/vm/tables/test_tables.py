@@ -589,7 +589,7 @@ INPUT = bytes(range(1, 20)) * 30  # 570 bytes: 73 words, three a row, one in the
 @cache
 def on_input(data: bytes = INPUT) -> Statement:
     execution = execute(image([*READER, *leave()]), data, record=True)
-    return with_traces(statement_of_run(Machine(execution.image), execution, state_input=True))
+    return with_traces(statement_of_run(Machine(execution.image), execution, commit_input=True))
 
 
 @pytest.mark.parametrize("size", [0, 1, 8, 9, 16, 240, 248, 249, 570])

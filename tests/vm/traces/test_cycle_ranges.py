@@ -47,7 +47,7 @@ def run_of(program: Image) -> tuple[Machine, Execution]:
 def test_shards_balance_together(program: Image, count: int) -> None:
     """Balance the tables of all shards together, without their heads; no shard balances by itself."""
     machine, run = run_of(program)
-    shards = shards_of_run(machine, run, cycle_ranges_of(run.cycles, count), state_input=count == 3)
+    shards = shards_of_run(machine, run, cycle_ranges_of(run.cycles, count), commit_input=count == 3)
     made = [with_traces(shard) for shard in shards.statements]
     assert not check(Statement([table for shard in made for table in shard.tables[1:]]))
     assert all(check(Statement(shard.tables[1:])) for shard in made)

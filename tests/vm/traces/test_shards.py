@@ -65,7 +65,7 @@ def test_runs_in_shards_are_proved(name: str, data: bytes, shards: int, stated: 
     """Verify the proof from its file by the program and by its key; its claim is the result of the run."""
     machine = guest(name)
     run = execute(machine.image, data, record=True)
-    proof = proved(shards_of_run(machine, run, cycle_ranges_of(run.cycles, shards), name, state_input=stated))
+    proof = proved(shards_of_run(machine, run, cycle_ranges_of(run.cycles, shards), name, commit_input=stated))
     read = proof_from_bytes(proof.to_bytes())
     claim = Claim(run.output, run.exit_code, run.cycles, machine.program_hash, data if stated else None)
     assert machine.claim_in(read) == claim
