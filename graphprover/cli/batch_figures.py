@@ -38,7 +38,7 @@ def figures(jobs: Sequence[Facts], seconds: float, energy: HostEnergy) -> Facts:
         "proofs_per_hour": 3600 * len(made) / seconds,
         "seconds_per_proof": seconds / len(made) if made else None,
         "proof_seconds": {f"p{MEDIAN}": median, f"p{MOST}": most},
-        "retries": sum(max(0, job["tries"] - 1) for job in jobs),
+        "retries": sum(max(0, job["attempts"] - 1) for job in jobs),
         "energy": {"gpu": by_proof(energy.gpu) if energy.gpu else None, "cpu": by_proof(energy.cpu)},
     }
 

@@ -190,7 +190,7 @@ def job(
         "seconds": dict(result.seconds),
         "peak_bytes": result.made.peak_bytes if result.made else None,
         "worker": result.worker or None,
-        "tries": result.tries,
+        "attempts": result.attempts,
         "again": again,
         "error": message_of(error) if error else None,
     }

@@ -146,7 +146,7 @@ def job_line(job: Facts) -> str:
     cycles = job["says"].get("cycles")
     length = f"{cycles:,} cycles" if isinstance(cycles, int) else f"{job['rows']:,} rows"
     by = [job["worker"]] if job["worker"] else []
-    attempts = [f"{job['tries']} attempts"] if job["tries"] > 1 else []
+    attempts = [f"{job['attempts']} attempts"] if job["attempts"] > 1 else []
     line = ", ".join([length, f"{sum(job['seconds'].values()):.1f} s", *by, *attempts, size, file])
     again = f" (replaced the existing proof: {job['again']})" if job["again"] else ""
     return f"{job['name']}: {line}{again}"

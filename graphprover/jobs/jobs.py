@@ -962,13 +962,13 @@ class Result:
     made: Made | None  # the proof, and how it was made
     error: Exception | None = None
     worker: str = ""  # the address of the worker that made it; empty in this process
-    tries: int = 1
+    attempts: int = 1
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
 
     def _repr_html_(self) -> str:
-        facts = {"worker": short(self.worker or "this process"), "tries": self.tries}
+        facts = {"worker": short(self.worker or "this process"), "attempts": self.attempts}
         rows = [(stage, f"{seconds:.3f}") for stage, seconds in self.seconds.items()]
         return html(self._title, facts, [("stage", "seconds"), *rows] if rows else [])
 

@@ -51,7 +51,7 @@ def batch_page(title: str, jobs: Sequence[Job], figures: Mapping[str, Any], obse
     parts.append(findings_html([*_findings(jobs, observation), *_figures(figures)]))
     failed = [job for job in jobs if job["outcome"] == "failed"]
     if failed:
-        columns = ("name", "worker", "tries", "error")
+        columns = ("name", "worker", "attempts", "error")
         rows = [[label(str(job[column] or "")) for column in columns] for job in failed]
         parts.append(f"<h2>Failures</h2>{table(('job', *columns[1:]), rows, MOST)}")
     if observation:
@@ -103,10 +103,10 @@ def _findings(jobs: Sequence[Job], observation: Sequence[Observation]) -> list[F
     counts = {outcome: sum(job["outcome"] == outcome for job in jobs) for outcome in ("made", "kept", "failed")}
     said = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items() if count)
     found = [Finding("jobs", f"{len(jobs):,}", said or "none")]
-    again = [job for job in jobs if job["tries"] > 1]
-    tries = Finding("tried again", f"{len(again):,}", ", ".join(short(job["name"]) for job in again[:3]))
+    again = [job for job in jobs if job["attempts"] > 1]
+    repeated = Finding("tried again", f"{len(again):,}", ", ".join(short(job["name"]) for job in again[:3]))
     if not observation:
-        return [*found, tries]
+        return [*found, repeated]
     slow = max(observation, key=lambda one: one.end)
     found.append(Finding("slowest job", short(slow.name), f"{time_text(slow.end)}{_mostly(slow)}"))
     sums = _sums(observation)
@@ -128,7 +128,7 @@ def _findings(jobs: Sequence[Job], observation: Sequence[Observation]) -> list[F
     peak = max(observation, key=lambda one: one.memory.peak)
     found.append(Finding("peak memory", bytes_text(peak.memory.peak), short(peak.name)))
     bits = min(one.security.bits for one in observation)
-    return [*found, Finding("security", f"{bits:.1f} bits", "of the weakest proof"), tries]
+    return [*found, Finding("security", f"{bits:.1f} bits", "of the weakest proof"), repeated]
 
 
 def _mostly(observation: Observation) -> str:
@@ -257,7 +257,7 @@ def _jobs(jobs: Sequence[Job], found: Mapping[str, Observation]) -> str:
     for job in jobs:
         observation, proof = found.get(job["name"]), job["proof"]
         size = proof["bytes"] if proof else 0
-        cells = [label(job["name"]), label(job["outcome"]), label(job["worker"] or ""), _count(job["tries"])]
+        cells = [label(job["name"]), label(job["outcome"]), label(job["worker"] or ""), _count(job["attempts"])]
         if observation:
             worst, graph = slowest(observation), observation.seconds("prove")
             floor = sum(one.floor for one in observation.rounds)
@@ -274,7 +274,7 @@ def _jobs(jobs: Sequence[Job], found: Mapping[str, Observation]) -> str:
         "job",
         "outcome",
         "worker",
-        "tries",
+        "attempts",
         "seconds",
         "graph",
         "times floor",

@@ -133,8 +133,8 @@ class Runner:
             self._cancelled.discard(job.number)
         if isinstance(job.data, Path):
             job.data.unlink(missing_ok=True)
-        if result.tries > 1:
-            self._retried(result.tries - 1)
+        if result.attempts > 1:
+            self._retried(result.attempts - 1)
         if isinstance(result.error, Cancelled):
             _log.info("its proof was stopped, because it was cancelled")
         elif result.error:
@@ -202,5 +202,5 @@ def _report(result: Result) -> dict[str, Any]:
         "misaligned_accesses": made.run.misaligned_accesses if made.run else None,
         "base_bytes": made.base_bytes,
         "worker": result.worker or None,
-        "tries": result.tries,
+        "attempts": result.attempts,
     }

@@ -132,7 +132,7 @@ def test_a_job_that_fails_ends_no_other(capsys: pytest.CaptureFixture[str]) -> N
         "seconds": 0,
         "peak_bytes": None,
         "worker": None,
-        "tries": 1,
+        "attempts": 1,
         "again": None,
         "error": refused,
     }
@@ -477,7 +477,7 @@ def test_kills_lose_nothing(kills: int) -> None:
     found = summary()
     assert found["total"]["made"] == jobs and found["total"]["failed"] == 0
     if kills > 1:  # one alone may fall between two proofs
-        assert sum(job["tries"] - 1 for job in found.values() if "tries" in job) > 0, "no kill has hit a proof"
+        assert sum(job["attempts"] - 1 for job in found.values() if "attempts" in job) > 0, "no kill has hit a proof"
 
     # All proofs match their jobs. Some are recomputed in this process.
     some = {

@@ -21,8 +21,8 @@ NOTHING = HostEnergy(None, Energy(None, "no counters"))
 UNKNOWN = HostEnergy(Energy(None, ELSEWHERE), Energy(None, ELSEWHERE))
 
 
-def job(seconds: float, outcome: str = "made", tries: int = 1) -> dict[str, Any]:
-    return {"outcome": outcome, "tries": tries, "seconds": {"prepare": seconds / 4, "prove": seconds * 3 / 4}}
+def job(seconds: float, outcome: str = "made", attempts: int = 1) -> dict[str, Any]:
+    return {"outcome": outcome, "attempts": attempts, "seconds": {"prepare": seconds / 4, "prove": seconds * 3 / 4}}
 
 
 def report(found: dict[str, Any]) -> list[Any]:

@@ -80,7 +80,7 @@ def test_a_job_that_fails_ends_no_other(prover: Prover, guest: Prover, tmp_path:
     assert all(result.proof is None and not result.seconds for result in results.values() if result.error)
     good = results["good"]
     assert good.proof == prover.prove(TURNS) and set(good.seconds) == {"prepare", "wait", "prove", "verify"}
-    assert good.made and good.made.peak_bytes and (good.tries, good.kept) == (1, False)
+    assert good.made and good.made.peak_bytes and (good.attempts, good.kept) == (1, False)
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt, DeviceLost("gone")])
@@ -265,7 +265,7 @@ def test_results_of_a_cluster_are_those_of_their_jobs(
     assert [result.job.name for result in results] == ["made", "lost", "kept"]
     assert new.proof == prover.prove() and not new.kept and new.worker == "tcp://2"
     assert new.made and new.made.preprocessed_caps is None  # nothing of a worker's is a commitment to rely on
-    assert isinstance(lost.error, OSError) and lost.proof is None and (lost.worker, lost.tries) == ("tcp://1", 2)
+    assert isinstance(lost.error, OSError) and lost.proof is None and (lost.worker, lost.attempts) == ("tcp://1", 2)
     assert kept.proof == proof and kept.kept
 
 
@@ -275,7 +275,7 @@ def test_workers_run_the_programs(prover: Prover, guest: Prover, tmp_path: Path)
         jobs = [prover.job(TURNS, "good"), guest.job(TURNS, "bad", exit_code=1), guest.job(tmp_path / "none", "none")]
         results = {result.job.name: result for result in prove_many(jobs, client, "cpu")}
         assert results["good"].proof == prover.prove(TURNS)
-        assert results["good"].worker in present(client) and results["good"].tries == 1
+        assert results["good"].worker in present(client) and results["good"].attempts == 1
         assert isinstance(results["bad"].error, VerificationError) and isinstance(results["none"].error, FileError)
         remote = Prover(GUEST, security=20, executor=client)
         assert remote.prove(TURNS) == guest.prove(TURNS)

@@ -138,7 +138,7 @@ def test_a_verification_is_not_limited(clock: list[float], monkeypatch: pytest.M
 def test_a_worker_ends_a_proof_which_is_not_retried(slow: Prover) -> None:
     with workers(1) as client:
         late, good = prove_many([slow.job(b"0.3", "late", timeout=0.1), slow.job(b"0", "good", timeout=60)], client)
-        assert isinstance(late.error, JobTimeout) and late.tries == 1 and good.proof
+        assert isinstance(late.error, JobTimeout) and late.attempts == 1 and good.proof
 
 
 def test_a_worker_that_goes_on_is_not_waited_for(slow: Prover, monkeypatch: pytest.MonkeyPatch) -> None:

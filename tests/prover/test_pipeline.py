@@ -128,7 +128,7 @@ def test_proofs_are_those_in_order(guest: Prover, forced: Processes, monkeypatch
         assert list(result.seconds) == list(other.seconds) == ["prepare", "wait", "prove", "verify"]
         for name in ("preprocessed_caps", "peak_bytes", "kept", "shards", "cells", "run", "checksum"):
             assert getattr(result.made, name) == getattr(other.made, name)
-        assert (result.worker, result.tries) == (other.worker, other.tries)
+        assert (result.worker, result.attempts) == (other.worker, other.attempts)
     for one, result in zip(seen, found, strict=True):
         assert [stage.name for stage in one.stages] == ["prepare", "wait", "prove", "verify"]
         assert one.stages[0].start == 0 and all(stage.seconds >= 0 for stage in one.stages)

@@ -35,7 +35,7 @@ from tests.slow import slow_after
 def job(name: str, outcome: str = "made", **more: Any) -> dict[str, Any]:
     """As ``facts.job`` says it."""
     proof = None if outcome == "failed" else {"file": "x", "bytes": 4321}
-    said = {"name": name, "outcome": outcome, "worker": None, "tries": 1, "error": None, "proof": proof}
+    said = {"name": name, "outcome": outcome, "worker": None, "attempts": 1, "error": None, "proof": proof}
     return said | {"seconds": {"prove": 1.5, "verify": 0.5}} | more
 
 
@@ -52,8 +52,8 @@ def batch() -> tuple[list[dict[str, Any]], dict[str, Any], list[Observation]]:
         for name, (worker, start) in began.items()
     ]
     jobs = [job(one.name, worker=one.worker) for one in made]
-    jobs[1]["tries"] = 2
-    jobs += [job("four", "kept"), job("five", "failed", error=f"GuestFault: {HOSTILE}", tries=3)]
+    jobs[1]["attempts"] = 2
+    jobs += [job("four", "kept"), job("five", "failed", error=f"GuestFault: {HOSTILE}", attempts=3)]
     return jobs, figures(jobs, 6.0, ENERGY), made
 
 

@@ -105,7 +105,7 @@ def test_what_users_name_is_escaped_and_short(statement: Statement, proof: Proof
         (again, repr(prover), ["security bits: 90"]),
         (named, None, ["input: 1,000,000 bytes", "security bits: 90", "output: <script>"]),
         (job, None, ["Job of 'examples/memory', input: <script>", "proof that is there: 4 bytes"]),
-        (Result(named, made), None, [f"a proof of {proof.size:,} bytes, made", "1.500", "tries: 1", "this process"]),
+        (Result(named, made), None, [f"a proof of {proof.size:,} bytes, made", "1.500", "attempts: 1", "this process"]),
         (Result(job, replace(made, kept=True)), None, ["bytes, kept", "Result of 'examples/memory'"]),
         (
             Result(named, None, ValueError(SCRIPT * 99 + "\n"), SCRIPT),
