@@ -30,7 +30,14 @@ LAYERS = (
     ("graphs",),  # the rounds of a proof as tasks
     ("cluster",),  # dispatching tasks to workers, which are named in text
     ("prover",),  # from a statement to a proof
-    ("examples", "jobs.kinds", "jobs.programs", "jobs.warmup", "jobs.made_check"),  # programs that can be proved
+    (
+        "examples",
+        "jobs.kinds",
+        "jobs.options",
+        "jobs.programs",
+        "jobs.warmup",
+        "jobs.made_check",
+    ),  # programs that can be proved
     ("jobs.jobs",),  # requested proofs, as they are sent to workers
     ("cluster.window_worker",),  # one window of a run that workers share
     ("cluster.shard_worker", "cluster.layers"),  # one shard of a proof with shards on other workers; layers of a tree

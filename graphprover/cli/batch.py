@@ -11,18 +11,19 @@ from functools import partial
 from io import FileIO
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphprover.cli import json_output, text_output
 from graphprover.cli.args import Command, add_json, add_report, asks, drawn, report_files
 from graphprover.cli.batch_figures import figures, metered_by
-from graphprover.cli.batch_file import Entry, read_batch
+from graphprover.cli.batch_file import ListedJob, read_batch
 from graphprover.cli.executor import add_executor, check_device, configured
 from graphprover.cli.json_output import OUTCOMES, Facts
 from graphprover.cli.one_behind import OneBehind
 from graphprover.cli.paths import path_argument
 from graphprover.cli.report_files import save_batch
 from graphprover.graphs.executor_names import GROWING, HERE
+from graphprover.jobs.options import of_job, of_prover
 from graphprover.jobs.programs import message_of
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.errors import FAILED, OK, UsageError
@@ -219,29 +220,23 @@ class _Progress:
             self._draw(made, kept, failed, ", ".join(self._running.values()))
 
 
-def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
+def _jobs(entries: Sequence[ListedJob], resume: bool) -> "dict[Job, ListedJob]":
     """Return the jobs and their entries; jobs with equal program and options share a `Prover`."""
     from graphprover.jobs.jobs import Job, Prover
     from graphprover.vm.executor.debug import by_lines, to_stderr
 
-    provers: dict[tuple[Any, ...], Prover] = {}
+    provers: dict[tuple[str, str], Prover] = {}
     jobs = {}
     for entry in entries:
-        options = {name: getattr(entry, name) for name in ("small", "shards", "shard_size", "compress")}
-        key = entry.program.name, entry.level, *options.values()
+        options = of_prover(entry.options)
+        key = entry.program.name, str(options)
         if key not in provers:
-            provers[key] = Prover(entry.program, **vars(entry.level), **options)
+            provers[key] = Prover(entry.program, **options)
         job = Job(
             provers[key],
             entry.input,
             entry.name,
-            commit_input=entry.commit_input,
-            exit_code=entry.exit_code,
-            random_seed=entry.random_seed,
-            limits=entry.limits,
-            max_cost=entry.max_cost,
-            priority=entry.priority,
-            timeout=entry.timeout,
+            **of_job(entry.options),
             existing=entry.output if resume and entry.output.is_file() else None,
             output=entry.output,
             debug=by_lines(entry.name, to_stderr),
@@ -250,7 +245,7 @@ def _jobs(entries: Sequence[Entry], resume: bool) -> "dict[Job, Entry]":
     return jobs
 
 
-def _finished(entry: Entry, result: "Result") -> tuple[Facts, bytes | None]:
+def _finished(entry: ListedJob, result: "Result") -> tuple[Facts, bytes | None]:
     """Return the outcome of a finished job, provided that the proof can be written, and the bytes to write, if any."""
     encoded = file = again = None
     if result.proof is not None:
@@ -261,7 +256,7 @@ def _finished(entry: Entry, result: "Result") -> tuple[Facts, bytes | None]:
     return outcome, None if result.kept else encoded
 
 
-def _written(entry: Entry, found: Facts, proof: bytes | None) -> Facts:
+def _written(entry: ListedJob, found: Facts, proof: bytes | None) -> Facts:
     """Write a job's proof, if there is one to write, and return the outcome."""
     try:
         if proof is not None:
@@ -281,7 +276,7 @@ def _why_again(job: "Job") -> str | None:
         return str(error)
 
 
-def _check_written(option: str, path: Path | None, entries: list[Entry]) -> None:
+def _check_written(option: str, path: Path | None, entries: list[ListedJob]) -> None:
     """Raise UsageError if a job would overwrite a file of the command."""
     if path is None:
         return

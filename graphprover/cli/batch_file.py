@@ -5,17 +5,17 @@ import os
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from graphprover.cli.batch_keys import conflict, takes, unknown, wrong_value
+from graphprover.cli.batch_keys import OPTIONS, takes, unknown, wrong_value
 from graphprover.cli.files import length_error
 from graphprover.cli.patterns import PatternError, fill
 from graphprover.jobs.kinds import kind_of
+from graphprover.jobs.options import conflict, in_keys
 from graphprover.jobs.programs import Program, ProgramError, is_packaged, open_program
-from graphprover.protocol.level import Level, default_pow_bits
 from graphprover.runtime.errors import UsageError
 from graphprover.runtime.files import (
     MAX_TEXT_BYTES,
@@ -26,36 +26,23 @@ from graphprover.runtime.files import (
     make_folder,
     read_input,
 )
-from graphprover.vm.statement.guest import Limits, limits_of
 
-_LEVEL = tuple(field.name for field in fields(Level))  # keys with the level of a proof
-_OF_GUESTS = ("shard_size", "exit_code", "commit_input", "random_seed", "max_cycles", "max_memory", "max_cost")
+_OF_GUESTS = {name for name, option in OPTIONS.items() if option.guests}
 _MOST_SHOWN = 200  # characters of the TOML parser's message
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class ListedJob:
     """One proof of a batch file."""
 
     name: str
     program: Program
     input: Path | None
     output: Path
-    level: Level
-    small: float | None  # seconds: the smallest proof within this time, instead of a rate
-    shards: int | None  # None: one, or for a guest as many as needed to fit the device's memory
-    shard_size: int | None  # cycles per shard of a guest
-    compress: bool | int | tuple[int, ...]  # whether to compress the proof; a number: N of a layer's rate 1/N
-    exit_code: int | str
-    commit_input: bool
-    random_seed: int | None  # None: derived from the input
-    limits: Limits  # limits of a guest's run
-    max_cost: int | None  # the highest cost number of a guest's run
-    priority: int  # jobs with a higher one go first
-    timeout: float | None  # seconds in which the job must be proved
+    options: Mapping[str, Any]  # the given ones of `graphprover.jobs.options`
 
 
-def read_batch(path: Path) -> list[Entry]:
+def read_batch(path: Path) -> list[ListedJob]:
     """Return the proofs of a batch file in its order, and create the folders of their outputs.
 
     A job whose input is a pattern gives one proof per file. File names are relative to the folder of `path`. Folders
@@ -89,7 +76,7 @@ class _Reader:
     """The entries and errors read from a batch file so far."""
 
     def __init__(self, path: Path, defaults: dict[str, Any]) -> None:
-        self.entries: list[tuple[Entry, str]] = []  # with their places in the file, such as "job 1"
+        self.entries: list[tuple[ListedJob, str]] = []  # with their places in the file, such as "job 1"
         self._path, self._defaults = path, defaults
         self._folder = Path() if path == STREAM else path.parent
         self._programs: dict[str, Program | None] = {}  # by their names in the file; None after an error
@@ -126,7 +113,7 @@ class _Reader:
                 return self.wrong(place, own[0], f"only for guests, and {program.name} is no guest")
             options = {key: value for key, value in options.items() if key not in _OF_GUESTS}
         if found := conflict(options):
-            return self.wrong(place, *found)
+            return self.wrong(place, *map(in_keys, found))
         inputs: Sequence[Path | None] = self._inputs(options["input"]) if "input" in options else [None]
         if not inputs:
             self.wrong(place, "input", f"{self._folder / options['input']}: no such file")
@@ -147,7 +134,8 @@ class _Reader:
                 return self.wrong(place, key, too_long)
             if goes_to_stdout(output):
                 return self.wrong(place, key, f"{output}: a batch cannot write to standard output: give a file")
-            self.entries.append((_entry(values["name"], program, data, output, options), place))
+            given = {key: value for key, value in options.items() if key in OPTIONS}
+            self.entries.append((ListedJob(values["name"], program, data, output, given), place))
         return None
 
     def _program(self, asked: str, place: str) -> Program | None:
@@ -200,29 +188,6 @@ class _Reader:
                 check_writable(entry.output)
             except FileError as error:
                 self.wrong(place, "output", str(error))
-
-
-def _entry(name: str, program: Program, data: Path | None, output: Path, options: Mapping[str, Any]) -> Entry:
-    compress = options.get("compress", False)
-    level = {"pow_bits": default_pow_bits(bool(compress))} | {key: options[key] for key in _LEVEL if key in options}
-    return Entry(
-        name,
-        program,
-        data,
-        output,
-        level=Level(**level),
-        small=options.get("small"),
-        shards=options.get("shards"),
-        shard_size=options.get("shard_size"),
-        compress=tuple(compress) if isinstance(compress, list) else compress,
-        exit_code=options.get("exit_code", 0),
-        commit_input=options.get("commit_input", False),
-        random_seed=options.get("random_seed"),
-        limits=limits_of(options.get("max_cycles"), options.get("max_memory")),
-        max_cost=options.get("max_cost"),
-        priority=options.get("priority", 0),
-        timeout=options.get("timeout"),
-    )
 
 
 def _parsed(path: Path) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from graphprover.device.choose import device_for
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.jobs.made_check import PackedCheck, check_made
+from graphprover.jobs.options import MOST_PRIORITY
 from graphprover.jobs.precompile import compile_missing, load_interpreter
 from graphprover.jobs.programs import Packed, Program, ProgramError, is_packaged, open_program, pack, unpack
 from graphprover.proof.compressed import AnyProof, CompressedProof, ShardHeaders, any_proof_from_bytes, check_layers
@@ -35,7 +36,6 @@ from graphprover.prover.local import Made, checksum_of, make, with_verification
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.prove import check_headers
 from graphprover.prover.smallest import smallest
-from graphprover.prover.upcoming import MOST_PRIORITY
 from graphprover.runtime.deadline import check_deadline, within
 from graphprover.runtime.display.notebook import html, quoted, short
 from graphprover.runtime.files import FileError, check_room, read_input, read_proof

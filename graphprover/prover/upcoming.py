@@ -9,7 +9,6 @@ from typing import Any, Protocol
 # Jobs of an iterator that a process reads ahead of its own proofs: their number decides whether processes that verify
 # pay (`pipeline.FEWEST_JOBS`).
 IN_PROCESS = 8
-MOST_PRIORITY = 1000  # of a job, and its negative is the least: Dask's priorities also have the weight, in 64 bits
 
 _NONE = object()
 

@@ -10,20 +10,17 @@ from typing import Any
 from graphprover.device import Device
 from graphprover.graphs.progress import Tell
 from graphprover.jobs.jobs import Job, Prover
+from graphprover.jobs.options import of_job, of_prover
 from graphprover.jobs.programs import Packed, ProgramError, unpack
 from graphprover.service.config import Limits
 from graphprover.service.store import PROGRAMS, Store
 from graphprover.vm.executor.debug import LastText
 from graphprover.vm.executor.execute import DEFAULT_CYCLES, half_of_memory
 from graphprover.vm.executor.faults import GuestFault, OtherExitCode
-from graphprover.vm.statement.guest import Limits as RunLimits
-from graphprover.vm.statement.guest import RunOptions, limits_of
+from graphprover.vm.statement.guest import RunOptions
 
 DAMAGED = "is damaged in the store: upload it and submit the job again"
 CACHED_PROVERS = 16  # of the last programs with their options
-
-# Options of `Prover`; the others belong to `Job`.
-_OF_PROVER = ("security", "rate", "proximity", "hash", "pow_bits", "small", "shards", "shard_size")
 
 
 class DamagedUpload(Exception):
@@ -86,18 +83,12 @@ class Provers:
         if input and not _has_digest(input, row.input):
             raise DamagedUpload(f"its input {DAMAGED}")
         options: Mapping[str, Any] = row.options
-        of_prover = [(name, options[name]) for name in _OF_PROVER if name in options]
-        if "compress" in options:
-            of_prover.append(("compress", tuple(options["compress"])))
+        own = {name: tuple(value) if isinstance(value, list) else value for name, value in of_prover(options).items()}
         return QueuedJob(
-            self._prover(row.program, row.program_name, tuple(of_prover)),
+            self._prover(row.program, row.program_name, tuple(own.items())),
             input,
             row.name,
-            commit_input=options.get("commit_input", False),
-            exit_code=options.get("exit_code", 0),
-            random_seed=options.get("random_seed"),
-            limits=self._of_run(options.get("max_cycles"), options.get("max_memory")),
-            max_cost=options.get("max_cost"),
+            **of_job({**options, **self._of_run(options)}),
             priority=row.priority,
             timeout=min(filter(None, (row.timeout, self._limits.timeout)), default=None),
             progress=progress,
@@ -107,14 +98,11 @@ class Provers:
             proof_key=row.proof_key,
         )
 
-    def _of_run(self, cycles: int | None, memory: int | None) -> RunLimits:
-        """Return the limits of a job's run, within the ones of the service; None is the usual limit of a run."""
-        most = self._limits
-        if most.max_cycles is not None:
-            cycles = min(cycles or DEFAULT_CYCLES, most.max_cycles)
-        if most.max_memory is not None:
-            memory = min(memory or half_of_memory() >> 20, most.max_memory)
-        return limits_of(cycles, memory)
+    def _of_run(self, options: Mapping[str, Any]) -> dict[str, int]:
+        """Return the limits of a job's run, within the ones of the service; without one it has the usual limit."""
+        usual = {"max_cycles": DEFAULT_CYCLES, "max_memory": half_of_memory() >> 20}
+        most = {name: getattr(self._limits, name) for name in usual}
+        return {name: min(options.get(name, usual[name]), most[name]) for name in usual if most[name] is not None}
 
     def _loaded(self, program: str, name: str, options: tuple[tuple[str, Any], ...]) -> Prover:
         packed = Packed(name, f"{name} {program}", (("", self._store.upload(PROGRAMS, program)),))

@@ -1,64 +1,48 @@
 """The JSON of requests and answers, which OpenAPI describes."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 from sqlalchemy import Row
 
-from graphprover.cli.batch_keys import conflict, wrong_value
+from graphprover.jobs.options import BY_NAME, QUEUE, SERVICE, Option, conflict, in_keys, options_of, wrong_value
 from graphprover.protocol.level import LAYER_RATE
-from graphprover.protocol.parameters import DEFAULT_HASH
-from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.service.config import Limits
 from graphprover.service.problems import Problem
 
-# Options that neither decide the proof nor whether there is one.
-_OF_QUEUE = ("priority", "timeout")
-_DEFAULTS = {
-    "security": 128,
-    "proximity": JOHNSON_PROXIMITY,
-    "hash": DEFAULT_HASH,
-    "compress": False,
-    "exit_code": 0,
-    "commit_input": False,
-}
 _CAPPED = {"max_cycles": "--max-cycles", "max_memory": "--max-memory", "timeout": "--max-seconds"}
 _HASH = r"^[0-9a-f]{64}$"
 _LINE = r"^[^\x00-\x1f\x7f-\x9f]*$"  # without control characters
 
 
-class JobRequest(BaseModel):
+def _field(option: Option) -> tuple[Any, Any]:
+    """Return the type and the description of an option's field."""
+    default = f" Default: {in_keys(option.usual)}." if option.usual else ""
+    only = "Guests only. " * option.guests
+    return option.values.type | None, Field(None, description=f"{only}{in_keys(option.help)}{default}")
+
+
+if TYPE_CHECKING:
+
+    class _Options(BaseModel):
+        """The fields of the options, of which the code here names two."""
+
+        priority: int | None
+        timeout: float | None
+
+else:
+    _Options = create_model("_Options", **{option.name: _field(option) for option in options_of(SERVICE)})
+
+
+class JobRequest(_Options):
     """A job: the options are the keys of a [[job]] in a batch file, with the same meaning."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     program: str = Field(pattern=_HASH, description="Hash of an uploaded program.")
     input: str | None = Field(None, pattern=_HASH, description="SHA-256 of an uploaded input. None: no input.")
-    name: str | None = Field(
-        None, max_length=200, pattern=_LINE, description="A name for people. Default: the program's."
-    )
-    callback: str | None = Field(
-        None, max_length=2000, description="URL that gets a POST with the job when it has ended; see --callback-host."
-    )
-    priority: int | None = Field(None, description="From -1000 to 1000. Jobs with a higher one are next. Default: 0.")
-    timeout: float | None = Field(None, description="Seconds in which the job must be proved, from its start.")
-    security: float | None = Field(None, description="Provable security in bits. Default: 128.")
-    proximity: str | None = Field(None, description="johnson (default) or unique: the soundness analysis.")
-    hash: str | None = Field(None, description="blake3 (default) or keccak.")
-    rate: int | None = Field(None, description="N of the rate 1/N: 2, 4, 8, 16, 32 or 64. Default: chosen.")
-    pow_bits: int | None = Field(None, description="Bits of proof of work before the queries, from 0 to 28.")
-    small: float | None = Field(None, description="Seconds for the smallest proof, instead of a rate.")
-    shards: int | None = Field(None, description="Number of shards. Default: as many as fit the device.")
-    shard_size: int | None = Field(None, description="Cycles of a shard, instead of shards.")
-    compress: bool | int | list[int] | None = Field(
-        None, description="true, N of the layer's rate 1/N, or a list with one N for each layer."
-    )
-    exit_code: int | str | None = Field(None, description='Exit code that the run must have, or "any". Default: 0.')
-    commit_input: bool | None = Field(None, description="Whether the proof states the input (at most 64 KiB).")
-    random_seed: int | None = Field(None, description="Seed of the guest's random numbers. Default: by the input.")
-    max_cycles: int | None = Field(None, description="Most cycles of the run. Default: 2^30.")
-    max_memory: int | None = Field(None, description="Most MiB of the run. Default: half of the host's memory.")
-    max_cost: int | None = Field(None, description="Highest cost number of the run.")
+    name: str | None = Field(None, max_length=200, pattern=_LINE, description=BY_NAME["name"].help)
+    callback: str | None = Field(None, max_length=2000, description=BY_NAME["callback"].help)
 
     def check_limits(self, limits: Limits) -> None:
         """Raise Problem if the job may take more than the operator permits."""
@@ -74,15 +58,19 @@ class JobRequest(BaseModel):
         Raises:
             Problem: An option is invalid, or two exclude each other.
         """
-        given = self.model_dump(exclude={"program", "input", "callback", "name"}, exclude_none=True)
-        for key, value in given.items():
-            if error := wrong_value(key, value):
+        given = self.model_dump(include=set(BY_NAME), exclude_none=True)
+        for name, value in given.items():
+            if error := wrong_value(BY_NAME[name], value):
                 raise Problem(422, error, "correct the option; docs/cli.md#batch has its values")
         if found := conflict(given):
-            raise Problem(422, ": ".join(found), "give only options that fit each other")
+            raise Problem(422, in_keys(": ".join(found)), "give only options that fit each other")
         if layers := given.get("compress"):
             given["compress"] = layers if isinstance(layers, list) else [LAYER_RATE if layers is True else layers]
-        return {key: value for key, value in given.items() if key not in _OF_QUEUE and value != _DEFAULTS.get(key)}
+        return {
+            option.name: given[option.name]
+            for option in options_of(SERVICE)
+            if option.group != QUEUE and given.get(option.name, option.default) != option.default
+        }
 
 
 class Uploaded(BaseModel):

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from graphprover.cli.batch_file import read_batch
+from graphprover.jobs.jobs import Prover
+from graphprover.jobs.options import of_prover
 from graphprover.protocol.level import COMPRESSED_POW_BITS, Level
 from graphprover.runtime.errors import UsageError
 from tests.cli.fuzz_batch import fuzz
@@ -71,17 +73,30 @@ def test_defaults_are_those_of_prove_and_jobs_come_before_them() -> None:
         '[[job]]\nprogram = "examples/memory"\nsmall = 9.5\npriority = -3\ntimeout = 2.5\n'
     )
     first, second, tables = read_batch(Path("here/jobs.toml"))
-    assert (first.compress, second.compress) == (False, (8, 64))
-    assert (first.level.rate, first.exit_code, first.commit_input) == (8, "any", True)
-    assert first.limits == {"max_cycles": 9, "max_memory": 2 << 20} and first.max_cost == 5
-    assert [(job.priority, job.timeout) for job in (first, second, tables)] == [(0, None), (0, None), (-3, 2.5)]
-    assert (first.random_seed, second.random_seed, tables.random_seed) == (0, 2**64 - 1, None)
-    assert (second.level.rate, second.exit_code, second.commit_input) == (4, 3, False)
-    assert second.level == Level(99.5, 4, "unique", "blake3", 24) and second.small is None
-    assert first.level == Level(rate=8, pow_bits=4)
-    assert tables.level == Level(pow_bits=4) and tables.small == 9.5
+    assert first.options == {
+        "exit_code": "any",
+        "max_memory": 2,
+        "pow_bits": 4,
+        "rate": 8,
+        "commit_input": True,
+        "max_cycles": 9,
+        "random_seed": 0,
+        "max_cost": 5,
+    }
+    assert second.options == {
+        "exit_code": 3,
+        "max_memory": 2,
+        "pow_bits": 24,
+        "security": 99.5,
+        "proximity": "unique",
+        "rate": 4,
+        "hash": "blake3",
+        "random_seed": 2**64 - 1,
+        "compress": [8, 64],
+        "shards": 1,
+    }
+    assert tables.options == {"pow_bits": 4, "small": 9.5, "priority": -3, "timeout": 2.5}, "defaults for guests"
     assert first.program is second.program
-    assert (tables.exit_code, tables.limits, tables.max_cost) == (0, {}, None), "defaults for guests concern guests"
 
 
 def test_a_proof_to_compress_has_more_work_by_default() -> None:
@@ -89,8 +104,8 @@ def test_a_proof_to_compress_has_more_work_by_default() -> None:
         "[defaults]\ncompress = true\n" + FIRST + FIRST.replace('"a"', '"b"') + "pow_bits = 4\n"
         "" + FIRST.replace('"a"', '"c"') + "compress = false\nhash = 'keccak'\n"
     )
-    first, second, plain = read_batch(Path("here/jobs.toml"))
-    assert (first.compress, second.compress, plain.compress) == (True, True, False)
+    first, second, plain = (Prover(job.program, **of_prover(job.options)) for job in read_batch(Path("here/jobs.toml")))
+    assert (len(first.layers), len(second.layers), len(plain.layers)) == (1, 1, 0)
     assert (first.level, second.level, plain.level) == (
         Level(pow_bits=COMPRESSED_POW_BITS),
         Level(pow_bits=4),
@@ -113,11 +128,11 @@ def test_a_proof_to_compress_has_more_work_by_default() -> None:
         (FIRST + "hash = 'md5'", "job 1: hash: 'md5' is not keccak or blake3"),
         (FIRST + "priority = 1001", "job 1: priority: 1001 is not a whole number from -1000 to 1000"),
         (FIRST + "priority = true", "job 1: priority: True is not a whole number from -1000 to 1000"),
-        (FIRST + "timeout = 0", "job 1: timeout: 0 is not a number of seconds"),
-        (FIRST + "timeout = inf", "job 1: timeout: inf is not a number of seconds"),
+        (FIRST + "timeout = 0", "job 1: timeout: 0 is not a positive number of seconds"),
+        (FIRST + "timeout = inf", "job 1: timeout: inf is not a positive number of seconds"),
         (FIRST + "pow_bits = 29", "job 1: pow_bits: 29 is not a number of bits from 0 to 28"),
-        (FIRST + "small = 0", "job 1: small: 0 is not a number of seconds"),
-        (FIRST + "small = 9\nrate = 8", "job 1: small: chooses the rate: give only one of small and rate"),
+        (FIRST + "small = 0", "job 1: small: 0 is not a positive number of seconds"),
+        (FIRST + "small = 9\nrate = 8", "job 1: small: excludes rate: give only one of the two"),
         (FIRST + "security = 0", "job 1: security: 0 is not a number of bits, at most 128"),
         (FIRST + "security = nan", "job 1: security: nan is not a number of bits, at most 128"),
         (FIRST + "security = '99'", "job 1: security: '99' is not a number of bits, at most 128"),
@@ -142,7 +157,7 @@ def test_a_proof_to_compress_has_more_work_by_default() -> None:
         (FIRST + "compress = 1.0", "job 1: compress: 1.0 is not true, false, N .*"),
         (
             FIRST + "compress = true\nhash = 'keccak'",
-            "job 1: compress: only for proofs by blake3, not by keccak: change one of the two keys",
+            "job 1: compress: only for proofs by blake3, not by keccak: change one of the two",
         ),
         (GUEST + "max_cycles = 0", "job 1: max_cycles: 0 is not a number of cycles below 2\\^32"),
         (GUEST + "shards = 2\nshard_size = 9", "job 1: shard_size: excludes shards: give only one of the two"),

@@ -1,0 +1,368 @@
+"""The options of proofs, in one table: the command line, batch files, the service and the documents take them from it.
+
+`OPTIONS` has a row for each option. A new one needs a row, the code that uses it, and nothing else: the commands in its
+``where`` take it, a key of a batch file and a field of a request to the service have its name, and it travels to the
+argument of `Prover` or the field of `Job` of its name.
+"""
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphprover.proof.compressed import MOST_LAYERS
+from graphprover.protocol.joint import MOST_SHARDS
+from graphprover.protocol.level import LAYER_RATE, MOST_POW_BITS, RATES_TEXT, default_pow_bits, one_of
+from graphprover.protocol.parameters import BLAKE3, DEFAULT_HASH, FAST, HASH_NAMES, RATES, SMALL
+from graphprover.protocol.security import HASH_BITS, JOHNSON_PROXIMITY, PROXIMITIES
+from graphprover.vm.statement.claim import ANY
+from graphprover.vm.statement.guest import limits_of
+from graphprover.vm.tables.clock import MAX_CYCLES
+
+# Who takes an option: commands, keys of a batch file, requests to the service, arguments in Python.
+PROVE, PLAN, INSPECT, CHECK, EXECUTE, SUBMIT = "prove", "plan", "inspect", "check", "execute", "submit"
+BATCH, SERVICE, PROVER, JOB = "batch", "service", "Prover", "Job"
+
+LEVEL, SHARDS, RUN, QUEUE = "level and size of the proof", "shards", "run of the program", "queue"  # groups of options
+
+MOST_PRIORITY = 1000  # of a job, and its negative is the least: Dask's priorities also have the weight, in 64 bits
+SMALL_SECONDS = 60.0  # of `--small` without a number
+SHOWN = 60  # characters of a value in a message
+
+_MOST_NUMBER = (1 << 64) - 1
+_FLAG = re.compile(r"--([a-z][a-z-]*)")
+_JOBS = (PROVE, SUBMIT, BATCH, SERVICE)  # all that have a proof made
+_LEVELS = (*_JOBS, PLAN, INSPECT, PROVER)
+_RUNS = (*_JOBS, PLAN, INSPECT, CHECK, EXECUTE, JOB)
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values of an option."""
+
+    type: Any  # in Python and JSON
+    words: str  # a noun phrase for messages and documents
+    fit: Callable[[Any], bool]
+    read: Callable[[str], Any] = int  # of a text on the command line; raises ValueError
+    metavar: str | None = None
+    choices: tuple[Any, ...] = ()  # all values, if they are few
+    typed: str = ""  # the words for a text on the command line, if they are others
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a proof. Texts name other options as the command line does: `in_keys` translates them."""
+
+    name: str  # in Python, files and requests; with hyphens on the command line
+    values: Values
+    group: str
+    where: tuple[str, ...]
+    help: str  # sentences
+    default: Any = None  # None: depends on the proof
+    without: str = ""  # what holds without the option, if `default` does not say it
+    bare: Any = None  # the value of the option on the command line without a value
+    guests: bool = False  # for guests only
+    excludes: str = ""  # the name of an option that cannot be given beside this one
+
+    @property
+    def flag(self) -> str:
+        """The option on the command line."""
+        return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def usual(self) -> str:
+        """What holds without the option, as text; empty for one that only changes something if it is given."""
+        return self.without or ("" if self.default in (None, False) and self.default != 0 else str(self.default))
+
+
+def _is(types: Any, value: Any) -> bool:
+    """Return whether a value has one of these types; a boolean is no number."""
+    return isinstance(value, types) and not isinstance(value, bool)
+
+
+def _whole(words: str, metavar: str = "N", least: int = 1, most: int = _MOST_NUMBER, base: int = 10) -> Values:
+    return Values(
+        int, words, lambda value: _is(int, value) and least <= value <= most, lambda text: int(text, base), metavar
+    )
+
+
+def _positive(words: str, metavar: str, most: float = math.inf) -> Values:
+    return Values(
+        float, words, lambda value: _is(int | float, value) and 0 < value <= most and value < math.inf, float, metavar
+    )
+
+
+def _one_of(type: Any, choices: Collection[Any]) -> Values:
+    return Values(
+        type, one_of(choices), lambda value: _is(type, value) and value in choices, type, None, tuple(choices)
+    )
+
+
+def _text(words: str, metavar: str) -> Values:
+    return Values(str, words, lambda value: isinstance(value, str) and bool(value), str, metavar)
+
+
+def _is_layers(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return 0 < len(value) <= MOST_LAYERS and all(map(_RATE.fit, value))
+    return isinstance(value, bool) or _RATE.fit(value)
+
+
+def _read_exit_code(text: str) -> int | str:
+    if text != ANY and not text.isdecimal():
+        raise ValueError
+    return text if text == ANY else int(text)
+
+
+def _read_layers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
+
+
+_RATE = _one_of(int, RATES)
+_CYCLES = _whole("a number of cycles below 2^32", "CYCLES", most=MAX_CYCLES - 1)
+_SECONDS = _positive("a positive number of seconds", "SECONDS")
+_YES = Values(bool, "true or false", lambda value: isinstance(value, bool))
+_SEED = _whole("a number below 2^64", least=0, base=0)
+_EXIT_CODE = Values(
+    int | str,
+    f'a number below 2^64, or "{ANY}"',
+    lambda value: value == ANY or _SEED.fit(value),
+    _read_exit_code,
+    "N",
+    typed=f"a number below 2^64, or {ANY}",
+)
+_LAYERS = Values(
+    bool | int | list[int],
+    f"true, false, N of a rate 1/N, or a list of such N: {one_of(RATES)}",
+    _is_layers,
+    _read_layers,
+    "N[,N]",
+    typed=f"N of a rate 1/N, or several: {one_of(RATES)}",
+)
+
+OPTIONS = (
+    Option(
+        "security",
+        _positive(f"a number of bits, at most {HASH_BITS:.0f}", "BITS", HASH_BITS),
+        LEVEL,
+        _LEVELS,
+        "Provable security in bits.",
+        128,
+    ),
+    Option(
+        "proximity",
+        _one_of(str, PROXIMITIES),
+        LEVEL,
+        _LEVELS,
+        "Soundness analysis. johnson: the better of the Johnson-bound and unique-decoding analyses. unique: unique "
+        "decoding only; proofs need more queries and are larger.",
+        JOHNSON_PROXIMITY,
+    ),
+    Option(
+        "hash",
+        _one_of(str, HASH_NAMES),
+        LEVEL,
+        _LEVELS,
+        "Hash of Merkle trees, transcript and proof of work.",
+        DEFAULT_HASH,
+    ),
+    Option(
+        "rate",
+        _RATE,
+        LEVEL,
+        _LEVELS,
+        f"Reed-Solomon rate {RATES_TEXT}: N stands for 1/N. A lower rate gives a smaller proof; half the rate about "
+        f"doubles time and memory; `graphprover plan` compares them. From --rate {SMALL} on a guest's run also uses "
+        "fewer, wider tables.",
+        without=f"{SMALL} for small statements (at most 2^19 committed cells), otherwise {FAST}",
+    ),
+    Option(
+        "small",
+        _SECONDS,
+        LEVEL,
+        _LEVELS,
+        "Smallest proof, instead of a rate: the rate and the proof of work with the fewest expected bytes, if the plan "
+        "expects at most SECONDS on this machine and the memory suffices. A command prints the choice on stderr.",
+        bare=SMALL_SECONDS,
+        excludes="rate",
+    ),
+    Option(
+        "pow_bits",
+        _whole(f"a number of bits from 0 to {MOST_POW_BITS}", least=0, most=MOST_POW_BITS),
+        LEVEL,
+        _LEVELS,
+        "Proof of work before the queries: 2^N hashes on average; one in twenty takes three times the mean. Each bit "
+        "doubles it, and saves two queries at rate 1/2, one at 1/4, fewer below. `graphprover plan` shows its time. "
+        f"From 0 to {MOST_POW_BITS}. With --small this is the least N.",
+        without=f"{default_pow_bits(False)}, and {default_pow_bits(True)} with --compress",
+    ),
+    Option(
+        "compress",
+        _LAYERS,
+        LEVEL,
+        (*_JOBS, PROVER),
+        "Compress the proof, with a layer at the rate 1/N as `graphprover compress --rate N`, and write only the "
+        "compressed proof. Several N give one layer each: `8,64` makes the smallest proofs. Needs "
+        f"--hash {BLAKE3}.",
+        False,
+        bare=(LAYER_RATE,),
+    ),
+    Option(
+        "shards",
+        _whole(f"a number of shards, at most {MOST_SHARDS:,}", most=MOST_SHARDS),
+        SHARDS,
+        (*_JOBS, PLAN, PROVER),
+        "Split the proof into N shards. A single device proves them one after another and needs memory for about one; "
+        "cluster workers prove them in parallel.",
+        without="1, or for a guest as many as its run needs to fit in device memory",
+    ),
+    Option(
+        "shard_size",
+        _CYCLES,
+        SHARDS,
+        (*_JOBS, PLAN, PROVER),
+        "Split the run into shards of CYCLES cycles each, instead of a fixed number of shards.",
+        guests=True,
+        excludes="shards",
+    ),
+    Option(
+        "exit_code",
+        _EXIT_CODE,
+        RUN,
+        (*_JOBS, JOB),
+        f"Fail unless the run ends with exit code N, or `{ANY}` to prove every exit code.",
+        0,
+        guests=True,
+    ),
+    Option(
+        "commit_input",
+        _YES,
+        RUN,
+        (*_JOBS, JOB),
+        "State the input (at most 64 KiB) in the proof, for `graphprover verify --input`.",
+        False,
+        guests=True,
+    ),
+    Option(
+        "random_seed",
+        _SEED,
+        RUN,
+        _RUNS,
+        "Seed of the guest's random numbers, 64 bits; 0 with --commit-input.",
+        without="derived from the input",
+        guests=True,
+    ),
+    Option(
+        "max_cycles",
+        _CYCLES,
+        RUN,
+        _RUNS,
+        "Fail if the run takes more than this number of cycles.",
+        without="2^30",
+        guests=True,
+    ),
+    Option(
+        "max_memory",
+        _whole("a number of MiB", "MIB"),
+        RUN,
+        _RUNS,
+        "Fail if pages, output and execution record of the run exceed this many MiB.",
+        without="half of this host's memory",
+        guests=True,
+    ),
+    Option(
+        "max_cost",
+        _whole("a cost number"),
+        RUN,
+        (*_JOBS, PLAN, EXECUTE, JOB),
+        "Fail, before anything is proved, if the cost number of the run exceeds N. `graphprover execute --cost` prints "
+        "the number.",
+        guests=True,
+    ),
+    Option(
+        "name",
+        _text("text", "TEXT"),
+        QUEUE,
+        (SUBMIT, SERVICE, JOB),
+        "Name of the job for people.",
+        without="the program's",
+    ),
+    Option(
+        "priority",
+        _whole(f"a whole number from -{MOST_PRIORITY} to {MOST_PRIORITY}", least=-MOST_PRIORITY, most=MOST_PRIORITY),
+        QUEUE,
+        (SUBMIT, BATCH, SERVICE, JOB),
+        f"From -{MOST_PRIORITY} to {MOST_PRIORITY}: jobs with a higher one are next.",
+        0,
+    ),
+    Option(
+        "timeout",
+        _SECONDS,
+        QUEUE,
+        (SUBMIT, BATCH, SERVICE, JOB),
+        "Fail unless the proof is made in SECONDS from its start.",
+    ),
+    Option(
+        "callback",
+        _text("a URL", "URL"),
+        QUEUE,
+        (SUBMIT, SERVICE),
+        "URL that the service sends the job to when it has ended, if it permits that.",
+    ),
+)
+BY_NAME: Mapping[str, Option] = {option.name: option for option in OPTIONS}
+
+
+def options_of(where: str) -> list[Option]:
+    """Return the options that a command, a batch file, the service or a class takes, in the order of the table."""
+    return [option for option in OPTIONS if where in option.where]
+
+
+def of_prover(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `Prover` for the options that are given by name."""
+    return {option.name: given[option.name] for option in options_of(PROVER) if option.name in given}
+
+
+def of_job(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of `Job` for the options that are given by name; ``max_memory`` in MiB."""
+    fields = {option.name: given[option.name] for option in options_of(JOB) if option.name in given}
+    return fields | {"limits": limits_of(fields.pop("max_cycles", None), fields.pop("max_memory", None))}
+
+
+def wrong_value(option: Option, value: Any) -> str | None:
+    """Return the error message for a value of an option in a file or a request; None for a valid one."""
+    return None if option.values.fit(value) else f"{option.name}: {shown(value)} is not {option.values.words}"
+
+
+def conflict(given: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return an option that does not fit the others, by name, and the error message; None if all fit."""
+    for option in OPTIONS:
+        if option.excludes and option.name in given and option.excludes in given:
+            return option.name, f"excludes {BY_NAME[option.excludes].flag}: give only one of the two"
+    if given.get("random_seed") and given.get("commit_input"):
+        return "random_seed", "is 0 with --commit-input: give only one of the two"
+    if given.get("compress") and (hash := given.get("hash", DEFAULT_HASH)) != BLAKE3:
+        return "compress", f"only for proofs by {BLAKE3}, not by {hash}: change one of the two"
+    return None
+
+
+def in_keys(text: str) -> str:
+    """Return a text with the names of options in place of their flags, for files and requests."""
+    return _FLAG.sub(lambda found: found[1].replace("-", "_"), text)
+
+
+def only_for_guests(given: Iterable[str]) -> list[Option]:
+    """Return the options for guests among the options that are given by name."""
+    return [option for option in map(BY_NAME.get, given) if option and option.guests]
+
+
+def shown(value: Any) -> str:
+    """Return a short text for a value of a file or a request."""
+    if isinstance(value, str):
+        return repr(value) if len(value) <= SHOWN else f"{value[:SHOWN]!r}..."
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"a number of {value.bit_length():,} bits"
+    if isinstance(value, dict | list):
+        return "a table" if isinstance(value, dict) else "an array"
+    return str(value)  # also dates and times

@@ -1,0 +1,62 @@
+"""The table of options: whoever takes an option has it by its name, with its default."""
+
+from dataclasses import fields
+from inspect import signature
+
+import pytest
+
+from graphprover.jobs.jobs import Job, Prover
+from graphprover.jobs.options import (
+    BY_NAME,
+    JOB,
+    OPTIONS,
+    PROVER,
+    conflict,
+    in_keys,
+    of_job,
+    of_prover,
+    options_of,
+    wrong_value,
+)
+from graphprover.protocol.level import Level
+from graphprover.vm.statement.guest import Limits
+
+NO_OPTIONS = {"program", "executor", "device", "debug"}  # of a `Prover`: of its process
+
+
+def test_a_prover_takes_the_options_of_the_table() -> None:
+    taken = signature(Prover).parameters
+    assert set(taken) - NO_OPTIONS == {option.name for option in options_of(PROVER)}
+    for option in options_of(PROVER):
+        assert taken[option.name].default == option.default, option.name
+    assert vars(Level()).items() >= {(name, value) for name, value in of_prover(defaults()).items() if value}
+
+
+def test_a_job_has_the_options_of_the_table() -> None:
+    own = {field.name: field.default for field in fields(Job)}
+    for option in options_of(JOB):
+        if option.name not in Limits.__annotations__ and option.name != "name":
+            assert own[option.name] == option.default, option.name
+    made = Job(Prover("examples/memory"), **of_job(defaults() | {"max_cycles": 9, "max_memory": 2}))
+    assert made.limits == {"max_cycles": 9, "max_memory": 2 << 20}
+
+
+def defaults() -> dict[str, object]:
+    return {option.name: option.default for option in OPTIONS if option.default is not None}
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_a_row_agrees_with_itself(option: object) -> None:
+    row = next(own for own in OPTIONS if own is option)
+    values = row.values
+    for value in (row.default, row.bare, *values.choices):
+        assert value is None or wrong_value(row, value) is None
+    assert wrong_value(row, {}) and wrong_value(row, [[]]) and row.help.endswith(".")
+    assert row.name == row.flag.removeprefix("--").replace("-", "_") and in_keys(row.flag) == row.name
+    if row.excludes:
+        assert conflict({row.name: 1, row.excludes: 1}) == (
+            row.name,
+            f"excludes {BY_NAME[row.excludes].flag}: give only one of the two",
+        )
+    for text in map(str, values.choices):
+        assert values.read(text) in values.choices
