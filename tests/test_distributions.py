@@ -124,7 +124,7 @@ def test_an_index_shows_no_link_that_leads_nowhere(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     (metadata,) = (data.decode() for name, data in contents(wheel).items() if name.endswith("/METADATA"))
     _, _, description = metadata.partition("\n\n")
-    assert description.startswith("# graphprover") and "docs/vm.md" in description
+    assert description.startswith("# graphprover") and "docs/guests.md" in description
     assert not re.findall(r"\]\((?!https?:)", description)
 
 

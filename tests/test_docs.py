@@ -28,7 +28,7 @@ def links() -> ModuleType:
 @pytest.mark.parametrize(
     ("document", "written", "shown"),
     [
-        (README, "[x](docs/vm.md#the-kit)", "[x](vm.md#the-kit)"),
+        (README, "[x](docs/vm.md#memory)", "[x](vm.md#memory)"),
         (TABLES, "[x](vm.md)", "[x](vm.md)"),
         (TABLES, "[x](../SECURITY.md)", "[x](security_policy.md)"),
         (TABLES, "[prove.py](../graphprover/prover/prove.py)", "`graphprover/prover/prove.py`"),

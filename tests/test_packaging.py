@@ -267,18 +267,5 @@ def test_both_releases_of_cuda_get_the_same_releases_of_the_rest() -> None:
 
 def test_continuous_integration_runs_the_command_of_the_readme() -> None:
     commands = re.findall(r"^    (pip install .*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert len(commands) == 3
+    assert "pytest" in commands[-1]
     assert commands[-1] in (ROOT / ".ci/run").read_text().splitlines()
-
-
-def test_the_example_of_the_readme(tmp_path: Path) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    printed = re.findall(r"# prints (.*)$", code, re.MULTILINE)
-    assert printed and done.stdout.splitlines() == printed

@@ -7,7 +7,7 @@ connected by messages on one bus: the clock and pc go from one instruction to th
 word of memory from one access to the next, and every instruction is looked up in the program. If all messages balance,
 there is one history and it is the program's.
 
-Read the folders in this order; docs/vm.md explains each step.
+Read the folders in this order; docs/vm.md and docs/vm_tables.md explain each step.
 
 - program/: elf.py reads the file into an ``Image``, isa.py decodes it, compressed.py detects unsupported code, io.py
   defines input, output and host calls; symbols.py names a guest's functions.

@@ -73,7 +73,7 @@ class LayoutPolicy:
 
     Every table adds one opened row per query whatever its height, so a chip gets a table of its own, and a row more
     lanes, only from these thresholds on. A run has one policy in all its shards. A proof does not name its policy: the
-    meaning of a table does not depend on it. docs/vm.md has the same values in its table "Layout policy".
+    meaning of a table does not depend on it. docs/cost.md has the same values in its table "Layout policy".
     """
 
     in_place: int  # instructions from which an in-place chip has its own table

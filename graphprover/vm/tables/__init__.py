@@ -19,5 +19,5 @@ them.
   keccak_class_traces.py for tests.
 - Shared definitions: clock.py (time), limbs.py (the parts of a word), buses.py (messages).
 
-docs/vm.md argues why the rules suffice; docs/security.md bounds sums over all tables.
+docs/vm_tables.md argues why the rules suffice; docs/security.md bounds sums over all tables.
 """

@@ -1,4 +1,4 @@
-"""The thresholds of layout policies in docs/vm.md equal the code's; the verifier's acceptance rule depends on them."""
+"""The thresholds of layout policies in docs/cost.md equal the code's; the acceptance rule depends on them."""
 
 import re
 from dataclasses import asdict
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from graphprover.vm.statement.shape import COMPACT, DEFAULT, LayoutPolicy
 
-PAGE = Path(__file__).parents[3] / "docs/vm.md"
+PAGE = Path(__file__).parents[3] / "docs/cost.md"
 ROW = re.compile(r"^\| `(\w+)` \| (\S+) \| (\S+) \| \S.* \|$", re.MULTILINE)
 
 
