@@ -13,11 +13,13 @@ more would be drawn again: the program refuses those with the upper half 2^32 - 
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 
 from graphprover.field import EXTENSION_DEGREE
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.recursion.head.fields import (
+    BETA_CELLS,
     BITS,
     CHALLENGES,
     CHUNK,
@@ -45,7 +47,67 @@ from graphprover.recursion.tables.segments import READ
 
 _BYTE = 8
 
-Body = Callable[[Function, Sequence[Cell]], Sequence[Cell]]  # of a loop
+
+@dataclass(eq=False)
+class Transcript:
+    """A transcript in a frame of a function, with the operations of a verifier's challenger.
+
+    Each of them adds instructions to the function, and moves on.
+    """
+
+    f: Function
+    parts: Parts
+    head: Cell  # address of the head
+    place: Cell  # of the next message
+    digest: Cell  # address of the last digest
+    samples: Cell  # address of the next sample
+    _drawn: bool = field(default=False, init=False)  # whether the element of these samples is drawn
+
+    def observe(self, message: Field) -> None:
+        """Hash a message by its record in the head, and check the work that follows it."""
+        pointer = self.f.linear(1, self.head, SHIFT * message)
+        self.place, self.digest, self.samples = self.f.call(_absorb(self.parts), [self.place, pointer, self.digest])
+        self._drawn = False
+
+    def observe_digest(self, base: Cell) -> None:
+        """Hash the last digest alone, as the message at an address: samples go on in its digest."""
+        self.digest = _hash_digest(self.f, self.parts, self.place, base, self.digest)
+
+    def observe_folds(self) -> None:
+        """Observe the message of each fold, and sample its challenge."""
+        self.place, self.digest = self.f.call(_commit(self.parts), [self.head, self.place, self.digest])
+
+    def sample(self, name: str) -> Cell:
+        """Draw a challenge of the head; return its lowest coefficient."""
+        if self._drawn:
+            self.samples = self.f.linear(1, self.samples, 2 * EXTENSION_DEGREE)
+        self._drawn = True
+        (lowest,) = self.f.call(_draw(self.parts), [self.head, self.samples, self.f.constant(CHALLENGES.index(name))])
+        return lowest
+
+    def sample_queries(self) -> None:
+        """Observe digests until all queries have a sample; the first one is the next sample."""
+        turns, at = words(self.f, self.head, Field.STREAM, Field.STREAM_AT)
+
+        def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+            place, at, digest, samples = cells
+            digest = _hash_digest(g, self.parts, place, at, digest)
+            return _after(g, self.parts, place), g.linear(1, at, SHIFT * STREAM_WORDS), digest, samples
+
+        self.place, _, self.digest, self.samples = self.f.loop(turns, [self.place, at, self.digest, self.samples], turn)
+
+    def when(self, flag: Field, part: "Callable[[Transcript], None]") -> None:
+        """Take a part of the transcript if a word of the head is 1; the function's first argument is the head."""
+
+        def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+            inner = Transcript(g, self.parts, *cells)
+            part(inner)
+            return inner.head, inner.place, inner.digest, inner.samples
+
+        (turns,) = words(self.f, argument(self.f, 0), flag)
+        self.head, self.place, self.digest, self.samples = self.f.loop(
+            turns, [self.head, self.place, self.digest, self.samples], turn
+        )
 
 
 def transcript(parts: Parts) -> Function:
@@ -54,74 +116,48 @@ def transcript(parts: Parts) -> Function:
     It takes the head's address and the place of the first message, and returns the address of the first query's sample
     and the place after the last message.
     """
-    finish, absorb = _finish(parts), _absorb(parts)
-    draw, commit = _draw(parts), _commit(parts, absorb, _challenge(parts))
+    for make in (_reversed, _finish, _absorb, _draw, _commit):  # a program has its functions in this order
+        make(parts)
     f = parts.program.function("transcript", arguments=2, results=2)
     head, place = f.arguments
-    carried: Sequence[Cell] = head, *f.call(finish, [place, f.linear(1, head, SHIFT * Field.MAIN)])
-    for lookups, field in ((_lookups_alone, Field.ALONE), (_lookups_of_shard, Field.SHARD)):
-        (turns,) = words(f, argument(f, 0), field)
-        carried = f.loop(turns, carried, lookups(parts, absorb, draw))
-    head, place, digest, _ = carried
-    for field, name in ((Field.PERMUTATION, "alpha"), (Field.QUOTIENT, "zeta"), (Field.OPENINGS, "gamma")):
-        place, digest, samples = f.call(absorb, [place, f.linear(1, head, SHIFT * field), digest])
-        f.call(draw, [head, samples, f.constant(CHALLENGES.index(name))])
-    place, digest = f.call(commit, [head, place, digest])
-    place, digest, samples = f.call(absorb, [place, f.linear(1, head, SHIFT * Field.LAST), digest])
-    turns, at = words(f, head, Field.STREAM, Field.STREAM_AT)
-
-    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
-        place, at, digest, samples = cells
-        following = g.linear(1, digest, DIGEST_NUMBERS)
-        _chain(g, at, digest)
-        _short(g, parts, place, at, following)
-        (x2,) = parts.fixed(g, parts.x2)
-        return g.add(place, x2), g.linear(1, at, SHIFT * STREAM_WORDS), following, samples
-
-    place, *_, samples = f.loop(turns, [place, at, digest, samples], turn)
-    f.give_back([samples, place])
+    t = Transcript(f, parts, head, *f.call(_finish(parts), [place, f.linear(1, head, SHIFT * Field.MAIN)]))
+    t.when(Field.ALONE, _sample_lookups)
+    t.when(Field.SHARD, _separate)
+    t.observe(Field.PERMUTATION)
+    t.sample("alpha")
+    t.observe(Field.QUOTIENT)
+    t.sample("zeta")
+    t.observe(Field.OPENINGS)
+    t.sample("gamma")
+    t.observe_folds()
+    t.observe(Field.LAST)
+    t.sample_queries()
+    f.give_back([t.samples, t.place])
     return f
 
 
-def _lookups_alone(parts: Parts, absorb: Function, draw: Function) -> Body:
-    """Return the body that draws the lookup challenges of a proof in one shard, from the digest of its first message.
-
-    This body and the next one carry the head's address, a place, a digest and the next sample.
-    """
-
-    def body(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
-        head, place, digest, samples = cells
-        (x2,) = parts.fixed(g, parts.x2)
-        (again,) = words(g, head, Field.AGAIN_AT)
-        following = g.linear(1, digest, DIGEST_NUMBERS)
-        _chain(g, again, digest)
-        _short(g, parts, place, again, following)
-        g.call(draw, [head, samples, g.constant(CHALLENGES.index("sigma"))])
-        of_tau = g.linear(1, samples, 2 * EXTENSION_DEGREE)
-        g.call(draw, [head, of_tau, g.constant(CHALLENGES.index("tau"))])
-        return head, g.add(place, x2), following, of_tau
-
-    return body
+def _sample_lookups(t: Transcript) -> None:
+    """Draw the lookup challenges of a proof in one shard: their samples are of two digests."""
+    (x2,) = t.parts.fixed(t.f, t.parts.x2)
+    t.observe_digest(*words(t.f, t.head, Field.AGAIN_AT))
+    t.sample("sigma")
+    t.sample("tau")
+    t.place = t.f.add(t.place, x2)  # of the digest
 
 
-def _lookups_of_shard(parts: Parts, absorb: Function, draw: Function) -> Body:
-    """Return the body that draws a shard's separating point and absorbs the values there, up to the shard's digest.
+def _separate(t: Transcript) -> None:
+    """Draw a shard's separating point and absorb the values there, up to the shard's digest.
 
     The digest, the lookup challenges and the sum of the terminals are in the head: its verifier has drawn the
     challenges from the digests of all shards, and adds up the sums. The next message begins with the head's digest.
     """
-
-    def body(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
-        head, place, digest, samples = cells
-        (lowest,) = g.call(draw, [head, samples, g.constant(CHALLENGES.index("separating"))])
-        to, joint = words(g, head, Field.CHALLENGES_AT, Field.JOINT_AT)
-        point = g.load(to, CHALLENGES.index("separating"))
-        g.divide(g.constant(1), g.subtract(point, lowest))  # so that the point is not in the base field
-        for number, name in enumerate(JOINT):
-            g.store(to, CHALLENGES.index(name), g.load(joint, ELEMENT_CELLS * number))
-        return head, *g.call(absorb, [place, g.linear(1, head, SHIFT * Field.SEPARATED), digest])
-
-    return body
+    f, lowest = t.f, t.sample("separating")
+    to, joint = words(f, t.head, Field.CHALLENGES_AT, Field.JOINT_AT)
+    point = f.load(to, CHALLENGES.index("separating"))
+    f.divide(f.constant(1), f.subtract(point, lowest))  # so that the point is not in the base field
+    for number, name in enumerate(JOINT):
+        f.store(to, CHALLENGES.index(name), f.load(joint, ELEMENT_CELLS * number))
+    t.observe(Field.SEPARATED)
 
 
 @cache
@@ -148,14 +184,28 @@ def _squeeze(parts: Parts) -> Function:
     return f
 
 
-def _chain(f: Function, base: Cell, digest: Cell) -> None:
+def _begin_with(f: Function, digest: Cell, base: Cell) -> None:
     """Require the first words of a message to be a digest."""
     digest_words(f, base, [f.load(digest, DIGEST_NUMBERS - 1 - k) for k in range(DIGEST_NUMBERS)])
 
 
-def _short(f: Function, parts: Parts, place: Cell, base: Cell, to: Cell, words: int = DIGEST_WORDS) -> None:
+def _hash_short(f: Function, parts: Parts, place: Cell, base: Cell, to: Cell, words: int = DIGEST_WORDS) -> None:
     """Hash a message of one chunk."""
     f.call(_squeeze(parts), [place, base, f.constant(0), f.linear(1, base, SHIFT * words), to])
+
+
+def _hash_digest(f: Function, parts: Parts, place: Cell, base: Cell, digest: Cell) -> Cell:
+    """Hash a digest alone, as the message at an address; return the address of its digest, right after the first."""
+    following = f.linear(1, digest, DIGEST_NUMBERS)
+    _begin_with(f, digest, base)
+    _hash_short(f, parts, place, base, following)
+    return following
+
+
+def _after(f: Function, parts: Parts, place: Cell) -> Cell:
+    """Return the place of the message after one."""
+    (x2,) = parts.fixed(f, parts.x2)
+    return f.add(place, x2)
 
 
 @cache
@@ -164,45 +214,49 @@ def _finish(parts: Parts) -> Function:
 
     It takes the place and the record of the message, and returns the next place, the last digest, and the next sample.
     """
-    reversed_ = _reversed(parts)
     f = parts.program.function("finish", arguments=2, results=3)
     place, pointer = f.arguments
     base, chunks, end, works = record(f, pointer, list(Message)[: Message.WORKS + 1])
     digest = f.allocate()
     f.call(_squeeze(parts), [place, base, chunks, end, digest])
-    (x2,) = parts.fixed(f, parts.x2)
 
     def work(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         place, digest, pointer = cells
-        base, factor = record(g, pointer, [Message.WORK_AT, Message.FACTOR])
-        _chain(g, base, digest)
-        following = g.allocate()
-        _short(g, parts, place, base, following, DIGEST_WORDS + 1)
-        (sampled,) = g.call(reversed_, [g.load(following)])
-        rest = g.hint(Hint(HintKind.QUOTIENT, sampled, factor))
-        g.call(reversed_, [rest])  # which has 32 bits
-        g.require_equal(g.multiply(rest, factor), sampled)
-        (x2,) = parts.fixed(g, parts.x2)
-        return g.add(place, x2), following, pointer
+        digest = _grind(g, parts, place, digest, pointer)
+        return _after(g, parts, place), digest, pointer
 
-    place, digest, pointer = f.loop(works, [f.add(place, x2), digest, pointer], work)
+    place, digest, pointer = f.loop(works, [_after(f, parts, place), digest, pointer], work)
     (works,) = record(f, pointer, [Message.WORKS])
     f.give_back([place, digest, f.add(works, digest, k=2)])
     return f
 
 
+def _grind(f: Function, parts: Parts, place: Cell, digest: Cell, pointer: Cell) -> Cell:
+    """Check a proof of work: the first sample after its nonce is a multiple of 2^bits. Return its digest's address."""
+    base, factor = record(f, pointer, [Message.WORK_AT, Message.FACTOR])
+    _begin_with(f, digest, base)
+    following = f.allocate()
+    _hash_short(f, parts, place, base, following, DIGEST_WORDS + 1)
+    (sampled,) = f.call(_reversed(parts), [f.load(following)])
+    rest = f.hint(Hint(HintKind.QUOTIENT, sampled, factor))
+    f.call(_reversed(parts), [rest])  # which has 32 bits
+    f.require_equal(f.multiply(rest, factor), sampled)
+    return following
+
+
+@cache
 def _absorb(parts: Parts) -> Function:
     """Return the function that hashes a message after a digest, with the results of `_finish`."""
-    finish = _finish(parts)
     f = parts.program.function("absorb", arguments=3, results=3)
     place, pointer, digest = f.arguments
     (base,) = record(f, pointer, [Message.AT])
-    _chain(f, base, digest)
-    f.give_back(f.call(finish, [place, pointer]))
+    _begin_with(f, digest, base)
+    f.give_back(f.call(_finish(parts), [place, pointer]))
     return f
 
 
-def _commit(parts: Parts, absorb: Function, challenge: Function) -> Function:
+@cache
+def _commit(parts: Parts) -> Function:
     """Return the function that draws the challenge of each fold.
 
     It takes the head's address, a place and a digest, and returns the next place and the last digest.
@@ -213,11 +267,11 @@ def _commit(parts: Parts, absorb: Function, challenge: Function) -> Function:
 
     def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
         pointer, place, digest = cells
-        place, digest, samples = g.call(absorb, [place, pointer, digest])
-        power, _ = g.call(challenge, [samples])
+        place, digest, samples = g.call(_absorb(parts), [place, pointer, digest])
+        power, _ = g.call(_challenge(parts), [samples])
         (to,) = record(g, pointer, [Fold.BETA])
         g.store(to, 0, power)
-        for k in range(1, 4):
+        for k in range(1, BETA_CELLS):
             power = g.multiply(power, power)
             g.store(to, k, power)
         return g.linear(1, pointer, SHIFT * len([*Message, *Fold])), place, digest
@@ -227,6 +281,7 @@ def _commit(parts: Parts, absorb: Function, challenge: Function) -> Function:
     return f
 
 
+@cache
 def _draw(parts: Parts) -> Function:
     """Return the function that draws a challenge of the head.
 
