@@ -262,11 +262,11 @@ def base_attacks(of: Base) -> Iterator[Attack]:
 
 def root_attacks(of: Base) -> Iterator[Attack]:
     """Yield attacks that have another root in a message than in the tree."""
-    plan, layout = of.scene.head.plan, of.child.layout
+    layout = of.child.layout
     place = message_places(layout)["main"]
     first = len(of.scene.head.constants.before_main)
     tree = [round_.name for round_ in layout.rounds].index(MAIN)
-    assert plan.main.words > first
+    assert of.scene.head.areas["main"].size > first
     adds = at("digest_words", "add", "provide caps")
     for word in range(DIGEST_WORDS):
         scene = of.scene.with_words(place, {first + word: (of.scene.rows[place][first + word] + 1) % P})
@@ -361,11 +361,11 @@ def inverse_attacks(of: Base) -> Iterator[Attack]:
 
 def number_attacks(of: Base) -> Iterator[Attack]:
     """Yield attacks with a false terminal, opened value or coefficient."""
-    scene, plan, places = of.scene, of.scene.head.plan, message_places(of.child.layout)
+    scene, areas, places = of.scene, of.scene.head.areas, message_places(of.child.layout)
     words = {
-        "a terminal": ("permutation", plan.permutation.elements),
-        "an opened value": ("opening", plan.opening.elements),
-        "a coefficient of the final polynomial": ("last", plan.last.elements + EXTENSION_DEGREE),
+        "a terminal": ("permutation", areas["permutation"].first_element),
+        "an opened value": ("opening", areas["opening"].first_element),
+        "a coefficient of the final polynomial": ("last", areas["last"].first_element + EXTENSION_DEGREE),
     }
     for name, (message, word) in words.items():
         own = scene.rows[places[message]]

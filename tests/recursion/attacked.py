@@ -72,7 +72,7 @@ def scene_of(own: Child) -> Scene:
             rows[tuple(place)] = tuple(words)
     places = [tuple(place) for place in data.places.tolist()]
     digests = dict(zip(places, map(tuple, data.digests.tolist()), strict=True))
-    cells = dict.fromkeys((head.plan.zeros + head.at).tolist(), ZERO)
+    cells = dict.fromkeys((head.areas.zeros + head.at).tolist(), ZERO)
     scene = Scene(head, rows, digests, cells, {}, {})  # type: ignore[arg-type]
     assert taken(scene, {}) is None
     return replace(scene, honest=dict(machine().memory))

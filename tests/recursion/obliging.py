@@ -14,8 +14,8 @@ from graphprover.field import EXTENSION_DEGREE, ZERO, Ext, P, ext_inv, ext_mul, 
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import QUOTIENT, Layout
+from graphprover.recursion.head.areas import opened_counts
 from graphprover.recursion.head.fields import CHUNK, ELEMENT_CELLS, HEAD_TREE, SHIFT, TRANSCRIPT_TREE
-from graphprover.recursion.head.plan import opened_counts
 from graphprover.recursion.tables.segments import READ
 from tests.recursion.attacked import Edit, Refused, Scene, decoded_program, results, taken
 from tests.recursion.sites import at, sites
@@ -155,7 +155,7 @@ def _other_work(layout: Layout, refused: Refused) -> Scene | None:
 def _other_quotients(layout: Layout, refused: Refused) -> Scene | None:
     """Change terminals for the sum of them, then opened values of quotients for each table's constraints."""
     scene, memory = refused.run.scene, refused.run.memory
-    head, of, plan = scene.head, scene.head.gates, scene.head.plan
+    head, of, areas = scene.head, scene.head.gates, scene.head.areas
     cells = np.array([memory.get(address, ZERO) for address in of.addresses[: of.cells].tolist()], dtype=np.uint64).T
     numbers = {address: i for i, address in enumerate(of.addresses.tolist())}
     checks = [numbers[address] for address in of.checks.tolist()]
@@ -172,12 +172,12 @@ def _other_quotients(layout: Layout, refused: Refused) -> Scene | None:
     first = sum([*counts.values()][: [*counts].index(QUOTIENT)])
     free: list[tuple[int, Ext, int]] = []  # number of a cell, place and number of its first word
     if now[-1] != ZERO:
-        at_terminal = head.at + plan.permutation.at + SHIFT * plan.permutation.elements + 1
-        free.append((numbers[at_terminal], places["permutation"], plan.permutation.elements))
+        at_terminal = head.at + areas["permutation"].elements_at + 1
+        free.append((numbers[at_terminal], places["permutation"], areas["permutation"].first_element))
     else:
         for i in range(counts[QUOTIENT] // EXTENSION_DEGREE):
-            word = plan.opening.elements + EXTENSION_DEGREE * (first + EXTENSION_DEGREE * i)
-            free.append((numbers[head.at + plan.joins[0] + i], places["opening"], word))
+            word = areas["opening"].first_element + EXTENSION_DEGREE * (first + EXTENSION_DEGREE * i)
+            free.append((numbers[head.at + areas["joined", QUOTIENT].at + i], places["opening"], word))
     for cell, place, word in free:
         after = checked(cell)
         for check, (before, then) in enumerate(zip(now, after, strict=True)):
@@ -216,5 +216,6 @@ def _other_coefficient(layout: Layout, refused: Refused) -> Scene | None:
     total, _, value, _ = _operands(refused)
     if total is None or value is None:
         return None
-    place, word, scene = message_places(layout)["last"], refused.run.scene.head.plan.last.elements, refused.run.scene
+    place, scene = message_places(layout)["last"], refused.run.scene
+    word = scene.head.areas["last"].first_element
     return _added(scene, place, word, ext_sub(value, total))

@@ -23,9 +23,9 @@ from graphprover.protocol.parameters import BLAKE3, KECCAK, Parameters
 from graphprover.protocol.proof import BatchProof
 from graphprover.protocol.verification import check_batch
 from graphprover.prover.prove import prove
+from graphprover.recursion.head.areas import areas_of
 from graphprover.recursion.head.head import Head, Start, _assembled, _template, head_of
 from graphprover.recursion.head.heads import heads_of
-from graphprover.recursion.head.plan import plan_of
 from graphprover.recursion.kernels.cpu.program import run_program
 from graphprover.recursion.layer import layer_statement
 from graphprover.recursion.layer_tables import layer_rows
@@ -71,19 +71,17 @@ def test_compiled_runs_are_those_of_python(name: str) -> None:
 
 
 def require_made_there(own: Child, head: Head) -> None:
-    """Require the words and the plan of a head that is made without a template."""
+    """Require the words and the areas of a head that is made without a template."""
     sizes, at = head.constants.sizes, head.at - head.start.at
-    plan = plan_of(own.layout, sizes, [*map(len, own.public_values)])
-    read, gates, places = _assembled(own.layout, sizes, plan, head.read_chunks, at, head.start)
+    areas = areas_of(own.layout, sizes, [*map(len, own.public_values)])
+    read, gates, places = _assembled(own.layout, sizes, areas, head.read_chunks, at, head.start)
     for place, words in zip(places.constants_at, vars(head.constants).values(), strict=True):
         read[place : place + len(words)] = words % np.uint64(P)
     np.testing.assert_array_equal(head.words, np.concatenate([read, gates.words]))
     for name in ("addresses", "checks", "words"):
         np.testing.assert_array_equal(getattr(head.gates, name), getattr(gates, name))
-    for name in vars(plan).keys() - {"gates", "zeros"}:
-        assert getattr(head.plan, name) == getattr(plan, name), name
-    np.testing.assert_array_equal(head.plan.zeros, plan.zeros)
-    assert vars(head.plan.gates).keys() == vars(plan.gates).keys() and head.plan.gates.first == plan.gates.first
+    assert head.areas.by_name == areas.by_name and head.areas.batching == areas.batching
+    assert head.areas.gates.first == areas.gates.first
 
 
 def test_a_layer_is_about_several_proofs() -> None:

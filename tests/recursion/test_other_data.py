@@ -14,9 +14,9 @@ import pytest
 from graphprover.field import EXTENSION_DEGREE, ONE, ZERO, Ext, P, ext_add, ext_inv, ext_mul, ext_sub
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import QUOTIENT
-from graphprover.recursion.head.fields import HEAD_TREE, SHIFT, TRANSCRIPT_TREE
+from graphprover.recursion.head.areas import main_tree, opened_counts, row_widths
+from graphprover.recursion.head.fields import HEAD_TREE, TRANSCRIPT_TREE
 from graphprover.recursion.head.inputs import ELEMENT_OFFSET
-from graphprover.recursion.head.plan import main_tree, opened_counts, row_widths
 from graphprover.recursion.program import run as runs
 from graphprover.recursion.program.steps import Contradiction
 from graphprover.recursion.program.verifier import verifier_program
@@ -152,9 +152,11 @@ def test_every_work_counts() -> None:
 def test_every_weight_counts(name: str, step: int) -> None:
     """Also the ones of words beyond the end of a row, which must be 0: the table multiplies these words, too."""
     own = proof_of(name)
-    data, plan, widths = own.data(), own.head.plan, row_widths(own.layout)
-    arrays = {at: widths[place] for place, at in plan.weights.items()}
-    arrays |= {at: widths[main_tree(own.layout), log_rows] for log_rows, at in plan.separating.items()}
+    data, areas, widths = own.data(), own.head.areas, row_widths(own.layout)
+    arrays = {areas["weights", *place].at: width for place, width in widths.items()}
+    if own.layout.shard:
+        tree = main_tree(own.layout)
+        arrays |= {areas["separating", log].at: widths[tree, log] for log in own.layout.fri_log_heights}
     assert any(padded(width) > width for width in arrays.values())
     for at, width in arrays.items():
         first = own.head.at + at
@@ -230,22 +232,22 @@ class Forged:
 
         Two of its coordinates have other values, so that their sum by powers of gamma, which folds see, is the same.
         """
-        layout, plan = self.own.layout, self.own.head.plan
+        layout, areas = self.own.layout, self.own.head.areas
         chunk = sum(1 << log for log in layout.log_chunks[:table])
         counts = opened_counts(layout)
         first = sum([*counts.values()][: [*counts].index(QUOTIENT)]) + EXTENSION_DEGREE * chunk
         gamma = self.own.challenges().gamma
         second = ext_mul(change, ext_inv(ext_sub(X, gamma)))
-        place, word = message_places(layout)["opening"], plan.opening.elements + EXTENSION_DEGREE * first
+        place, word = message_places(layout)["opening"], areas["opening"].first_element + EXTENSION_DEGREE * first
         words = {(place, word): ext_sub(ZERO, ext_mul(gamma, second)), (place, word + EXTENSION_DEGREE): second}
-        return self.with_cell(self.own.head.at + plan.joins[0] + chunk, change, words)
+        return self.with_cell(self.own.head.at + areas["joined", QUOTIENT].at + chunk, change, words)
 
     def with_terminal(self, change: Ext) -> "Forged":
         """Return this with another first terminal."""
-        plan = self.own.head.plan.permutation
+        terminals = self.own.head.areas["permutation"]
         place = message_places(self.own.layout)["permutation"]
-        address = self.own.head.at + plan.at + SHIFT * plan.elements + ELEMENT_OFFSET
-        return self.with_cell(address, change, {(place, plan.elements): change})
+        address = self.own.head.at + terminals.elements_at + ELEMENT_OFFSET
+        return self.with_cell(address, change, {(place, terminals.first_element): change})
 
     def repaired(self, but: int | None = None) -> "Forged":
         """Return this with quotients by which all identities of tables hold, but one of them by its check's number."""

@@ -1,4 +1,4 @@
-"""The head of a proof: its words, from the arrays of a run and the gates."""
+"""The head of a proof: its words, from the areas of a run and the gates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +12,16 @@ from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Point
 from graphprover.protocol.parameters import BLAKE3, Parameters
 from graphprover.protocol.proof import Cap
+from graphprover.recursion.head.areas import (
+    Areas,
+    Name,
+    areas_of,
+    main_tree,
+    opened_counts,
+    placed_areas,
+    records_of_height,
+    row_widths,
+)
 from graphprover.recursion.head.entries import ENTRIES
 from graphprover.recursion.head.fields import (
     BETA_CELLS,
@@ -39,15 +49,6 @@ from graphprover.recursion.head.fields import (
 from graphprover.recursion.head.inputs import check_shape
 from graphprover.recursion.head.messages import Constants, ConstantSizes, ShardTerms, constants_of, further_digests
 from graphprover.recursion.head.placed import Placed, placed
-from graphprover.recursion.head.plan import (
-    Plan,
-    Planned,
-    main_tree,
-    opened_counts,
-    plan_of,
-    records_of_height,
-    row_widths,
-)
 from graphprover.recursion.openings import TreePlaces, check_trees, places_of_tree
 from graphprover.recursion.tables.segments import STRIDE, padded
 
@@ -63,8 +64,8 @@ class Head:
     words: np.ndarray  # uint64, whole chunks, read-only
     read_chunks: int  # the first ones; all others have gates
     constants: Constants
-    plan: Plan
-    at: int  # address of the plan's first array
+    areas: Areas
+    at: int  # address of the first area
     gates: Placed
     trees: int  # number of trees
 
@@ -76,7 +77,7 @@ class Head:
     @property
     def next_start(self) -> "Start":
         """The start of a head after this one."""
-        return Start(self.at + self.plan.cells, self.start.tree + self.trees)
+        return Start(self.at + self.areas.cells, self.start.tree + self.trees)
 
 
 @dataclass(frozen=True)
@@ -123,9 +124,9 @@ def head_of(
     for at, own in zip(of.constants_at, vars(constants).values(), strict=True):
         words[at : at + len(own)] = own % np.uint64(P)
     words.setflags(write=False)
-    plan, by = _with_stream(of, digests), SHIFT * STREAM_WORDS * digests
-    gates = of.gates.moved(start.at, words[of.read_chunks * CHUNK_WORDS :], of.at + of.plan.stream, by)
-    return Head(start, words, of.read_chunks, constants, plan, start.at + of.at, gates, of.trees)
+    areas, by = _with_stream(of, digests), SHIFT * STREAM_WORDS * digests
+    gates = of.gates.moved(start.at, words[of.read_chunks * CHUNK_WORDS :], of.at + of.areas["stream"].at, by)
+    return Head(start, words, of.read_chunks, constants, areas, start.at + of.at, gates, of.trees)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +143,8 @@ class _Template:
     by_stream: np.ndarray  # factor of the number of further digests of queries
     works: list[tuple[int, str]]  # the words with 2^bits of a proof of work, and the parameter that has the bits
     constants_at: list[int]  # the first word of each of `Constants`
-    read_chunks: int  # as in `Head`, like the plan and all after it
-    plan: Plan
+    read_chunks: int  # as in `Head`, like the areas and all after them
+    areas: Areas
     at: int
     gates: Placed
     trees: int
@@ -159,21 +160,21 @@ def _template(layout: Layout, public_values: tuple[int, ...], constants: Constan
         constants: The sizes of the constant parts of messages.
     """
     check_layout(layout)
-    plan = plan_of(layout, constants, public_values)
-    read, gates, _ = _assembled(layout, constants, plan, 1, 0, Start(0))  # for the number of words
+    areas = areas_of(layout, constants, public_values)
+    read, gates, _ = _assembled(layout, constants, areas, 1, 0, Start(0))  # for the number of words
     read_chunks = len(read) // CHUNK_WORDS
     at = CHUNK * (read_chunks + sum(gates.chunks)) + len(gates.inverses)
-    read, gates, own = _assembled(layout, constants, plan, read_chunks, at, Start(0))
-    moved, moved_gates, _ = _assembled(layout, constants, plan, read_chunks, at, Start(1))
-    others, *_ = _assembled(layout, constants, plan, read_chunks, at, Start(0, 1))
+    read, gates, own = _assembled(layout, constants, areas, read_chunks, at, Start(0))
+    moved, moved_gates, _ = _assembled(layout, constants, areas, read_chunks, at, Start(1))
+    others, *_ = _assembled(layout, constants, areas, read_chunks, at, Start(0, 1))
     more = replace(layout, parameters=replace(layout.parameters, num_queries=1 + DIGEST_WORDS))  # of two digests
-    longer, longer_gates, _ = _assembled(more, constants, plan.with_stream(1), read_chunks, at, Start(0))
+    longer, longer_gates, _ = _assembled(more, constants, areas.with_stream(1), read_chunks, at, Start(0))
     words, of_others = np.concatenate([read, gates.words]), np.concatenate([others, gates.words])
     by_address = np.concatenate([moved, moved_gates.words]) - words
     by_stream = np.concatenate([longer, longer_gates.words]) - words
     trees = len(_places(layout, 0))
     by = by_address, of_others - words, by_stream
-    return _Template(words, *by, own.works, own.constants_at, read_chunks, plan, at, gates, trees)
+    return _Template(words, *by, own.works, own.constants_at, read_chunks, areas, at, gates, trees)
 
 
 def _without_numbers(layout: Layout) -> Layout:
@@ -184,27 +185,27 @@ def _without_numbers(layout: Layout) -> Layout:
 
 
 @lru_cache(maxsize=_TEMPLATES)
-def _with_stream(of: _Template, digests: int) -> Plan:
-    """Return the plan of a template with room for further digests of queries."""
-    return of.plan.with_stream(digests)
+def _with_stream(of: _Template, digests: int) -> Areas:
+    """Return the areas of a template with room for further digests of queries."""
+    return of.areas.with_stream(digests)
 
 
 def _assembled(
-    layout: Layout, constants: ConstantSizes, plan: Plan, read_chunks: int, at: int, start: Start
+    layout: Layout, constants: ConstantSizes, areas: Areas, read_chunks: int, at: int, start: Start
 ) -> tuple[np.ndarray, Placed, "_Words"]:
     """Return the words that are read, the gates, and the places of constant parts and of bits of work.
 
     Args:
         layout: Shape of the proofs.
         constants: The sizes of the constant parts of their messages.
-        plan: Their arrays and gates.
+        areas: Their areas and gates.
         read_chunks: The number of chunks that are read.
         at: The address of the first array, counted from the head's.
         start: The place of the head.
     """
     gates_at = start.at + CHUNK * read_chunks
-    own = _Words(layout, constants, plan, start.at + at, read_chunks, start)
-    gates = placed(plan.gates, gates_at, own.literals, start.at + at)
+    own = _Words(layout, constants, areas, start.at + at, read_chunks, start)
+    gates = placed(areas.gates, gates_at, own.literals, start.at + at)
     return own.complete(gates, gates_at), gates, own
 
 
@@ -237,14 +238,14 @@ class _Words:
     """The words that are read, while they are put together."""
 
     def __init__(
-        self, layout: Layout, constants: ConstantSizes, plan: Plan, at: int, read_chunks: int, start: Start
+        self, layout: Layout, constants: ConstantSizes, areas: Areas, at: int, read_chunks: int, start: Start
     ) -> None:
         """Put the words together that depend on no gate; ``at``: address of the first array."""
         self.constants_at: list[int] = []  # the first word of each constant part
         self.works: list[tuple[int, str]] = []  # the words with 2^bits of work, and the parameter that has the bits
         self._start, self._zero = start, start.at + SHIFT * Field.ZERO
-        self._layout, self._constants, self._plan, self._at = layout, constants, plan, at
-        self._read_chunks = read_chunks
+        self._layout, self._constants, self._read_chunks = layout, constants, read_chunks
+        self._areas, self._first, self._batching = placed_areas(areas.by_name.values(), at), at, areas.batching
         self._main_tree, self._widths = main_tree(layout), row_widths(layout)
         self._words = [0] * FIELDS
         self._trees = _places(layout, start.tree)
@@ -252,7 +253,7 @@ class _Words:
         self._packs: list[tuple[int, int, int]] = []
         self._words += [0] * (EXTENSION_DEGREE * self._pack_count())
         self._joint_at = [self._pack(0, 0, 0) for _ in JOINT] if layout.shard else [self._zero]
-        self.literals = self._put(plan.gates.literals)
+        self.literals = self._put(areas.gates.literals)
 
     def complete(self, gates: Placed, gates_at: int) -> np.ndarray:
         """Return all words, in whole chunks, with the gates at an address."""
@@ -315,7 +316,9 @@ class _Words:
 
     def _pack_count(self) -> int:
         widths = self._widths
-        read = [*widths.values(), *(widths[self._main_tree, log_rows] for log_rows in self._plan.separating)]
+        read = [*widths.values()]
+        if self._layout.shard:
+            read += [width for (tree, _), width in widths.items() if tree == self._main_tree]
         spans = sum(-(-width // CHUNK_WORDS) for width in read)
         own = len(JOINT) * self._layout.shard
         return 1 + own + len(self._trees) + 2 * spans + len(self._layout.fold_log_arities)
@@ -323,14 +326,14 @@ class _Words:
     # Messages.
 
     def _put_copies(self) -> None:
-        constants, plan, at = self._constants, self._plan, self._at
+        constants, areas = self._constants, self._areas
         after = constants.before_main + DIGEST_WORDS
         parts = [
-            (constants.before_main, plan.main.at),
-            (constants.after_main, plan.main.at + SHIFT * after),
-            (constants.opening, plan.opening.at + SHIFT * DIGEST_WORDS),
-            (constants.fri, plan.folds[0].at + SHIFT * DIGEST_WORDS),
-            (constants.joint, plan.permutation.at),
+            (constants.before_main, areas["main"].at),
+            (constants.after_main, areas["main"].at + SHIFT * after),
+            (constants.opening, areas["opening"].at + SHIFT * DIGEST_WORDS),
+            (constants.fri, areas["fold", 0].at + SHIFT * DIGEST_WORDS),
+            (constants.joint, areas["permutation"].at),
         ]
         copies, entry = [], ENTRIES[COPY_ENTRY]
         for count, to in parts:
@@ -339,14 +342,15 @@ class _Words:
             for first in range(0, count, RUN):
                 end = min(first + RUN, count)
                 own = entry + COPY_STEPS * (RUN - end + first)
-                copies.append((source + SHIFT * end, at + to + SHIFT * end, own))
+                copies.append((source + SHIFT * end, to + SHIFT * end, own))
         self._put_list(Field.COPIES, Field.COPIES_AT, copies)
         self.constants_at.append(FIELDS)  # the elements of a shard, which are packed first
 
     def _put_repeats(self) -> None:
         """Put the records about opened values at the separating point, which a message before has, too."""
-        plan, records, value = self._plan, [], 0
-        to = 0 if plan.separated is None else self._at + plan.separated.at + SHIFT * DIGEST_WORDS
+        records, value = [], 0
+        opened = self._areas["opening"].elements_at
+        to = self._areas["separated"].at + SHIFT * DIGEST_WORDS if self._layout.shard else 0
         for matrix in self._layout.rounds[self._main_tree].matrices:
             for point in matrix.points:
                 end = value + matrix.width
@@ -356,95 +360,94 @@ class _Words:
                         run = words[first : first + RUN]
                         to += SHIFT * len(run)
                         own = ENTRIES[COPY_ENTRY] + COPY_STEPS * (RUN - len(run))
-                        records.append((self._at + plan.opened + SHIFT * run.stop, to, own))
+                        records.append((opened + SHIFT * run.stop, to, own))
                 value = end
         self._put_list(Field.REPEATS, Field.REPEATS_AT, records)
 
     def _put_messages(self) -> None:
-        plan = self._plan
         of_fields = {
-            Field.MAIN: (plan.main, "lookup_pow_bits"),
-            **({Field.SEPARATED: (plan.separated, "")} if plan.separated else {}),
-            Field.PERMUTATION: (plan.permutation, ""),
-            Field.QUOTIENT: (plan.quotient, "ood_pow_bits"),
-            Field.OPENINGS: (plan.opening, "batch_pow_bits"),
-            Field.LAST: (plan.last, "query_pow_bits"),
+            Field.MAIN: ("main", "lookup_pow_bits"),
+            **({Field.SEPARATED: ("separated", "")} if self._layout.shard else {}),
+            Field.PERMUTATION: ("permutation", ""),
+            Field.QUOTIENT: ("quotient", "ood_pow_bits"),
+            Field.OPENINGS: ("opening", "batch_pow_bits"),
+            Field.LAST: ("last", "query_pow_bits"),
         }
         for field, (message, bits) in of_fields.items():
             for i, word in enumerate(self._message(message, bits, field)):
                 self._set(field + i, word)
         self._set(Field.ALONE, int(not self._layout.shard))
-        self._set(Field.AGAIN_AT, self._at + plan.again)
+        self._set(Field.AGAIN_AT, self._areas["again"].at)
         self._set(Field.SHARD, int(self._layout.shard))
         self._set(Field.JOINT_AT, self._joint_at[0])
         self._set(Field.STREAM, further_digests(self._layout))
-        self._set(Field.STREAM_AT, self._at + plan.stream)
+        self._set(Field.STREAM_AT, self._areas["stream"].at)
 
-    def _message(self, message: Planned, bits: str, place: int) -> list[int]:
+    def _message(self, name: Name, bits: str, place: int) -> list[int]:
         """Return a record; ``bits``: the parameter with the bits of its work, ``place``: the record's first word."""
-        at = self._at + message.at
-        full = (message.words - 1) // CHUNK_WORDS
-        end = at + SHIFT * message.words
-        factor = 1
-        if message.works:
-            self.works.append((place + Message.FACTOR, bits))
-            factor = 1 << getattr(self._layout.parameters, bits)
-        return [at, full, end, int(message.works), self._at + message.work_at, factor]
+        message, work = self._areas[name], self._areas.get(("work", name))
+        full = (message.size - 1) // CHUNK_WORDS
+        end = message.at + SHIFT * message.size
+        if work is None:
+            return [message.at, full, end, 0, self._first, 1]
+        self.works.append((place + Message.FACTOR, bits))
+        return [message.at, full, end, 1, work.at, 1 << getattr(self._layout.parameters, bits)]
 
     # Arrays.
 
     def _put_arrays(self) -> None:
-        plan, at, counts = self._plan, self._at, opened_counts(self._layout)
+        areas, counts = self._areas, opened_counts(self._layout)
+        opened = areas["opening"].elements_at
         elements = (
-            (Field.OPENED, Field.OPENED_AT, plan.opening),
-            (Field.TERMINALS, Field.TERMINALS_AT, plan.permutation),
-            (Field.POLYNOMIAL, Field.POLYNOMIAL_AT, plan.last),
+            (Field.OPENED, Field.OPENED_AT, areas["opening"]),
+            (Field.TERMINALS, Field.TERMINALS_AT, areas["permutation"]),
+            (Field.POLYNOMIAL, Field.POLYNOMIAL_AT, areas["last"]),
         )
         for frames, where, message in elements:
             self._set(frames, message.frames)
-            self._set(where, at + message.at + SHIFT * message.elements)
-        self._set(Field.CHALLENGES_AT, at + plan.challenges)
+            self._set(where, message.elements_at)
+        self._set(Field.CHALLENGES_AT, areas["challenges"].at)
         turns = sum(counts.values()) // UNROLLED + 1  # one more sum than opened values, at least
         last = UNROLLED * turns - 1
         self._set(Field.CHAIN, turns)
-        self._set(Field.CHAIN_AT, at + plan.opened + ELEMENT_CELLS * last + 1)
-        self._set(Field.CHAIN_TO, at + plan.sums + last)
+        self._set(Field.CHAIN_AT, opened + ELEMENT_CELLS * last + 1)
+        self._set(Field.CHAIN_TO, areas["sums"].at + last)
         first = {name: sum(list(counts.values())[:i]) for i, name in enumerate(counts)}
         joins = (
             (QUOTIENT, Field.QUOTIENT_JOINS, Field.QUOTIENT_JOINS_AT, Field.QUOTIENT_JOINS_TO),
             (PERMUTATION, Field.PERMUTATION_JOINS, Field.PERMUTATION_JOINS_AT, Field.PERMUTATION_JOINS_TO),
         )
-        for (name, turns_field, at_field, to_field), to in zip(joins, plan.joins, strict=True):
+        for name, turns_field, at_field, to_field in joins:
             self._set(turns_field, -(-counts[name] // (EXTENSION_DEGREE * UNROLLED)))
-            self._set(at_field, at + plan.opened + ELEMENT_CELLS * first[name] + 1)
-            self._set(to_field, at + to)
+            self._set(at_field, opened + ELEMENT_CELLS * first[name] + 1)
+            self._set(to_field, areas["joined", name].at)
 
     def _put_trees(self) -> None:
-        plan, constants = self._plan, self._constants
-        after = SHIFT * DIGEST_WORDS
-        preprocessed = SHIFT * (constants.before_main + constants.after_main)
+        areas, constants = self._areas, self._constants
+        main, permutation = areas["main"], areas["permutation"]
         of_rounds = {
-            MAIN: plan.main.at + SHIFT * constants.before_main,
-            QUOTIENT: plan.quotient.at + after,
-            PREPROCESSED: plan.main.at + preprocessed,  # its digest are the last words of all
-            PERMUTATION: plan.permutation.at + SHIFT * (plan.permutation.elements - DIGEST_WORDS),  # before terminals
+            MAIN: main.at + SHIFT * constants.before_main,
+            QUOTIENT: areas["quotient"].at + SHIFT * DIGEST_WORDS,
+            PREPROCESSED: main.at + SHIFT * (main.size - DIGEST_WORDS),
+            PERMUTATION: permutation.elements_at - SHIFT * DIGEST_WORDS,  # before terminals
         }
         roots = [of_rounds[round_.name] for round_ in self._layout.rounds]
-        roots += [fold.at + SHIFT * (fold.words - DIGEST_WORDS) for fold in plan.folds]
-        records = [
-            (self._at + root, self._pack(*places.cap, 0)) for root, places in zip(roots, self._trees, strict=True)
-        ]
+        for i in range(len(self._layout.fold_log_arities)):
+            fold = areas["fold", i]
+            roots.append(fold.at + SHIFT * (fold.size - DIGEST_WORDS))
+        records = [(root, self._pack(*places.cap, 0)) for root, places in zip(roots, self._trees, strict=True)]
         self._put_list(Field.TREES, Field.TREES_AT, records)
 
     def _put_heights(self, gates: Placed) -> None:
-        layout, plan, records = self._layout, self._plan, []
+        layout, records = self._layout, []
         self._set(Field.SPANS_AT, self._next_pack())
-        for log_rows, zs, at_z in zip(layout.fri_log_heights, plan.batching.points, plan.batching.at_z, strict=True):
+        of_heights = zip(layout.fri_log_heights, self._batching.points, self._batching.at_z, strict=True)
+        for log_rows, zs, at_z in of_heights:
             points = {point: (gates.address_of(at_z[point]), gates.address_of(z)) for point, z in zs.items()}
-            weights = {tree: at for (tree, log), at in plan.weights.items() if log == log_rows}
+            weights = {tree: self._areas["weights", tree, log].at for tree, log in self._widths if log == log_rows}
             parts = [(weights, points[Point.ZETA], points.get(Point.NEXT))]
             if layout.shard:
-                main = {self._main_tree: plan.separating[log_rows]}
+                main = {self._main_tree: self._areas["separating", log_rows].at}
                 parts.insert(0, (main, points[Point.SEPARATING], None))
             for number, (of_trees, first, second) in enumerate(parts):
                 spans = sum(self._put_spans(tree, log_rows, at) for tree, at in of_trees.items())
@@ -452,7 +455,7 @@ class _Words:
                 second = second or (self._zero, first[1])
                 records.append((layout.log_max_rows - log_rows, spans, int(number > 0), *first, *second))
         self._put_list(Field.HEIGHTS, Field.HEIGHTS_AT, records)
-        self._set(Field.HEIGHTS_TO, self._at + plan.heights)
+        self._set(Field.HEIGHTS_TO, self._areas["heights"].at)
         self._set(Field.TALLEST, records_of_height(layout))
 
     def _put_spans(self, tree: int, log_rows: int, weights: int) -> int:
@@ -461,28 +464,28 @@ class _Words:
         chunks = -(-width // CHUNK_WORDS)
         for counter in range(chunks):
             self._pack(*self._trees[tree].rows[log_rows])
-            begin = self._at + weights
-            self._pack(counter, begin + CHUNK * counter, begin + STRIDE * min(width, CHUNK_WORDS * (counter + 1)))
+            end = weights + STRIDE * min(width, CHUNK_WORDS * (counter + 1))
+            self._pack(counter, weights + CHUNK * counter, end)
         return chunks
 
     def _put_fills(self, gates: Placed) -> None:
         """Put the records about weights; words beyond the last column have the weights 0."""
-        records = [
-            record
-            for (tree, log_rows), at in self._plan.weights.items()
-            for record in self._fills(gates, tree, log_rows, at, (Point.ZETA, Point.NEXT))
-        ]
-        for log_rows, at in self._plan.separating.items():
-            records += self._fills(gates, self._main_tree, log_rows, at, (Point.SEPARATING,))
+        records = list[tuple[int, ...]]()
+        for tree, log_rows in self._widths:
+            at = self._areas["weights", tree, log_rows].at
+            records += self._fills(gates, tree, log_rows, at, (Point.ZETA, Point.NEXT))
+        if self._layout.shard:
+            for log_rows in self._layout.fri_log_heights:
+                at = self._areas["separating", log_rows].at
+                records += self._fills(gates, self._main_tree, log_rows, at, (Point.SEPARATING,))
         self._put_list(Field.FILLS, Field.FILLS_AT, records)
 
     def _fills(
-        self, gates: Placed, tree: int, log_rows: int, weights: int, points: Sequence[Point]
+        self, gates: Placed, tree: int, log_rows: int, to: int, points: Sequence[Point]
     ) -> Iterator[tuple[int, ...]]:
         """Yield the records about the weights of a row at one or two points, from an address on."""
         zero, entry, width = self._zero, ENTRIES[FILL_ENTRY] + FILL_STEPS * RUN, 0
-        to = self._at + weights
-        of_round = zip(self._layout.rounds[tree].matrices, self._plan.batching.weights[tree], strict=True)
+        of_round = zip(self._layout.rounds[tree].matrices, self._batching.weights[tree], strict=True)
         for matrix, runs in of_round:
             if matrix.log_rows != log_rows:
                 continue
@@ -497,28 +500,28 @@ class _Words:
     # Queries.
 
     def _put_folds(self) -> None:
-        layout, plan, records, shift = self._layout, self._plan, list[list[int]](), 0
+        layout, records, shift = self._layout, list[list[int]](), 0
         each, words = records_of_height(layout), len(Message) + len(Fold)
         numbers = {log_rows: each * (1 + i) for i, log_rows in enumerate(layout.fri_log_heights)}
         for i, (log_arity, log_rows) in enumerate(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True)):
             place = self._pack(*self._trees[len(layout.rounds) + i].rows[log_rows])
             arity = [int(log_arity == 1 + k) for k in range(MOST_LOG_ARITY)]
-            beta = self._at + plan.betas + BETA_CELLS * i
-            message = self._message(plan.folds[i], "commit_pow_bits", len(self._words) + words * i)
+            beta = self._areas["betas"].at + BETA_CELLS * i
+            message = self._message(("fold", i), "commit_pow_bits", len(self._words) + words * i)
             records.append([*message, *arity, shift, place, beta, numbers.get(log_rows, 0)])
             shift += log_arity
         self._put_list(Field.FOLDS, Field.FOLDS_AT, records)
         self._set(Field.FINAL_DROP, shift)
 
     def _put_queries(self) -> None:
-        layout, last = self._layout, self._plan.last
+        layout, last = self._layout, self._areas["last"]
         coefficients = 1 << layout.parameters.log_final_poly_len
         self._set(Field.QUERIES, layout.parameters.num_queries)
         self._set(Field.BITS, layout.log_max_rows)
         entry = ENTRIES[ENTRY] + ENTRY_STEPS * (BITS - layout.log_max_rows)
         self._set(Field.ENTRY, entry)
         self._set(Field.COEFFICIENTS, coefficients // UNROLLED)
-        first = self._at + last.at + SHIFT * last.elements + 1
+        first = last.elements_at + 1
         self._set(Field.COEFFICIENTS_AT, first + ELEMENT_CELLS * (coefficients - 1))
 
 

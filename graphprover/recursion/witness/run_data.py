@@ -11,12 +11,12 @@ from graphprover.protocol.constraints import join_coordinates, words_to_array
 from graphprover.protocol.layout import PERMUTATION, QUOTIENT
 from graphprover.protocol.proof import BatchProof, opened_values
 from graphprover.protocol.verification import Challenges
+from graphprover.recursion.head.areas import opened_counts, stated_at
 from graphprover.recursion.head.fields import CHALLENGES, ELEMENT_CELLS, LIST_PLACE, SHIFT, TRANSCRIPT_TREE
 from graphprover.recursion.head.head import Head
 from graphprover.recursion.head.heads import Child, Heads
 from graphprover.recursion.head.messages import messages_of
 from graphprover.recursion.head.placed import evaluate
-from graphprover.recursion.head.plan import opened_counts
 from graphprover.recursion.kernels.cpu.chain import chain_sums
 from graphprover.recursion.openings import OpenedRows, Openings
 from graphprover.recursion.program.parts import DIGEST_NUMBERS
@@ -54,7 +54,7 @@ def run_data(heads: Heads, proofs: Sequence[Opened]) -> RunData:
         rows.append(_of_heads(number, head.words, head.read_chunks))
         places += [rows[-1].places, _places_of_messages(messages_before, len(messages)), own.openings.caps.places]
         digests += [_numbers([head.digest]), _numbers(of_messages), own.openings.caps.digests]
-        zeros = head.plan.zeros + head.at
+        zeros = head.areas.zeros + head.at
         of_gates, results = _gates(head, own)
         addresses += [zeros, of_gates]
         values += [np.zeros((len(zeros), EXTENSION_DEGREE), dtype=np.uint64), results]
@@ -104,25 +104,25 @@ def _rows_of(messages: Sequence[np.ndarray], first: int) -> list[OpenedRows]:
 def _gates(head: Head, of_proof: Opened) -> tuple[np.ndarray, np.ndarray]:
     """Return the addresses of the results of gates, int64 (n,), and the results, uint64 (n, 3)."""
     layout, proof, challenges = of_proof.child.layout, of_proof.proof, of_proof.challenges
-    plan, of = head.plan, head.gates
-    memory = np.zeros((EXTENSION_DEGREE, plan.cells), dtype=np.uint64)
+    areas, of = head.areas, head.gates
+    memory = np.zeros((EXTENSION_DEGREE, areas.cells), dtype=np.uint64)
     opened = words_to_array(opened_values(layout, proof.openings))
     terminals = arrays.exts([terminal for terminal in proof.terminals if terminal is not None])
-    for at, values in ((plan.opened, opened), (plan.permutation.at + SHIFT * plan.permutation.elements, terminals)):
-        memory[:, at + 1 + ELEMENT_CELLS * np.arange(values.shape[1])] = values
+    for message, values in (("opening", opened), ("permutation", terminals)):
+        memory[:, areas[message].elements_at + 1 + ELEMENT_CELLS * np.arange(values.shape[1])] = values
     counts, first = opened_counts(layout), 0
     for name, count in counts.items():
         if name in (QUOTIENT, PERMUTATION):
             joined = join_coordinates(opened[:, first : first + count])
-            at = plan.joins[name == PERMUTATION]
+            at = areas["joined", name].at
             memory[:, at : at + joined.shape[1]] = joined
         first += count
     sums = _sums(opened, challenges.gamma)
-    memory[:, plan.sums : plan.sums + sums.shape[1]] = sums
+    memory[:, areas["sums"].at :][:, : sums.shape[1]] = sums
     stated = [value for of_table in of_proof.child.public_values for value in of_table]
-    memory[0, plan.public_values + SHIFT * np.arange(len(stated))] = stated
+    memory[0, stated_at(areas["main"], head.constants.sizes) + SHIFT * np.arange(len(stated))] = stated
     found = {**vars(challenges), "total": proof.total}
-    memory[:, plan.challenges : plan.challenges + len(CHALLENGES)] = arrays.exts([found[name] for name in CHALLENGES])
+    memory[:, areas["challenges"].at :][:, : len(CHALLENGES)] = arrays.exts([found[name] for name in CHALLENGES])
     values = evaluate(of, memory[:, of.addresses[: of.cells] - head.at])
     own = slice(of.cells + len(of.literals), None)
     return of.addresses[own].astype(np.int64), values[:, own].T
