@@ -41,19 +41,12 @@ from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.recursion.tables.fixed import XORS
 from graphprover.recursion.tables.places import ROWS
 from graphprover.recursion.witness.hashed_rows import Rows, segments_of_rows
-from graphprover.vm.kernels import (
-    count_keccak_digits,
-    fill_keccak_classes,
-    fill_keccak_limbs,
-    fill_keccak_planes,
-    fill_keccak_rounds,
-)
+from graphprover.vm.accelerators.keccak.digits import NUMBERS, Lookup
+from graphprover.vm.accelerators.keccak.kernels import SHAPES, count_keccak_digits, fill_permutations
+from graphprover.vm.accelerators.keccak.permutation import WORDS
+from graphprover.vm.accelerators.keccak.rounds import KeccakRounds
 from graphprover.vm.statement.table_numbers import LANES
-from graphprover.vm.tables import keccak_classes, keccak_limbs, keccak_planes, keccak_rounds
 from graphprover.vm.tables.chips import CHIPS
-from graphprover.vm.tables.keccak_digits import NUMBERS, Lookup
-from graphprover.vm.tables.keccak_f import WORDS
-from graphprover.vm.tables.keccak_rounds import KeccakRounds
 from roofline_cuda import ROUNDS, roofline, seconds, words
 
 WORD = 8
@@ -211,17 +204,12 @@ def folds(report: Report, log_size: int, log_arity: int) -> None:
 def keccak_traces(report: Report, device: CudaDevice, log_rows: int) -> None:
     """Measure the traces of Keccak-f's tables from states, and the counts of their lookups."""
     rows = 1 << log_rows
-    calls = rows // keccak_rounds.ROWS
+    calls = rows // SHAPES["keccak_rounds"][1]
     states, clocks = words(WORDS, calls), words(calls)
-    for fill, table, name in (
-        (fill_keccak_rounds, keccak_rounds, "rounds"),
-        (fill_keccak_planes, keccak_planes, "planes"),
-        (fill_keccak_classes, keccak_classes, "classes"),
-        (fill_keccak_limbs, keccak_limbs, "limbs"),
-    ):
-        main, some = words(table.WIDTH, rows), min(calls, rows // table.ROWS)
-        filled = partial(fill, device, states, clocks, 0, some, main)
-        report(f"trace of keccak_{name}, {some} calls, 2^{log_rows}", filled, table.WIDTH * rows, 0)
+    for table, (width, rows_of_call) in SHAPES.items():
+        main, some = words(width, rows), min(calls, rows // rows_of_call)
+        filled = partial(fill_permutations, device, table, states, clocks, 0, some, main)
+        report(f"trace of {table}, {some} calls, 2^{log_rows}", filled, width * rows, 0)
     count = partial(count_keccak_digits, device, states, words(len(Lookup), NUMBERS), False)
     report(f"lookups of keccak_digits, {calls} calls", count, WORDS * calls, 0)
 

@@ -21,7 +21,13 @@ from graphprover.field import P
 uint64 = np.uint64
 _STREAM = 7
 _ROUND = 512  # bytes
-_PARTS = ("graphprover.kernels.cuda", "graphprover.vm.kernels.cuda", "graphprover.device.cuda")  # that import CuPy
+_PARTS = (  # that import CuPy
+    "graphprover.kernels.cuda",
+    "graphprover.vm.kernels.cuda",
+    "graphprover.vm.accelerators.cuda",
+    "graphprover.vm.accelerators.keccak.cuda",
+    "graphprover.device.cuda",
+)
 
 
 class _State:

@@ -9,13 +9,14 @@ import numpy as np
 
 from graphprover.device import CpuDevice
 from graphprover.vm import kernels
+from graphprover.vm.accelerators import kernels as call_kernels
+from graphprover.vm.accelerators.host_call import Accelerator
+from graphprover.vm.accelerators.keccak import kernels as keccak_kernels
+from graphprover.vm.accelerators.kernels import CallArrays
 from graphprover.vm.kernels.bumps import Accessed
-from graphprover.vm.kernels.calls import Calls
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Code, Lanes, Sources
 from graphprover.vm.kernels.tape import Cycles, Tape
-from graphprover.vm.tables.fp2 import Fp2
-from graphprover.vm.tables.modular import Modular
 
 _SAME = (
     "arange",
@@ -98,7 +99,7 @@ class _Arrays:
         return wrapped(value)
 
 
-kernels.TWINS["strict"] = __name__
+kernels.TWINS["strict"] = call_kernels.TWINS["strict"] = keccak_kernels.TWINS["strict"] = __name__
 
 
 def fill_lanes(device: "StrictDevice", traces: Sequence[tuple[Code, Lanes, StrictArray]]) -> None:
@@ -154,66 +155,33 @@ def count_keys(device: "StrictDevice", traces: Sequence[tuple[StrictArray, Keys]
 
 def permuted(device: "StrictDevice", states: StrictArray) -> StrictArray:
     assert type(states) is StrictArray
-    return wrapped(kernels.permuted(device.cpu, unwrapped(states)))
+    return wrapped(keccak_kernels.permuted(device.cpu, unwrapped(states)))
 
 
-def fill_modular(device: "StrictDevice", calls: Calls, main: StrictArray, table: Modular) -> None:
-    kernels.fill_modular(device.cpu, _calls_here(calls), unwrapped(main), table)
-
-
-def fill_fp2(device: "StrictDevice", calls: Calls, main: StrictArray, table: Fp2) -> None:
-    kernels.fill_fp2(device.cpu, _calls_here(calls), unwrapped(main), table)
-
-
-def fill_points(device: "StrictDevice", calls: Calls, main: StrictArray) -> None:
-    kernels.fill_points(device.cpu, _calls_here(calls), unwrapped(main))
-
-
-def fill_absorbs(device: "StrictDevice", calls: Calls, main: StrictArray) -> None:
-    kernels.fill_absorbs(device.cpu, _calls_here(calls), unwrapped(main))
-
-
-def fill_sha256(device: "StrictDevice", calls: Calls, main: StrictArray) -> None:
-    kernels.fill_sha256(device.cpu, _calls_here(calls), unwrapped(main))
-
-
-def _calls_here(calls: Calls) -> Calls:
+def fill_calls(device: "StrictDevice", accelerator: Accelerator, calls: CallArrays, main: StrictArray) -> None:
     arrays = {name: value for name, value in vars(calls).items() if name != "first_clock"}
     assert len(arrays) == 6 and all(type(array) is StrictArray for array in arrays.values())
-    return replace(calls, **{name: unwrapped(array) for name, array in arrays.items()})
+    here = replace(calls, **{name: unwrapped(array) for name, array in arrays.items()})
+    call_kernels.fill_calls(device.cpu, accelerator, here, unwrapped(main))
 
 
-def fill_keccak_rounds(
-    device: "StrictDevice", states: StrictArray, clocks: StrictArray, first: int, last: int, main: StrictArray
+def fill_permutations(
+    device: "StrictDevice",
+    table: str,
+    states: StrictArray,
+    clocks: StrictArray,
+    first: int,
+    last: int,
+    main: StrictArray,
 ) -> None:
     assert type(states) is type(clocks) is type(main) is StrictArray
-    kernels.fill_keccak_rounds(device.cpu, unwrapped(states), unwrapped(clocks), first, last, unwrapped(main))
-
-
-def fill_keccak_planes(
-    device: "StrictDevice", states: StrictArray, clocks: StrictArray, first: int, last: int, main: StrictArray
-) -> None:
-    assert type(states) is type(clocks) is type(main) is StrictArray
-    kernels.fill_keccak_planes(device.cpu, unwrapped(states), unwrapped(clocks), first, last, unwrapped(main))
-
-
-def fill_keccak_classes(
-    device: "StrictDevice", states: StrictArray, clocks: StrictArray, first: int, last: int, main: StrictArray
-) -> None:
-    assert type(states) is type(clocks) is type(main) is StrictArray
-    kernels.fill_keccak_classes(device.cpu, unwrapped(states), unwrapped(clocks), first, last, unwrapped(main))
-
-
-def fill_keccak_limbs(
-    device: "StrictDevice", states: StrictArray, clocks: StrictArray, first: int, last: int, main: StrictArray
-) -> None:
-    assert type(states) is type(clocks) is type(main) is StrictArray
-    kernels.fill_keccak_limbs(device.cpu, unwrapped(states), unwrapped(clocks), first, last, unwrapped(main))
+    there = unwrapped(states), unwrapped(clocks), first, last, unwrapped(main)
+    keccak_kernels.fill_permutations(device.cpu, table, *there)
 
 
 def count_keccak_digits(device: "StrictDevice", states: StrictArray, counts: StrictArray, narrow: bool) -> None:
     assert type(states) is type(counts) is StrictArray
-    kernels.count_keccak_digits(device.cpu, unwrapped(states), unwrapped(counts), narrow)
+    keccak_kernels.count_keccak_digits(device.cpu, unwrapped(states), unwrapped(counts), narrow)
 
 
 class StrictDevice:

@@ -9,10 +9,13 @@ import numpy as np
 
 from graphprover.air import Air
 from graphprover.examples.keccak import nibbles, sponge
-from graphprover.vm.tables import keccak_f, keccak_planes, keccak_rounds, keccak_traces
-from graphprover.vm.tables.keccak_digits import KeccakDigits
-from graphprover.vm.tables.keccak_planes import KeccakPlanes
-from graphprover.vm.tables.keccak_rounds import KeccakRounds
+from graphprover.vm.accelerators.keccak import permutation as keccak_f
+from graphprover.vm.accelerators.keccak import planes as keccak_planes
+from graphprover.vm.accelerators.keccak import rounds as keccak_rounds
+from graphprover.vm.accelerators.keccak import wide_traces as keccak_traces
+from graphprover.vm.accelerators.keccak.digits import KeccakDigits
+from graphprover.vm.accelerators.keccak.planes import KeccakPlanes
+from graphprover.vm.accelerators.keccak.rounds import KeccakRounds
 
 DEFAULT_MESSAGE = b"graphprover"
 

@@ -11,8 +11,8 @@ import numpy as np
 from graphprover.air import Air, TableBuilder
 from graphprover.air.linear import linear
 from graphprover.examples.keccak.nibbles import XOR
-from graphprover.vm.tables.keccak_f import stacked_limbs
-from graphprover.vm.tables.keccak_planes import MESSAGES, PERMUTATION, PLANES, Tag, plane_limbs
+from graphprover.vm.accelerators.keccak.permutation import stacked_limbs
+from graphprover.vm.accelerators.keccak.planes import MESSAGES, PERMUTATION, PLANES, Tag, plane_limbs
 from graphprover.vm.tables.step import shared
 
 RATE_LANES = 17

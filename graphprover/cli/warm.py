@@ -84,15 +84,14 @@ def _trace_keccak_f() -> None:
     import numpy as np
 
     from graphprover.device.cpu import CpuDevice
-    from graphprover.vm.kernels import permuted
-    from graphprover.vm.tables.keccak_classes import ROWS
-    from graphprover.vm.tables.keccak_f import WORDS
-    from graphprover.vm.traces.keccak import Calls, classes_trace, digits_trace, limbs_trace, planes_trace, rounds_trace
+    from graphprover.vm.accelerators.keccak.kernels import SHAPES, permuted
+    from graphprover.vm.accelerators.keccak.permutation import WORDS
+    from graphprover.vm.accelerators.keccak.traces import Permutations, digits_trace, permutations_trace
 
-    device, calls = CpuDevice(1), Calls(np.zeros((WORDS, 1), dtype=np.uint64), np.zeros(1, dtype=np.uint64))
+    device, calls = CpuDevice(1), Permutations(np.zeros((WORDS, 1), dtype=np.uint64), np.zeros(1, dtype=np.uint64))
     permuted(device, calls.states)
-    for fill in (rounds_trace, planes_trace, classes_trace, limbs_trace):
-        fill(device, calls, height=rows_for(ROWS), first=0, last=1)
+    for table, (_, rows) in SHAPES.items():
+        permutations_trace(device, calls, table=table, height=rows_for(rows), first=0, last=1)
     digits_trace(device, calls, narrow=True)
 
 

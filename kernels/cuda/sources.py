@@ -15,7 +15,8 @@ STANDARD = "c++17"  # of C++, for every kernel
 def source(file: str | Path, defines: Mapping[str, int | str] = MappingProxyType({})) -> str:
     """Return the text of a file, by its name in this folder or by its path, after ``defines``.
 
-    Every ``#include "..."`` of a file of this folder is replaced by the file's text, once.
+    Every ``#include "..."`` of a file of this folder, or of one by its path from the including file, is replaced by the
+    file's text, once.
     """
     return "".join(f"#define {name} {value}\n" for name, value in defines.items()) + _with_includes(file)
 
@@ -31,15 +32,19 @@ HASHING = ("grind.cu", "merkle.cu")  # files that include hash.cuh
 
 @cache
 def _with_includes(file: str | Path) -> str:
-    included: set[str | Path] = set()
+    included: set[Path] = set()
 
-    def text(name: str | Path) -> str:
-        if name in included:
+    def text(path: Path) -> str:
+        if path in included:
             return ""
-        included.add(name)
-        return re.sub(r'^#include "(.+)"$', lambda match: text(match[1]), (FOLDER / name).read_text(), flags=re.M)
+        included.add(path)
 
-    return text(file).replace("#pragma once\n", "")
+        def inner(match: re.Match[str]) -> str:
+            return text((path.parent if match[1].startswith("../") else FOLDER) / match[1])
+
+        return re.sub(r'^#include "(.+)"$', inner, path.read_text(), flags=re.M)
+
+    return text(FOLDER / file).replace("#pragma once\n", "")
 
 
 NTT = (

@@ -12,7 +12,8 @@ import pytest
 from graphprover.__main__ import INTERRUPTED
 from graphprover.cli.main import main
 from graphprover.runtime.errors import FAILED, OK, USAGE
-from graphprover.vm.program.io import KECCAK_F, OUTPUT_BASE, RANDOM_SEED
+from graphprover.vm.accelerators.keccak.call import KECCAK_F
+from graphprover.vm.program.io import OUTPUT_BASE, RANDOM_SEED
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
 from tests.vm.assemble import CODE, DATA, Segment, X, elf, leave, li, words
 

@@ -15,8 +15,8 @@ cupy = pytest.importorskip("cupy")
 from graphprover.kernels.cuda import bytecode as cuda  # noqa: E402
 from graphprover.kernels.cuda import generate, source_cache  # noqa: E402
 from graphprover.kernels.cuda.launch import launches  # noqa: E402
-from graphprover.vm.tables.keccak_planes import KeccakPlanes  # noqa: E402
-from graphprover.vm.tables.keccak_rounds import KeccakRounds  # noqa: E402
+from graphprover.vm.accelerators.keccak.planes import KeccakPlanes  # noqa: E402
+from graphprover.vm.accelerators.keccak.rounds import KeccakRounds  # noqa: E402
 from tests.cuda.test_inverse import random_words  # noqa: E402
 from tests.random_statements import random_statement  # noqa: E402
 

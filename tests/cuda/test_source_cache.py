@@ -8,7 +8,7 @@ import pytest
 from graphprover.field import P
 from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cuda import source_cache
-from graphprover.vm.tables.keccak_rounds import KeccakRounds
+from graphprover.vm.accelerators.keccak.rounds import KeccakRounds
 from tests.random_statements import random_statement
 
 AIRS = random_statement(3, tables=3, max_width=20, interactions=8)[1].descriptions

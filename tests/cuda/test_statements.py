@@ -14,7 +14,7 @@ from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cpu import bytecode as cpu
 from graphprover.kernels.cpu import domain
 from graphprover.kernels.cuda import generate
-from graphprover.vm.tables.keccak_rounds import KeccakRounds
+from graphprover.vm.accelerators.keccak.rounds import KeccakRounds
 from tests.random_statements import random_statement
 
 LOG_ROWS = 1

@@ -16,7 +16,8 @@ from tests.vm.kernels import test_bumps, test_calls, test_counting, test_keccak_
 from tests.vm.traces.test_traces import INPUTS, all_chips, guest, same_words
 
 cupy = pytest.importorskip("cupy")
-from graphprover.vm.kernels import count_entries, count_keys, fill_lanes, permuted  # noqa: E402
+from graphprover.vm.accelerators.keccak.kernels import permuted  # noqa: E402
+from graphprover.vm.kernels import count_entries, count_keys, fill_lanes  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 

@@ -12,10 +12,11 @@ from graphprover.air.debugger import FailingConstraint, UnbalancedBus
 from graphprover.examples import keccak
 from graphprover.examples.keccak import nibbles, sponge
 from graphprover.statement.check import check
-from graphprover.vm.tables import keccak_f, keccak_traces
-from graphprover.vm.tables.keccak_digits import KeccakDigits
-from graphprover.vm.tables.keccak_planes import KeccakPlanes
-from graphprover.vm.tables.keccak_rounds import KeccakRounds
+from graphprover.vm.accelerators.keccak import permutation as keccak_f
+from graphprover.vm.accelerators.keccak import wide_traces as keccak_traces
+from graphprover.vm.accelerators.keccak.digits import KeccakDigits
+from graphprover.vm.accelerators.keccak.planes import KeccakPlanes
+from graphprover.vm.accelerators.keccak.rounds import KeccakRounds
 from tests.examples.mutation import Inputs, stated, unnoticed, with_trace, wrong_public_values
 
 TABLES = keccak.tables()

@@ -6,24 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphprover.vm.program.curves import ALL_CURVES, Curve
+from graphprover.vm.accelerators.host_call import HostCall
+from graphprover.vm.accelerators.integers.fp2 import ALL_FIELDS, BLS12_381, FP2_BLS12_381, FP2_BN254, Field
+from graphprover.vm.accelerators.integers.modular import MODULAR, MODULAR_384, MODULAR_384_QUOTIENT, MODULAR_QUOTIENT
+from graphprover.vm.accelerators.integers.point import ALL_CURVES, POINT, Curve
+from graphprover.vm.accelerators.keccak.absorb import KECCAK_ABSORB, RATE_WORDS
+from graphprover.vm.accelerators.keccak.call import KECCAK_F
+from graphprover.vm.accelerators.keccak.permutation import WORDS, rounds
+from graphprover.vm.accelerators.sha256.table import SHA256
 from graphprover.vm.program.elf import Image
-from graphprover.vm.program.fields import ALL_FIELDS, BLS12_381, Field
-from graphprover.vm.program.host_calls import RATE_WORDS, HostCall
-from graphprover.vm.program.io import (
-    FP2_BLS12_381,
-    FP2_BN254,
-    KECCAK_ABSORB,
-    KECCAK_F,
-    MODULAR,
-    MODULAR_384,
-    MODULAR_384_QUOTIENT,
-    MODULAR_QUOTIENT,
-    POINT,
-    SHA256,
-)
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
-from graphprover.vm.tables.keccak_f import WORDS, rounds
 from tests.vm.assemble import DATA, image, leave, li
 from tests.vm.sha256 import compress
 

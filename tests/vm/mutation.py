@@ -18,8 +18,9 @@ from graphprover.air.expression import CONST, MAIN, MUL, NEG, SUB
 from graphprover.device import CpuDevice
 from graphprover.field import P, array_add, array_mul, array_sub
 from graphprover.kernels.cpu.inverse import invert
+from graphprover.vm.accelerators.keccak.call import KECCAK_F
 from graphprover.vm.executor.execute import Execution
-from graphprover.vm.program.io import EXIT, KECCAK_F
+from graphprover.vm.program.io import EXIT
 from graphprover.vm.program.isa import STORES
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP

@@ -11,20 +11,14 @@ import pytest
 
 from graphprover.air.columns import Columns
 from graphprover.statement.statement import Table
+from graphprover.vm.accelerators.integers.fp2 import FP2_BLS12_381, FP2_BN254
+from graphprover.vm.accelerators.integers.modular import MODULAR, MODULAR_384, MODULAR_384_QUOTIENT, MODULAR_QUOTIENT
+from graphprover.vm.accelerators.integers.point import POINT
+from graphprover.vm.accelerators.keccak.absorb import KECCAK_ABSORB
+from graphprover.vm.accelerators.keccak.call import KECCAK_F
+from graphprover.vm.accelerators.sha256.table import SHA256
 from graphprover.vm.program.elf import Image
-from graphprover.vm.program.io import (
-    FP2_BLS12_381,
-    FP2_BN254,
-    KECCAK_ABSORB,
-    KECCAK_F,
-    MODULAR,
-    MODULAR_384,
-    MODULAR_384_QUOTIENT,
-    MODULAR_QUOTIENT,
-    OUTPUT_BASE,
-    POINT,
-    SHA256,
-)
+from graphprover.vm.program.io import OUTPUT_BASE
 from graphprover.vm.program.isa import A0, A7, BRANCHES, LOADS, SHIFT, SHIFTW, STORES, I, Instruction, Op
 from graphprover.vm.statement import shape
 from graphprover.vm.tables.mixed import Mixed

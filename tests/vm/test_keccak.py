@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from graphprover.protocol.hashing import keccak256
+from graphprover.vm.accelerators.keccak.absorb import RATE_WORDS
+from graphprover.vm.accelerators.keccak.permutation import WORDS, rounds
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.elf import load_elf
-from graphprover.vm.program.host_calls import RATE_WORDS
-from graphprover.vm.tables.keccak_f import WORDS, rounds
 from tests.vm.kit import GCC, SDK, build
 
 MOST, OFFSETS = 300, 8  # bytes of the messages, and of their addresses

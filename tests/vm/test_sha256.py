@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from graphprover.vm.accelerators.sha256.table import SHA256
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.elf import Image, load_elf
-from graphprover.vm.program.io import SHA256
 from tests.vm.kit import GCC, SDK, TARGET
 from tests.vm.sha256 import START, compress
 

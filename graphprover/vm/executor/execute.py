@@ -13,6 +13,8 @@ from graphprover.device import recycled
 from graphprover.device.host_memory import addresses_left, host_memory
 from graphprover.protocol.hashing import keccak256
 from graphprover.runtime.deadline import check_deadline
+from graphprover.vm.accelerators.integers.modular import MODULAR, MODULAR_384, MODULAR_384_QUOTIENT, MODULAR_QUOTIENT
+from graphprover.vm.accelerators.registry import MOST_WORDS
 from graphprover.vm.executor import interpreter, native, pieces
 from graphprover.vm.executor.debug import Channel, Debug
 from graphprover.vm.executor.faults import Fault, GuestFault
@@ -43,17 +45,12 @@ from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS, Mem
 from graphprover.vm.profile.counters import Counters
 from graphprover.vm.program.compressed import REMEDY, is_compressed
 from graphprover.vm.program.elf import Image
-from graphprover.vm.program.host_calls import MOST_WORDS
 from graphprover.vm.program.io import (
     EXIT,
     INPUT_BASE,
     MAX_INPUT_BYTES,
     MAX_OUTPUT_BYTES,
     MEMORY_END,
-    MODULAR,
-    MODULAR_384,
-    MODULAR_384_QUOTIENT,
-    MODULAR_QUOTIENT,
     OUTPUT_BASE,
     RANDOM_SEED,
     region,

@@ -12,7 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from graphprover.runtime.numba_cache import borrowed, call, njit
-from graphprover.vm.executor.accelerators import change
+from graphprover.vm.accelerators.execute import change
+from graphprover.vm.accelerators.host_call import SLOT_FURTHER
+from graphprover.vm.accelerators.registry import ACCESS_OF, APART_OF, FIRST_NUMBER, FURTHER_OF, LISTED, WORDS_OF
 from graphprover.vm.executor.faults import Fault
 from graphprover.vm.executor.operations import SIZES, computed, loaded, stored, stored_behind, taken
 from graphprover.vm.executor.predecode import END
@@ -29,15 +31,6 @@ from graphprover.vm.profile.counters import (
     register_of_call,
     touch,
     touch_of_call,
-)
-from graphprover.vm.program.host_calls import (
-    ACCESS_OF,
-    APART_OF,
-    FIRST_NUMBER,
-    FURTHER_OF,
-    LISTED,
-    SLOT_FURTHER,
-    WORDS_OF,
 )
 from graphprover.vm.program.io import EXIT, MEMORY_END, RANDOM_SEED
 from graphprover.vm.program.isa import A0, A1, ILLEGAL, Op

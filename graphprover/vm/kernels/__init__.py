@@ -1,4 +1,4 @@
-"""The machine's own kernels: operations on traces that no other statement needs.
+"""The machine's own kernels: operations on traces that no other statement needs, beside those of vm/accelerators/.
 
 ``cpu/`` and ``cuda/`` are twins: each has the functions below, for the devices of its kind. The device comes as an
 argument and provides the general parts: row ranges, streams, and the count of launches. Formats that both read are in
@@ -13,25 +13,9 @@ import numpy as np
 from graphprover.device import Array, Device
 from graphprover.device.twins import twin
 from graphprover.vm.kernels.bumps import Accessed
-from graphprover.vm.kernels.calls import (
-    ABSORB_ROWS,
-    ABSORB_WIDTH,
-    FP2_ROWS,
-    MODULAR_ROWS,
-    POINT_ROWS,
-    POINT_WIDTH,
-    SHA256_WIDTH,
-    Calls,
-    width_of,
-)
 from graphprover.vm.kernels.keys import Keys
 from graphprover.vm.kernels.lanes import Code, Lanes
 from graphprover.vm.kernels.tape import Cycles, Tape
-from graphprover.vm.tables import keccak_classes, keccak_limbs, keccak_planes, keccak_rounds, sha256
-from graphprover.vm.tables.fp2 import Fp2
-from graphprover.vm.tables.keccak_digits import NUMBERS, Lookup
-from graphprover.vm.tables.keccak_f import WORDS
-from graphprover.vm.tables.modular import Modular
 
 # The module of the functions for each kind of device.
 TWINS = {"cpu": "graphprover.vm.kernels.cpu", "cuda": "graphprover.vm.kernels.cuda"}
@@ -130,101 +114,3 @@ def fill_bumps(device: Device, accessed: Accessed, sought: np.ndarray, bumps: Ar
     """
     accessed.require(sought)
     _twin(device).fill_bumps(device, accessed, sought, bumps)
-
-
-def fill_modular(device: Device, calls: Calls, main: Array, table: Modular) -> None:
-    """Write the rows of calls of the modular operation to the first rows of ``main``, uint64 (columns, rows), of zeros.
-
-    Raises ValueError for calls that do not fit it, and for other arrays than the formats say.
-    """
-    calls.require(main, width_of(table), MODULAR_ROWS)
-    _twin(device).fill_modular(device, calls, main, table)
-
-
-def fill_fp2(device: Device, calls: Calls, main: Array, table: Fp2) -> None:
-    """Write the rows of calls of a b + c in Fp2; see `fill_modular`."""
-    calls.require(main, width_of(table), FP2_ROWS)
-    _twin(device).fill_fp2(device, calls, main, table)
-
-
-def fill_points(device: Device, calls: Calls, main: Array) -> None:
-    """Write the rows of sums and doubles of points; see `fill_modular`."""
-    calls.require(main, POINT_WIDTH, POINT_ROWS)
-    _twin(device).fill_points(device, calls, main)
-
-
-def fill_absorbs(device: Device, calls: Calls, main: Array) -> None:
-    """Write the rows of calls that absorb a block; see `fill_modular`."""
-    calls.require(main, ABSORB_WIDTH, ABSORB_ROWS)
-    _twin(device).fill_absorbs(device, calls, main)
-
-
-def fill_sha256(device: Device, calls: Calls, main: Array) -> None:
-    """Write the rows of compressions of SHA-256, 36 each; idle rows stay as they are. See `fill_modular`."""
-    calls.require(main, SHA256_WIDTH, sha256.ROWS)
-    _twin(device).fill_sha256(device, calls, main)
-
-
-def permuted(device: Device, states: Array) -> Array:
-    """Return Keccak-f[1600] of each state: uint64 (25, calls), contiguous, to the same of a new array."""
-    _require_states(states, 0, 0)
-    return _twin(device).permuted(device, states)
-
-
-def fill_keccak_rounds(device: Device, states: Array, clocks: Array, first: int, last: int, main: Array) -> None:
-    """Write the trace of `KeccakRounds` for the calls first..last, whose numbers are their clocks, to all of ``main``.
-
-    ``states`` (25, calls) are the states before the calls, ``clocks`` (calls,), ``main`` (columns, rows): all uint64.
-    Raises ValueError for arrays that are not contiguous, and for calls that are missing or do not fit the rows.
-    """
-    _require_calls(states, clocks, first, last, main, keccak_rounds.WIDTH, keccak_rounds.ROWS)
-    _twin(device).fill_keccak_rounds(device, states, clocks, first, last, main)
-
-
-def fill_keccak_planes(device: Device, states: Array, clocks: Array, first: int, last: int, main: Array) -> None:
-    """Write the trace of `KeccakPlanes` for these calls; arguments and errors as of ``fill_keccak_rounds``."""
-    _require_calls(states, clocks, first, last, main, keccak_planes.WIDTH, keccak_planes.ROWS)
-    _twin(device).fill_keccak_planes(device, states, clocks, first, last, main)
-
-
-def fill_keccak_classes(device: Device, states: Array, clocks: Array, first: int, last: int, main: Array) -> None:
-    """Write the trace of `KeccakClasses` for these calls; arguments and errors as of ``fill_keccak_rounds``."""
-    _require_calls(states, clocks, first, last, main, keccak_classes.WIDTH, keccak_classes.ROWS)
-    _twin(device).fill_keccak_classes(device, states, clocks, first, last, main)
-
-
-def fill_keccak_limbs(device: Device, states: Array, clocks: Array, first: int, last: int, main: Array) -> None:
-    """Write the trace of `KeccakLimbs` for these calls; arguments and errors as of ``fill_keccak_rounds``."""
-    _require_calls(states, clocks, first, last, main, keccak_limbs.WIDTH, keccak_limbs.ROWS)
-    _twin(device).fill_keccak_limbs(device, states, clocks, first, last, main)
-
-
-def count_keccak_digits(device: Device, states: Array, counts: Array, narrow: bool) -> None:
-    """Add to ``counts``, uint64 (tags, NUMBERS), how often the traces of these calls look up each number.
-
-    ``narrow``: the traces are of `KeccakClasses` and `KeccakLimbs`, not of `KeccakRounds` and `KeccakPlanes`.
-    Raises ValueError for arrays that are not contiguous.
-    """
-    _require_states(states, 0, states.shape[-1])
-    if counts.shape != (len(Lookup), NUMBERS) or counts.dtype != "uint64" or not counts.flags.c_contiguous:
-        raise ValueError(f"counts are contiguous uint64 ({len(Lookup)}, {NUMBERS}), not {counts.dtype} {counts.shape}")
-    _twin(device).count_keccak_digits(device, states, counts, narrow)
-
-
-def _require_states(states: Array, first: int, last: int) -> None:
-    if states.ndim != 2 or len(states) != WORDS or states.dtype != "uint64" or not states.flags.c_contiguous:
-        raise ValueError(f"states are contiguous uint64 ({WORDS}, calls), not {states.dtype} {states.shape}")
-    if not 0 <= first <= last <= states.shape[1]:
-        raise ValueError(f"calls [{first}, {last}) of {states.shape[1]}")
-
-
-def _require_calls(
-    states: Array, clocks: Array, first: int, last: int, main: Array, width: int, rows_of_call: int
-) -> None:
-    _require_states(states, first, last)
-    if clocks.shape != states.shape[1:] or clocks.dtype != "uint64" or not clocks.flags.c_contiguous:
-        raise ValueError(f"clocks {clocks.dtype} {clocks.shape} of {states.shape[1]} calls")
-    if main.shape[0] != width or not main.flags.c_contiguous or main.dtype != "uint64":
-        raise ValueError(f"a trace is contiguous uint64 ({width}, rows), not {main.dtype} {main.shape}")
-    if rows_of_call * (last - first) > main.shape[1]:
-        raise ValueError(f"{last - first} permutations do not fit {main.shape[1]} rows")

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.device import Array
+from graphprover.vm.accelerators.host_call import MOST_FURTHER
 from graphprover.vm.kernels.tape import ACCESSES, Cycles
-from graphprover.vm.program.host_calls import MOST_FURTHER
 
 FIRST, LAST, ACCESS, SLOT, POINTER, OFFSET = range(6)
 SOUGHT_WORDS = 6

@@ -14,8 +14,9 @@ group mod 2^64. The sum is the step with the group and the entry that take the c
 from dataclasses import dataclass
 
 from graphprover.device import Array, Device
+from graphprover.vm.accelerators.host_call import MOST_FURTHER
+from graphprover.vm.accelerators.registry import MOST_WORDS
 from graphprover.vm.executor.record import INTERVAL
-from graphprover.vm.program.host_calls import MOST_FURTHER, MOST_WORDS
 
 NO_STEP = 2**64 - 1
 

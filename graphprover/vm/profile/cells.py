@@ -13,6 +13,7 @@ import numpy as np
 
 from graphprover.statement.cells import cells_per_row
 from graphprover.statement.trace_task import TraceTask
+from graphprover.vm.accelerators.keccak import digits as keccak_digits
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.executor.record import Memory, Registers
 from graphprover.vm.statement.shape import (
@@ -26,7 +27,6 @@ from graphprover.vm.statement.shape import (
 )
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import PERMUTING, TableNumber, name_of
-from graphprover.vm.tables import keccak_digits
 from graphprover.vm.tables.fixed import SparseRange
 from graphprover.vm.tables.state import REGISTER_COUNT, Region
 from graphprover.vm.traces.counts import SIZES, TABLES

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphprover.runtime.numba_cache import njit
+from graphprover.vm.accelerators.host_call import SLOT_FURTHER
 from graphprover.vm.executor.record import NO_REGISTER, REGISTERS
 from graphprover.vm.profile.calls import LINKS, Calls
-from graphprover.vm.program.host_calls import SLOT_FURTHER
 from graphprover.vm.program.isa import Instructions, Op
 from graphprover.vm.statement.table_numbers import IN_PLACE
 from graphprover.vm.statement.version import CHIP_NUMBERS

@@ -16,6 +16,10 @@ from types import MappingProxyType
 
 from graphprover.protocol.errors import RuleError
 from graphprover.protocol.parameters import SMALL
+from graphprover.vm.accelerators.keccak import classes as keccak_classes
+from graphprover.vm.accelerators.keccak import limbs as keccak_limbs
+from graphprover.vm.accelerators.keccak import planes as keccak_planes
+from graphprover.vm.accelerators.keccak import rounds as keccak_rounds
 from graphprover.vm.statement.table_numbers import (
     BOUNDARY,
     CALL_CHIPS,
@@ -32,7 +36,6 @@ from graphprover.vm.statement.table_numbers import (
     lanes_of,
     name_of,
 )
-from graphprover.vm.tables import keccak_classes, keccak_limbs, keccak_planes, keccak_rounds
 from graphprover.vm.tables.bump import BUMP_LANES
 
 MIN_ROWS = 64  # minimum height of a table: lower ones would make the proof longer, not shorter

@@ -33,6 +33,12 @@ from graphprover.statement.cells import cells_per_row
 from graphprover.statement.shards import ShardedStatement, in_shards
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import Verdict, check_level, verify
+from graphprover.vm.accelerators.keccak import digits as keccak_digits
+from graphprover.vm.accelerators.keccak.classes import KeccakClasses
+from graphprover.vm.accelerators.keccak.digits import KeccakDigits
+from graphprover.vm.accelerators.keccak.limbs import KeccakLimbs
+from graphprover.vm.accelerators.keccak.planes import KeccakPlanes
+from graphprover.vm.accelerators.keccak.rounds import KeccakRounds
 from graphprover.vm.program.elf import Image, program_hash
 from graphprover.vm.program.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.program.isa import Instructions, Op
@@ -41,16 +47,10 @@ from graphprover.vm.statement.header import header_of
 from graphprover.vm.statement.shape import MIN_ROWS, Kind, check_heights, check_numbers, preprocessed, rows_for
 from graphprover.vm.statement.table_numbers import CHIP_TABLES, SHARED, TableNumber
 from graphprover.vm.statement.times import check_times
-from graphprover.vm.tables import keccak_digits
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.chips import chip_table
 from graphprover.vm.tables.entries import Entries, program_entries
 from graphprover.vm.tables.fixed import Numbers, Powers, SparseRange
-from graphprover.vm.tables.keccak_classes import KeccakClasses
-from graphprover.vm.tables.keccak_digits import KeccakDigits
-from graphprover.vm.tables.keccak_limbs import KeccakLimbs
-from graphprover.vm.tables.keccak_planes import KeccakPlanes
-from graphprover.vm.tables.keccak_rounds import KeccakRounds
 from graphprover.vm.tables.limbs import HALF
 from graphprover.vm.tables.mixed import Mixed
 from graphprover.vm.tables.program import FIELDS, ProgramTable

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
 
+from graphprover.vm.accelerators.registry import ACCELERATORS
 from graphprover.vm.statement.version import CHIP_NUMBERS
 
 BOUNDARY = 0
@@ -56,11 +57,9 @@ class ChipTable:
 
 
 # Rows of a call, of a chip that needs several.
-ROWS_OF_CHIP = MappingProxyType({
-    "modular": 2, "point": 3, "keccak_absorb": 5, "sha256": 36, "modular_384": 2, "fp2_bn254": 2, "fp2_bls12_381": 2,
-})  # fmt: skip
-CALL_CHIPS = ("keccak_call", *ROWS_OF_CHIP)  # chips of host calls but the exit: they have tables of their own only
-PERMUTING = ("keccak_call", "keccak_absorb")  # chips whose calls need a permutation each
+ROWS_OF_CHIP = MappingProxyType({one.chip: one.rows for one in ACCELERATORS if one.rows > 1})
+CALL_CHIPS = tuple(one.chip for one in ACCELERATORS)  # chips of host calls but the exit, with tables of their own only
+PERMUTING = tuple(one.chip for one in ACCELERATORS if one.permutes)  # chips whose calls need a permutation each
 EXIT = "halt"  # the chip that proves one cycle, the last
 IN_PLACE, NARROW = "_in_place", "_narrow"  # suffixes of chips whose instructions other chips can prove too
 

@@ -6,17 +6,14 @@ values, computed from the executed instructions. If a chip proves only some case
 them.
 
 - The chips: moves.py (constants, copies, jumps), arithmetic.py, logic.py, shifts.py, compare.py (with branches),
-  multiply.py (with division), load_store.py (aligned accesses), unaligned.py, host_calls.py. In mixed.py chips with few
+  multiply.py (with division), load_store.py (aligned accesses), unaligned.py, halt.py. In mixed.py chips with few
   instructions share a table. chips.py finds the chips that can prove an instruction.
-- The chips of host calls that take several rows a call: call.py, modular.py, point.py, absorb.py.
+- The chips of host calls, and the tables behind them: vm/accelerators/.
 - The begin and end of a run: state.py (the first and the last cycle, registers, and each region of memory),
   public_words.py (regions with public words).
 - Tables that chips look up: program.py (all instructions of the program; entries.py makes its rows), fixed.py (numbers
   of 16 bits with their bytes, all or a sparse range of them; powers of two), bump.py (accesses in between two that are
   far apart).
-- The permutation behind a host call: keccak_f.py (on words); keccak_rounds.py and keccak_planes.py, or for few calls
-  keccak_classes.py and keccak_limbs.py; keccak_digits.py. keccak_traces.py makes traces for other statements,
-  keccak_class_traces.py for tests.
 - Shared definitions: clock.py (time), limbs.py (the parts of a word), buses.py (messages).
 
 docs/vm_tables.md argues why the rules suffice; docs/security.md bounds sums over all tables.

@@ -7,21 +7,15 @@ from types import MappingProxyType
 
 from graphprover.air.described import described
 from graphprover.field import P
+from graphprover.vm.accelerators.registry import ACCELERATORS
 from graphprover.vm.executor.record import NO_REGISTER
-from graphprover.vm.program.fields import ALL_FIELDS
 from graphprover.vm.program.isa import ACCESS_BYTES, BRANCHES, LOADS, STORES, Instruction, Op
 from graphprover.vm.statement.table_numbers import CALL_CHIPS, IN_PLACE
 from graphprover.vm.statement.version import CHIP_NUMBERS
-from graphprover.vm.tables import arithmetic, compare, host_calls, load_store, logic, moves, multiply, shifts, unaligned
-from graphprover.vm.tables.absorb import Absorb
+from graphprover.vm.tables import arithmetic, compare, halt, load_store, logic, moves, multiply, shifts, unaligned
 from graphprover.vm.tables.buses import REGISTER_BASE
 from graphprover.vm.tables.compare import FLIP
-from graphprover.vm.tables.fp2 import Fp2
-from graphprover.vm.tables.integers import WIDE
 from graphprover.vm.tables.limbs import LIMB_BITS, WORD_MASK, limbs
-from graphprover.vm.tables.modular import Modular
-from graphprover.vm.tables.point import Point
-from graphprover.vm.tables.sha256 import Sha256
 from graphprover.vm.tables.step import Step
 
 SIGNED_LOADS = (Op.LB, Op.LH, Op.LW)
@@ -75,14 +69,8 @@ def _chips() -> dict[str, Callable[[int], Step]]:
         "sw": load_store.StoreWord,
         "sh": load_store.StoreHalf,
         "sb": load_store.StoreByte,
-        "halt": host_calls.Halt,
-        "keccak_call": host_calls.KeccakCall,
-        "modular": Modular,
-        "point": Point,
-        "keccak_absorb": Absorb,
-        "sha256": Sha256,
-        "modular_384": partial(Modular, size=WIDE),
-        **{field.name: partial(Fp2, field=field) for field in ALL_FIELDS},
+        "halt": halt.Halt,
+        **{accelerator.chip: accelerator.table for accelerator in ACCELERATORS},
     }
     for kind in logic.SUM:
         made[kind] = partial(logic.Logic, kind)

@@ -15,5 +15,5 @@ run_statement.py chooses the tasks that a run needs. The order to read in:
   mixed.py: the trace of a table that chips share;
 - bumps.py: late accesses and the trace of their bumps;
 - state.py: the traces of registers and memory; counts.py: the traces of the fixed tables and of the program;
-- keccak.py: the traces of the permutation's tables.
+- the traces of host calls, and of the tables behind them: vm/accelerators/.
 """

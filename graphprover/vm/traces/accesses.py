@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
+from graphprover.vm.accelerators.host_call import SLOT_FURTHER
+from graphprover.vm.accelerators.registry import calls_of
 from graphprover.vm.kernels.tape import A_IN_PLACE, FURTHER, M2, WORD, A, B, D, M
-from graphprover.vm.program.host_calls import SLOT_FURTHER, calls_of
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
 from graphprover.vm.tables.step import Step
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from graphprover.vm.program.host_calls import MOST_FURTHER
+from graphprover.vm.accelerators.host_call import MOST_FURTHER
 from graphprover.vm.tables.clock import time_of
 from graphprover.vm.traces.accesses import Access
 

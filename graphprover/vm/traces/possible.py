@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from graphprover.air.description import AirDescription
-from graphprover.vm.program.host_calls import HOST_CALLS
+from graphprover.vm.accelerators.registry import HOST_CALLS
 from graphprover.vm.program.isa import Op
 from graphprover.vm.statement.shape import ROWS_OF_CALL, Kind
 from graphprover.vm.statement.statement import Machine

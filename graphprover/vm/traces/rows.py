@@ -7,9 +7,9 @@ import numpy as np
 
 from graphprover.device import Array, Device
 from graphprover.field import array_sub
-from graphprover.vm.kernels import permuted
+from graphprover.vm.accelerators.keccak.kernels import permuted
+from graphprover.vm.accelerators.keccak.permutation import WORDS
 from graphprover.vm.tables.clock import FAR, clock_of
-from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.traces.executing import Executing
 from graphprover.vm.traces.run import Run
 

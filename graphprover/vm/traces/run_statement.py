@@ -20,6 +20,9 @@ from graphprover.statement.cells import cells_per_row
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table
 from graphprover.statement.trace_task import TraceTask, make
+from graphprover.vm.accelerators.keccak.traces import calls_of, keccak_trace_tasks
+from graphprover.vm.accelerators.table import CallTable
+from graphprover.vm.accelerators.trace import call_trace
 from graphprover.vm.executor.execute import Execution
 from graphprover.vm.executor.record import Memory, Record
 from graphprover.vm.program.io import region
@@ -35,13 +38,11 @@ from graphprover.vm.statement.shape import (
 )
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import PERMUTING, SHARED, TableNumber
-from graphprover.vm.tables.call import CallTable
 from graphprover.vm.tables.chips import chip_table
 from graphprover.vm.tables.limbs import limbs
 from graphprover.vm.tables.mixed import Mixed
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.bumps import bump_trace, bumps
-from graphprover.vm.traces.calls import call_trace
 from graphprover.vm.traces.chips import ChipTrace, Part, chip_trace, chip_traces
 from graphprover.vm.traces.counts import (
     Asking,
@@ -50,7 +51,6 @@ from graphprover.vm.traces.counts import (
     program_trace,
     sparse_range_trace_tasks,
 )
-from graphprover.vm.traces.keccak import calls_of, keccak_trace_tasks
 from graphprover.vm.traces.partition import Late, Unprovable, partition
 from graphprover.vm.traces.run import load_run, load_tape
 from graphprover.vm.traces.state import boundary, output_words, state_trace_tasks

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from graphprover.device import Array, Device
+from graphprover.vm.accelerators.keccak.permutation import WORDS
 from graphprover.vm.kernels.lanes import LOG_SOURCES, Code, Op, Sources
 from graphprover.vm.kernels.tape import FIRST_NARROW, NARROW, ROW_WORDS, WIDE
-from graphprover.vm.tables.keccak_f import WORDS
 from graphprover.vm.traces.executing import Executing
 from graphprover.vm.traces.formulas import Formulas, Symbol
 from graphprover.vm.traces.rows import Rows

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from graphprover.runtime.numba_cache import njit
-from graphprover.vm.program.host_calls import FIRST_NUMBER, WAY_OF, calls_of
+from graphprover.vm.accelerators.registry import FIRST_NUMBER, WAY_OF, calls_of
 from graphprover.vm.program.io import EXIT
 from graphprover.vm.program.isa import ACCESS_BYTES, ILLEGAL, Op
 from graphprover.vm.statement.table_numbers import CALL_CHIPS

@@ -9,14 +9,18 @@ import numpy as np
 import pytest
 
 from graphprover.runtime.numba_cache import njit
-from graphprover.vm.executor import accelerators
+from graphprover.vm.accelerators import execute as accelerators
+from graphprover.vm.accelerators.host_call import HostCall
+from graphprover.vm.accelerators.integers.fp2 import BLS12_381
+from graphprover.vm.accelerators.integers.modular import MODULAR
+from graphprover.vm.accelerators.integers.point import ALL_CURVES, POINT
+from graphprover.vm.accelerators.keccak import permutation as keccak_f
+from graphprover.vm.accelerators.keccak.absorb import KECCAK_ABSORB, RATE_WORDS
+from graphprover.vm.accelerators.registry import HOST_CALLS, MOST_WORDS
+from graphprover.vm.accelerators.sha256.table import SHA256
 from graphprover.vm.executor.execute import execute
-from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.fields import BLS12_381
-from graphprover.vm.program.host_calls import HOST_CALLS, MOST_WORDS, RATE_WORDS, HostCall
-from graphprover.vm.program.io import KECCAK_ABSORB, MODULAR, OUTPUT_BASE, POINT, SHA256
+from graphprover.vm.program.io import OUTPUT_BASE
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
-from graphprover.vm.tables import keccak_f
 from tests.vm.assemble import DATA, image, leave, li
 from tests.vm.calls import (
     BOUND,

@@ -15,24 +15,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphprover.vm.accelerators.host_call import MOST_FURTHER
+from graphprover.vm.accelerators.integers.modular import MODULAR, MODULAR_384, MODULAR_QUOTIENT
+from graphprover.vm.accelerators.integers.point import POINT
+from graphprover.vm.accelerators.keccak.call import KECCAK_F
+from graphprover.vm.accelerators.registry import HOST_CALLS
 from graphprover.vm.executor import execute as executor
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.executor.faults import LAST_BYTES, Fault, GuestFault
 from graphprover.vm.executor.record import SINK
 from graphprover.vm.program.compressed import REMEDY
 from graphprover.vm.program.elf import Image, load_elf
-from graphprover.vm.program.host_calls import HOST_CALLS, MOST_FURTHER
-from graphprover.vm.program.io import (
-    EXIT,
-    INPUT_BASE,
-    KECCAK_F,
-    MEMORY_END,
-    MODULAR,
-    MODULAR_384,
-    MODULAR_QUOTIENT,
-    OUTPUT_BASE,
-    POINT,
-)
+from graphprover.vm.program.io import EXIT, INPUT_BASE, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.program.isa import A0, A1, A7, BRANCHES, LOADS, STORES, Instruction, Op, decode_all
 from graphprover.vm.statement.statement import Machine
 from tests.vm.assemble import (

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from graphprover.runtime.numba_cache import njit
-from graphprover.vm.executor.integers import ZERO, ZERO_WIDE, difference, load_as, modular, store, subtract, words_of
+from graphprover.vm.accelerators.integers.arithmetic import (
+    ZERO,
+    ZERO_WIDE,
+    difference,
+    load_as,
+    modular,
+    store,
+    subtract,
+    words_of,
+)
 
 CASES = 60_000
 HARD = [0, 1, 2, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2**32, 2**64 - 2, 2**64 - 1]

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from graphprover.runtime.numba_cache import njit
-from graphprover.vm.executor.integers import load, store, words_of
-from graphprover.vm.executor.inverses import invert
-from graphprover.vm.program.curves import ALL_CURVES, Curve
+from graphprover.vm.accelerators.integers.arithmetic import load, store, words_of
+from graphprover.vm.accelerators.integers.inverses import invert
+from graphprover.vm.accelerators.integers.point import ALL_CURVES, Curve
 
 CASES = 33_334  # of each prime
 

@@ -10,11 +10,12 @@ from graphprover.jobs.jobs import Job, Prover
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
 from graphprover.statement.check import check
+from graphprover.vm.accelerators.keccak.call import KECCAK_F
 from graphprover.vm.executor.execute import execute, seed_of
 from graphprover.vm.executor.faults import GuestFault
 from graphprover.vm.profile.measure import profile
 from graphprover.vm.program.elf import Image, load_elf
-from graphprover.vm.program.io import DEBUG_PRINT, INPUT_BASE, KECCAK_F, OUTPUT_BASE, RANDOM_SEED
+from graphprover.vm.program.io import DEBUG_PRINT, INPUT_BASE, OUTPUT_BASE, RANDOM_SEED
 from graphprover.vm.program.isa import A0, A1, A7, Instruction, Op
 from graphprover.vm.statement.guest import Guest
 from graphprover.vm.statement.statement import Machine

@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 
 from graphprover.field import P
-from graphprover.vm.kernels.calls import columns_of
-from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.fields import Field
-from graphprover.vm.program.host_calls import NUMBER_WORDS, POINT_WORDS, RATE_WORDS
-from graphprover.vm.program.io import KECCAK_ABSORB, MODULAR
-from graphprover.vm.tables.call import CallTable
+from graphprover.vm.accelerators.integers.fp2 import Field
+from graphprover.vm.accelerators.integers.modular import MODULAR
+from graphprover.vm.accelerators.integers.point import ALL_CURVES, POINT_WORDS
+from graphprover.vm.accelerators.integers.size import NUMBER_WORDS, OFFSET, SIGN
+from graphprover.vm.accelerators.keccak.absorb import KECCAK_ABSORB, RATE_WORDS
+from graphprover.vm.accelerators.keccak.permutation import WORDS, rounds
+from graphprover.vm.accelerators.table import CallTable, columns_of
 from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS
-from graphprover.vm.tables.integers import OFFSET, SIGN
-from graphprover.vm.tables.keccak_f import WORDS, rounds
 from tests.vm.calls import BOUND, MODULAR_CALLS, Pair
 
 LIMBS = 8  # of 256 bits

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from graphprover.field import P
-from graphprover.vm.program.io import SHA256
+from graphprover.vm.accelerators.sha256.table import SHA256
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLOTS
 from tests.vm.kernels.naive_calls import Around, Row
 from tests.vm.sha256 import CONSTANTS, MASK, rotated, words_of

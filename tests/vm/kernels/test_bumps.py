@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice, Device
+from graphprover.vm.accelerators.host_call import MOST_FURTHER
+from graphprover.vm.accelerators.registry import HOST_CALLS, MOST_WORDS
 from graphprover.vm.kernels import fill_bumps
 from graphprover.vm.kernels.bumps import Accessed
 from graphprover.vm.kernels.tape import ACCESSES, WORD, A, Tape
 from graphprover.vm.program.elf import Image
-from graphprover.vm.program.host_calls import HOST_CALLS, MOST_FURTHER, MOST_WORDS
 from graphprover.vm.program.isa import A1
 from graphprover.vm.statement.shape import policy_at
 from graphprover.vm.statement.statement import Machine

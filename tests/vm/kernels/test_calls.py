@@ -3,25 +3,23 @@
 import random
 import struct
 from dataclasses import replace
-from functools import cache, partial
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice
-from graphprover.vm.kernels import fill_absorbs, fill_fp2, fill_modular, fill_points, fill_sha256
-from graphprover.vm.kernels.calls import FP2_TABLES, MODULAR_TABLES, Calls
+from graphprover.vm.accelerators.host_call import MOST_FURTHER
+from graphprover.vm.accelerators.integers.point import ALL_CURVES, POINT
+from graphprover.vm.accelerators.keccak.absorb import KECCAK_ABSORB
+from graphprover.vm.accelerators.kernels import CallArrays, fill_calls
+from graphprover.vm.accelerators.registry import ACCELERATORS, BY_CHIP, calls_of
+from graphprover.vm.accelerators.sha256.table import SHA256
+from graphprover.vm.accelerators.table import CallTable
 from graphprover.vm.kernels.tape import ROW_WORDS, WIDE
-from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.host_calls import MOST_FURTHER, calls_of
-from graphprover.vm.program.io import KECCAK_ABSORB, POINT, SHA256
 from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP
-from graphprover.vm.tables.absorb import Absorb
-from graphprover.vm.tables.call import CallTable
 from graphprover.vm.tables.clock import FAR, SLOTS
-from graphprover.vm.tables.point import Point as PointTable
-from graphprover.vm.tables.sha256 import Sha256
 from tests.vm.calls import (
     BOUND,
     EDGES,
@@ -36,17 +34,8 @@ from tests.vm.calls import (
 from tests.vm.kernels.naive_calls import Around, Row, absorb_rows, fp2_rows, matrix, modular_rows, point_rows
 from tests.vm.kernels.naive_sha256 import sha256_rows
 
-FILL = {
-    "point": fill_points,
-    "keccak_absorb": fill_absorbs,
-    "sha256": fill_sha256,
-    **{table.name: partial(fill_modular, table=table) for table in MODULAR_TABLES.values()},
-    **{table.name: partial(fill_fp2, table=table) for table in FP2_TABLES.values()},
-}
-TABLES: dict[str, CallTable] = {
-    table.name: table for table in (PointTable(), Absorb(), Sha256(), *MODULAR_TABLES.values(), *FP2_TABLES.values())
-}
-NAMES = tuple(FILL)
+TABLES = {one.chip: cast(CallTable, one.table(lanes=1)) for one in ACCELERATORS if one.rows > 1}
+NAMES = tuple(TABLES)
 ENTRIES = 50
 CASES = (0, 1, 2, 5, 300)  # calls
 IDLE = 3  # in idle rows before
@@ -105,7 +94,7 @@ def expected_rows(number: int, numbers: list[int], around: Around) -> list[Row]:
 
 
 @cache
-def case(name: str, count: int) -> tuple[Calls, np.ndarray]:
+def case(name: str, count: int) -> tuple[CallArrays, np.ndarray]:
     """Return calls of a chip, among other cycles and accesses, and their rows."""
     rng = random.Random(count)
     first_clock = (1 << 31) - 7
@@ -143,7 +132,7 @@ def case(name: str, count: int) -> tuple[Calls, np.ndarray]:
         old, time, new = old + words, time + list(around.word_times), new + after
         found += expected_rows(kind.number, numbers, around)
     arrays = (np.array(column, dtype=np.uint64) for column in (old, time, new))
-    calls = Calls(np.array(order, dtype=np.uint32), rows, *arrays, pc, first_clock)
+    calls = CallArrays(np.array(order, dtype=np.uint32), rows, *arrays, pc, first_clock)
     return calls, matrix(TABLES[name], found)
 
 
@@ -152,14 +141,14 @@ def height_of(name: str, count: int) -> int:
     return 1 << (ROWS_OF_CHIP[name] * count + 2).bit_length()
 
 
-def filled(device: Any, name: str, calls: Calls, count: int) -> Any:
+def filled(device: Any, name: str, calls: CallArrays, count: int) -> Any:
     """Return the trace of calls in a table, on the device."""
     there = {key: value if isinstance(value, int) else device.load(value) for key, value in vars(calls).items()}
     width = TABLES[name].describe().main_width
     empty = np.full((width, height_of(name, count)), IDLE, dtype=np.uint64)
     empty[:, : ROWS_OF_CHIP[name] * count] = 0
     main = device.load(empty)
-    FILL[name](device, Calls(**there), main)
+    fill_calls(device, BY_CHIP[name], CallArrays(**there), main)
     return main
 
 
@@ -186,7 +175,7 @@ def test_calls_that_do_not_fit_are_refused(name: str) -> None:
 
     def refused(problem: str, main: np.ndarray, **changes: np.ndarray) -> None:
         with pytest.raises(ValueError, match=problem):
-            FILL[name](device, replace(calls, **changes), main)
+            fill_calls(device, BY_CHIP[name], replace(calls, **changes), main)
 
     rows = 5 * ROWS_OF_CHIP[name]
     main = np.zeros((width, rows), dtype=np.uint64)

@@ -6,28 +6,24 @@ import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice
-from graphprover.vm.kernels import (
-    count_keccak_digits,
-    fill_keccak_classes,
-    fill_keccak_limbs,
-    fill_keccak_planes,
-    fill_keccak_rounds,
-    permuted,
-)
-from graphprover.vm.tables import keccak_class_traces as narrow_traces
-from graphprover.vm.tables import keccak_classes, keccak_f, keccak_limbs, keccak_planes, keccak_rounds
-from graphprover.vm.tables import keccak_traces as wide_traces
-from graphprover.vm.tables.keccak_digits import NUMBERS, Lookup
-from graphprover.vm.tables.keccak_f import WORDS
-from graphprover.vm.tables.keccak_traces import counted
+from graphprover.vm.accelerators.keccak import classes as keccak_classes
+from graphprover.vm.accelerators.keccak import limbs as keccak_limbs
+from graphprover.vm.accelerators.keccak import narrow_traces, wide_traces
+from graphprover.vm.accelerators.keccak import permutation as keccak_f
+from graphprover.vm.accelerators.keccak import planes as keccak_planes
+from graphprover.vm.accelerators.keccak import rounds as keccak_rounds
+from graphprover.vm.accelerators.keccak.digits import NUMBERS, Lookup
+from graphprover.vm.accelerators.keccak.kernels import count_keccak_digits, fill_permutations, permuted
+from graphprover.vm.accelerators.keccak.permutation import WORDS
+from graphprover.vm.accelerators.keccak.wide_traces import counted
 
 WIDE = (
-    (fill_keccak_rounds, keccak_rounds, wide_traces.rounds_trace),
-    (fill_keccak_planes, keccak_planes, wide_traces.planes_trace),
+    ("keccak_rounds", keccak_rounds, wide_traces.rounds_trace),
+    ("keccak_planes", keccak_planes, wide_traces.planes_trace),
 )
 NARROW = (
-    (fill_keccak_classes, keccak_classes, narrow_traces.classes_trace),
-    (fill_keccak_limbs, keccak_limbs, narrow_traces.limbs_trace),
+    ("keccak_classes", keccak_classes, narrow_traces.classes_trace),
+    ("keccak_limbs", keccak_limbs, narrow_traces.limbs_trace),
 )
 FILLS = {False: WIDE, True: NARROW}
 
@@ -43,9 +39,9 @@ def traces(device: Any, narrow: bool, calls: int, first: int, last: int, rows: i
     """Return the traces of some of the calls, and the counts of all lookups, on the device."""
     some, clocks = device.load(states(calls)), device.load(1000 + 7 * np.arange(calls, dtype=np.uint64))
     found = [device.arrays.empty((table.WIDTH, rows), dtype=np.uint64) for _, table, _ in FILLS[narrow]]
-    for main, (fill, *_) in zip(found, FILLS[narrow], strict=True):
+    for main, (name, *_) in zip(found, FILLS[narrow], strict=True):
         main[:] = 7  # what was there before does not matter
-        fill(device, some, clocks, first, last, main)
+        fill_permutations(device, name, some, clocks, first, last, main)
     counts = device.arrays.zeros((len(Lookup), NUMBERS), dtype=np.uint64)
     count_keccak_digits(device, some, counts, narrow)
     return [*found, counts]
@@ -93,12 +89,12 @@ def test_permutations(calls: int) -> None:
 @pytest.mark.parametrize("which", range(len(WIDE + NARROW)))
 def test_what_does_not_fit_is_refused(which: int) -> None:
     device, some = CpuDevice(1), states(9)
-    fill, table, _ = (WIDE + NARROW)[which]
+    name, table, _ = (WIDE + NARROW)[which]
     rows = 1 << (6 * table.ROWS).bit_length() - 1
     clocks, main = np.zeros(9, dtype=np.uint64), np.zeros((table.WIDTH, rows), dtype=np.uint64)
     for first, last, problem in ((0, 7, "do not fit"), (3, 10, "calls"), (2, 1, "calls")):
         with pytest.raises(ValueError, match=problem):
-            fill(device, some, clocks, first, last, main)
+            fill_permutations(device, name, some, clocks, first, last, main)
     for wrong in (
         (some[:24], clocks, main),
         (some[:, ::2], clocks[:5], main),
@@ -107,7 +103,7 @@ def test_what_does_not_fit_is_refused(which: int) -> None:
         (some, clocks, main[:, ::2]),
     ):
         with pytest.raises(ValueError, match=r"states are|clocks|a trace is"):
-            fill(device, *wrong[:2], 0, 1, wrong[2])
+            fill_permutations(device, name, *wrong[:2], 0, 1, wrong[2])
 
 
 def test_what_does_not_count_is_refused() -> None:

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice
+from graphprover.vm.accelerators.host_call import MOST_FURTHER, SLOT_FURTHER
+from graphprover.vm.accelerators.registry import HOST_CALLS, MOST_WORDS
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, registers_accessed
 from graphprover.vm.kernels import census, tape
 from graphprover.vm.kernels import replay as replay_cycles
 from graphprover.vm.kernels.tape import ACCESSES, NO_STEP, UNPROVED, UNREACHED, Cycles, Tape, empty_cycles
 from graphprover.vm.program.elf import Image
-from graphprover.vm.program.host_calls import HOST_CALLS, MOST_FURTHER, MOST_WORDS, SLOT_FURTHER
 from graphprover.vm.program.isa import ACCESS_BYTES, Instruction, Op
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.version import CHIP_NUMBERS

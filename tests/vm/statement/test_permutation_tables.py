@@ -10,8 +10,8 @@ from graphprover import VerificationError
 from graphprover.proof.proof import Proof
 from graphprover.protocol.parameters import Parameters
 from graphprover.prover.prove import prove
+from graphprover.vm.accelerators.keccak.call import KECCAK_F
 from graphprover.vm.executor.execute import Execution, execute
-from graphprover.vm.program.io import KECCAK_F
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
 from graphprover.vm.statement import shape
 from graphprover.vm.statement.statement import Machine

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphprover.field import P
-from graphprover.vm.tables.call import CallTable, product
+from graphprover.vm.accelerators.table import CallTable, product
 from graphprover.vm.tables.limbs import HALF, PER_HALF
 from tests.vm.kernels.naive_calls import Around, Row, matrix
 

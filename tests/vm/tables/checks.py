@@ -14,8 +14,8 @@ from graphprover.air.description import AirDescription, reachable
 from graphprover.air.evaluate import evaluate
 from graphprover.air.expression import CONST, MAIN
 from graphprover.field import P
+from graphprover.vm.accelerators.keccak.digits import BASE, DIGITS, NUMBERS, PLACES, Lookup, turned
 from graphprover.vm.tables.buses import LOOKUPS, VM, Tag, tag_of
-from graphprover.vm.tables.keccak_digits import BASE, DIGITS, NUMBERS, PLACES, Lookup, turned
 
 Told = Counter[tuple[object, ...]]  # messages to other tables, with how often they are sent less received
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from graphprover.field import P
-from graphprover.vm.program.fields import Field
+from graphprover.vm.accelerators.integers.fp2 import Field
 from tests.vm.calls import Pair, multiply_add
 from tests.vm.kernels.naive_calls import Around, Row, below, fp2_rows, in_the_field
 

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,18 +17,17 @@ from graphprover import prove, verify
 from graphprover.air.description import AirDescription
 from graphprover.field import P
 from graphprover.statement.check import check
+from graphprover.vm.accelerators.integers.fp2 import ALL_FIELDS, BLS12_381, Field
+from graphprover.vm.accelerators.integers.modular import MODULAR, MODULAR_384
+from graphprover.vm.accelerators.integers.point import ALL_CURVES, CURVES, HALVES, LIMBS, PRIME_HALVES
+from graphprover.vm.accelerators.integers.size import Size
+from graphprover.vm.accelerators.keccak.absorb import KECCAK_ABSORB
+from graphprover.vm.accelerators.keccak.call import KECCAK_F
+from graphprover.vm.accelerators.registry import ACCELERATORS, HOST_CALLS, MOST_WORDS, calls_of
+from graphprover.vm.accelerators.table import CallTable
 from graphprover.vm.executor.execute import execute
-from graphprover.vm.kernels.calls import FP2_TABLES, MODULAR_TABLES
-from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.fields import ALL_FIELDS, BLS12_381, Field
-from graphprover.vm.program.host_calls import CURVES, HOST_CALLS, MOST_WORDS, calls_of
-from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, MODULAR, MODULAR_384
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP
-from graphprover.vm.tables.absorb import Absorb
-from graphprover.vm.tables.call import CallTable
-from graphprover.vm.tables.integers import Size
-from graphprover.vm.tables.point import HALVES, LIMBS, PRIME_HALVES, Point
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 from tests.graphs.test_proof_graph import FEW
@@ -57,8 +56,8 @@ from tests.vm.tables.checks import Told
 SECP, P256, BN = range(3)
 PRIMES = [curve.p for curve in ALL_CURVES]
 BN_PRIME = PRIMES[BN]
-TABLES: dict[str, CallTable] = {
-    table.name: table for table in (Point(), Absorb(), *MODULAR_TABLES.values(), *FP2_TABLES.values())
+TABLES = {
+    one.chip: cast(CallTable, one.table(lanes=1)) for one in ACCELERATORS if one.rows > 1 and one.chip != "sha256"
 }
 PARAMETERS = replace(FEW, cap_height=0)  # a key has no other commitments
 RNG = random.Random(3)

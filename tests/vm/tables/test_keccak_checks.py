@@ -14,13 +14,14 @@ import pytest
 from graphprover.air import Air
 from graphprover.air.description import AirDescription
 from graphprover.field import P
-from graphprover.vm.tables import keccak_f, keccak_rounds
-from graphprover.vm.tables.keccak_classes import KeccakClasses
-from graphprover.vm.tables.keccak_digits import BASE, CLASSES, PLACES, KeccakDigits
-from graphprover.vm.tables.keccak_limbs import PLANE_ROWS, KeccakLimbs
-from graphprover.vm.tables.keccak_planes import KeccakPlanes
-from graphprover.vm.tables.keccak_rounds import KeccakRounds
-from graphprover.vm.tables.keccak_traces import CONSTANTS, Blocks, blocks_of, rounds_trace
+from graphprover.vm.accelerators.keccak import permutation as keccak_f
+from graphprover.vm.accelerators.keccak import rounds as keccak_rounds
+from graphprover.vm.accelerators.keccak.classes import KeccakClasses
+from graphprover.vm.accelerators.keccak.digits import BASE, CLASSES, PLACES, KeccakDigits
+from graphprover.vm.accelerators.keccak.limbs import PLANE_ROWS, KeccakLimbs
+from graphprover.vm.accelerators.keccak.planes import KeccakPlanes
+from graphprover.vm.accelerators.keccak.rounds import KeccakRounds
+from graphprover.vm.accelerators.keccak.wide_traces import CONSTANTS, Blocks, blocks_of, rounds_trace
 from tests.vm.tables import test_keccak_classes as narrow
 from tests.vm.tables import test_keccak_f as wide
 from tests.vm.tables.checks import alone, changed_cells, judged, names_of, noticed, noticed_windows

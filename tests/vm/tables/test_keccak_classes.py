@@ -13,15 +13,16 @@ from graphprover.field import P
 from graphprover.statement.cells import cells_per_row
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement, Table
-from graphprover.vm.tables import keccak_f, keccak_limbs
-from graphprover.vm.tables.keccak_class_traces import Steps, classes_trace, limbs_trace, lookups, steps_of
-from graphprover.vm.tables.keccak_classes import LAST, ROWS, STEPS, KeccakClasses
-from graphprover.vm.tables.keccak_digits import CLASSES, NUMBERS, KeccakDigits
-from graphprover.vm.tables.keccak_f import ROTATIONS, WORDS, stacked_limbs
-from graphprover.vm.tables.keccak_limbs import PLANE_ROWS, KeccakLimbs
-from graphprover.vm.tables.keccak_planes import PLANES
-from graphprover.vm.tables.keccak_rounds import IOTA_CLASSES
-from graphprover.vm.tables.keccak_traces import counted
+from graphprover.vm.accelerators.keccak import limbs as keccak_limbs
+from graphprover.vm.accelerators.keccak import permutation as keccak_f
+from graphprover.vm.accelerators.keccak.classes import LAST, ROWS, STEPS, KeccakClasses
+from graphprover.vm.accelerators.keccak.digits import CLASSES, NUMBERS, KeccakDigits
+from graphprover.vm.accelerators.keccak.limbs import PLANE_ROWS, KeccakLimbs
+from graphprover.vm.accelerators.keccak.narrow_traces import Steps, classes_trace, limbs_trace, lookups, steps_of
+from graphprover.vm.accelerators.keccak.permutation import ROTATIONS, WORDS, stacked_limbs
+from graphprover.vm.accelerators.keccak.planes import PLANES
+from graphprover.vm.accelerators.keccak.rounds import IOTA_CLASSES
+from graphprover.vm.accelerators.keccak.wide_traces import counted
 from tests.vm.tables.test_keccak_f import (
     CALLS,
     Caller,

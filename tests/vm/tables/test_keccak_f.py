@@ -14,12 +14,15 @@ from graphprover.field import P
 from graphprover.statement.cells import cells_per_row
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement, Table
-from graphprover.vm.tables import keccak_f, keccak_planes, keccak_rounds, keccak_traces
-from graphprover.vm.tables.keccak_digits import NUMBERS, KeccakDigits, Lookup
-from graphprover.vm.tables.keccak_f import WORDS, stacked_limbs
-from graphprover.vm.tables.keccak_planes import PERMUTATION, PLANES, KeccakPlanes, Tag, plane_limbs
-from graphprover.vm.tables.keccak_rounds import ROWS, TURNS, KeccakRounds
-from graphprover.vm.tables.keccak_traces import Blocks, blocks_of, digits_trace, planes_trace, rounds_trace
+from graphprover.vm.accelerators.keccak import permutation as keccak_f
+from graphprover.vm.accelerators.keccak import planes as keccak_planes
+from graphprover.vm.accelerators.keccak import rounds as keccak_rounds
+from graphprover.vm.accelerators.keccak import wide_traces as keccak_traces
+from graphprover.vm.accelerators.keccak.digits import NUMBERS, KeccakDigits, Lookup
+from graphprover.vm.accelerators.keccak.permutation import WORDS, stacked_limbs
+from graphprover.vm.accelerators.keccak.planes import PERMUTATION, PLANES, KeccakPlanes, Tag, plane_limbs
+from graphprover.vm.accelerators.keccak.rounds import ROWS, TURNS, KeccakRounds
+from graphprover.vm.accelerators.keccak.wide_traces import Blocks, blocks_of, digits_trace, planes_trace, rounds_trace
 from tests.naive import keccak256
 
 CALLS = (7, 9)

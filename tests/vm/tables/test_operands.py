@@ -19,20 +19,22 @@ from graphprover.air.description import AirDescription
 from graphprover.field import P
 from graphprover.runtime.numba_cache import njit
 from graphprover.statement.check import check
-from graphprover.vm.executor import accelerators
+from graphprover.vm.accelerators import execute as accelerators
+from graphprover.vm.accelerators.host_call import HostCall
+from graphprover.vm.accelerators.integers.fp2 import ALL_FIELDS, BLS12_381, Field
+from graphprover.vm.accelerators.integers.point import ALL_CURVES, LIMBS, POINT
+from graphprover.vm.accelerators.keccak.absorb import KECCAK_ABSORB, RATE_WORDS
+from graphprover.vm.accelerators.keccak.call import KECCAK_F
+from graphprover.vm.accelerators.keccak.permutation import WORDS
+from graphprover.vm.accelerators.registry import HOST_CALLS, MOST_WORDS
+from graphprover.vm.accelerators.sha256.table import SHA256, Sha256
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.executor.faults import Fault, GuestFault
-from graphprover.vm.program.curves import ALL_CURVES
-from graphprover.vm.program.fields import ALL_FIELDS, BLS12_381, Field
-from graphprover.vm.program.host_calls import HOST_CALLS, MOST_WORDS, RATE_WORDS, HostCall
-from graphprover.vm.program.io import KECCAK_ABSORB, KECCAK_F, OUTPUT_BASE, POINT, SHA256
+from graphprover.vm.program.io import OUTPUT_BASE
 from graphprover.vm.program.isa import Instruction, Op
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP
 from graphprover.vm.tables.buses import Tag
-from graphprover.vm.tables.keccak_f import WORDS
-from graphprover.vm.tables.point import LIMBS
-from graphprover.vm.tables.sha256 import Sha256
 from graphprover.vm.traces.run_statement import statement_of_run
 from tests.graphs.test_proof_graph import FEW
 from tests.vm.assemble import DATA, image, leave, li

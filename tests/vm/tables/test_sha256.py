@@ -13,12 +13,10 @@ import pytest
 from graphprover import prove, verify
 from graphprover.field import P
 from graphprover.statement.check import check
+from graphprover.vm.accelerators.sha256.table import ROUND_CONSTANTS, ROWS, SHA256, Sha256
 from graphprover.vm.executor.execute import execute
-from graphprover.vm.program.io import SHA256
-from graphprover.vm.program.sha256 import ROUND_CONSTANTS
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP
-from graphprover.vm.tables.sha256 import ROWS, Sha256
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 from tests.graphs.test_proof_graph import FEW

@@ -23,12 +23,13 @@ from graphprover.statement.cells import cells_per_row
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement, Table, with_traces
 from graphprover.verifier import verify
+from graphprover.vm.accelerators.keccak.call import KECCAK_F
 from graphprover.vm.executor import execute as executor
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.executor.faults import GuestFault
 from graphprover.vm.executor.record import NO_REGISTER
 from graphprover.vm.program.elf import load_elf
-from graphprover.vm.program.io import INPUT_BASE, KECCAK_F, MAX_INPUT_BYTES, OUTPUT_BASE
+from graphprover.vm.program.io import INPUT_BASE, MAX_INPUT_BYTES, OUTPUT_BASE
 from graphprover.vm.program.isa import A0, A7, BRANCHES, Instruction, Op
 from graphprover.vm.statement import shape
 from graphprover.vm.statement.claim import Claim, claim_of

@@ -7,18 +7,13 @@ import pytest
 
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement, Table, with_traces
+from graphprover.vm.accelerators.integers.fp2 import ALL_FIELDS, FP2_BLS12_381, FP2_BN254
+from graphprover.vm.accelerators.integers.modular import MODULAR_384_QUOTIENT, MODULAR_QUOTIENT
+from graphprover.vm.accelerators.integers.point import POINT
+from graphprover.vm.accelerators.keccak.absorb import KECCAK_ABSORB
+from graphprover.vm.accelerators.keccak.call import KECCAK_F
+from graphprover.vm.accelerators.sha256.table import SHA256
 from graphprover.vm.executor.execute import execute
-from graphprover.vm.program.fields import ALL_FIELDS
-from graphprover.vm.program.io import (
-    FP2_BLS12_381,
-    FP2_BN254,
-    KECCAK_ABSORB,
-    KECCAK_F,
-    MODULAR_384_QUOTIENT,
-    MODULAR_QUOTIENT,
-    POINT,
-    SHA256,
-)
 from graphprover.vm.program.isa import Instruction, Op
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP

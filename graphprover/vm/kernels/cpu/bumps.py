@@ -6,10 +6,11 @@ import numpy as np
 
 from graphprover.device import Device
 from graphprover.runtime.numba_cache import njit
+from graphprover.vm.accelerators.host_call import MOST_FURTHER
+from graphprover.vm.accelerators.registry import FIRST_NUMBER, FURTHER_OF, WORDS_OF
 from graphprover.vm.kernels import bumps as columns
 from graphprover.vm.kernels import tape
 from graphprover.vm.kernels.bumps import ACCESS, FIRST, LAST, OFFSET, POINTER, SLOT, Accessed
-from graphprover.vm.program.host_calls import FIRST_NUMBER, FURTHER_OF, MOST_FURTHER, WORDS_OF
 from graphprover.vm.program.isa import A1
 from graphprover.vm.tables import clock
 from graphprover.vm.tables.buses import REGISTER_BASE

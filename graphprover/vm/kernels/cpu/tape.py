@@ -7,19 +7,12 @@ import numpy as np
 
 from graphprover.device import Device
 from graphprover.runtime.numba_cache import njit
+from graphprover.vm.accelerators.host_call import MOST_FURTHER, SLOT_FURTHER
+from graphprover.vm.accelerators.registry import ACCESS_OF, FIRST_NUMBER, FURTHER_OF, WAY_OF, WORDS_OF
 from graphprover.vm.executor.operations import SIZES, computed, loaded, stored, stored_behind, taken
 from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS
 from graphprover.vm.kernels import tape as columns
 from graphprover.vm.kernels.tape import FURTHER, UNPROVED, UNREACHED, WORD, Cycles, Tape
-from graphprover.vm.program.host_calls import (
-    ACCESS_OF,
-    FIRST_NUMBER,
-    FURTHER_OF,
-    MOST_FURTHER,
-    SLOT_FURTHER,
-    WAY_OF,
-    WORDS_OF,
-)
 from graphprover.vm.program.io import EXIT
 from graphprover.vm.program.isa import A1, Op
 from graphprover.vm.tables import clock

@@ -6,10 +6,6 @@ from typing import Any
 
 _MODULES = {
     "fill_bumps": "bumps", "fill_lanes": "lanes", "count_keys": "counting", "count_entries": "counting",
-    "permuted": "keccak_f", "fill_keccak_rounds": "keccak_f", "fill_keccak_planes": "keccak_f",
-    "fill_keccak_classes": "keccak_f", "fill_keccak_limbs": "keccak_f", "count_keccak_digits": "keccak_f",
-    "fill_modular": "calls", "fill_fp2": "calls", "fill_points": "calls", "fill_absorbs": "calls",
-    "fill_sha256": "calls",
     "census": "tape", "replay": "tape", "expect": "warm",
 }  # fmt: skip
 

@@ -1,0 +1,1 @@
+"""Calls on integers of 256 and 384 bits: r = (a b + c) mod m, a b + c in Fp2, and sums of points of curves."""

@@ -1,0 +1,145 @@
+"""The trace of a b + c in Fp2, from the operands."""
+
+from collections import namedtuple
+
+import numpy as np
+
+from graphprover.device import Device
+from graphprover.runtime.numba_cache import njit
+from graphprover.vm.accelerators.cpu import (
+    LAST,
+    LIMB_MASK,
+    T_A,
+    T_B,
+    B,
+    arrays_of,
+    by_call,
+    further,
+    halve,
+    limbs,
+    product,
+    put_below,
+    put_multiple,
+    recent,
+    write_rows,
+)
+from graphprover.vm.accelerators.integers.arithmetic import load_as, multiply_add_fp2, store, words_of
+from graphprover.vm.accelerators.integers.fp2 import BLS12_381, BN254, Fp2
+from graphprover.vm.accelerators.kernels import CallArrays
+from graphprover.vm.accelerators.table import columns_of
+from graphprover.vm.tables import clock
+
+_U, _I = np.uint64, np.int64
+_SLOTS, _A, _B, _M, _D = map(np.uint64, (clock.SLOTS, clock.SLOT_A, clock.SLOT_B, clock.SLOT_MEMORY, clock.SLOT_D))
+_1, _8, _32 = map(np.uint64, (1, 8, 32))
+Fp2Columns = namedtuple("Fp2Columns", columns_of(Fp2()))  # type: ignore[misc]
+_BN254, _BLS12_381 = (words_of(field.p, field.words) for field in (BN254, BLS12_381))
+
+
+@njit(nogil=True, cache=True)
+def execute(number, words):
+    """Apply a call: compute a b + c of the operands a, b, c."""
+    if number == _U(BN254.number):
+        _fp2(words, _BN254)
+    else:
+        _fp2(words, _BLS12_381)
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _element(p, words, first):
+    """Return an element of Fp2: its real part and its factor of u, of as many words as p."""
+    return load_as(p, words, first), load_as(p, words, first + len(p))
+
+
+@njit(nogil=True, cache=True)
+def _fp2(words, p):
+    """Compute a b + c in Fp2 of the operands a, b, c."""
+    size = 2 * len(p)
+    a, b, c = _element(p, words, 0), _element(p, words, size), _element(p, words, 2 * size)
+    real, other = multiply_add_fp2(a, b, c, p)
+    store(real, words, 3 * size)
+    store(other, words, 3 * size + len(p))
+
+
+@njit(nogil=True, cache=True)
+def _elements(calls, at, p, prime, inverse, columns, cells):
+    """Write the numbers, the identities and the checks of r < p; ``prime``: the limbs of p."""
+    words, at, old = len(p), _I(at), calls.old
+    count = 2 * words  # of limbs
+    numbers = np.empty((8, count), dtype=np.uint64)  # a0, a1, b0, b1, c0, c1, r0, r1
+    for i in range(6):
+        limbs(old, at + words * i, numbers[i])
+    a = load_as(p, old, at), load_as(p, old, at + words)
+    b = load_as(p, old, at + 2 * words), load_as(p, old, at + 3 * words)
+    c = load_as(p, old, at + 4 * words), load_as(p, old, at + 5 * words)
+    real, other = multiply_add_fp2(a, b, c, p)
+    limbs(real, 0, numbers[6])
+    limbs(other, 0, numbers[7])
+    halves = np.empty((8, 2 * count), dtype=np.int64)
+    for i in range(8):
+        halve(numbers[i], halves[i])
+    a0, a1, b0, b1 = halves[0], halves[1], halves[2], halves[3]
+    sums = np.empty((2, 2 * count), dtype=np.int64)
+    for i in range(2 * count):
+        sums[0, i] = product(a0, b0, i) - product(a1, b1, i)
+        sums[1, i] = product(a0, b1, i) + product(a1, b0, i)
+        if i < count:
+            for r in range(2):
+                sums[r, i] += _I(numbers[4 + r, i]) - _I(numbers[6 + r, i])
+    for r in range(2):
+        row, result = cells[r], numbers[6 + r]
+        for i in range(2 * count):
+            row[columns.x + i], row[columns.y + i] = halves[2 * r, i], halves[2 * r + 1, i]
+            row[columns.r + i] = halves[6 + r, i]
+        put_multiple(sums[r], prime, inverse, row, columns.q, columns.sign, columns.low, columns.high)
+        put_below(result, prime, row[columns.flag : columns.flag + count], row[columns.part : columns.part + 2])
+        for i in range(count):
+            row[columns.c + i] = numbers[4 + r, i]
+        limbs(old, at + words * (6 + r), row[columns.old : columns.old + count])
+
+
+@njit(nogil=True, cache=True)
+def _call(calls, cycle, first_clock, p, prime, inverse, columns, cells):
+    """Write the rows of one call, (2, columns)."""
+    cells[:] = _U(0)
+    row, words = calls.rows[cycle], len(p)
+    clk = _U(cycle) + first_clock
+    at, entry, now = row[LAST] >> _32, row[LAST] & LIMB_MASK, _SLOTS * clk
+    _elements(calls, at, p, prime, inverse, columns, cells)
+    cells[0, columns.first] = _1
+    # Further registers a1 to a3 have the addresses of a, b and c.
+    c_at, c_time = further(calls, at, 2)
+    for r in range(2):
+        behind = _8 * _U(r * words)
+        cells[r, columns.on], cells[r, columns.clk] = _1, clk
+        cells[r, columns.pointer], before = further(calls, at, r)
+        cells[r, columns.pointer + 1], cells[r, columns.pointer + 2] = c_at + behind, row[B] + behind
+        cells[r, columns.register_t] = recent(before, now + _A)
+        slot = _B if r else _A
+        places = 2 * r, 2 * r + 1, 4 + r, 6 + r
+        slots = slot, slot, _M, _D
+        for k in range(4):
+            for i in range(words):
+                time = calls.time[at + _U(words * places[k] + i)]
+                cells[r, columns.word_t + words * k + i] = recent(time, now + slots[k])
+    cells[0, columns.register_t + 1] = recent(c_time, now + _A)
+    cells[1, columns.register_t + 1] = recent(row[T_B], now + _B)
+    cells[0, columns.a7_pc], cells[1, columns.a7_pc] = recent(row[T_A], now + _A), calls.pc[entry]
+
+
+@njit(nogil=True, cache=True)
+def _fill(calls, first_clock, p, prime, inverse, columns, first, last, main):
+    cells = np.empty((2, len(main)), dtype=np.uint64)
+    for i in range(first, last):
+        _call(calls, _I(calls.order[i]), first_clock, p, prime, inverse, columns, cells)
+        write_rows(cells, i, main)
+
+
+def fill(device: Device, table: Fp2, calls: CallArrays, main: np.ndarray) -> None:
+    """Write the rows of calls of a b + c."""
+    arrays, first_clock, field = arrays_of(calls), np.uint64(calls.first_clock), table.field
+    p, prime = words_of(field.p, field.words), np.array(table.size.limbs_of(field.p), dtype=np.uint64)
+    inverse, columns = np.uint64(pow(field.p, -1, 1 << 32)), Fp2Columns(**columns_of(table))
+    arguments = arrays, first_clock, p, prime, inverse, columns
+    by_call(device, calls, lambda first, last: _fill(*arguments, first, last, main))

@@ -1,0 +1,164 @@
+"""The trace of the modular operation, from its operands."""
+
+from collections import namedtuple
+
+import numpy as np
+
+from graphprover.device import Device
+from graphprover.runtime.numba_cache import njit
+from graphprover.vm.accelerators.cpu import (
+    HALF_MASK,
+    LAST,
+    LIMB_MASK,
+    T_A,
+    T_B,
+    A,
+    B,
+    arrays_of,
+    by_call,
+    further,
+    halve,
+    limbs,
+    product,
+    put_carry,
+    recent,
+    write_rows,
+)
+from graphprover.vm.accelerators.integers.arithmetic import ZERO, ZERO_WIDE, load_as, modular, store, words_of
+from graphprover.vm.accelerators.integers.modular import MODULAR, MODULAR_384_QUOTIENT, MODULAR_QUOTIENT, Modular
+from graphprover.vm.accelerators.kernels import CallArrays
+from graphprover.vm.accelerators.table import columns_of
+from graphprover.vm.tables import clock
+
+_U, _I = np.uint64, np.int64
+_SLOTS, _A, _B, _M, _D = map(np.uint64, (clock.SLOTS, clock.SLOT_A, clock.SLOT_B, clock.SLOT_MEMORY, clock.SLOT_D))
+_1, _8, _16, _32 = map(np.uint64, (1, 8, 16, 32))
+ModularColumns = namedtuple("ModularColumns", columns_of(Modular()))  # type: ignore[misc]
+
+
+@njit(nogil=True, cache=True)
+def execute(number, words):
+    """Apply a call: compute r, and q behind it, of the operands a, b, m, c."""
+    if number == _U(MODULAR) or number == _U(MODULAR_QUOTIENT):
+        return _modular(words, ZERO, number == _U(MODULAR_QUOTIENT))
+    return _modular(words, ZERO_WIDE, number == _U(MODULAR_384_QUOTIENT))
+
+
+@njit(nogil=True, cache=True)
+def _modular(words, zero, with_quotient):
+    """Compute r, and q behind it, of the operands a, b, m, c, with as many words each as ``zero``."""
+    size = len(zero)
+    a, b = load_as(zero, words, 0), load_as(zero, words, size)
+    m, c = load_as(zero, words, 2 * size), load_as(zero, words, 3 * size)
+    fits, q, r = modular(a, b, c, m)
+    if not fits:
+        return False
+    store(r, words, 4 * size)
+    if with_quotient:
+        store(q, words, 5 * size)
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _put_unused(cells, columns, used, i, value):
+    """Write the i-th cell of the second row that holds no carry, of which ``used`` pairs do."""
+    lows = columns.high - columns.low - used
+    cells[1, columns.low + used + i if i < lows else columns.high + used + i - lows] = value
+
+
+@njit(nogil=True, cache=True)
+def _numbers(calls, at, zero, columns, with_quotient, cells):
+    """Write the numbers, of as many words as ``zero``, the identity and the check of r < m."""
+    words, at, old = len(zero), _I(at), calls.old
+    count = 2 * words  # of limbs
+    numbers = np.empty((6, count), dtype=np.uint64)  # a, b, m, c, r, q
+    for i in range(4):
+        limbs(old, at + words * i, numbers[i])
+    full = True
+    for limb in numbers[2]:
+        full &= limb == _U(0)
+    a, b = load_as(zero, old, at), load_as(zero, old, at + words)
+    m, c = load_as(zero, old, at + 2 * words), load_as(zero, old, at + 3 * words)
+    _, quotient, remainder = modular(a, b, c, m)
+    limbs(remainder, 0, numbers[4])
+    limbs(quotient, 0, numbers[5])
+    halves = np.empty((6, 2 * count), dtype=np.int64)
+    for i in range(6):
+        halve(numbers[i], halves[i])
+    for i in range(2 * count):
+        cells[0, columns.u + i], cells[1, columns.u + i] = halves[0, i], halves[2, i]
+        cells[0, columns.v + i], cells[1, columns.v + i] = halves[1, i], halves[4, i]
+        cells[0, columns.s + i], cells[1, columns.s + i] = halves[3, i], halves[5, i]
+    cells[0, columns.full] = full
+    carry, in_row = _I(0), columns.high - columns.low
+    for i in range(2 * count - 1):
+        total = product(halves[0], halves[1], i) - product(halves[2], halves[5], i) + carry
+        if i < count:
+            total += _I(numbers[3, i]) - _I(numbers[4, i])
+        elif full:
+            total -= _I(numbers[5, i - count])
+        carry = total >> 32
+        row, place = (0, i) if i < in_row else (1, i - in_row)
+        put_carry(cells[row], columns.low + place, columns.high + place, carry)
+    if not full:
+        used = 2 * count - 1 - in_row
+        top = count - 1
+        while top > 0 and numbers[4, top] == numbers[2, top]:
+            top -= 1
+        missing = numbers[2, top] - numbers[4, top] - _1
+        _put_unused(cells, columns, used, 0, missing & HALF_MASK)
+        _put_unused(cells, columns, used, 1, missing >> _16)
+        _put_unused(cells, columns, used, 2 + top, _1)
+    for i in range(count):
+        cells[0, columns.old_v + i], cells[0, columns.old_s + i] = numbers[1, i], numbers[3, i]
+    limbs(old, at + 4 * words, cells[1, columns.old_v : columns.old_v + count])
+    if with_quotient:
+        limbs(old, at + 5 * words, cells[1, columns.old_s : columns.old_s + count])
+
+
+@njit(nogil=True, cache=True)
+def _call(calls, cycle, first_clock, zero, columns, quotient, cells):
+    """Write the rows of one call, (2, columns)."""
+    cells[:] = _U(0)
+    row, words = calls.rows[cycle], len(zero)
+    clk = _U(cycle) + first_clock
+    at, entry, now = row[LAST] >> _32, row[LAST] & LIMB_MASK, _SLOTS * clk
+    with_quotient = row[A] == quotient
+    _numbers(calls, at, zero, columns, with_quotient, cells)
+    for r in range(2):
+        cells[r, columns.on], cells[r, columns.clk] = _1, clk
+    cells[0, columns.first] = cells[0, columns.third] = _1
+    cells[1, columns.third] = _U(with_quotient)
+    # Further registers a1 to a4 have the addresses of a, b, m and c.
+    places = (0, 0), (0, 1), (1, 0), (0, 2)
+    for i in range(4):
+        value, before = further(calls, at, i)
+        r, column = places[i]
+        cells[r, columns.pointer + column] = value
+        cells[r, columns.register_t + column] = recent(before, now + _A)
+    cells[1, columns.pointer + 1], cells[1, columns.pointer + 2] = row[B], row[B] + _8 * _U(words)
+    cells[1, columns.register_t + 1] = recent(row[T_B], now + _B)
+    cells[0, columns.a7_pc], cells[1, columns.a7_pc] = recent(row[T_A], now + _A), calls.pc[entry]
+    operands = (0, 0, _A), (0, 1, _B), (1, 0, _M), (0, 2, _M), (1, 1, _D), (1, 2, _D)
+    for k in range(6 if with_quotient else 5):
+        r, column, slot = operands[k]
+        for i in range(words):
+            before = calls.time[at + _U(words * k + i)]
+            cells[r, columns.word_t + words * column + i] = recent(before, now + slot)
+
+
+@njit(nogil=True, cache=True)
+def _fill(calls, first_clock, zero, columns, quotient, first, last, main):
+    cells = np.empty((2, len(main)), dtype=np.uint64)
+    for i in range(first, last):
+        _call(calls, _I(calls.order[i]), first_clock, zero, columns, quotient, cells)
+        write_rows(cells, i, main)
+
+
+def fill(device: Device, table: Modular, calls: CallArrays, main: np.ndarray) -> None:
+    """Write the rows of calls of the modular operation."""
+    arrays, first_clock = arrays_of(calls), np.uint64(calls.first_clock)
+    zero, columns = words_of(0, table.size.words), ModularColumns(**columns_of(table))
+    quotient = np.uint64(table.host_calls[1].number)
+    arguments = arrays, first_clock, zero, columns, quotient
+    by_call(device, calls, lambda first, last: _fill(*arguments, first, last, main))

@@ -1,0 +1,198 @@
+"""The trace of sums and doubles of points, from the points."""
+
+import numpy as np
+
+from graphprover.device import Device
+from graphprover.kernels.cpu import field
+from graphprover.runtime.numba_cache import njit
+from graphprover.vm.accelerators.cpu import (
+    HALF_MASK,
+    LAST,
+    LIMB_MASK,
+    T_A,
+    T_B,
+    A,
+    B,
+    arrays_of,
+    by_call,
+    further,
+    halve,
+    limbs,
+    product,
+    put_below,
+    put_multiple,
+    recent,
+    write_rows,
+)
+from graphprover.vm.accelerators.integers.arithmetic import PRIMES, ZERO, add, less, load, slope, store
+from graphprover.vm.accelerators.integers.point import (
+    ALL_CURVES,
+    HALVES,
+    LIMBS,
+    POINT,
+    POINT_WORDS,
+    POINTS,
+    PRIME_INVERSES,
+    PRIME_LIMBS,
+    Point,
+)
+from graphprover.vm.accelerators.integers.size import NUMBER_WORDS
+from graphprover.vm.accelerators.kernels import CallArrays
+from graphprover.vm.accelerators.table import columns_of
+from graphprover.vm.tables import clock
+
+_U, _I = np.uint64, np.int64
+_SLOTS, _A, _B, _M = map(np.uint64, (clock.SLOTS, clock.SLOT_A, clock.SLOT_B, clock.SLOT_MEMORY))
+_0, _1, _16, _32 = map(np.uint64, (0, 1, 16, 32))
+COLUMNS = columns_of(Point())
+_ON, _ROW, _CLK, _DOUBLE, _ACCESSED, _CURVE, _POINTER, _REGISTER_T, _A7_PC, _SIGN = (
+    COLUMNS[name]
+    for name in (
+        "on", "row", "clk", "double", "accessed", "curve", "pointer", "register_t", "a7_pc", "sign",
+    )
+)  # fmt: skip
+_X, _Y, _Q, _LOW, _HIGH, _Z, _W, _FLAG, _PART, _WORD_T = (
+    COLUMNS[name] for name in ("x", "y", "q", "low", "high", "z", "w", "flag", "part", "word_t")
+)
+_ROWS = POINTS.rows
+_PRIMES = np.array(PRIME_LIMBS, dtype=np.uint64)
+_INVERSES = np.array(PRIME_INVERSES, dtype=np.uint64)
+_A_OF = np.array([curve.a for curve in ALL_CURVES], dtype=np.int64)
+
+
+@njit(nogil=True, cache=True)
+def execute(number, words):
+    """Apply a call: replace the first point by its sum with the second one, or by its double."""
+    kind = _I(number - _U(POINT))
+    return _point(words, kind // 2, kind % 2 == 1)
+
+
+@njit(nogil=True, cache=True)
+def _point(words, curve, double):
+    p = load(PRIMES[curve], 0)
+    first, second = (load(words, 0), load(words, NUMBER_WORDS)), (ZERO, ZERO)
+    if not double:
+        second = load(words, POINT_WORDS), load(words, POINT_WORDS + NUMBER_WORDS)
+    if not (less(first[0], p) and less(first[1], p) and less(second[0], p) and less(second[1], p)):
+        return False
+    exists, line = slope(curve, double, first, second)
+    if exists:
+        x, y = add(curve, double, first, second, line)
+        store(x, words, 0)
+        store(y, words, NUMBER_WORDS)
+    return exists
+
+
+@njit(nogil=True, cache=True)
+def _limb_sums(first, second, line, result, curve, double, sums):
+    """Write the limbs, before carries, of the three multiples of the prime: for the slope, x3 and y3."""
+    halves = np.empty((5, HALVES), dtype=np.int64)
+    x1, y1, x2, x3, steep = halves[0], halves[1], halves[2], halves[3], halves[4]
+    halve(first[:LIMBS], x1)
+    halve(first[LIMBS:], y1)
+    halve(second[:LIMBS], x2)
+    halve(result[:LIMBS], x3)
+    halve(line, steep)
+    for i in range(HALVES):
+        if double:
+            sums[0, i] = 2 * product(steep, y1, i) - 3 * product(x1, x1, i)
+            if i == 0:
+                sums[0, i] -= _A_OF[curve]
+        else:
+            sums[0, i] = product(steep, x2 - x1, i)
+        sums[1, i] = product(steep, steep, i)
+        sums[2, i] = product(steep, x1 - x3, i)
+        if i < LIMBS:
+            if not double:
+                sums[0, i] += _I(first[LIMBS + i]) - _I(second[LIMBS + i])
+            other = first[i] if double else second[i]
+            sums[1, i] -= _I(first[i]) + _I(other) + _I(result[i])
+            sums[2, i] -= _I(first[LIMBS + i]) + _I(result[LIMBS + i])
+
+
+@njit(nogil=True, cache=True)
+def _write_halves(limbs_of, cells, column):
+    for i in range(LIMBS):
+        cells[column + 2 * i] = limbs_of[i] & HALF_MASK
+        cells[column + 2 * i + 1] = limbs_of[i] >> _16
+
+
+@njit(nogil=True, cache=True)
+def _points(calls, at, curve, double, cells):
+    """Write the points, the identities and the checks."""
+    first, second = np.empty(2 * LIMBS, dtype=np.uint64), np.zeros(2 * LIMBS, dtype=np.uint64)
+    limbs(calls.old, _I(at), first)
+    if not double:
+        limbs(calls.old, _I(at) + POINT_WORDS, second)
+    one, other = (load(calls.old, _I(at)), load(calls.old, _I(at) + NUMBER_WORDS)), (ZERO, ZERO)
+    if not double:
+        behind = _I(at) + POINT_WORDS
+        other = load(calls.old, behind), load(calls.old, behind + NUMBER_WORDS)
+    _, steep = slope(curve, double, one, other)
+    x, y = add(curve, double, one, other, steep)
+    line, result = np.empty(LIMBS, dtype=np.uint64), np.empty(2 * LIMBS, dtype=np.uint64)
+    limbs(steep, 0, line)
+    limbs(x, 0, result[:LIMBS])
+    limbs(y, 0, result[LIMBS:])
+    sums = np.empty((3, HALVES), dtype=np.int64)
+    _limb_sums(first, second, line, result, curve, double, sums)
+    prime = _PRIMES[curve]
+    in_row_0 = first[LIMBS:] if double else second[:LIMBS]
+    for r, x_of_row in ((0, in_row_0), (1, first[:LIMBS]), (2, result[:LIMBS])):
+        _write_halves(x_of_row, cells[r], _X)
+        put_multiple(sums[r], prime, _INVERSES[curve], cells[r], _Q, _SIGN, _LOW, _HIGH)
+        put_below(x_of_row, prime, cells[r, _FLAG : _FLAG + LIMBS], cells[r, _PART : _PART + 2])
+    _write_halves(line, cells[1], _Y)
+    _write_halves(result[LIMBS:], cells[2], _Y)
+    put_below(result[LIMBS:], prime, cells[2, _Z : _Z + LIMBS], cells[2, _PART + 2 : _PART + 4])
+    if not double:
+        put_below(second[LIMBS:], prime, cells[0, _Y : _Y + LIMBS], cells[0, _PART + 2 : _PART + 4])
+        put_below(first[LIMBS:], prime, cells[0, _Y + LIMBS : _Y + HALVES], cells[1, _PART + 2 : _PART + 4])
+    differing = False
+    for i in range(LIMBS):
+        cells[0, _Z + i] = second[LIMBS + i]
+        cells[1, _Z + i] = first[LIMBS + i]
+        cells[1, _W + i] = first[i] if double else second[i]
+        apart = first[LIMBS + i] if double else field.sub(second[i], first[i])
+        if not differing and apart != _0:
+            cells[0, _W + i] = field.inverse(apart)
+            differing = True
+
+
+@njit(nogil=True, cache=True)
+def _call(calls, cycle, first_clock, cells):
+    """Write the rows of one call, (3, columns)."""
+    cells[:] = _0
+    row = calls.rows[cycle]
+    clk = _U(cycle) + first_clock
+    at, entry, now = row[LAST] >> _32, row[LAST] & LIMB_MASK, _SLOTS * clk
+    kind = _I(row[A] - _U(POINT))
+    curve, double = kind // 2, kind % 2 == 1
+    _points(calls, at, curve, double, cells)
+    for r in range(3):
+        cells[r, _ON] = cells[r, _ROW + r] = cells[r, _CURVE + curve] = _1
+        cells[r, _CLK], cells[r, _DOUBLE] = clk, _U(double)
+    cells[0, _ACCESSED], cells[1, _ACCESSED] = _U(not double), _1
+    cells[1, _POINTER], cells[1, _REGISTER_T] = row[B], recent(row[T_B], now + _B)
+    cells[1, _A7_PC], cells[2, _A7_PC] = recent(row[T_A], now + _A), calls.pc[entry]
+    for i in range(POINT_WORDS):
+        cells[1, _WORD_T + i] = recent(calls.time[at + _U(i)], now + _M)
+    if not double:
+        value, before = further(calls, at, 0)
+        cells[0, _POINTER], cells[0, _REGISTER_T] = value, recent(before, now + _A)
+        for i in range(POINT_WORDS):
+            cells[0, _WORD_T + i] = recent(calls.time[at + _U(POINT_WORDS + i)], now + _M)
+
+
+@njit(nogil=True, cache=True)
+def _fill(calls, first_clock, first, last, main):
+    cells = np.empty((_ROWS, len(main)), dtype=np.uint64)
+    for i in range(first, last):
+        _call(calls, _I(calls.order[i]), first_clock, cells)
+        write_rows(cells, i, main)
+
+
+def fill(device: Device, _table: Point, calls: CallArrays, main: np.ndarray) -> None:
+    """Write the rows of sums and doubles of points."""
+    arrays, first_clock = arrays_of(calls), np.uint64(calls.first_clock)
+    by_call(device, calls, lambda first, last: _fill(arrays, first_clock, first, last, main))

@@ -1,0 +1,1 @@
+"""The compression of SHA-256."""
