@@ -159,6 +159,7 @@ TABLES = Group(
         f"{_MACHINE}::test_other_counts_are_found",
         f"{_COMPRESS}::test_a_call_of_another_length_is_found",
         f"{_COMPRESS}::test_other_uses_are_found",
+        f"{_COMPRESS}::test_other_inputs_are_found[parameters-1]",
         f"{_COMPRESS}::test_equal_numbers_are_found",
         "tests/recursion/test_opened.py::test_made_up_segments_are_found",
         "tests/recursion/test_nodes.py::test_forged_nodes_are_found",
