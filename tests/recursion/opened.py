@@ -35,13 +35,14 @@ class Tree:
     weighted: bool
 
 
-# Rows of one block, of a part of one, of several chunks; the last chunk full, or short.
+# Rows of one block, of a part of one, of several chunks; the last chunk full, or short. Of four chunks the right half
+# begins after chunk 0, too.
 TREES = (
     Tree(4, 1, True),
     Tree(4, 7, True),
     Tree(1, 8, True),
     Tree(4, 24, False),
-    Tree(2, 300, True),
+    Tree(2, 400, True),
     Tree(1, 200, False),
 )
 

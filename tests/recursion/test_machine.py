@@ -216,7 +216,7 @@ REFUSED: Mapping[str, Sequence[Edit | None]] = {
     "addresses of memory follow each other": [one("steps", {}, 3, "address", 17)],
 }
 # Constraints that others imply, by their labels and numbers.
-_SUM_OF_KINDS = "the kinds of each row of a segment add up to 1, so one is carried if the other three are"
+SUM_OF_KINDS = "the kinds of each row of a segment add up to 1, so one is carried if the other three are"
 REDUNDANT: Mapping[tuple[str, int], str] = {
     ("a flag", 0): "the first row is a step; the row after a step is one or none by `halt`, which is 0 or 1; the row "
     "after another row is none",
@@ -225,7 +225,7 @@ REDUNDANT: Mapping[tuple[str, int], str] = {
     ("a flag", 2): "`quarter[1]` is `quarter[0]` of the row before, and in the first row `quarter[2]` of the next one",
     ("a flag", 3): "`quarter[2]` is `quarter[1]` of the row before, and in the first row `quarter[3]` of the next one",
     ("a flag", 4): "`quarter[3]` is `quarter[2]` of the row before; after the first row it is a begin or an end",
-    **{("the rows of a segment have one kind", i): _SUM_OF_KINDS for i in range(4)},
+    **{("the rows of a segment have one kind", i): SUM_OF_KINDS for i in range(4)},
 }
 
 
