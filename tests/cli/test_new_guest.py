@@ -286,16 +286,16 @@ int main(void)
 
 
 @needs_compiler
-def test_a_frame_that_can_jump_over_the_guard_is_an_error(tmp_path: Path) -> None:
+def test_a_frame_larger_than_the_stack_is_an_error(tmp_path: Path) -> None:
     source = """
     #include "zkvm.h"
     int main(void) { volatile uint8_t here[SIZE]; here[0] = 7; return here[0]; }
     """
-    folder = new(tmp_path / "guest", source.replace("SIZE", "1000000"))
+    folder = new(tmp_path / "guest", source.replace("SIZE", "16000000"))
     make(folder)
     assert run(folder).exit_code == 7
-    (folder / "main.c").write_text(source.replace("SIZE", "1100000"))
-    assert re.search("main.c:3:.* frame size of 1100[0-9]* bytes is larger than 1048576", make(folder, fails=True))
+    (folder / "main.c").write_text(source.replace("SIZE", "17000000"))
+    assert re.search("main.c:3:.* frame size of 1700[0-9]* bytes is larger than 16777216", make(folder, fails=True))
 
 
 @needs_picolibc

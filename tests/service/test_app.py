@@ -28,7 +28,7 @@ from tests.service.running import until
 
 ROOT = Path(__file__).parents[2]
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
-HASH = "8931dc85da07e1f751185fa9822e5a781a273083b94b196fb036eb637ab45c63"
+HASH = "0d230abbdfa2af2276f9ab51c9b9ab8219d2548ea39c67244985bf21aed2977b"
 LIMITS = Limits(program_bytes=100_000, input_bytes=1000, queued_jobs=1000)
 NONE = "0" * 64
 

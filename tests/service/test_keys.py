@@ -20,7 +20,7 @@ from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
 ROOT = Path(__file__).parents[2]
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
-HASH = "8931dc85da07e1f751185fa9822e5a781a273083b94b196fb036eb637ab45c63"
+HASH = "0d230abbdfa2af2276f9ab51c9b9ab8219d2548ea39c67244985bf21aed2977b"
 start = asyncio.create_subprocess_exec
 LARGE = 1 << 14  # instructions of a program that is large in these tests
 

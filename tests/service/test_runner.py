@@ -30,7 +30,7 @@ from graphprover.vm.program.isa import A0, A1
 from tests.vm.assemble import CODE, DATA, Segment, X, elf, leave, li, words
 
 GUEST = Path(__file__).parents[2] / "examples/guests/fib_iterative.elf"
-HASH = "8931dc85da07e1f751185fa9822e5a781a273083b94b196fb036eb637ab45c63"
+HASH = "0d230abbdfa2af2276f9ab51c9b9ab8219d2548ea39c67244985bf21aed2977b"
 OTHER = Path(__file__).parents[2] / "examples/guests/keccak.elf"
 FEW = {"security": 20.0}
 

@@ -24,7 +24,8 @@ from tests.vm.kit import COMPILERS, GCC, LINKERS, SDK, build, found, lacks
 SCRIPT = SDK.parents[2] / "scripts/build_kit.py"
 DESCRIBED = json.loads((SDK / "libzkvm.json").read_text())
 PICOLIBC = Path("/usr/lib/picolibc/riscv64-unknown-elf/lib/rv64im/lp64")  # where Debian has it
-GUARD = 1 << 20
+GUARD = 768 << 20
+STACK = 16 << 20
 
 Builder = Callable[..., Path]
 
@@ -202,13 +203,44 @@ int main(void)
 
 @pytest.mark.parametrize("size", [64, 4096, 500_000])
 def test_recursion_without_end_reaches_the_guard(size: int, builder: Builder) -> None:
-    """The gap of 1 MiB also stops frames of many pages."""
+    """The gap also stops frames of many pages."""
     file = builder(RECURSION, f"-DSIZE={size}")
-    floor = symbols(file)["__zkvm_stack_end"] - (16 << 20)
+    floor = symbols(file)["__zkvm_stack_end"] - STACK
     with pytest.raises(GuestFault, match=r"unmapped|stack") as caught:
         run(file)
     found = re.search(r"0x[0-9a-f]+", caught.value.detail)
     assert found and floor - 16 - GUARD <= int(found[0], 16) < floor
+
+
+LARGE_FRAME = """
+#include "zkvm.h"
+
+static volatile uint64_t data = 1;
+
+/* Write into the data if the frame reaches down to it, and else at the frame's far end. */
+__attribute__((noinline)) static void deep(void)
+{
+    volatile uint8_t here[SIZE];
+
+    *((uintptr_t)here <= (uintptr_t)&data ? (volatile uint8_t *)&data : here) = 7;
+}
+
+int main(void)
+{
+    deep();
+    return (int)data;
+}
+"""
+
+
+@pytest.mark.parametrize("mib", [18, 40, 512, 760])
+def test_a_frame_cannot_jump_over_the_guard(mib: int, builder: Builder) -> None:
+    file = builder(LARGE_FRAME, f"-DSIZE={mib << 20}")
+    end = symbols(file)["__zkvm_stack_end"]
+    with pytest.raises(GuestFault, match="stack overflow") as caught:
+        run(file)
+    found = re.search(r"0x[0-9a-f]+", caught.value.detail)
+    assert found and end - (mib << 20) - 4096 < int(found[0], 16) <= end - (mib << 20)
 
 
 NULL = """
@@ -239,7 +271,7 @@ def test_the_null_page_is_a_fault(address: int, more: bytes, builder: Builder) -
 def test_no_words_exist_in_the_guards(builder: Builder) -> None:
     """So that no proof can have an access to them: what exists is part of the program's hash."""
     file = builder(ECHO)
-    image, floor = load_elf(file.read_bytes()), symbols(file)["__zkvm_stack_end"] - (16 << 20)
+    image, floor = load_elf(file.read_bytes()), symbols(file)["__zkvm_stack_end"] - STACK
     assert image.zero_base in (floor - 8, floor)  # the end of the stack is aligned to 16
     low = [int(address) for address in image.addresses if address < image.zero_base - 8]
     assert min(low, default=floor) >= 0x10000 and max(low, default=0) < image.zero_base - 8 - GUARD
