@@ -32,11 +32,11 @@ from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cuda import bytecode, deep, fri, inverse, launch, logup, opening, quotient, source_cache
 from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands
-from graphprover.recursion.kernels import count_xors, fill_compress, hash_segments
+from graphprover.recursion.kernels import count_xors, fill_blake3, hash_segments
 from graphprover.recursion.kernels.compressions import Compressions, empty_calls
 from graphprover.recursion.kernels.segments import Segments
 from graphprover.recursion.openings import OpenedRows
-from graphprover.recursion.tables.compress import WIDTH
+from graphprover.recursion.tables.blake3 import WIDTH
 from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.recursion.tables.fixed import XORS
 from graphprover.recursion.tables.places import ROWS
@@ -222,7 +222,7 @@ def compressions(report: Report, device: CudaDevice, log_calls: int) -> None:
     main = cupy.empty((WIDTH, ROWS << log_calls), dtype=np.uint64)
     counts = cupy.zeros((XORS, PAIRS), dtype=np.uint64)
     read = sum(array.nbytes for array in (values, blocks, parameters)) // WORD
-    report(f"traces of 2^{log_calls} compressions", partial(fill_compress, device, calls, main), read + main.size, 0)
+    report(f"traces of 2^{log_calls} compressions", partial(fill_blake3, device, calls, main), read + main.size, 0)
     report(f"xors of 2^{log_calls} compressions", partial(count_xors, device, calls, main.shape[1], counts), read, 0)
 
 

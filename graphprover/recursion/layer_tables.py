@@ -12,7 +12,7 @@ from graphprover.air import Air
 from graphprover.air.described import described
 from graphprover.recursion.head.fields import LIST_PLACE
 from graphprover.recursion.head.heads import Heads
-from graphprover.recursion.tables.compress import Compress
+from graphprover.recursion.tables.blake3 import Blake3
 from graphprover.recursion.tables.fixed import FIELDS, Fixed
 from graphprover.recursion.tables.fixed import ROWS as FIXED_ROWS
 from graphprover.recursion.tables.machine import Machine
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from graphprover.recursion.program.assembler import Linked
 
 # Here, because a prover that verifies its proof describes them once.
-_COMPRESS, _MACHINE = described("compress of a layer", Compress()), described("machine of a layer", Machine())
+_BLAKE3, _MACHINE = described("blake3 of a layer", Blake3()), described("machine of a layer", Machine())
 
 _HEIGHTS_STEP = 2  # between the binary logarithms of heights, so that folds by four meet them
 
@@ -35,7 +35,7 @@ def layer_tables(program: "Linked | None") -> dict[str, Air]:
         program: The verifier's program; None if the preprocessed columns are known by their commitment only.
     """
     return {
-        "compress": _COMPRESS,
+        "blake3": _BLAKE3,
         "machine": _MACHINE,
         "fixed": Fixed(np.zeros((FIELDS, 0), dtype=np.uint64) if program is None else program.fields, LIST_PLACE),
     }
@@ -48,23 +48,23 @@ def stated_values(heads: Heads) -> list[int]:
 
 
 def layer_rows(compressions: int, machine_rows: int) -> dict[str, int]:
-    """Return the rows of `compress` and of `machine`.
+    """Return the rows of `blake3` and of `machine`.
 
     Each further height of a proof costs a fold with its paths, and joins in all trees. So `machine` has the height of
-    `compress` if it needs that one or half of it. Otherwise its height is 2^16, 2^18 and so on: the height of `fixed`
+    `blake3` if it needs that one or half of it. Otherwise its height is 2^16, 2^18 and so on: the height of `fixed`
     is 2^16.
 
     Args:
-        compressions: The calls of `compress`.
+        compressions: The calls of `blake3`.
         machine_rows: The rows that `machine` needs.
     """
-    compress, machine = (_power(count) for count in (ROWS_OF_CALL * compressions, machine_rows))
-    if machine <= compress <= 2 * machine:
-        machine = compress
+    blake3, machine = (_power(count) for count in (ROWS_OF_CALL * compressions, machine_rows))
+    if machine <= blake3 <= 2 * machine:
+        machine = blake3
     else:
         above = max(0, (machine // FIXED_ROWS).bit_length() - 1)
         machine = FIXED_ROWS << -(-above // _HEIGHTS_STEP) * _HEIGHTS_STEP
-    return {"compress": compress, "machine": machine}
+    return {"blake3": blake3, "machine": machine}
 
 
 def _power(count: int) -> int:

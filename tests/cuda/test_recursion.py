@@ -31,7 +31,7 @@ def test_traces_of_compressions(case, device) -> None:  # type: ignore[no-untype
     with device.task():
         for there, here in zip(test_kernels.filled(device, calls, rows), expected, strict=True):
             np.testing.assert_array_equal(there.get(), here)
-    assert [device.usage[name].launches for name in ("fill_compress", "count_xors")] == [1, 1]
+    assert [device.usage[name].launches for name in ("fill_blake3", "count_xors")] == [1, 1]
 
 
 def test_traces_of_nodes(device) -> None:  # type: ignore[no-untyped-def]

@@ -16,16 +16,16 @@ from graphprover.recursion.kernels.steps import Steps
 from graphprover.recursion.program.assembler import Program
 from graphprover.recursion.program.run import run
 from graphprover.recursion.tables import buses
+from graphprover.recursion.tables.blake3 import Blake3
 from graphprover.recursion.tables.buses import MACHINE, Tag, message
-from graphprover.recursion.tables.compress import Compress
 from graphprover.recursion.tables.fixed import Fixed
 from graphprover.recursion.tables.machine import Machine
 from graphprover.recursion.tables.memory import LOOKED_UP
-from graphprover.recursion.traces.machine import Inputs, compress_trace, fixed_trace, load_inputs, machine_trace
+from graphprover.recursion.traces.machine import Inputs, blake3_trace, fixed_trace, load_inputs, machine_trace
 from graphprover.recursion.traces.nodes import Nodes
 from graphprover.statement.statement import Statement, Table
 
-COMPRESS, TABLE = Compress(), Machine()
+BLAKE3_TABLE, TABLE = Blake3(), Machine()
 HEAD_PLACE = (2**12 + 7, 5, 9)  # of the public digest, which no test of other tables looks up
 NO_DIGEST = [0] * 8
 _U32, _U64 = np.uint32, np.uint64
@@ -127,14 +127,14 @@ def statement(
     loaded = load_inputs(device, inputs=inputs)
     if calls is not None:
         loaded = replace(loaded, calls=calls)
-    compress_rows, rows = height(max(1, len(loaded.calls)), 16), height(inputs.machine_rows)
+    blake3_rows, rows = height(max(1, len(loaded.calls)), 16), height(inputs.machine_rows)
     main = machine_trace(device, loaded, rows=rows)
     main[LOOKED_UP, list(known)] += np.uint64(1)
     fixed = Fixed(inputs.steps.fields if fields is None else fields, HEAD_PLACE)
     tables = [
-        Table(COMPRESS, [], compress_trace(device, loaded, rows=compress_rows)),
+        Table(BLAKE3_TABLE, [], blake3_trace(device, loaded, rows=blake3_rows)),
         Table(TABLE, [], main),
-        Table(fixed, NO_DIGEST, fixed_trace(device, loaded, compress_rows=compress_rows, of_list=0)),
+        Table(fixed, NO_DIGEST, fixed_trace(device, loaded, blake3_rows=blake3_rows, of_list=0)),
     ]
     for air in (Facts(facts), Known(known)):
         tables.append(Table(air, [], np.zeros((1, air.preprocessed_trace().shape[1]), dtype=np.uint64)))

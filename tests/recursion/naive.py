@@ -1,4 +1,4 @@
-"""The trace of `compress` and its lookups in Python integers, cell by cell, and the calls that hash messages."""
+"""The trace of `blake3` and its lookups in Python integers, cell by cell, and the calls that hash messages."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ import numpy as np
 from graphprover.air.evaluate import evaluate
 from graphprover.field import P
 from graphprover.recursion.kernels.compressions import Compressions
+from graphprover.recursion.tables.blake3 import Blake3, Use
 from graphprover.recursion.tables.buses import XOR, XOR_4, XOR_7
-from graphprover.recursion.tables.compress import Compress, Use
 from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.recursion.tables.fixed import WIDTH, XORS
 
@@ -109,9 +109,9 @@ def compressions(calls: Sequence[Call]) -> Compressions:
     return Compressions(*(np.ascontiguousarray(array, dtype=np.uint32) for array in arrays))
 
 
-def compress_trace(calls: Sequence[Call], rows: int) -> np.ndarray:
-    """Return the trace of `Compress`, with idle calls at the end."""
-    trace, t = Compress().zeros(rows)
+def blake3_trace(calls: Sequence[Call], rows: int) -> np.ndarray:
+    """Return the trace of `Blake3`, with idle calls at the end."""
+    trace, t = Blake3().zeros(rows)
     for number in range(rows // 16):
         put_call(t, number, 16 * number, calls[number] if number < len(calls) else IDLE)
     return trace
@@ -168,7 +168,7 @@ def _put_lane(t: SimpleNamespace, row: int, half: int, lane: int, a: int, b: int
 
 
 def xor_counts(main: np.ndarray) -> np.ndarray:
-    """Return the lookups of xors by a trace of `Compress`, by its description: columns of `Fixed`."""
+    """Return the lookups of xors by a trace of `Blake3`, by its description: columns of `Fixed`."""
     counts = np.zeros((XORS, PAIRS), dtype=np.uint64)
     for bus, x, y in lookups(main):
         np.add.at(counts[bus], (256 * x + y).astype(np.int64) % PAIRS, 1)
@@ -176,13 +176,13 @@ def xor_counts(main: np.ndarray) -> np.ndarray:
 
 
 def fixed_trace(main: np.ndarray) -> np.ndarray:
-    """Return the trace of `Fixed` for a trace of `Compress`, without other lookups."""
+    """Return the trace of `Fixed` for a trace of `Blake3`, without other lookups."""
     return np.concatenate([xor_counts(main), np.zeros((WIDTH - XORS, PAIRS), dtype=np.uint64)])
 
 
 def lookups(main: np.ndarray) -> Iterable[tuple[int, np.ndarray, np.ndarray]]:
     """Yield the number of the bus, x and y of the lookups of a trace, a message of the table at a time."""
-    description = Compress().describe()
+    description = Blake3().describe()
     numbers = {bus.name: number for number, bus in enumerate((XOR, XOR_4, XOR_7))}
     said = [(numbers[i.bus], i.tuples[0]) for i in description.globals if i.bus in numbers]
     roots = [node for _, found in said for node in (found.multiplicity, *found.fields[:2])]

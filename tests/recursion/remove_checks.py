@@ -2,7 +2,7 @@
 
     python -m tests.recursion.remove_checks [--only tables head native]
 
-- tables: each constraint, each message and each element of a message of `machine`, `compress` and `fixed`.
+- tables: each constraint, each message and each element of a message of `machine`, `blake3` and `fixed`.
 - head: each record of a list in a head, and numbers that say how often something is checked.
 - native: each check of headers in the verification of compressed proofs.
 

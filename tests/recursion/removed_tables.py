@@ -16,8 +16,8 @@ from graphprover.air.lookups import Interaction
 from graphprover.recursion.tables import machine
 from graphprover.recursion.tables.slots import Said, Slots
 from graphprover.statement.statement import Statement
-from tests.recursion import test_compress, test_machine
-from tests.recursion.machines import COMPRESS, TABLE
+from tests.recursion import test_blake3, test_machine
+from tests.recursion.machines import BLAKE3_TABLE, TABLE
 from tests.recursion.removals import Group, Removal
 from tests.recursion.stating import FIXED
 
@@ -72,7 +72,7 @@ def _replaced(entries: tuple[Any, ...], at: int, value: Any) -> tuple[Any, ...]:
 def removals() -> list[Removal]:
     """Return the removals of all tables."""
     found: list[Removal] = []
-    for air in (TABLE, COMPRESS, FIXED):
+    for air in (TABLE, BLAKE3_TABLE, FIXED):
         own, name = air.describe(), air.name
         numbers = Counter[str]()
         for i, label in enumerate(own.constraint_labels):
@@ -141,30 +141,30 @@ def redundant() -> dict[str, str]:
 
     The constraints of kinds are none: a test requires two of them to refuse the same trace, and notices either.
     """
-    own = {"machine": test_machine.REDUNDANT, "compress": test_compress.REDUNDANT}
+    own = {"machine": test_machine.REDUNDANT, "blake3": test_blake3.REDUNDANT}
     reasons = {named(table, *key): reason for table, of in own.items() for key, reason in of.items()}
     return {name: reason for name, reason in reasons.items() if reason != test_machine.SUM_OF_KINDS}
 
 
-_MACHINE, _COMPRESS = "tests/recursion/test_machine.py", "tests/recursion/test_compress.py"
+_MACHINE, _BLAKE3 = "tests/recursion/test_machine.py", "tests/recursion/test_blake3.py"
 TABLES = Group(
     [
         f"{_MACHINE}::test_honest_traces",
-        f"{_COMPRESS}::test_honest_traces",
-        f"{_COMPRESS}::test_messages_have_the_digests_of_blake3[65]",
-        f"{_COMPRESS}::test_nodes_have_the_digest_of_blake3",
-        f"{_COMPRESS}::test_idle_calls_say_nothing",
+        f"{_BLAKE3}::test_honest_traces",
+        f"{_BLAKE3}::test_messages_have_the_digests_of_blake3[65]",
+        f"{_BLAKE3}::test_nodes_have_the_digest_of_blake3",
+        f"{_BLAKE3}::test_idle_calls_say_nothing",
         f"{_MACHINE}::test_a_row_of_another_kind_in_a_segment_is_refused",
         f"{_MACHINE}::{_ALONE}",
-        f"{_COMPRESS}::{_ALONE}",
+        f"{_BLAKE3}::{_ALONE}",
         "tests/recursion/test_fixed.py::test_another_digest_place_or_count_is_found",
         "tests/recursion/test_fixed.py::test_only_the_first_row_has_lookups_of_the_digest",
         f"{_MACHINE}::test_every_coordinate_of_memory_counts",
         f"{_MACHINE}::test_other_counts_are_found",
-        f"{_COMPRESS}::test_a_call_of_another_length_is_found",
-        f"{_COMPRESS}::test_other_uses_are_found",
-        f"{_COMPRESS}::test_other_inputs_are_found[parameters-1]",
-        f"{_COMPRESS}::test_equal_numbers_are_found",
+        f"{_BLAKE3}::test_a_call_of_another_length_is_found",
+        f"{_BLAKE3}::test_other_uses_are_found",
+        f"{_BLAKE3}::test_other_inputs_are_found[parameters-1]",
+        f"{_BLAKE3}::test_equal_numbers_are_found",
         "tests/recursion/test_opened.py::test_made_up_segments_are_found",
         "tests/recursion/test_nodes.py::test_forged_nodes_are_found",
         "tests/recursion/test_nodes.py::test_a_row_that_is_off_provides_nothing",

@@ -8,14 +8,14 @@ import numpy as np
 from graphprover.air import Air, TableBuilder
 from graphprover.air.columns import Columns
 from graphprover.air.evaluate import evaluate
+from graphprover.recursion.tables.blake3 import Blake3, Use
 from graphprover.recursion.tables.buses import MACHINE, Tag, message
-from graphprover.recursion.tables.compress import Compress, Use
 from graphprover.recursion.tables.fixed import FIELDS, Fixed
 from graphprover.statement.statement import Statement, Table
 from tests.recursion.machines import HEAD_PLACE, NO_DIGEST, height
-from tests.recursion.naive import Call, compress_trace, fixed_trace
+from tests.recursion.naive import Call, blake3_trace, fixed_trace
 
-COMPRESS = Compress()
+BLAKE3_TABLE = Blake3()
 FIXED = Fixed(np.zeros((FIELDS, 1), dtype=np.uint64), HEAD_PLACE)
 
 
@@ -56,14 +56,14 @@ class Stated(Air):
 
 
 class Agreeing(Air):
-    """Receives whatever a trace of `compress` sends to users, so that a finding is about the trace alone."""
+    """Receives whatever a trace of `blake3` sends to users, so that a finding is about the trace alone."""
 
     preprocessed = ("count", "element[25]")
     columns = ("nothing",)
     unread = ("nothing",)
 
     def __init__(self, main: np.ndarray) -> None:
-        description = COMPRESS.describe()
+        description = BLAKE3_TABLE.describe()
         said = [i.tuples[0] for i in description.globals if i.bus == MACHINE.name]
         roots = [node for found in said for node in (found.multiplicity, *found.fields)]
         parts = [
@@ -81,10 +81,12 @@ class Agreeing(Air):
 
 
 def agreed(main: np.ndarray) -> Statement:
-    """Return the statement that a trace of `compress` is right, whatever it says."""
+    """Return the statement that a trace of `blake3` is right, whatever it says."""
     users = Agreeing(main)
     nothing = np.zeros((1, users.preprocessed_trace().shape[1]), dtype=np.uint64)
-    return Statement([Table(COMPRESS, [], main), Table(FIXED, NO_DIGEST, fixed_trace(main)), Table(users, [], nothing)])
+    return Statement(
+        [Table(BLAKE3_TABLE, [], main), Table(FIXED, NO_DIGEST, fixed_trace(main)), Table(users, [], nothing)]
+    )
 
 
 def claims_of(calls: Sequence[Call]) -> list[Claim]:
@@ -106,9 +108,13 @@ def statement(
     """
     calls = calls or [claim.call for claim in claims]
     if main is None:
-        main = compress_trace(calls, height(max(1, len(calls)), 16))
+        main = blake3_trace(calls, height(max(1, len(calls)), 16))
     stated = Stated(claims, height(len(claims), 1))
     number = np.arange(stated.preprocessed_trace().shape[1], dtype=np.uint64)
     number[: len(numbers or ())] = numbers or ()
-    tables = [Table(COMPRESS, [], main), Table(FIXED, NO_DIGEST, fixed_trace(main)), Table(stated, [], number[None])]
+    tables = [
+        Table(BLAKE3_TABLE, [], main),
+        Table(FIXED, NO_DIGEST, fixed_trace(main)),
+        Table(stated, [], number[None]),
+    ]
     return Statement(tables)

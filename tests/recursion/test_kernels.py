@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from graphprover.device import CpuDevice
-from graphprover.recursion.kernels import count_xors, fill_compress
+from graphprover.recursion.kernels import count_xors, fill_blake3
 from graphprover.recursion.kernels.compressions import Compressions
-from graphprover.recursion.tables.compress import WIDTH, Use
+from graphprover.recursion.tables.blake3 import WIDTH, Use
 from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.recursion.tables.fixed import XORS
 from graphprover.statement.check import check
 from tests.recursion.machines import height
-from tests.recursion.naive import IDLE, Call, compress_trace, compressions, message_calls, xor_counts
+from tests.recursion.naive import IDLE, Call, blake3_trace, compressions, message_calls, xor_counts
 from tests.recursion.stating import claims_of, statement
 
 
@@ -49,8 +49,8 @@ CASES = (
 
 @cache
 def expected(count: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the trace of `compress` and its counts of xors."""
-    main = compress_trace(random_calls(count), rows)
+    """Return the trace of `blake3` and its counts of xors."""
+    main = blake3_trace(random_calls(count), rows)
     return main, xor_counts(main)
 
 
@@ -61,7 +61,7 @@ def filled(device: Any, calls: Sequence[Call], rows: int) -> tuple[Any, Any]:
     main[:] = 7
     counts = device.arrays.zeros((XORS, PAIRS), dtype=np.uint64)
     counts[:] = 5
-    fill_compress(device, there, main)
+    fill_blake3(device, there, main)
     count_xors(device, there, rows, counts)
     return main, counts
 
@@ -78,13 +78,13 @@ def test_traces(case: tuple[int, int], threads: int) -> None:
 def test_more_calls_than_a_piece() -> None:
     calls, rows = random_calls(100) * 41, 1 << 17  # 4,100 calls and 4,092 idle ones
     main, counts = filled(CpuDevice(2), calls, rows)
-    period = compress_trace(calls[:100], 1600)
+    period = blake3_trace(calls[:100], 1600)
     number = 3
     for i in range(41):
         part = main[:, 1600 * i : 1600 * (i + 1)].copy()
         part[number] -= np.uint64(100 * i)
         np.testing.assert_array_equal(part, period)
-    idle = compress_trace([], 16)
+    idle = blake3_trace([], 16)
     for first in (65_600, 90_000, rows - 16):
         part = main[:, first : first + 16].copy()
         assert (part[number] == first // 16).all()
@@ -107,11 +107,11 @@ def test_what_does_not_fit_is_refused() -> None:
     device, calls = CpuDevice(1), random_calls(5)
     good = compressions(calls)
     main, counts = np.zeros((WIDTH, 80), dtype=np.uint64), np.zeros((XORS, PAIRS), dtype=np.uint64)
-    fill_compress(device, good, main)
+    fill_blake3(device, good, main)
     count_xors(device, good, 80, counts)
     for wrong in (main[1:], main[:, ::2], main.astype(np.int64), main[:, :64], np.zeros((WIDTH, 88), np.uint64)):
         with pytest.raises(ValueError, match=r"a trace|do not fit"):
-            fill_compress(device, good, wrong)
+            fill_blake3(device, good, wrong)
     for counted in (counts[1:], counts[:, 1:], counts.astype(np.int64)):
         with pytest.raises(ValueError, match="counts"):
             count_xors(device, good, 80, counted)
@@ -122,9 +122,9 @@ def test_what_does_not_fit_is_refused() -> None:
     for name, array in arrays.items():
         for wrong in (array[1:], array.astype(np.uint64), array[::-1]):
             with pytest.raises(ValueError, match="calls are"):
-                fill_compress(device, Compressions(**arrays | {name: wrong}), main)
+                fill_blake3(device, Compressions(**arrays | {name: wrong}), main)
 
 
 def test_idle_calls_are_compressions_of_zeros() -> None:
     main, _ = filled(CpuDevice(1), [], 16)
-    np.testing.assert_array_equal(main, compress_trace([IDLE], 16))
+    np.testing.assert_array_equal(main, blake3_trace([IDLE], 16))

@@ -333,5 +333,5 @@ def test_layouts_that_the_program_cannot_verify_are_refused() -> None:
     ],
 )
 def test_heights_of_layers(compressions: int, machine_rows: int, log_rows: tuple[int, int]) -> None:
-    compress, machine = (2**log for log in log_rows)
-    assert layer_rows(compressions, machine_rows) == {"compress": compress, "machine": machine}
+    blake3, machine = (2**log for log in log_rows)
+    assert layer_rows(compressions, machine_rows) == {"blake3": blake3, "machine": machine}

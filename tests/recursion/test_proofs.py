@@ -12,7 +12,7 @@ import pytest
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import HASH_NAMES
 from graphprover.prover.prove import prove
-from graphprover.recursion.tables.compress import Use
+from graphprover.recursion.tables.blake3 import Use
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
@@ -21,8 +21,8 @@ from tests.interop.case import Case
 from tests.interop.tables import PLAIN
 from tests.recursion.falsified import verdicts
 from tests.recursion.machines import height
-from tests.recursion.naive import Call, compress_trace, message_calls, node_call, words_of
-from tests.recursion.stating import COMPRESS, Claim, claims_of, statement
+from tests.recursion.naive import Call, blake3_trace, message_calls, node_call, words_of
+from tests.recursion.stating import BLAKE3_TABLE, Claim, claims_of, statement
 
 SIZES = (1, 64, 65, 128, 200, 300)
 
@@ -88,8 +88,8 @@ def false_traces() -> dict[str, Statement]:
         "wrong value": statement(claims, [*calls[:3], replace(calls[3], value=calls[0].digest), *calls[4:]]),
     }
     for edit in (chain_cut, other_final, other_cell):
-        main = compress_trace(calls, height(len(calls), 16))
-        edit(COMPRESS.view(main))
+        main = blake3_trace(calls, height(len(calls), 16))
+        edit(BLAKE3_TABLE.view(main))
         found[edit.__name__] = statement(claims, main=main)
     return found
 

@@ -93,7 +93,7 @@ def nodes_of(found: Mapping[Place, tuple[bytes, bytes, bytes]], opened: Opened) 
 def statement(opened: Opened, nodes: Nodes, *, children: Iterable[bytes] = (), caps: Sequence[int] = ()) -> Statement:
     """Return the statement that the leaves are in the trees, with the traces for these nodes.
 
-    ``children`` are the blocks that `compress` hashes, by default of the nodes; ``caps`` how often each is asked for.
+    ``children`` are the blocks that `blake3` hashes, by default of the nodes; ``caps`` how often each is asked for.
     """
     calls = [node_call(block) for block in (children or map(np.ndarray.tobytes, nodes.children))]
     places = [*map(tuple, nodes.places.tolist()), *(where for where, _ in opened.leaves)]

@@ -12,7 +12,7 @@ from graphprover.recursion.kernels.arrays import require_array
 from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.kernels.segments import Segments
 from graphprover.recursion.kernels.steps import Steps
-from graphprover.recursion.tables.compress import WIDTH
+from graphprover.recursion.tables.blake3 import WIDTH
 from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.recursion.tables.fixed import XORS
 
@@ -21,8 +21,8 @@ def _twin(device: Device, module: str) -> Any:
     return twin({kind: f"graphprover.recursion.kernels.{kind}.{module}" for kind in ("cpu", "cuda")}, device)
 
 
-def fill_compress(device: Device, calls: Compressions, main: Array) -> None:
-    """Write the trace of `Compress`: the calls in their order, then idle calls.
+def fill_blake3(device: Device, calls: Compressions, main: Array) -> None:
+    """Write the trace of `Blake3`: the calls in their order, then idle calls.
 
     Args:
         device: The device of all arrays.
@@ -34,7 +34,7 @@ def fill_compress(device: Device, calls: Compressions, main: Array) -> None:
     """
     calls.require(main.shape[-1])
     require_array("a trace is", main, (WIDTH, "rows"))
-    _twin(device, "compress").fill_compress(device, calls, main)
+    _twin(device, "blake3").fill_blake3(device, calls, main)
 
 
 def count_xors(device: Device, calls: Compressions, rows: int, counts: Array) -> None:
@@ -51,7 +51,7 @@ def count_xors(device: Device, calls: Compressions, rows: int, counts: Array) ->
     """
     calls.require(rows)
     require_array("counts are", counts, (XORS, PAIRS))
-    _twin(device, "compress").count_xors(device, calls, rows, counts)
+    _twin(device, "blake3").count_xors(device, calls, rows, counts)
 
 
 def hash_segments(device: Device, segments: Segments, calls: Compressions, digests: Array) -> None:

@@ -16,7 +16,7 @@ class Compressions:
     """Calls: contiguous arrays of one device, uint32.
 
     The trace satisfies its constraints if each value is the digest of the call before, if that has ``Use.CHAIN``, and
-    else the IV, and if uses are as compress.py says.
+    else the IV, and if uses are as blake3.py says.
     """
 
     values: Array  # (calls, 8): the chaining values before

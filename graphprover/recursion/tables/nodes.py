@@ -16,7 +16,7 @@ Why a digest that is looked up is in the tree:
 
 - A lookup counts 1, and there are fewer than p of them. So a message that is looked up is provided with a count that is
   not 0, by a table of caps or by another node.
-- A row that provides a child with such a count is on: it looks up its own digest, one layer above, and `compress` has
+- A row that provides a child with such a count is on: it looks up its own digest, one layer above, and `blake3` has
   hashed both children to it.
 - Going up, layers fall by 1, so no node stands on itself: the way ends at a cap.
 - *Trees and joins.* Let a tree have the number u at its lowest layer L, and let the way from a place there lead to a
@@ -33,7 +33,7 @@ Why a digest that is looked up is in the tree:
   differences, |d| < 2^31 and |e| < 2^32 - 1. Then d + 2^33 e is 0 or +-p or +-2 p. Now p = 1 - 2^32 mod 2^33, which is
   no d, and 2 p = 2 + 2^33 (2^32 - 1), so d = +-2 and e is too large. So an index is one way from the cap.
 
-Words of children have no range here. A child with a word of 2^32 or more answers no lookup of a digest that `compress`
+Words of children have no range here. A child with a word of 2^32 or more answers no lookup of a digest that `blake3`
 or a statement has made.
 """
 

@@ -1,4 +1,4 @@
-"""The places of words in each row of `compress`.
+"""The places of words in each row of `blake3`.
 
 A round of BLAKE3 mixes the columns of the 4 x 4 state, and then its diagonals. A row has four lanes, and a lane has the
 words a, b, c and d of one call of G.

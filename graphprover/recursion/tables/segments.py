@@ -2,7 +2,7 @@
 
 An opened row is a message of BLAKE3: the words of all matrices of one height, eight bytes each. Here it has *segments*:
 its chunks of up to 128 words, and a parent for each two subtrees of its chunks. A segment has four rows of `machine` a
-block of eight words, two words each, and then an end. `compress` has the blocks as calls with consecutive numbers. The
+block of eight words, two words each, and then an end. `blake3` has the blocks as calls with consecutive numbers. The
 end has the digest. The digest of the whole row is looked up at its place in a Merkle tree, and any other one is a
 chaining value for the parent above.
 
@@ -26,7 +26,7 @@ Why an entry of a chunk is about the words under a cap:
   without `begin` follows one of its segment. All rows of a segment have one kind, counter and base. The last row of the
   table has no quarter. So a segment is whole.
 - *Words.* A word is lo + 2^32 hi, and both are two numbers of 16 bits, which are looked up. So the words of a block
-  are below 2^32, as `compress` requires. Of the 2^64 pairs some give the same word: a cap commits to bytes, and bytes
+  are below 2^32, as `blake3` requires. Of the 2^64 pairs some give the same word: a cap commits to bytes, and bytes
   give words. A `split` segment has both numbers in memory, so its users learn the bytes. The coordinates of a cell
   are its only value, and both are below 2^32: no second pair passes for the word.
 - *Blocks.* The first quarter receives the parameters of a call and the first half of its block, the third one the other

@@ -9,7 +9,7 @@ from graphprover.protocol.blake3 import IV
 from graphprover.recursion.kernels import hash_segments
 from graphprover.recursion.kernels.compressions import Compressions, empty_calls
 from graphprover.recursion.kernels.segments import Segments
-from graphprover.recursion.tables.compress import NODE_PARAMETERS, Use
+from graphprover.recursion.tables.blake3 import NODE_PARAMETERS, Use
 from graphprover.recursion.traces.nodes import Nodes
 
 _IV = np.array(IV, dtype=np.uint32)

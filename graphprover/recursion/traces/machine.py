@@ -13,14 +13,14 @@ from graphprover.recursion.kernels import (
     count_numbers,
     count_operands,
     count_xors,
-    fill_compress,
+    fill_blake3,
     fill_segments,
     fill_steps,
 )
 from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.kernels.segments import Segments
 from graphprover.recursion.kernels.steps import Steps
-from graphprover.recursion.tables import columns, compress, fixed
+from graphprover.recursion.tables import blake3, columns, fixed
 from graphprover.recursion.tables.memory import ADDRESS, LOOKED_UP, VALUE
 from graphprover.recursion.traces.calls import calls_of
 from graphprover.recursion.traces.nodes import Nodes, fill_nodes
@@ -65,16 +65,14 @@ def trace_tasks(inputs: Inputs, rows: Mapping[str, int], of_list: int) -> dict[s
 
     Args:
         inputs: The inputs on the host.
-        rows: The rows of `compress` and of `machine`.
+        rows: The rows of `blake3` and of `machine`.
         of_list: Lookups of the list of heads.
     """
     load = TraceTask("inputs", load_inputs, {"inputs": inputs})
     with_rows = {name: {"rows": rows[name]} for name in rows}
-    fixed_numbers = {"compress_rows": rows["compress"], "of_list": of_list}
+    fixed_numbers = {"blake3_rows": rows["blake3"], "of_list": of_list}
     return {
-        "compress": TraceTask(
-            "compress", compress_trace, with_rows["compress"], (load,), (compress.WIDTH, rows["compress"])
-        ),
+        "blake3": TraceTask("blake3", blake3_trace, with_rows["blake3"], (load,), (blake3.WIDTH, rows["blake3"])),
         "machine": TraceTask("machine", machine_trace, with_rows["machine"], (load,), (columns.WIDTH, rows["machine"])),
         "fixed": TraceTask("fixed", fixed_trace, fixed_numbers, (load,), (fixed.WIDTH, fixed.ROWS)),
     }
@@ -92,10 +90,10 @@ def _loaded(device: Device, of: T) -> T:
     return type(of)(*device.load_all([*vars(of).values()]))
 
 
-def compress_trace(device: Device, inputs: Loaded, *, rows: int) -> Array:
-    """Return the trace of `Compress`."""
-    main = device.arrays.empty((compress.WIDTH, rows), dtype=np.uint64)
-    fill_compress(device, inputs.calls, main)
+def blake3_trace(device: Device, inputs: Loaded, *, rows: int) -> Array:
+    """Return the trace of `Blake3`."""
+    main = device.arrays.empty((blake3.WIDTH, rows), dtype=np.uint64)
+    fill_blake3(device, inputs.calls, main)
     return main
 
 
@@ -116,10 +114,10 @@ def machine_trace(device: Device, inputs: Loaded, *, rows: int) -> Array:
     return main
 
 
-def fixed_trace(device: Device, inputs: Loaded, *, compress_rows: int, of_list: int) -> Array:
-    """Return the trace of `Fixed`: the lookups by the other tables, of which `compress` has this number of rows."""
+def fixed_trace(device: Device, inputs: Loaded, *, blake3_rows: int, of_list: int) -> Array:
+    """Return the trace of `Fixed`: the lookups by the other tables, of which `blake3` has this number of rows."""
     main, first = device.arrays.zeros((fixed.WIDTH, fixed.ROWS), dtype=np.uint64), fixed.FIRST_COLUMNS
-    count_xors(device, inputs.calls, compress_rows, main[: fixed.XORS])
+    count_xors(device, inputs.calls, blake3_rows, main[: fixed.XORS])
     count_halves(device, inputs.segments, main[first["count_half"]])
     count_numbers(device, inputs.steps.pcs, main[first["steps"]])
     main[first["asked"], 0] = of_list

@@ -5,9 +5,9 @@ import numpy as np
 from graphprover.device import Device
 from graphprover.protocol.blake3 import BLOCK_BYTES, CHUNK_END, CHUNK_START, IV, MESSAGE_PERMUTATION, PARENT, ROOT
 from graphprover.recursion.kernels.compressions import Compressions
-from graphprover.recursion.kernels.cpu.compress import turned
+from graphprover.recursion.kernels.cpu.blake3 import turned
 from graphprover.recursion.kernels.segments import Kind, Segments
-from graphprover.recursion.tables.compress import Use
+from graphprover.recursion.tables.blake3 import Use
 from graphprover.runtime.numba_cache import njit
 
 _U32 = np.uint32

@@ -10,8 +10,8 @@ import numpy as np
 from graphprover.kernels.cuda.sources import list_of, source
 from graphprover.recursion.kernels.segments import NUMBERS, Kind
 from graphprover.recursion.kernels.steps import FROM_MEMORY, GATE, USES_B, USES_D
-from graphprover.recursion.tables import compress, segments, steps
-from graphprover.recursion.tables.compress import Use
+from graphprover.recursion.tables import blake3, segments, steps
+from graphprover.recursion.tables.blake3 import Use
 from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.recursion.tables.places import LANES, LAST, ROWS, TO_COLUMNS, TO_DIAGONALS
 
@@ -32,8 +32,8 @@ def _first(columns: Any) -> int:
 
 _USES: dict[str, int | str] = {f"USE_{use.name}": int(use) for use in Use}
 _KINDS: dict[str, int | str] = {**{f"KIND_{kind.name}": int(kind) for kind in Kind}, "NUMBERS": NUMBERS}
-_COMPRESS: dict[str, int | str] = {
-    **_columns(compress.FIRST_COLUMNS),
+_BLAKE3: dict[str, int | str] = {
+    **_columns(blake3.FIRST_COLUMNS),
     **_USES,
     "ROWS": ROWS,
     "LAST": LAST,
@@ -60,7 +60,7 @@ _STEPS: dict[str, int | str] = {
     "USES_D": USES_D,
 }
 _DEFINES: dict[str, Mapping[str, int | str]] = {
-    "compress.cu": _COMPRESS,
+    "blake3_calls.cu": _BLAKE3,
     "hashing.cu": {**_USES, **_KINDS},
     "segments.cu": _SEGMENTS,
     "steps.cu": _STEPS,

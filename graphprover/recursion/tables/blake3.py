@@ -32,7 +32,7 @@ Why the rows of a call prove one compression:
 - *The state before.* The chaining value is the IV, or the digest of the call before if that has `chain`. Then come the
   IV's first half, and the counter, the length and the flags.
 - *Numbers.* `number` is the place of the call in the table. So no two calls of a statement have the same, as long as
-  it has one table `compress`, and a chained call has the next number.
+  it has one table `blake3`, and a chained call has the next number.
 
 Flags give the use of a call. A call without any is idle: it sends no message.
 
@@ -73,7 +73,7 @@ class Use(IntFlag):
     CHAIN = 4  # together with PART
 
 
-class Compress(Air):
+class Blake3(Air):
     """Calls of the compression function, from the IV or from the digest of the call before."""
 
     columns = (
@@ -229,6 +229,6 @@ def _state(halves: _Halves) -> list[Expr]:
     return [_word(halves[1][w][reflected(w, k)]) for w in range(4) for k in range(LANES)]
 
 
-_COLUMNS = Columns(Compress.columns)
+_COLUMNS = Columns(Blake3.columns)
 WIDTH = _COLUMNS.width
 FIRST_COLUMNS = {name: family.offset for name, family in _COLUMNS.families.items()}

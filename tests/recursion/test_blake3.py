@@ -1,4 +1,4 @@
-"""The tables `compress` and `fixed` prove BLAKE3 and nothing else, for any traces."""
+"""The tables `blake3` and `fixed` prove BLAKE3 and nothing else, for any traces."""
 
 import random
 from collections import Counter
@@ -16,8 +16,8 @@ from graphprover.air.debugger import FailingConstraint
 from graphprover.air.evaluate import evaluate
 from graphprover.field import P
 from graphprover.recursion.tables import places
+from graphprover.recursion.tables.blake3 import NODE_PARAMETERS, Blake3, Use
 from graphprover.recursion.tables.buses import XOR, XOR_4, XOR_7
-from graphprover.recursion.tables.compress import NODE_PARAMETERS, Compress, Use
 from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.statement.cells import cells_per_row
 from graphprover.statement.check import check
@@ -25,14 +25,14 @@ from tests.recursion.naive import (
     IDLE,
     IV,
     Call,
-    compress_trace,
+    blake3_trace,
     fixed_trace,
     message_calls,
     node_call,
     put_call,
     words_of,
 )
-from tests.recursion.stating import COMPRESS, FIXED, Claim, agreed, claims_of, statement
+from tests.recursion.stating import BLAKE3_TABLE, FIXED, Claim, agreed, claims_of, statement
 
 NODE, PART, CHAIN = Use.NODE, Use.PART, Use.CHAIN
 
@@ -50,15 +50,15 @@ def mixed_calls() -> list[Call]:
 
 def test_costs() -> None:
     """Pin the counts, as docs/recursion.md has them."""
-    compress, fixed = Compress().describe(), FIXED.describe()
-    assert (compress.main_width, len(compress.lookups), compress.log_quotient_chunks) == (183, 17, 2)
-    assert places.ROWS * cells_per_row(compress) == 3984
-    assert sum(len(lookup.tuples) for lookup in compress.lookups) == 64 + 4
+    table, fixed = Blake3().describe(), FIXED.describe()
+    assert (table.main_width, len(table.lookups), table.log_quotient_chunks) == (183, 17, 2)
+    assert places.ROWS * cells_per_row(table) == 3984
+    assert sum(len(lookup.tuples) for lookup in table.lookups) == 64 + 4
     costs = fixed.main_width, fixed.preprocessed_width, len(fixed.lookups), fixed.log_quotient_chunks
     assert costs == (6, 12, 5, 0)
     assert FIXED.preprocessed_trace().shape == (12, PAIRS) == (12, 2**16)
     text = (Path(__file__).parents[2] / "docs/recursion.md").read_text()
-    assert "| `compress` | 16 a compression | 183 | 0 | 17 | 4 | 3,984 a compression |" in text
+    assert "| `blake3` | 16 a compression | 183 | 0 | 17 | 4 | 3,984 a compression |" in text
     assert f"| `fixed` | 2^16 | 6 | 12 | 5 | 1 | {cells_per_row(fixed)} a row |" in text
 
 
@@ -186,9 +186,9 @@ def test_swapped_claims_are_found() -> None:
 
 
 def edited(edit: Callable[[SimpleNamespace], None], calls: list[Call] = MIXED) -> list[Any]:
-    """Return the findings after ``edit`` changed the trace of `compress`."""
-    main = compress_trace(calls, 16 * len(calls))
-    edit(COMPRESS.view(main))
+    """Return the findings after ``edit`` changed the trace of `blake3`."""
+    main = blake3_trace(calls, 16 * len(calls))
+    edit(BLAKE3_TABLE.view(main))
     return check(statement(claims_of(calls), main=main))
 
 
@@ -218,7 +218,7 @@ def refusing(main: np.ndarray) -> set[tuple[str, int]]:
     """Return the constraints that a trace does not satisfy, by their labels and their numbers among equal labels."""
     blocks = evaluated(main)
     numbers, found = Counter[str](), set()
-    for i, label in enumerate(COMPRESS.describe().constraint_labels):
+    for i, label in enumerate(BLAKE3_TABLE.describe().constraint_labels):
         if any(values[i].any() for values in blocks):
             found.add((label, numbers[label]))
         numbers[label] += 1
@@ -232,8 +232,8 @@ def cell(column: str, *at: int, by: int = 1) -> Forged:
     """Return how to make a trace of `MIXED` with another number in one cell."""
 
     def made() -> np.ndarray:
-        main = compress_trace(MIXED, 128)
-        COMPRESS.view(main).__dict__[column][at] += np.uint64(by)
+        main = blake3_trace(MIXED, 128)
+        BLAKE3_TABLE.view(main).__dict__[column][at] += np.uint64(by)
         return main
 
     return made
@@ -243,9 +243,9 @@ def flags(calls: Sequence[Call], at: int, **values: int) -> Forged:
     """Return how to make a trace of calls, of which one has other flags."""
 
     def made() -> np.ndarray:
-        main = compress_trace(calls, 16 * len(calls))
+        main = blake3_trace(calls, 16 * len(calls))
         for name, value in values.items():
-            getattr(COMPRESS.view(main), name)[16 * at : 16 * at + 16] = value % P
+            getattr(BLAKE3_TABLE.view(main), name)[16 * at : 16 * at + 16] = value % P
         return main
 
     return made
@@ -255,7 +255,7 @@ def of_one_call(rounds: int, edit: Callable[[SimpleNamespace], None] = lambda t:
     """Return how to make a trace of one call of another number of rounds, which begins in the row ``turned``."""
 
     def made() -> np.ndarray:
-        main, t = COMPRESS.zeros(2 + 2 * rounds)
+        main, t = BLAKE3_TABLE.zeros(2 + 2 * rounds)
         put_call(t, 0, 0, node_call(some_bytes(1, 64)), rounds)
         main[:] = np.roll(main, turned, axis=1)
         edit(t)
@@ -286,8 +286,8 @@ def idle(edit: Callable[[SimpleNamespace], None]) -> Forged:
     """Return how to make another trace of two idle calls, whose words are all 0 in any order."""
 
     def made() -> np.ndarray:
-        main = compress_trace([], 32)
-        edit(COMPRESS.view(main))
+        main = blake3_trace([], 32)
+        edit(BLAKE3_TABLE.view(main))
         return main
 
     return made
@@ -358,7 +358,7 @@ REDUNDANT: Mapping[tuple[str, int], str] = {
 
 def test_constraints() -> None:
     """Pin their number: a constraint less is no other table's constraint more."""
-    labels = Counter(COMPRESS.describe().constraint_labels)
+    labels = Counter(BLAKE3_TABLE.describe().constraint_labels)
     assert labels == {label: len(made) for label, made in REFUSED.items()}
     assert labels.total() == 113
     assert {(label, i) for label, of in REFUSED.items() for i, made in enumerate(of) if made is None} == set(REDUNDANT)
@@ -374,8 +374,8 @@ def test_each_constraint_alone_refuses_a_trace(label: str) -> None:
 
 
 def test_honest_traces() -> None:
-    assert refusing(compress_trace(MIXED, 128)) == set()
-    assert check(agreed(compress_trace(MIXED, 128))) == []
+    assert refusing(blake3_trace(MIXED, 128)) == set()
+    assert check(agreed(blake3_trace(MIXED, 128))) == []
 
 
 def test_a_table_does_not_begin_inside_a_call() -> None:
@@ -418,9 +418,9 @@ def test_what_nothing_reads() -> None:
 def test_a_message_word_has_the_range_that_its_users_show() -> None:
     """A word of 33 bits passes for 0, if the statement has it too."""
     call = node_call(bytes(64))
-    main = compress_trace([call], 16)
+    main = blake3_trace([call], 16)
     for row, found in enumerate(places.PLACES):
-        COMPRESS.view(main).m[found[0], row] = 2**32
+        BLAKE3_TABLE.view(main).m[found[0], row] = 2**32
     claim = replace(claims_of([call])[0], call=replace(call, block=[2**32, *call.block[1:]]))
     assert check(statement([claim], main=main)) == []
     assert check(statement(claims_of([call]), main=main))
@@ -437,7 +437,7 @@ Evaluated = list[list[np.ndarray]]  # constraints, multiplicities and fields by 
 
 def evaluated(main: np.ndarray) -> Evaluated:
     """Return the values of all constraints and messages of a trace."""
-    description = COMPRESS.describe()
+    description = BLAKE3_TABLE.describe()
     roots = list(description.constraints)
     for interaction in description.globals:
         roots += [interaction.tuples[0].multiplicity, *interaction.tuples[0].fields]
@@ -449,7 +449,7 @@ def noticed(main: np.ndarray, honest: Evaluated) -> np.ndarray:
 
     This is stricter than `check`: counts of lookups are of no help, so it is as if the prover had adapted them.
     """
-    description, found = COMPRESS.describe(), []
+    description, found = BLAKE3_TABLE.describe(), []
     for values, honest_values in zip(evaluated(main), honest, strict=True):
         bad = np.zeros(len(values[0]), dtype=bool)
         for zero in values[: len(description.constraints)]:
@@ -485,7 +485,7 @@ KINDS = {"node": NODE, "part": PART, "chain": PART | CHAIN, "idle": Use(0)}
 @pytest.mark.parametrize("change", [1, pytest.param(P - 1, marks=pytest.mark.slow), 2**32])
 def test_every_cell_of_a_call_counts(kind: str, change: int) -> None:
     """Change one cell in each of 2,928 calls: every row and every column once."""
-    names = COMPRESS.describe().main_names
+    names = BLAKE3_TABLE.describe().main_names
     # By row, so that a row notices one change at most: its own, or its successor's.
     changes = [(row, column) for row in range(16) for column in range(len(names))]
     calls, value, rng = [], IV, random.Random(kind)
@@ -494,7 +494,7 @@ def test_every_cell_of_a_call_counts(kind: str, change: int) -> None:
         calls.append(Call(value, [rng.getrandbits(32) for _ in range(16)], parameters, KINDS[kind]))
         value = calls[-1].digest if CHAIN in calls[-1].use else IV
     calls[-1] = replace(calls[-1], use=calls[-1].use & ~CHAIN)
-    period = compress_trace(calls, 16 * len(calls))
+    period = blake3_trace(calls, 16 * len(calls))
     honest, found = evaluated(period), set()
     assert not noticed(period, honest).any()
     for first in range(0, len(changes), len(calls)):
@@ -510,7 +510,7 @@ def test_every_cell_of_a_call_counts(kind: str, change: int) -> None:
 
 def test_xors_are_found() -> None:
     """Every column with lookups of xors counts."""
-    claims, main = claims_of(MIXED), compress_trace(MIXED, 128)
+    claims, main = claims_of(MIXED), blake3_trace(MIXED, 128)
     right = statement(claims, main=main)
     counts = fixed_trace(main)
     for column in range(3):

@@ -8,7 +8,7 @@ from graphprover.device import Device
 from graphprover.kernels.cpu.parallel import counted_apart
 from graphprover.protocol.blake3 import IV, MESSAGE_PERMUTATION
 from graphprover.recursion.kernels.compressions import Compressions
-from graphprover.recursion.tables.compress import FIRST_COLUMNS, WIDTH, Use
+from graphprover.recursion.tables.blake3 import FIRST_COLUMNS, WIDTH, Use
 from graphprover.recursion.tables.places import LANES, LAST, PLACES, ROWS
 from graphprover.runtime.numba_cache import njit
 
@@ -167,8 +167,8 @@ def _count_idle(times, counts):
     _count(words, _U(times), counts)
 
 
-def fill_compress(device: Device, calls: Compressions, main: np.ndarray) -> None:
-    """Write a trace; see ``graphprover.recursion.kernels.fill_compress``."""
+def fill_blake3(device: Device, calls: Compressions, main: np.ndarray) -> None:
+    """Write a trace; see ``graphprover.recursion.kernels.fill_blake3``."""
 
     def fill(first: int, last: int) -> None:
         # Pieces are cut anywhere: a call belongs to the piece that has its first row.

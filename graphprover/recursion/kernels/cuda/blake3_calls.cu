@@ -117,7 +117,7 @@ __device__ __forceinline__ Half half_of(Call& of, u32 (&words)[4], int row, int 
 }
 
 // Thread by row, of calls and of idle calls after them.
-extern "C" __global__ void __launch_bounds__(128) fill_compress(
+extern "C" __global__ void __launch_bounds__(128) fill_blake3(
     const u32* values, const u32* blocks, const u32* parameters, const u32* uses, u64 calls, u64* main, u64 rows) {
     u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= rows) return;

@@ -1,4 +1,4 @@
-"""The trace of BLAKE3's compressions, and the pairs of bytes that it looks up (``compress.cu``)."""
+"""The trace of BLAKE3's compressions, and the pairs of bytes that it looks up (``blake3_calls.cu``)."""
 
 from typing import TYPE_CHECKING
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 _THREADS = 128
 
 
-def fill_compress(device: "CudaDevice", calls: Compressions, main: cupy.ndarray) -> None:
-    """Write a trace; see ``graphprover.recursion.kernels.fill_compress``."""
+def fill_blake3(device: "CudaDevice", calls: Compressions, main: cupy.ndarray) -> None:
+    """Write a trace; see ``graphprover.recursion.kernels.fill_blake3``."""
     rows = main.shape[1]
-    with device.operation("fill_compress"):
+    with device.operation("fill_blake3"):
         launch(
-            compiled(text("compress.cu")), "fill_compress", blocks_for(rows, _THREADS), _THREADS,
+            compiled(text("blake3_calls.cu")), "fill_blake3", blocks_for(rows, _THREADS), _THREADS,
             *_addresses(calls), len(calls), main, rows,
         )  # fmt: skip
 
@@ -31,7 +31,7 @@ def count_xors(device: "CudaDevice", calls: Compressions, rows: int, counts: cup
     counted = ROWS * (len(calls) + (idle > 0))  # idle calls are equal: one is counted for all
     with device.operation("count_xors"):
         launch(
-            compiled(text("compress.cu")), "count_xors", blocks_for(counted, _THREADS), _THREADS,
+            compiled(text("blake3_calls.cu")), "count_xors", blocks_for(counted, _THREADS), _THREADS,
             *_addresses(calls), len(calls), idle, counts,
         )  # fmt: skip
 
