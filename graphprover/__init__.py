@@ -5,17 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphprover.air import Air, Bus
-    from graphprover.jobs.batch import prove_many
-    from graphprover.jobs.jobs import Job, Prover, Result
+    from graphprover.jobs.job import Job
     from graphprover.jobs.programs import ProgramError
+    from graphprover.jobs.result import Result
     from graphprover.proof.compressed import CompressedProof
     from graphprover.proof.proof import Proof
     from graphprover.proof.sharded import ShardedProof, load_proof
     from graphprover.protocol.errors import VerificationError
-    from graphprover.prover.aggregate import aggregate
-    from graphprover.prover.compress import compress
-    from graphprover.prover.delayed import graph
-    from graphprover.prover.prove import prove
+    from graphprover.proving.aggregate import aggregate
+    from graphprover.proving.batch import prove_many
+    from graphprover.proving.compress import compress
+    from graphprover.proving.delayed import graph
+    from graphprover.proving.prove import prove
+    from graphprover.proving.prover import Prover
     from graphprover.recursion.compressed import verify_aggregate
     from graphprover.runtime.files import FileError
     from graphprover.statement.check import check
@@ -68,26 +70,26 @@ _HOMES = {
     "CompressedProof": "proof.compressed",
     "FileError": "runtime.files",
     "GuestFault": "vm.executor.faults",
-    "Job": "jobs.jobs",
+    "Job": "jobs.job",
     "Key": "vm.statement.key",
     "Observation": "telemetry.observation",
     "ProgramError": "jobs.programs",
     "Proof": "proof.proof",
     "ShardedProof": "proof.sharded",
-    "Prover": "jobs.jobs",
-    "Result": "jobs.jobs",
+    "Prover": "proving.prover",
+    "Result": "jobs.result",
     "Statement": "statement.statement",
     "Table": "statement.statement",
     "Verdict": "verifier",
     "VerificationError": "protocol.errors",
-    "aggregate": "prover.aggregate",
+    "aggregate": "proving.aggregate",
     "check": "statement.check",
-    "compress": "prover.compress",
-    "graph": "prover.delayed",
+    "compress": "proving.compress",
+    "graph": "proving.delayed",
     "load_proof": "proof.sharded",
     "observed": "telemetry.subscribe",
-    "prove": "prover.prove",
-    "prove_many": "jobs.batch",
+    "prove": "proving.prove",
+    "prove_many": "proving.batch",
     "verify": "verifier",
     "verify_aggregate": "recursion.compressed",
 }

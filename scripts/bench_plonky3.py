@@ -34,7 +34,7 @@ from graphprover.field import P, array_add, array_mul
 from graphprover.jobs.programs import load_packaged
 from graphprover.proof.plonky3 import PAYLOAD, STATEMENT, export
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import verify
 

@@ -27,7 +27,7 @@ from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import BLAKE3, SMALL
 from graphprover.prover.layers import Layer, subjects_of
 from graphprover.prover.prepare import cells_of, ready
-from graphprover.prover.prove import prove_prepared
+from graphprover.proving.prove import prove_prepared
 from graphprover.statement.statement import Statement
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.elf import load_elf

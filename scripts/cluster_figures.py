@@ -26,8 +26,10 @@ from graphprover import Statement, prove
 from graphprover.cluster.local import started
 from graphprover.device.choose import device_for
 from graphprover.examples import synthetic
-from graphprover.jobs.batch import prove_many
-from graphprover.jobs.jobs import Job, Prover, Result
+from graphprover.jobs.job import Job
+from graphprover.jobs.result import Result
+from graphprover.proving.batch import prove_many
+from graphprover.proving.prover import Prover
 from graphprover.runtime.settings import MPS, SILENCE
 
 Figures = dict[str, float]

@@ -29,7 +29,7 @@ from graphprover.prover.autoshard import fitting
 from graphprover.prover.local import Made, make
 from graphprover.prover.peak_memory import shards_plan
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
-from graphprover.prover.prove import in_shards
+from graphprover.proving.prove import in_shards
 from graphprover.runtime.settings import MEMORY_LIMIT, POOL
 from graphprover.verifier import verify_shard
 from graphprover.vm.executor.execute import Execution, ran

@@ -18,9 +18,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,16 +31,16 @@ from distributed import Client, get_task_stream
 
 from cluster_model import LAST_RATE, LAYER_RATE, Parts
 from graphprover import Prover
-from graphprover.jobs.jobs import Job
+from graphprover.jobs.job import Job
 from graphprover.proof.compressed import Accepted, ShardHeaders
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.level import Level
-from graphprover.prover import executor, join, shard_checks
-from graphprover.prover.executor import OnCluster
-from graphprover.prover.executor import Parts as PartsOfProof
+from graphprover.prover import join, shard_checks
 from graphprover.prover.join import Joined, Node, ProveLayers, joined
 from graphprover.prover.layers import Layer, Subject
+from graphprover.proving import executor
+from graphprover.proving.executor import OnCluster
 from graphprover.vm.executor.window import Rehearsal, rehearse
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.shared_run import SharedRun
@@ -139,10 +139,12 @@ class SimulatedJob:
 
     parts: Parts
     cycles: float
-    shards: int
-    compress: bool
+    count: int  # of the shards
+    compresses: bool
     job: Job
     rehearsal: Rehearsal
+    ran: "Future[None] | None" = None  # the run in this process
+    shared: SharedRun | None = None
     label: str = "simulated"
 
     def make(self, *options: Any) -> Any:
@@ -150,33 +152,38 @@ class SimulatedJob:
         raise NotImplementedError
 
     @contextmanager
-    def for_workers(self) -> Iterator[PartsOfProof]:
-        """Yield the parts of the proof, as `Job.for_workers`."""
+    def for_workers(self) -> "Iterator[SimulatedJob]":
+        """Yield the job with its run, as `Job.for_workers`."""
         seconds = self.parts.run_rate * self.cycles / 1e9
         with ThreadPoolExecutor(1) as meanwhile:
-            if self.shards == 1:
-                ran = meanwhile.submit(time.sleep, seconds)
-                yield PartsOfProof([Whole(self.cycles, self.compress)], self._none, partial(self._whole, ran.result))
+            ran = meanwhile.submit(time.sleep, seconds)
+            if self.count == 1:
+                yield replace(self, ran=ran)
                 return
-            time.sleep(seconds)
-            ranges = cycle_ranges_of(self.rehearsal.execution.cycles, self.shards)
-            shared = SharedRun(self.job, self.rehearsal, ranges, commit_input=False)
-            expect: Any = lambda headers: SpendingChecks(self.parts)  # noqa: E731
-            compress = self._compressed if self.compress else None
-            yield PartsOfProof([self] * self.shards, expect, self._verify, shared=shared, compress=compress)
+            ran.result()
+            ranges = cycle_ranges_of(self.rehearsal.execution.cycles, self.count)
+            yield replace(self, shared=SharedRun(self.job, self.rehearsal, ranges, commit_input=False))
 
-    def _whole(self, ran: Callable[[], None], proof: Any) -> Any:
-        ran()
-        spend(self.parts.verify_layer if self.compress else self.parts.verify_byte * proof.size)
+    @property
+    def shards(self) -> list[Any]:
+        """The subject of each task."""
+        return [Whole(self.cycles, self.compresses)] if self.count == 1 else [self] * self.count
 
-    def _none(self, headers: Any) -> Any:
-        raise AssertionError("a proof in one part has no headers of parts")
+    def run(self) -> None:
+        """Return nothing: no observation needs the run."""
 
-    def _verify(self, proof: Any) -> Any:
-        spend(self.parts.verify_layer)
+    def verify(self, proof: Any) -> Any:
+        """Spend the time of the verification of a whole proof."""
+        if self.ran:
+            self.ran.result()
+        spend(self.parts.verify_layer if self.compresses else self.parts.verify_byte * proof.size)
 
-    def _compressed(self, proof: ShardedProof, prove: ProveLayers, memory: int) -> Joined:
-        """Compress a proof whose shards stay on their workers, as `Job._compress_by`."""
+    def expect(self, headers: Any) -> Any:
+        """Return the verification of shards."""
+        return SpendingChecks(self.parts)
+
+    def compress(self, proof: ShardedProof, prove: ProveLayers, memory: int) -> Joined:
+        """Compress a proof whose shards stay on their workers."""
         assert isinstance(proof, ShardHeaders)
         nodes = [
             Node(

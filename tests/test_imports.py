@@ -26,53 +26,20 @@ LAYERS = (
     ("admission",),  # limits on concurrent proofs
     ("vm",),  # the machine: its statements, and kernels of its own
     ("recursion",),  # tables for proofs about proofs, and kernels of their own
-    ("jobs.precompile",),  # the machine's kernels that another process compiles
     ("graphs",),  # the rounds of a proof as tasks
-    ("cluster",),  # dispatching tasks to workers, which are named in text
-    ("prover",),  # from a statement to a proof
-    (
-        "examples",
-        "jobs.kinds",
-        "jobs.options",
-        "jobs.programs",
-        "jobs.warmup",
-        "jobs.made_check",
-    ),  # programs that can be proved
-    ("jobs.jobs",),  # requested proofs, as they are sent to workers
-    ("cluster.window_worker",),  # one window of a run that workers share
-    ("cluster.shard_worker", "cluster.layers"),  # one shard of a proof with shards on other workers; layers of a tree
-    ("cluster.worker", "cluster.metrics", "worker"),
-    ("jobs.batch", "cluster.batching", "cluster.batch_check"),
+    ("prover",),  # from a statement to a proof, by one device
+    ("examples",),  # programs that can be proved
+    ("jobs",),  # programs, and requested proofs of their runs, as they are sent to workers
+    ("cluster", "worker"),  # tasks of workers, and their results
+    ("proving",),  # what a user calls, and the choice of who proves
     ("reports",),  # pages, drawings and texts of plans and observations
-    # the command line: texts that users write; what commands share; commands; all of it
-    ("cli.files", "cli.patterns"),
-    ("cli.paths", "cli.batch_keys"),
-    (
-        "cli.args",
-        "cli.executor",
-        "cli.program_args",
-        "cli.proof_argument",
-        "cli.expectations",
-        "cli.batch_file",
-        "cli.json_output",
-        "cli.text_output",
-    ),
-    ("cli.report_files",),
-    ("service",),  # the proving service
-    ("cli",),
-    ("cli.main", "__main__"),
-    ("cli.command_server",),  # processes that run it
+    ("service", "cli", "__main__"),  # the proving service, which reads keys and settings as the command line does
 )
 
 UPWARD = {  # upward imports inside functions, with the reason
     ("protocol.hashing", "kernels.cpu.hashes"): "so much hashing that loading the kernels pays",
     ("protocol.arrays", "kernels.cpu.products"): "if the kernels are loaded",
     ("protocol.preprocessed", "device.cpu"): "so much hashing that loading the kernels pays",
-    ("cluster.dispatcher", "jobs.programs"): "a program's own error is not retried",
-    ("prover.executor", "cluster.batching"): "only a batch has jobs",
-    ("prover.executor", "cluster.batch_check"): "only a batch has jobs",
-    ("prover.executor", "cluster.layers"): "only compressed shards have layers on a cluster",
-    ("prover.layer_executors", "cluster.layers"): "only a cluster proves layers in parallel",
     ("verifier", "recursion.compressed"): "only compressed proofs need it",
     ("statement.statement", "device.choose"): "a caller that asks for traces without a proof names no device",
 }
@@ -84,7 +51,7 @@ HOMES = {  # the only modules that import large dependencies
         "cli.executor",
         "cli.command_server",
         "cluster",
-        "prover.delayed",
+        "proving.delayed",
         "prover.sharded",
     ),
     "distributed": ("cli.batch", "cluster"),

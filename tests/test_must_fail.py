@@ -21,7 +21,7 @@ from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import HASH_NAMES, Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode, exts_to_words, words_to_exts
 from graphprover.protocol.security import analyse, shape_of
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.statement.statement import Statement, Table, binding_digest
 from graphprover.verifier import verify
 from tests.cheating import (

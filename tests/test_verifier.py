@@ -36,7 +36,7 @@ from graphprover.protocol.hashing import HASHES
 from graphprover.protocol.proof import BatchProof, decode, exts_to_words, words_to_exts
 from graphprover.protocol.verification import evaluate, fold_groups, rows_by_height
 from graphprover.prover.prepare import prepare
-from graphprover.prover.prove import prove, prove_prepared
+from graphprover.proving.prove import prove, prove_prepared
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import verify
 from tests.call_counts import count_calls

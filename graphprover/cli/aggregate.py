@@ -77,8 +77,8 @@ def run(options: argparse.Namespace) -> int:
     programs = programs_of(headers, options.program, "`graphprover aggregate PROOF ... --program PROGRAM`")
     with configured(options):
         check_device(options)
-        from graphprover.prover.aggregate import aggregate
         from graphprover.prover.layers import check_compressible
+        from graphprover.proving.aggregate import aggregate
         from graphprover.recursion.compressed import verify_aggregate
 
         for path, proof in zip(options.proofs, proofs, strict=True):

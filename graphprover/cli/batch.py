@@ -41,7 +41,8 @@ from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import observed
 
 if TYPE_CHECKING:
-    from graphprover.jobs.jobs import Job, Result
+    from graphprover.jobs.job import Job
+    from graphprover.jobs.result import Result
 
 Draw = Callable[[int, int, int, str], None]  # counts of proofs made, kept and failed, and the running jobs
 
@@ -114,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
     alone = len(entries) == 1 or options.trace
     started = time.perf_counter()
     with configured(options, GROWING), bar(len(entries)) as draw, _appended(options.summary) as summarise:
-        from graphprover.jobs.batch import prove_many
+        from graphprover.proving.batch import prove_many
 
         check_device(options)
         jobs = _jobs(entries, options.resume)
@@ -222,7 +223,8 @@ class _Progress:
 
 def _jobs(entries: Sequence[ListedJob], resume: bool) -> "dict[Job, ListedJob]":
     """Return the jobs and their entries; jobs with equal program and options share a `Prover`."""
-    from graphprover.jobs.jobs import Job, Prover
+    from graphprover.jobs.job import Job
+    from graphprover.proving.prover import Prover
     from graphprover.vm.executor.debug import by_lines, to_stderr
 
     provers: dict[tuple[str, str], Prover] = {}
@@ -268,10 +270,12 @@ def _written(entry: ListedJob, found: Facts, proof: bytes | None) -> Facts:
 
 def _why_again(job: "Job") -> str | None:
     """Return the reason for replacing the existing proof, or None if there was none."""
+    from graphprover.jobs.existing import check_existing
+
     if job.existing is None:
         return None
     try:
-        return "it proves another run" if job.check_existing() else "it cannot be read"
+        return "it proves another run" if check_existing(job) else "it cannot be read"
     except VerificationError as error:
         return str(error)
 

@@ -52,8 +52,8 @@ def _import() -> None:
     import graphprover.cli.prove
     import graphprover.cluster.client
     import graphprover.cluster.sharded
-    import graphprover.jobs.jobs
     import graphprover.kernels.cpu.hashes
+    import graphprover.proving.prover
     import graphprover.runtime.display.terminal  # noqa: F401
     from graphprover.jobs.precompile import load_interpreter
 

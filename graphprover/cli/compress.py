@@ -111,7 +111,7 @@ def _compressed(proof: AnyProof, program: Program, options: argparse.Namespace) 
     Returns:
         The bytes of the compressed proof, the verdict on it, and the seconds that the compression took.
     """
-    from graphprover.prover.compress import compress
+    from graphprover.proving.compress import compress
 
     started = time.perf_counter()
     statement = program.statement_of(proof.header, coming=isinstance(proof, CompressedProof))

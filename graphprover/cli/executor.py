@@ -178,7 +178,7 @@ def check_device(options: argparse.Namespace) -> None:
 
 
 def executor(text: str) -> str:
-    """Return the name of an executor, as `graphprover.prover.executor.executor_of` accepts it."""
+    """Return the name of an executor, as `graphprover.proving.executor.executor_of` accepts it."""
     if text in (AUTO, *LOCAL, *CLUSTERS):
         return text
     if "://" in text:

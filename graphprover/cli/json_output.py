@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from graphprover.graphs.planner.plan import Plan
     from graphprover.graphs.planner.shard_memory import ShardsPlan
     from graphprover.graphs.proof_graph import Keep
-    from graphprover.jobs.jobs import Result
+    from graphprover.jobs.result import Result
     from graphprover.prover.smallest import Candidate
     from graphprover.telemetry.model import GuestRun
     from graphprover.telemetry.observation import Observation

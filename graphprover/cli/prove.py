@@ -96,9 +96,11 @@ def run(options: argparse.Namespace) -> int:
     program, data, limits = program_given(options)
     with stage("imports"), configured(options):
         check_device(options)
-        from graphprover.jobs.jobs import Job, Prover
+        from graphprover.jobs.job import Job
         from graphprover.jobs.made_check import check_made
-        from graphprover.prover.executor import executor_of
+        from graphprover.jobs.returned import check_claim
+        from graphprover.proving.executor import executor_of
+        from graphprover.proving.prover import Prover
     level = level_given(options, compressed=options.compress is not None)
     cut = {"shards": options.shards, "shard_size": options.shard_size}
     prover = Prover(program, **vars(level), small=options.small, compress=options.compress or False, **cut)
@@ -117,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
             if verdict is None:
                 with stage("verify"):
                     verdict = check_made(program, level, proof, made.preprocessed_caps)
-            job.check_claim(proof)
+            check_claim(job, proof)
     except OtherExitCode:
         raise
     except VerificationError as error:

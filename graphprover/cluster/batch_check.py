@@ -5,7 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from graphprover.cluster.results import expect_type, proof_in
-from graphprover.jobs.jobs import Job, guest_run
+from graphprover.jobs.job import Job
+from graphprover.jobs.on_workers import guest_run
+from graphprover.jobs.returned import check_returned
 from graphprover.proof.compressed import CompressedProof
 from graphprover.protocol.errors import VerificationError
 from graphprover.prover.local import Made, checksum_of
@@ -56,7 +58,7 @@ class ResultChecker:
             )
         self.begin(job)
         run = self._runs[job].result()
-        job.check_returned(proof, job.claim_about(run), kept=kept)
+        check_returned(job, proof, job.claim_about(run), kept=kept)
         del self._runs[job]
         try:
             return replace(

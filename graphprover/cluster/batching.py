@@ -15,10 +15,11 @@ from weakref import WeakKeyDictionary
 from graphprover.cluster.messages import ProofRequest, pack
 from graphprover.cluster.tasks import BATCH_SECONDS, ProvingTask, TaskResult
 from graphprover.device import Device
-from graphprover.jobs.jobs import Job, Prover
+from graphprover.jobs.job import Job
+from graphprover.jobs.recipe import Recipe
+from graphprover.jobs.upcoming import Upcoming
 from graphprover.protocol.errors import VerificationError
 from graphprover.prover.local import Made
-from graphprover.prover.upcoming import Upcoming
 from graphprover.telemetry.subscribe import observing
 
 JobResult = tuple[Job, Made | None, Exception | None]
@@ -30,7 +31,7 @@ PER_WORKER = 64
 
 _log = logging.getLogger(__name__)  # warnings go to stderr by default
 
-_seconds: WeakKeyDictionary[Prover, float] = WeakKeyDictionary()  # of the last proof of each program
+_seconds: WeakKeyDictionary[Recipe, float] = WeakKeyDictionary()  # of the last proof of each program
 
 
 class BatchTasks(Iterator[ProvingTask]):

@@ -83,7 +83,7 @@ class Cluster:
         Raises:
             VerificationError: If the second proof fails the check, too; it names the worker.
             ClusterError: If no worker fits, or the workers that start the proof die.
-            Exception: Any exception of `graphprover.prover.prove.prove` on the worker.
+            Exception: Any exception of `graphprover.proving.prove.prove` on the worker.
         """
         payload = pack(ProofRequest(subject, device, observing(), verify=False))
         name, what = subject.label.split(" ")[0] or "statement", f"proof of {subject.label}"

@@ -26,6 +26,7 @@ from graphprover.cluster.tasks import EVENTS, Attempt, Location, ProvingTask, Ta
 from graphprover.cluster.workers import ANSWER_SECONDS, GPU, POLL_SECONDS, SLOT, Workers, gpus_needed
 from graphprover.device import Device
 from graphprover.graphs.rounds.transcript import OtherShard
+from graphprover.jobs.programs import ProgramError
 from graphprover.runtime.deadline import JobTimeout
 from graphprover.runtime.settings import SILENCE, setting
 from graphprover.statement.cost import CostLimit
@@ -574,8 +575,6 @@ def _key(name: str, own: bool) -> tuple[str, ...]:
 
 def _is_own_fault(error: Exception) -> bool:
     """Return whether a task would fail with this error on any worker."""
-    from graphprover.jobs.programs import ProgramError
-
     own = ValueError | ProgramError | GuestFault | OtherExitCode | CostLimit | ModuleNotFoundError | TooLarge
     # After OtherShard, the client finds the worker at fault.
     return isinstance(error, own | JobTimeout | OtherShard)

@@ -26,7 +26,8 @@ from graphprover.device.choose import device_for
 from graphprover.device.host_memory import resident
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.observer import TaskTime, timed
-from graphprover.jobs.jobs import Job, made
+from graphprover.jobs.job import Job
+from graphprover.jobs.made import made
 from graphprover.protocol.layout import Layout
 from graphprover.prover.layers import Layer
 from graphprover.prover.local import Made
@@ -151,7 +152,7 @@ def measured_proof(
     observe: bool = False,
     verified: bool = True,
 ) -> Made:
-    """Run `graphprover.jobs.jobs.made` in a task, and report its seconds by activity to Dask.
+    """Run `graphprover.jobs.made.made` in a task, and report its seconds by activity to Dask.
 
     Dask reports the rest of the task's time itself, such as unpickling. ``observe``: whether to add an observation.
     """

@@ -128,7 +128,7 @@ def commit_shard(request: ShardRequest, device: Device, laid_out: LaidOutWindow 
     ``laid_out``: the tables of a run's window, if a process has laid them out.
 
     Raises:
-        Exception: Any exception of `graphprover.jobs.jobs.made` before it has a proof.
+        Exception: Any exception of `graphprover.jobs.made.made` before it has a proof.
     """
     times = [time.perf_counter()]
     source = _source(request, device, laid_out)
@@ -167,7 +167,7 @@ def finish_shard(
 
     Raises:
         OtherShard: If the recomputed shard differs from the commitment.
-        Exception: Any exception of `graphprover.jobs.jobs.made`.
+        Exception: Any exception of `graphprover.jobs.made.made`.
     """
     times = [time.perf_counter()]
     source = committed.source if committed and committed.source else _source(request, device)

@@ -45,7 +45,7 @@ _proving = threading.Lock()  # a proof uses all threads of its worker
 
 @wrap_exceptions
 def prove(payload: bytes, *held: FinishedShard) -> Made:
-    """Make a proof; raise the exceptions of `graphprover.jobs.jobs.made`.
+    """Make a proof; raise the exceptions of `graphprover.jobs.made.made`.
 
     ``held``: the shards that a layer is about, if their workers have retained them.
     """

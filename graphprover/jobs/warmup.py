@@ -1,8 +1,14 @@
 """Proofs of the program that does nothing, which load or compile all kernels of a process."""
 
+from dataclasses import replace
+
 from graphprover.device import Device
-from graphprover.prover.compress import compress
-from graphprover.prover.prove import prove
+from graphprover.graphs.executor_names import THREADS
+from graphprover.protocol.level import LAYER_RATE, Level
+from graphprover.prover.compressing import compress_made
+from graphprover.prover.local import make
+from graphprover.prover.prepare import ready
+from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
 from graphprover.vm.executor.execute import execute, smallest
 from graphprover.vm.statement.statement import Machine
@@ -11,16 +17,21 @@ from graphprover.vm.traces.run_statement import statement_of_run
 
 def prove_smallest(device: Device | str) -> None:
     """Run, prove and verify it, which takes every kernel of a CPU, and on a GPU all but those of other tables."""
-    machine = Machine(smallest())
-    execute(machine.image)
-    execution = execute(machine.image, record=True)
-    statement = statement_of_run(machine, execution)
-    verify(prove(statement, device=device), statement)
+    statement = _statement()
+    made = make(ready(statement, Level()), device=device, verified=False, waits=False)
+    verify(made.proof, statement)
 
 
 def compress_smallest() -> None:
     """Compress a proof of it with few queries, which takes all further kernels of a CPU."""
+    statement, level = _statement(), Level(security=20, rate=2, pow_bits=0)
+    made = make(ready(statement, level), device="cpu", verified=False, waits=False)
+    layers = [replace(level, rate=LAYER_RATE)]
+    compress_made(made, statement, layers, THREADS, "cpu", progress=False, check_room=lambda layer: None)
+
+
+def _statement() -> Statement:
+    """Run the program, also without a record, and return the statement about the run."""
     machine = Machine(smallest())
-    statement = statement_of_run(machine, execute(machine.image, record=True))
-    proof = prove(statement, device="cpu", security=20, rate=2, pow_bits=0)
-    compress(proof, statement, device="cpu", security=20, rate=2, pow_bits=0)
+    execute(machine.image)
+    return statement_of_run(machine, execute(machine.image, record=True))

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeVar
 
-from graphprover.admission.admission import admitted
+from graphprover.admission.admission import admitted, check_fits
 from graphprover.device import Device
-from graphprover.device.choose import device_for
+from graphprover.device.choose import CPU, device_for
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.rounds.transcript import QUERIES, TRANSCRIPT
@@ -22,7 +22,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.protocol.security import QUERY_POW_BITS
-from graphprover.prover.peak_memory import memory_plan
+from graphprover.prover.peak_memory import MemoryPlan, memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards, cells_of
 from graphprover.prover.sharded import prove_shards
 from graphprover.runtime.deadline import check_deadline, has_deadline
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)  # warnings go to stderr by default
 class Made:
     """A proof, verified by its maker unless verification was left to the caller, and its cost.
 
-    It is what a worker returns. The client adds the job, the worker and an error in a `graphprover.jobs.jobs.Result`.
+    It is what a worker returns. The client adds the job, the worker and an error in a `graphprover.jobs.result.Result`.
     """
 
     proof: AnyProof
@@ -77,6 +77,7 @@ def make(
     device: Device | str = "auto",
     progress: bool | Tell = False,
     verified: bool = True,
+    waits: bool = True,
 ) -> Made:
     """Prove a statement by a device of this process, once its memory has room, and verify the proof.
 
@@ -89,6 +90,7 @@ def make(
         progress: As in `graphprover.prove`.
         verified: False leaves verification to the caller, such as one that knows more about the statement than its
             tables; `with_verification` adds its time.
+        waits: False does not wait for other proofs: the memory need only have room for this proof alone.
 
     Raises:
         MemoryError: before anything runs, if the proof can never fit the memory.
@@ -106,7 +108,7 @@ def make(
                 check_made_shard(layouts[index], proof, batches[-1], joint, index, cap)
 
         times = [time.perf_counter()]
-        with admitted(device, plan.bytes, str(plan.peak)):
+        with admitted(device, plan.bytes, str(plan.peak)) if waits else _fitting(device, plan):
             times.append(time.perf_counter())
             with told(progress, prepared) as tell:
                 one_by_one = check_one if verified else None
@@ -118,7 +120,7 @@ def make(
             else:
                 check_in_common(layouts, batches[::-1])
             times.append(time.perf_counter())
-        stages = _stages(times)
+        stages = _stages(times)[not waits :]
         return Made(
             made.proof,
             made.preprocessed_caps,
@@ -130,6 +132,13 @@ def make(
         )
 
     return on_device(prepared, device, by)
+
+
+@contextmanager
+def _fitting(device: Device, plan: MemoryPlan) -> Iterator[None]:
+    """Raise MemoryError if a proof can never fit the device's memory."""
+    check_fits(device, plan.bytes, str(plan.peak))
+    yield
 
 
 def with_verification(made: Made, start: float, end: float) -> Made:
@@ -211,3 +220,11 @@ def _tell_deadline(ended: int, total: int, task: str) -> None:
     """Check the deadline of the job as its next task starts; a proof without a next task is made."""
     if task:
         check_deadline()
+
+
+def pays(device: Device | str) -> bool:
+    """Return whether the host's work for several jobs is to run beside their proofs.
+
+    On a CPU the proof itself takes all cores, so that the order makes no difference.
+    """
+    return (device_for(device) if isinstance(device, str) else device).kind != CPU

@@ -10,6 +10,8 @@ from graphprover.air.description import AirDescription, check_multiplicity_bound
 from graphprover.device import Array
 from graphprover.graphs.rounds.query import Proven
 from graphprover.proof.proof import Proof
+from graphprover.proof.sharded import ShardedProof
+from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import FAST, SMALL, Parameters
@@ -145,6 +147,19 @@ def _prepared(
         [1 << log_height for shard in prepared for log_height in shard.layout.log_heights],
     )
     return tuple(prepared)
+
+
+def check_headers(proof: Proof | ShardedProof, prepared: Prepared | PreparedShards) -> None:
+    """Raise VerificationError unless the header of each shard of a proof is the prepared one."""
+    found, expected = proof.proofs, [shard.header for shard in prepared.shards]
+    if len(found) != len(expected):
+        raise VerificationError("asked.shards", f"the proof is in {len(found)} shards; {len(expected)} were asked for")
+    for index, (own, header) in enumerate(zip(found, expected, strict=True)):
+        for field in ("label", "parameters", "log_heights", "public_values"):
+            if getattr(own, field) != getattr(header, field):
+                what = f"the proof has other {field.replace('_', ' ')} than were asked for"
+                error = VerificationError("asked.header", what)
+                raise shard_error(index, error) if proof.joint else error
 
 
 def cells_of(layout: Layout) -> int:

@@ -9,9 +9,10 @@ from typing import Any
 
 from graphprover.device import Device
 from graphprover.graphs.progress import Tell
-from graphprover.jobs.jobs import Job, Prover
+from graphprover.jobs.job import Job
 from graphprover.jobs.options import of_job, of_prover
 from graphprover.jobs.programs import Packed, ProgramError, unpack
+from graphprover.proving.prover import Prover
 from graphprover.service.config import Limits
 from graphprover.service.store import PROGRAMS, Store
 from graphprover.vm.executor.debug import LastText
@@ -40,11 +41,11 @@ class QueuedJob(Job):
         """The id of the job."""
         return {"job": self.id}
 
-    def _recorded(self, by: Device | None, options: RunOptions) -> Any:
+    def recorded(self, by: Device | None, options: RunOptions) -> Any:
         """Return the run with its record; the error of one that failed has the end of the guest's debug text."""
         text = LastText()
         try:
-            return super()._recorded(by, options | RunOptions(debug=text))
+            return super().recorded(by, options | RunOptions(debug=text))
         except (GuestFault, OtherExitCode) as error:
             if shown := text.shown():
                 error.add_note(f"end of the debug text: {shown}")

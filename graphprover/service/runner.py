@@ -8,10 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from graphprover.jobs.batch import prove_many
-from graphprover.jobs.jobs import Job, Result
+from graphprover.jobs.job import Job
 from graphprover.jobs.programs import message_of
+from graphprover.jobs.result import Result
 from graphprover.proof.compressed import CompressedProof
+from graphprover.proving.batch import prove_many
 from graphprover.runtime.files import FileError
 from graphprover.service.config import Limits
 from graphprover.service.jobs import Provers, QueuedJob

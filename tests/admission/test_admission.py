@@ -34,7 +34,7 @@ from graphprover.examples import synthetic
 from graphprover.graphs.planner.holding import plan_whole
 from graphprover.graphs.planner.plan import On
 from graphprover.prover.prepare import Prepared, prepare
-from graphprover.prover.prove import prove_prepared
+from graphprover.proving.prove import prove_prepared
 from graphprover.runtime.files import private_folder
 from graphprover.runtime.settings import MEMORY_LIMIT, POOL
 from tests.admission.holding import Memory, begin, run, run_by_gpu, take_and_release

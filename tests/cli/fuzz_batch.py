@@ -306,7 +306,7 @@ def in_folder() -> Iterator[Path]:
             Path("loop").symlink_to("loop")
             for file in ("inputs/a.bin", "inputs/b.bin", "inputs/c.txt"):
                 Path(file).touch()
-            with mock.patch("graphprover.jobs.batch.prove_many", side_effect=Good):
+            with mock.patch("graphprover.proving.batch.prove_many", side_effect=Good):
                 yield Path(name)
         finally:
             os.chdir(before)

@@ -25,11 +25,11 @@ from graphprover import Job
 from graphprover.cli.executor import configured
 from graphprover.cli.main import main
 from graphprover.graphs.executor_names import GROWING
-from graphprover.jobs.jobs import made
+from graphprover.jobs.made import made
 from graphprover.proof.compressed import CompressedProof
 from graphprover.prover import layers
-from graphprover.prover.executor import OnCluster
 from graphprover.prover.local import Made
+from graphprover.proving.executor import OnCluster
 from graphprover.runtime.errors import DEBUG, FAILED, OK, USAGE
 from graphprover.verifier import Verdict
 from tests.cli.test_cli import PROGRAM

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from graphprover.proving.prover import Prover
 
 from graphprover.cli.batch_file import read_batch
-from graphprover.jobs.jobs import Prover
 from graphprover.jobs.options import of_prover
 from graphprover.protocol.level import COMPRESSED_POW_BITS, Level
 from graphprover.runtime.errors import UsageError

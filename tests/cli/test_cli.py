@@ -22,7 +22,7 @@ from graphprover import Proof
 from graphprover.__main__ import INTERRUPTED, TERMINATED
 from graphprover.cli.main import main
 from graphprover.graphs.planner.pace import PROOF_BESIDE_PACE
-from graphprover.jobs import jobs
+from graphprover.jobs import job as job_module
 from graphprover.jobs.programs import open_program
 from graphprover.protocol.parameters import HASH_NAMES, RATES
 from graphprover.runtime import files
@@ -593,7 +593,7 @@ def test_a_disk_without_room_is_named_before_the_proof(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(jobs, "make", lambda *_, **__: pytest.fail("a proof was begun"))
+        patch.setattr(job_module, "make", lambda *_, **__: pytest.fail("a proof was begun"))
         patch.setattr(shutil, "disk_usage", lambda path: usage(10**6, 1000))
         line = r"graphprover: out.bin: needs about 0\.\d\d MB, and 0\.00 MB are free in (.*): free space there or "
         for shards in ([], ["--shards", "2", "--executor", "tcp://127.0.0.1:1"]):

@@ -21,7 +21,7 @@ import pytest
 from graphprover import Prover, prove_many
 from graphprover.cli import cluster as command
 from graphprover.cli.main import main
-from graphprover.prover.executor import Local, OnCluster, executor_of
+from graphprover.proving.executor import Local, OnCluster, executor_of
 from graphprover.runtime import background, forked
 from graphprover.runtime.background import Background, State
 from graphprover.runtime.errors import FAILED, OK, USAGE

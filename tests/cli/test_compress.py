@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from graphprover.cli.main import main
-from graphprover.jobs import jobs
+from graphprover.jobs import job as job_module
 from graphprover.proof.compressed import CompressedProof
 from graphprover.runtime.errors import FAILED, OK, USAGE
 from tests.conftest import ROOT
@@ -131,7 +131,7 @@ def test_prove_refuses_tables_before_their_proof(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "zero.py").write_text(WITHOUT_LOOKUPS)
-    monkeypatch.setattr(jobs, "make", lambda *given, **named: pytest.fail("a proof is made"))
+    monkeypatch.setattr(job_module, "make", lambda *given, **named: pytest.fail("a proof is made"))
     assert main(["prove", "zero.py", "--compress", "-o", "zero.bin"]) == USAGE
     assert "zero.py: no table has lookups" in capsys.readouterr().err and not (here / "zero.bin").exists()
 

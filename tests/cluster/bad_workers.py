@@ -14,7 +14,7 @@ from graphprover.cluster.messages import ShardRequest
 from graphprover.cluster.shard_worker import CommittedShard, FinishedShard
 from graphprover.device import CpuDevice, Device
 from graphprover.graphs.rounds.transcript import joint_nonce
-from graphprover.jobs.jobs import Job
+from graphprover.jobs.job import Job
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import make_layout
 from graphprover.prover.local import Made

@@ -19,7 +19,7 @@ from graphprover.cluster.dispatcher import Dispatcher
 from graphprover.cluster.messages import ProofRequest, pack
 from graphprover.cluster.tasks import BATCH_SECONDS, BEGUN, ProvingTask, TaskResult
 from graphprover.jobs.programs import ProgramError
-from graphprover.prover.upcoming import Upcoming
+from graphprover.jobs.upcoming import Upcoming
 from tests.cluster.processes import present, until, workers
 
 GUEST = Path(__file__).parents[2] / "examples" / "guests" / "fib_iterative.elf"

@@ -27,7 +27,7 @@ from graphprover.cluster.messages import pack
 from graphprover.cluster.tasks import BEGUN, Attempt, ProvingTask
 from graphprover.examples import memory
 from graphprover.prover.prepare import prepare
-from graphprover.prover.prove import prove_prepared
+from graphprover.proving.prove import prove_prepared
 from graphprover.runtime import settings
 from graphprover.statement.statement import Table
 from graphprover.statement.trace_task import TraceTask

@@ -11,7 +11,7 @@ from graphprover import CompressedProof, Prover, ShardedProof, VerificationError
 from graphprover.cluster.tasks import BEGUN
 from graphprover.device import CpuDevice
 from graphprover.prover import join
-from graphprover.prover.executor import OnCluster
+from graphprover.proving.executor import OnCluster
 from graphprover.reports.proof_page import proof_page
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.tree import critical_path

@@ -35,8 +35,9 @@ from graphprover.cluster.processes import _per_gpu, options_of
 from graphprover.cluster.workers import SLOT, VERSIONS, Workers
 from graphprover.device import choose
 from graphprover.examples import memory
-from graphprover.jobs.batch import prove_many
-from graphprover.jobs.jobs import Job, Prover
+from graphprover.jobs.job import Job
+from graphprover.proving.batch import prove_many
+from graphprover.proving.prover import Prover
 from graphprover.runtime.errors import OK
 from graphprover.runtime.settings import POOL, WORKERS
 from tests.cluster.processes import ROOT, by_hand, pids, present, until, workers

@@ -18,7 +18,7 @@ from graphprover.cluster.dispatcher import Dispatcher
 from graphprover.cluster.tasks import BEGUN, Attempt
 from graphprover.device import CpuDevice
 from graphprover.prover import join
-from graphprover.prover.executor import OnCluster
+from graphprover.proving.executor import OnCluster
 from tests.cluster import bad_workers, faults
 from tests.cluster.processes import ROOT, pids
 from tests.cluster.test_sharded import await_both, await_release

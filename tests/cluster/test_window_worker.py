@@ -8,6 +8,7 @@ import pytest
 from graphprover import Prover
 from graphprover.cluster.window_worker import prepared_shard
 from graphprover.device import CpuDevice
+from graphprover.jobs.on_workers import shared_run
 from graphprover.vm.traces.shared_run import RunShard, shapes_of
 from tests.cluster.processes import ROOT
 
@@ -19,7 +20,7 @@ INPUT = struct.pack("<Q", 6_000)  # 30,000 cycles: without layers the rate is 1/
 def test_a_window_has_the_layout_of_the_whole_run(options: dict[str, Any]) -> None:
     job = Prover(ROOT / "examples/guests/fib_iterative.elf", shards=3, **options).job(INPUT)
     whole = job.prepared(DEVICE)
-    shared = job._shared_run()
+    shared = shared_run(job)
     recorded = [window.record(None) for window in shared.windows]
     for index, window in enumerate(recorded):
         shared.recorded(index, window.accesses)

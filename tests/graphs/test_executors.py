@@ -12,7 +12,7 @@ import multiprocessing
 import sys
 from graphprover.device import CpuDevice
 from graphprover.examples import synthetic
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 
 STATEMENT = synthetic.statement(16, 20, 4)  # more than FEW_CELLS, and long enough loops for the device's threads
 

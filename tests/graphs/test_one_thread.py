@@ -11,7 +11,7 @@ from dask.order import order
 
 from graphprover.examples import memory
 from graphprover.graphs import one_thread
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from tests.graphs.test_proof_graph import FEW, example
 
 

@@ -11,7 +11,7 @@ from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.proof import decode
 from graphprover.protocol.verification import check_batch
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.statement.statement import Statement, binding_digest
 from graphprover.verifier import verify
 from tests.interop import plonky3

@@ -16,7 +16,7 @@ from graphprover.jobs.programs import load_packaged, packaged_names
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import BLAKE3, HASH_NAMES, KECCAK, Parameters
 from graphprover.protocol.proof import decode, encode
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.runtime.errors import OK
 from graphprover.statement.statement import Statement
 from graphprover.verifier import verify

@@ -26,7 +26,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.parameters import BLAKE3, Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.runtime.errors import OK
 from graphprover.statement.shards import Head, ShardedStatement, shards_of
 from graphprover.statement.statement import Statement, Table

@@ -23,9 +23,9 @@ from graphprover.cluster.batch_check import ResultChecker
 from graphprover.cluster.batching import PER_WORKER
 from graphprover.cluster.tasks import BATCH_SECONDS, ProvingTask, TaskResult
 from graphprover.device import DeviceLost
-from graphprover.jobs.jobs import made
-from graphprover.prover.executor import Local
-from graphprover.prover.upcoming import IN_PROCESS
+from graphprover.jobs.made import made
+from graphprover.jobs.upcoming import IN_PROCESS
+from graphprover.proving.executor import Local
 from tests.cluster.processes import present, workers
 from tests.jobs.test_jobs import SQUARES
 

@@ -10,19 +10,20 @@ from typing import Any
 import pytest
 
 from graphprover import CompressedProof, Job, Proof, Prover, VerificationError, observed
-from graphprover.jobs import jobs
-from graphprover.jobs.jobs import made
+from graphprover.jobs import job as job_module
+from graphprover.jobs.existing import check_existing, valid_existing
+from graphprover.jobs.made import made
+from graphprover.jobs.returned import check_returned
 from graphprover.proof.compressed import Accepted
 from graphprover.protocol.level import COMPRESSED_POW_BITS
 from graphprover.protocol.security import QUERY_POW_BITS
-from graphprover.prover import compress as compressing
-from graphprover.prover import layers
+from graphprover.prover import compressing, layers
 from graphprover.prover import local as making
 from graphprover.prover.checking import Checker
-from graphprover.prover.executor import executor_of
 from graphprover.prover.local import Made
 from graphprover.prover.prepare import Prepared
-from graphprover.prover.prove import _Statement
+from graphprover.proving.executor import executor_of
+from graphprover.proving.prove import _Statement
 from graphprover.recursion.head.head import _template
 from graphprover.telemetry.observation import Observation
 from graphprover.verifier import expect, verify_header
@@ -173,7 +174,7 @@ def test_a_layout_that_no_layer_is_about_is_refused_before_the_proof(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "zero.py").write_text(WITHOUT_LOOKUPS)
-    monkeypatch.setattr(jobs, "make", lambda *given, **named: pytest.fail("a proof is made"))
+    monkeypatch.setattr(job_module, "make", lambda *given, **named: pytest.fail("a proof is made"))
     with pytest.raises(ValueError, match="no table has lookups"):
         Prover(tmp_path / "zero.py", security=20, compress=True, device="cpu").prove()
 
@@ -188,9 +189,9 @@ def test_an_existing_proof_is_kept_if_it_is_compressed_as_asked(
     def found(own: Prover, existing: bytes) -> Made | str:
         job = own.job(INPUT, existing=existing)
         try:
-            assert job.check_existing()
+            assert check_existing(job)
         except VerificationError as error:
-            assert job.valid() is None
+            assert valid_existing(job) is None
             return str(error)
         return made(job)
 
@@ -209,7 +210,7 @@ def test_a_workers_proof_must_be_the_one_that_was_asked_for(proof: CompressedPro
     weak = replace(proof.layer, parameters=replace(proof.layer.parameters, num_queries=1, query_pow_bits=0))
     with pytest.raises(VerificationError, match="layer: the proof has"):
         verify_header(CompressedProof(proof.children, weak), statement, 20)
-    Job(prover(), INPUT).check_returned(proof, claim)
+    check_returned(Job(prover(), INPUT), proof, claim)
     more = CompressedProof((Accepted(replace(proof.layer, payload=b""), proof.children),), proof.layer)
     for own, given, words in (
         (prover(compress=False), proof, "is compressed, which was not asked for"),
@@ -218,9 +219,9 @@ def test_a_workers_proof_must_be_the_one_that_was_asked_for(proof: CompressedPro
         (prover(), more, "has not the layers at 1/2,"),
     ):
         with pytest.raises(VerificationError, match=words) as refused:
-            Job(own, INPUT).check_returned(given, claim)
+            check_returned(Job(own, INPUT), given, claim)
         assert refused.value.rule == "asked.compressed"
-    Job(prover(compress=8), INPUT).check_returned(proof, claim, kept=True)
+    check_returned(Job(prover(compress=8), INPUT), proof, claim, kept=True)
     prepared = prover(compress=False).prepare(INPUT)
     subject = _Statement(prepared, lambda headers: expect(headers, statement, 20))
     with subject.for_workers() as parts, pytest.raises(VerificationError, match="not asked for"):
@@ -229,7 +230,7 @@ def test_a_workers_proof_must_be_the_one_that_was_asked_for(proof: CompressedPro
 
 def test_too_little_room_is_said_before_the_layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        jobs, "check_room", lambda path, size: (_ for _ in ()).throw(MemoryError(f"{path.name} {size}"))
+        job_module, "check_room", lambda path, size: (_ for _ in ()).throw(MemoryError(f"{path.name} {size}"))
     )
     monkeypatch.setattr(compressing, "make", lambda *given, **named: pytest.fail("a layer is made"))
     with pytest.raises(MemoryError, match=r"small\.bin \d+"):

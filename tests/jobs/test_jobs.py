@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +32,16 @@ from graphprover.cli.main import main
 from graphprover.device import CpuDevice, Device
 from graphprover.examples import memory
 from graphprover.graphs.planner.plan import make_plan
-from graphprover.jobs.jobs import made
+from graphprover.jobs.made import made
+from graphprover.jobs.on_workers import shared_run
 from graphprover.jobs.programs import Packed, ProgramError, TableProgram, pack, unpack
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES
 from graphprover.prover import local as making
-from graphprover.prover import prove
 from graphprover.prover.local import make
 from graphprover.prover.prepare import prepare, ready
-from graphprover.prover.prove import in_shards
+from graphprover.proving import prove
+from graphprover.proving.prove import in_shards
 from graphprover.verifier import verify
 from graphprover.vm.executor.execute import smallest
 from graphprover.vm.executor.faults import Fault, GuestFault
@@ -197,13 +199,13 @@ def test_tables_have_no_runs() -> None:
 
 ELSEWHERE = """
 import hashlib, pickle, sys
-import graphprover.jobs.jobs
+import graphprover.jobs.made
 before = set(sys.modules)
 jobs = pickle.load(sys.stdin.buffer)
 assert not [name for name in set(sys.modules) - before if name.startswith("graphprover_program")]
 for job in jobs:
     try:
-        print(job.name, hashlib.sha256(graphprover.jobs.jobs.made(job).proof.to_bytes()).hexdigest())
+        print(job.name, hashlib.sha256(graphprover.jobs.made.made(job).proof.to_bytes()).hexdigest())
     except Exception as error:
         print(job.name, type(error).__name__, error)
 """
@@ -292,7 +294,7 @@ def kept(job: Job, monkeypatch: pytest.MonkeyPatch) -> bool:
     def making(*arguments: object, **options: object) -> None:
         raise Making
 
-    monkeypatch.setattr("graphprover.jobs.jobs.make", making)
+    monkeypatch.setattr("graphprover.jobs.job.make", making)
     try:
         return made(job).kept
     except Making:
@@ -385,7 +387,7 @@ def test_memory_is_asked_for_and_stages_are_timed(monkeypatch: pytest.MonkeyPatc
 def test_what_is_verified_elsewhere_is_not_verified_here(
     fibonacci: Prover, proof: Proof, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Prover, "_verify", lambda *_: pytest.fail("verified"))
+    monkeypatch.setattr(Prover, "verify_made", lambda *_: pytest.fail("verified"))
     monkeypatch.setattr(making, "check_made_shard", lambda *_: pytest.fail("verified"))
     found = made(fibonacci.job(TURNS), verified=False)
     assert found.proof == proof and set(found.seconds) == {"prepare", "wait", "prove"}
@@ -429,14 +431,14 @@ def test_an_output_that_no_proof_states_is_told_right_after_the_run(
     (tmp_path / "long.elf").write_bytes(elf([Segment(CODE, words(code), X)]))
     monkeypatch.setattr("graphprover.vm.traces.run_statement.tables_of_range", lambda *given, **options: 1 / 0)
     job = Prover(tmp_path / "long.elf", shards=2).job()
-    for begin in (job.start, job._shared_run):
+    for begin in (job.start, partial(shared_run, job)):
         with pytest.raises(Unprovable, match=r"an output of 2,097,152 bytes: a proof states at most 1,048,576"):
             begin()
 
 
 def test_an_input_that_no_proof_states_is_told_before_the_run() -> None:
     job = Job(Prover(FIBONACCI), bytes(MAX_STATED_INPUT + 1), "", commit_input=True, limits={"max_cycles": 1})
-    for begin in (job.start, job.rehearse, job._shared_run):
+    for begin in (job.start, job.rehearse, partial(shared_run, job)):
         with pytest.raises(ValueError, match=r"an input of 65,537 bytes: a proof states at most 65,536"):
             begin()
 

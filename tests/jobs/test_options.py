@@ -4,8 +4,9 @@ from dataclasses import fields
 from inspect import signature
 
 import pytest
+from graphprover.jobs.job import Job
+from graphprover.proving.prover import Prover
 
-from graphprover.jobs.jobs import Job, Prover
 from graphprover.jobs.options import (
     BY_NAME,
     JOB,

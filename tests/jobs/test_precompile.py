@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from graphprover.jobs import precompile
-from graphprover.jobs.jobs import Job, Prover, made
+from graphprover.jobs.job import Job
+from graphprover.jobs.made import made
+from graphprover.proving.prover import Prover
 
 PACKAGE = Path(precompile.__file__).parents[1]
 ELF = PACKAGE.parent / "examples/guests/fib_iterative.elf"
@@ -22,7 +24,7 @@ import pickle, sys
 from pathlib import Path
 from graphprover.jobs import precompile
 from graphprover.runtime import numba_cache
-from graphprover.jobs.jobs import Prover
+from graphprover.proving.prover import Prover
 
 assert not any(numba_cache.is_compiled(part.last) for part in precompile.PARTS.values())
 precompile.compile_missing()
@@ -30,7 +32,7 @@ assert all(numba_cache.is_compiled(part.last) for part in precompile.PARTS.value
 prover = Prover(sys.argv[1])
 proof, cap, data = pickle.loads(Path(sys.argv[2]).read_bytes())
 prover.program.record(data)
-prover._verify(proof, cap)
+prover.verify_made(proof, cap)
 assert not numba_cache.made, numba_cache.made
 """
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from graphprover import Prover, prove_many
-from graphprover.prover import executor
+from graphprover.proving import executor
 
 GUEST = Path(__file__).parents[2] / "examples" / "guests" / "fib_iterative.elf"
 TURNS = struct.pack("<Q", 300)

@@ -70,7 +70,7 @@ def test_deadlines_nest_and_end(clock: list[float]) -> None:
 
 
 def test_a_run_that_takes_too_long_is_not_proved(slow: Prover, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphprover.jobs.jobs.make", lambda *_, **__: pytest.fail("proved"))
+    monkeypatch.setattr("graphprover.jobs.job.make", lambda *_, **__: pytest.fail("proved"))
     error = error_of(slow.job(b"0.2", "late", timeout=0.1))
     assert isinstance(error, JobTimeout) and str(error) == "late: not proven within its timeout of 0.1 s"
 
@@ -125,13 +125,13 @@ def test_a_proof_that_waits_for_memory_ends(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_verification_is_not_limited(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    guest, check = Prover(GUEST, security=20), Prover._verify
+    guest, check = Prover(GUEST, security=20), Prover.verify_made
 
     def late(*arguments: Any) -> Any:
         clock[0] += 100
         return check(*arguments)
 
-    monkeypatch.setattr(Prover, "_verify", late)
+    monkeypatch.setattr(Prover, "verify_made", late)
     assert error_of(guest.job(TURNS, timeout=50.0)) is None
 
 

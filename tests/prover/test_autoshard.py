@@ -8,10 +8,12 @@ import pytest
 
 from graphprover.admission.admission import TooLarge
 from graphprover.device import CpuDevice
-from graphprover.jobs.jobs import Job, Prover, made
+from graphprover.jobs.job import Job
+from graphprover.jobs.made import made
 from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.peak_memory import memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards
+from graphprover.proving.prover import Prover
 from graphprover.runtime.settings import MEMORY_LIMIT
 
 FIB = Path(__file__).parents[2] / "examples/guests/fib_iterative.elf"

@@ -21,13 +21,13 @@ from graphprover.graphs.planner.plan import On
 from graphprover.graphs.planner.shard_memory import plan_keeping, plan_recomputed, plan_shards
 from graphprover.graphs.proof_graph import Keep
 from graphprover.graphs.rounds import lookup
-from graphprover.jobs.jobs import Prover
 from graphprover.kernels import absorption
 from graphprover.protocol.hashing import HASHES
 from graphprover.prover.local import make
 from graphprover.prover.peak_memory import memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards, prepare, prepare_shards
 from graphprover.prover.sharded import prove_shards
+from graphprover.proving.prover import Prover
 from graphprover.runtime.settings import MEMORY_LIMIT
 from graphprover.statement.shards import shards_of
 from tests.failing_device import FailingDevice

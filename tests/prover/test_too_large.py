@@ -10,7 +10,8 @@ from graphprover.admission.admission import TooLarge
 from graphprover.device import CpuDevice
 from graphprover.device.interface import CUDA_BATCH, CUDA_THREADS
 from graphprover.examples import memory
-from graphprover.jobs.jobs import Job, made
+from graphprover.jobs.job import Job
+from graphprover.jobs.made import made
 from graphprover.protocol.parameters import RATES
 from graphprover.prover.peak_memory import memory_plan
 from graphprover.prover.prepare import prepare

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from graphprover.proof.proof import Proof
 from graphprover.protocol.parameters import BLAKE3
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
 from tests.interop import plonky3

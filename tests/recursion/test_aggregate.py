@@ -18,8 +18,9 @@ from graphprover import (
     verify_aggregate,
 )
 from graphprover.proof.compressed import Accepted, AnyProof, any_proof_from_bytes
-from graphprover.prover import join, layer_executors
+from graphprover.prover import join
 from graphprover.prover.join import grouped, most_compressions
+from graphprover.proving import layer_executors
 from graphprover.recursion import compressed as verification
 from graphprover.runtime.files import COMPRESSED_MAGIC
 from graphprover.statement.statement import Statement

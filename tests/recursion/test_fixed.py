@@ -7,7 +7,7 @@ import pytest
 
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import BLAKE3
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.recursion.tables.fixed import FIELDS, FIRST_COLUMNS, ROWS, WIDTH, Fixed
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement, Table

@@ -29,7 +29,7 @@ from graphprover.protocol.lookup import lookup_prefixes
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import BatchProof, decode, exts_to_words, opened_values, words_to_exts
 from graphprover.protocol.verification import Challenges, batches_of, replay
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.recursion.head.batching import add_batching
 from graphprover.recursion.head.constraints import add_constraints
 from graphprover.recursion.head.fields import RUN

@@ -22,7 +22,7 @@ from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import BLAKE3, KECCAK, Parameters
 from graphprover.protocol.proof import BatchProof
 from graphprover.protocol.verification import check_batch
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.recursion.head.areas import areas_of
 from graphprover.recursion.head.head import Head, Start, _assembled, _template, head_of
 from graphprover.recursion.head.heads import heads_of

@@ -13,7 +13,7 @@ from graphprover.air.debugger import FailingConstraint
 from graphprover.field import P
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import HASH_NAMES
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.recursion.tables.columns import WIDTH
 from graphprover.recursion.tables.memory import ADDRESS
 from graphprover.recursion.tables.nodes import Node, node_of

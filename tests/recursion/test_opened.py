@@ -13,7 +13,7 @@ from graphprover.field import P
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import HASH_NAMES
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.recursion.tables.segments import Part, part_of
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement

@@ -11,7 +11,7 @@ import pytest
 
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import HASH_NAMES
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.recursion.tables.blake3 import Use
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement

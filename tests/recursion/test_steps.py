@@ -15,7 +15,7 @@ from graphprover.field import P
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import BLAKE3, HASH_NAMES
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.recursion.kernels import count_numbers, count_operands, fill_steps
 from graphprover.recursion.tables.buses import Tag, message
 from graphprover.recursion.tables.columns import WIDTH

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from graphprover import Prover
-from graphprover.jobs.jobs import Job, Result
+from graphprover.jobs.job import Job
+from graphprover.jobs.result import Result
 from graphprover.runtime.files import FileError
 from graphprover.service import runner as module
 from graphprover.service.config import Limits

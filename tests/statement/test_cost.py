@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from graphprover.examples import synthetic
-from graphprover.jobs.jobs import Job, Prover
+from graphprover.jobs.job import Job
 from graphprover.jobs.programs import ProgramError
+from graphprover.proving.prover import Prover
 from graphprover.statement.cells import cells_per_row, committed_cells
 from graphprover.statement.cost import (
     COST_VERSION,

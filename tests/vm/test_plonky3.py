@@ -13,7 +13,7 @@ from graphprover.jobs.programs import open_program
 from graphprover.proof.plonky3 import PAYLOAD, STATEMENT, export
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import BLAKE3, KECCAK, SMALL
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.statement.statement import Table, with_traces
 from graphprover.vm.statement.table_numbers import TableNumber
 from tests.interop import plonky3

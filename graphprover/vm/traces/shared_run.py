@@ -27,7 +27,7 @@ from graphprover.vm.traces.run_statement import Numbered, Stated, check_stated, 
 
 
 class Job(Protocol):
-    """A job of a guest (`graphprover.jobs.jobs.Job`)."""
+    """A job of a guest (`graphprover.jobs.job.Job`)."""
 
     @property
     def machine(self) -> Machine:

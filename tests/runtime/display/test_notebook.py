@@ -27,7 +27,7 @@ from graphprover.jobs.programs import load_packaged
 from graphprover.protocol.parameters import Parameters
 from graphprover.prover.local import Made
 from graphprover.prover.prepare import prepare
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.runtime import files
 from graphprover.runtime.display.notebook import MOST_ROWS, html
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from graphprover.jobs.jobs import Prover
+from graphprover.proving.prover import Prover
 from graphprover.statement.statement import with_traces
 from graphprover.vm.executor import debug
 from graphprover.vm.executor import execute as executor

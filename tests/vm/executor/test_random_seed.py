@@ -6,9 +6,11 @@ from functools import partial
 
 import pytest
 
-from graphprover.jobs.jobs import Job, Prover
+from graphprover.jobs.job import Job
+from graphprover.jobs.returned import check_returned
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
+from graphprover.proving.prover import Prover
 from graphprover.statement.check import check
 from graphprover.vm.accelerators.keccak.call import KECCAK_F
 from graphprover.vm.executor.execute import execute, seed_of
@@ -143,6 +145,6 @@ def test_the_client_compares_with_its_own_run() -> None:
     prover = Prover(guest(), security=30)
     job, other = (Job(prover, b"abc", random_seed=seed) for seed in (SEED, 1))
     proof = other.make().proof
-    other.check_returned(proof, other.claim_about(other.rehearse()))
+    check_returned(other, proof, other.claim_about(other.rehearse()))
     with pytest.raises(VerificationError, match="of another run than the program's on this input"):
-        job.check_returned(proof, job.claim_about(job.rehearse()))
+        check_returned(job, proof, job.claim_about(job.rehearse()))

@@ -9,7 +9,7 @@ import pytest
 from graphprover import VerificationError
 from graphprover.proof.proof import Proof
 from graphprover.protocol.parameters import Parameters
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.vm.accelerators.keccak.call import KECCAK_F
 from graphprover.vm.executor.execute import Execution, execute
 from graphprover.vm.program.isa import A0, A7, Instruction, Op

@@ -18,7 +18,7 @@ from graphprover.air.debugger import FailingConstraint, Finding, UnbalancedBus
 from graphprover.field import P
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
-from graphprover.prover.prove import prove
+from graphprover.proving.prove import prove
 from graphprover.statement.cells import cells_per_row
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement, Table, with_traces

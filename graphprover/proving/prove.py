@@ -1,33 +1,32 @@
 """prove(): from a statement with its traces to a proof, as one task graph."""
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, NoReturn, overload
 
-from graphprover.admission.admission import check_fits
 from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
+from graphprover.jobs.returned import check_kind
 from graphprover.proof.compressed import AnyProof, CompressedProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
-from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import DEFAULT_HASH, Parameters
 from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
 from graphprover.prover.assign import deal
-from graphprover.prover.executor import Expect, Parts, executor_of
-from graphprover.prover.local import Caps, Made, on_device, told
-from graphprover.prover.peak_memory import memory_plan
-from graphprover.prover.prepare import Prepared, PreparedShards, ready
-from graphprover.prover.sharded import MadeShards, prove_shards
+from graphprover.prover.local import Caps, Made, make
+from graphprover.prover.prepare import Prepared, PreparedShards, check_headers, ready
+from graphprover.proving.executor import executor_of
 from graphprover.statement.check import warn
 from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.subscribe import publish, stage
 from graphprover.verifier import Expected, Verdict, expect
+
+Expect = Callable[[Proof | ShardedProof], Expected]  # verifies headers, and returns the verification of the shards
 
 _log = logging.getLogger(__name__)  # where nobody asks for more, warnings go to stderr
 
@@ -138,19 +137,6 @@ def in_shards(statement: Statement, shards: int | Sequence[Sequence[int]]) -> St
     return deal(statement, shards) if isinstance(shards, int) else shards_of(statement, shards)
 
 
-def check_headers(proof: Proof | ShardedProof, prepared: Prepared | PreparedShards) -> None:
-    """Raise VerificationError unless the header of each shard of a proof is the prepared one."""
-    found, expected = proof.proofs, [shard.header for shard in prepared.shards]
-    if len(found) != len(expected):
-        raise VerificationError("asked.shards", f"the proof is in {len(found)} shards; {len(expected)} were asked for")
-    for index, (own, header) in enumerate(zip(found, expected, strict=True)):
-        for field in ("label", "parameters", "log_heights", "public_values"):
-            if getattr(own, field) != getattr(header, field):
-                what = f"the proof has other {field.replace('_', ' ')} than were asked for"
-                error = VerificationError("asked.header", what)
-                raise shard_error(index, error) if proof.joint else error
-
-
 def prove_prepared(
     prepared: Prepared | PreparedShards,
     executor: Any = THREADS,
@@ -192,28 +178,36 @@ class _Statement:
 
     def make(self, executor: str, device: Device | str, progress: bool | Tell, verified: bool) -> Made:
         """Prove it by a device of this process, without waiting for other proofs."""
+        made = make(self.prepared, executor, device, progress, verified=False, waits=False)
+        if made.observation:
+            publish(made.observation)
+        return made
 
-        def by(prepared: Prepared | PreparedShards, device: Device) -> MadeShards:
-            plan = memory_plan(prepared, device)
-            check_fits(device, plan.bytes, str(plan.peak))
-            with told(progress, prepared) as tell:
-                return prove_shards(prepared, device, executor, plan.shards, tell, holds=plan.holds, peak=plan.bytes)
-
-        made = on_device(self.prepared, device, by)
-        if made.observe:
-            publish(made.observe())
-        return Made(made.proof, made.preprocessed_caps, {}, 0)
-
-    @contextmanager
-    def for_workers(self) -> Iterator[Parts]:
-        """Return its shards, and how the workers' proof is verified."""
+    def for_workers(self) -> AbstractContextManager["_OnWorkers"]:
+        """Return it as workers prove it."""
         assert self.expected
-        yield Parts(self.prepared.on_host().shards, self.expected, self._verify)
+        return nullcontext(_OnWorkers(self.prepared.on_host().shards, self.expected))
 
-    def _verify(self, proof: AnyProof) -> Verdict:
+
+@dataclass(frozen=True)
+class _OnWorkers:
+    """A prepared statement as workers prove it (`graphprover.proving.executor.OnWorkers`)."""
+
+    shards: Sequence[Prepared]
+    expect: Expect
+    shared = None
+    compresses = False
+
+    def run(self) -> None:
+        """Return nothing: no guest runs in this process."""
+
+    def verify(self, proof: AnyProof) -> Verdict:
         """Verify a proof that one worker has made."""
-        if isinstance(proof, CompressedProof):
-            raise VerificationError("asked.compressed", "the proof is compressed, which was not asked for")
-        assert self.expected
-        expected = self.expected(proof)
+        check_kind(proof, compressed=False)
+        assert not isinstance(proof, CompressedProof)
+        expected = self.expect(proof)
         return expected.verdict([expected.check(index, own) for index, own in enumerate(proof.proofs)])
+
+    def compress(self, proof: ShardedProof, prove: Any, memory: int) -> NoReturn:
+        """Raise an error: `compress` is another call."""
+        raise NotImplementedError

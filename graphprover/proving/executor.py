@@ -12,13 +12,13 @@ from graphprover.device.choose import device_for
 from graphprover.device.host_processor import available_threads
 from graphprover.graphs.executor_names import AUTO, GROWING, LOCAL, THREADS
 from graphprover.graphs.progress import Tell
+from graphprover.jobs.upcoming import Jobs, Upcoming
 from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
-from graphprover.prover.local import Made, told
-from graphprover.prover.pipeline import pays, prove_pipelined
+from graphprover.prover.local import Made, pays, told
 from graphprover.prover.shard_checks import ShardChecks, processes_for
-from graphprover.prover.upcoming import Jobs, Upcoming
+from graphprover.proving.pipeline import prove_pipelined
 from graphprover.runtime import background
 from graphprover.telemetry.model import GuestRun
 from graphprover.telemetry.subscribe import clock, publish
@@ -31,28 +31,46 @@ if TYPE_CHECKING:
     from graphprover.cluster.sharded import Staying
     from graphprover.cluster.tasks import ProvingTask
     from graphprover.prover.join import Joined, ProveLayers
+    from graphprover.vm.traces.shared_run import SharedRun
 
-    CompressParts = Callable[[ShardedProof, ProveLayers, int], Joined]
-
-Expect = Callable[[Proof | ShardedProof], Expected]  # verifies headers, and returns the verification of the shards
-Verify = Callable[[AnyProof], Verdict]  # verifies a whole proof
 Begun = Callable[[Any, str], None]  # a job that begins, and the address of its worker
 Ended = tuple[
     Any, Made | None, Exception | None, str, int
 ]  # a job; its proof or an error; the worker; the number of attempts
 
 
-@dataclass(frozen=True)
-class Parts:
-    """What workers prove for a subject."""
+class OnWorkers(Protocol):
+    """A subject as workers prove it, and the verification of what they return."""
 
-    subjects: Sequence[Any]  # one a shard
-    expect: Expect  # of a proof in several parts
-    verify: Verify  # of a proof in one part
-    run: Callable[[], GuestRun | None] = lambda: None  # of a guest in this process, once it has ended
-    shared: Any = None  # a guest's run that workers record (`graphprover.vm.traces.shared_run.SharedRun`)
-    # Compresses a proof in several parts, or its headers, if that is asked for, by a function that proves layers.
-    compress: "CompressParts | None" = None
+    @property
+    def shards(self) -> Sequence[Any]:
+        """The subject of each shard's task; of the whole proof if there is one."""
+
+    @property
+    def shared(self) -> "SharedRun | None":
+        """A guest's run that workers record."""
+
+    @property
+    def compresses(self) -> bool:
+        """Whether `compress` is to follow a proof in several shards."""
+
+    def run(self) -> GuestRun | None:
+        """Return a guest's run in this process, once it has ended."""
+
+    def verify(self, proof: AnyProof) -> Verdict:
+        """Verify a whole proof."""
+
+    def expect(self, headers: Proof | ShardedProof) -> Expected:
+        """Verify the headers of a proof in several shards, and return the verification of the shards."""
+
+    def compress(self, proof: ShardedProof, prove: "ProveLayers", memory: int) -> "Joined":
+        """Compress a proof in several shards, or its headers.
+
+        Args:
+            proof: The proof.
+            prove: Proves layers.
+            memory: The bytes of the memory that the proof of a layer may have.
+        """
 
 
 class Subject(Protocol):
@@ -65,8 +83,8 @@ class Subject(Protocol):
     def make(self, executor: str, device: Device | str, progress: bool | Tell, verified: bool) -> Made:
         """Prove it by a device of this process."""
 
-    def for_workers(self) -> AbstractContextManager[Parts]:
-        """Return the parts that workers prove, and how their proof is verified."""
+    def for_workers(self) -> AbstractContextManager[OnWorkers]:
+        """Return it as workers prove it."""
 
 
 class Executor(Protocol):
@@ -162,7 +180,7 @@ class Growing(Local):
             graphprover.cluster.ClusterError: In a process that is being started itself, or if the processes fail after
                 they have taken jobs.
         """
-        from graphprover.prover.growth import Growth, kind_for  # which loads modules of clusters
+        from graphprover.proving.growth import Growth, kind_for  # which loads modules of clusters
 
         self.check_device()
 
@@ -193,46 +211,46 @@ class OnCluster:
 
         began = clock()
         with (
-            subject.for_workers() as parts,
+            subject.for_workers() as own,
             told(progress) as tell,
-            joined(self.executor, len(parts.subjects)) as cluster,
+            joined(self.executor, len(own.shards)) as cluster,
         ):
-            if len(parts.subjects) == 1:
-                proof, verdict = cluster.prove(parts.subjects[0], self.device, parts.verify, tell)
-                return Made(proof, None, {}, 0, run=parts.run()), verdict
+            if len(own.shards) == 1:
+                proof, verdict = cluster.prove(own.shards[0], self.device, own.verify, tell)
+                return Made(proof, None, {}, 0, run=own.run()), verdict
             # The shards of a compressed proof are verified here only if that proof fails.
-            processes = 0 if parts.compress else processes_for(len(parts.subjects), available_threads())
+            processes = 0 if own.compresses else processes_for(len(own.shards), available_threads())
             with ShardChecks(processes) as checks:
                 proved = prove_parts(
                     cluster,
                     subject.label,
-                    parts.subjects,
+                    own.shards,
                     self.device,
-                    parts.expect,
+                    own.expect,
                     checks,
                     tell,
-                    parts.shared,
-                    self._compress(parts.compress, cluster, tell) if parts.compress else None,
+                    own.shared,
+                    self._compress(own, cluster, tell) if own.compresses else None,
                 )
             seen, verdict, tree = proved.observation, proved.verdict, proved.compressed
-            made = Made(proved.proof, None, {"prove": proved.finished - began}, 0, run=parts.run())
+            made = Made(proved.proof, None, {"prove": proved.finished - began}, 0, run=own.run())
             if tree:
                 seconds = {**made.seconds, "compress": clock() - proved.finished}
                 made = replace(made, proof=tree.proof, seconds=seconds, base_bytes=proved.proof.size)
-                verdict, seen = parts.verify(tree.proof), tree.observation(seen)
+                verdict, seen = own.verify(tree.proof), tree.observation(seen)
             if seen:
                 publish(seen)
             return made, verdict
 
     def _compress(
-        self, compress: "CompressParts", cluster: "Cluster", tell: Tell | None
+        self, subject: OnWorkers, cluster: "Cluster", tell: Tell | None
     ) -> "Callable[[ShardedProof, Staying | None], Joined]":
         """Return the function that proves the tree of layers about the shards of a proof."""
         from graphprover.cluster.layers import layer_memory, prove_layers
 
         def compressed(proof: ShardedProof, staying: "Staying | None") -> "Joined":
             memory = layer_memory(cluster, self.device)
-            return compress(proof, prove_layers(cluster, self.device, tell, staying), memory)
+            return subject.compress(proof, prove_layers(cluster, self.device, tell, staying), memory)
 
         return compressed
 

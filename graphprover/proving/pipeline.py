@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from graphprover.device import Device, DeviceLost
-from graphprover.device.choose import CPU, device_for
+from graphprover.device.choose import device_for
 from graphprover.device.host_processor import available_threads
+from graphprover.jobs.upcoming import Jobs
 from graphprover.protocol.errors import VerificationError
 from graphprover.prover.checking import Check, Checker, Lost
 from graphprover.prover.local import Made, with_verification
-from graphprover.prover.run_ahead import Guest, RunsAhead
-from graphprover.prover.upcoming import Jobs
+from graphprover.proving.run_ahead import Guest, RunsAhead
 from graphprover.telemetry.subscribe import clock
 
 # Jobs for which it pays to start a process that verifies. The start takes 0.8 s of processor time beside the first
@@ -54,14 +54,6 @@ class Job(Guest, Protocol):
 
     def delivered(self, made: Made) -> Made:
         """Give the observation to its observers."""
-
-
-def pays(device: Device | str) -> bool:
-    """Return whether the host's work for several jobs is to run beside their proofs.
-
-    On a CPU the proof itself takes all cores, so that the order makes no difference.
-    """
-    return (device_for(device) if isinstance(device, str) else device).kind != CPU
 
 
 def checkers_for(jobs: int) -> int:

@@ -5,8 +5,9 @@ from typing import Any
 
 from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
-from graphprover.jobs.jobs import Job, Result
-from graphprover.prover.executor import executor_of
+from graphprover.jobs.job import Job
+from graphprover.jobs.result import Result
+from graphprover.proving.executor import executor_of
 
 Begun = Callable[[Job, str], None]
 

@@ -9,11 +9,12 @@ from graphprover.device import Device
 from graphprover.device.choose import device_for
 from graphprover.graphs.progress import Tell
 from graphprover.proof.proof import Proof
-from graphprover.prover.executor import Local, OnCluster, executor_of
+from graphprover.prover.compressing import named
 from graphprover.prover.join import ProveLayers, proved_here
-from graphprover.prover.pipeline import pays
+from graphprover.prover.local import pays
 from graphprover.prover.prepare import Prepared
-from graphprover.prover.prove import prove_prepared
+from graphprover.proving.executor import Local, OnCluster, executor_of
+from graphprover.proving.prove import prove_prepared
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import observed, observing
 
@@ -48,10 +49,3 @@ def proving_layers(executor: Any, device: Device | str, tell: Tell | None) -> It
 
     own = device_for(device) if isinstance(device, str) else device
     yield proved_here(prove, pays(own)), largest(own)
-
-
-def named(tell: Tell | None, name: str) -> Tell | bool:
-    """Return the progress of a layer about some proofs, whose tasks have their names; False without any progress."""
-    if not tell or not name:
-        return tell or False
-    return lambda ended, total, task: tell(ended, total, f"{name}, {task}" if task else "")

@@ -30,7 +30,7 @@ from graphprover.device.choose import AUTO, CPU, CUDA, gpus
 from graphprover.device.host_processor import ProcessorMeter
 from graphprover.graphs.executor_names import CUDA as ALL_GPUS
 from graphprover.graphs.executor_names import PROCESSES
-from graphprover.prover.upcoming import Upcoming
+from graphprover.jobs.upcoming import Upcoming
 from graphprover.telemetry.model import Processor
 
 if TYPE_CHECKING:

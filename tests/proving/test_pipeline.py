@@ -23,12 +23,13 @@ import pytest
 from graphprover import FileError, Job, Prover, Result, VerificationError, observed, prove_many
 from graphprover.cli.main import main
 from graphprover.device import DeviceLost
-from graphprover.jobs import jobs as jobs_module
+from graphprover.jobs import job as job_module
 from graphprover.jobs.made_check import PackedCheck
 from graphprover.jobs.programs import TableProgram, open_program
 from graphprover.proof.sharded import ShardedProof
-from graphprover.prover import checking, checking_process, executor, pipeline
+from graphprover.prover import checking, checking_process
 from graphprover.prover.checking import Checker
+from graphprover.proving import executor, pipeline
 from graphprover.runtime.errors import FAILED
 from graphprover.statement.cost import CostLimit
 from graphprover.vm.program.io import DEBUG_PRINT
@@ -107,7 +108,7 @@ def in_order(jobs: list[Job], monkeypatch: pytest.MonkeyPatch) -> list[Result]:
 
 
 def no_verification_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Prover, "_verify", lambda *_: pytest.fail("verified in this process"))
+    monkeypatch.setattr(Prover, "verify_made", lambda *_: pytest.fail("verified in this process"))
 
 
 def test_proofs_are_those_in_order(guest: Prover, forced: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +165,7 @@ def test_every_job_has_its_own_error(
 
 def damaged(monkeypatch: pytest.MonkeyPatch, label: int) -> None:
     """Damage the payload of the proof that is made as number ``label``."""
-    make, made = jobs_module.make, []
+    make, made = job_module.make, []
 
     def wrong(*arguments: Any, **options: Any) -> Any:
         found = make(*arguments, **options)
@@ -179,7 +180,7 @@ def damaged(monkeypatch: pytest.MonkeyPatch, label: int) -> None:
             other = replace(found.proof, proofs=(*found.proof.proofs[:-1], other))
         return replace(found, proof=other)
 
-    monkeypatch.setattr(jobs_module, "make", wrong)
+    monkeypatch.setattr(job_module, "make", wrong)
 
 
 @pytest.mark.parametrize("shards", [1, 2])
@@ -313,7 +314,7 @@ def test_a_process_that_does_not_start_is_no_error(
     elif broken == "memory":
         monkeypatch.setattr(checking.subprocess, "Popen", failing)
     else:
-        packed = PackedCheck(replace(guest._packed, files=(("", b"\x7fELF"),)), guest.level)
+        packed = PackedCheck(replace(guest.packed, files=(("", b"\x7fELF"),)), guest.level)
         monkeypatch.setattr(Job, "check_elsewhere", packed)
     assert all(one.proof for one in pipelined([guest.job(turns(300)), guest.job(turns(301))]))
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
@@ -440,13 +441,13 @@ def test_a_long_proof_is_verified_before_the_next_one(
 
 
 def test_guests_run_ahead_by_one(guest: Prover, forced: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, threads = Job._recorded, []
+    run, threads = Job.recorded, []
 
     def recorded(job: Job, *arguments: Any) -> Any:
         threads.append((job.name, threading.current_thread() is threading.main_thread()))
         return run(job, *arguments)
 
-    monkeypatch.setattr(Job, "_recorded", recorded)
+    monkeypatch.setattr(Job, "recorded", recorded)
     pipelined([guest.job(turns(300), str(number)) for number in range(3)])
     assert threads == [("0", True), ("1", False), ("2", False)]
 
@@ -454,7 +455,7 @@ def test_guests_run_ahead_by_one(guest: Prover, forced: Processes, monkeypatch: 
 def test_a_run_ahead_with_too_little_memory_is_repeated(
     guest: Prover, forced: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs_module, "_AHEAD", 1 << 50)
+    monkeypatch.setattr(job_module, "_AHEAD", 1 << 50)
     jobs = [guest.job(turns(300 + number)) for number in range(3)]
     assert [one.proof for one in pipelined(jobs)] == [guest.prove(turns(300 + number)) for number in range(3)]
 
@@ -522,7 +523,8 @@ import logging, struct, sys, time
 from pathlib import Path
 from graphprover import Prover, prove_many
 from graphprover.__main__ import main
-from graphprover.prover import checking, executor, pipeline
+from graphprover.prover import checking
+from graphprover.proving import executor, pipeline
 
 print("script")
 executor.pays = lambda device: True

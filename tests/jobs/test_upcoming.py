@@ -8,7 +8,7 @@ from queue import Queue
 
 import pytest
 
-from graphprover.prover.upcoming import Upcoming
+from graphprover.jobs.upcoming import Upcoming
 from tests.cluster.processes import until
 
 

@@ -18,10 +18,10 @@ import pytest
 from graphprover import Job, Prover, prove_many
 from graphprover.cluster import ClusterError, local
 from graphprover.graphs.executor_names import AUTO, CUDA, GROWING, PROCESSES
-from graphprover.prover import executor, growth
-from graphprover.prover.executor import Growing, Local, executor_of
-from graphprover.prover.growth import CPU_SHARE, GPU_GAIN, START_SECONDS, Growth, Pace, gain_of, kind_for
-from graphprover.prover.upcoming import Upcoming
+from graphprover.jobs.upcoming import Upcoming
+from graphprover.proving import executor, growth
+from graphprover.proving.executor import Growing, Local, executor_of
+from graphprover.proving.growth import CPU_SHARE, GPU_GAIN, START_SECONDS, Growth, Pace, gain_of, kind_for
 from graphprover.runtime import background
 from graphprover.runtime.settings import WORKERS
 from graphprover.telemetry.model import Processor
@@ -306,7 +306,7 @@ BATCH = """
     import time
     from multiprocessing import util
     from graphprover.__main__ import main
-    from graphprover.prover import growth
+    from graphprover.proving import growth
 
     spawn = util.spawnv_passfds
 

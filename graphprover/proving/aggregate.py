@@ -11,8 +11,8 @@ from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, Level
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.join import joined, nodes_of
-from graphprover.prover.layer_executors import proving_layers
 from graphprover.prover.local import told
+from graphprover.proving.layer_executors import proving_layers
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.subscribe import publish

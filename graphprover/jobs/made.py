@@ -1,0 +1,31 @@
+"""Proofs for the tasks of workers."""
+
+from dataclasses import replace
+
+from graphprover.device import Device
+from graphprover.graphs.executor_names import THREADS
+from graphprover.jobs.job import Job
+from graphprover.prover.layers import Layer
+from graphprover.prover.local import Made, checksum_of, make
+from graphprover.prover.prepare import Prepared, PreparedShards
+from graphprover.telemetry.subscribe import publish
+
+
+def made(
+    subject: Job | Layer | Prepared | PreparedShards,
+    executor: str = THREADS,
+    device: Device | str = "auto",
+    verified: bool = True,
+) -> Made:
+    """Prove a job, a layer or a prepared statement by a device of this process, for a worker's task.
+
+    `Job.make` describes arguments and errors. A job's verified proof gets its checksum, which the client compares.
+    """
+    if isinstance(subject, Job):
+        result = subject.make(executor, device, verified=verified)
+        return replace(result, checksum=checksum_of(result.proof)) if verified else result
+    if isinstance(subject, Prepared | PreparedShards):
+        result = make(subject, executor, device, verified=verified)
+    else:
+        result = subject.make(executor, device, progress=False, verified=verified)
+    return replace(result, observation=publish(result.observation)) if result.observation else result

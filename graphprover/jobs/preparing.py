@@ -1,0 +1,103 @@
+"""The run of a job's program with its record, and the statement about the run."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache, partial
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+
+from graphprover.device import Device
+from graphprover.device.choose import device_for
+from graphprover.jobs.precompile import compile_missing, load_interpreter
+from graphprover.jobs.programs import ProgramError
+from graphprover.protocol.level import Level
+from graphprover.protocol.parameters import FAST
+from graphprover.prover.autoshard import fitting
+from graphprover.prover.prepare import Prepared, PreparedShards, ready
+from graphprover.prover.smallest import smallest
+from graphprover.runtime.deadline import check_deadline
+from graphprover.vm import kernels
+from graphprover.vm.statement.claim import ANY
+from graphprover.vm.statement.guest import RunOptions
+from graphprover.vm.statement.statement import Machine
+from graphprover.vm.traces.possible import possible_tables, shared_tables
+
+if TYPE_CHECKING:
+    from graphprover.jobs.job import Job
+
+_LONG_RUN = 1.0  # seconds
+
+
+def record_run(job: "Job", by: Device | None, options: RunOptions) -> Any:
+    """Return the run that is to be proved, with its record; ``by``: the device of the proof."""
+    program, limited = job.prover.program, job.limits or job.max_cost is not None
+    asked = job.commit_input or limited or job.random_seed is not None or job.exit_code not in (0, ANY)
+    if asked and not program.has_runs:
+        raise ProgramError(
+            f"{program.name}: no guest, so it has no input to state, no exit code, no random numbers and no limits"
+        )
+    data = job.provable_input()
+    with compiling(by, program.elf):
+        run = program.record(data, **options)
+    if program.has_runs:
+        job.check_exit_code(run.exit_code)
+    return run
+
+
+def prepared_about(job: "Job", run: Any, by: Device | None) -> Prepared | PreparedShards:
+    """Return the statement about a recorded run, for a proof by this device."""
+    prover, program = job.prover, job.prover.program
+    if job.max_cost is not None:
+        program.cost_about(run, device=by).check(job.max_cost)
+
+    def cut(shards: int, level: Level = prover.level) -> Prepared | PreparedShards:
+        check_deadline()
+        statement = program.statement_about(
+            run,
+            commit_input=job.commit_input,
+            shards=shards,
+            shard_size=prover.shard_size,
+            rate=job.layout_rate(level),
+            device=by,
+        )
+        return ready(statement, job.level_of(statement, level))
+
+    shards = 1 if prover.shards is None else prover.shards
+    if prover.small is not None:
+        on = by or device_for("auto")
+        found = smallest(partial(cut, shards), prover.level, prover.small, on, program.layout_policy)
+        if found:
+            return found
+        # No rate fits time and memory: the cheapest one is left, in more shards if necessary.
+        cut = partial(cut, level=replace(prover.level, rate=FAST))
+    if by is None or not program.has_runs or prover.shards is not None or prover.shard_size is not None:
+        return cut(shards)
+    return fitting(cut, run.cycles, by)
+
+
+@contextmanager
+def compiling(device: Device | None, machine: Machine | None) -> Iterator[None]:
+    """Have kernels compiled during a run: the ones of every proof, and in a long run the ones that its proof may need.
+
+    After a short run the needed kernels are known almost at once, and every process would compile the guesses anew.
+    """
+    if device is None or machine is None:
+        yield
+        return
+    kernels.expect(device)
+    device.expect(shared_tables(machine), guess=True)  # one or both of which every run needs
+    _load_interpreter()
+    waiting = Timer(_LONG_RUN, partial(device.expect, possible_tables(machine), guess=True))
+    waiting.start()
+    try:
+        yield
+    finally:
+        waiting.cancel()
+
+
+@cache
+def _load_interpreter() -> None:
+    """Load the interpreter in a process's first run; the wait for it does not make the run a long one."""
+    compile_missing()
+    load_interpreter()

@@ -1,0 +1,278 @@
+"""Prover: a program and the options of its proofs, with the executor and device that make them."""
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from graphprover.device import Device
+from graphprover.graphs.executor_names import THREADS
+from graphprover.jobs.job import Job
+from graphprover.jobs.programs import Program, ProgramError, open_program
+from graphprover.jobs.recipe import Recipe
+from graphprover.proof.compressed import AnyProof, check_layers
+from graphprover.protocol.level import LAYER_RATE, Level, default_pow_bits
+from graphprover.protocol.parameters import DEFAULT_HASH, FAST
+from graphprover.protocol.security import JOHNSON_PROXIMITY
+from graphprover.prover.prepare import Prepared, PreparedShards
+from graphprover.proving.delayed import graph_of
+from graphprover.proving.executor import executor_of
+from graphprover.runtime.display.notebook import html, quoted, short
+from graphprover.statement.check import warn
+from graphprover.statement.cost import Cost
+from graphprover.vm.executor.debug import Debug, to_stderr
+from graphprover.vm.executor.execute import Execution
+from graphprover.vm.profile.measure import profile
+from graphprover.vm.statement.guest import Limits
+from graphprover.vm.statement.key import KEY_RATES, Key
+
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
+
+
+class Prover(Recipe):
+    """A program and the options of its proofs: loaded once, proved on as many inputs as you like.
+
+        sha256 = Prover("examples/guests/sha256.elf")
+        proof = sha256.prove(b"an input")
+        sha256.verify(proof)
+
+    It travels to workers as bytes: the ELF file, or the sources of a ``.py`` program, without executor, device and
+    receiver of debug text. Columns that no constraint reads are reported in warnings.
+
+    Args:
+        program: A path or ``examples/NAME``, as `graphprover prove` takes it, or an open program.
+        security: Provable bits, as in `graphprover.prove`.
+        rate: The rate is 1/``rate``, as in `graphprover.prove`. With ``compress`` the default is the rate with
+            the least work for this proof and its first layer.
+        proximity: The soundness analysis, as in `graphprover.prove`.
+        hash: The hash of the proofs, as in `graphprover.prove`.
+        pow_bits: The proof of work before the queries, as in `graphprover.prove`. By default it is higher with
+            ``compress``, for both proofs (`graphprover.compress`).
+        small: Seconds. Instead of ``rate``: each proof gets the rate, and the proof of work of ``pow_bits`` or more,
+            with the fewest expected bytes whose time is expected to be at most ``small`` and whose memory suffices
+            (`graphprover.prover.smallest`).
+        executor: The threads of this process or a cluster, as in `graphprover.prove`.
+        device: The device of the proofs, as in `graphprover.prove`.
+        shards: The number of shards. A guest's shards are cycle ranges of its run. By default a proof has one shard; a
+            guest's has more if it does not fit the device otherwise.
+        shard_size: The cycles of each shard of a guest, instead of ``shards``.
+        compress: Whether to compress each proof, as `graphprover.compress`; a number is N of the layer's rate 1/N, in
+            place of 8, and a sequence of numbers gives one layer each, such as ``(8, 64)`` for the smallest proofs. The
+            device that has made a proof compresses it. Such a proof has the hash BLAKE3. Several shards have a tree of
+            layers at the first of these rates.
+        debug: Called with the text that a guest shows on its debug channel, as it shows it: once for each call of a
+            method, also if workers run the guest too. By default it is written to standard error; None drops it.
+
+    Raises:
+        ProgramError: if there is no such program.
+        ValueError: for an option that is not offered, or with which no proof can be compressed.
+    """
+
+    def __init__(
+        self,
+        program: str | os.PathLike[str] | Program,
+        *,
+        security: float = 128,
+        rate: int | None = None,
+        proximity: str = JOHNSON_PROXIMITY,
+        hash: str = DEFAULT_HASH,
+        pow_bits: int | None = None,
+        small: float | None = None,
+        executor: Any = THREADS,
+        device: Device | str = "auto",
+        shards: int | None = None,
+        shard_size: int | None = None,
+        compress: bool | int | Sequence[int] = False,
+        debug: Debug | None = to_stderr,
+    ) -> None:
+        opened = open_program(os.fspath(program)) if isinstance(program, str | os.PathLike) else program
+        work = default_pow_bits(bool(compress)) if pow_bits is None else pow_bits
+        level = Level(security, rate, proximity, hash, work)
+        layers = _layer_levels(level, compress) if compress else ()
+        super().__init__(opened, level, layers, small=small, shards=shards, shard_size=shard_size, debug=debug)
+        self.executor, self.device = executor, device
+        if shard_size is not None and not self.program.has_runs:
+            raise ProgramError(f"{self.program.name}: no guest, so it has no cycle range")
+        if small is not None and rate is not None:
+            raise ValueError("small chooses the rate: give only one of the two")
+        if statement := self.program.statement():
+            warn(statement)
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        level = self.level
+        rate = f"1/{level.rate}" if level.rate else "chosen for each statement"
+        if self.small is not None:
+            rate = f"of the smallest proof within {self.small:g} s"
+        shards: object = self.shards or "1; of a guest more if the device needs it"
+        if self.shard_size:
+            shards = f"one for each {self.shard_size:,} cycles"
+        facts = {"security bits": level.security, "proximity": level.proximity, "rate": rate, "hash": level.hash}
+        facts |= {"bits of proof of work": level.pow_bits, "shards": shards}
+        if self.layers:
+            facts["compressed"] = f"by {self.layers_text}"
+        return html(self._title, facts | {"executor": short(self.executor), "device": short(self.device)})
+
+    @property
+    def _title(self) -> str:
+        return f"Prover of {quoted(self.name)} with {self.level.security} bits of security"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"executor": THREADS, "device": "auto"}
+
+    def execute(self, data: bytes = b"", *, random_seed: int | None = None, **limits: Unpack[Limits]) -> Execution:
+        """Run a guest without a proof.
+
+        Args:
+            data: The input.
+            random_seed: The seed of the guest's random numbers, 64 bits. By default it depends on the input.
+            limits: The limits of the run, ``max_cycles`` and ``max_memory`` in bytes.
+
+        Raises:
+            GuestFault: if the run cannot go on.
+            ValueError: if the program is no ELF file.
+        """
+        return self.program.execute(data, debug=self.debug, random_seed=random_seed, **limits)
+
+    def cost(self, data: bytes = b"", *, random_seed: int | None = None, **limits: Unpack[Limits]) -> Cost:
+        """Run a guest without a proof, and return the cost number of a proof of the run.
+
+            cost = Prover("examples/guests/sha256.elf").cost(b"an input")
+            print(cost, cost.value)
+
+        Args:
+            data: The input.
+            random_seed: As in `execute`.
+            limits: As in `execute`.
+
+        Raises:
+            GuestFault: if the run cannot go on.
+            ProgramError: if the program is no ELF file.
+        """
+        if self.program.elf is None:
+            raise ProgramError(f"{self.program.name}: no ELF file, so it has no run with a cost")
+        return profile(self.program.elf, data, debug=self.debug, random_seed=random_seed, **limits).cost
+
+    def prepare(
+        self,
+        data: bytes | None = None,
+        *,
+        commit_input: bool = False,
+        exit_code: int | str = 0,
+        random_seed: int | None = None,
+        **limits: Unpack[Limits],
+    ) -> Prepared | PreparedShards:
+        """Return the statement about a run on ``data``, with its traces and the shape of its proof."""
+        return Job(self, data, "", commit_input, exit_code, limits, random_seed=random_seed).prepared()
+
+    def prove(
+        self,
+        data: bytes | None = None,
+        *,
+        commit_input: bool = False,
+        exit_code: int | str = 0,
+        random_seed: int | None = None,
+        max_cost: int | None = None,
+        **limits: Unpack[Limits],
+    ) -> AnyProof:
+        """Prove a run on ``data``, and verify the proof in this process.
+
+        The workers of a cluster run the guest, too, or record windows of its run. The proof has the same bytes as one
+        by `graphprover prove`. It is a `CompressedProof` if the prover compresses.
+
+        Args:
+            data: The input.
+            commit_input: Whether the proof of a guest states its input.
+            exit_code: The exit code of a guest, or ``"any"``; a run with another one is not proved.
+            random_seed: As in `execute`; it is 0 with ``commit_input``.
+            max_cost: The highest `cost` of a guest's run; a run above it is not proved.
+            limits: As in `execute`.
+
+        Raises:
+            ProgramError: for an input that the program refuses.
+            graphprover.statement.cost.CostLimit: for a run above ``max_cost``.
+            GuestFault: if the run cannot go on.
+            VerificationError: for another exit code (`graphprover.vm.executor.faults.OtherExitCode`), or a proof that
+                does not convince.
+            Exception: every exception of `graphprover.prove`.
+        """
+        job = Job(self, data, "", commit_input, exit_code, limits, random_seed=random_seed, max_cost=max_cost)
+        return executor_of(self.executor, self.device).prove(job)[0].proof
+
+    def graph(
+        self,
+        data: bytes | None = None,
+        *,
+        commit_input: bool = False,
+        exit_code: int | str = 0,
+        random_seed: int | None = None,
+        **limits: Unpack[Limits],
+    ) -> "Delayed":
+        """Run the program on ``data``, and return the proof of the run as a Dask collection of tasks.
+
+            graph = Prover("examples/guests/sha256.elf").graph(b"an input")
+            graph.visualize("proof.svg")  # draws the tasks; needs graphviz
+            proof = graph.compute(scheduler="threads")
+            proof = Client("tcp://10.0.0.1:8786").compute(graph).result()  # on any Dask cluster
+
+        The value is the `Proof` that `prove` returns, in the same bytes, but not verified (`graphprover.graph`). The
+        device is the prover's. On a cluster each task runs on its worker's device of the same name, and arrays travel
+        between workers; `prove` with a cluster as executor gives a proof to one worker.
+
+        Args:
+            data: The input.
+            commit_input: As in `prove`.
+            exit_code: As in `prove`.
+            random_seed: As in `prove`.
+            limits: As in `execute`.
+
+        Raises:
+            ValueError: if the proof is in several shards, which are drawn together between two graphs of each, or
+                compressed.
+            Exception: every exception of `prove` before the proof.
+        """
+        if self.layers:
+            raise ValueError(f"{self.name}: a compressed proof is no single graph: use prove")
+        job = Job(self, data, "", commit_input, exit_code, limits, random_seed=random_seed)
+        prepared = job.prepared(self.device)
+        if isinstance(prepared, PreparedShards):
+            raise ValueError(
+                f"{self.name}: the proof is in {len(prepared.shards)} shards, which are no single graph: "
+                "use prove, or a Prover with shards=1"
+            )
+        return graph_of(prepared, self.device)
+
+    def key(self, hashes: Collection[str] | None = None, rates: Collection[int] | None = None) -> Key:
+        """Return the verifying key of a guest.
+
+        Args:
+            hashes: The hashes of the proofs to verify; by default this prover's.
+            rates: N of their rates 1/N; by default `KEY_RATES` and this prover's.
+
+        Raises:
+            ValueError: for tables, which have no key.
+        """
+        own = {*KEY_RATES, self.level.rate or FAST}
+        return self.program.key(hashes or (self.level.hash,), rates or own)
+
+    def job(self, data: bytes | Path | None = None, name: str = "", **options: Any) -> Job:
+        """Return a job for `graphprover.prove_many`; the other options are the fields of `Job`."""
+        return Job(self, data, name, **options)
+
+
+def _layer_levels(level: Level, compress: bool | int | Sequence[int]) -> tuple[Level, ...]:
+    """Return the level of each layer of a prover that compresses; ``compress``: as `Prover` has it.
+
+    Raises:
+        ValueError: for a rate that is not offered, or proofs that cannot be compressed.
+    """
+    from graphprover.prover.layers import check_hash  # here, because other proofs need no layers
+
+    check_hash(level.hash)
+    rates = (compress,) if isinstance(compress, int) else tuple(compress)
+    check_layers(len(rates))
+    return tuple(replace(level, rate=LAYER_RATE if rate is True else rate) for rate in rates)
