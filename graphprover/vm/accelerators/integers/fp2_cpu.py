@@ -24,7 +24,7 @@ from graphprover.vm.accelerators.cpu import (
     write_rows,
 )
 from graphprover.vm.accelerators.integers.arithmetic import load_as, multiply_add_fp2, store, words_of
-from graphprover.vm.accelerators.integers.fp2 import BLS12_381, BN254, Fp2
+from graphprover.vm.accelerators.integers.fp2 import BLS12_381, BN254, FP2_BN254, Fp2
 from graphprover.vm.accelerators.kernels import CallArrays
 from graphprover.vm.accelerators.table import columns_of
 from graphprover.vm.tables import clock
@@ -39,7 +39,7 @@ _BN254, _BLS12_381 = (words_of(field.p, field.words) for field in (BN254, BLS12_
 @njit(nogil=True, cache=True)
 def execute(number, words):
     """Apply a call: compute a b + c of the operands a, b, c."""
-    if number == _U(BN254.number):
+    if number == _U(FP2_BN254):
         _fp2(words, _BN254)
     else:
         _fp2(words, _BLS12_381)
