@@ -24,15 +24,16 @@ Operands may overlap: a is read first, then b, then c; r is written last.
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from graphprover.air import TableBuilder
 from graphprover.vm.accelerators.host_call import Accelerator, Cuda, HostCall, Operand
+from graphprover.vm.accelerators.integers.identities import Held, Layout, Polynomial, limbs, named
 from graphprover.vm.accelerators.integers.point import ALL_CURVES
 from graphprover.vm.accelerators.integers.size import Size, multiple
-from graphprover.vm.accelerators.table import CallBuilder, CallTable, check_below, columns_of, limbs_of, product
+from graphprover.vm.accelerators.table import CallBuilder, CallTable, check_below, columns_of, limbs_of
 from graphprover.vm.program.isa import A0, A7
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
 from graphprover.vm.tables.limbs import HALF, WORD_MASK
@@ -70,6 +71,20 @@ BLS12_381 = Field(
 ALL_FIELDS = (BN254, BLS12_381)
 
 
+def _identities() -> tuple[Polynomial, Polynomial]:
+    """Return the multiples of p: of the real part, and of the factor of u."""
+    a0, a1, b0, b1, c0, c1, r0, r1 = named(LAYOUT.names)
+    return a0 * b0 - a1 * b1 + (c0 - r0), a0 * b1 + a1 * b0 + (c1 - r1)
+
+
+LAYOUT = Layout(
+    ("a0", "a1", "b0", "b1", "c0", "c1", "r0", "r1"),
+    {"a0": (0, "x"), "a1": (0, "y"), "b0": (1, "x"), "b1": (1, "y"), "r0": (0, "r"), "r1": (1, "r")},
+    {"c0": (0, "c"), "c1": (1, "c")},
+)
+IDENTITIES = _identities()
+
+
 class Fp2(CallTable):
     """Calls of a b + c in Fp2, two rows each."""
 
@@ -78,7 +93,7 @@ class Fp2(CallTable):
         self.name, self.field, self.size = field.name, field, Size(field.words)
         self.host_calls = (field.host_call,)
         self.prime = self.size.halves_of(field.p)
-        halves, limbs = self.size.halves, self.size.limbs
+        halves, count = self.size.halves, self.size.limbs
         self.cells = (  # type: ignore[misc]
             "on",
             "first",  # 1 in the first row of a call
@@ -93,11 +108,11 @@ class Fp2(CallTable):
             f"q[{halves}]",  # the quotient for r0, for r1
             f"low[{self.size.carries}]",  # of the carries for r0, for r1: 16 bits each
             f"high[{self.size.carries}]",  # 8 bits each
-            f"flag[{limbs}]",  # of r < p
+            f"flag[{count}]",  # of r < p
             "part[2]",  # the difference for r < p, 16 bits each
             f"word_t[4][{field.words}]",  # times before of words: of x, y, c and r
-            f"c[{limbs}]",
-            f"old[{limbs}]",  # the words of r before, as limbs
+            f"c[{count}]",
+            f"old[{count}]",  # the words of r before, as limbs
         )
 
     def calls(self, t: CallBuilder) -> None:
@@ -115,17 +130,9 @@ class Fp2(CallTable):
             t.every_row(first * behind, f"the factor of u is behind the real part of {of}")
 
     def _identities(self, t: TableBuilder) -> None:
-        first, n, limbs = t.first, t.next, self.size.limbs
-
-        def rest(row: Any, i: int) -> Any:
-            return row.c[i] - limbs_of(row.r)[i] if i < limbs else 0
-
-        multiple(
-            t, first, lambda i: product(t.x, n.x, i) - product(t.y, n.y, i) + rest(t, i), t, self.prime, "the real part"
-        )
-        multiple(
-            t, first, lambda i: product(t.x, n.y, i) + product(t.y, n.x, i) + rest(n, i), n, self.prime, "the factor"
-        )
+        held = Held(LAYOUT, t, 0)
+        for identity, row, label in zip(IDENTITIES, (t, t.next), ("the real part", "the factor"), strict=True):
+            multiple(t, t.first, limbs(identity, held, self.size.limbs), row, self.prime, label)
         check_below(
             t, t.on, t.on, limbs_of(t.r), self.size.limbs_of(self.field.p), t.flag, t.part[0] + HALF * t.part[1]
         )

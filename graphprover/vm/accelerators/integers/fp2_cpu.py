@@ -15,16 +15,12 @@ from graphprover.vm.accelerators.cpu import (
     arrays_of,
     by_call,
     further,
-    halve,
-    limbs,
-    product,
-    put_below,
-    put_multiple,
     recent,
     write_rows,
 )
 from graphprover.vm.accelerators.integers.arithmetic import load_as, multiply_add_fp2, store, words_of
-from graphprover.vm.accelerators.integers.fp2 import BLS12_381, BN254, FP2_BN254, Fp2
+from graphprover.vm.accelerators.integers.cpu import limb_sums, limbs, put_below, put_integers, put_multiple
+from graphprover.vm.accelerators.integers.fp2 import BLS12_381, BN254, FP2_BN254, IDENTITIES, LAYOUT, Fp2
 from graphprover.vm.accelerators.kernels import CallArrays
 from graphprover.vm.accelerators.table import columns_of
 from graphprover.vm.tables import clock
@@ -63,50 +59,36 @@ def _fp2(words, p):
 
 
 @njit(nogil=True, cache=True)
-def _elements(calls, at, p, prime, inverse, columns, cells):
+def _elements(calls, at, p, prime, inverse, columns, statement, cells):
     """Write the numbers, the identities and the checks of r < p; ``prime``: the limbs of p."""
+    terms, places = statement
     words, at, old = len(p), _I(at), calls.old
     count = 2 * words  # of limbs
-    numbers = np.empty((8, count), dtype=np.uint64)  # a0, a1, b0, b1, c0, c1, r0, r1
+    numbers = np.empty((8, count), dtype=np.uint64)  # in the order of `LAYOUT`
     for i in range(6):
         limbs(old, at + words * i, numbers[i])
-    a = load_as(p, old, at), load_as(p, old, at + words)
-    b = load_as(p, old, at + 2 * words), load_as(p, old, at + 3 * words)
-    c = load_as(p, old, at + 4 * words), load_as(p, old, at + 5 * words)
+    a, b, c = _element(p, old, at), _element(p, old, at + count), _element(p, old, at + 2 * count)
     real, other = multiply_add_fp2(a, b, c, p)
     limbs(real, 0, numbers[6])
     limbs(other, 0, numbers[7])
-    halves = np.empty((8, 2 * count), dtype=np.int64)
-    for i in range(8):
-        halve(numbers[i], halves[i])
-    a0, a1, b0, b1 = halves[0], halves[1], halves[2], halves[3]
-    sums = np.empty((2, 2 * count), dtype=np.int64)
-    for i in range(2 * count):
-        sums[0, i] = product(a0, b0, i) - product(a1, b1, i)
-        sums[1, i] = product(a0, b1, i) + product(a1, b0, i)
-        if i < count:
-            for r in range(2):
-                sums[r, i] += _I(numbers[4 + r, i]) - _I(numbers[6 + r, i])
+    put_integers(places, numbers, cells)
+    sums = np.empty(2 * count, dtype=np.int64)
     for r in range(2):
-        row, result = cells[r], numbers[6 + r]
-        for i in range(2 * count):
-            row[columns.x + i], row[columns.y + i] = halves[2 * r, i], halves[2 * r + 1, i]
-            row[columns.r + i] = halves[6 + r, i]
-        put_multiple(sums[r], prime, inverse, row, columns.q, columns.sign, columns.low, columns.high)
-        put_below(result, prime, row[columns.flag : columns.flag + count], row[columns.part : columns.part + 2])
-        for i in range(count):
-            row[columns.c + i] = numbers[4 + r, i]
+        row = cells[r]
+        limb_sums(terms[r], numbers, sums)
+        put_multiple(sums, prime, inverse, row, columns.q, columns.sign, columns.low, columns.high)
+        put_below(numbers[6 + r], prime, row[columns.flag : columns.flag + count], row[columns.part : columns.part + 2])
         limbs(old, at + words * (6 + r), row[columns.old : columns.old + count])
 
 
 @njit(nogil=True, cache=True)
-def _call(calls, cycle, first_clock, p, prime, inverse, columns, cells):
+def _call(calls, cycle, first_clock, p, prime, inverse, columns, statement, cells):
     """Write the rows of one call, (2, columns)."""
     cells[:] = _U(0)
     row, words = calls.rows[cycle], len(p)
     clk = _U(cycle) + first_clock
     at, entry, now = row[LAST] >> _32, row[LAST] & LIMB_MASK, _SLOTS * clk
-    _elements(calls, at, p, prime, inverse, columns, cells)
+    _elements(calls, at, p, prime, inverse, columns, statement, cells)
     cells[0, columns.first] = _1
     # Further registers a1 to a3 have the addresses of a, b and c.
     c_at, c_time = further(calls, at, 2)
@@ -129,10 +111,10 @@ def _call(calls, cycle, first_clock, p, prime, inverse, columns, cells):
 
 
 @njit(nogil=True, cache=True)
-def _fill(calls, first_clock, p, prime, inverse, columns, first, last, main):
+def _fill(calls, first_clock, p, prime, inverse, columns, statement, first, last, main):
     cells = np.empty((2, len(main)), dtype=np.uint64)
     for i in range(first, last):
-        _call(calls, _I(calls.order[i]), first_clock, p, prime, inverse, columns, cells)
+        _call(calls, _I(calls.order[i]), first_clock, p, prime, inverse, columns, statement, cells)
         write_rows(cells, i, main)
 
 
@@ -141,5 +123,7 @@ def fill(device: Device, table: Fp2, calls: CallArrays, main: np.ndarray) -> Non
     arrays, first_clock, field = arrays_of(calls), np.uint64(calls.first_clock), table.field
     p, prime = words_of(field.p, field.words), np.array(table.size.limbs_of(field.p), dtype=np.uint64)
     inverse, columns = np.uint64(pow(field.p, -1, 1 << 32)), Fp2Columns(**columns_of(table))
-    arguments = arrays, first_clock, p, prime, inverse, columns
+    terms = tuple(LAYOUT.terms(identity, (), table.size.limbs) for identity in IDENTITIES)
+    statement = terms, LAYOUT.places(columns_of(table))
+    arguments = arrays, first_clock, p, prime, inverse, columns, statement
     by_call(device, calls, lambda first, last: _fill(*arguments, first, last, main))

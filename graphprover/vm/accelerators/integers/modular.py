@@ -25,8 +25,9 @@ import numpy as np
 
 from graphprover.air import TableBuilder
 from graphprover.vm.accelerators.host_call import Accelerator, Cuda, HostCall, Operand
+from graphprover.vm.accelerators.integers.identities import Held, Layout, Lifted, Polynomial, limbs, named
 from graphprover.vm.accelerators.integers.size import NUMBER, WIDE, Size, carries_of
-from graphprover.vm.accelerators.table import CallBuilder, CallTable, check_below, columns_of, limbs_of, product
+from graphprover.vm.accelerators.table import CallBuilder, CallTable, check_below, columns_of, limbs_of
 from graphprover.vm.program.isa import A0, A7
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
 from graphprover.vm.tables.limbs import HALF, LIMB
@@ -54,6 +55,20 @@ HOST_CALLS = {
     NUMBER: _host_calls("modular", NUMBER, MODULAR, MODULAR_QUOTIENT),
     WIDE: _host_calls("modular_384", WIDE, MODULAR_384, MODULAR_384_QUOTIENT),
 }
+
+
+def _identity() -> Polynomial:
+    """Return the number that is 0: a b + c less q m + r."""
+    a, b, m, c, r, q = named(LAYOUT.names)
+    return a * b - m * q + (c - r) + Lifted("full", q)
+
+
+LAYOUT = Layout(
+    ("a", "b", "m", "c", "r", "q"),
+    {"a": (0, "u"), "b": (0, "v"), "c": (0, "s"), "m": (1, "u"), "r": (1, "v"), "q": (1, "s")},
+    {"b": (0, "old_v"), "c": (0, "old_s")},
+)
+IDENTITY = _identity()
 
 
 def carry_cells(size: Size) -> int:
@@ -112,14 +127,13 @@ class Modular(CallTable):
 
     def _identity(self, t: TableBuilder) -> None:
         first, n = t.first, t.next
-        carries, limbs = [*carries_of(t), *carries_of(n)], self.size.limbs
+        carries, count = [*carries_of(t), *carries_of(n)], self.size.limbs
         rest = self.size.carries - len(t.low)
         unused = [*n.low[rest:], *n.high[rest:]]
-        part_low, part_high, *flags = unused[: 2 + limbs]
-        c, r, q, m = map(limbs_of, (t.s, n.v, n.s, n.u))
+        part_low, part_high, *flags = unused[: 2 + count]
+        limb = limbs(IDENTITY, Held(LAYOUT, t, 0, {"full": t.full}), count)
         for i in range(self.size.halves):
-            total = product(t.u, t.v, i) - product(n.u, n.s, i)
-            total = total + (c[i] - r[i] if i < limbs else -t.full * q[i - limbs])
+            total = limb(i)
             if i:
                 total = total + carries[i - 1]
             if i < self.size.carries:
@@ -127,7 +141,7 @@ class Modular(CallTable):
             t.every_row(first * total, f"limb {i} of a b + c = q m + r")
         t.boolean(t.full, "the modulus is 0 or not")
         t.every_row(first * t.full * sum(n.u[1:], n.u[0]), "a modulus in place of the number above all others is 0")
-        check_below(t, first, 1 - t.full, r, m, flags, part_low + HALF * part_high)
+        check_below(t, first, 1 - t.full, limbs_of(n.v), limbs_of(n.u), flags, part_low + HALF * part_high)
 
     def _messages(self, row: CallBuilder) -> None:
         t, first = row.t, row.t.first

@@ -7,7 +7,6 @@ import numpy as np
 from graphprover.device import Device
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.accelerators.cpu import (
-    HALF_MASK,
     LAST,
     LIMB_MASK,
     T_A,
@@ -17,15 +16,19 @@ from graphprover.vm.accelerators.cpu import (
     arrays_of,
     by_call,
     further,
-    halve,
-    limbs,
-    product,
-    put_carry,
     recent,
     write_rows,
 )
 from graphprover.vm.accelerators.integers.arithmetic import ZERO, ZERO_WIDE, load_as, modular, store, words_of
-from graphprover.vm.accelerators.integers.modular import MODULAR, MODULAR_384_QUOTIENT, MODULAR_QUOTIENT, Modular
+from graphprover.vm.accelerators.integers.cpu import HALF_MASK, limb_sums, limbs, put_carry, put_integers
+from graphprover.vm.accelerators.integers.modular import (
+    IDENTITY,
+    LAYOUT,
+    MODULAR,
+    MODULAR_384_QUOTIENT,
+    MODULAR_QUOTIENT,
+    Modular,
+)
 from graphprover.vm.accelerators.kernels import CallArrays
 from graphprover.vm.accelerators.table import columns_of
 from graphprover.vm.tables import clock
@@ -67,64 +70,55 @@ def _put_unused(cells, columns, used, i, value):
 
 
 @njit(nogil=True, cache=True)
-def _numbers(calls, at, zero, columns, with_quotient, cells):
+def _numbers(calls, at, zero, columns, statement, with_quotient, cells):
     """Write the numbers, of as many words as ``zero``, the identity and the check of r < m."""
+    of_full, of_any, places = statement
     words, at, old = len(zero), _I(at), calls.old
     count = 2 * words  # of limbs
-    numbers = np.empty((6, count), dtype=np.uint64)  # a, b, m, c, r, q
+    numbers = np.empty((6, count), dtype=np.uint64)  # in the order of `LAYOUT`
     for i in range(4):
         limbs(old, at + words * i, numbers[i])
+    m, r = numbers[2], numbers[4]
     full = True
-    for limb in numbers[2]:
+    for limb in m:
         full &= limb == _U(0)
     a, b = load_as(zero, old, at), load_as(zero, old, at + words)
-    m, c = load_as(zero, old, at + 2 * words), load_as(zero, old, at + 3 * words)
-    _, quotient, remainder = modular(a, b, c, m)
-    limbs(remainder, 0, numbers[4])
+    modulus, c = load_as(zero, old, at + 2 * words), load_as(zero, old, at + 3 * words)
+    _, quotient, remainder = modular(a, b, c, modulus)
+    limbs(remainder, 0, r)
     limbs(quotient, 0, numbers[5])
-    halves = np.empty((6, 2 * count), dtype=np.int64)
-    for i in range(6):
-        halve(numbers[i], halves[i])
-    for i in range(2 * count):
-        cells[0, columns.u + i], cells[1, columns.u + i] = halves[0, i], halves[2, i]
-        cells[0, columns.v + i], cells[1, columns.v + i] = halves[1, i], halves[4, i]
-        cells[0, columns.s + i], cells[1, columns.s + i] = halves[3, i], halves[5, i]
+    put_integers(places, numbers, cells)
     cells[0, columns.full] = full
+    sums = np.empty(2 * count, dtype=np.int64)
+    limb_sums(of_full if full else of_any, numbers, sums)
     carry, in_row = _I(0), columns.high - columns.low
     for i in range(2 * count - 1):
-        total = product(halves[0], halves[1], i) - product(halves[2], halves[5], i) + carry
-        if i < count:
-            total += _I(numbers[3, i]) - _I(numbers[4, i])
-        elif full:
-            total -= _I(numbers[5, i - count])
-        carry = total >> 32
+        carry = (sums[i] + carry) >> 32
         row, place = (0, i) if i < in_row else (1, i - in_row)
         put_carry(cells[row], columns.low + place, columns.high + place, carry)
     if not full:
         used = 2 * count - 1 - in_row
         top = count - 1
-        while top > 0 and numbers[4, top] == numbers[2, top]:
+        while top > 0 and r[top] == m[top]:
             top -= 1
-        missing = numbers[2, top] - numbers[4, top] - _1
+        missing = m[top] - r[top] - _1
         _put_unused(cells, columns, used, 0, missing & HALF_MASK)
         _put_unused(cells, columns, used, 1, missing >> _16)
         _put_unused(cells, columns, used, 2 + top, _1)
-    for i in range(count):
-        cells[0, columns.old_v + i], cells[0, columns.old_s + i] = numbers[1, i], numbers[3, i]
     limbs(old, at + 4 * words, cells[1, columns.old_v : columns.old_v + count])
     if with_quotient:
         limbs(old, at + 5 * words, cells[1, columns.old_s : columns.old_s + count])
 
 
 @njit(nogil=True, cache=True)
-def _call(calls, cycle, first_clock, zero, columns, quotient, cells):
+def _call(calls, cycle, first_clock, zero, columns, statement, quotient, cells):
     """Write the rows of one call, (2, columns)."""
     cells[:] = _U(0)
     row, words = calls.rows[cycle], len(zero)
     clk = _U(cycle) + first_clock
     at, entry, now = row[LAST] >> _32, row[LAST] & LIMB_MASK, _SLOTS * clk
     with_quotient = row[A] == quotient
-    _numbers(calls, at, zero, columns, with_quotient, cells)
+    _numbers(calls, at, zero, columns, statement, with_quotient, cells)
     for r in range(2):
         cells[r, columns.on], cells[r, columns.clk] = _1, clk
     cells[0, columns.first] = cells[0, columns.third] = _1
@@ -148,10 +142,10 @@ def _call(calls, cycle, first_clock, zero, columns, quotient, cells):
 
 
 @njit(nogil=True, cache=True)
-def _fill(calls, first_clock, zero, columns, quotient, first, last, main):
+def _fill(calls, first_clock, zero, columns, statement, quotient, first, last, main):
     cells = np.empty((2, len(main)), dtype=np.uint64)
     for i in range(first, last):
-        _call(calls, _I(calls.order[i]), first_clock, zero, columns, quotient, cells)
+        _call(calls, _I(calls.order[i]), first_clock, zero, columns, statement, quotient, cells)
         write_rows(cells, i, main)
 
 
@@ -160,5 +154,7 @@ def fill(device: Device, table: Modular, calls: CallArrays, main: np.ndarray) ->
     arrays, first_clock = arrays_of(calls), np.uint64(calls.first_clock)
     zero, columns = words_of(0, table.size.words), ModularColumns(**columns_of(table))
     quotient = np.uint64(table.host_calls[1].number)
-    arguments = arrays, first_clock, zero, columns, quotient
+    of_full, of_any = (LAYOUT.terms(IDENTITY, flags, table.size.limbs) for flags in (("full",), ()))
+    statement = of_full, of_any, LAYOUT.places(columns_of(table))
+    arguments = arrays, first_clock, zero, columns, statement, quotient
     by_call(device, calls, lambda first, last: _fill(*arguments, first, last, main))

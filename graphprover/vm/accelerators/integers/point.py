@@ -16,13 +16,21 @@ proof if x1 = x2, a double if y1 = 0, and neither has one if a coordinate is not
 cases.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from graphprover.air import Expr, TableBuilder
 from graphprover.vm.accelerators.host_call import Accelerator, Cuda, HostCall, Operand
+from graphprover.vm.accelerators.integers.identities import (
+    Constant,
+    Either,
+    Held,
+    Layout,
+    Polynomial,
+    limbs,
+    named,
+)
 from graphprover.vm.accelerators.integers.size import NUMBER, NUMBER_WORDS, OFFSET, SIGN, multiple
-from graphprover.vm.accelerators.table import CallBuilder, CallTable, check_below, limbs_of, product
+from graphprover.vm.accelerators.table import CallBuilder, CallTable, check_below, limbs_of
 from graphprover.vm.program.isa import A0, A7
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_MEMORY
 from graphprover.vm.tables.limbs import HALF
@@ -58,6 +66,25 @@ HALVES, LIMBS, CARRIES = NUMBER.halves, NUMBER.limbs, NUMBER.carries
 PRIME_LIMBS = [NUMBER.limbs_of(curve.p) for curve in ALL_CURVES]
 PRIME_INVERSES = [pow(curve.p, -1, 1 << 32) for curve in ALL_CURVES]  # of the primes, mod 2^32
 PRIME_HALVES = [NUMBER.halves_of(curve.p) for curve in ALL_CURVES]
+
+
+def _identities() -> tuple[Polynomial, ...]:
+    """Return the multiples of p: for the slope, x3 and y3.
+
+    Row 0 has x0: x2, or of a double y1. Row 1 has x2 again: of a double x1.
+    """
+    x0, x1, y1, x2, y2, slope, x3, y3 = named(LAYOUT.names[:-1])
+    of_double = 2 * (slope * x0) - 3 * (x1 * x1) - Constant("a")
+    of_sum = slope * (x0 - x1) - y2 + y1
+    return Either("twice", of_double, of_sum), slope * slope - (x1 + x2 + x3), slope * (x1 - x3) - (y1 + y3)
+
+
+LAYOUT = Layout(
+    ("x0", "x1", "y1", "x2", "y2", "slope", "x3", "y3", "a"),
+    {"x0": (0, "x"), "x1": (1, "x"), "x3": (2, "x"), "slope": (1, "y"), "y3": (2, "y")},
+    {"y2": (0, "z"), "y1": (1, "z"), "x2": (1, "w")},
+)
+IDENTITIES = _identities()
 
 
 class Point(CallTable):
@@ -120,16 +147,9 @@ class Point(CallTable):
     def _slope(t: TableBuilder) -> None:
         first, n, sums = t.row[0], t.next, 1 - t.double
         x2, x1, y1 = limbs_of(t.x), limbs_of(n.x), n.z
-        apart = [above - below for above, below in zip(t.x, n.x, strict=True)]
         a = sum((curve.a * flag for curve, flag in zip(ALL_CURVES, t.curve, strict=True)), 0 * t.on)
-
-        def line(i: int) -> Any:
-            of_sum, of_double = product(n.y, apart, i), 2 * product(n.y, t.x, i) - 3 * product(n.x, n.x, i)
-            if i < LIMBS:
-                of_sum = of_sum - t.z[i] + y1[i]
-            return sums * of_sum + t.double * (of_double - a if i == 0 else of_double)
-
-        multiple(t, first, line, t, _prime(t), "the slope")
+        held = Held(LAYOUT, t, 0, {"twice": t.double, "a": a})
+        multiple(t, first, limbs(IDENTITIES[0], held, LIMBS), t, _prime(t), "the slope")
         for i in range(LIMBS):
             t.every_row(first * t.double * (x2[i] - y1[i]), "of a double, row 0 has y1")
             t.every_row(first * (n.w[i] - x2[i] - t.double * (x1[i] - x2[i])), "row 1 has x2, of a double x1")
@@ -139,12 +159,9 @@ class Point(CallTable):
 
     @staticmethod
     def _result(t: TableBuilder) -> None:
-        middle, n = t.row[1], t.next
-        x1, x3, y3 = limbs_of(t.x), limbs_of(n.x), limbs_of(n.y)
-        back = [above - below for above, below in zip(t.x, n.x, strict=True)]
-        prime = _prime(t)
-        multiple(t, middle, lambda i: product(t.y, t.y, i) - _limb(i, x1, t.w, x3), t, prime, "x3")
-        multiple(t, middle, lambda i: product(t.y, back, i) - _limb(i, t.z, y3), n, prime, "y3")
+        held, prime = Held(LAYOUT, t, 1), _prime(t)
+        for identity, row, label in zip(IDENTITIES[1:], (t, t.next), ("x3", "y3"), strict=True):
+            multiple(t, t.row[1], limbs(identity, held, LIMBS), row, prime, label)
 
     @staticmethod
     def _messages(row: CallBuilder) -> None:
@@ -173,11 +190,6 @@ def _prime(t: TableBuilder) -> list[Expr]:
         sum((halves[i] * flag for halves, flag in zip(PRIME_HALVES, t.curve, strict=True)), 0 * t.on)
         for i in range(HALVES)
     ]
-
-
-def _limb(i: int, *numbers: Sequence[Any]) -> Any:
-    """Return the i-th limb of the numbers' sum."""
-    return sum((number[i] for number in numbers), 0) if i < LIMBS else 0
 
 
 POINTS = Accelerator(

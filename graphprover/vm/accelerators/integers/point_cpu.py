@@ -6,7 +6,6 @@ from graphprover.device import Device
 from graphprover.kernels.cpu import field
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.accelerators.cpu import (
-    HALF_MASK,
     LAST,
     LIMB_MASK,
     T_A,
@@ -16,18 +15,16 @@ from graphprover.vm.accelerators.cpu import (
     arrays_of,
     by_call,
     further,
-    halve,
-    limbs,
-    product,
-    put_below,
-    put_multiple,
     recent,
     write_rows,
 )
 from graphprover.vm.accelerators.integers.arithmetic import PRIMES, ZERO, add, less, load, slope, store
+from graphprover.vm.accelerators.integers.cpu import limb_sums, limbs, put_below, put_integers, put_multiple
 from graphprover.vm.accelerators.integers.point import (
     ALL_CURVES,
     HALVES,
+    IDENTITIES,
+    LAYOUT,
     LIMBS,
     POINT,
     POINT_WORDS,
@@ -84,83 +81,46 @@ def _point(words, curve, double):
 
 
 @njit(nogil=True, cache=True)
-def _limb_sums(first, second, line, result, curve, double, sums):
-    """Write the limbs, before carries, of the three multiples of the prime: for the slope, x3 and y3."""
-    halves = np.empty((5, HALVES), dtype=np.int64)
-    x1, y1, x2, x3, steep = halves[0], halves[1], halves[2], halves[3], halves[4]
-    halve(first[:LIMBS], x1)
-    halve(first[LIMBS:], y1)
-    halve(second[:LIMBS], x2)
-    halve(result[:LIMBS], x3)
-    halve(line, steep)
-    for i in range(HALVES):
-        if double:
-            sums[0, i] = 2 * product(steep, y1, i) - 3 * product(x1, x1, i)
-            if i == 0:
-                sums[0, i] -= _A_OF[curve]
-        else:
-            sums[0, i] = product(steep, x2 - x1, i)
-        sums[1, i] = product(steep, steep, i)
-        sums[2, i] = product(steep, x1 - x3, i)
-        if i < LIMBS:
-            if not double:
-                sums[0, i] += _I(first[LIMBS + i]) - _I(second[LIMBS + i])
-            other = first[i] if double else second[i]
-            sums[1, i] -= _I(first[i]) + _I(other) + _I(result[i])
-            sums[2, i] -= _I(first[LIMBS + i]) + _I(result[LIMBS + i])
-
-
-@njit(nogil=True, cache=True)
-def _write_halves(limbs_of, cells, column):
-    for i in range(LIMBS):
-        cells[column + 2 * i] = limbs_of[i] & HALF_MASK
-        cells[column + 2 * i + 1] = limbs_of[i] >> _16
-
-
-@njit(nogil=True, cache=True)
-def _points(calls, at, curve, double, cells):
+def _points(calls, at, curve, double, statement, cells):
     """Write the points, the identities and the checks."""
-    first, second = np.empty(2 * LIMBS, dtype=np.uint64), np.zeros(2 * LIMBS, dtype=np.uint64)
-    limbs(calls.old, _I(at), first)
+    of_sum, of_double, places = statement
+    at = _I(at)
+    one, other = (load(calls.old, at), load(calls.old, at + NUMBER_WORDS)), (ZERO, ZERO)
     if not double:
-        limbs(calls.old, _I(at) + POINT_WORDS, second)
-    one, other = (load(calls.old, _I(at)), load(calls.old, _I(at) + NUMBER_WORDS)), (ZERO, ZERO)
-    if not double:
-        behind = _I(at) + POINT_WORDS
-        other = load(calls.old, behind), load(calls.old, behind + NUMBER_WORDS)
+        other = load(calls.old, at + POINT_WORDS), load(calls.old, at + POINT_WORDS + NUMBER_WORDS)
     _, steep = slope(curve, double, one, other)
     x, y = add(curve, double, one, other, steep)
-    line, result = np.empty(LIMBS, dtype=np.uint64), np.empty(2 * LIMBS, dtype=np.uint64)
+    numbers = np.zeros((9, LIMBS), dtype=np.uint64)  # in the order of `LAYOUT`
+    x0, x1, y1, x2, y2 = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
+    line, x3, y3, a = numbers[5], numbers[6], numbers[7], numbers[8]
+    limbs(one[0], 0, x1)
+    limbs(one[1], 0, y1)
+    limbs(one[0] if double else other[0], 0, x2)
+    limbs(other[1], 0, y2)
+    limbs(one[1] if double else other[0], 0, x0)
     limbs(steep, 0, line)
-    limbs(x, 0, result[:LIMBS])
-    limbs(y, 0, result[LIMBS:])
-    sums = np.empty((3, HALVES), dtype=np.int64)
-    _limb_sums(first, second, line, result, curve, double, sums)
-    prime = _PRIMES[curve]
-    in_row_0 = first[LIMBS:] if double else second[:LIMBS]
-    for r, x_of_row in ((0, in_row_0), (1, first[:LIMBS]), (2, result[:LIMBS])):
-        _write_halves(x_of_row, cells[r], _X)
-        put_multiple(sums[r], prime, _INVERSES[curve], cells[r], _Q, _SIGN, _LOW, _HIGH)
+    limbs(x, 0, x3)
+    limbs(y, 0, y3)
+    a[0] = _U(_A_OF[curve])
+    put_integers(places, numbers, cells)
+    prime, sums = _PRIMES[curve], np.empty(HALVES, dtype=np.int64)
+    for r, x_of_row in ((0, x0), (1, x1), (2, x3)):
+        limb_sums(of_double[r] if double else of_sum[r], numbers, sums)
+        put_multiple(sums, prime, _INVERSES[curve], cells[r], _Q, _SIGN, _LOW, _HIGH)
         put_below(x_of_row, prime, cells[r, _FLAG : _FLAG + LIMBS], cells[r, _PART : _PART + 2])
-    _write_halves(line, cells[1], _Y)
-    _write_halves(result[LIMBS:], cells[2], _Y)
-    put_below(result[LIMBS:], prime, cells[2, _Z : _Z + LIMBS], cells[2, _PART + 2 : _PART + 4])
+    put_below(y3, prime, cells[2, _Z : _Z + LIMBS], cells[2, _PART + 2 : _PART + 4])
     if not double:
-        put_below(second[LIMBS:], prime, cells[0, _Y : _Y + LIMBS], cells[0, _PART + 2 : _PART + 4])
-        put_below(first[LIMBS:], prime, cells[0, _Y + LIMBS : _Y + HALVES], cells[1, _PART + 2 : _PART + 4])
-    differing = False
+        put_below(y2, prime, cells[0, _Y : _Y + LIMBS], cells[0, _PART + 2 : _PART + 4])
+        put_below(y1, prime, cells[0, _Y + LIMBS : _Y + HALVES], cells[1, _PART + 2 : _PART + 4])
     for i in range(LIMBS):
-        cells[0, _Z + i] = second[LIMBS + i]
-        cells[1, _Z + i] = first[LIMBS + i]
-        cells[1, _W + i] = first[i] if double else second[i]
-        apart = first[LIMBS + i] if double else field.sub(second[i], first[i])
-        if not differing and apart != _0:
+        apart = y1[i] if double else field.sub(x2[i], x1[i])
+        if apart != _0:
             cells[0, _W + i] = field.inverse(apart)
-            differing = True
+            break
 
 
 @njit(nogil=True, cache=True)
-def _call(calls, cycle, first_clock, cells):
+def _call(calls, cycle, first_clock, statement, cells):
     """Write the rows of one call, (3, columns)."""
     cells[:] = _0
     row = calls.rows[cycle]
@@ -168,7 +128,7 @@ def _call(calls, cycle, first_clock, cells):
     at, entry, now = row[LAST] >> _32, row[LAST] & LIMB_MASK, _SLOTS * clk
     kind = _I(row[A] - _U(POINT))
     curve, double = kind // 2, kind % 2 == 1
-    _points(calls, at, curve, double, cells)
+    _points(calls, at, curve, double, statement, cells)
     for r in range(3):
         cells[r, _ON] = cells[r, _ROW + r] = cells[r, _CURVE + curve] = _1
         cells[r, _CLK], cells[r, _DOUBLE] = clk, _U(double)
@@ -185,14 +145,18 @@ def _call(calls, cycle, first_clock, cells):
 
 
 @njit(nogil=True, cache=True)
-def _fill(calls, first_clock, first, last, main):
+def _fill(calls, first_clock, statement, first, last, main):
     cells = np.empty((_ROWS, len(main)), dtype=np.uint64)
     for i in range(first, last):
-        _call(calls, _I(calls.order[i]), first_clock, cells)
+        _call(calls, _I(calls.order[i]), first_clock, statement, cells)
         write_rows(cells, i, main)
 
 
 def fill(device: Device, _table: Point, calls: CallArrays, main: np.ndarray) -> None:
     """Write the rows of sums and doubles of points."""
     arrays, first_clock = arrays_of(calls), np.uint64(calls.first_clock)
-    by_call(device, calls, lambda first, last: _fill(arrays, first_clock, first, last, main))
+    of_sum, of_double = (
+        tuple(LAYOUT.terms(identity, flags, LIMBS) for identity in IDENTITIES) for flags in ((), ("twice",))
+    )
+    statement = of_sum, of_double, LAYOUT.places(COLUMNS)
+    by_call(device, calls, lambda first, last: _fill(arrays, first_clock, statement, first, last, main))
