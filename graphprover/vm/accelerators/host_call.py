@@ -55,8 +55,8 @@ class Cuda:
     """
 
     file: str
-    # Further constants of the file: numbers, or lists of them.
-    defines: Mapping[str, int | Sequence[Any]] = field(default_factory=dict)
+    # Further constants of the file: numbers, lists of them, or expressions.
+    defines: Mapping[str, int | str | Sequence[Any]] = field(default_factory=dict)
     parameters: Callable[[], tuple[np.ndarray | int, ...]] = tuple  # of the kernel, behind the calls
     thread_by_row: bool = False  # a block of threads by call, a thread by row; else a thread by call
 

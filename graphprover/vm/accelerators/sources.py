@@ -41,7 +41,7 @@ def _defines(file: str) -> dict[str, int | str]:
         defines[f"{chip}_ROWS"] = accelerator.rows
         defines |= {f"{chip}_{name.upper()}": column for name, column in columns_of(table).items()}
         for name, value in accelerator.cuda.defines.items():
-            defines[name] = value if isinstance(value, int) else list_of(np.array(value))
+            defines[name] = value if isinstance(value, int | str) else list_of(np.array(value))
     return defines
 
 

@@ -12,6 +12,8 @@ from graphprover.vm.accelerators.integers.identities import (
     Layout,
     Polynomial,
     limbs,
+    named,
+    source,
     value,
 )
 from graphprover.vm.accelerators.integers.size import NUMBER, WIDE, Size
@@ -84,6 +86,12 @@ def test_sums_of_the_kernels_are_the_integer(
     found = sum(weight * factors[one] * factors[other] for weight, one, other in terms.products.tolist())
     found += sum(weight * numbers[i] << 32 * lifted for weight, i, lifted in terms.others.tolist())
     assert found == value(identity, known | small, size.limbs)
+
+
+def test_source() -> None:
+    x, y, z = named("xyz")
+    assert source(x * (y - z) - 2 * (x * x)) == "(product<N>(of_x, of_y_z, i) - 2 * product<N>(of_x, of_x, i))"
+    assert source(x + y) == "((i < N ? (i64)x[i] : 0) + (i < N ? (i64)y[i] : 0))"
 
 
 def test_results_satisfy_the_identities() -> None:

@@ -30,7 +30,7 @@ import numpy as np
 
 from graphprover.air import TableBuilder
 from graphprover.vm.accelerators.host_call import Accelerator, Cuda, HostCall, Operand
-from graphprover.vm.accelerators.integers.identities import Held, Layout, Polynomial, limbs, named
+from graphprover.vm.accelerators.integers.identities import Held, Layout, Polynomial, limbs, named, sources
 from graphprover.vm.accelerators.integers.point import ALL_CURVES
 from graphprover.vm.accelerators.integers.size import Size, multiple
 from graphprover.vm.accelerators.table import CallBuilder, CallTable, check_below, columns_of, limbs_of
@@ -173,7 +173,7 @@ def _accelerator(field: Field) -> Accelerator:
         partial(Fp2, field=field),
         "integers.fp2_cpu",
         rows=2,
-        cuda=Cuda("integers/integers.cu", parameters=parameters),
+        cuda=Cuda("integers/integers.cu", sources("FP2", *IDENTITIES), parameters),
     )
 
 

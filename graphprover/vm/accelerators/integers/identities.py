@@ -4,6 +4,7 @@ Of the same polynomial are made
 
 - the constraints of a table, limb by limb of 32 bits: `limb`, on the cells that hold the integers;
 - the sums that the CPU's kernel writes carries and quotients of: `terms`, which `cpu.limb_sums` evaluates;
+- the CUDA source of the same sums: `source`;
 - the integer itself, by which tests judge the computation: `value`.
 
 Integers are held as halves of 16 bits, or as limbs. A factor of a product is an integer in halves or a difference of
@@ -244,6 +245,41 @@ def terms(of: Polynomial, names: Sequence[str], flags: Collection[str], count: i
         np.array(products, dtype=np.int64).reshape(-1, 3),
         np.array(others, dtype=np.int64).reshape(-1, 3),
     )
+
+
+def sources(prefix: str, *identities: Polynomial) -> dict[str, str]:
+    """Return the sources of polynomials by a prefix and their index, as defines; see `source`."""
+    return {f"{prefix}_{i}": source(of) for i, of in enumerate(identities)}
+
+
+def source(of: Polynomial) -> str:
+    """Return the i-th limb, before carries, as an expression of C++, for integers of N limbs.
+
+    An integer x has its limbs in the array ``x``, its halves in ``of_x``; a difference x - y of factors has its halves
+    in ``of_x_y``. Constants and flags are variables.
+    """
+    if isinstance(of, Named):
+        return f"(i < N ? (i64){of.name}[i] : 0)"
+    if isinstance(of, Constant):
+        return f"(i == 0 ? {of.name} : 0)"
+    if isinstance(of, Total):
+        return f"({source(of.left)} {'+' if of.sign == 1 else '-'} {source(of.right)})"
+    if isinstance(of, Times):
+        return f"product<N>({_halves(of.left)}, {_halves(of.right)}, i)"
+    if isinstance(of, Scaled):
+        return f"{of.factor} * {source(of.of)}"
+    if isinstance(of, Lifted):
+        return f"({of.flag} && i >= N ? -(i64){of.of.name}[i - N] : 0)"
+    assert isinstance(of, Either)
+    return f"({of.flag} ? {source(of.if_one)} : {source(of.if_zero)})"
+
+
+def _halves(factor: Polynomial) -> str:
+    """Return the name of the array of a factor's halves."""
+    if isinstance(factor, Named):
+        return f"of_{factor.name}"
+    assert isinstance(factor, Total) and isinstance(factor.left, Named) and isinstance(factor.right, Named)
+    return f"of_{factor.left.name}_{factor.right.name}"
 
 
 def _parts(of: Polynomial) -> Iterator[Polynomial]:

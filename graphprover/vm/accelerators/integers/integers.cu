@@ -1,5 +1,5 @@
 // Traces of host calls on integers, on elements of Fp2 and on points of curves, a thread by call. modular_cpu.py, fp2_cpu.py
-// and point_cpu.py are the twins; constants of points are defines.
+// and point_cpu.py are the twins. Constants of points are defines, and so is the i-th limb of each identity (identities.py).
 #include "../calls.cuh"
 
 typedef unsigned short u16;
@@ -306,10 +306,7 @@ __device__ void put_modular(const Calls& calls, const ModularColumns& at, u64 qu
     i64 carry = 0;
     int in_row = (int)(at.high - at.low);
     for (int i = 0; i < 2 * N - 1; i++) {
-        i64 total = product<N>(of_a, of_b, i) - product<N>(of_m, of_q, i) + carry;
-        if (i < N) total += (i64)c[i] - (i64)r[i];
-        else if (full) total -= q[i - N];
-        carry = total >> 32;
+        carry = (MODULAR_0 + carry) >> 32;
         int k = i >= in_row, place = i - k * in_row;
         put_carry(cells, k, at.low + place, at.high + place, carry);
     }
@@ -402,7 +399,8 @@ __device__ void put_fp2(const Calls& calls, const Fp2Columns& at, const Prime<N>
         halve<N>(x[i], halves[i]);
         reduce<N>(x[i], p);
     }
-    const u16 *a0 = halves[0], *a1 = halves[1], *b0 = halves[2], *b1 = halves[3];
+    const u16 *of_a0 = halves[0], *of_a1 = halves[1], *of_b0 = halves[2], *of_b1 = halves[3];
+    const u32 *c0 = added, *c1 = added, *r0 = result, *r1 = result;
     cells(0, at.first) = 1;
     for (int r = 0; r < 2; r++) {
         load<N>(cycle.old + words * (4 + r), added);
@@ -411,12 +409,7 @@ __device__ void put_fp2(const Calls& calls, const Fp2Columns& at, const Prime<N>
         subtract<N>(p, x[3], other);  // -b1
         sum_mod<N>(x[0], r ? x[3] : x[2], x[1], r ? x[2] : other, added, p, result);
         put_halves<N>(cells, r, at.r, result);
-        auto limb = [&](int i) {
-            i64 total = i < N ? (i64)added[i] - (i64)result[i] : 0;
-            total += product<N>(a0, r ? b1 : b0, i);
-            i64 second = product<N>(a1, r ? b0 : b1, i);
-            return r ? total + second : total - second;
-        };
+        auto limb = [&](int i) { return r ? FP2_1 : FP2_0; };
         put_multiple<N>(cells, r, limb, p, (u32)prime.inverse, at.q, at.sign, at.low, at.high);
         put_below<N>(cells, r, at.flag, r, at.part, result, p);
         load<N>(cycle.old + words * (6 + r), other);
@@ -502,34 +495,24 @@ extern "C" __global__ void fill_point(const __grid_constant__ Calls calls, u64* 
     multiply_mod<LIMBS>(line, part, p, y3);
     difference<LIMBS>(y3, y1, p, y3);
 
-    int of_x1[HALVES], of_y1[HALVES], apart[HALVES], back[HALVES], steep[HALVES];
+    int of_x0[HALVES], of_x1[HALVES], of_slope[HALVES], of_x0_x1[HALVES], of_x1_x3[HALVES];
+    const u32 *x0 = twice ? y1 : x2, *y2 = second + LIMBS;
+    halve<LIMBS>(x0, of_x0);
     halve<LIMBS>(x1, of_x1);
-    halve<LIMBS>(y1, of_y1);
-    halve<LIMBS>(x2, apart);
-    halve<LIMBS>(x3, back);
-    halve<LIMBS>(line, steep);
+    halve<LIMBS>(line, of_slope);
+    halve<LIMBS>(x3, of_x1_x3);
     for (int i = 0; i < HALVES; i++) {
-        apart[i] -= of_x1[i];
-        back[i] = of_x1[i] - back[i];
+        of_x0_x1[i] = of_x0[i] - of_x1[i];
+        of_x1_x3[i] = of_x1[i] - of_x1_x3[i];
     }
+    i64 a = COEFFICIENTS[curve];
+    constexpr int N = LIMBS;
     for (int r = 0; r < 3; r++) {
         i64 sums[HALVES];
-        for (int i = 0; i < HALVES; i++) {
-            bool low = i < LIMBS;
-            if (r == 0 && twice) {
-                sums[i] = 2 * product<LIMBS>(steep, of_y1, i) - 3 * product<LIMBS>(of_x1, of_x1, i);
-                if (i == 0) sums[i] -= COEFFICIENTS[curve];
-            } else if (r == 0) {
-                sums[i] = product<LIMBS>(steep, apart, i) + (low ? (i64)y1[i] - (i64)second[LIMBS + i] : 0);
-            } else if (r == 1) {
-                sums[i] = product<LIMBS>(steep, steep, i) - (low ? (i64)x1[i] + (i64)x2[i] + (i64)x3[i] : 0);
-            } else {
-                sums[i] = product<LIMBS>(steep, back, i) - (low ? (i64)y1[i] + (i64)y3[i] : 0);
-            }
-        }
+        for (int i = 0; i < HALVES; i++) sums[i] = r == 0 ? POINT_0 : r == 1 ? POINT_1 : POINT_2;
         auto limb = [&](int i) { return sums[i]; };
         put_multiple<LIMBS>(cells, r, limb, p, INVERSES[curve], POINT_Q, POINT_SIGN, POINT_LOW, POINT_HIGH);
-        const u32* x = r == 0 ? (twice ? y1 : x2) : r == 1 ? x1 : x3;
+        const u32* x = r == 0 ? x0 : r == 1 ? x1 : x3;
         put_halves<LIMBS>(cells, r, POINT_X, x);
         put_below<LIMBS>(cells, r, POINT_FLAG, r, POINT_PART, x, p);
         cells(r, POINT_ON) = 1;

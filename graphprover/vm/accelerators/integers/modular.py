@@ -25,7 +25,7 @@ import numpy as np
 
 from graphprover.air import TableBuilder
 from graphprover.vm.accelerators.host_call import Accelerator, Cuda, HostCall, Operand
-from graphprover.vm.accelerators.integers.identities import Held, Layout, Lifted, Polynomial, limbs, named
+from graphprover.vm.accelerators.integers.identities import Held, Layout, Lifted, Polynomial, limbs, named, sources
 from graphprover.vm.accelerators.integers.size import NUMBER, WIDE, Size, carries_of
 from graphprover.vm.accelerators.table import CallBuilder, CallTable, check_below, columns_of, limbs_of
 from graphprover.vm.program.isa import A0, A7
@@ -180,7 +180,7 @@ def _accelerator(size: Size) -> Accelerator:
         partial(Modular, size=size),
         "integers.modular_cpu",
         rows=2,
-        cuda=Cuda("integers/integers.cu", parameters=parameters),
+        cuda=Cuda("integers/integers.cu", sources("MODULAR", IDENTITY), parameters),
     )
 
 

@@ -28,6 +28,7 @@ from graphprover.vm.accelerators.integers.identities import (
     Polynomial,
     limbs,
     named,
+    sources,
 )
 from graphprover.vm.accelerators.integers.size import NUMBER, NUMBER_WORDS, OFFSET, SIGN, multiple
 from graphprover.vm.accelerators.table import CallBuilder, CallTable, check_below, limbs_of
@@ -210,6 +211,7 @@ POINTS = Accelerator(
             "LIST_PRIMES": PRIME_LIMBS,
             "LIST_INVERSES": PRIME_INVERSES,
             "LIST_COEFFICIENTS": [curve.a for curve in ALL_CURVES],
+            **sources("POINT", *IDENTITIES),
         },
     ),
 )
