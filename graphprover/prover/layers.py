@@ -29,7 +29,7 @@ from graphprover.recursion.head.head import check_layout
 from graphprover.recursion.head.heads import Child
 from graphprover.recursion.key import LayerStatement
 from graphprover.recursion.layer import layer_statement
-from graphprover.recursion.program.steps import Contradiction
+from graphprover.recursion.witness.run import Contradiction
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.model import Stage

@@ -1,4 +1,4 @@
-"""The statement that proofs are accepted: the verifier's program takes them, with the heads of their own statements.
+"""Build the statement of a layer: the verifier program accepts the given proofs.
 
 A verifier of the new proof makes the same heads from the headers of the first proofs, and needs nothing else of them.
 """
@@ -16,13 +16,12 @@ from graphprover.recursion.kernels.steps import Steps
 from graphprover.recursion.layer_tables import layer_rows, layer_tables, stated_values
 from graphprover.recursion.openings import joined_nodes, nodes_of, openings_of
 from graphprover.recursion.program.assembler import Linked
-from graphprover.recursion.program.run import Trace, requests
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.traces.machine import Inputs, trace_tasks
-from graphprover.recursion.witness.compiled import run_compiled
 from graphprover.recursion.witness.hashed_rows import Rows
 from graphprover.recursion.witness.hashes import hashes_of
 from graphprover.recursion.witness.lookups import numbers_of
+from graphprover.recursion.witness.run import Trace, requests, run
 from graphprover.recursion.witness.run_data import Opened, RunData, run_data
 from graphprover.statement.statement import Statement, Table
 
@@ -39,7 +38,7 @@ def layer_statement(proofs: Sequence[tuple[Child, BatchProof]]) -> Statement:
     opened = [_opened(child, proof, head.start.tree) for (child, proof), head in zip(proofs, heads.heads, strict=True)]
     data = run_data(heads, opened)
     nodes = joined_nodes([nodes_of(of.child.layout, of.challenges, of.openings) for of in opened])
-    trace = run_compiled(linked, data)
+    trace = run(linked, data)
     found = hashes_of(nodes, _groups(linked, trace, data))
     caps = np.zeros(len(trace.pcs), dtype=np.uint32)
     with_cap, place, _ = requests(linked, trace, "cap")

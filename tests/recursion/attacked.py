@@ -18,12 +18,11 @@ from graphprover.recursion.head.head import Head
 from graphprover.recursion.head.placed import Placed, evaluate
 from graphprover.recursion.openings import OpenedRows
 from graphprover.recursion.program.assembler import HOME, Linked
-from graphprover.recursion.program.run import Run
-from graphprover.recursion.program.steps import Contradiction, Decoded, Step, decoded
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.tables.steps import FIRST_FRAME
-from graphprover.recursion.witness.answers import answers
+from graphprover.recursion.witness.run import Contradiction
 from tests.recursion.layered import Child
+from tests.recursion.naive_run import Decoded, Run, Step, answers, decoded
 
 Edit = Callable[["AttackedRun", int, int], None]  # takes the run, the frame pointer, and how often it was taken before
 

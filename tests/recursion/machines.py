@@ -14,7 +14,6 @@ from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.kernels.segments import Segments
 from graphprover.recursion.kernels.steps import Steps
 from graphprover.recursion.program.assembler import Program
-from graphprover.recursion.program.run import run
 from graphprover.recursion.tables import buses
 from graphprover.recursion.tables.blake3 import Blake3
 from graphprover.recursion.tables.buses import MACHINE, Tag, message
@@ -24,6 +23,7 @@ from graphprover.recursion.tables.memory import LOOKED_UP
 from graphprover.recursion.traces.machine import Inputs, blake3_trace, fixed_trace, load_inputs, machine_trace
 from graphprover.recursion.traces.nodes import Nodes
 from graphprover.statement.statement import Statement, Table
+from tests.recursion.naive_run import run
 
 BLAKE3_TABLE, TABLE = Blake3(), Machine()
 HEAD_PLACE = (2**12 + 7, 5, 9)  # of the public digest, which no test of other tables looks up

@@ -33,7 +33,7 @@ from graphprover.protocol.proof import BatchProof
 from graphprover.protocol.verification import Challenges
 from graphprover.recursion.openings import openings_of
 from graphprover.recursion.program.verifier import verifier_program
-from graphprover.recursion.witness.compiled import trace_of
+from graphprover.recursion.witness.run import Contradiction, run
 from tests.interop.tables import PLAIN, fibonacci, limbs, shuffle
 from tests.recursion.layered import COMMON, Child, child, child_of
 
@@ -80,7 +80,11 @@ class Subject:
             return REFUSED
         if _disagree(found.commitments, challenges.queries, own.layout.log_max_rows):
             return ONLY_HASHES
-        return REFUSED if trace_of(verifier_program(), own.data(challenges, found)) is None else ACCEPTED
+        try:
+            run(verifier_program(), own.data(challenges, found))
+        except Contradiction:
+            return REFUSED
+        return ACCEPTED
 
 
 def _disagree(openings: Sequence[Opening], indices: np.ndarray, log_rows: int) -> bool:

@@ -32,8 +32,8 @@ from graphprover.recursion.compressed import child_of, expect_headers, heads_of_
 from graphprover.recursion.head.entries import ENTRIES
 from graphprover.recursion.key import LayerStatement, commitments
 from graphprover.recursion.layer_tables import layer_tables
-from graphprover.recursion.program.steps import Contradiction
 from graphprover.recursion.program.verifier import verifier_program
+from graphprover.recursion.witness.run import Contradiction
 from graphprover.runtime.files import COMPRESSED_MAGIC
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import verify_header

@@ -17,11 +17,10 @@ from graphprover.protocol.layout import QUOTIENT
 from graphprover.recursion.head.areas import main_tree, opened_counts, row_widths
 from graphprover.recursion.head.fields import HEAD_TREE, TRANSCRIPT_TREE
 from graphprover.recursion.head.inputs import ELEMENT_OFFSET
-from graphprover.recursion.program import run as runs
-from graphprover.recursion.program.steps import Contradiction
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.tables.segments import POINTS, padded
-from graphprover.recursion.witness.compiled import run_compiled, trace_of
+from graphprover.recursion.witness import run as runs
+from graphprover.recursion.witness.run import Contradiction, run
 from graphprover.recursion.witness.run_data import RunData
 from tests.interop.tables import statements
 from tests.recursion.adversaries import base
@@ -44,7 +43,11 @@ def proof_of(name: str) -> Child:
 
 
 def accepted(data: RunData) -> bool:
-    return trace_of(verifier_program(), data) is not None
+    try:
+        run(verifier_program(), data)
+    except Contradiction:
+        return False
+    return True
 
 
 def with_words(data: RunData, place: Sequence[int], words: Mapping[int, int]) -> RunData:
@@ -143,7 +146,7 @@ def test_every_work_counts() -> None:
             words = [(low + (high << 32)) % P for low, high in zip(numbers[::2], numbers[1::2], strict=True)]
             other = with_words(other, following, dict(enumerate(words)))
         with pytest.raises(Contradiction, match=r"^finish, "):
-            run_compiled(verifier_program(), other)
+            run(verifier_program(), other)
 
 
 @pytest.mark.parametrize(
@@ -172,13 +175,13 @@ def test_a_proof_of_tables_that_do_not_balance_is_refused() -> None:
     parameters, tables = statements()["preprocessed bytes"]
     parameters = replace(parameters, **{**COMMON, "num_queries": 2})
     kept = [table for table in tables if table.main.shape[1] >= ROWS]
-    run_compiled(verifier_program(), child_of(kept, parameters).data())
+    run(verifier_program(), child_of(kept, parameters).data())
     at = next(i for i, table in enumerate(kept) if table.air.name == "bytes")
     main = np.array(kept[at].main)
     main[0, 3] += np.uint64(1)
     unbalanced = child_of([*kept[:at], replace(kept[at], main=main), *kept[at + 1 :]], parameters)
     with pytest.raises(Contradiction, match=r"^zeros, "):
-        run_compiled(verifier_program(), unbalanced.data())
+        run(verifier_program(), unbalanced.data())
 
 
 # Checks and gates: a prover gives cells other values, and opens other values so that the rest holds.
@@ -267,8 +270,7 @@ def honest(name: str) -> Forged:
     """Return the values of the honest run."""
     own = proof_of(name)
     of, data = own.head.gates, own.data()
-    trace = trace_of(verifier_program(), data)
-    assert trace is not None
+    trace = run(verifier_program(), data)
     return Forged(own, data, trace.cells[:, of.addresses[: of.cells]], {}, {})
 
 

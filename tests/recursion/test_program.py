@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from graphprover.field import ONE, ZERO, Ext, P, ext_add, ext_inv, ext_mul, ext_scale, ext_sub
-from graphprover.recursion.program import run as runs
 from graphprover.recursion.program.assembler import Cell, Function, Hint, Program
 from graphprover.recursion.program.hints import HintKind
-from graphprover.recursion.program.run import Contradiction
+from graphprover.recursion.witness import run as runs
+from graphprover.recursion.witness.run import Contradiction
 from graphprover.statement.check import check
+from tests.recursion.naive_run import Run
 from tests.recursion.running import program, ran
 
 A, B, C = (3, P - 1, 2**63), (P - 2, 7, 0), (0, 0, 5)
@@ -214,7 +215,7 @@ def test_frames_at_other_places_prove_nothing_else(monkeypatch: pytest.MonkeyPat
     linked, halted = made.link(main), []
     for value, is_true in ((81, True), (82, False)):
         for places in itertools.product(range(0, 42, 3), repeat=2):
-            run = runs.Run(linked, {3: (3, 0, 0), 4: (value, 0, 0)}, None, {}, (0, *places))
+            run = Run(linked, {3: (3, 0, 0), 4: (value, 0, 0)}, None, {}, (0, *places))
             with contextlib.suppress(Contradiction, ValueError, IndexError):
                 run.take_steps()
                 halted.append((is_true, places))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphprover.recursion.program import run as runs
+from graphprover.recursion.witness import run as runs
 from tests.recursion import mutate_layers
 from tests.recursion.adversaries import base, idle, killed, killed_by, pair_attack
 from tests.recursion.families import FAMILIES, GATES, equivalent

@@ -1,1 +1,1 @@
-"""Programs for the steps of `machine`: how they are written, linked and run."""
+"""Programs for the steps of `machine`: how they are written and linked."""

@@ -1,7 +1,7 @@
 """Programs for the steps of `machine`, written in Python.
 
-A `Function` has a method for each instruction. Its arguments and results are cells: numbers of a frame that a run finds
-(run.py).
+A `Function` has a method for each instruction. Its arguments and results are cells: numbers of a frame that a run
+finds.
 
     program = Program()
     square = program.function("square", arguments=1, results=1)

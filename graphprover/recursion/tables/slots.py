@@ -1,4 +1,4 @@
-"""The messages of a row of `machine` on the bus of the same name: four, and each kind of rows has its own in them.
+"""The messages of a row of `machine`. Each row sends four messages; the row's kind determines which.
 
 A *slot* has one message of each row. Kinds exclude each other, so the message is the sum over kinds of its flag times
 the message of this kind. So all kinds share the slot's fraction.

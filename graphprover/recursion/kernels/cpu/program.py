@@ -1,6 +1,8 @@
-"""Runs of programs in compiled code: the semantics of ``graphprover.recursion.program.steps``, step by step.
+"""Runs of programs in compiled code.
 
-A run that fails says only that it fails. The same run in Python gives the reason.
+A run takes the instructions one by one (``graphprover.recursion.tables.steps``). An instruction with one unknown cell
+gives its value, and an instruction without any is checked. Free cells have hints. A run that ends is a proof that all
+relations hold.
 """
 
 import numpy as np
@@ -326,14 +328,16 @@ def run_program(program, memory, rows, digests, bases, steps, pcs, frames):
         frames: uint32 (steps,): the frame pointer of each step is written; empty for the first run.
 
     Returns:
-        `HALTED` or `FAILED`, the number of steps, and the number of regions that were allocated.
+        `HALTED` or `FAILED`, the number of steps, the number of regions that were allocated, and the address of the
+        last instruction; -1 if there are more steps.
     """
     memory, rows, digests = _pointers(memory), borrowed(rows), borrowed(digests)
     fields, signed, hints, first_hints = borrowed(program)
     pc, frame, regions = np.int64(0), np.int64(FIRST_FRAME), np.int64(0)
     for step in range(steps):
         if not 0 <= pc < len(fields):
-            return FAILED, step, regions
+            return FAILED, step, regions, pc
+        here = pc
         if step < len(pcs):
             pcs[step], frames[step] = pc, frame
         for i in range(first_hints[pc], first_hints[pc + 1]):
@@ -341,14 +345,14 @@ def run_program(program, memory, rows, digests, bases, steps, pcs, frames):
             if kind == _ALLOCATE:
                 regions += 1
                 if len(bases) and regions >= len(bases) - 1:
-                    return FAILED, step, regions
+                    return FAILED, step, regions, pc
                 advised = True, (_U(bases[regions] if len(bases) else regions << REGION_BITS), _ZERO, _ZERO)
             elif kind == _RETURN:
                 advised = True, (_U(hints[i, 4]), _U(frame), _ZERO)
             else:
                 advised = _advise(memory, digests, frame, kind, hints[i, 2], hints[i, 3], hints[i, 4])
             if not advised[0] or not _put(memory, frame + hints[i, 0], advised[1]):
-                return FAILED, step, regions
+                return FAILED, step, regions, pc
         flags, k, constant = np.int64(fields[pc, 0]), fields[pc, 1], fields[pc, 2]
         a, b, c, d = signed[pc, 3], signed[pc, 4], signed[pc, 5], signed[pc, 6]
         holds = True
@@ -378,13 +382,13 @@ def run_program(program, memory, rows, digests, bases, steps, pcs, frames):
             to = _at(memory, max(at, 0))
             pc, frame = np.int64(to[0]), np.int64(to[1])
         elif flags & _HALT:
-            return HALTED, step + 1, regions
+            return HALTED, step + 1, regions, pc
         else:
             holds = _gate(memory, k, constant, frame, a, b, c, d)
             pc += 1
         if not holds:
-            return FAILED, step, regions
-    return FAILED, steps, regions
+            return FAILED, step, regions, here
+    return FAILED, steps, regions, np.int64(-1)
 
 
 @njit(nogil=True, cache=True)

@@ -1,7 +1,12 @@
-"""Runs of programs by compiled code."""
+"""Runs of programs: the steps that they take, and the values of all cells.
+
+A run takes place twice, since the sizes of its regions of memory are known after the first time. It is refused at the
+first instruction whose relation does not hold.
+"""
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
@@ -21,35 +26,29 @@ from graphprover.recursion.kernels.cpu.program import (
     run_program,
 )
 from graphprover.recursion.openings import OpenedRows
-from graphprover.recursion.program import run as runs
 from graphprover.recursion.program.assembler import HOME, Linked
-from graphprover.recursion.program.run import Trace
-from graphprover.recursion.tables.steps import FIRST_FRAME
-from graphprover.recursion.witness.answers import run_by_python
+from graphprover.recursion.tables.steps import FIRST_FRAME, FLAGS
 from graphprover.recursion.witness.lookups import slots_of
 from graphprover.recursion.witness.run_data import RunData
 
+MOST_STEPS = 1 << 24
+_NO_REGION = "an address is in no region of memory"
 _LOG_PAGES = 14  # of the first try: twice the pages of the largest runs so far
 _Arrays = tuple[np.ndarray, ...]
 _Given = tuple[_Arrays, _Arrays, _Arrays]  # the program, all rows, and digests
 
 
-def run_compiled(linked: Linked, data: RunData) -> Trace:
-    """Run a program as ``graphprover.recursion.program.run.run``, with the same trace.
+class Contradiction(Exception):
+    """The program refuses its data."""
 
-    Args:
-        linked: The program.
-        data: Its data.
 
-    Raises:
-        Contradiction: A relation of the program does not hold.
-        ValueError: Two cells of an instruction are unknown, or an address is in no region of memory.
-    """
-    trace = trace_of(linked, data)
-    if trace is None:
-        run_by_python(linked, data)  # which raises the reason
-        raise AssertionError("compiled code refuses a run that Python accepts")
-    return trace
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The steps of a run, and memory after it."""
+
+    pcs: np.ndarray  # address of each step's instruction, uint32 (steps,)
+    frames: np.ndarray  # frame pointer of each step, uint32 (steps,)
+    cells: np.ndarray  # uint64 (3, cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,24 +64,27 @@ _SHAPES = 8  # most recent ones
 _shapes: OrderedDict[tuple[int, ...], _Shape] = OrderedDict()
 
 
-def trace_of(linked: Linked, data: RunData) -> Trace | None:
-    """Return the trace, or None if the run fails.
+def run(linked: Linked, data: RunData) -> Trace:
+    """Run a program with its data.
 
-    The sizes of regions are known after a first run. A run with the course of an earlier one has its sizes: then one
-    run is enough.
+    A run with the course of an earlier one has the sizes of its regions, so that one run is enough.
+
+    Raises:
+        Contradiction: An instruction does not hold, or misses a cell; the message names its line.
     """
     digests = slots_of(data.places), data.places, data.digests
     given = _program(linked), _rows(data.rows), digests
     key = id(linked), len(data.addresses), len(data.places), *(of.words.shape[1] for of in data.rows)
     shape = _shapes.get(key)  # a wrong one costs a run
-    trace = None if shape is None else _second_run(given, data, shape.bases, len(shape.pcs), shape)
+    trace = None
+    if shape is not None:
+        with suppress(Contradiction):  # the run has another course
+            trace = _second_run(linked, given, data, shape.bases, len(shape.pcs), shape)
     if trace is None:
-        found = _first_run(given, data)
-        trace = None if found is None else _second_run(given, data, *found)
-        if found is not None and trace is not None:
-            _shapes[key] = _Shape(found[0], trace.pcs, trace.frames)
-    if key in _shapes:
-        _shapes.move_to_end(key)
+        bases, steps = _first_run(linked, given, data)
+        trace = _second_run(linked, given, data, bases, steps)
+        _shapes[key] = _Shape(bases, trace.pcs, trace.frames)
+    _shapes.move_to_end(key)
     while len(_shapes) > _SHAPES:
         _shapes.popitem(last=False)
     return trace
@@ -97,41 +99,55 @@ def _program(linked: Linked) -> _Arrays:
     return *fields, linked.hints, linked.first_hints
 
 
-def _first_run(given: _Given, data: RunData) -> tuple[np.ndarray, int] | None:
+def _first_run(linked: Linked, given: _Given, data: RunData) -> tuple[np.ndarray, int]:
     """Run with regions that are far apart; return their addresses if they follow each other, and the steps."""
     bases, none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint32)
     program, rows, digests = given
     for log_pages in count(_LOG_PAGES):
         pages, counters = np.zeros((2 << log_pages, 2), dtype=np.uint64), np.zeros(2, dtype=np.uint64)
         memory = _memory(pages, 1 << log_pages + PAGE_BITS, counters)
-        end, steps, regions = FAILED, 0, 0
-        if _put_inputs(memory, data):
-            end, steps, regions = run_program(program, memory, rows, digests, bases, runs.MOST_STEPS, none, none)
+        placed, end = _put_inputs(memory, data), (FAILED, 0, 0, 0)
+        if placed:
+            end = run_program(program, memory, rows, digests, bases, MOST_STEPS, none, none)
         if not counters[FULL]:
             break
+    _, steps, regions, _ = end
+    if placed:
+        _require_halted(linked, end)
     sizes = np.zeros(regions + 1, dtype=np.int64)
-    if end != HALTED or not region_sizes(memory, sizes):
-        return None
+    if not (placed and region_sizes(memory, sizes)):
+        raise Contradiction(_NO_REGION)
     return np.concatenate([[0], np.cumsum(sizes)]), steps
 
 
 def _second_run(
-    given: _Given, data: RunData, bases: np.ndarray, steps: int, shape: _Shape | None = None
-) -> Trace | None:
-    """Run with regions that follow each other; return None if the run fails, or has another course than a shape."""
+    linked: Linked, given: _Given, data: RunData, bases: np.ndarray, steps: int, shape: _Shape | None = None
+) -> Trace:
+    """Run with regions that follow each other; ``shape``: the course that the run must have."""
     program, rows, digests = given
     memory = _memory(np.empty((0, 2), dtype=np.uint64), int(bases[-1]), np.zeros(2, dtype=np.uint64))
     pcs, frames = (np.empty(steps, dtype=np.uint32) for _ in range(2))
     if not _put_inputs(memory, data):
-        return None
-    end, taken, _ = run_program(program, memory, rows, digests, bases, steps, pcs, frames)
-    if end != HALTED or taken != steps:
-        return None
+        raise Contradiction(_NO_REGION)
+    end = run_program(program, memory, rows, digests, bases, steps, pcs, frames)
+    _require_halted(linked, end)
     if shape is not None:
         full = memory[1][bases[1:][np.diff(bases) > 0] - 1, KNOWN].all()  # the last cells of all regions
-        if not (full and np.array_equal(pcs, shape.pcs) and np.array_equal(frames, shape.frames)):
-            return None
+        same = end[1] == steps and np.array_equal(pcs, shape.pcs) and np.array_equal(frames, shape.frames)
+        if not (full and same):
+            raise Contradiction("the run has another course than the one before")
     return Trace(pcs, frames, np.ascontiguousarray(memory[1][:, :EXTENSION_DEGREE].T))
+
+
+def _require_halted(linked: Linked, end: tuple[int, int, int, int]) -> None:
+    """Raise Contradiction, with the line of the program, unless a run has halted."""
+    how, _, _, pc = end
+    if how == HALTED:
+        return
+    if pc < 0:
+        raise Contradiction(f"the program takes more than {MOST_STEPS:,} steps")
+    line = linked.sources[pc] if pc < len(linked.sources) else f"instruction {pc}, which the program does not have"
+    raise Contradiction(f"{line}: the relation does not hold, or a cell that it needs is unknown")
 
 
 def _memory(pages: np.ndarray, cells: int, counters: np.ndarray) -> _Arrays:
@@ -155,3 +171,12 @@ def _rows(groups: Sequence[OpenedRows]) -> _Arrays:
     )
     starts = np.concatenate([[0], np.cumsum(widths)])
     return slots_of(places), places, starts, np.concatenate([empty, *(of.words.ravel() for of in groups)])
+
+
+def requests(linked: Linked, trace: Trace, flag: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the steps with a flag, and the operands a and b of each, uint64 (3, steps)."""
+    flagged = linked.fields[0] & np.uint64(1 << FLAGS.index(flag)) != 0
+    steps = np.flatnonzero(np.take(flagged, trace.pcs))
+    offsets = linked.fields[3:5, trace.pcs[steps]]
+    first, second = (trace.cells[:, (trace.frames[steps] + offset) % np.uint64(P)] for offset in offsets)
+    return steps, first, second
