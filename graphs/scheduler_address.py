@@ -35,7 +35,7 @@ def address_error(address: str) -> str | None:
         missing = [name for name in _TLS if not dask.config.get(f"distributed.comm.tls.{name}", None)]
         if missing:
             names = ", ".join(f"distributed.comm.tls.{name}" for name in missing)
-            return f"TLS needs Dask's settings {names}: see docs/cluster.md"
+            return f"TLS needs Dask's settings {names}: see docs/cluster_setup.md"
     return None
 
 

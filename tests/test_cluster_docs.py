@@ -1,5 +1,6 @@
-"""The commands of docs/cluster.md: those for one host run unchanged, with and without TLS; the others name existing
-options and settings.
+"""The commands of docs/cluster.md and docs/cluster_setup.md.
+
+Those for one host run unchanged, with and without TLS; the others name existing options and settings.
 """
 
 import ast
@@ -34,7 +35,7 @@ from tests.graphs.test_proof_graph import FEW, example
 
 ROOT = Path(__file__).parents[1]
 LONG_WAIT = "DASK_GRAPHPROVER__WAIT"  # kernels may have to be compiled first
-PAGE = (ROOT / "docs/cluster.md").read_text()
+PAGE = "\n".join((ROOT / f"docs/{name}.md").read_text() for name in ("cluster", "cluster_setup"))
 SCHEDULER_PORT = 8786
 PORTS_BY_HAND = 5  # the second table's commands for a scheduler and one worker
 

@@ -111,7 +111,7 @@ def add_output(parser: argparse.ArgumentParser, default: str, what: str = "File 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add ``--json``."""
     parser.add_argument(
-        "--json", action="store_true", help="Print one JSON object instead of text. docs/cli.md lists its fields."
+        "--json", action="store_true", help="Print one JSON object instead of text. docs/cli_json.md lists its fields."
     )
 
 

@@ -1,4 +1,4 @@
-"""Read and check a batch file: TOML that lists proofs to make, as docs/cli.md describes."""
+"""Read and check a batch file: TOML that lists proofs to make, as docs/batch.md describes."""
 
 import glob
 import os

@@ -1,6 +1,6 @@
 """Results of the commands as JSON objects, for ``--json`` and for the text reports of `text_output`.
 
-docs/cli.md documents the fields. Bytes are hexadecimal with their length; a missing value is null.
+docs/cli_json.md documents the fields. Bytes are hexadecimal with their length; a missing value is null.
 """
 
 from __future__ import annotations

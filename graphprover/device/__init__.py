@@ -1,4 +1,4 @@
-"""Devices: arrays and kernels of a CPU or a GPU behind one interface (docs/architecture.md)."""
+"""Devices: arrays and kernels of a CPU or a GPU behind one interface (docs/devices.md)."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -6,7 +6,7 @@ error in bits plus its grinding (round-by-round soundness: Block et al., eprint 
 2021/582, section 5). Two analyses hold, unique decoding and the Johnson bound, and the better one counts.
 
 An error is a count of bad challenges over the size of the extension field; the functions below give counts.
-docs/security.md has the argument, its assumptions, and comparisons with other calculators.
+docs/security.md has the argument and its assumptions, docs/security_figures.md comparisons with other calculators.
 """
 
 from __future__ import annotations

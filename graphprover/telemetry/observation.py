@@ -246,7 +246,7 @@ class Observation:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything, as docs/cli.md documents it: the content of ``--report out.json``."""
+        """Return everything, as docs/cli_json.md documents it: the content of ``--report out.json``."""
         more = {
             "versions": dict(self.versions),
             "machine": asdict(self.machine),

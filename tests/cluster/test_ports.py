@@ -1,4 +1,4 @@
-"""The ports that a cluster opens, as listed in docs/cluster.md, and their access control."""
+"""The ports that a cluster opens, as listed in docs/cluster_setup.md, and their access control."""
 
 import os
 import re
@@ -27,8 +27,8 @@ Address = tuple[str, int]
 
 
 def documented(dashboard: bool) -> Counter[Port]:
-    """Return how often each port is open for WORKERS, by the first table of ports in docs/cluster.md."""
-    page = (ROOT / "docs/cluster.md").read_text()
+    """Return how often each port is open for WORKERS, by the first table of ports in docs/cluster_setup.md."""
+    page = (ROOT / "docs/cluster_setup.md").read_text()
     table = page.split("\n## Ports\n")[1].split("\n\n")[1]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
     found: Counter[Port] = Counter()

@@ -176,7 +176,7 @@ def test_bits_by_other_results(
     below_shortest: float,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The table of docs/security.md: bits of parameters chosen for 128 bits at rate 1/2, by each result."""
+    """The table of docs/security_figures.md: bits of parameters chosen for 128 bits at rate 1/2, by each result."""
     chosen = choose(shape)
     assert chosen.num_queries == 217
 
@@ -217,7 +217,7 @@ def test_bits_of_128_by_unique_decoding_alone(log_blowup: int, unique: float) ->
     ],
 )
 def test_queries_of_shards(log_blowup: int, published: tuple[int, ...]) -> None:
-    """The table of docs/security.md for shards of a million cycles each."""
+    """The table of docs/security_figures.md for shards of a million cycles each."""
     counts = (1, 2, 4, 8, 16, 64, 256, 1024)
     assert tuple(choose([MILLION] * count, 128, log_blowup).num_queries for count in counts) == published
 

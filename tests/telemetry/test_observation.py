@@ -161,7 +161,7 @@ def test_json_and_its_file(tmp_path: Path) -> None:
     brief = seen.brief()
     assert not brief.tasks and (brief.rounds, brief.idle) == (seen.rounds, seen.idle)
     assert len(json.dumps(brief.summary())) < 10_000 and brief.summary() == seen.summary()
-    documented = (Path(__file__).parents[2] / "docs/cli.md").read_text()
+    documented = (Path(__file__).parents[2] / "docs/cli_json.md").read_text()
     for name in [
         *found,
         *found["tasks"][0],
@@ -211,7 +211,7 @@ def test_rounds_of_shards_add_up() -> None:
     assert rest > sizes.pop("header, public values, nonces, lengths") and sizes == found["sizes"]
     brief = seen.brief()
     assert brief.rounds_of_shards == of_shards and brief.summary() == seen.summary()
-    documented = (Path(__file__).parents[2] / "docs/cli.md").read_text()
+    documented = (Path(__file__).parents[2] / "docs/cli_json.md").read_text()
     assert not [name for name in found["shards"][0] if f"`{name}`" not in documented]
 
 
