@@ -113,16 +113,6 @@ def test_figures_are_json_lines() -> None:
     assert len(figures) == 8 and all(figure["value"] > 0 and figure["parameters"]["width"] == 9 for figure in figures)
 
 
-def test_a_measurement_of_shards_on_a_cpu(tmp_path: Path) -> None:
-    """Run one measurement of check_shards_cuda.py in a process of its own, as the script does."""
-    script, result = str(ROOT / "scripts/check_shards_cuda.py"), tmp_path / "figures.json"
-    here = {"kind": "cpu", "devices": 1, "sizes": {"long_cycles": 500, "long_pool": 1_000}}
-    asked = json.dumps({"step": ["shard_figures", "long"], "here": here, "arguments": {}})
-    subprocess.run([sys.executable, script, "--step", asked, str(result)], cwd="/", capture_output=True, check=True)
-    figures = json.loads(result.read_text())
-    assert figures.keys() == {"peak", "planned", "seconds"} and 0 < figures["planned"] < 1_000e6
-
-
 def imported_by(file: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
