@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-from graphprover.proving.prover import Prover
 
 from graphprover.cli.batch_file import read_batch
 from graphprover.jobs.options import of_prover
 from graphprover.protocol.level import COMPRESSED_POW_BITS, Level
+from graphprover.proving.prover import Prover
 from graphprover.runtime.errors import UsageError
 from tests.cli.fuzz_batch import fuzz
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words

@@ -4,9 +4,8 @@ from dataclasses import fields
 from inspect import signature
 
 import pytest
-from graphprover.jobs.job import Job
-from graphprover.proving.prover import Prover
 
+from graphprover.jobs.job import Job
 from graphprover.jobs.options import (
     BY_NAME,
     JOB,
@@ -20,6 +19,7 @@ from graphprover.jobs.options import (
     wrong_value,
 )
 from graphprover.protocol.level import Level
+from graphprover.proving.prover import Prover
 from graphprover.vm.statement.guest import Limits
 
 NO_OPTIONS = {"program", "executor", "device", "debug"}  # of a `Prover`: of its process
