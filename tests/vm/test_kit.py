@@ -222,7 +222,7 @@ __attribute__((noinline)) static void deep(void)
 {
     volatile uint8_t here[SIZE];
 
-    *((uintptr_t)here <= (uintptr_t)&data ? (volatile uint8_t *)&data : here) = 7;
+    *((intptr_t)here <= (intptr_t)&data ? (volatile uint8_t *)&data : here) = 7;
 }
 
 int main(void)
