@@ -48,10 +48,10 @@ HOMES = {  # the only modules that import large dependencies
     "dask": (
         "runtime.settings",
         "graphs",
-        "cli.executor",
         "cli.command_server",
         "cluster",
         "proving.delayed",
+        "proving.settings",
         "prover.sharded",
     ),
     "distributed": ("cli.batch", "cluster"),

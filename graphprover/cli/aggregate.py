@@ -16,7 +16,7 @@ from graphprover.cli.args import (
     layer_rates,
     refusing,
 )
-from graphprover.cli.executor import add_executor, check_device, configured
+from graphprover.cli.executor import add_executor, configured
 from graphprover.cli.members import headers_of, members_report, statements_of
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, programs_of
@@ -75,8 +75,8 @@ def run(options: argparse.Namespace) -> int:
     headers = [header for own in of_files for header in own]
     names = [str(path) for path, own in zip(options.proofs, of_files, strict=True) for _ in own]
     programs = programs_of(headers, options.program, "`graphprover aggregate PROOF ... --program PROGRAM`")
-    with configured(options):
-        check_device(options)
+    with configured(options) as settings:
+        settings.check_device()
         from graphprover.prover.layers import check_compressible
         from graphprover.proving.aggregate import aggregate
         from graphprover.recursion.compressed import verify_aggregate
@@ -90,10 +90,10 @@ def run(options: argparse.Namespace) -> int:
             made = aggregate(
                 proofs,
                 statements,
-                options.executor,
+                settings.executor,
                 options.security,
                 options.rates,
-                options.device,
+                settings.device,
                 options.proximity,
                 drawn(),
                 pow_bits=options.pow_bits,

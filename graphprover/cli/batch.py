@@ -17,7 +17,7 @@ from graphprover.cli import json_output, text_output
 from graphprover.cli.args import Command, add_json, add_report, asks, drawn, report_files
 from graphprover.cli.batch_figures import figures, metered_by
 from graphprover.cli.batch_file import ListedJob, read_batch
-from graphprover.cli.executor import add_executor, check_device, configured
+from graphprover.cli.executor import add_executor, configured
 from graphprover.cli.json_output import OUTCOMES, Facts
 from graphprover.cli.one_behind import OneBehind
 from graphprover.cli.paths import path_argument
@@ -114,10 +114,14 @@ def run(options: argparse.Namespace) -> int:
     watching: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])
     alone = len(entries) == 1 or options.trace
     started = time.perf_counter()
-    with configured(options, GROWING), bar(len(entries)) as draw, _appended(options.summary) as summarise:
+    with (
+        configured(options, GROWING) as settings,
+        bar(len(entries)) as draw,
+        _appended(options.summary) as summarise,
+    ):
         from graphprover.proving.batch import prove_many
 
-        check_device(options)
+        settings.check_device()
         jobs = _jobs(entries, options.resume)
         progress = _Progress(len(jobs), draw)
 
@@ -139,13 +143,13 @@ def run(options: argparse.Namespace) -> int:
             progress.ended(job, found)
 
         with (
-            metered_by(options.executor, options.device) as energy,
+            metered_by(settings.executor, settings.device) as energy,
             status_on_signal(words),
             watching as given,
         ):
             try:
-                with _span(options), OneBehind() as writing:
-                    for result in prove_many(jobs, options.executor, options.device, progress.begun):
+                with _span(settings.executor, options.jobs), OneBehind() as writing:
+                    for result in prove_many(jobs, settings.executor, settings.device, progress.begun):
                         # The next proof need not wait for the disk.
                         writing.begin(partial(end, result.job, *_finished(jobs[result.job], result)))
                         seen += given if alone else [one.brief() for one in given]
@@ -170,13 +174,13 @@ def run(options: argparse.Namespace) -> int:
     return FAILED if total["failed"] else OK
 
 
-def _span(options: argparse.Namespace) -> AbstractContextManager[object]:
+def _span(executor: str, jobs: Path) -> AbstractContextManager[object]:
     """Return a span that groups the jobs on a cluster's dashboard under the name of the batch file."""
-    if options.executor in HERE:
+    if executor in HERE:
         return nullcontext()
     from distributed import span
 
-    return span(options.jobs.stem or options.jobs.name)
+    return span(jobs.stem or jobs.name)
 
 
 class _Progress:

@@ -81,7 +81,7 @@ def _start(options: argparse.Namespace) -> int:
     options.executor, options.device = options.kind or (CUDA if gpus() else PROCESSES), "auto"
     with configured(options) as settings:
         began = time.monotonic()
-        cluster = _started(options.executor, settings)
+        cluster = _started(settings.executor, settings.for_dask)
     facts = _facts(cluster) | {"seconds": time.monotonic() - began}
 
     def describe() -> list[Block]:

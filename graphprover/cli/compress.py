@@ -18,7 +18,7 @@ from graphprover.cli.args import (
     refusing,
     report_files,
 )
-from graphprover.cli.executor import add_executor, check_device, configured
+from graphprover.cli.executor import add_executor, configured
 from graphprover.cli.members import headers_of
 from graphprover.cli.program_args import add_proof, program_of
 from graphprover.cli.proof_argument import proof_bytes
@@ -28,6 +28,7 @@ from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_fr
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, RATES_TEXT
 from graphprover.protocol.parameters import RATES
+from graphprover.proving.settings import ProvingSettings
 from graphprover.runtime.errors import OK
 from graphprover.runtime.files import check_writable, write
 from graphprover.telemetry.observation import Observation
@@ -67,8 +68,8 @@ def run(options: argparse.Namespace) -> int:
     for path in (options.output, *report_files(options)):
         check_writable(path)
     data = proof_bytes(options.proof, [options.program])
-    with configured(options):
-        check_device(options)
+    with configured(options) as settings:
+        settings.check_device()
         from graphprover.prover.layers import check_compressible
 
         looking: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])
@@ -80,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
                     check_level(own, options.security)
                 program = program_of(proof.header, options)
                 with looking as observations:
-                    encoded, verdict, seconds = _compressed(proof, program, options)
+                    encoded, verdict, seconds = _compressed(proof, program, options, settings)
         except VerificationError as error:
             raise error.refusal(f"{options.proof}: not valid: {error}") from error
     write(options.output, encoded)
@@ -100,13 +101,16 @@ def run(options: argparse.Namespace) -> int:
     return OK
 
 
-def _compressed(proof: AnyProof, program: Program, options: argparse.Namespace) -> tuple[bytes, Verdict, float]:
+def _compressed(
+    proof: AnyProof, program: Program, options: argparse.Namespace, settings: ProvingSettings
+) -> tuple[bytes, Verdict, float]:
     """Compress a proof of a program, and verify the result.
 
     Args:
         proof: The proof.
         program: The program.
-        options: The options of level, executor and device.
+        options: The options of the level.
+        settings: The executor and the device.
 
     Returns:
         The bytes of the compressed proof, the verdict on it, and the seconds that the compression took.
@@ -118,10 +122,10 @@ def _compressed(proof: AnyProof, program: Program, options: argparse.Namespace) 
     made = compress(
         proof,
         statement,
-        options.executor,
+        settings.executor,
         options.security,
         options.rate,
-        options.device,
+        settings.device,
         options.proximity,
         drawn(),
         pow_bits=options.pow_bits,

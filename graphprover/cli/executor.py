@@ -1,19 +1,21 @@
 """Options for executor, device, memory and workers, and their translation to Dask's configuration."""
 
 import argparse
-import logging
-import os
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import fields
 from pathlib import Path
+from typing import TypeVar
 
 from graphprover.cli.args import DEVICE_HELP, add_device, count
-from graphprover.graphs.executor_names import AUTO, CLUSTERS, CUDA, HERE, LOCAL, THREADS
+from graphprover.graphs.executor_names import AUTO, CLUSTERS, LOCAL, THREADS
 from graphprover.graphs.scheduler_address import address_error, address_in
+from graphprover.proving.settings import ProvingSettings, applied
 from graphprover.runtime import background
-from graphprover.runtime.errors import DEBUG, UsageError
+
+T = TypeVar("T")
 
 DASHBOARD_ADDRESS = "127.0.0.1:8787"  # of the clusters that the command starts: reachable from this host only
 
@@ -87,9 +89,14 @@ def add_workers(parser: argparse.ArgumentParser, number: str) -> None:
     )
 
 
+def picked(kind: type[T], options: argparse.Namespace) -> T:
+    """Return a dataclass whose fields are options of the same names."""
+    return kind(**{field.name: getattr(options, field.name) for field in fields(kind)})  # type: ignore[arg-type]
+
+
 @contextmanager
-def configured(options: argparse.Namespace, alone: str = THREADS) -> Iterator[dict[str, object]]:
-    """Apply the options of `add_executor` as Dask's configuration, and yield the settings; choose the executor of auto.
+def configured(options: argparse.Namespace, alone: str = THREADS) -> Iterator[ProvingSettings]:
+    """Apply the options of `add_executor`, and yield them with the executor that auto has chosen; print the choice.
 
     Args:
         options: The command's parsed arguments.
@@ -98,83 +105,11 @@ def configured(options: argparse.Namespace, alone: str = THREADS) -> Iterator[di
     Raises:
         UsageError: An option does not fit the executor, or its value is invalid.
     """
-    import dask
-
-    from graphprover.runtime.settings import DASHBOARD, MEMORY_LIMIT, MPS, POOL, WORKERS, bytes_of
-
-    given = {POOL: options.pool, MEMORY_LIMIT: options.memory_limit, WORKERS: options.workers}
-    given |= {MPS: options.mps, DASHBOARD: options.dashboard}
-    given = {name: value for name, value in given.items() if value is not None}
-    if options.executor == AUTO:
-        options.executor = _chosen(options.device, given, alone)
-    for name in given:
-        option = name.partition(".")[2]
-        if name == DASHBOARD and options.executor not in CLUSTERS:
-            state = "has no dashboard" if options.executor in HERE else "has its own dashboard, at its scheduler"
-            raise UsageError(f"--{option}: {options.executor} {state}; the option is for {' and '.join(CLUSTERS)}")
-        if options.executor not in (*HERE, *CLUSTERS):
-            variable = f"DASK_GRAPHPROVER__{option.replace('-', '_').upper()}"
-            remedies = {WORKERS: "start more workers", MPS: "start NVIDIA's service before them, see docs/cluster.md"}
-            remedy = remedies.get(name, f"set {variable} in their environment")
-            raise UsageError(f"--{option}: the workers of {options.executor} are already running: {remedy}")
-        if name == WORKERS and options.executor not in CLUSTERS:
-            raise UsageError(f"--{option}: {options.executor} starts no workers; {' and '.join(CLUSTERS)} do")
-        if name == MPS and options.executor != CUDA:
-            raise UsageError(f"--{option}: {options.executor} starts no GPU processes; {CUDA} does")
-    with dask.config.set(given), _quiet(options.executor):
-        for name in given.keys() & {POOL, MEMORY_LIMIT}:
-            try:
-                bytes_of(name, 1 << 62)
-            except ValueError as error:
-                option = name.partition(".")[2]
-                raise UsageError(f"--{option}: {str(error).removeprefix(f'{name}: ')}") from error
-        yield given
-
-
-def _chosen(device: str, given: Collection[str], alone: str) -> str:
-    """Return the executor for ``auto``, and print a line if it is the background cluster, or why it is not."""
-    from graphprover.runtime.settings import MEMORY_LIMIT, POOL
-
-    if given:  # settings of this process, and of processes that it starts
-        return alone if {POOL, MEMORY_LIMIT}.issuperset(given) else THREADS
-
-    found, reason = background.usable(device)
-    if found:
-        print(f"graphprover: the running cluster proves ({found})", file=sys.stderr)
-    elif reason:
-        print(f"graphprover: this process proves: {reason}", file=sys.stderr)
-    return found or alone
-
-
-@contextmanager
-def _quiet(executor: str) -> Iterator[None]:
-    """Suppress the tracebacks that Dask's client logs if its scheduler is lost; the command reports this error."""
-    if executor in LOCAL or DEBUG in os.environ:
-        yield
-        return
-
-    def nothing(record: logging.LogRecord) -> bool:
-        return False
-
-    log = logging.getLogger("distributed.client")
-    log.addFilter(nothing)  # a log level would be overwritten by the import of Dask's client
-    try:
-        yield
-    finally:
-        log.removeFilter(nothing)
-
-
-def check_device(options: argparse.Namespace) -> None:
-    """Raise UsageError for an unknown device, or one that this host lacks if this process is to prove."""
-    from graphprover.device.choose import device_for, profile_of
-
-    try:
-        if options.executor in HERE:
-            device_for(options.device)
-        else:
-            profile_of(options.device)
-    except ValueError as error:
-        raise UsageError(f"--device: {error}") from error
+    settings, choice = picked(ProvingSettings, options).chosen(alone)
+    if choice:
+        print(f"graphprover: {choice}", file=sys.stderr)
+    with applied(settings):
+        yield settings
 
 
 def executor(text: str) -> str:

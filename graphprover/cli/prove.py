@@ -24,7 +24,7 @@ from graphprover.cli.args import (
     refusing,
     report_files,
 )
-from graphprover.cli.executor import add_executor, check_device, configured
+from graphprover.cli.executor import add_executor, configured
 from graphprover.cli.program_args import add_program, program_given
 from graphprover.cli.report_files import save_proof
 from graphprover.proof.compressed import check_layers
@@ -94,13 +94,14 @@ def run(options: argparse.Namespace) -> int:
         _log.debug("%s: %.3f s", name, stages[-1].seconds)
 
     program, data, limits = program_given(options)
-    with stage("imports"), configured(options):
-        check_device(options)
+    with stage("imports"), configured(options) as settings:
+        settings.check_device()
         from graphprover.jobs.job import Job
         from graphprover.jobs.made_check import check_made
         from graphprover.jobs.returned import check_claim
         from graphprover.proving.executor import executor_of
         from graphprover.proving.prover import Prover
+        from graphprover.proving.settings import applied
     level = level_given(options, compressed=options.compress is not None)
     cut = {"shards": options.shards, "shard_size": options.shard_size}
     prover = Prover(program, **vars(level), small=options.small, compress=options.compress or False, **cut)
@@ -108,9 +109,9 @@ def run(options: argparse.Namespace) -> int:
     job = Job(prover, data, program.name, options.commit_input, limits=limits, output=options.output, **expected)
     try:
         with refusing(program.name):
-            by = executor_of(options.executor, options.device)
+            by = executor_of(settings.executor, settings.device)
             looking: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])
-            with configured(options), looking as observations, stage("cluster") if by.remote else nullcontext():
+            with applied(settings), looking as observations, stage("cluster") if by.remote else nullcontext():
                 started = clock()
                 made, verdict = by.prove(job, drawn(), verified=False)
                 of_proof = [made.seconds[name] for name in ("prepare", "prove") if name in made.seconds]

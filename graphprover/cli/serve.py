@@ -5,9 +5,11 @@ import os
 from pathlib import Path
 
 from graphprover.cli.args import Command, count, positive, seconds
-from graphprover.cli.executor import add_executor
+from graphprover.cli.executor import add_executor, picked
 from graphprover.cli.paths import path_argument
+from graphprover.proving.settings import ProvingSettings
 from graphprover.runtime.errors import OK, UsageError
+from graphprover.service.config import Config, Limits
 
 PORT = 8750
 MIB = 1 << 20
@@ -91,22 +93,34 @@ def _add_access(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add the limits and the retention."""
+    """Add the limits, whose names are the ones of `graphprover.service.config.Limits`, and the retention."""
     parser.add_argument(
-        "--max-program", type=count, default=32, metavar="MIB", help="Largest program, in MiB. Default: 32."
+        "--max-program",
+        dest="program_bytes",
+        type=mebibytes,
+        default=Limits.program_bytes,
+        metavar="MIB",
+        help="Largest program, in MiB. Default: 32.",
     )
     parser.add_argument(
-        "--max-input", type=count, default=64, metavar="MIB", help="Largest input, in MiB. Default: 64."
+        "--max-input",
+        dest="input_bytes",
+        type=mebibytes,
+        default=Limits.input_bytes,
+        metavar="MIB",
+        help="Largest input, in MiB. Default: 64.",
     )
     parser.add_argument(
         "--max-queued",
+        dest="queued_jobs",
         type=count,
-        default=100_000,
+        default=Limits.queued_jobs,
         metavar="N",
         help="Most jobs that wait; more are refused with status 429. Default: 100,000.",
     )
     parser.add_argument(
         "--max-queued-per-client",
+        dest="queued_jobs_per_client",
         type=count,
         metavar="N",
         help="Most jobs of one token that wait. Default: --max-queued.",
@@ -122,6 +136,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-seconds",
+        dest="timeout",
         type=seconds,
         metavar="SECONDS",
         help="Most seconds of a job from its start, in the same way for timeout.",
@@ -129,7 +144,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--attempts",
         type=count,
-        default=3,
+        default=Config.attempts,
         metavar="N",
         help="A job that has started N times, and each time the prover process died, fails. Default: 3.",
     )
@@ -160,7 +175,6 @@ def run(options: argparse.Namespace) -> int:
     from sqlalchemy.exc import SQLAlchemyError
 
     from graphprover.service.browsers import is_loopback
-    from graphprover.service.config import Config, Limits, Prover
     from graphprover.service.server import serve
     from graphprover.service.store import Store
 
@@ -170,23 +184,14 @@ def run(options: argparse.Namespace) -> int:
             "--allow-anybody"
         )
     folder = options.data.resolve()
-    names = ("executor", "device", "pool", "memory_limit", "workers", "mps", "dashboard")
     config = Config(
         folder,
         options.database or f"sqlite:///{folder}/queue.db",
         options.store or str(folder / "store"),
-        Prover(**{name: getattr(options, name) for name in names}),
+        picked(ProvingSettings, options),
         is_loopback(options.host),
         tokens,
-        Limits(
-            options.max_program * MIB,
-            options.max_input * MIB,
-            options.max_queued,
-            options.max_queued_per_client,
-            options.max_cycles,
-            options.max_memory,
-            options.max_seconds,
-        ),
+        picked(Limits, options),
         options.attempts,
         options.keep_days,
         frozenset(host.lower() for host in options.callback_host),
@@ -199,6 +204,14 @@ def run(options: argparse.Namespace) -> int:
         return serve(config, options.host, options.port, options.tls_cert, options.tls_key)
     except SQLAlchemyError as error:
         raise UsageError(f"--database: {error}") from error
+
+
+def mebibytes(text: str) -> int:
+    """Return a number of MiB in bytes."""
+    return count(text) * MIB
+
+
+mebibytes.__name__ = count.__name__
 
 
 def port(text: str) -> int:

@@ -3,6 +3,7 @@
 - prove.py: prove(); prover.py: Prover; batch.py: prove_many(); compress.py, aggregate.py, delayed.py: compress(),
   aggregate() and graph().
 - executor.py: chooses the threads of this process or the workers of a cluster; growth.py starts processes for a batch.
+- settings.py: the executor, device, memory and workers that a command or a service gives.
 - pipeline.py: the proofs of a batch on a GPU, with run_ahead.py, the next job's guest, and `prover.checking`, the
   verification by another process, beside each proof.
 - layer_executors.py: the layers of a compressed proof by an executor.

@@ -1,7 +1,10 @@
 """The configuration of a service."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from graphprover.proving.settings import ProvingSettings
 
 
 @dataclass(frozen=True)
@@ -18,16 +21,27 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Prover:
-    """How a prover process proves: the options of `graphprover.cli.executor`."""
+class ProverConfig:
+    """The configuration of a prover process, which `supervisor` sends it as a line of JSON."""
 
-    executor: str
-    device: str
-    pool: str | float | None = None
-    memory_limit: str | float | None = None
-    workers: int | None = None
-    mps: bool | None = None
-    dashboard: str | None = None
+    id: str
+    database: str  # as of `Config`, and so are the others
+    store: str
+    inputs: str
+    proving: ProvingSettings
+    limits: Limits
+    umask: int
+
+    def to_json(self) -> str:
+        """Return the line."""
+        return json.dumps(asdict(self), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, line: bytes) -> "ProverConfig":
+        """Return the configuration of a line."""
+        given = json.loads(line)
+        nested = {"proving": ProvingSettings(**given["proving"]), "limits": Limits(**given["limits"])}
+        return cls(**given | nested)
 
 
 @dataclass(frozen=True)
@@ -37,7 +51,7 @@ class Config:
     folder: Path  # of files of this host; one service uses it
     database: str  # URL of SQLAlchemy
     store: str  # URL or folder of fsspec
-    prover: Prover
+    proving: ProvingSettings  # of the prover process
     is_local: bool  # whether only this host can connect
     tokens: dict[str, str]  # digests of the tokens by name; none: anybody may do anything
     limits: Limits = Limits()
@@ -55,3 +69,8 @@ class Config:
     def received(self) -> Path:
         """The folder for uploads that are arriving."""
         return self.folder / "received"
+
+    def of_prover(self, id: str) -> ProverConfig:
+        """Return the configuration of a prover process with this id."""
+        inputs = str(self.inputs)
+        return ProverConfig(id, self.database, self.store, inputs, self.proving, self.limits, self.umask)

@@ -6,9 +6,6 @@ that workers had to repeat. If the executor fails, it ends; the service returns 
 prover process.
 """
 
-import argparse
-import io
-import json
 import logging
 import os
 import shutil
@@ -17,11 +14,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, redirect_stderr, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
+from graphprover.graphs.executor_names import AUTO, CLUSTERS, LOCAL
+from graphprover.proving.settings import ProvingSettings, applied
+from graphprover.runtime import background
+from graphprover.runtime.errors import FAILED, OK, USAGE, UsageError
+from graphprover.runtime.extras import INSTALL_SERVE, needs_prover
+from graphprover.service.config import ProverConfig
 from graphprover.service.json_log import log_as_json
 
 READY = b"ready\n"
@@ -37,14 +39,12 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the service's terminal
     signal.signal(signal.SIGTERM, _end)
     log_as_json()
-    given = json.loads(_line())
+    config = ProverConfig.from_json(_line())
     threading.Thread(target=_watch, daemon=True).start()
     from graphprover.jobs.programs import message_of
-    from graphprover.runtime.errors import FAILED, OK, USAGE, UsageError
-    from graphprover.runtime.extras import INSTALL_SERVE, needs_prover
 
     try:
-        _prove(given)
+        _prove(config)
         return OK
     except UsageError as error:
         _log.error("%s", error)
@@ -57,32 +57,27 @@ def main() -> int:
         return FAILED
 
 
-def _prove(given: dict[str, Any]) -> None:
-    from graphprover.cli.executor import check_device, configured
+def _prove(config: ProverConfig) -> None:
     from graphprover.cluster.client import joined
-    from graphprover.graphs.executor_names import CLUSTERS, LOCAL
-    from graphprover.service.config import Limits
     from graphprover.service.database import connect
     from graphprover.service.queue import Queue
     from graphprover.service.runner import Runner
     from graphprover.service.store import Store
     from graphprover.service.supervisor import ALIVE
 
-    options = argparse.Namespace(**given["prover"])
-    goes_on = _watcher(options)
-    inputs = Path(given["inputs"])
+    goes_on = _watcher(config.proving)
+    inputs = Path(config.inputs)
     shutil.rmtree(inputs, ignore_errors=True)  # of a prover process that was killed
     inputs.mkdir(0o700, parents=True)
-    os.umask(given["umask"])
-    said = io.StringIO()
+    os.umask(config.umask)
+    settings, choice = config.proving.chosen()
+    if choice:
+        _log.info("%s", choice)
     with ExitStack() as stack:
-        with redirect_stderr(said):  # which has the choice of the executor as a line for people
-            stack.enter_context(configured(options))
-        for line in said.getvalue().splitlines():
-            _log.info("%s", line)
-        check_device(options)
-        if options.executor not in (*LOCAL, *CLUSTERS):
-            with joined(options.executor):  # raises if its scheduler does not answer
+        stack.enter_context(applied(settings))
+        settings.check_device()
+        if settings.executor not in (*LOCAL, *CLUSTERS):
+            with joined(settings.executor):  # raises if its scheduler does not answer
                 pass
         service = stack.enter_context(os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0))
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # no process reads the output of workers
@@ -96,30 +91,25 @@ def _prove(given: dict[str, Any]) -> None:
                 time.sleep(ALIVE_SECONDS)
                 tell(ALIVE)
 
-        queue, store = Queue(connect(given["database"])), Store(given["store"])
-        limits = Limits(**given["limits"])
-        runner = Runner(queue, store, inputs, given["id"], lambda attempts: tell(b"%d\n" % attempts), limits)
+        queue, store = Queue(connect(config.database)), Store(config.store)
+        runner = Runner(queue, store, inputs, config.id, lambda attempts: tell(b"%d\n" % attempts), config.limits)
         service.write(READY)
         threading.Thread(target=live, name="graphprover-alive", daemon=True).start()
-        runner.run(options.executor, options.device, goes_on)
+        runner.run(settings.executor, settings.device, goes_on)
 
 
-def _watcher(options: argparse.Namespace) -> Callable[[], bool]:
+def _watcher(settings: ProvingSettings) -> Callable[[], bool]:
     """Return a function that returns False once another executor is to prove: a background cluster came or went."""
-    from graphprover.graphs.executor_names import AUTO
-    from graphprover.runtime import background
-
-    settings = (options.pool, options.memory_limit, options.workers, options.mps, options.dashboard)
-    if options.executor != AUTO or any(value is not None for value in settings):
+    if settings.executor != AUTO or settings.for_dask:
         return lambda: True
-    found, looked = background.usable(options.device)[0], time.monotonic()
+    found, looked = background.usable(settings.device)[0], time.monotonic()
 
     def is_same() -> bool:
         nonlocal looked
         if time.monotonic() - looked < LOOK_SECONDS:
             return True
         looked = time.monotonic()
-        return background.usable(options.device)[0] == found
+        return background.usable(settings.device)[0] == found
 
     return is_same
 

@@ -1,7 +1,6 @@
 """The prover process of a service: started, restarted when it ends, and its jobs returned to the queue."""
 
 import asyncio
-import json
 import logging
 import os
 import sys
@@ -10,7 +9,6 @@ import uuid
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
 from typing import IO
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -92,7 +90,6 @@ class Supervisor:
 
     async def _run_one(self) -> int:
         """Start a prover process, and return its exit code."""
-        config = self._config
         try:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -107,19 +104,11 @@ class Supervisor:
         except OSError as error:  # such as too little memory
             _log.error("the prover process does not start: %s", error)
             return FAILED
-        given = {
-            "id": uuid.uuid4().hex,
-            "database": config.database,
-            "store": config.store,
-            "inputs": str(config.inputs),
-            "prover": asdict(config.prover),
-            "limits": asdict(config.limits),
-            "umask": config.umask,
-        }
+        given = self._config.of_prover(uuid.uuid4().hex).to_json()
         record(self._lock, self._process.pid)
         assert self._process.stdin and self._process.stdout
         with suppress(ConnectionError):  # it has ended
-            self._process.stdin.write(json.dumps(given, allow_nan=False).encode() + b"\n")
+            self._process.stdin.write(f"{given}\n".encode())
             await self._process.stdin.drain()
         self._is_ready = bool(await self._process.stdout.readline())
         self._heard = time.monotonic()

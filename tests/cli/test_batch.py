@@ -1,7 +1,6 @@
 """``graphprover batch``, and ``prove`` on workers: finished proofs survive any failure, and are not repeated."""
 
 import json
-import logging
 import os
 import re
 import shutil
@@ -10,7 +9,6 @@ import struct
 import subprocess
 import sys
 import time
-from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -22,15 +20,13 @@ import pytest
 from distributed import LocalCluster
 
 from graphprover import Job
-from graphprover.cli.executor import configured
 from graphprover.cli.main import main
-from graphprover.graphs.executor_names import GROWING
 from graphprover.jobs.made import made
 from graphprover.proof.compressed import CompressedProof
 from graphprover.prover import layers
 from graphprover.prover.local import Made
 from graphprover.proving.executor import OnCluster
-from graphprover.runtime.errors import DEBUG, FAILED, OK, USAGE
+from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.verifier import Verdict
 from tests.cli.test_cli import PROGRAM
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
@@ -308,30 +304,6 @@ def test_no_scheduler_is_a_line(capsys: pytest.CaptureFixture[str], monkeypatch:
     error = capsys.readouterr().err
     assert error.startswith("graphprover: executor tcp://127.0.0.1:1: no scheduler answers there: ")
     assert error.count("\n") == 1
-
-
-@pytest.mark.parametrize("given", [{}, {"pool": 0.5}, {"memory_limit": 0.5}])
-def test_auto_may_grow_by_itself_and_with_limits_of_memory(
-    given: dict[str, float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("graphprover.runtime.background.usable", lambda device: (None, ""))
-    nothing = dict.fromkeys(("pool", "memory_limit", "workers", "mps", "dashboard"))
-    for alone in (GROWING, "threads"):
-        options = Namespace(**nothing | given, executor="auto", device="auto")
-        with configured(options, alone):
-            assert options.executor == alone
-
-
-def test_dask_logs_nothing_of_a_lost_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = logging.getLogger("distributed.client")
-    record = log.makeRecord(log.name, logging.ERROR, "", 0, "a traceback", (), None)
-    options = Namespace(executor="tcp://x:1", pool=None, memory_limit=None, workers=None, mps=None, dashboard=None)
-    with configured(options):
-        assert not log.filter(record)
-    assert log.filter(record)
-    monkeypatch.setenv(DEBUG, "1")
-    with configured(options):
-        assert log.filter(record)
 
 
 def untimed(capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:

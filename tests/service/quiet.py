@@ -11,16 +11,17 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+from graphprover.proving.settings import ProvingSettings
 from graphprover.service.app import create_app
 from graphprover.service.client import Client
-from graphprover.service.config import Config, Prover
+from graphprover.service.config import Config
 from graphprover.service.connections import Connections
 from graphprover.service.database import connect
 from graphprover.service.queue import Queue
 from graphprover.service.server import server_of
 from graphprover.service.store import Store
 
-PROVER = Prover("threads", "cpu")
+PROVING = ProvingSettings("threads", "cpu")
 LIMIT = 60.0  # seconds
 
 
@@ -69,7 +70,7 @@ def config_in(folder: Path, **fields: Any) -> Config:
         folder,
         f"sqlite:///{folder}/queue.db",
         str(folder / "store"),
-        PROVER,
+        PROVING,
         **{"is_local": True, "tokens": {}, **fields},
     )
 

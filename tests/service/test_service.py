@@ -19,7 +19,9 @@ from graphprover.cli.main import main
 from graphprover.runtime.errors import FAILED, OK, USAGE, UsageError
 from graphprover.service import orphans, prover_process, server
 from graphprover.service.client import Client, JobFailed, ServiceError
+from graphprover.service.config import Limits
 from graphprover.service.tokens import add_token
+from tests.service.quiet import config_in
 from tests.service.running import LIMIT, ROOT, Service, certificate, free_port, until
 
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
@@ -315,13 +317,18 @@ def test_a_prover_process_that_refuses_its_options_ends_the_service(tmp_path: Pa
     assert done.returncode == USAGE and "--workers: threads starts no workers" in done.stderr
 
 
-def test_a_missing_prover_is_named(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_prover_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    sent = config_in(tmp_path, limits=Limits(max_cycles=9), umask=0o22).of_prover("id")
+
     def fail(given: object) -> None:
+        assert given == sent
         raise ModuleNotFoundError("No module named 'numba'", name="numba")
 
     for name in ("_watch", "log_as_json"):
         monkeypatch.setattr(prover_process, name, lambda: None)
-    monkeypatch.setattr(prover_process, "_line", lambda: b"{}")
+    monkeypatch.setattr(prover_process, "_line", lambda: sent.to_json().encode())
     monkeypatch.setattr(prover_process, "_prove", fail)
     monkeypatch.setattr(prover_process.signal, "signal", lambda *arguments: None)
     assert prover_process.main() == USAGE
