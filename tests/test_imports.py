@@ -33,7 +33,8 @@ LAYERS = (
     ("cluster", "worker"),  # tasks of workers, and their results
     ("proving",),  # what a user calls, and the choice of who proves
     ("reports",),  # pages, drawings and texts of plans and observations
-    ("service", "cli", "__main__"),  # the proving service, which reads keys and settings as the command line does
+    ("service",),  # the proving service
+    ("cli", "__main__"),  # the command line
 )
 
 UPWARD = {  # upward imports inside functions, with the reason
@@ -71,7 +72,7 @@ HOMES = {  # the only modules that import large dependencies
     "rich": ("runtime.display.terminal",),
     "bokeh": ("reports.charts",),
     "shtab": ("cli.completion",),
-    "fastapi": ("service.app", "service.problems"),
+    "fastapi": ("service.app", "service.dependencies", "service.problems", "service.routes"),
     "fsspec": ("service.store",),
     "h11": ("service.callbacks",),
     "pydantic": ("service.requests",),

@@ -2,7 +2,8 @@
 
 The process of the service, which imports neither Dask nor a compiler:
 
-- `server` runs the application `app`; `asgi` has its outer layers, `requests` its JSON, `problems` its errors.
+- `server` runs the application `app`; `routes/` has its routes by resource, `dependencies` what they get of the
+  service, `asgi` its outer layers, `requests` its JSON, `problems` its errors.
 - `queue` has the jobs, in the tables of `database`, with the transitions of their `states`; `store` the files.
 - `connections` limits requests before they are authenticated.
 - `uploads` takes programs and inputs, and `keys` has verifying keys made, each by a `key_process`.

@@ -32,7 +32,7 @@ class Metrics:
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
         registry.register(_Current(queue, supervisor))
-        self.requests = Histogram(
+        self._requests = Histogram(
             "graphprover_request_seconds",
             "Seconds of HTTP requests",
             ("method", "route", "status"),
@@ -61,6 +61,10 @@ class Metrics:
         self.callbacks = Counter("graphprover_callbacks", "Attempts of callbacks", ("result",), registry=registry)
         for state in ("done", "failed", "cancelled"):
             self._ended.labels(state, "false")
+
+    def request_ended(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request that has ended."""
+        self._requests.labels(method, route, status).observe(seconds)
 
     def job_ended(self, row: Row[Any]) -> None:
         """Count a job that has ended."""
