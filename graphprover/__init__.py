@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from graphprover.proving.delayed import graph
     from graphprover.proving.prove import prove
     from graphprover.proving.prover import Prover
-    from graphprover.recursion.compressed import verify_aggregate
     from graphprover.runtime.files import FileError
     from graphprover.statement.check import check
     from graphprover.statement.statement import Statement, Table
     from graphprover.telemetry.observation import Observation
     from graphprover.telemetry.subscribe import observed
     from graphprover.verifier import Verdict, verify
+    from graphprover.verifier.compressed import verify_aggregate
     from graphprover.vm.executor.faults import GuestFault
     from graphprover.vm.statement.claim import Claim
     from graphprover.vm.statement.key import Key
@@ -91,7 +91,7 @@ _HOMES = {
     "prove": "proving.prove",
     "prove_many": "proving.batch",
     "verify": "verifier",
-    "verify_aggregate": "recursion.compressed",
+    "verify_aggregate": "verifier.compressed",
 }
 
 

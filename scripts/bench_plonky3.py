@@ -32,11 +32,11 @@ from graphprover.device.host_memory import most_resident
 from graphprover.device.host_processor import available_threads
 from graphprover.field import P, array_add, array_mul
 from graphprover.jobs.programs import load_packaged
-from graphprover.proof.plonky3 import PAYLOAD, STATEMENT, export
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES
 from graphprover.proving.prove import prove
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import verify
+from graphprover.verifier.plonky3 import PAYLOAD, STATEMENT, export
 
 CRATE = Path(__file__).resolve().parents[1] / "tests/interop/plonky3"
 TRACES, PROOF = "traces.bin", "plonky3.bin"  # names of files

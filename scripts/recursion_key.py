@@ -8,10 +8,10 @@ from pathlib import Path
 
 import checkout  # noqa: F401 (finds the package)
 from graphprover.protocol.parameters import RATES
-from graphprover.recursion.key import commitments
 from graphprover.recursion.program.verifier import verifier_program
+from graphprover.verifier.layer_key import commitments
 
-PACKAGE = Path(__file__).parents[1] / "graphprover/recursion"
+PACKAGE = Path(__file__).parents[1] / "graphprover"
 COMMITMENTS = '''"""The commitments to a layer's preprocessed columns; scripts/recursion_key.py writes this file."""
 
 COMMITMENTS = {  # by log2 of the inverse rate
@@ -26,9 +26,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.parse_args()
     program = verifier_program()
-    found = commitments(program, RATES.values())
-    write("commitments.py", COMMITMENTS, [f'{log_blowup}: "{digest}"' for log_blowup, digest in found.items()])
-    write("head/entries.py", ENTRIES, [f'"{name}": {address}' for name, address in program.marks.items()])
+    found = [f'{log_blowup}: "{digest}"' for log_blowup, digest in commitments(program, RATES.values()).items()]
+    write("verifier/layer_commitments.py", COMMITMENTS, found)
+    write("recursion/head/entries.py", ENTRIES, [f'"{name}": {address}' for name, address in program.marks.items()])
 
 
 def write(name: str, head: str, items: list[str]) -> None:

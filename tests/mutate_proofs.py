@@ -50,9 +50,9 @@ from graphprover.protocol.backend import NUMPY_ONLY
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, Parameters
 from graphprover.protocol.proof import BatchProof, decode, encode
-from graphprover.recursion.key import LayerStatement
 from graphprover.runtime.files import COMPRESSED_MAGIC
 from graphprover.statement.shards import ShardedStatement, shards_of
+from graphprover.verifier.layer_key import LayerStatement
 from graphprover.vm.statement.key import Key, MalformedKey
 from graphprover.vm.statement.statement import kind_of
 

@@ -19,13 +19,14 @@ LAYERS = (
     ("runtime",),  # files, settings, signals, the cache of compiled kernels, display of values
     ("air",),  # descriptions of tables
     ("protocol",),  # the protocol of prover and verifier
-    ("proof", "statement", "verifier"),  # proofs, statements and verification
+    ("proof", "statement"),  # proofs and statements
     ("telemetry",),  # observations of proofs
     ("kernels",),  # the arithmetic of the prover
     ("device",),  # the devices of the prover
     ("admission",),  # limits on concurrent proofs
-    ("vm",),  # the machine: its statements, and kernels of its own
     ("recursion",),  # tables for proofs about proofs, and kernels of their own
+    ("verifier",),  # the verification of proofs of every kind
+    ("vm",),  # the machine: its statements, and kernels of its own
     ("graphs",),  # the rounds of a proof as tasks
     ("prover",),  # from a statement to a proof, by one device
     ("examples",),  # programs that can be proved
@@ -41,7 +42,6 @@ UPWARD = {  # upward imports inside functions, with the reason
     ("protocol.hashing", "kernels.cpu.hashes"): "so much hashing that loading the kernels pays",
     ("protocol.arrays", "kernels.cpu.products"): "if the kernels are loaded",
     ("protocol.preprocessed", "device.cpu"): "so much hashing that loading the kernels pays",
-    ("verifier", "recursion.compressed"): "only compressed proofs need it",
     ("statement.statement", "device.choose"): "a caller that asks for traces without a proof names no device",
 }
 
@@ -185,19 +185,14 @@ def test_recursion_stands_alone() -> None:
         "protocol",
         "runtime",
         "statement",
-        "verifier",
     )
     assert not [target for target in outside if not any(within(target, name) for name in allowed)]
     users = {i.source for i in imports() if within(i.target, "recursion") and not within(i.source, "recursion")}
     assert users == {
-        "cli.aggregate",
-        "cli.inspect",
-        "cli.verify",
         "cli.warm",
-        "jobs.made_check",
-        "prover.join",
         "prover.layers",
-        "verifier",
+        "verifier.compressed",
+        "verifier.layer_key",
     }
 
 

@@ -106,7 +106,7 @@ def numbers(low: list[int] = LOW, high: list[int] = HIGH) -> Statement:
 
 @pytest.fixture(autouse=True)
 def by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Return the verdict of the verifier without kernels; `tests.test_verifier` compares it with the kernels."""
+    """Return the verdict of the verifier without kernels; `tests.verifier.test_shards` compares it with the kernels."""
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
 
 

@@ -38,8 +38,8 @@ def imported_by(code: str) -> set[str]:
             f"import graphprover.protocol.{file.stem}" for file in (ROOT / "graphprover/protocol").glob("[a-z]*.py")
         ),
         "from graphprover.cli.main import main; main(['check', 'examples/fibonacci'])",
-        "from graphprover.recursion.key import LayerStatement; LayerStatement().descriptions",
-        "import graphprover.recursion.compressed, graphprover.proof.compressed",
+        "from graphprover.verifier.layer_key import LayerStatement; LayerStatement().descriptions",
+        "import graphprover.verifier.compressed, graphprover.proof.compressed",
     ],
 )
 def test_describing_and_verifying_import_no_scheduler_no_compiler_and_no_gpu(code: str) -> None:

@@ -25,7 +25,8 @@ from graphprover.protocol.layout import make_layout
 from graphprover.protocol.proof import decode
 from graphprover.protocol.verification import Challenges, _reduce_openings, rows_by_height
 from graphprover.statement.shards import shards_of
-from graphprover.verifier import expect, statements_of
+from graphprover.verifier import expect
+from graphprover.verifier.headers import statements_of
 from graphprover.vm.statement.claim import claim_of
 from tests.test_must_fail import PARAMETERS, numbers
 from tests.vectors import FOLDER, contents

@@ -29,7 +29,8 @@ from graphprover.protocol.proof import BatchProof, decode, encode, exts_to_words
 from graphprover.statement import shards as sharded_statements
 from graphprover.statement.shards import ShardedStatement, in_shards, shards_of
 from graphprover.statement.statement import Statement, Table
-from graphprover.verifier import Verdict, expect, layout_of_proof, verify, verify_shard, verify_shards
+from graphprover.verifier import Verdict, expect, verify, verify_shard, verify_shards
+from graphprover.verifier.headers import layout_of_proof
 from tests.cheating import OnWholeDomain, OtherLookups, forge_shards
 from tests.test_must_fail import numbers
 

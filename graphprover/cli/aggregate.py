@@ -26,7 +26,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, RATES_TEXT
 from graphprover.runtime.errors import OK
 from graphprover.runtime.files import check_writable, write
-from graphprover.verifier import check_level
+from graphprover.verifier.headers import check_level
 
 
 def add(command: Command) -> None:
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         settings.check_device()
         from graphprover.prover.layers import check_compressible
         from graphprover.proving.aggregate import aggregate
-        from graphprover.recursion.compressed import verify_aggregate
+        from graphprover.verifier.compressed import verify_aggregate
 
         for path, proof in zip(options.proofs, proofs, strict=True):
             with refusing(path):

@@ -33,7 +33,8 @@ from graphprover.runtime.errors import OK
 from graphprover.runtime.files import check_writable, write
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import observed
-from graphprover.verifier import Verdict, check_level
+from graphprover.verifier import Verdict
+from graphprover.verifier.headers import check_level
 from graphprover.vm.statement.claim import ANY
 
 

@@ -9,12 +9,12 @@ from graphprover.cli.args import Command, add_json
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, program_of
 from graphprover.cli.proof_argument import proof_bytes
-from graphprover.proof.plonky3 import export
 from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.transcript import RELEASE
 from graphprover.runtime.errors import OK, UsageError
 from graphprover.runtime.files import make_folder, write
+from graphprover.verifier.plonky3 import export
 from graphprover.vm.statement.version import MACHINE_VERSION
 
 MACHINE = "machine.json"

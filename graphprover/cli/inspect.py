@@ -25,7 +25,7 @@ from graphprover.proof.sizes import security_facts, security_of, sizes_of
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.errors import OK, UsageError
 from graphprover.runtime.files import STREAM, read_proof
-from graphprover.verifier import layouts_of_proof
+from graphprover.verifier.headers import layouts_of_proof
 from graphprover.vm.statement.key import Key
 
 
@@ -143,7 +143,7 @@ def _is_known(proof: Proof | ShardedProof, options: argparse.Namespace) -> bool:
 
 def _say_compressed(proof: CompressedProof, path: Path, options: argparse.Namespace) -> None:
     """Print all headers of a compressed proof, the sizes, and the security of each proof that is known."""
-    from graphprover.recursion.key import LayerStatement  # here, because other subjects do not need it
+    from graphprover.verifier.layer_key import LayerStatement  # here, because other subjects do not need it
 
     layers, reports = [], list[text_output.Block]()
     names = [name for own, name in zip(proof.accepted, names_of(proof), strict=True) if own.children]

@@ -38,6 +38,7 @@ from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock, observed
 from graphprover.verifier import Verdict
 from graphprover.vm.executor.faults import OtherExitCode
+from graphprover.vm.statement.claim import ANY
 
 _log = logging.getLogger(__name__)
 
@@ -97,7 +98,6 @@ def run(options: argparse.Namespace) -> int:
     with stage("imports"), configured(options) as settings:
         settings.check_device()
         from graphprover.jobs.job import Job
-        from graphprover.jobs.made_check import check_made
         from graphprover.jobs.returned import check_claim
         from graphprover.proving.executor import executor_of
         from graphprover.proving.prover import Prover
@@ -119,7 +119,8 @@ def run(options: argparse.Namespace) -> int:
             proof = made.proof
             if verdict is None:
                 with stage("verify"):
-                    verdict = check_made(program, level, proof, made.preprocessed_caps)
+                    caps = made.preprocessed_caps
+                    verdict = program.verify(proof, level.security, level.proximity, exit_code=ANY, preprocessed=caps)
             check_claim(job, proof)
     except OtherExitCode:
         raise

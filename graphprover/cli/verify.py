@@ -16,7 +16,8 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.errors import OK, UsageError
 from graphprover.runtime.files import check_writable, write
-from graphprover.verifier import Verdict, check_level
+from graphprover.verifier import Verdict
+from graphprover.verifier.headers import check_level
 from graphprover.vm.statement.claim import ANY
 
 
@@ -126,7 +127,7 @@ def _verified(
     try:
         if len(headers) == 1:
             return [programs[0].verify(proof, options.security, options.proximity, exit_code=ANY)]
-        from graphprover.recursion.compressed import verify_aggregate  # here, because other proofs do not need it
+        from graphprover.verifier.compressed import verify_aggregate  # here, because other proofs do not need it
 
         assert isinstance(proof, CompressedProof)
         statements = statements_of(programs, headers, [f"member {number}" for number in range(1, len(headers) + 1)])

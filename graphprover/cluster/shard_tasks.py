@@ -26,7 +26,7 @@ from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.joint import Joint
 from graphprover.telemetry.merge import TaskReply, TaskTelemetry
 from graphprover.telemetry.subscribe import clock, observing
-from graphprover.verifier import InCommon
+from graphprover.verifier.shards import InCommon
 from graphprover.vm.traces.shared_run import RunShard
 
 # The tasks of a shard: functions of `graphprover.cluster.worker`. The first two are tasks of windows of a run.

@@ -39,7 +39,9 @@ from graphprover.telemetry.merge import merged_observation
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock
-from graphprover.verifier import Expected, InCommon, Verdict, blamed_shard, check_header
+from graphprover.verifier import Verdict
+from graphprover.verifier.headers import blamed_shard, check_header
+from graphprover.verifier.shards import Expected, InCommon
 from graphprover.vm.traces.shared_run import SharedRun
 
 DRAW = "joint challenge"  # the client's stage between the two tasks

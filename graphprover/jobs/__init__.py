@@ -5,6 +5,5 @@
 - recipe.py: a program with the options of its proofs; job.py: `Job`; preparing.py: its run and statement; existing.py:
   the proof before; result.py: `Result`; upcoming.py: the jobs of a batch that are read ahead.
 - on_workers.py: a job whose proof workers make; returned.py: checks of what they return; made.py: proofs by workers.
-- made_check.py: the maker's verification of a proof, in this process or another one.
 - precompile.py: compiles a guest's host kernels in other processes; warmup.py: the proof that loads every kernel.
 """

@@ -12,7 +12,8 @@ from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.prepare import Prepared, PreparedShards, check_headers
 from graphprover.telemetry.model import GuestRun
-from graphprover.verifier import Expected, Verdict
+from graphprover.verifier import Verdict
+from graphprover.verifier.shards import Expected
 from graphprover.vm.executor.execute import Execution
 from graphprover.vm.executor.window import rehearse
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of

@@ -31,12 +31,16 @@ from graphprover.jobs.kinds import PROOF, kind_of_file
 from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import MAX_LABEL_BYTES, Proof
 from graphprover.proof.sharded import ShardedProof
+from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import DEFAULT_HASH
+from graphprover.protocol.proof import Caps
 from graphprover.runtime.errors import one_line
 from graphprover.runtime.files import MAX_PROGRAM_BYTES, MAX_TEXT_BYTES, FileError, read_file
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table
-from graphprover.verifier import Verdict, check_level, verify
+from graphprover.verifier import Verdict
+from graphprover.verifier.any_proof import verify_made
+from graphprover.verifier.headers import check_level
 from graphprover.vm.program.elf import ElfError
 from graphprover.vm.program.foreign import MAGIC, START, other_file
 from graphprover.vm.statement.claim import ANY, Claim
@@ -95,8 +99,20 @@ class Program(Protocol):
     def statement_of(self, proof: Proof | ShardedProof, *, coming: bool = False) -> Statement | ShardedStatement:
         """Return the statement that a proof claims to prove; ``coming``: it is a header without payloads."""
 
-    def verify(self, proof: AnyProof, security: float, proximity: str, *, exit_code: int | str = 0) -> Verdict:
-        """Check that a proof is of this program, with this security and, of a guest, with this exit code."""
+    def verify(
+        self,
+        proof: AnyProof,
+        security: float,
+        proximity: str,
+        *,
+        exit_code: int | str = 0,
+        preprocessed: Caps = None,
+    ) -> Verdict:
+        """Check that a proof is of this program, with this security and, of a guest, with this exit code.
+
+        ``preprocessed``: the maker's own commitments to the preprocessed columns, one a shard; of the base of a
+        compressed proof.
+        """
 
     def record(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> Any:
         """Run the program on ``data``, and return what `statement_about` takes."""
@@ -198,12 +214,20 @@ class TableProgram:
         """Return the tables without traces, the same for every proof."""
         return self.statement()
 
-    def verify(self, proof: AnyProof, security: float, proximity: str, *, exit_code: int | str = 0) -> Verdict:
+    def verify(
+        self,
+        proof: AnyProof,
+        security: float,
+        proximity: str,
+        *,
+        exit_code: int | str = 0,
+        preprocessed: Caps = None,
+    ) -> Verdict:
         """Check that a proof is of these tables; raises ProgramError for an exit code, which tables do not have."""
         if exit_code not in (0, ANY):
             raise ProgramError(f"{self.name}: no guest, so it has no exit code")
         check_level(proof.header, security)  # before the statement, which may be expensive to make
-        return verify(proof, self.statement_of(proof.header), security, proximity)
+        return verify_made(proof, self.statement_of(proof.header), security, proximity, preprocessed)
 
     def record(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> Statement:
         """Make the traces from ``data``; raises ProgramError if the program refuses it."""
@@ -364,6 +388,23 @@ def unpack(packed: Packed) -> Program:
         raise
     atexit.register(folder.cleanup)  # not before: its functions may import more of it
     return program
+
+
+@dataclass(frozen=True)
+class PackedCheck:
+    """The verification of proofs of one program at one level, which travels to another process of this host."""
+
+    packed: Packed
+    level: Level
+
+    def load(self) -> None:
+        """Open the program, which is kept open."""
+        unpack(self.packed)
+
+    def __call__(self, proof: AnyProof, caps: Caps) -> Verdict:
+        """Check a proof; arguments and errors are as for `Program.verify`."""
+        program, level = unpack(self.packed), self.level
+        return program.verify(proof, level.security, level.proximity, exit_code=ANY, preprocessed=caps)
 
 
 def open_program(name: str) -> Program:

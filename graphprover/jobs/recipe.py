@@ -3,15 +3,18 @@
 from functools import cached_property
 from typing import Any
 
-from graphprover.jobs.made_check import PackedCheck, check_made
-from graphprover.jobs.programs import Packed, Program, ProgramError, is_packaged, pack, unpack
+from graphprover.jobs.programs import Packed, PackedCheck, Program, ProgramError, is_packaged, pack, unpack
 from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import FAST, RATES
-from graphprover.verifier import Expected, Verdict, check_level, expect
+from graphprover.protocol.proof import Caps
+from graphprover.verifier import Verdict, expect
+from graphprover.verifier.headers import check_level
+from graphprover.verifier.shards import Expected
 from graphprover.vm.executor.debug import Debug, to_stderr
+from graphprover.vm.statement.claim import ANY
 
 
 class Recipe:
@@ -90,9 +93,10 @@ class Recipe:
         proof = any_proof_from_bytes(proof) if isinstance(proof, bytes) else proof
         return self.program.verify(proof, self.level.security, self.level.proximity, exit_code=exit_code)
 
-    def verify_made(self, proof: AnyProof, caps: Any) -> Verdict:
-        """Check an own proof of any exit code; ``caps`` and errors: as for `graphprover.jobs.made_check.check_made`."""
-        return check_made(self.program, self.level, proof, caps)
+    def verify_made(self, proof: AnyProof, caps: Caps) -> Verdict:
+        """Check an own proof of any exit code; ``caps`` and errors: as for `programs.Program.verify`."""
+        level = self.level
+        return self.program.verify(proof, level.security, level.proximity, exit_code=ANY, preprocessed=caps)
 
     @cached_property
     def check_elsewhere(self) -> PackedCheck | None:

@@ -67,7 +67,7 @@ class AcceptedShard:
     count: int  # shards of the proof
     index: int  # of the shard, from 0
     digest: bytes  # of its transcript: `graphprover.protocol.joint.digest_of`
-    nonce: int  # of the proof of work before the lookup challenges of all shards
+    lookup_nonce: int  # of the proof of work before the lookup challenges of all shards
     total: Ext  # the sum of its lookup terminals
 
     def __post_init__(self) -> None:
@@ -264,7 +264,7 @@ def _member(bases: Sequence[Accepted]) -> Proof | ShardedProof:
     count = shards[0].count
     if not len(shards) == len(bases) == count or [shard.index for shard in shards] != [*range(count)]:
         raise RuleError("compressed.shards", "the shards of a proof are not all there, in their order")
-    if len({(shard.count, shard.nonce) for shard in shards}) > 1:
+    if len({(shard.count, shard.lookup_nonce) for shard in shards}) > 1:
         raise RuleError(
             "compressed.shards", "the shards of a proof have different nonces, or different numbers of shards"
         )
@@ -319,7 +319,8 @@ def _encoded(children: Sequence[Accepted]) -> Iterator[bytes]:
             yield from _encoded(child.children)
         else:
             own = child.shard
-            yield _COUNT.pack(_SHARD) + _SHARD_TERMS.pack(own.count, own.index, own.digest, own.nonce, *own.total)
+            values = own.count, own.index, own.digest, own.lookup_nonce, *own.total
+            yield _COUNT.pack(_SHARD) + _SHARD_TERMS.pack(*values)
 
 
 @dataclass

@@ -23,6 +23,7 @@ from graphprover.protocol.parameters import Parameters
 
 T = TypeVar("T")
 Cap = tuple[bytes, ...]
+Caps = Sequence[Cap | None] | None  # commitments of the shards of a proof to their preprocessed columns, if known
 
 WORD_BYTES = 8
 _LARGE = b"\xff" * 4

@@ -28,14 +28,12 @@ from graphprover.protocol.circuit import circuit
 from graphprover.protocol.constraints import fold_constraints, join_quotients, selectors_of, words_to_array
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import (
-    Joint,
     JointPart,
     absorb_separated,
     digest_of,
     draw_lookup_challenges,
     draw_separating_point,
     resume,
-    shard_binding,
 )
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Matrix, Point
 from graphprover.protocol.lookup import lookup_prefixes
@@ -66,8 +64,11 @@ def check_batch(
     public_values: Sequence[Sequence[int]],
     preprocessed: Cap | None,
     binding: bytes,
+    joint: JointPart | None = None,
 ) -> None:
-    """Verify a proof of the tables of ``layout``, as Plonky3's ``verify_batch``.
+    """Verify a proof of the tables of ``layout`` as Plonky3's ``verify_batch``, or a shard of one.
+
+    The caller checks that the totals of all shards sum to zero.
 
     Args:
         layout: shape of the proof.
@@ -75,63 +76,15 @@ def check_batch(
         public_values: public values of each table.
         preprocessed: the verifier's own commitment to the preprocessed columns, or None without any.
         binding: initial state of the challenger (docs/protocol.md, section 11).
+        joint: for a shard, the part of its transcript that depends on all shards.
 
     Raises:
         VerificationError: the proof does not prove the tables.
     """
-    challenges = replay(layout, proof, public_values, preprocessed, binding)
-    _check_constraints(layout, proof, public_values, challenges)
-    if proof.total != ZERO:
-        raise VerificationError("lookups.balance", "the buses do not balance: the lookup terminals do not sum to zero")
-    _check_words(layout, proof, preprocessed, challenges)
-
-
-def check_shard(
-    layout: Layout,
-    proof: BatchProof,
-    public_values: Sequence[Sequence[int]],
-    preprocessed: Cap | None,
-    binding: bytes,
-    joint: Joint,
-    index: int,
-) -> None:
-    """Verify shard ``index`` of a sharded proof, except that its lookup terminals are not summed.
-
-    Arguments and errors as in `check_batch`, and the caller checks that the totals of all shards sum to zero.
-
-    Args:
-        binding: binding digest of the shard's tables alone.
-        joint: commitments of all shards.
-        index: index of the shard.
-    """
-    assert proof.lookup_nonce is not None, "the head of a shard has lookups"
-    binding = shard_binding(layout.parameters.hash, binding, len(joint.digests), index)
-    check_part(
-        layout,
-        proof,
-        public_values,
-        preprocessed,
-        binding,
-        joint.part(index, layout.parameters.hash, proof.lookup_nonce),
-    )
-
-
-def check_part(
-    layout: Layout,
-    proof: BatchProof,
-    public_values: Sequence[Sequence[int]],
-    preprocessed: Cap | None,
-    binding: bytes,
-    joint: JointPart,
-) -> None:
-    """Verify a shard as `check_shard`, by its initial state and the part of its transcript that depends on all shards.
-
-    Args:
-        binding: initial state of the shard's challenger.
-        joint: the part of its transcript.
-    """
     challenges = replay(layout, proof, public_values, preprocessed, binding, joint)
     _check_constraints(layout, proof, public_values, challenges)
+    if joint is None and proof.total != ZERO:
+        raise VerificationError("lookups.balance", "the buses do not balance: the lookup terminals do not sum to zero")
     _check_words(layout, proof, preprocessed, challenges)
 
 

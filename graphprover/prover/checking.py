@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from graphprover.proof.compressed import AnyProof
 from graphprover.protocol.errors import VerificationError
-from graphprover.prover.local import Caps
+from graphprover.protocol.proof import Caps
 
 PROCESS = "graphprover.prover.checking_process"
 

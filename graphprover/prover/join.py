@@ -9,15 +9,16 @@ from itertools import accumulate, pairwise
 from graphprover.proof.compressed import MOST_CHILDREN, Accepted, AnyProof, CompressedProof, ShardHeaders
 from graphprover.proof.proof import Proof
 from graphprover.protocol.level import Level
+from graphprover.protocol.proof import Caps
 from graphprover.prover.layers import Layer, Subject, check_compressible, subjects_of
 from graphprover.prover.prepare import Prepared
-from graphprover.recursion.compressed import Caps, blamed
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.layers import ObservedLayer, with_layers
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock
+from graphprover.verifier.compressed import blamed
 
 # Bytes of a proof for each compression of its verification.
 _BYTES_OF_BASE, _BYTES_OF_LAYER = 34, 39

@@ -20,21 +20,22 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.level import LAYER_RATE, Level
 from graphprover.protocol.parameters import BLAKE3
-from graphprover.protocol.proof import BatchProof, decode
-from graphprover.protocol.verification import check_batch, check_part
+from graphprover.protocol.proof import BatchProof, Caps, decode
+from graphprover.protocol.verification import check_batch
 from graphprover.prover.local import Made, make
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
-from graphprover.recursion.compressed import Caps, blamed, children_of, expect_headers, heads_of_headers
 from graphprover.recursion.head.head import check_layout
 from graphprover.recursion.head.heads import Child
-from graphprover.recursion.key import LayerStatement
 from graphprover.recursion.layer import layer_statement
 from graphprover.recursion.witness.run import Contradiction
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.subscribe import clock
-from graphprover.verifier import check_header, expect, expect_header
+from graphprover.verifier.compressed import blamed, children_of, expect_headers, heads_of_headers
+from graphprover.verifier.headers import check_header
+from graphprover.verifier.layer_key import LayerStatement
+from graphprover.verifier.shards import expect, expect_header
 
 _CELLS_OF_LAYER = {8: 90_000_000, 4: 180_000_000, 2: 360_000_000}  # by the rate of the base, after most guests
 
@@ -59,11 +60,8 @@ class Subject:
     def check(self) -> None:
         """Raise VerificationError if the proof, or the shard by itself, does not hold."""
         child = self.child
-        given = child.layout, self.batch, child.public_values, child.preprocessed, child.binding
-        if child.shard is None:
-            check_batch(*given)
-        else:
-            check_part(*given, child.shard.joint)
+        joint = None if child.shard is None else child.shard.joint
+        check_batch(child.layout, self.batch, child.public_values, child.preprocessed, child.binding, joint)
 
 
 def subjects_of(
@@ -95,8 +93,8 @@ def subjects_of(
         shards = proof.accepted
     elif proof.joint:
         batches = [expected.decoded(index, own) for index, own in enumerate(proof.proofs)]
-        expected.verdict(batches)  # raises if the shards do not hold together
         shards = [_shard_of(proof, index, batch) for index, batch in enumerate(batches)]
+    expected.verdict([shard for shard in shards if shard is not None])  # raises if they do not hold together
     return [
         Subject(Accepted(own.without_payload(), (), shard), child, own)
         for own, shard, child in zip(proof.proofs, shards, children_of(expected, shards), strict=True)

@@ -20,7 +20,7 @@ from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint
-from graphprover.protocol.proof import BatchProof, Cap, decode
+from graphprover.protocol.proof import BatchProof, Cap, Caps, decode
 from graphprover.protocol.security import QUERY_POW_BITS
 from graphprover.prover.peak_memory import MemoryPlan, memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards, cells_of
@@ -29,10 +29,9 @@ from graphprover.runtime.deadline import check_deadline, has_deadline
 from graphprover.telemetry.model import GuestRun, Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import on_clock
-from graphprover.verifier import check_in_common, check_made_shard
+from graphprover.verifier.shards import check_in_common, check_shard
 
 T = TypeVar("T")
-Caps = tuple[Cap | None, ...] | None  # of each shard, to its preprocessed columns
 
 _log = logging.getLogger(__name__)  # warnings go to stderr by default
 
@@ -105,7 +104,7 @@ def make(
         def check_one(index: int, proof: Proof, joint: Joint | None, cap: Cap | None) -> None:
             with _named(joint, index):
                 batches.append(decode(proof.payload, layouts[index]))
-                check_made_shard(layouts[index], proof, batches[-1], joint, index, cap)
+                check_shard(layouts[index], proof, batches[-1], cap, joint, index)
 
         times = [time.perf_counter()]
         with admitted(device, plan.bytes, str(plan.peak)) if waits else _fitting(device, plan):

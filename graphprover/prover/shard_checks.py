@@ -17,7 +17,7 @@ from graphprover.protocol.proof import BatchProof
 from graphprover.prover.checking import Checker, Lost
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.subscribe import clock
-from graphprover.verifier import Expected, ShardCheck
+from graphprover.verifier.shards import Expected, ShardCheck
 
 FEWEST_SHARDS = 8  # for which the start of a process takes less time than it saves
 SHARDS_EACH = 4  # of a process, at least

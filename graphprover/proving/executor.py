@@ -22,7 +22,8 @@ from graphprover.proving.pipeline import prove_pipelined
 from graphprover.runtime import background
 from graphprover.telemetry.model import GuestRun
 from graphprover.telemetry.subscribe import clock, publish
-from graphprover.verifier import Expected, Verdict
+from graphprover.verifier import Verdict
+from graphprover.verifier.shards import Expected
 
 _log = logging.getLogger(__name__)  # warnings go to stderr by default
 

@@ -15,16 +15,18 @@ from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import DEFAULT_HASH, Parameters
+from graphprover.protocol.proof import Caps
 from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
 from graphprover.prover.assign import deal
-from graphprover.prover.local import Caps, Made, make
+from graphprover.prover.local import Made, make
 from graphprover.prover.prepare import Prepared, PreparedShards, check_headers, ready
 from graphprover.proving.executor import executor_of
 from graphprover.statement.check import warn
 from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.subscribe import publish, stage
-from graphprover.verifier import Expected, Verdict, expect
+from graphprover.verifier import Verdict, expect
+from graphprover.verifier.shards import Expected
 
 Expect = Callable[[Proof | ShardedProof], Expected]  # verifies headers, and returns the verification of the shards
 

@@ -1,9 +1,8 @@
 """Compressed proofs: the computation of a verifier as tables that can be proved, and the proofs about it.
 
-docs/recursion.md explains all parts. A verifier imports compressed.py, key.py, head/ and tables/, which need no
+docs/recursion.md explains all parts. `graphprover.verifier` imports layer_tables.py, head/ and tables/, which need no
 compiler.
 
-- compressed.py: the verification of a compressed proof; key.py and commitments.py: the recursion key.
 - layer.py: the statement that proofs are accepted, with its traces; layer_tables.py: its tables.
 - tables/: three tables. blake3.py has the compression function of BLAKE3 and places.py the order of its words.
   machine.py has all other rows: steps.py a processor, segments.py opened rows with their weighted sums, nodes.py the

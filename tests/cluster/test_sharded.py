@@ -35,7 +35,7 @@ from graphprover.runtime import settings
 from graphprover.statement.shards import shards_of
 from graphprover.telemetry.chrome_trace import chrome_trace
 from graphprover.telemetry.observation import Observation
-from graphprover.verifier import Expected
+from graphprover.verifier.shards import Expected
 from graphprover.vm.executor.execute import ran
 from graphprover.vm.executor.record import INTERVAL
 from tests.cluster import faults

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphprover.proof.plonky3 import statement_json
 from graphprover.protocol.parameters import Parameters
 from graphprover.statement.statement import Table
+from graphprover.verifier.plonky3 import statement_json
 
 CRATE = Path(__file__).parent / "plonky3"
 REQUIRE = "GRAPHPROVER_REQUIRE_RUST"  # if 1, tests fail on a machine without Rust instead of being skipped

@@ -20,7 +20,6 @@ from graphprover.air import Bus
 from graphprover.cli.main import main
 from graphprover.field import ZERO, ext_add, ext_sub
 from graphprover.jobs.programs import load_packaged
-from graphprover.proof.plonky3 import PAYLOAD, STATEMENT, export, statement_json
 from graphprover.proof.sharded import Shard, ShardedProof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint
@@ -30,7 +29,9 @@ from graphprover.proving.prove import prove
 from graphprover.runtime.errors import OK
 from graphprover.statement.shards import Head, ShardedStatement, shards_of
 from graphprover.statement.statement import Statement, Table
-from graphprover.verifier import layout_of_proof, verify
+from graphprover.verifier import verify
+from graphprover.verifier.headers import layout_of_proof
+from graphprover.verifier.plonky3 import PAYLOAD, STATEMENT, export, statement_json
 from tests.interop import plonky3
 from tests.interop.mutations import flipped, mutations
 from tests.interop.tables import GRINDING, PLAIN, fibonacci, limbs, power, shuffle, squares, statements

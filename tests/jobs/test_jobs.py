@@ -388,7 +388,7 @@ def test_what_is_verified_elsewhere_is_not_verified_here(
     fibonacci: Prover, proof: Proof, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Prover, "verify_made", lambda *_: pytest.fail("verified"))
-    monkeypatch.setattr(making, "check_made_shard", lambda *_: pytest.fail("verified"))
+    monkeypatch.setattr(making, "check_shard", lambda *_: pytest.fail("verified"))
     found = made(fibonacci.job(TURNS), verified=False)
     assert found.proof == proof and set(found.seconds) == {"prepare", "wait", "prove"}
     for shards in (1, 2):

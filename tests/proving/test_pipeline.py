@@ -24,8 +24,7 @@ from graphprover import FileError, Job, Prover, Result, VerificationError, obser
 from graphprover.cli.main import main
 from graphprover.device import DeviceLost
 from graphprover.jobs import job as job_module
-from graphprover.jobs.made_check import PackedCheck
-from graphprover.jobs.programs import TableProgram, open_program
+from graphprover.jobs.programs import PackedCheck, TableProgram, open_program
 from graphprover.proof.sharded import ShardedProof
 from graphprover.prover import checking, checking_process
 from graphprover.prover.checking import Checker
@@ -677,7 +676,7 @@ def test_code_of_users_runs_in_no_other_process(squares: Prover) -> None:
 def test_the_process_imports_what_a_verifier_needs() -> None:
     loads = """
 import sys
-from graphprover.jobs.made_check import PackedCheck
+from graphprover.jobs.programs import PackedCheck
 from graphprover.prover.checking_process import _load_kernels
 _load_kernels()
 print({"dask", "cupy", "rmm", "distributed", "rich"} & sys.modules.keys(), "numba" in sys.modules)

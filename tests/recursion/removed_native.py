@@ -1,19 +1,16 @@
 """The verification of compressed proofs without one of its checks of headers."""
 
-from graphprover import verifier
 from graphprover.proof import compressed as proofs
-from graphprover.recursion import compressed, key
 from graphprover.recursion.head import messages
+from graphprover.verifier import compressed, headers, layer_key, shards
 from tests.recursion.removals import Group, Removal, without_text
 
 _BEFORE = "an upper bound of the level, before any head is made: `expect_header` refuses the same proofs later"
 REDUNDANT = {
     "the level of an inner layer, before heads": _BEFORE,
     "the level of the last layer, before heads": _BEFORE,
-    "all shards in common": "the four checks are done before: the next three, and `expect_header` bounds the counts",
     "the parameters of shards, in common": "the header of a proof in shards is refused before, by `ShardedProof`",
-    "the nonces of shards, in common": "`proof.compressed` has compared them, and no payload is there",
-    "the sum of terminals, in common": "`children_of` has added them up, and no payload is there",
+    "the nonces of shards, in common": "`proof.compressed` has compared them",
 }
 _LAST = "verify_shards(proof.layer, LayerStatement(), {}, {})"
 _INNER = "expect_header(own.header, statement, {}, {})"
@@ -36,7 +33,7 @@ _REMOVED = [
     ("the level of a member, before heads", compressed, "check_level(member, security)", "pass"),
     ("the level of an inner layer, before heads", compressed, "check_level(layer.header, security)", "pass"),
     ("the level of the last layer, before heads", compressed, "check_level(proof.layer, security)", "pass"),
-    ("the level of members, as told", compressed, "[own.security for own in found]", "[]"),
+    ("the level of members, as told", compressed, "[verdict.security for verdict in verdicts]", "[]"),
     ("the level of inner layers, as told", compressed, "self.securities.append(expected.security)", "pass"),
     ("the level of the last layer, as told", compressed, _TOLD.format("verdict.security"), "headers.securities[0]"),
     ("the level by headers, as told", compressed, _TOLD.format("last.security"), "headers.securities[0]"),
@@ -48,7 +45,6 @@ _REMOVED = [
         "layout_of_proof(proof.layer, headers.statement, shard=False)  # it",
         "pass  # it",
     ),
-    ("the sum of terminals", compressed, "ext_sum(totals) != ZERO", "False"),
     ("the place of a shard", compressed, "binding = shard_binding(", "shard_binding("),
     (
         "the nonce of the shards",
@@ -56,10 +52,10 @@ _REMOVED = [
         "*draw_lookup_challenges(joint.seed, parameters, joint.nonce)",
         "*draw_lookup_challenges(joint.seed, type(parameters)(**{**vars(parameters), 'lookup_pow_bits': 0}), 0)",
     ),
-    ("the hash of a layer", key, "hash != BLAKE3 or ", ""),
-    ("the cap height of a layer", key, "cap_height != CAP_HEIGHT or ", ""),
-    ("the nonces of shards", proofs, "(shard.count, shard.nonce) for", "shard.count for"),
-    ("the numbers of shards", proofs, "(shard.count, shard.nonce) for", "shard.nonce for"),
+    ("the hash of a layer", layer_key, "hash != BLAKE3 or ", ""),
+    ("the cap height of a layer", layer_key, "cap_height != CAP_HEIGHT or ", ""),
+    ("the nonces of shards", proofs, "(shard.count, shard.lookup_nonce) for", "shard.count for"),
+    ("the numbers of shards", proofs, "(shard.count, shard.lookup_nonce) for", "shard.lookup_nonce for"),
     ("the order of shards", proofs, "[shard.index for shard in shards] != [*range(count)]", "False"),
     ("a sum that is an element", proofs, "0 <= coefficient < P for", "True for"),
     ("payloads in headers", proofs, "any(own.header.payload for own", "any(False for own"),
@@ -67,17 +63,17 @@ _REMOVED = [
     ("the number of children", proofs, "            check_children(len(of))", "            pass"),
     ("the number of layers in bytes", proofs, "if not layers:", "if False:"),
     ("the number of children in bytes", proofs, "not 0 < count <= MOST_CHILDREN", "False"),
-    ("all shards in common", verifier, "        check_in_common(self.layouts, shards)\n", "        pass\n"),
-    ("the parameters of shards, in common", verifier, "layout.parameters != layouts[0].parameters for", "False for"),
-    ("the bound on counts, in common", verifier, "check_multiplicity_bound(airs, heights)", "pass"),
-    ("the nonces of shards, in common", verifier, "len({shard.lookup_nonce for shard in shards}) > 1", "False"),
-    ("the sum of terminals, in common", verifier, "ext_sum(shard.total for shard in shards) != ZERO", "False"),
-    ("the public values of a statement", verifier, "tuple(table.public_values) != values", "False"),
-    ("the height of preprocessed columns", verifier, "table.preprocessed.shape[1] != 1 << log_height", "False"),
-    ("the number of tables", verifier, "len(proof.log_heights) != len(airs)", "False"),
-    ("the number of shards of a statement", verifier, "len(proof.proofs) != len(statements)", "False"),
-    ("the level by parameters", verifier, "not most >= security", "False"),
-    ("the level of a proof", verifier, "not regime.bits >= security", "False"),
+    ("all shards in common", shards, "        check_in_common(self.layouts, shards)\n", "        pass\n"),
+    ("the parameters of shards, in common", shards, "layout.parameters != layouts[0].parameters for", "False for"),
+    ("the bound on counts, in common", headers, "check_multiplicity_bound(airs, heights)", "pass"),
+    ("the nonces of shards, in common", shards, "len({shard.lookup_nonce for shard in shards}) > 1", "False"),
+    ("the sum of terminals, in common", shards, "ext_sum(shard.total for shard in shards) != ZERO", "False"),
+    ("the public values of a statement", headers, "tuple(table.public_values) != values", "False"),
+    ("the height of preprocessed columns", headers, "table.preprocessed.shape[1] != 1 << log_height", "False"),
+    ("the number of tables", headers, "len(proof.log_heights) != len(airs)", "False"),
+    ("the number of shards of a statement", headers, "len(proof.proofs) != len(statements)", "False"),
+    ("the level by parameters", headers, "not most >= security", "False"),
+    ("the level of a proof", headers, "not regime.bits >= security", "False"),
 ]
 
 
@@ -86,7 +82,7 @@ def removals() -> list[Removal]:
     return [without_text(*of) for of in _REMOVED]
 
 
-_COMPRESSED, _SHARDS = "tests/recursion/test_compressed.py", "tests/recursion/test_shards.py"
+_COMPRESSED, _SHARDS = "tests/verifier/test_compressed.py", "tests/recursion/test_shards.py"
 NATIVE = Group(
     [
         f"{_COMPRESSED}::test_a_compressed_proof_has_the_claim_of_its_base",

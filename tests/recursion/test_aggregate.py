@@ -25,8 +25,8 @@ from graphprover.recursion import compressed as verification
 from graphprover.runtime.files import COMPRESSED_MAGIC
 from graphprover.statement.statement import Statement
 from tests.conftest import LAYERS_AT, ROOT
-from tests.recursion.test_compressed import BITS, PROVER, base, compressed
 from tests.test_must_fail import numbers
+from tests.verifier.test_compressed import BITS, PROVER, base, compressed
 
 TABLES = Prover("examples/memory", security=BITS, rate=4, pow_bits=4, device="cpu")
 OPTIONS = {"security": BITS, "rates": (LAYERS_AT,), "pow_bits": 4, "device": "cpu"}

@@ -14,7 +14,6 @@ from graphprover import (
     VerificationError,
     aggregate,
     compress,
-    verifier,
     verify,
     verify_aggregate,
 )
@@ -24,8 +23,9 @@ from graphprover.protocol.challenger import Challenger
 from graphprover.prover import join, layers
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
+from graphprover.verifier import headers
 from tests.conftest import LAYERS_AT, ROOT
-from tests.recursion.test_compressed import BITS, PROVER, base
+from tests.verifier.test_compressed import BITS, PROVER, base
 
 LEVEL = {"security": BITS, "pow_bits": 4, "device": "cpu"}
 OPTIONS = LEVEL | {"rate": LAYERS_AT}
@@ -148,13 +148,15 @@ def test_other_values_of_shards_are_refused() -> None:
 
 def test_the_nonce_of_the_shards_needs_its_work() -> None:
     good = compressed()
-    other = with_terms(good, lambda own: replace(own, nonce=1), *EVERY)
+    other = with_terms(good, lambda own: replace(own, lookup_nonce=1), *EVERY)
     with pytest.raises(VerificationError, match="before the lookup challenges of all shards misses its 0 bits"):
         SHARDED.verify(other)
     parameters, kinds = replace(good.parameters, lookup_pow_bits=2), set[str]()
     working = tuple(replace(own, header=replace(own.header, parameters=parameters)) for own in good.children)
     for nonce in range(20):
-        other = with_terms(replace(good, children=working), lambda own, nonce=nonce: replace(own, nonce=nonce), *EVERY)
+        other = with_terms(
+            replace(good, children=working), lambda own, nonce=nonce: replace(own, lookup_nonce=nonce), *EVERY
+        )
         why = "^layer: table fixed: the proof states other public values"
         if misses(other):
             why = "^the proof of work before the lookup challenges of all shards misses its 2 bits"
@@ -168,8 +170,8 @@ def misses(small: CompressedProof) -> bool:
     """Return whether the nonce of shards misses the work, by the transcript."""
     joint, shard, parameters = small.header.joint, small.children[0].shard, small.parameters
     assert joint and shard
-    part = joint.part(0, parameters.hash, shard.nonce)
-    _, works = Challenger(parameters.hash, part.seed).check_work(parameters.lookup_pow_bits, shard.nonce)
+    part = joint.part(0, parameters.hash, shard.lookup_nonce)
+    _, works = Challenger(parameters.hash, part.seed).check_work(parameters.lookup_pow_bits, shard.lookup_nonce)
     return not works
 
 
@@ -181,7 +183,7 @@ def test_counts_are_bounded_over_all_shards(monkeypatch: pytest.MonkeyPatch) -> 
         if len(airs) == len(heights) == tables:
             raise ValueError("too many lookups")
 
-    monkeypatch.setattr(verifier, "check_multiplicity_bound", refuse)
+    monkeypatch.setattr(headers, "check_multiplicity_bound", refuse)
     with pytest.raises(VerificationError, match=r"^too many lookups$") as refused:
         SHARDED.verify(compressed())
     assert refused.value.rule == "layout.counts"
@@ -211,7 +213,7 @@ def test_shards_that_are_not_one_proof_are_refused() -> None:
     refused((whole[0], whole[2], whole[1]))
     refused((*whole, whole[2]))
     refused((whole[0], Accepted(replace(base(), payload=b"")), *whole[1:]))
-    refused(changed(1, nonce=12345))
+    refused(changed(1, lookup_nonce=12345))
     refused(changed(1, count=4))
     refused(changed(0, count=4))
     refused(changed(0, count=1024))

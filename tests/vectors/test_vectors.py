@@ -19,7 +19,8 @@ from graphprover.protocol.proof import decode
 from graphprover.protocol.security import analyse, choose, shape_of
 from graphprover.protocol.verification import replay
 from graphprover.statement.statement import Statement, Table, binding_digest, description_digest
-from graphprover.verifier import layouts_of_proof, statements_of, verify_header
+from graphprover.verifier import verify_header
+from graphprover.verifier.headers import layouts_of_proof, statements_of
 from graphprover.vm.statement.guest import Guest
 from graphprover.vm.statement.key import MalformedKey
 from tests.protocol import vectors as plonky3

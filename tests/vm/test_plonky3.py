@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from graphprover.jobs.programs import open_program
-from graphprover.proof.plonky3 import PAYLOAD, STATEMENT, export
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import BLAKE3, KECCAK, SMALL
 from graphprover.proving.prove import prove
 from graphprover.statement.statement import Table, with_traces
+from graphprover.verifier.plonky3 import PAYLOAD, STATEMENT, export
 from graphprover.vm.statement.table_numbers import TableNumber
 from tests.interop import plonky3
 from tests.interop.case import Case

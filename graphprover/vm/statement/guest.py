@@ -8,6 +8,7 @@ from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import DEFAULT_HASH
+from graphprover.protocol.proof import Caps
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.verifier import Verdict
@@ -100,9 +101,17 @@ class Guest:
         """Return the statement that a proof claims to prove about the program, as `ProgramStatements.statement_of`."""
         return self.machine.statement_of(proof, coming=coming)
 
-    def verify(self, proof: AnyProof, security: float, proximity: str, *, exit_code: int | str = 0) -> Verdict:
+    def verify(
+        self,
+        proof: AnyProof,
+        security: float,
+        proximity: str,
+        *,
+        exit_code: int | str = 0,
+        preprocessed: Caps = None,
+    ) -> Verdict:
         """Check that a proof is about a run of the program with this exit code, as `ProgramStatements.verify`."""
-        return self.machine.verify(proof, security, proximity, exit_code=exit_code)
+        return self.machine.verify(proof, security, proximity, exit_code=exit_code, preprocessed=preprocessed)
 
     def compiled(self) -> Machine:
         """Return the machine with its program; raises ValueError for a verifying key, which has none."""

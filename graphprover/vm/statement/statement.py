@@ -27,12 +27,14 @@ from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_fr
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import RuleError, VerificationError
-from graphprover.protocol.proof import least_bytes
+from graphprover.protocol.proof import Caps, least_bytes
 from graphprover.protocol.security import CAP_HEIGHT, JOHNSON_PROXIMITY
 from graphprover.statement.cells import cells_per_row
 from graphprover.statement.shards import ShardedStatement, in_shards
 from graphprover.statement.statement import Statement, Table
-from graphprover.verifier import Verdict, check_level, verify
+from graphprover.verifier import Verdict
+from graphprover.verifier.any_proof import verify_made
+from graphprover.verifier.headers import check_level
 from graphprover.vm.accelerators.keccak import digits as keccak_digits
 from graphprover.vm.accelerators.keccak.classes import KeccakClasses
 from graphprover.vm.accelerators.keccak.digits import KeccakDigits
@@ -260,6 +262,7 @@ class ProgramStatements:
         proximity: str = JOHNSON_PROXIMITY,
         *,
         exit_code: int | str = 0,
+        preprocessed: Caps = None,
     ) -> Verdict:
         """Check that a proof is about a run of this program that has ended with this exit code.
 
@@ -268,6 +271,8 @@ class ProgramStatements:
             security: The least provable security, in bits.
             proximity: ``"unique"`` counts unique decoding alone.
             exit_code: The exit code, or ``"any"``. By default the proof of a run that failed is refused.
+            preprocessed: The commitments of the proof's shards to their preprocessed columns, if the caller has made
+                them; of the base of a compressed proof.
 
         Returns:
             The verdict; its ``claim`` has the output, the exit code, the cycles and the stated input.
@@ -279,7 +284,7 @@ class ProgramStatements:
             proof = any_proof_from_bytes(proof)
         check_level(proof.header, security)  # before the statement, which may be expensive to make
         statement = self.statement_of(proof.header, coming=isinstance(proof, CompressedProof))
-        verdict = verify(proof, statement, security, proximity)
+        verdict = verify_made(proof, statement, security, proximity, preprocessed)
         assert verdict.claim is not None
         check_exit_code(verdict.claim, exit_code)
         return verdict

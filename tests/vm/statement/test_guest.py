@@ -18,7 +18,7 @@ from graphprover.protocol import backend
 from graphprover.protocol.hashing import keccak256
 from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.statement.statement import Statement, Table
-from graphprover.verifier import check_level
+from graphprover.verifier.headers import check_level
 from graphprover.vm.program.elf import load_elf
 from graphprover.vm.program.io import EXIT, INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.program.isa import A0, A7, Instruction, Op

@@ -25,7 +25,7 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.hashing import keccak256
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.parameters import SMALL, Parameters
-from graphprover.verifier import layouts_of_proof
+from graphprover.verifier.headers import layouts_of_proof
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.program.isa import Instruction, Op

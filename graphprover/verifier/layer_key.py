@@ -1,7 +1,7 @@
 """The recursion key: commitments to the preprocessed columns of a layer, which are the same for all compressed proofs.
 
-A verifier has them from `commitments.py`. To compute them takes seconds at low rates, and needs the verifier's program.
-``python scripts/recursion_key.py`` writes that module, and a test compares it.
+A verifier has them from `layer_commitments.py`. To compute them takes seconds at low rates, and needs the verifier's
+program. ``python scripts/recursion_key.py`` writes that module, and a test compares it.
 """
 
 from collections.abc import Collection
@@ -12,11 +12,11 @@ from graphprover.protocol.parameters import BLAKE3, Parameters
 from graphprover.protocol.preprocessed import preprocessed_caps
 from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import CAP_HEIGHT
-from graphprover.recursion.commitments import COMMITMENTS
 from graphprover.recursion.head.heads import Heads
 from graphprover.recursion.layer_tables import layer_tables, stated_values
 from graphprover.recursion.tables.fixed import ROWS
 from graphprover.statement.statement import BlankTable, Statement, Table
+from graphprover.verifier.layer_commitments import COMMITMENTS
 
 if TYPE_CHECKING:
     from graphprover.recursion.program.assembler import Linked

@@ -17,7 +17,6 @@ from graphprover import (
     VerificationError,
     compress,
     load_proof,
-    verifier,
     verify,
     verify_aggregate,
 )
@@ -27,16 +26,16 @@ from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import KECCAK, RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY, UNIQUE_PROXIMITY
 from graphprover.prover import layers
-from graphprover.recursion.commitments import COMMITMENTS
-from graphprover.recursion.compressed import child_of, expect_headers, heads_of_headers
 from graphprover.recursion.head.entries import ENTRIES
-from graphprover.recursion.key import LayerStatement, commitments
 from graphprover.recursion.layer_tables import layer_tables
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.witness.run import Contradiction
 from graphprover.runtime.files import COMPRESSED_MAGIC
 from graphprover.statement.statement import Statement, Table
-from graphprover.verifier import verify_header
+from graphprover.verifier import shards, verify_header
+from graphprover.verifier.compressed import child_of, expect_headers, heads_of_headers
+from graphprover.verifier.layer_commitments import COMMITMENTS
+from graphprover.verifier.layer_key import LayerStatement, commitments
 from tests.conftest import LAYERS_AT, ROOT
 from tests.test_must_fail import numbers
 
@@ -188,7 +187,7 @@ def with_inner(queries: int) -> CompressedProof:
 @pytest.fixture
 def any_payload(monkeypatch: pytest.MonkeyPatch) -> None:
     """Accept the payload of any last layer, as if its prover had made it about the heads that it states."""
-    monkeypatch.setattr(verifier, "_check_shard", lambda *given: None)
+    monkeypatch.setattr(shards, "check_shard", lambda *given: None)
 
 
 @pytest.mark.parametrize("ask", ASKS)

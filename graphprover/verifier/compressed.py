@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from graphprover.field import ZERO, ext_sum
 from graphprover.proof.compressed import (
     MAX_MEMBERS,
     Accepted,
@@ -19,16 +18,16 @@ from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint, shard_binding
 from graphprover.protocol.layout import Layout
-from graphprover.protocol.proof import Cap
+from graphprover.protocol.proof import Cap, Caps
 from graphprover.protocol.security import JOHNSON_PROXIMITY, Security
 from graphprover.recursion.head.heads import Child, Heads, heads_of
 from graphprover.recursion.head.messages import shard_terms
-from graphprover.recursion.key import LayerStatement
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, binding_digest
-from graphprover.verifier import Expected, Verdict, check_level, expect_header, layout_of_proof, verify_shards
-
-Caps = Sequence[Cap | None] | None  # commitments of the shards of a proof to their preprocessed columns, if known
+from graphprover.verifier.headers import check_level, layout_of_proof
+from graphprover.verifier.layer_key import LayerStatement
+from graphprover.verifier.shards import Expected, expect_header, verify_shards
+from graphprover.verifier.verdict import Verdict
 
 
 def verify_aggregate(
@@ -69,11 +68,11 @@ def verify_aggregate(
     _check_levels(proof, len(statements), security)
     with blamed(partial(last_layer, proof)):
         verdict = verify_shards(proof.layer, LayerStatement(), security, proximity)
-    headers = expect_headers(proof, statements, security, proximity, preprocessed)
+    headers = _headers(proof, statements, security, proximity, preprocessed)
     with blamed(partial(last_layer, proof)):
         layout_of_proof(proof.layer, headers.statement, shard=False)  # it has proved the heads of these headers
     found = _lowest(proximity, *headers.securities, verdict.security)
-    return [replace(member.verdict([]), security=found) for member in headers.members]
+    return [replace(verdict, security=found) for verdict in headers.verdicts]
 
 
 def verify_compressed(
@@ -131,7 +130,7 @@ class Headers:
     """The verification of the headers of all proofs before a layer."""
 
     children: tuple[Child, ...]  # the proofs that the layer is about
-    members: tuple[Expected, ...]  # the verification of each member
+    verdicts: tuple[Verdict, ...]  # on each member, with its own security
     securities: tuple[Security, ...]  # of all proofs
 
     @property
@@ -152,15 +151,28 @@ def expect_headers(
     Arguments and errors are as for `verify_aggregate`.
     """
     _check_levels(proof, len(statements), security)
-    bases, found, children = iter(proof.bases), list[Expected](), list[Child]()
+    return _headers(proof, statements, security, proximity, preprocessed)
+
+
+def _headers(
+    proof: CompressedProof,
+    statements: Sequence[Statement | ShardedStatement],
+    security: float,
+    proximity: str,
+    preprocessed: Sequence[Caps] | None = None,
+) -> Headers:
+    """Verify the headers of all proofs before the last layer, after `_check_levels`."""
+    bases, verdicts, children = iter(proof.bases), list[Verdict](), list[Child]()
     count = len(proof.members)
     caps = [None] * count if preprocessed is None else preprocessed
     for number, (member, statement, own) in enumerate(zip(proof.members, statements, caps, strict=True), 1):
         with blamed(partial(str, _member_name(number, count))):
-            found.append(expect_header(member, statement, security, proximity, own))
-            children += children_of(found[-1], [base.shard for base in islice(bases, len(member.proofs))])
-    walk = _Walk(proof, iter(children), security, proximity, [own.security for own in found])
-    return Headers(tuple(map(walk.child, proof.children)), tuple(found), tuple(walk.securities))
+            expected = expect_header(member, statement, security, proximity, own)
+            shards = [base.shard for base in islice(bases, len(member.proofs))]
+            verdicts.append(expected.verdict([shard for shard in shards if shard is not None]))
+            children += children_of(expected, shards)
+    walk = _Walk(proof, iter(children), security, proximity, [verdict.security for verdict in verdicts])
+    return Headers(tuple(map(walk.child, proof.children)), tuple(verdicts), tuple(walk.securities))
 
 
 def _check_levels(proof: CompressedProof, statements: int, security: float) -> None:
@@ -211,23 +223,16 @@ def children_of(expected: Expected, shards: Sequence[AcceptedShard | None] = (No
 
     Args:
         expected: The verification of the header.
-        shards: The values of each shard, of a proof in several.
+        shards: The values of each shard, of a proof in several; they hold together (`Expected.verdict`).
 
     Raises:
-        VerificationError: The sums of the shards' terminals do not balance, or their nonce misses its work.
+        VerificationError: The nonce of the shards misses its work.
     """
-    proof, children = expected.headers, []
-    totals = [shard.total for shard in shards if shard is not None]
-    if ext_sum(totals) != ZERO:
-        raise VerificationError(
-            "lookups.balance", "the buses do not balance: the lookup terminals of all shards do not sum to zero"
-        )
-    for index, (own, layout, single, shard) in enumerate(
-        zip(proof.proofs, expected.layouts, expected.statements, shards, strict=True)
-    ):
-        cap = single.preprocessed_cap(layout.parameters) if expected.caps is None else expected.caps[index]
-        children.append(child_of(own, layout, cap, proof.joint, shard))
-    return children
+    proof, layouts = expected.headers, expected.layouts
+    return [
+        child_of(own, layout, expected.preprocessed_cap(index), proof.joint, shard)
+        for index, (own, layout, shard) in enumerate(zip(proof.proofs, layouts, shards, strict=True))
+    ]
 
 
 @contextmanager
@@ -262,8 +267,9 @@ def child_of(
     binding = binding_digest(layout, header.label, preprocessed)
     if joint is None or shard is None:
         return Child(layout, header.public_values, preprocessed, binding)
-    binding = shard_binding(layout.parameters.hash, binding, shard.count, shard.index)
-    terms = shard_terms(joint.part(shard.index, layout.parameters.hash, shard.nonce), layout.parameters, shard.total)
+    hash, index = layout.parameters.hash, shard.index
+    binding = shard_binding(hash, binding, shard.count, index)
+    terms = shard_terms(joint.part(index, hash, shard.lookup_nonce), layout.parameters, shard.total)
     return Child(layout, header.public_values, preprocessed, binding, terms)
 
 

@@ -12,7 +12,7 @@ from graphprover.proof.sharded import Shard, ShardedProof
 from graphprover.protocol.parameters import Parameters
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table
-from graphprover.verifier import layout_of_proof, statements_of
+from graphprover.verifier.headers import layout_of_proof, statements_of
 
 STATEMENT, PAYLOAD = "statement.json", "payload.bin"  # names of files
 

@@ -8,10 +8,10 @@ import pytest
 
 from graphprover.cli.main import main
 from graphprover.jobs.programs import load_packaged
-from graphprover.proof.plonky3 import PAYLOAD, STATEMENT, export
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.errors import FAILED, OK, USAGE
+from graphprover.verifier.plonky3 import PAYLOAD, STATEMENT, export
 
 GUEST = str(Path(__file__).parents[2] / "examples/guests/fib_iterative.elf")
 
