@@ -10,7 +10,7 @@ from graphprover.jobs.on_workers import guest_run
 from graphprover.jobs.returned import check_returned
 from graphprover.proof.compressed import CompressedProof
 from graphprover.protocol.errors import VerificationError
-from graphprover.prover.local import Made, checksum_of
+from graphprover.prover.made import Made, checksum_of
 from graphprover.telemetry.observation import Observation
 from graphprover.verifier import verify_header
 from graphprover.vm.executor.execute import Execution

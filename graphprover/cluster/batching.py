@@ -17,12 +17,12 @@ from graphprover.cluster.tasks import BATCH_SECONDS, ProvingTask, TaskResult
 from graphprover.device import Device
 from graphprover.jobs.job import Job
 from graphprover.jobs.recipe import Recipe
+from graphprover.jobs.result import Result
 from graphprover.jobs.upcoming import Upcoming
 from graphprover.protocol.errors import VerificationError
-from graphprover.prover.local import Made
+from graphprover.prover.made import Made
 from graphprover.telemetry.subscribe import observing
 
-JobResult = tuple[Job, Made | None, Exception | None]
 Check = Callable[[Job, Any], Made]  # checks a worker's result for a job; raises VerificationError
 
 # Jobs of an iterator that wait for each worker at most: enough for two tasks of the shortest proofs, since the shortest
@@ -101,42 +101,43 @@ class BatchTasks(Iterator[ProvingTask]):
         """Return the jobs of a task, in their order."""
         return self._jobs[task]
 
-    def results(self, result: TaskResult) -> Iterator[JobResult]:
+    def results(self, result: TaskResult) -> Iterator[Result]:
         """Yield the results of the jobs of a task; jobs without a result are retried.
 
         The first of those gets a task of its own, as it may be the cause. If no job has a result, all of them do.
         """
         jobs = self._jobs.pop(result.task)
         if len(jobs) == 1 and result.error:
-            yield jobs[0], None, result.error
+            yield Result(jobs[0], None, result.error, result.worker, result.attempts)
             return
         values: list[Any] = [result.value]
         if several := len(jobs) > 1:
             values = result.value if isinstance(result.value, list) else []
         for job, value in zip(jobs, values, strict=False):
-            yield from self._checked(job, value, result.worker)
+            yield from self._checked(job, value, result)
         rest = jobs[len(values) :]
         alone = len(rest) if several and not isinstance(result.value, list) else 1
         self._alone.extend(rest[:alone])
         self._returned.extendleft(reversed(rest[alone:]))
 
-    def _checked(self, job: Job, value: Any, worker: str) -> Iterator[JobResult]:
+    def _checked(self, job: Job, value: Any, result: TaskResult) -> Iterator[Result]:
         """Yield the result of a job, or nothing if its first proof fails the check: then the job is retried."""
+        worker, attempts = result.worker, result.attempts
         try:
             made = self._check(job, value)
         except VerificationError as error:
             if job in self._refused:
-                yield job, None, error.refusal(f"{error}, by {worker}")
+                yield Result(job, None, error.refusal(f"{error}, by {worker}"), worker, attempts)
                 return
             said = "graphprover: prove-%s: %s, by %s; it is retried"
             _log.warning(said, job.label, error, worker, extra=dict(job.log_fields))
             self._refused[job] = worker
             self._alone.append(job)
         except Exception as error:  # of the run in this process
-            yield job, None, error
+            yield Result(job, None, error, worker, attempts)
         else:
             _seconds[job.prover] = sum(made.seconds.values())
-            yield job, made, None
+            yield Result(job, made, None, worker, attempts)
 
     def _task(self, group: list[Job]) -> ProvingTask:
         first = group[0]

@@ -20,8 +20,9 @@ from graphprover.device import Device
 from graphprover.graphs.progress import Tell
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
-from graphprover.prover.join import Part, ProvedLayer, ProveLayers
+from graphprover.prover.join import Part, ProveLayers
 from graphprover.prover.layers import Layer
+from graphprover.prover.made import Made
 from graphprover.telemetry.subscribe import clock, observing
 
 MOST_RESTORED = 10  # times that the shards of one layer are lost
@@ -59,8 +60,8 @@ def prove_layers(
         staying: The shards that stay on their workers for the layers about them.
     """
 
-    def prove(parts: Sequence[Part]) -> Iterator[ProvedLayer]:
-        tasks, done = _Tasks(parts, device, staying), dict[int, ProvedLayer]()
+    def prove(parts: Sequence[Part]) -> Iterator[tuple[Layer, Made]]:
+        tasks, done = _Tasks(parts, device, staying), dict[int, tuple[Layer, Made]]()
         told = tell or (lambda ended, total, task: None)
 
         def begun(task: ProvingTask, worker: str) -> None:
@@ -69,8 +70,8 @@ def prove_layers(
         with closing(cluster.run(tasks, device, begun, tasks.more)) as results:
             for result in results:
                 if found := tasks.checked(result):
-                    number, layer = found
-                    done[number] = layer
+                    number, proved = found
+                    done[number] = proved
         told(len(parts), len(parts), "")
         return iter([done[number] for number in range(len(parts))])
 
@@ -104,7 +105,7 @@ class _Tasks(Iterator[ProvingTask]):
         """Return how many tasks wait."""
         return len(self._waiting)
 
-    def checked(self, result: TaskResult) -> tuple[int, ProvedLayer] | None:
+    def checked(self, result: TaskResult) -> tuple[int, tuple[Layer, Made]] | None:
         """Return the number of a task's layer, and the layer after its verification; None if it is retried.
 
         Raises:
@@ -130,4 +131,4 @@ class _Tasks(Iterator[ProvingTask]):
             self._waiting.append((number, frozenset({result.worker})))
             return None
         assert isinstance(proof, Proof)
-        return number, ProvedLayer(self._parts[number].proved(layer, proof), verified_observation(result, started))
+        return number, (layer, Made(proof, observation=verified_observation(result, started)))

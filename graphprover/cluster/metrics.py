@@ -26,12 +26,9 @@ from graphprover.device.choose import device_for
 from graphprover.device.host_memory import resident
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.observer import TaskTime, timed
-from graphprover.jobs.job import Job
 from graphprover.jobs.made import made
 from graphprover.protocol.layout import Layout
-from graphprover.prover.layers import Layer
-from graphprover.prover.local import Made
-from graphprover.prover.prepare import Prepared, PreparedShards
+from graphprover.prover.made import Made
 from graphprover.telemetry.activities import COMPRESS, EXECUTE, HOST, VERIFY, WAITING, activity, shares
 from graphprover.telemetry.subscribe import observed
 
@@ -114,7 +111,7 @@ class Metrics:
 
     def use(self, device: Device | str) -> Device:
         """Set the device of the next proof, and return it."""
-        self.device = device_for(device) if isinstance(device, str) else device
+        self.device = device_for(device)
         return self.device
 
     def add(self, seconds: dict[str, float], cycles: int, cells: int) -> None:
@@ -147,7 +144,7 @@ FIGURES: dict[str, Callable[[], int]] = {
 
 
 def measured_proof(
-    subject: Job | Layer | Prepared | PreparedShards,
+    subject: Any,
     device: Device | str,
     observe: bool = False,
     verified: bool = True,
@@ -166,7 +163,7 @@ def measured_proof(
         raise
     seconds = _report_seconds(result.seconds, tasks, sample)
     if not result.kept:
-        METRICS.add(seconds, _cycles(subject, result), result.cells)
+        METRICS.add(seconds, result.run.cycles if result.run else 0, result.cells)
     return result
 
 
@@ -255,8 +252,3 @@ def _register() -> None:
         from prometheus_client import REGISTRY
 
         REGISTRY.register(_Prometheus())
-
-
-def _cycles(subject: Job | Layer | Prepared | PreparedShards, result: Made) -> int:
-    claim = subject.prover.program.claim_in(result.proof.header) if isinstance(subject, Job) else None
-    return claim.cycles if claim else 0

@@ -86,6 +86,7 @@ class ShardTasks:
     staying: dict[int, TaskResult] = field(default_factory=dict)  # by index: shards whose proofs are on their workers
     checked: dict[int, InCommon] = field(default_factory=dict)  # by index: values of valid shards
     observe: bool = field(default_factory=observing)
+    began: float = field(default_factory=clock)
     sent: dict[tuple[int, str], float] = field(default_factory=dict)  # by index and task: time on `clock`
     finished: dict[int, TaskReply] = field(default_factory=dict)  # by index: observations of the second tasks
 

@@ -35,9 +35,9 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import RuleError, VerificationError, shard_error
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.proof import BatchProof
+from graphprover.prover.made import Made
 from graphprover.telemetry.merge import merged_observation
 from graphprover.telemetry.model import Stage
-from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock
 from graphprover.verifier import Verdict
 from graphprover.verifier.headers import blamed_shard, check_header
@@ -72,18 +72,7 @@ class Staying:
 
 
 # Proves one layer about all shards. Of shards that stay on their workers, the proof has the headers alone.
-Compress = Callable[[ShardedProof, Staying | None], Any]
-
-
-@dataclass(frozen=True)
-class ProvedParts:
-    """A proof in shards, which this process has verified, or layers about it."""
-
-    proof: ShardedProof  # or its headers
-    verdict: Verdict
-    observation: Observation | None  # if observations are requested
-    finished: float  # time on `clock`, when the shards were there
-    compressed: Any  # the value of ``compress``, if it is given
+Compress = Callable[[Made, Staying | None], Made]
 
 
 def prove_parts(
@@ -96,7 +85,8 @@ def prove_parts(
     tell: Tell | None = None,
     shared: SharedRun | None = None,
     compress: Compress | None = None,
-) -> ProvedParts:
+    began: float | None = None,
+) -> tuple[Made, Verdict]:
     """Prove a statement of as many shards as there are subjects on a cluster, and verify the proof here.
 
     There are several shards, of two tasks each; `Cluster.prove` makes a proof of one. A shard that does not hold is
@@ -117,32 +107,25 @@ def prove_parts(
             its shards from their subjects alone.
         compress: Proves layers about the shards, which stay on their workers. It gets all shards of the proof instead
             if that fails, after their verification.
+        began: The time on `clock` when the work for the proof began, if that was before this call.
 
     Returns:
-        The proof, its verdict, and its observation if one is requested.
+        The proof, which this process has verified, or layers about it; and the verdict about its shards.
 
     Raises:
         VerificationError: if no valid proof could be made; it names the workers.
         Exception: every exception of `Cluster.prove`.
     """
-    began = clock()
     tasks = ShardTasks(cluster, name.split(" ")[0] or "statement", subjects, device, tell)
     try:
         with span(tasks.name):
-            asked = _Asked(expect, checks, compress)
+            asked = _Asked(name, expect, checks, compress, clock() if began is None else began)
             by_windows = _by_windows(tasks, shared, asked) if shared else None
             found = by_windows or _from_subjects(tasks, asked)
-        seen = None
-        if tasks.observe:
-            stages = Stage("prove", began, found.join.start), found.draw, found.join
-            commits = [version.asked for version in found.versions if version.asked]
-            finishes = [tasks.finished[index] for index in range(len(subjects))]
-            security = found.verdict.security
-            seen = merged_observation(name, found.proof, commits, finishes, found.checks, stages, security)
-        compressed = found.compressed
-        if compress and compressed is None:
-            compressed = compress(found.proof, None)
-        return ProvedParts(found.proof, found.verdict, seen, found.join.start, compressed)
+        made = found.compressed or _made(tasks, found, asked)
+        if compress and not found.compressed:
+            made = compress(made, None)
+        return made, found.verdict
     finally:
         tasks.release()
 
@@ -151,9 +134,11 @@ def prove_parts(
 class _Asked:
     """The arguments of `prove_parts` that stay the same in all attempts."""
 
+    name: str
     expect: Expect
     checks: Checks
     compress: Compress | None
+    began: float  # time on `clock`
 
 
 @dataclass(frozen=True)
@@ -167,7 +152,7 @@ class _Proved:
     checks: Mapping[int, Stage]  # the verification of each shard by the client
     join: Stage  # begins when all shards were there, and verified if the client verifies them
     restore: Callable[[Sequence[int]], None]  # see `Staying`
-    compressed: Any = None
+    compressed: Made | None = None
 
 
 @dataclass(frozen=True)
@@ -182,6 +167,18 @@ class _Failure:
     def with_workers(self, more: str = "") -> VerificationError:
         """Return the error with the workers' addresses."""
         return self.error.refusal(f"{self.error}, by {self.by}{more}")
+
+
+def _made(tasks: ShardTasks, found: _Proved, asked: _Asked) -> Made:
+    """Return the record of a proof in shards, with its observation if one is requested."""
+    seen = None
+    if tasks.observe:
+        stages = Stage("prove", tasks.began, found.join.start), found.draw, found.join
+        commits = [version.asked for version in found.versions if version.asked]
+        finishes = [tasks.finished[index] for index in range(len(tasks.subjects))]
+        security = found.verdict.security
+        seen = merged_observation(asked.name, found.proof, commits, finishes, found.checks, stages, security)
+    return Made(found.proof, seconds={"prove": found.join.start - asked.began}, observation=seen)
 
 
 def _by_windows(tasks: ShardTasks, shared: SharedRun, asked: _Asked) -> _Proved | None:
@@ -227,7 +224,8 @@ def _proved(tasks: ShardTasks, versions: Sequence[Version], asked: _Asked) -> _P
         found = _finished(tasks, versions, asked, stay=True)
         if isinstance(found, _Proved):
             try:
-                return replace(found, compressed=asked.compress(found.proof, Staying(tasks.staying, found.restore)))
+                made = asked.compress(_made(tasks, found, asked), Staying(tasks.staying, found.restore))
+                return replace(found, compressed=made)
             except ClusterError:
                 raise
             except Exception as error:

@@ -31,7 +31,7 @@ from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, device_for, profile_of
 from graphprover.jobs.precompile import load_interpreter
 from graphprover.jobs.warmup import prove_smallest
-from graphprover.prover.local import Made
+from graphprover.prover.made import Made
 from graphprover.runtime.numba_cache import is_compiled
 from graphprover.telemetry.merge import TaskTelemetry
 from graphprover.vm.executor import interpreter
@@ -83,7 +83,7 @@ def largest_proof(payload: bytes) -> int:
     """Return the bytes of memory that a proof may have here."""
     with _task() as worker:
         own = _own(unpack(payload)[0], worker)
-        return largest(device_for(own) if isinstance(own, str) else own)
+        return largest(device_for(own))
 
 
 @wrap_exceptions

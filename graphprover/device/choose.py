@@ -27,21 +27,23 @@ def named(name: str) -> Named:
     raise ValueError(f"device {name!r}: give {DEVICES}")
 
 
-def device_for(name: str) -> Device:
-    """Return the device of a name; ``auto`` is the first GPU, or the CPU without one.
+def device_for(device: Device | str) -> Device:
+    """Return the device of a name, or a device itself; ``auto`` is the first GPU, or the CPU without one.
 
     Raises ValueError for an invalid name, and for a GPU that is not available: it is never replaced by another device.
     """
-    kind, number = named(name)
+    if not isinstance(device, str):
+        return device
+    kind, number = named(device)
     if kind == AUTO:
         kind = CUDA if gpus() else CPU
     if kind == CUDA:
         found = gpus()
         if number >= found:
-            raise ValueError(f"device {name}: {missing(found)}")
-        from graphprover.device.cuda import device
+            raise ValueError(f"device {device}: {missing(found)}")
+        from graphprover.device import cuda
 
-        return device(number)
+        return cuda.device(number)
     from graphprover.device.cpu import CpuDevice
 
     return CpuDevice()

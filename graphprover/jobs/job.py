@@ -9,6 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from graphprover.admission.admission import largest
 from graphprover.device import Device
 from graphprover.device.choose import device_for
 from graphprover.graphs.executor_names import THREADS
@@ -24,7 +25,8 @@ from graphprover.proof.compressed import AnyProof, CompressedProof
 from graphprover.proof.sizes import expected_sizes
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import SMALL
-from graphprover.prover.local import Made, make, with_verification
+from graphprover.prover.local import make
+from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.runtime.deadline import check_deadline, within
 from graphprover.runtime.display.notebook import html, quoted, short
@@ -157,7 +159,7 @@ class Job:
         Raises:
             Exception: every exception of `Prover.prove` before the proof.
         """
-        by = device_for(device) if isinstance(device, str) else device
+        by = None if device is None else device_for(device)
         return prepared_about(self, self.recorded(by, self.run_options()), by)
 
     def recorded(self, by: Device | None, options: RunOptions) -> Any:
@@ -227,7 +229,7 @@ class Job:
         if proof and claim and self.prover.program.claim_in(proof.header) == claim:
             return kept(proof)
         with stage("prepare"), within(self.timeout, self.label, interrupt=self.interrupt):
-            by = device_for(device) if isinstance(device, str) else device
+            by = device_for(device)
             if run is None:
                 silent = RunOptions(debug=None) if rehearsed else RunOptions()  # its text has been shown
                 run = self.recorded(by, self.run_options() | silent)
@@ -288,11 +290,13 @@ class Job:
             return self._compressed(made, executor, device, progress) if self.prover.layers else made
 
     def _compressed(self, made: Made, executor: str, device: Device | str, progress: bool | Tell) -> Made:
-        from graphprover.prover.compressing import compress_made  # here, because other proofs need no layers
+        from graphprover.prover.join import compressed, layers_by  # here, because other proofs need no layers
 
         assert not isinstance(made.proof, CompressedProof)
-        statement = self.prover.program.statement_of(made.proof)
-        return compress_made(made, statement, self.prover.layers, executor, device, progress, self.check_room)
+        statement, own = self.prover.program.statement_of(made.proof), device_for(device)
+        return compressed(
+            made, statement, self.prover.layers, layers_by(executor, own, progress, self.check_room), largest(own)
+        )
 
     def check(self, made: Made) -> Made:
         """Verify the proof of `prove_started` against the program, the third stage of `make`.
@@ -302,7 +306,7 @@ class Job:
         """
         began = clock()
         self.prover.verify_made(made.proof, made.preprocessed_caps)
-        return with_verification(made, began, clock())
+        return made.with_stage("verify", began, clock())
 
     @property
     def check_elsewhere(self) -> PackedCheck | None:

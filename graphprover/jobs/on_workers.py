@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphprover.jobs.returned import check_returned
-from graphprover.proof.compressed import AnyProof, ShardHeaders
+from graphprover.proof.compressed import AnyProof, CompressedProof, ShardHeaders
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
+from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared, PreparedShards, check_headers
 from graphprover.telemetry.model import GuestRun
 from graphprover.verifier import Verdict
@@ -21,7 +22,7 @@ from graphprover.vm.traces.shared_run import SharedRun
 
 if TYPE_CHECKING:
     from graphprover.jobs.job import Job
-    from graphprover.prover.join import Joined, ProveLayers
+    from graphprover.prover.join import ProveLayers
 
 
 @contextmanager
@@ -93,20 +94,20 @@ class JobOnWorkers:
             check_headers(headers, self.prepared)
         return against
 
-    def compress(self, proof: ShardedProof, prove: "ProveLayers", memory: int) -> "Joined":
+    def compress(self, made: Made, prove: "ProveLayers", memory: int) -> Made:
         """Compress a proof in several shards with all layers.
 
         Args:
-            proof: The proof, which is verified, or its headers.
+            made: The proof, which is verified, or its headers.
             prove: Proves layers.
             memory: The bytes of the memory that the proof of a layer may have.
         """
-        from graphprover.prover.join import joined, nodes_of  # here, because other proofs need no layers
+        from graphprover.prover.join import compressed  # here, because other proofs need no layers
 
-        levels = self.job.prover.layers
-        statement = self.job.prover.program.statement_of(proof, coming=isinstance(proof, ShardHeaders))
-        nodes = nodes_of([proof], [statement], levels[0], [""])
-        return joined(nodes, levels, prove, memory)
+        program, coming = self.job.prover.program, isinstance(made.proof, ShardHeaders)
+        assert not isinstance(made.proof, CompressedProof)
+        statement = program.statement_of(made.proof, coming=coming)
+        return compressed(made, statement, self.job.prover.layers, prove, memory)
 
 
 def guest_run(run: Execution | None) -> GuestRun | None:

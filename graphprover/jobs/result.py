@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from graphprover.jobs.job import Job
 from graphprover.proof.compressed import AnyProof
-from graphprover.prover.local import Made
+from graphprover.prover.made import Made
 from graphprover.runtime.display.notebook import html, quoted, short
 
 
@@ -14,7 +14,7 @@ class Result:
     """The result of a job: a proof, verified by its maker, or an error, which a `Made` alone cannot hold."""
 
     job: Job
-    made: Made | None  # the proof, and how it was made
+    made: Made | None = None  # the proof, and how it was made
     error: Exception | None = None
     worker: str = ""  # the address of the worker that made it; empty in this process
     attempts: int = 1

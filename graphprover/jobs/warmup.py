@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from graphprover.device import Device
+from graphprover.admission.admission import largest
+from graphprover.device import CpuDevice, Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.protocol.level import LAYER_RATE, Level
-from graphprover.prover.compressing import compress_made
+from graphprover.prover.join import compressed, layers_by
 from graphprover.prover.local import make
 from graphprover.prover.prepare import ready
 from graphprover.statement.statement import Statement
@@ -27,7 +28,7 @@ def compress_smallest() -> None:
     statement, level = _statement(), Level(security=20, rate=2, pow_bits=0)
     made = make(ready(statement, level), device="cpu", verified=False, waits=False)
     layers = [replace(level, rate=LAYER_RATE)]
-    compress_made(made, statement, layers, THREADS, "cpu", progress=False, check_room=lambda layer: None)
+    compressed(made, statement, layers, layers_by(THREADS, CpuDevice(), waits=False), largest(CpuDevice()))
 
 
 def _statement() -> Statement:

@@ -2,15 +2,20 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import accumulate, pairwise
 
+from graphprover.device import Device
+from graphprover.graphs.observer import timed
+from graphprover.graphs.progress import Tell
 from graphprover.proof.compressed import MOST_CHILDREN, Accepted, AnyProof, CompressedProof, ShardHeaders
 from graphprover.proof.proof import Proof
 from graphprover.protocol.level import Level
 from graphprover.protocol.proof import Caps
 from graphprover.prover.layers import Layer, Subject, check_compressible, subjects_of
+from graphprover.prover.local import make, pays, told
+from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
@@ -139,31 +144,43 @@ class Part:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class ProvedLayer:
-    """A layer of the tree that is proved."""
-
-    node: Node
-    observation: Observation | None  # if observations are requested
+# Prepares and proves the layers about some proofs, in their order: each with its record.
+ProveLayers = Callable[[Sequence[Part]], Iterator[tuple[Layer, Made]]]
 
 
-ProveLayers = Callable[[Sequence[Part]], Iterator[ProvedLayer]]  # proves the layers about some proofs, in their order
+def compressed(
+    base: Made, statement: Statement | ShardedStatement, levels: Sequence[Level], prove: ProveLayers, memory: int
+) -> Made:
+    """Compress a proof: `joined` of its shards, with the cost of the proof itself.
+
+    Args:
+        base: The proof, which is verified by its layers, or its headers; it is not compressed yet.
+        statement: The statement that it proves.
+        levels: As in `joined`.
+        prove: As in `joined`.
+        memory: As in `joined`.
+    """
+    began = clock()
+    nodes = nodes_of([base.proof], [statement], levels[0], [""], base.preprocessed_caps)
+    made = joined(nodes, levels, prove, memory, base.observation)
+    return replace(
+        base,
+        proof=made.proof,
+        seconds={**base.seconds, "compress": clock() - began},
+        peak_bytes=max(base.peak_bytes, made.peak_bytes),
+        cells=base.cells + made.cells,
+        observation=made.observation,
+        base_bytes=base.proof.size,
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class Joined:
-    """One layer about all proofs, and how it was made."""
-
-    proof: CompressedProof
-    given: Sequence[str]  # names of the proofs and shards
-    layers: Sequence[ObservedLayer]  # empty unless observations are requested
-
-    def observation(self, base: Observation | None = None) -> Observation | None:
-        """Return the observation of the compressed proof; ``base``: the one of the given proof, if there is one."""
-        return with_layers(base, self.given, self.layers) if self.layers else base
-
-
-def joined(nodes: Sequence[Node], levels: Sequence[Level], prove: ProveLayers, memory: int) -> Joined:
+def joined(
+    nodes: Sequence[Node],
+    levels: Sequence[Level],
+    prove: ProveLayers,
+    memory: int,
+    base: Observation | None = None,
+) -> Made:
     """Return one layer about all proofs: layers are about the proofs that fit, others about these layers, and so on.
 
     Args:
@@ -171,6 +188,7 @@ def joined(nodes: Sequence[Node], levels: Sequence[Level], prove: ProveLayers, m
         levels: The level of all layers up to the first one about all. For each further level there is one more layer.
         prove: Proves the layers of a level of the tree.
         memory: The bytes of the memory that the proof of a layer may have.
+        base: The observation of the proofs, if there is one.
 
     Raises:
         ValueError: As in `graphprover.compress`.
@@ -186,7 +204,12 @@ def joined(nodes: Sequence[Node], levels: Sequence[Level], prove: ProveLayers, m
     for level in levels[1:]:
         tree.grow([1], level, prove, more=True)
     (last,) = tree.nodes
-    return Joined(CompressedProof(last.children, last.proof), tree.given, tree.layers)
+    return Made(
+        CompressedProof(last.children, last.proof),
+        peak_bytes=tree.peak_bytes,
+        cells=tree.cells,
+        observation=with_layers(base, tree.given, tree.layers) if tree.layers else base,
+    )
 
 
 class _Tree:
@@ -195,6 +218,7 @@ class _Tree:
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.nodes, self.given = nodes, [node.name for node in nodes]
         self.layers = list[ObservedLayer]()
+        self.peak_bytes = self.cells = 0  # of all layers
         self._numbers = list(range(len(nodes)))  # of the nodes, in the order in which all were made
         self._made = len(nodes)
 
@@ -216,30 +240,52 @@ class _Tree:
                 nodes.append(part.nodes[0])
                 numbers.append(self._numbers[begin])
                 continue
-            layer = next(proved)
-            nodes.append(layer.node)
+            layer, made = next(proved)
+            assert isinstance(made.proof, Proof)
+            nodes.append(part.proved(layer, made.proof))
             numbers.append(self._made)
             self._made += 1
-            if layer.observation:
-                self.layers.append(ObservedLayer(part.name, tuple(self._numbers[begin:end]), layer.observation))
+            self.peak_bytes, self.cells = max(self.peak_bytes, made.peak_bytes), self.cells + made.cells
+            if made.observation:
+                self.layers.append(ObservedLayer(part.name, tuple(self._numbers[begin:end]), made.observation))
         self.nodes, self._numbers = nodes, numbers
 
 
-def proved_here(prove: Callable[[Prepared, str], tuple[Proof, Observation | None]], ahead: bool) -> ProveLayers:
-    """Return the function that proves layers one after another.
+def layers_by(
+    executor: str,
+    device: Device,
+    progress: bool | Tell = False,
+    check_room: Callable[[Prepared], None] = lambda prepared: None,
+    waits: bool = True,
+) -> ProveLayers:
+    """Return the function that proves layers one after another by a device of this process.
+
+    On a GPU a thread prepares the next layer during a proof.
 
     Args:
-        prove: Proves a prepared layer; the second argument is the name of the proofs that it is about. It returns the
-            proof, and its observation if one is requested.
-        ahead: Whether a thread prepares the next layer during a proof.
+        executor: ``"threads"`` or ``"sync"``.
+        device: The device.
+        progress: As in `graphprover.prove`, of each layer.
+        check_room: Called with each prepared layer before it is proved.
+        waits: As in `graphprover.prover.local.make`.
     """
 
-    def prove_all(parts: Sequence[Part]) -> Iterator[ProvedLayer]:
-        for part, (layer, prepared, stage) in zip(parts, _prepared(parts, ahead and len(parts) > 1), strict=True):
-            proof, seen = prove(prepared, part.name)
-            yield ProvedLayer(part.proved(layer, proof), seen and seen.with_stages([stage]))
+    def prove(parts: Sequence[Part]) -> Iterator[tuple[Layer, Made]]:
+        ahead = pays(device) and len(parts) > 1
+        for part, (layer, prepared, stage) in zip(parts, _prepared(parts, ahead), strict=True):
+            check_room(prepared)
+            with timed(lambda layout: False), told(progress) as tell:  # a caller's times are of the first proof's tasks
+                made = make(prepared, executor, device, _named(tell, part.name), verified=False, waits=waits)
+            yield layer, made.with_stage("prepare", stage.start, stage.end)
 
-    return prove_all
+    return prove
+
+
+def _named(tell: Tell | None, name: str) -> Tell | bool:
+    """Return the progress of a layer about some proofs, whose tasks have their names; False without any progress."""
+    if not tell or not name:
+        return tell or False
+    return lambda ended, total, task: tell(ended, total, f"{name}, {task}" if task else "")
 
 
 def _prepared(parts: Sequence[Part], ahead: bool) -> Iterator[tuple[Layer, Prepared, Stage]]:

@@ -22,7 +22,8 @@ from graphprover.protocol.level import LAYER_RATE, Level
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import BatchProof, Caps, decode
 from graphprover.protocol.verification import check_batch
-from graphprover.prover.local import Made, make
+from graphprover.prover.local import make
+from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.recursion.head.head import check_layout
 from graphprover.recursion.head.heads import Child

@@ -1,12 +1,8 @@
 """Proofs by a device of this process: admitted to its memory, made, and verified before they are returned."""
 
-import hashlib
 import logging
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TypeVar
 
 from graphprover.admission.admission import admitted, check_fits
@@ -16,58 +12,22 @@ from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.rounds.transcript import QUERIES, TRANSCRIPT
 from graphprover.graphs.task_keys import Place, ShardNumber
-from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint
-from graphprover.protocol.proof import BatchProof, Cap, Caps, decode
+from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.protocol.security import QUERY_POW_BITS
+from graphprover.prover.made import Made
 from graphprover.prover.peak_memory import MemoryPlan, memory_plan
-from graphprover.prover.prepare import Prepared, PreparedShards, cells_of
+from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.prover.sharded import prove_shards
 from graphprover.runtime.deadline import check_deadline, has_deadline
-from graphprover.telemetry.model import GuestRun, Stage
-from graphprover.telemetry.observation import Observation
-from graphprover.telemetry.subscribe import on_clock
+from graphprover.telemetry.subscribe import clock
 from graphprover.verifier.shards import check_in_common, check_shard
 
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)  # warnings go to stderr by default
-
-
-@dataclass(frozen=True)
-class Made:
-    """A proof, verified by its maker unless verification was left to the caller, and its cost.
-
-    It is what a worker returns. The client adds the job, the worker and an error in a `graphprover.jobs.result.Result`.
-    """
-
-    proof: AnyProof
-    preprocessed_caps: Caps  # the maker's own commitments to the preprocessed columns, one a shard; of the base
-    # By stage: "wait" for memory, "prove", "verify"; a job adds "prepare" before, and "compress" before "verify".
-    seconds: Mapping[str, float]
-    peak_bytes: int  # of the device's memory, as planned
-    kept: bool = False  # the proof existed before
-    shards: tuple[Mapping[str, float], ...] = ()  # seconds of each, by stage: "commit", "prove", "verify" if one by one
-    cells: int = 0  # committed cells of all tables; 0 of a proof that existed before
-    observation: Observation | None = None  # if `observing`
-    run: GuestRun | None = None  # of a guest's job
-    checksum: bytes = b""  # of a worker's job: `checksum_of` the proof after its verification; otherwise empty
-    base_bytes: int | None = None  # bytes of the proof that was compressed; None if none was
-
-    def __sizeof__(self) -> int:
-        """Return the bytes that Dask counts."""
-        return object.__sizeof__(self) + self.proof.size
-
-
-def checksum_of(proof: AnyProof) -> bytes:
-    """Return the SHA-256 of a proof's bytes.
-
-    A worker of a batch computes it after verification. The client does not verify the payloads of a batch. It compares
-    the checksum, so it notices a payload that has changed since.
-    """
-    return hashlib.sha256(proof.to_bytes()).digest()
 
 
 def make(
@@ -88,7 +48,7 @@ def make(
         device: As in `graphprover.prove`.
         progress: As in `graphprover.prove`.
         verified: False leaves verification to the caller, such as one that knows more about the statement than its
-            tables; `with_verification` adds its time.
+            tables.
         waits: False does not wait for other proofs: the memory need only have room for this proof alone.
 
     Raises:
@@ -98,7 +58,7 @@ def make(
     """
 
     def by(prepared: Prepared | PreparedShards, device: Device) -> Made:
-        plan = memory_plan(prepared, device)
+        plan, began = memory_plan(prepared, device), clock()
         layouts, batches = [shard.layout for shard in prepared.shards], list[BatchProof]()
 
         def check_one(index: int, proof: Proof, joint: Joint | None, cap: Cap | None) -> None:
@@ -106,29 +66,22 @@ def make(
                 batches.append(decode(proof.payload, layouts[index]))
                 check_shard(layouts[index], proof, batches[-1], cap, joint, index)
 
-        times = [time.perf_counter()]
         with admitted(device, plan.bytes, str(plan.peak)) if waits else _fitting(device, plan):
-            times.append(time.perf_counter())
+            waited = clock()
             with told(progress, prepared) as tell:
                 one_by_one = check_one if verified else None
                 made = prove_shards(prepared, device, executor, plan.shards, tell, one_by_one, plan.holds, plan.bytes)
-            times.append(time.perf_counter())
-        if verified:
-            if made.proof.joint is None:
-                check_one(0, made.proof.proofs[0], None, made.preprocessed_caps[0])
-            else:
-                check_in_common(layouts, batches[::-1])
-            times.append(time.perf_counter())
-        stages = _stages(times)[not waits :]
-        return Made(
-            made.proof,
-            made.preprocessed_caps,
-            {stage.name: stage.seconds for stage in stages},
-            plan.bytes,
-            shards=made.seconds,
-            cells=sum(map(cells_of, layouts)),
-            observation=made.observe().with_stages(stages) if made.observe else None,
-        )
+        if waits:
+            made = made.with_stage("wait", began, waited)
+        if not verified:
+            return made
+        proof, caps, began = made.proof, made.preprocessed_caps, clock()
+        if isinstance(proof, Proof):
+            assert caps
+            check_one(0, proof, None, caps[0])
+        else:
+            check_in_common(layouts, batches[::-1])
+        return made.with_stage("verify", began, clock())
 
     return on_device(prepared, device, by)
 
@@ -138,19 +91,6 @@ def _fitting(device: Device, plan: MemoryPlan) -> Iterator[None]:
     """Raise MemoryError if a proof can never fit the device's memory."""
     check_fits(device, plan.bytes, str(plan.peak))
     yield
-
-
-def with_verification(made: Made, start: float, end: float) -> Made:
-    """Return a proof that was verified between two times of `telemetry.subscribe.clock`, with this stage."""
-    stage = Stage("verify", start, end)
-    seen = made.observation.with_stages([stage]) if made.observation else None
-    return replace(made, seconds={**made.seconds, stage.name: stage.seconds}, observation=seen)
-
-
-def _stages(times: Sequence[float]) -> list[Stage]:
-    """Return the stages of `make` between these times of time.perf_counter; there is no "verify" without a last one."""
-    spans = zip(("wait", "prove", "verify"), pairwise(times), strict=False)
-    return [Stage(name, on_clock(start), on_clock(end)) for name, (start, end) in spans]
 
 
 @contextmanager
@@ -170,7 +110,7 @@ def on_device(
     by: Callable[[Prepared | PreparedShards, Device], T],
 ) -> T:
     """Return the result of ``by`` for a device; for the CPU if ``"auto"`` has chosen a GPU that is too small."""
-    chosen = device_for(device) if isinstance(device, str) else device
+    chosen = device_for(device)
     try:
         return by(prepared, chosen)
     except MemoryError as error:
@@ -226,4 +166,4 @@ def pays(device: Device | str) -> bool:
 
     On a CPU the proof itself takes all cores, so that the order makes no difference.
     """
-    return (device_for(device) if isinstance(device, str) else device).kind != CPU
+    return device_for(device).kind != CPU

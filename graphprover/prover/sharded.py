@@ -3,10 +3,10 @@
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from dask.delayed import Delayed
@@ -32,10 +32,10 @@ from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import Cap
 from graphprover.protocol.verification import prepare as prepare_verification
+from graphprover.prover.made import Made
 from graphprover.prover.observe import ObservationBuilder, made_in
 from graphprover.prover.prepare import Prepared, PreparedShards, cells_of, wrapped
 from graphprover.telemetry.model import Stage
-from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock, observing
 
 _log = logging.getLogger(__name__)
@@ -45,16 +45,6 @@ Run = Callable[[Any], Any]  # a task's value
 # Committed cells up to which a CPU's tasks run in order: below, threads for tasks cost more than they gain, and the
 # loops of large tasks use idle threads anyway.
 FEW_CELLS = 1 << 21
-
-
-@dataclass(frozen=True)
-class MadeShards:
-    """A proof of one shard or several, and how it was made."""
-
-    proof: Proof | ShardedProof
-    preprocessed_caps: tuple[Cap | None, ...]  # each shard's own commitment to its preprocessed columns
-    seconds: tuple[Mapping[str, float], ...]  # of each of several shards, by stage: "commit", "prove", "verify"
-    observe: Callable[[], Observation] | None  # returns the observation; None unless somebody observes
 
 
 Check = Callable[[int, Proof, Joint | None, Cap | None], object]  # verifies the shard of this index
@@ -69,7 +59,7 @@ def prove_shards(
     check: Check | None = None,
     holds: Holds = NO_HOLDS,
     peak: int | None = None,
-) -> MadeShards:
+) -> Made:
     """Prove a statement by one device of this process.
 
     One shard is one graph. Several shards are two graphs each, with the draw of the joint challenge between.
@@ -82,8 +72,11 @@ def prove_shards(
         tell: Called with the progress of the tasks.
         check: Verifies each of several shards as it is made.
         holds: The columns of each table that the device holds, in a single shard.
-        peak: The bytes that a single shard needs at most; None if its proof neither repeats an earlier one nor is
-            repeated.
+        peak: The bytes of the device's memory that the proof needs at most; None if they are not planned: a proof in
+            one shard then neither repeats an earlier one nor is repeated.
+
+    Returns:
+        The proof with the stage "prove".
 
     Raises:
         RuntimeError: if a recomputed shard differs, because one of its trace tasks is not pure.
@@ -175,17 +168,24 @@ class _Making:
                     check(number.index, made[-1][0], joint, made[-1][1])
         return joint, made[::-1]
 
-    def ended(self, proof: Proof | ShardedProof, caps: tuple[Cap | None, ...]) -> MadeShards:
-        """Return the proof that was made with its seconds and observation."""
-        observe = None
+    def ended(self, proof: Proof | ShardedProof, caps: tuple[Cap | None, ...]) -> Made:
+        """Return the record of the proof that was made."""
+        seen = None
         proving = Stage("prove", self._began, clock())
         if self._observer:
             self._observer.tell()
         if self._observer and observing():
             builder = ObservationBuilder(self._device, self._executor, self._observer, self._graphs, proving)
-            observe = partial(builder.observation, self._prepared, proof, self._plan, self._holds, self._stages)
-        seconds = tuple({one.name: one.seconds for one in of_shard} for of_shard in self._stages if of_shard)
-        return MadeShards(proof, caps, seconds, observe)
+            seen = builder.observation(self._prepared, proof, self._plan, self._holds, self._stages)
+        return Made(
+            proof,
+            caps,
+            {proving.name: proving.seconds},
+            self._peak or 0,
+            shards=tuple({one.name: one.seconds for one in of_shard} for of_shard in self._stages if of_shard),
+            cells=sum(cells_of(shard.layout) for shard in self._prepared.shards),
+            observation=seen,
+        )
 
     def _by(self, number: ShardNumber, live: int) -> "InShards":
         """Return what runs the next graph of a shard; ``live``: bytes that the device holds before it."""

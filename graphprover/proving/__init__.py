@@ -6,5 +6,4 @@
 - settings.py: the executor, device, memory and workers that a command or a service gives.
 - pipeline.py: the proofs of a batch on a GPU, with run_ahead.py, the next job's guest, and `prover.checking`, the
   verification by another process, beside each proof.
-- layer_executors.py: the layers of a compressed proof by an executor.
 """

@@ -10,12 +10,11 @@ from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_fr
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, Level
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.security import JOHNSON_PROXIMITY
-from graphprover.prover.join import joined, nodes_of
-from graphprover.prover.local import told
-from graphprover.proving.layer_executors import proving_layers
+from graphprover.prover.join import nodes_of
+from graphprover.proving.compress import prove_tree
+from graphprover.proving.executor import executor_of
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
-from graphprover.telemetry.subscribe import publish
 
 
 def aggregate(
@@ -72,8 +71,4 @@ def aggregate(
     levels = [Level(security, rate, proximity, BLAKE3, pow_bits) for rate in rates]
     parsed = [any_proof_from_bytes(own) if isinstance(own, bytes) else own for own in proofs]
     nodes = nodes_of(parsed, statements, levels[0], names)
-    with told(progress) as tell, proving_layers(executor, device, tell) as layers:
-        tree = joined(nodes, levels, *layers)
-        if seen := tree.observation():
-            publish(seen)
-        return tree.proof
+    return prove_tree(nodes, levels, executor_of(executor, device), progress)

@@ -1,15 +1,13 @@
 """prove_many(): proofs of many jobs, by this process or by a cluster, as they come."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.jobs.job import Job
 from graphprover.jobs.result import Result
-from graphprover.proving.executor import executor_of
-
-Begun = Callable[[Job, str], None]
+from graphprover.proving.executor import Begun, executor_of
 
 
 def prove_many(
@@ -67,5 +65,4 @@ def prove_many(
         graphprover.cluster.ClusterError: if the cluster can make no proofs.
         graphprover.device.DeviceLost: if this process has lost its GPU; the jobs before have been yielded.
     """
-    for ended in executor_of(executor, device).prove_many(jobs, begun or (lambda job, worker: None)):
-        yield Result(*ended)
+    yield from executor_of(executor, device).prove_many(jobs, begun or (lambda job, worker: None))

@@ -1,5 +1,6 @@
 """compress(): from a proof to a smaller one, which states that a verifier accepts the first."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from graphprover.device import Device
@@ -10,9 +11,9 @@ from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, Level
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import JOHNSON_PROXIMITY
-from graphprover.prover.join import joined, nodes_of
+from graphprover.prover.join import Node, joined, nodes_of
 from graphprover.prover.local import told
-from graphprover.proving.layer_executors import proving_layers
+from graphprover.proving.executor import Executor, executor_of
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.subscribe import publish
@@ -62,9 +63,17 @@ def compress(
     caps = None if preprocessed is None else [preprocessed]
     level = Level(security, rate, proximity, BLAKE3, pow_bits)
     nodes = nodes_of([proof], [statement], level, [""], caps)
-    with told(progress) as tell, proving_layers(executor, device, tell) as layers:
-        more = isinstance(proof, CompressedProof)  # which is one layer already
-        tree = joined(nodes, [level] * (1 + more), *layers)
-        if seen := tree.observation():
-            publish(seen)
-        return tree.proof
+    more = isinstance(proof, CompressedProof)  # which is one layer already
+    return prove_tree(nodes, [level] * (1 + more), executor_of(executor, device), progress)
+
+
+def prove_tree(
+    nodes: Sequence[Node], levels: Sequence[Level], executor: Executor, progress: bool | Tell
+) -> CompressedProof:
+    """Prove one layer about all proofs of a tree by an executor (`graphprover.prover.join.joined`)."""
+    with told(progress) as tell, executor.layers(tell) as (prove, memory):
+        made = joined(nodes, levels, prove, memory)
+    if made.observation:
+        publish(made.observation)
+    assert isinstance(made.proof, CompressedProof)
+    return made.proof

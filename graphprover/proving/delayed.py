@@ -60,7 +60,7 @@ def graph_of(prepared: Prepared, device: Device | str) -> Delayed:
         device: The device of the tasks.
     """
     token = uuid.uuid4().hex[:8]
-    task = proof_task(prepared, device_for(device) if isinstance(device, str) else device, token)
+    task = proof_task(prepared, device_for(device), token)
     # Bound before, because Dask looks for tasks in all arguments.
     last = partial(wrapped, header=prepared.header)
     return delayed(last, pure=False)(task, dask_key_name=key_of("query_envelope", "proof", token))

@@ -2,21 +2,25 @@
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from graphprover.admission.admission import largest
 from graphprover.device import Device, DeviceLost
 from graphprover.device.choose import device_for
 from graphprover.device.host_processor import available_threads
 from graphprover.graphs.executor_names import AUTO, GROWING, LOCAL, THREADS
 from graphprover.graphs.progress import Tell
+from graphprover.jobs.job import Job
+from graphprover.jobs.result import Result
 from graphprover.jobs.upcoming import Jobs, Upcoming
 from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
-from graphprover.prover.local import Made, pays, told
+from graphprover.prover.local import pays, told
+from graphprover.prover.made import Made
 from graphprover.prover.shard_checks import ShardChecks, processes_for
 from graphprover.proving.pipeline import prove_pipelined
 from graphprover.runtime import background
@@ -31,13 +35,10 @@ if TYPE_CHECKING:
     from graphprover.cluster.client import Cluster
     from graphprover.cluster.sharded import Staying
     from graphprover.cluster.tasks import ProvingTask
-    from graphprover.prover.join import Joined, ProveLayers
+    from graphprover.prover.join import ProveLayers
     from graphprover.vm.traces.shared_run import SharedRun
 
-Begun = Callable[[Any, str], None]  # a job that begins, and the address of its worker
-Ended = tuple[
-    Any, Made | None, Exception | None, str, int
-]  # a job; its proof or an error; the worker; the number of attempts
+Begun = Callable[[Job, str], None]  # a job that begins, and the address of its worker
 
 
 class OnWorkers(Protocol):
@@ -64,11 +65,11 @@ class OnWorkers(Protocol):
     def expect(self, headers: Proof | ShardedProof) -> Expected:
         """Verify the headers of a proof in several shards, and return the verification of the shards."""
 
-    def compress(self, proof: ShardedProof, prove: "ProveLayers", memory: int) -> "Joined":
+    def compress(self, made: Made, prove: "ProveLayers", memory: int) -> Made:
         """Compress a proof in several shards, or its headers.
 
         Args:
-            proof: The proof.
+            made: The proof.
             prove: Proves layers.
             memory: The bytes of the memory that the proof of a layer may have.
         """
@@ -107,8 +108,14 @@ class Executor(Protocol):
             The proof, and the verdict if it was verified against more than the subject's own tables.
         """
 
-    def prove_many(self, jobs: Iterable[Any], begun: Begun) -> Iterator[Ended]:
+    def prove_many(self, jobs: Iterable[Job], begun: Begun) -> Iterator[Result]:
         """Prove jobs, which are read as their results come, and yield each as it ends; a failure ends no other job."""
+
+    def layers(self, tell: Tell | None) -> "AbstractContextManager[tuple[ProveLayers, int]]":
+        """Return the function that proves layers, and the bytes of memory that the proof of a layer may have.
+
+        ``tell``: called with the progress of each layer, whose tasks have the names of its proofs.
+        """
 
 
 def executor_of(executor: Any, device: Device | str) -> Executor:
@@ -142,7 +149,7 @@ class Local:
         """Prove a subject by a device of this process."""
         return subject.make(self.name, self.device, progress, verified), None
 
-    def prove_many(self, jobs: Iterable[Any], begun: Begun) -> Iterator[Ended]:
+    def prove_many(self, jobs: Iterable[Job], begun: Begun) -> Iterator[Result]:
         """Prove jobs one after another; on a GPU with the host's work for other jobs beside each proof."""
         self.check_device()
         with Upcoming(jobs) as upcoming:
@@ -150,10 +157,17 @@ class Local:
 
     def check_device(self) -> None:
         """Raise ValueError if no job can be proved."""
-        if isinstance(self.device, str):
-            device_for(self.device)
+        device_for(self.device)
 
-    def prove_taken(self, jobs: Jobs, begun: Begun) -> Iterator[Ended]:
+    @contextmanager
+    def layers(self, tell: Tell | None) -> "Iterator[tuple[ProveLayers, int]]":
+        """Yield the function that proves layers by a device of this process, without waiting for other proofs."""
+        from graphprover.prover.join import layers_by  # here, because other proofs need no layers
+
+        own = device_for(self.device)
+        yield layers_by(self.name, own, tell or False, waits=False), largest(own)
+
+    def prove_taken(self, jobs: Jobs, begun: Begun) -> Iterator[Result]:
         """Take jobs and prove them, until there is none."""
         if pays(self.device):
             yield from prove_pipelined(jobs, self.name, self.device, begun)
@@ -167,14 +181,14 @@ class Local:
                 raise
             except Exception as error:
                 failure = error
-            yield job, made, failure, "", 1
+            yield Result(job, made, failure)
 
 
 @dataclass(frozen=True)
 class Growing(Local):
     """The threads of this process, and for a batch worker processes of this host once they pay."""
 
-    def prove_many(self, jobs: Iterable[Any], begun: Begun) -> Iterator[Ended]:
+    def prove_many(self, jobs: Iterable[Job], begun: Begun) -> Iterator[Result]:
         """Prove jobs by this process until other processes are ready, then by these.
 
         Raises:
@@ -218,11 +232,12 @@ class OnCluster:
         ):
             if len(own.shards) == 1:
                 proof, verdict = cluster.prove(own.shards[0], self.device, own.verify, tell)
-                return Made(proof, None, {}, 0, run=own.run()), verdict
+                return Made(proof, run=own.run()), verdict
+            compress = partial(self._compress, own, cluster, tell) if own.compresses else None
             # The shards of a compressed proof are verified here only if that proof fails.
-            processes = 0 if own.compresses else processes_for(len(own.shards), available_threads())
+            processes = 0 if compress else processes_for(len(own.shards), available_threads())
             with ShardChecks(processes) as checks:
-                proved = prove_parts(
+                made, verdict = prove_parts(
                     cluster,
                     subject.label,
                     own.shards,
@@ -231,31 +246,34 @@ class OnCluster:
                     checks,
                     tell,
                     own.shared,
-                    self._compress(own, cluster, tell) if own.compresses else None,
+                    compress,
+                    began,
                 )
-            seen, verdict, tree = proved.observation, proved.verdict, proved.compressed
-            made = Made(proved.proof, None, {"prove": proved.finished - began}, 0, run=own.run())
-            if tree:
-                seconds = {**made.seconds, "compress": clock() - proved.finished}
-                made = replace(made, proof=tree.proof, seconds=seconds, base_bytes=proved.proof.size)
-                verdict, seen = own.verify(tree.proof), tree.observation(seen)
-            if seen:
-                publish(seen)
-            return made, verdict
+            if compress:
+                verdict = own.verify(made.proof)
+            if made.observation:
+                publish(made.observation)
+            return replace(made, run=own.run()), verdict
 
     def _compress(
-        self, subject: OnWorkers, cluster: "Cluster", tell: Tell | None
-    ) -> "Callable[[ShardedProof, Staying | None], Joined]":
-        """Return the function that proves the tree of layers about the shards of a proof."""
+        self, subject: OnWorkers, cluster: "Cluster", tell: Tell | None, made: Made, staying: "Staying | None"
+    ) -> Made:
+        """Prove the tree of layers about the shards of a proof."""
         from graphprover.cluster.layers import layer_memory, prove_layers
 
-        def compressed(proof: ShardedProof, staying: "Staying | None") -> "Joined":
-            memory = layer_memory(cluster, self.device)
-            return subject.compress(proof, prove_layers(cluster, self.device, tell, staying), memory)
+        memory = layer_memory(cluster, self.device)
+        return subject.compress(made, prove_layers(cluster, self.device, tell, staying), memory)
 
-        return compressed
+    @contextmanager
+    def layers(self, tell: Tell | None) -> "Iterator[tuple[ProveLayers, int]]":
+        """Yield the function that proves the layers of a level by workers, in parallel."""
+        from graphprover.cluster.client import joined  # which loads Dask's distributed
+        from graphprover.cluster.layers import layer_memory, prove_layers
 
-    def prove_many(self, jobs: Iterable[Any], begun: Begun) -> Iterator[Ended]:
+        with joined(self.executor) as cluster:
+            yield prove_layers(cluster, self.device, tell), layer_memory(cluster, self.device)
+
+    def prove_many(self, jobs: Iterable[Job], begun: Begun) -> Iterator[Result]:
         """Prove jobs as tasks of workers."""
         from graphprover.cluster.batching import PER_WORKER  # which loads Dask's distributed
 
@@ -263,7 +281,7 @@ class OnCluster:
             tasks = max(1, len(upcoming)) if isinstance(jobs, Collection) else None
             yield from self.prove_taken(upcoming, tasks, begun)
 
-    def prove_taken(self, upcoming: Upcoming, tasks: int | None, begun: Begun) -> Iterator[Ended]:
+    def prove_taken(self, upcoming: Upcoming, tasks: int | None, begun: Begun) -> Iterator[Result]:
         """Take jobs and prove them, until there is none; ``tasks``: how many there will be at the same time."""
         from graphprover.cluster.batch_check import ResultChecker
         from graphprover.cluster.batching import BatchTasks  # which load Dask's distributed
@@ -278,8 +296,9 @@ class OnCluster:
                     begun(job, worker)
 
             for result in cluster.run(batch, self.device, begins, batch.more):
-                for job, made, error in batch.results(result):
-                    checker.forget(job)
-                    if made and made.observation:
-                        made = replace(made, observation=publish(made.observation.of_worker(result.worker)))
-                    yield job, made, error, result.worker, result.attempts
+                for ended in batch.results(result):
+                    checker.forget(ended.job)
+                    if ended.made and ended.made.observation:
+                        seen = publish(ended.made.observation.of_worker(ended.worker))
+                        ended = replace(ended, made=replace(ended.made, observation=seen))
+                    yield ended

@@ -4,17 +4,18 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
 
 from graphprover.device import Device, DeviceLost
 from graphprover.device.choose import device_for
 from graphprover.device.host_processor import available_threads
+from graphprover.jobs.job import Job
+from graphprover.jobs.result import Result
 from graphprover.jobs.upcoming import Jobs
 from graphprover.protocol.errors import VerificationError
 from graphprover.prover.checking import Check, Checker, Lost
-from graphprover.prover.local import Made, with_verification
-from graphprover.proving.run_ahead import Guest, RunsAhead
+from graphprover.prover.made import Made
+from graphprover.proving.run_ahead import RunsAhead
 from graphprover.telemetry.subscribe import clock
 
 # Jobs for which it pays to start a process that verifies. The start takes 0.8 s of processor time beside the first
@@ -29,32 +30,6 @@ MOST_CHECKERS, LEAST_THREADS = 2, 4
 # ones wait for the start of the processes, which would else cost this process a verification each.
 LONGEST = 1.0
 
-Ended = tuple[Any, Made | None, Exception | None, str, int]  # as in `executor`
-
-
-class Job(Guest, Protocol):
-    """A job whose stages are called one by one."""
-
-    @property
-    def existing(self) -> object:
-        """A proof that is kept if it is good enough, or its file."""
-
-    @property
-    def check_elsewhere(self) -> Check | None:
-        """The verification of its proof by another process, if there is one."""
-
-    def start(self, device: Device | str, run: Any = None) -> Any:
-        """Run and prepare, or return the `Made` that is kept; ``run``: by `run_ahead`."""
-
-    def prove_started(self, started: Any, executor: str, device: Device | str) -> Made:
-        """Prove what `start` returned, without verification."""
-
-    def check(self, made: Made) -> Made:
-        """Verify in this process."""
-
-    def delivered(self, made: Made) -> Made:
-        """Give the observation to its observers."""
-
 
 def checkers_for(jobs: int) -> int:
     """Return how many processes verify proofs beside others; 0 if that does not pay for this number of jobs.
@@ -68,8 +43,8 @@ def checkers_for(jobs: int) -> int:
 
 
 def prove_pipelined(
-    jobs: Jobs, executor: str, device: Device | str, begun: Callable[[Any, str], None]
-) -> Iterator[Ended]:
+    jobs: Jobs, executor: str, device: Device | str, begun: Callable[[Job, str], None]
+) -> Iterator[Result]:
     """Prove jobs one after another, and yield each in this order once its proof is verified.
 
     While a proof is made, a thread runs the next job's guest, and other processes verify the proofs before. No proof
@@ -87,7 +62,7 @@ def prove_pipelined(
     Raises:
         DeviceLost: once the results of the jobs before have been yielded.
     """
-    by = device_for(device) if isinstance(device, str) else device
+    by = device_for(device)
     with RunsAhead(by) as runs, ExitStack() as stack:
         proved, came, later = _Proved(), 0, None
         while True:
@@ -136,7 +111,7 @@ class _Waiting:
     check: Check | None  # by which another process verifies the proof; None if this process does it
     checker: Checker | None = None  # that verifies the proof now
     began: float = 0.0  # on the clock, when the proof was sent
-    end: Ended | None = None  # once it is verified
+    end: Result | None = None  # once it is verified
 
     def send(self, checker: Checker) -> None:
         """Send the proof to an idle process."""
@@ -153,25 +128,25 @@ class _Waiting:
         except Lost:
             self.verify()
         except VerificationError as error:
-            self.end = self.job, None, error, "", 1
+            self.end = Result(self.job, None, error)
         else:
-            self.end = self.job, with_verification(self.found, self.began, self.began + seconds), None, "", 1
+            self.end = Result(self.job, self.found.with_stage("verify", self.began, self.began + seconds))
 
     def verify(self) -> None:
         """Verify the proof, if it is a new one, in this process."""
         if isinstance(self.found, Exception):
-            self.end = self.job, None, self.found, "", 1
+            self.end = Result(self.job, None, self.found)
             return
         try:
-            self.end = self.job, self.found if self.found.kept else self.job.check(self.found), None, "", 1
+            self.end = Result(self.job, self.found if self.found.kept else self.job.check(self.found))
         except Exception as error:
-            self.end = self.job, None, error, "", 1
+            self.end = Result(self.job, None, error)
 
-    def delivered(self) -> Ended:
+    def delivered(self) -> Result:
         """Give the observation of a new proof to its observers, and return the end."""
         assert self.end
-        job, made, *rest = self.end
-        return job, job.delivered(made) if made and not made.kept else made, *rest
+        made = self.end.made
+        return replace(self.end, made=self.job.delivered(made)) if made and not made.kept else self.end
 
 
 @dataclass(eq=False)
@@ -189,7 +164,7 @@ class _Proved:
             check = job.check_elsewhere if seconds <= LONGEST else None
         self.waiting.append(_Waiting(job, found, seconds, check))
 
-    def ends(self, most: float) -> Iterator[Ended]:
+    def ends(self, most: float) -> Iterator[Result]:
         """Yield the ends of jobs in their order, until the proofs that still wait took at most ``most`` seconds."""
         while self.waiting:
             self._exchange()

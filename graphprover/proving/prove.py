@@ -18,7 +18,8 @@ from graphprover.protocol.parameters import DEFAULT_HASH, Parameters
 from graphprover.protocol.proof import Caps
 from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
 from graphprover.prover.assign import deal
-from graphprover.prover.local import Made, make
+from graphprover.prover.local import make
+from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared, PreparedShards, check_headers, ready
 from graphprover.proving.executor import executor_of
 from graphprover.statement.check import warn
@@ -210,6 +211,6 @@ class _OnWorkers:
         expected = self.expect(proof)
         return expected.verdict([expected.check(index, own) for index, own in enumerate(proof.proofs)])
 
-    def compress(self, proof: ShardedProof, prove: Any, memory: int) -> NoReturn:
+    def compress(self, made: Made, prove: Any, memory: int) -> NoReturn:
         """Raise an error: `compress` is another call."""
         raise NotImplementedError

@@ -1,21 +1,11 @@
 """Runs of guests ahead of their turn, in a thread beside another proof: a run does not hold Python's lock."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any
 
 from graphprover.device import Device
-from graphprover.vm.executor.debug import Debug, HeldText
-
-
-class Guest(Protocol):
-    """A job whose guest can run ahead of its turn."""
-
-    @property
-    def receiver(self) -> Debug | None:
-        """The receiver of the guest's debug text, if there is one."""
-
-    def run_ahead(self, device: Device, debug: Debug | None) -> Any:
-        """Return the run, or None if it is left to the job's turn; must not raise."""
+from graphprover.jobs.job import Job
+from graphprover.vm.executor.debug import HeldText
 
 
 class RunsAhead:
@@ -27,7 +17,7 @@ class RunsAhead:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._thread = ThreadPoolExecutor(1, "guest")
-        self._next: tuple[Guest, HeldText, Future[Any]] | None = None
+        self._next: tuple[Job, HeldText, Future[Any]] | None = None
 
     def __enter__(self) -> "RunsAhead":
         return self
@@ -35,13 +25,13 @@ class RunsAhead:
     def __exit__(self, *raised: object) -> None:
         self._thread.shutdown(cancel_futures=True)
 
-    def begin(self, job: Guest) -> None:
+    def begin(self, job: Job) -> None:
         """Start the run of the next job."""
         text = HeldText()
         debug = text if job.receiver else None  # without a receiver the run need not stop for its text
         self._next = job, text, self._thread.submit(job.run_ahead, self._device, debug)
 
-    def take(self, job: Guest) -> Any:
+    def take(self, job: Job) -> Any:
         """Return the run of the job whose turn it is, once its debug text is passed on; None if it is to run now."""
         begun, self._next = self._next, None
         if begun is None or begun[0] is not job:

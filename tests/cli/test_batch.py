@@ -24,7 +24,7 @@ from graphprover.cli.main import main
 from graphprover.jobs.made import made
 from graphprover.proof.compressed import CompressedProof
 from graphprover.prover import layers
-from graphprover.prover.local import Made
+from graphprover.prover.made import Made
 from graphprover.proving.executor import OnCluster
 from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.verifier import Verdict

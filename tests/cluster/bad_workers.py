@@ -17,7 +17,7 @@ from graphprover.graphs.rounds.transcript import joint_nonce
 from graphprover.jobs.job import Job
 from graphprover.protocol.joint import Joint
 from graphprover.protocol.layout import make_layout
-from graphprover.prover.local import Made
+from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared, prepare
 from graphprover.statement.statement import Statement
 from tests.graphs.test_proof_graph import FEW

@@ -17,10 +17,10 @@ from graphprover.jobs.returned import check_returned
 from graphprover.proof.compressed import Accepted
 from graphprover.protocol.level import COMPRESSED_POW_BITS
 from graphprover.protocol.security import QUERY_POW_BITS
-from graphprover.prover import compressing, layers
+from graphprover.prover import join, layers
 from graphprover.prover import local as making
 from graphprover.prover.checking import Checker
-from graphprover.prover.local import Made
+from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared
 from graphprover.proving.executor import executor_of
 from graphprover.proving.prove import _Statement
@@ -232,6 +232,6 @@ def test_too_little_room_is_said_before_the_layer(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(
         job_module, "check_room", lambda path, size: (_ for _ in ()).throw(MemoryError(f"{path.name} {size}"))
     )
-    monkeypatch.setattr(compressing, "make", lambda *given, **named: pytest.fail("a layer is made"))
+    monkeypatch.setattr(join, "make", lambda *given, **named: pytest.fail("a layer is made"))
     with pytest.raises(MemoryError, match=r"small\.bin \d+"):
         made(prover().job(INPUT, output=tmp_path / "small.bin"))

@@ -25,8 +25,9 @@ from graphprover.graphs.planner.shard_memory import plan_keeping, plan_shards
 from graphprover.graphs.proof_graph import Keep
 from graphprover.proof.sharded import ShardedProof, join
 from graphprover.prover.local import make
+from graphprover.prover.made import Made
 from graphprover.prover.prepare import PreparedShards, prepare_shards
-from graphprover.prover.sharded import MadeShards, prove_shards
+from graphprover.prover.sharded import prove_shards
 from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.statement.trace_task import TraceTask
 from tests.failing_device import FailingDevice
@@ -40,7 +41,7 @@ def in_one_each(statement: Statement) -> ShardedStatement:
     return shards_of(statement, [[table] for table in range(len(statement.tables))])
 
 
-def made_with(prepared: PreparedShards, keep: Keep, device: Device | None = None) -> MadeShards:
+def made_with(prepared: PreparedShards, keep: Keep, device: Device | None = None) -> Made:
     """Prove on a device that caches exactly ``keep`` of each shard."""
     device = device or CpuDevice(1)
     return prove_shards(prepared, device, "sync", plan_keeping(prepared.shapes, On(CPU_BATCH, 1, False), keep))

@@ -20,10 +20,9 @@ from graphprover import (
 from graphprover.proof.compressed import Accepted, AnyProof, any_proof_from_bytes
 from graphprover.prover import join
 from graphprover.prover.join import grouped, most_compressions
-from graphprover.proving import layer_executors
-from graphprover.recursion import compressed as verification
 from graphprover.runtime.files import COMPRESSED_MAGIC
 from graphprover.statement.statement import Statement
+from graphprover.verifier import compressed as verification
 from tests.conftest import LAYERS_AT, ROOT
 from tests.test_must_fail import numbers
 from tests.verifier.test_compressed import BITS, PROVER, base, compressed
@@ -91,7 +90,7 @@ def test_layers_of_several_threads_are_the_same(monkeypatch: pytest.MonkeyPatch)
     sizes = [own.size for own in proofs()]
     monkeypatch.setattr(join, "most_compressions", lambda memory, rate: (sizes[0] + sizes[1]) // 34)
     proof = aggregate(proofs(), statements(), **OPTIONS)  # type: ignore[arg-type]
-    monkeypatch.setattr(layer_executors, "pays", lambda device: True)
+    monkeypatch.setattr(join, "pays", lambda device: True)
     assert aggregate(proofs(), statements(), **OPTIONS) == proof  # type: ignore[arg-type]
 
 

@@ -225,8 +225,8 @@ def test_what_is_planned_to_be_held_of_shards(keep: Keep) -> None:
     plan = plan_keeping(prepared.shapes, On(CPU_BATCH, 1, False), keep)
     with observed():
         made = prove_shards(prepared, CpuDevice(1), "sync", plan)
-    assert made.observe
-    seen = made.observe()
+    assert made.observation
+    seen = made.observation
     most = [0, 0, 0]
     for index, (layout, main) in enumerate(prepared.shapes):
         first, last = make_plans_of_shard(layout, keep, CPU_BATCH, main)

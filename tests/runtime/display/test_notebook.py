@@ -25,7 +25,7 @@ from graphprover import (
 from graphprover.graphs.planner.plan import make_plan
 from graphprover.jobs.programs import load_packaged
 from graphprover.protocol.parameters import Parameters
-from graphprover.prover.local import Made
+from graphprover.prover.made import Made
 from graphprover.prover.prepare import prepare
 from graphprover.proving.prove import prove
 from graphprover.runtime import files
