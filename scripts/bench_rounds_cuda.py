@@ -34,13 +34,13 @@ from graphprover.kernels.cuda.sources import source
 from graphprover.kernels.operands import Height, Operands
 from graphprover.recursion.kernels import count_xors, fill_blake3, hash_segments
 from graphprover.recursion.kernels.compressions import Compressions, empty_calls
-from graphprover.recursion.kernels.segments import Segments
+from graphprover.recursion.kernels.segments import RowSegments
 from graphprover.recursion.openings import OpenedRows
 from graphprover.recursion.tables.blake3 import WIDTH
 from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.recursion.tables.fixed import XORS
 from graphprover.recursion.tables.places import ROWS
-from graphprover.recursion.witness.hashed_rows import Rows, segments_of_rows
+from graphprover.recursion.witness.hashes import RowGroup, segments_of_rows
 from graphprover.vm.accelerators.keccak.digits import NUMBERS, Lookup
 from graphprover.vm.accelerators.keccak.kernels import SHAPES, count_keccak_digits, fill_permutations
 from graphprover.vm.accelerators.keccak.permutation import WORDS
@@ -230,8 +230,8 @@ def opened_rows(report: Report, device: CudaDevice, rows: int, width: int) -> No
     """Report the calls that hash opened rows of ``width`` words."""
     none = np.zeros(rows, dtype=np.uint32)
     opened = OpenedRows(0, 0, np.arange(rows, dtype=np.uint64), words(rows, width).get(), None)
-    segments = segments_of_rows([Rows(opened, none, none)])
-    there = Segments(*device.load_all([*vars(segments).values()]))
+    segments = segments_of_rows([RowGroup(opened, none, none)])
+    there = RowSegments(*device.load_all([*vars(segments).values()]))
     calls = empty_calls(device, len(there.words))
     digests = cupy.empty((len(there.firsts), 8), dtype=np.uint32)
     read = (there.words, there.firsts, there.numbers, there.children)

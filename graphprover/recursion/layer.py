@@ -12,14 +12,13 @@ from graphprover.protocol.proof import BatchProof
 from graphprover.protocol.verification import replay
 from graphprover.recursion.head.fields import LIST_PLACE
 from graphprover.recursion.head.heads import Child, heads_of
-from graphprover.recursion.kernels.steps import Steps
+from graphprover.recursion.kernels.steps import RunSteps
 from graphprover.recursion.layer_tables import layer_rows, layer_tables, stated_values
 from graphprover.recursion.openings import joined_nodes, nodes_of, openings_of
 from graphprover.recursion.program.assembler import Linked
 from graphprover.recursion.program.verifier import verifier_program
-from graphprover.recursion.traces.machine import Inputs, trace_tasks
-from graphprover.recursion.witness.hashed_rows import Rows
-from graphprover.recursion.witness.hashes import hashes_of
+from graphprover.recursion.traces.machine import TraceInputs, trace_tasks
+from graphprover.recursion.witness.hashes import RowGroup, hashes_of
 from graphprover.recursion.witness.lookups import numbers_of
 from graphprover.recursion.witness.run import Trace, requests, run
 from graphprover.recursion.witness.run_data import Opened, RunData, run_data
@@ -44,8 +43,8 @@ def layer_statement(proofs: Sequence[tuple[Child, BatchProof]]) -> Statement:
     with_cap, place, _ = requests(linked, trace, "cap")
     caps[with_cap] = found.lookups_of(place.T)
     (of_list,) = found.lookups_of(np.array([LIST_PLACE], dtype=np.uint64))
-    steps = Steps(linked.fields, trace.pcs, trace.frames, caps, trace.cells)
-    inputs = Inputs(found.segments, found.nodes, steps)
+    steps = RunSteps(linked.fields, trace.pcs, trace.frames, caps, trace.cells)
+    inputs = TraceInputs(found.segments, found.nodes, steps)
     tasks = trace_tasks(inputs, layer_rows(inputs.calls, inputs.machine_rows), int(of_list))
     values = {"fixed": stated_values(heads)}
     return Statement([Table(air, values.get(name, []), tasks[name]) for name, air in layer_tables(linked).items()])
@@ -60,7 +59,7 @@ def _opened(child: Child, proof: BatchProof, first_tree: int) -> Opened:
     )
 
 
-def _groups(linked: Linked, trace: Trace, data: RunData) -> list[Rows]:
+def _groups(linked: Linked, trace: Trace, data: RunData) -> list[RowGroup]:
     """Return the rows as the run has asked for them: a row once for each of its addresses."""
     _, place, span = requests(linked, trace, "row")
     first = span[0] == 0  # of the chunks of a row
@@ -75,9 +74,9 @@ def _groups(linked: Linked, trace: Trace, data: RunData) -> list[Rows]:
         rows = numbers[own] - (end - len(of.indices))
         if of.powers is None:
             repeated = replace(of, indices=of.indices[rows], words=np.ascontiguousarray(of.words[rows]))
-            found.append(Rows(repeated, bases[own], np.ones(len(rows), dtype=np.uint32)))
+            found.append(RowGroup(repeated, bases[own], np.ones(len(rows), dtype=np.uint32)))
             continue
         for base in np.unique(bases[own]):  # of the weights: a shard's main rows have weights at two addresses
             count = np.bincount(rows[bases[own] == base], minlength=len(of.indices)).astype(np.uint32)
-            found.append(Rows(of, np.full(len(count), base), count))
+            found.append(RowGroup(of, np.full(len(count), base), count))
     return found

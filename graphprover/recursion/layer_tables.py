@@ -15,14 +15,14 @@ from graphprover.recursion.head.heads import Heads
 from graphprover.recursion.tables.blake3 import Blake3
 from graphprover.recursion.tables.fixed import FIELDS, Fixed
 from graphprover.recursion.tables.fixed import ROWS as FIXED_ROWS
-from graphprover.recursion.tables.machine import Machine
+from graphprover.recursion.tables.machine import RecursionMachine
 from graphprover.recursion.tables.places import ROWS as ROWS_OF_CALL
 
 if TYPE_CHECKING:
     from graphprover.recursion.program.assembler import Linked
 
 # Here, because a prover that verifies its proof describes them once.
-_BLAKE3, _MACHINE = described("blake3 of a layer", Blake3()), described("machine of a layer", Machine())
+_BLAKE3, _MACHINE = described("blake3 of a layer", Blake3()), described("machine of a layer", RecursionMachine())
 
 _HEIGHTS_STEP = 2  # between the binary logarithms of heights, so that folds by four meet them
 

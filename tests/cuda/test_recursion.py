@@ -5,7 +5,7 @@ import pytest
 
 from graphprover import prove
 from graphprover.device import CpuDevice
-from graphprover.recursion.tables.memory import ADDRESS
+from graphprover.recursion.tables.machine import ADDRESS
 from graphprover.recursion.traces.nodes import Nodes, fill_nodes
 from tests.recursion import layered, test_calls, test_kernels, test_machine, test_nodes, test_segments, test_steps
 from tests.recursion.machines import main_of

@@ -15,10 +15,10 @@ from graphprover.field import EXTENSION_DEGREE, ONE, ZERO, Ext, P, ext_add, ext_
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import MAIN
-from graphprover.recursion.head.fields import CHUNK, LIST_PLACE, RUN, SHIFT, List, Listed
+from graphprover.recursion.head.fields import CHUNK, LIST_PLACE, RUN, SHIFT, ListedWord, ListWord
 from graphprover.recursion.head.head import MOST_LOG_ARITY
 from graphprover.recursion.openings import MOST_TREES
-from graphprover.recursion.program.hints import HintKind
+from graphprover.recursion.program.assembler import HintKind
 from graphprover.recursion.program.parts import HIGH
 from tests.interop.tables import PLAIN, shuffle, statements, wide
 from tests.recursion.attacked import (
@@ -304,7 +304,7 @@ def digest_attacks(of: Base) -> Iterator[Attack]:
     for number, which, change in _WORDS_OF_CAPS:
         root, step = first + number // 2, HIGH if number % 2 else 1
         message = of.scene.with_words(place, {root: (of.scene.rows[place][root] + step) % P})
-        listed = len(List) + Listed.DIGEST + number // 2
+        listed = len(ListWord) + ListedWord.DIGEST + number // 2
         heads = of.scene.with_words(LIST_PLACE, {listed: (of.scene.rows[LIST_PLACE][listed] + step) % P})
         of_functions = (squeezed, of.visits[squeezed] - 1, of.scene), (provided, tree, message), (of_head, 0, heads)
         for pc, visit, scene in of_functions:

@@ -14,7 +14,7 @@ import numpy as np
 from graphprover.air.expression import ADD, MUL, SUB
 from graphprover.field import ZERO, Ext, ext_add, ext_inv, ext_mul, ext_sub
 from graphprover.recursion.head.gates import INVERSE
-from graphprover.recursion.head.head import Head
+from graphprover.recursion.head.head import ProofHead
 from graphprover.recursion.head.placed import Placed, evaluate
 from graphprover.recursion.openings import OpenedRows
 from graphprover.recursion.program.assembler import HOME, Linked
@@ -31,7 +31,7 @@ Edit = Callable[["AttackedRun", int, int], None]  # takes the run, the frame poi
 class Scene:
     """The data of a run."""
 
-    head: Head
+    head: ProofHead
     rows: Mapping[Ext, tuple[int, ...]]  # words of each row, by the place of its digest
     digests: Mapping[Ext, tuple[int, ...]]  # eight numbers each, by place
     cells: Mapping[int, Ext]  # that a prover sets, but results of gates

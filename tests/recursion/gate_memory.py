@@ -13,7 +13,7 @@ from graphprover.protocol.verification import Challenges
 from graphprover.recursion.head.batching import Batching, add_batching
 from graphprover.recursion.head.constraints import add_constraints
 from graphprover.recursion.head.gates import Gates
-from graphprover.recursion.head.inputs import Inputs
+from graphprover.recursion.head.inputs import GateInputs
 from graphprover.recursion.head.placed import Placed, evaluate, placed
 from tests.naive_constraints import join_coordinates
 
@@ -51,7 +51,7 @@ def proof_of(
 class Built:
     """The gates of a layout, and the addresses that they read."""
 
-    inputs: Inputs
+    inputs: GateInputs
     gates: Gates
     batching: Batching
     placed: Placed
@@ -70,7 +70,7 @@ def built(layout: Layout) -> Built:
         public.append([after + 3 * i for i in range(air.num_public_values)])
         after += 3 * air.num_public_values
     named = dict(zip(names, challenges, strict=True))
-    inputs = Inputs(opened, quotient, permutation, public, terminals, suffixes=suffixes, **named)
+    inputs = GateInputs(opened, quotient, permutation, public, terminals, suffixes=suffixes, **named)
     gates = Gates()
     add_constraints(gates, layout, inputs)
     batching = add_batching(gates, layout, inputs)

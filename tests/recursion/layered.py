@@ -12,7 +12,7 @@ from graphprover.protocol.layout import Layout
 from graphprover.protocol.parameters import BLAKE3, Parameters
 from graphprover.protocol.proof import BatchProof, Cap, decode
 from graphprover.protocol.verification import Challenges, replay
-from graphprover.recursion.head.head import Head, Start
+from graphprover.recursion.head.head import ProofHead, Start
 from graphprover.recursion.head.heads import Child as Stated
 from graphprover.recursion.head.heads import heads_of
 from graphprover.recursion.head.messages import ShardTerms, shard_terms
@@ -74,7 +74,7 @@ class Child:
         return Stated(self.layout, self.public_values, self.preprocessed, self.binding, self.shard)
 
     @property
-    def head(self) -> Head:
+    def head(self) -> ProofHead:
         """The head of a layer about this proof alone."""
         return heads_of([self.stated]).heads[0]
 

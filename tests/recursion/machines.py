@@ -11,21 +11,20 @@ from graphprover.air import Air, TableBuilder
 from graphprover.device import CpuDevice
 from graphprover.field import EXTENSION_DEGREE, Ext
 from graphprover.recursion.kernels.compressions import Compressions
-from graphprover.recursion.kernels.segments import Segments
-from graphprover.recursion.kernels.steps import Steps
-from graphprover.recursion.program.assembler import Program
+from graphprover.recursion.kernels.segments import RowSegments
+from graphprover.recursion.kernels.steps import RunSteps
+from graphprover.recursion.program.assembler import Assembler
 from graphprover.recursion.tables import buses
 from graphprover.recursion.tables.blake3 import Blake3
-from graphprover.recursion.tables.buses import MACHINE, Tag, message
+from graphprover.recursion.tables.buses import MACHINE, MessageTag, message
 from graphprover.recursion.tables.fixed import Fixed
-from graphprover.recursion.tables.machine import Machine
-from graphprover.recursion.tables.memory import LOOKED_UP
-from graphprover.recursion.traces.machine import Inputs, blake3_trace, fixed_trace, load_inputs, machine_trace
+from graphprover.recursion.tables.machine import LOOKED_UP, RecursionMachine
+from graphprover.recursion.traces.machine import TraceInputs, blake3_trace, fixed_trace, load_inputs, machine_trace
 from graphprover.recursion.traces.nodes import Nodes
 from graphprover.statement.statement import Statement, Table
 from tests.recursion.naive_run import run
 
-BLAKE3_TABLE, TABLE = Blake3(), Machine()
+BLAKE3_TABLE, TABLE = Blake3(), RecursionMachine()
 HEAD_PLACE = (2**12 + 7, 5, 9)  # of the public digest, which no test of other tables looks up
 NO_DIGEST = [0] * 8
 _U32, _U64 = np.uint32, np.uint64
@@ -36,10 +35,10 @@ def height(count: int, rows: int = 1) -> int:
     return 1 << max(0, count * rows - 1).bit_length()
 
 
-def no_segments() -> Segments:
+def no_segments() -> RowSegments:
     wide = [np.empty((0, width), dtype=dtype) for width, dtype in ((8, _U64), (3, _U64), (5, _U32), (2, _U32))]
     words, places, numbers, children = wide
-    return Segments(words, np.empty(0, dtype=_U32), np.empty(0, dtype=_U32), places, numbers, children)
+    return RowSegments(words, np.empty(0, dtype=_U32), np.empty(0, dtype=_U32), places, numbers, children)
 
 
 def no_nodes() -> Nodes:
@@ -50,18 +49,18 @@ def no_nodes() -> Nodes:
 @cache
 def halt() -> tuple[np.ndarray, Any]:
     """Return the fields of the shortest program, and its run."""
-    made = Program()
+    made = Assembler()
     main = made.function("main", arguments=0)
     main.halt()
     linked = made.link(main)
     return linked.fields, run(linked, {})
 
 
-def halting(cells: np.ndarray | None = None) -> Steps:
+def halting(cells: np.ndarray | None = None) -> RunSteps:
     """Return the step of the shortest run; memory can have contents, of which the run knows the first."""
     fields, trace = halt()
     found = trace.cells if cells is None else cells
-    return Steps(fields, trace.pcs, trace.frames, np.zeros(len(trace.pcs), dtype=_U32), found)
+    return RunSteps(fields, trace.pcs, trace.frames, np.zeros(len(trace.pcs), dtype=_U32), found)
 
 
 class Facts(Air):
@@ -104,11 +103,11 @@ class Known(Air):
 
 def place(where: Sequence[int], digest: Sequence[int]) -> list[Any]:
     """Return the message of a digest at a place."""
-    return message(Tag.PLACE, *where, *digest)
+    return message(MessageTag.PLACE, *where, *digest)
 
 
 def statement(
-    inputs: Inputs,
+    inputs: TraceInputs,
     facts: Sequence[tuple[int, Sequence[Any]]] = (),
     known: Mapping[int, Ext] | None = None,
     fields: np.ndarray | None = None,

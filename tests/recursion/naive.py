@@ -9,7 +9,7 @@ import numpy as np
 from graphprover.air.evaluate import evaluate
 from graphprover.field import P
 from graphprover.recursion.kernels.compressions import Compressions
-from graphprover.recursion.tables.blake3 import Blake3, Use
+from graphprover.recursion.tables.blake3 import Blake3, CallUse
 from graphprover.recursion.tables.buses import XOR, XOR_4, XOR_7
 from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.recursion.tables.fixed import WIDTH, XORS
@@ -27,7 +27,7 @@ class Call:
     value: Sequence[int]
     block: Sequence[int]
     parameters: Sequence[int]  # counter (low, high), length, flags
-    use: Use
+    use: CallUse
 
     @property
     def digest(self) -> list[int]:
@@ -35,7 +35,7 @@ class Call:
         return compressed(self)[1]
 
 
-IDLE = Call(IV, [0] * 16, [0] * 4, Use(0))
+IDLE = Call(IV, [0] * 16, [0] * 4, CallUse(0))
 
 
 def turned(word: int, bits: int) -> int:
@@ -83,14 +83,16 @@ def message_calls(data: bytes) -> list[Call]:
         last = i == len(blocks) - 1
         flags = START * (i == 0) | (END | ROOT) * last
         words = np.frombuffer(block.ljust(64, b"\0"), "<u4").tolist()
-        calls.append(Call(value, words, [0, 0, len(block), flags], Use.PART if last else Use.PART | Use.CHAIN))
+        calls.append(
+            Call(value, words, [0, 0, len(block), flags], CallUse.PART if last else CallUse.PART | CallUse.CHAIN)
+        )
         value = calls[-1].digest
     return calls
 
 
 def node_call(children: bytes) -> Call:
     """Return the call that hashes two digests."""
-    return Call(IV, np.frombuffer(children, "<u4").tolist(), [0, 0, 64, START | END | ROOT], Use.NODE)
+    return Call(IV, np.frombuffer(children, "<u4").tolist(), [0, 0, 64, START | END | ROOT], CallUse.NODE)
 
 
 def words_of(digest: bytes) -> list[int]:
@@ -125,9 +127,9 @@ def put_call(t: SimpleNamespace, number: int, first: int, call: Call, rounds: in
     t.position[every] = [at % P for at in range(14 - 2 * rounds, 16)]
     t.odd[every] = [0, 1] * (rounds + 1)
     t.final[last] = 1
-    t.node[every] = Use.NODE in call.use
-    t.part[every] = Use.PART in call.use
-    t.chain[every] = Use.CHAIN in call.use
+    t.node[every] = CallUse.NODE in call.use
+    t.part[every] = CallUse.PART in call.use
+    t.chain[every] = CallUse.CHAIN in call.use
     lanes, _ = compressed(call, rounds)
     for j in range(4):  # row 0 is like a row of diagonals
         words = call.value[-j % 4], call.value[4 + (1 - j) % 4], IV[(2 - j) % 4], call.parameters[(3 - j) % 4]

@@ -15,8 +15,7 @@ from graphprover.field import ZERO, Ext, P, ext_add, ext_inv, ext_mul, ext_scale
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.recursion.head.fields import SHIFT
 from graphprover.recursion.openings import OpenedRows
-from graphprover.recursion.program.assembler import HOME, Linked
-from graphprover.recursion.program.hints import HintKind
+from graphprover.recursion.program.assembler import HOME, HintKind, Linked
 from graphprover.recursion.tables.segments import READ, SPLIT
 from graphprover.recursion.tables.steps import FIRST_FRAME, FLAGS
 from graphprover.recursion.witness import run as runs

@@ -10,11 +10,11 @@ import numpy as np
 
 from graphprover.field import Ext, P
 from graphprover.protocol.blake3 import CHUNK_WORDS
-from graphprover.recursion.kernels.steps import Steps
+from graphprover.recursion.kernels.steps import RunSteps
 from graphprover.recursion.openings import OpenedCaps, OpenedNodes, OpenedRows
-from graphprover.recursion.tables.buses import Tag, message
+from graphprover.recursion.tables.buses import MessageTag, message
 from graphprover.recursion.tables.segments import STRIDE
-from graphprover.recursion.traces.machine import Inputs
+from graphprover.recursion.traces.machine import TraceInputs
 from graphprover.recursion.witness.hashes import Hashes, hashes_of
 from graphprover.statement.statement import Statement
 from tests.recursion import machines
@@ -101,7 +101,7 @@ class Stated:
         return hashes_of(self.openings.nodes, self.memory.groups)
 
     @property
-    def steps(self) -> Steps:
+    def steps(self) -> RunSteps:
         """Return the step of a run that knows nothing of memory."""
         return halting(self.memory.cells)
 
@@ -116,12 +116,12 @@ class Stated:
         caps, counts = self.openings.caps, self.hashes.lookups_of(self.openings.caps.places).tolist()
         of_caps = zip(counts, caps.places.tolist(), caps.digests.tolist(), strict=True)
         facts = [(-count, place(where, digest)) for count, where, digest in of_caps]
-        return facts + [(1, message(Tag.ROW, *chunk)) for chunk in self.memory.chunks.T.tolist()]
+        return facts + [(1, message(MessageTag.ROW, *chunk)) for chunk in self.memory.chunks.T.tolist()]
 
     @property
-    def inputs(self) -> Inputs:
+    def inputs(self) -> TraceInputs:
         found = self.hashes
-        return Inputs(found.segments, found.nodes, self.steps)
+        return TraceInputs(found.segments, found.nodes, self.steps)
 
 
 def stated(trees: Sequence[Tree] = TREES) -> Stated:

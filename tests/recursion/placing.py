@@ -10,7 +10,7 @@ from graphprover.protocol import arrays
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.recursion.openings import OpenedRows
 from graphprover.recursion.tables.segments import POINTS, STRIDE, padded
-from graphprover.recursion.witness.hashed_rows import Rows
+from graphprover.recursion.witness.hashes import RowGroup
 
 CHUNK_ELEMENTS = 13  # of a message about a chunk
 
@@ -19,9 +19,9 @@ CHUNK_ELEMENTS = 13  # of a message about a chunk
 class Memory:
     """Opened rows with their addresses: arrays of the host."""
 
-    groups: tuple[Rows, ...]
+    groups: tuple[RowGroup, ...]
     cells: np.ndarray  # uint64 (3, cells)
-    chunks: np.ndarray  # uint64 (13, chunks): the elements of all messages about chunks (`Tag.ROW`)
+    chunks: np.ndarray  # uint64 (13, chunks): the elements of all messages about chunks (`MessageTag.ROW`)
 
 
 def memory_of(opened: Sequence[OpenedRows], gamma: Ext) -> Memory:
@@ -50,12 +50,12 @@ def memory_of(opened: Sequence[OpenedRows], gamma: Ext) -> Memory:
             bases = np.full(rows, address)
         cells.append(own.reshape(EXTENSION_DEGREE, -1))
         address += cells[-1].shape[1]
-        groups.append(Rows(of, bases.astype(np.uint32), np.ones(rows, dtype=np.uint32)))
+        groups.append(RowGroup(of, bases.astype(np.uint32), np.ones(rows, dtype=np.uint32)))
         chunks.append(_chunks_of(groups[-1], weights))
     return Memory(tuple(groups), np.concatenate(cells, axis=1), np.concatenate(chunks, axis=1))
 
 
-def _chunks_of(group: Rows, weights: np.ndarray) -> np.ndarray:
+def _chunks_of(group: RowGroup, weights: np.ndarray) -> np.ndarray:
     """Return the elements of the messages about a group's chunks, (13, chunks); ``weights``: (3, points, words)."""
     opened = group.opened
     rows, width = opened.words.shape

@@ -9,35 +9,43 @@ import numpy as np
 import pytest
 
 from graphprover.recursion.head import heads
-from graphprover.recursion.head.fields import SHIFT, Field, Fold, Message
-from graphprover.recursion.head.head import Head, _template, _Words
+from graphprover.recursion.head.fields import SHIFT, FoldWord, HeadWord, MessageWord
+from graphprover.recursion.head.head import ProofHead, _template, _Words
 from tests.recursion import layered, test_other_data
 from tests.recursion.removals import Group, Removal
 
-LISTS = (Field.COPIES, Field.REPEATS, Field.ZEROS, Field.TREES, Field.HEIGHTS, Field.FILLS, Field.FOLDS)
+LISTS = (
+    HeadWord.COPIES,
+    HeadWord.REPEATS,
+    HeadWord.ZEROS,
+    HeadWord.TREES,
+    HeadWord.HEIGHTS,
+    HeadWord.FILLS,
+    HeadWord.FOLDS,
+)
 # Numbers of things that the program does.
 NUMBERS = (
-    Field.READ_CHUNKS,
-    Field.PRODUCTS,
-    Field.SUMS,
-    Field.DIFFERENCES,
-    Field.PACKS,
-    Field.OPENED,
-    Field.TERMINALS,
-    Field.POLYNOMIAL,
-    Field.STREAM,
-    Field.CHAIN,
-    Field.QUOTIENT_JOINS,
-    Field.PERMUTATION_JOINS,
-    Field.QUERIES,
-    Field.COEFFICIENTS,
+    HeadWord.READ_CHUNKS,
+    HeadWord.PRODUCTS,
+    HeadWord.SUMS,
+    HeadWord.DIFFERENCES,
+    HeadWord.PACKS,
+    HeadWord.OPENED,
+    HeadWord.TERMINALS,
+    HeadWord.POLYNOMIAL,
+    HeadWord.STREAM,
+    HeadWord.CHAIN,
+    HeadWord.QUOTIENT_JOINS,
+    HeadWord.PERMUTATION_JOINS,
+    HeadWord.QUERIES,
+    HeadWord.COEFFICIENTS,
 )
-_FOLD_WORDS = len(Message) + len(Fold)
+_FOLD_WORDS = len(MessageWord) + len(FoldWord)
 _FIRST = {
-    Field.COPIES: "test_every_word_counts",
-    Field.REPEATS: "with a query-16",
-    Field.ZEROS: "test_every_check_counts",
-    Field.FILLS: "test_every_weight_counts",
+    HeadWord.COPIES: "test_every_word_counts",
+    HeadWord.REPEATS: "with a query-16",
+    HeadWord.ZEROS: "test_every_check_counts",
+    HeadWord.FILLS: "test_every_weight_counts",
 }
 
 
@@ -50,17 +58,17 @@ def removals() -> list[Removal]:
             found.append(Removal(f"{number.name}: record {i}", partial(_without_record, number, i), first))
     for number in NUMBERS:
         found.append(Removal(f"{number.name}: one less", partial(_one_less, number)))
-    for message in (Field.MAIN, Field.QUOTIENT, Field.OPENINGS, Field.LAST, Field.FOLDS):
+    for message in (HeadWord.MAIN, HeadWord.QUOTIENT, HeadWord.OPENINGS, HeadWord.LAST, HeadWord.FOLDS):
         found.append(Removal(f"{message.name}: work", partial(_without_work, message), "test_every_work_counts"))
     return found
 
 
-def _lengths() -> dict[Field, int]:
+def _lengths() -> dict[HeadWord, int]:
     """Return the most records of each list, of all heads."""
     found = dict.fromkeys(LISTS, 0)
     original = _Words._put_list
 
-    def noted(self: _Words, number: Field, at: Field, records: Sequence[Sequence[int]]) -> None:
+    def noted(self: _Words, number: HeadWord, at: HeadWord, records: Sequence[Sequence[int]]) -> None:
         found[number] = max(found[number], len(records))
         original(self, number, at, records)
 
@@ -73,42 +81,42 @@ def _lengths() -> dict[Field, int]:
     return found
 
 
-def _without_record(of: Field, which: int, patch: pytest.MonkeyPatch) -> None:
+def _without_record(of: HeadWord, which: int, patch: pytest.MonkeyPatch) -> None:
     original = _Words._put_list
 
-    def without(self: _Words, number: Field, at: Field, records: Sequence[Sequence[int]]) -> None:
+    def without(self: _Words, number: HeadWord, at: HeadWord, records: Sequence[Sequence[int]]) -> None:
         kept = [record for i, record in enumerate(records) if number != of or i != which]
         original(self, number, at, kept)
 
     patch.setattr(_Words, "_put_list", without)
 
 
-def _one_less(of: Field, patch: pytest.MonkeyPatch) -> None:
-    def less(head: Head, words: np.ndarray) -> None:
+def _one_less(of: HeadWord, patch: pytest.MonkeyPatch) -> None:
+    def less(head: ProofHead, words: np.ndarray) -> None:
         words[of] -= min(words[of], np.uint64(1))
 
     _with_words(less, patch)
 
 
-def _without_work(message: Field, patch: pytest.MonkeyPatch) -> None:
+def _without_work(message: HeadWord, patch: pytest.MonkeyPatch) -> None:
     """Have the program take any digest for one with the work after a message, or after the messages of all folds."""
 
-    def without(head: Head, words: np.ndarray) -> None:
-        if message != Field.FOLDS:
-            words[message + Message.FACTOR] = 1
+    def without(head: ProofHead, words: np.ndarray) -> None:
+        if message != HeadWord.FOLDS:
+            words[message + MessageWord.FACTOR] = 1
             return
-        first = (int(words[Field.FOLDS_AT]) - head.start.at) // SHIFT
-        records = words[first:][: int(words[Field.FOLDS]) * _FOLD_WORDS].reshape(-1, _FOLD_WORDS)
-        records[:, Message.FACTOR] = 1
+        first = (int(words[HeadWord.FOLDS_AT]) - head.start.at) // SHIFT
+        records = words[first:][: int(words[HeadWord.FOLDS]) * _FOLD_WORDS].reshape(-1, _FOLD_WORDS)
+        records[:, MessageWord.FACTOR] = 1
 
     _with_words(without, patch)
 
 
-def _with_words(edit: Callable[[Head, np.ndarray], None], patch: pytest.MonkeyPatch) -> None:
+def _with_words(edit: Callable[[ProofHead, np.ndarray], None], patch: pytest.MonkeyPatch) -> None:
     """Give all heads other words."""
     original = heads.head_of
 
-    def other(*given: Any) -> Head:
+    def other(*given: Any) -> ProofHead:
         head = original(*given)
         words = head.words.copy()
         edit(head, words)

@@ -14,7 +14,7 @@ from graphprover.air.description import AirDescription
 from graphprover.air.expression import CONST
 from graphprover.air.lookups import Interaction
 from graphprover.recursion.tables import machine
-from graphprover.recursion.tables.slots import Said, Slots
+from graphprover.recursion.tables.slots import SlotMessage, Slots
 from graphprover.statement.statement import Statement
 from tests.recursion import test_blake3, test_machine
 from tests.recursion.machines import BLAKE3_TABLE, TABLE
@@ -110,7 +110,7 @@ def _slots(kind: str) -> Slots:
     found: list[Slots] = []
     original = getattr(machine, f"{kind}_messages")
     with mock.patch.object(machine, f"{kind}_messages", lambda t: found.append(original(t)) or found[-1]):
-        run_definition(machine.Machine())
+        run_definition(machine.RecursionMachine())
     return found[0]
 
 
@@ -122,7 +122,7 @@ def _said(kind: str, slot: str, number: int, element: int | None) -> Callable[[p
 
         def messages(t: object) -> Slots:
             slots = original(t)
-            said: Sequence[Said] = getattr(slots, slot)
+            said: Sequence[SlotMessage] = getattr(slots, slot)
             changed = [*said[:number], *said[number + 1 :]]
             if element is not None:
                 other = [*said[number].message]
@@ -131,9 +131,9 @@ def _said(kind: str, slot: str, number: int, element: int | None) -> Callable[[p
             return replace(slots, **{slot: tuple(changed)})
 
         with mock.patch.object(machine, f"{kind}_messages", messages):
-            return run_definition(machine.Machine())
+            return run_definition(machine.RecursionMachine())
 
-    return described(machine.Machine, change)
+    return described(machine.RecursionMachine, change)
 
 
 def redundant() -> dict[str, str]:

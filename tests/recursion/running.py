@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from graphprover.field import Ext
-from graphprover.recursion.kernels.steps import Steps
-from graphprover.recursion.program.assembler import Cell, Function, Linked, Program
-from graphprover.recursion.traces.machine import Inputs, Loaded, load_inputs
+from graphprover.recursion.kernels.steps import RunSteps
+from graphprover.recursion.program.assembler import Assembler, FrameCell, Linked, Routine
+from graphprover.recursion.traces.machine import Loaded, TraceInputs, load_inputs
 from graphprover.recursion.witness.run import Contradiction, Trace, requests
 from graphprover.recursion.witness.run import run as run_compiled
 from graphprover.recursion.witness.run_data import RunData
@@ -31,10 +31,10 @@ class Ran:
     trace: Trace
 
     @property
-    def steps(self) -> Steps:
+    def steps(self) -> RunSteps:
         """Return the steps."""
         trace = self.trace
-        return Steps(self.linked.fields, trace.pcs, trace.frames, self.asked, trace.cells)
+        return RunSteps(self.linked.fields, trace.pcs, trace.frames, self.asked, trace.cells)
 
     @property
     def asked(self) -> np.ndarray:
@@ -51,9 +51,9 @@ class Ran:
         return counts
 
     @property
-    def traced(self) -> Inputs:
+    def traced(self) -> TraceInputs:
         """Return the inputs of the traces."""
-        return Inputs(no_segments(), no_nodes(), self.steps)
+        return TraceInputs(no_segments(), no_nodes(), self.steps)
 
     def inputs_on(self, device: Any) -> Loaded:
         """Return the inputs of the traces on a device."""
@@ -64,14 +64,14 @@ class Ran:
         return statement(self.traced, facts, self.inputs)
 
 
-def program(arguments: int) -> tuple[Program, Function, tuple[Cell, ...]]:
+def program(arguments: int) -> tuple[Assembler, Routine, tuple[FrameCell, ...]]:
     """Return a program with its first function and that one's arguments."""
-    made = Program()
+    made = Assembler()
     main = made.function("main", arguments=arguments)
     return made, main, main.arguments
 
 
-def ran(made: Program, main: Function, *values: Ext | int, rows: Rows | None = None) -> Ran:
+def ran(made: Assembler, main: Routine, *values: Ext | int, rows: Rows | None = None) -> Ran:
     """End the first function, and return a run with these arguments; compiled code has the same one, without rows."""
     if not main.ended:
         main.halt()

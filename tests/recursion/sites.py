@@ -32,14 +32,14 @@ class Site:
 @cache
 def sites() -> tuple[Site, ...]:
     """Return the site of each instruction of the verifier's program."""
-    stated: list[tuple[assembler.Instruction, Site]] = []
+    stated: list[tuple[assembler.UnlinkedInstruction, Site]] = []
 
-    class Noted(assembler.Instruction):
+    class Noted(assembler.UnlinkedInstruction):
         def __init__(self, *arguments: Any, **more: Any) -> None:
             super().__init__(*arguments, **more)
             stated.append((self, _site(self.source)))
 
-    with mock.patch.object(assembler, "Instruction", Noted):
+    with mock.patch.object(assembler, "UnlinkedInstruction", Noted):
         linked = verifier_program.__wrapped__()
     found: list[Site | None] = [None] * len(linked.sources)
     for instruction, site in stated:

@@ -8,8 +8,8 @@ import numpy as np
 from graphprover.air import Air, TableBuilder
 from graphprover.air.columns import Columns
 from graphprover.air.evaluate import evaluate
-from graphprover.recursion.tables.blake3 import Blake3, Use
-from graphprover.recursion.tables.buses import MACHINE, Tag, message
+from graphprover.recursion.tables.blake3 import Blake3, CallUse
+from graphprover.recursion.tables.buses import MACHINE, MessageTag, message
 from graphprover.recursion.tables.fixed import FIELDS, Fixed
 from graphprover.statement.statement import Statement, Table
 from tests.recursion.machines import HEAD_PLACE, NO_DIGEST, height
@@ -39,8 +39,8 @@ class Stated(Air):
         t = Columns(self.preprocessed).view(self._trace)
         for i, claim in enumerate(claims):
             use = claim.call.use
-            t.node[i], t.part[i] = Use.NODE in use, Use.PART in use
-            t.ends[i], t.chained[i] = Use.PART in use and Use.CHAIN not in use, claim.chained
+            t.node[i], t.part[i] = CallUse.NODE in use, CallUse.PART in use
+            t.ends[i], t.chained[i] = CallUse.PART in use and CallUse.CHAIN not in use, claim.chained
             t.parameters[:, i], t.block[:, i], t.digest[:, i] = claim.call.parameters, claim.call.block, claim.digest
 
     def preprocessed_trace(self) -> np.ndarray:
@@ -48,11 +48,11 @@ class Stated(Air):
 
     def define(self, t: TableBuilder) -> None:
         t.transition(t.next.chained * (t.next.number - t.number - 1), "a block follows the one before")
-        t.receive(MACHINE, message(Tag.NODE, *t.block, *t.digest), t.node, weight=1)
-        part = message(Tag.PART, t.number, t.chained, *t.parameters, *t.block[:8])
+        t.receive(MACHINE, message(MessageTag.NODE, *t.block, *t.digest), t.node, weight=1)
+        part = message(MessageTag.PART, t.number, t.chained, *t.parameters, *t.block[:8])
         t.receive(MACHINE, part, t.part, weight=1)
-        t.receive(MACHINE, message(Tag.REST, t.number, *t.block[8:]), t.part, weight=1)
-        t.receive(MACHINE, message(Tag.DIGEST, t.number, *t.digest), t.ends, weight=1)
+        t.receive(MACHINE, message(MessageTag.REST, t.number, *t.block[8:]), t.part, weight=1)
+        t.receive(MACHINE, message(MessageTag.DIGEST, t.number, *t.digest), t.ends, weight=1)
 
 
 class Agreeing(Air):
@@ -91,7 +91,7 @@ def agreed(main: np.ndarray) -> Statement:
 
 def claims_of(calls: Sequence[Call]) -> list[Claim]:
     """Return the true claims about calls."""
-    chained = [False, *(Use.CHAIN in call.use for call in calls[:-1])]
+    chained = [False, *(CallUse.CHAIN in call.use for call in calls[:-1])]
     return [Claim(call, call.digest, after) for call, after in zip(calls, chained, strict=True)]
 
 

@@ -16,7 +16,7 @@ from graphprover.air.debugger import FailingConstraint
 from graphprover.air.evaluate import evaluate
 from graphprover.field import P
 from graphprover.recursion.tables import places
-from graphprover.recursion.tables.blake3 import NODE_PARAMETERS, Blake3, Use
+from graphprover.recursion.tables.blake3 import NODE_PARAMETERS, Blake3, CallUse
 from graphprover.recursion.tables.buses import XOR, XOR_4, XOR_7
 from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.statement.cells import cells_per_row
@@ -34,7 +34,7 @@ from tests.recursion.naive import (
 )
 from tests.recursion.stating import BLAKE3_TABLE, FIXED, Claim, agreed, claims_of, statement
 
-NODE, PART, CHAIN = Use.NODE, Use.PART, Use.CHAIN
+NODE, PART, CHAIN = CallUse.NODE, CallUse.PART, CallUse.CHAIN
 
 
 def some_bytes(seed: int, size: int) -> bytes:
@@ -124,9 +124,9 @@ USES = {
     "a node as a part": (0, PART),
     "a node as both": (0, NODE | PART),
     "a part as both": (1, NODE | PART),
-    "an idle node": (0, Use(0)),
-    "an idle part": (1, Use(0)),
-    "an idle part inside": (3, Use(0)),
+    "an idle node": (0, CallUse(0)),
+    "an idle part": (1, CallUse(0)),
+    "an idle part inside": (3, CallUse(0)),
     "a chain cut": (3, PART),
     "a chain cut at its begin": (2, PART),
     "a chain joined": (1, PART | CHAIN),
@@ -478,7 +478,7 @@ def not_xors(bus: str, fields: Sequence[np.ndarray]) -> np.ndarray | None:
     return (x > 255) | (y > 255) | np.any([a != b for a, b in zip(z, right, strict=True)], axis=0)
 
 
-KINDS = {"node": NODE, "part": PART, "chain": PART | CHAIN, "idle": Use(0)}
+KINDS = {"node": NODE, "part": PART, "chain": PART | CHAIN, "idle": CallUse(0)}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,11 +13,11 @@ from graphprover.device import CpuDevice
 from graphprover.field import P
 from graphprover.recursion.kernels import hash_segments
 from graphprover.recursion.kernels.compressions import empty_calls
-from graphprover.recursion.kernels.segments import Kind, Segments
+from graphprover.recursion.kernels.segments import RowSegments, SegmentKind
 from graphprover.recursion.openings import OpenedRows
-from graphprover.recursion.traces.calls import calls_of
+from graphprover.recursion.traces.machine import calls_of
 from graphprover.recursion.traces.nodes import Nodes
-from graphprover.recursion.witness.hashed_rows import Rows, segments_of_rows
+from graphprover.recursion.witness.hashes import RowGroup, segments_of_rows
 from tests.recursion.machines import no_nodes, no_segments
 from tests.recursion.naive import Call, compressions, node_call
 from tests.recursion.naive_segments import Segment, segments_of
@@ -35,7 +35,7 @@ CASES: Mapping[str, tuple[Sequence[tuple[int, int]], int]] = {
 }
 
 
-def groups(case: str) -> list[Rows]:
+def groups(case: str) -> list[RowGroup]:
     """Return rows of a case; their memory means nothing here."""
     rng = np.random.default_rng(1)
     found = []
@@ -43,11 +43,11 @@ def groups(case: str) -> list[Rows]:
         words = rng.integers(0, P, (rows, width), dtype=np.uint64)
         words[0, 0], words[-1, -1] = 0, P - 1
         indices, zeros = np.arange(rows, dtype=np.uint64), np.zeros(rows, dtype=np.uint32)
-        found.append(Rows(OpenedRows(i, 3, indices, words, None), zeros, zeros))
+        found.append(RowGroup(OpenedRows(i, 3, indices, words, None), zeros, zeros))
     return found
 
 
-def segments(case: str) -> Segments:
+def segments(case: str) -> RowSegments:
     """Return the segments of a case, on the host."""
     found = groups(case)
     return segments_of_rows(found) if found else no_segments()
@@ -66,7 +66,7 @@ def naive(case: str) -> tuple[Segment, ...]:
     found: list[Segment] = []
     for group in groups(case):
         for words in group.opened.words.tolist():
-            found += segments_of((0, 0, 0), [Kind.READ], 0, words, 0, 0)
+            found += segments_of((0, 0, 0), [SegmentKind.READ], 0, words, 0, 0)
     return tuple(found)
 
 
@@ -96,7 +96,7 @@ def test_calls(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_digests_of_rows_are_those_of_the_package(case: str) -> None:
     _, found, digests = calls_of(CpuDevice(1), segments(case), nodes(case))
-    whole = digests[found.numbers[:, 0] & int(Kind.WHOLE) != 0]
+    whole = digests[found.numbers[:, 0] & int(SegmentKind.WHOLE) != 0]
     rows = [row for group in groups(case) for row in group.opened.words]
     for digest, row in zip(whole, rows, strict=True):
         assert digest.tobytes() == blake3.blake3(row.tobytes()).digest()
@@ -109,7 +109,7 @@ def test_inputs_stay() -> None:
     _, found, _ = calls_of(CpuDevice(1), given, no_nodes())
     for name, array in vars(given).items():
         np.testing.assert_array_equal(array, before[name], name)
-    parents = given.numbers[given.owners, 0] & int(Kind.PARENT) != 0
+    parents = given.numbers[given.owners, 0] & int(SegmentKind.PARENT) != 0
     assert parents.any() and not given.words[parents].any()
     np.testing.assert_array_equal(found.words[~parents], given.words[~parents])
 

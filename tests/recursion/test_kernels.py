@@ -10,7 +10,7 @@ import pytest
 from graphprover.device import CpuDevice
 from graphprover.recursion.kernels import count_xors, fill_blake3
 from graphprover.recursion.kernels.compressions import Compressions
-from graphprover.recursion.tables.blake3 import WIDTH, Use
+from graphprover.recursion.tables.blake3 import WIDTH, CallUse
 from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.recursion.tables.fixed import XORS
 from graphprover.statement.check import check
@@ -27,7 +27,7 @@ def random_calls(count: int) -> list[Call]:
     words = np.where(kinds == 0, 0, np.where(kinds == 1, 2**32 - 1, words))
     uses = rng.integers(0, 8, count)
     return [
-        Call(row[:8], row[8:24], row[24:], Use(use)) for row, use in zip(words.tolist(), uses.tolist(), strict=True)
+        Call(row[:8], row[8:24], row[24:], CallUse(use)) for row, use in zip(words.tolist(), uses.tolist(), strict=True)
     ]
 
 

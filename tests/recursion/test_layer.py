@@ -24,7 +24,7 @@ from graphprover.protocol.proof import BatchProof
 from graphprover.protocol.verification import check_batch
 from graphprover.proving.prove import prove
 from graphprover.recursion.head.areas import areas_of
-from graphprover.recursion.head.head import Head, Start, _assembled, _template, head_of
+from graphprover.recursion.head.head import ProofHead, Start, _assembled, _template, head_of
 from graphprover.recursion.head.heads import heads_of
 from graphprover.recursion.kernels.cpu.program import run_program
 from graphprover.recursion.layer import layer_statement
@@ -69,7 +69,7 @@ def test_compiled_runs_are_those_of_python(name: str) -> None:
     require_same(run(verifier_program(), data), run_by_python(verifier_program(), data))
 
 
-def require_made_there(own: Child, head: Head) -> None:
+def require_made_there(own: Child, head: ProofHead) -> None:
     """Require the words and the areas of a head that is made without a template."""
     sizes, at = head.constants.sizes, head.at - head.start.at
     areas = areas_of(own.layout, sizes, [*map(len, own.public_values)])

@@ -12,7 +12,7 @@ import pytest
 
 from graphprover.air.evaluate import evaluate
 from graphprover.field import EXTENSION_DEGREE, P
-from graphprover.recursion.tables.buses import HALVES, MACHINE, MEMORY, Tag
+from graphprover.recursion.tables.buses import HALVES, MACHINE, MEMORY, MessageTag
 from graphprover.recursion.tables.nodes import node_of
 from graphprover.recursion.tables.segments import POINTS, WORDS, part_of
 from graphprover.recursion.tables.steps import FLAGS, USES, step_of
@@ -296,7 +296,7 @@ def noticed(main: np.ndarray, honest: list[np.ndarray], memory: np.ndarray, prog
         if interaction.bus == MEMORY.name and (count == honest_count).all() and interaction.tuples[0].weight:
             wrong = _differs(memory, fields[0], fields[1:])
         if interaction.bus == MACHINE.name:
-            is_step = (main[0] == 1) & (fields[-9] == Tag.STEP) & (honest_fields[-9] == Tag.STEP)
+            is_step = (main[0] == 1) & (fields[-9] == MessageTag.STEP) & (honest_fields[-9] == MessageTag.STEP)
             wrong = np.where(is_step, _differs(program, fields[-8], fields[-7:]), wrong)
         bad |= (count != honest_count) | (count != 0) & wrong
         at = end

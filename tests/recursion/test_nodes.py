@@ -15,8 +15,8 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import HASH_NAMES
 from graphprover.proving.prove import prove
 from graphprover.recursion.tables.columns import WIDTH
-from graphprover.recursion.tables.memory import ADDRESS
-from graphprover.recursion.tables.nodes import Node, node_of
+from graphprover.recursion.tables.machine import ADDRESS
+from graphprover.recursion.tables.nodes import NodeRow, node_of
 from graphprover.recursion.traces.nodes import Nodes, fill_nodes
 from graphprover.recursion.witness.lookups import asked_of
 from graphprover.statement.check import check
@@ -141,25 +141,25 @@ def test_other_caps_are_found() -> None:
 
 
 def test_forged_nodes_are_found() -> None:
-    def swapped(t: Node) -> None:
+    def swapped(t: NodeRow) -> None:
         for left, right in zip(t.left, t.right, strict=True):
             left[2], right[2] = right[2].copy(), left[2].copy()
         t.asked[:, 2] = t.asked[::-1, 2].copy()
 
-    def half(t: Node) -> None:
+    def half(t: NodeRow) -> None:
         t.on[0] = (P + 1) // 2
 
-    def one_layer_up(t: Node) -> None:
+    def one_layer_up(t: NodeRow) -> None:
         t.place[1] = [(int(layer) - 1) % P if on else layer for on, layer in zip(t.on, t.place[1], strict=True)]
 
-    def elsewhere(t: Node) -> None:
+    def elsewhere(t: NodeRow) -> None:
         t.place[0][t.on == 1] += np.uint64(2)
 
-    def no_join(t: Node) -> None:
+    def no_join(t: NodeRow) -> None:
         row = np.flatnonzero(t.join)[0]
         t.join[row], t.left_index[row] = 0, 2 * t.place[2][row]
 
-    def all_join(t: Node) -> None:
+    def all_join(t: NodeRow) -> None:
         t.join[t.on == 1], t.left_index[:] = 1, t.place[2]
 
     _, made = honest(opened())

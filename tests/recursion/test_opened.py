@@ -14,7 +14,7 @@ from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import HASH_NAMES
 from graphprover.proving.prove import prove
-from graphprover.recursion.tables.segments import Part, part_of
+from graphprover.recursion.tables.segments import SegmentRow, part_of
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
@@ -22,7 +22,7 @@ from tests.interop.tables import PLAIN
 from tests.recursion import machines
 from tests.recursion.falsified import accepted, verdicts
 from tests.recursion.machines import TABLE, Facts, Known, main_of, with_air, with_main
-from tests.recursion.naive import END, IV, ROOT, START, Call, Use, compressions
+from tests.recursion.naive import END, IV, ROOT, START, Call, CallUse, compressions
 from tests.recursion.opened import TREES, Tree, split, stated, statement
 from tests.recursion.trees import FIRST
 
@@ -112,14 +112,14 @@ def test_both_verifiers_reject_proofs_of_false_statements(name: str, tmp_path: P
 # Segments that a prover could make up.
 
 
-def swapped_segments(t: Part) -> None:
+def swapped_segments(t: SegmentRow) -> None:
     """Give the words of two rows of a tree to each other's place."""
     ends = np.flatnonzero((t.whole == 1) & (t.place[0] == FIRST + 3))
     for digest in t.digest:
         digest[ends[0]], digest[ends[1]] = digest[ends[1]], digest[ends[0]]
 
 
-def moved_base(t: Part) -> None:
+def moved_base(t: SegmentRow) -> None:
     """Let a chunk take the weights of another place."""
     on = t.weighted == 1
     t.base[on] += np.uint64(2)
@@ -127,41 +127,41 @@ def moved_base(t: Part) -> None:
         at[on] += np.uint64(2)
 
 
-def shorter(t: Part) -> None:
+def shorter(t: SegmentRow) -> None:
     """State a word less of a chunk."""
     end = np.flatnonzero((t.whole == 1) & (t.absent[0] == 1) & (t.absent[1] == 0))[0]
     for row in range(end - 4, end + 1):
         t.absent[0][row], t.absent[1][row] = 0, 1
 
 
-def chunk_as_parent(t: Part) -> None:
+def chunk_as_parent(t: SegmentRow) -> None:
     on = np.flatnonzero(t.parent == 1)[:5]
     t.parent[on], t.read[on] = 0, 1
 
 
-def split_as_read(t: Part) -> None:
+def split_as_read(t: SegmentRow) -> None:
     on = t.split == 1
     t.read[on], t.split[on] = 1, 0
 
 
-def parent_left_out(t: Part) -> None:
+def parent_left_out(t: SegmentRow) -> None:
     """State a chunk's digest as the row's."""
     end = int(np.flatnonzero(t.inner == 1)[0])
     t.inner[end], t.whole[end] = 0, 1
     t.root[end - 4 : end] = 1
 
 
-def other_counter(t: Part) -> None:
+def other_counter(t: SegmentRow) -> None:
     t.counter[(t.counter == 1) & (t.weighted == 1)] = 5
 
 
-def other_place(t: Part) -> None:
+def other_place(t: SegmentRow) -> None:
     """State the entry of a chunk at the place of another row of its tree."""
     first, second = np.flatnonzero((t.whole == 1) & (t.place[0] == FIRST + 3))[:2]
     t.place[:, first] = t.place[:, second]
 
 
-def halves_of_two_calls(t: Part) -> None:
+def halves_of_two_calls(t: SegmentRow) -> None:
     """Take the second half of a block from the next call."""
     third = np.flatnonzero(t.quarter[2] == 1)[0]
     t.number[third : third + 2] += np.uint64(1)
@@ -181,7 +181,7 @@ def halves_of_two_calls(t: Part) -> None:
         halves_of_two_calls,
     ],
 )
-def test_made_up_segments_are_found(edit: Callable[[Part], None]) -> None:
+def test_made_up_segments_are_found(edit: Callable[[SegmentRow], None]) -> None:
     main = main_of(statement())
     edit(part_of(TABLE.view(main)))
     assert (main != main_of(statement())).any()
@@ -200,7 +200,7 @@ def test_a_block_of_more_than_64_bytes_is_found() -> None:
     rows = np.flatnonzero(t.quarter.sum(axis=0))
     halves = [half for row in rows for half in t.half[:, row].tolist()]
     words = [low + (high << 16) for low, high in zip(halves[::2], halves[1::2], strict=True)]
-    call = Call(IV, words, [0, 0, 96, START | END | ROOT], Use.PART)
+    call = Call(IV, words, [0, 0, 96, START | END | ROOT], CallUse.PART)
     end = int(rows[-1]) + 1
     t.absent[2][rows[0] : end + 1], t.digest[:, end] = P - 1, call.digest
     (of_cap, of_chunk) = own.facts

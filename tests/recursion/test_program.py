@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from graphprover.field import ONE, ZERO, Ext, P, ext_add, ext_inv, ext_mul, ext_scale, ext_sub
-from graphprover.recursion.program.assembler import Cell, Function, Hint, Program
-from graphprover.recursion.program.hints import HintKind
+from graphprover.recursion.program.assembler import Assembler, FrameCell, Hint, HintKind, Routine
 from graphprover.recursion.witness import run as runs
 from graphprover.recursion.witness.run import Contradiction
 from graphprover.statement.check import check
@@ -16,7 +15,7 @@ from tests.recursion.naive_run import Run
 from tests.recursion.running import program, ran
 
 A, B, C = (3, P - 1, 2**63), (P - 2, 7, 0), (0, 0, 5)
-Body = Callable[[Function, Sequence[Cell]], Cell]
+Body = Callable[[Routine, Sequence[FrameCell]], FrameCell]
 
 
 def agrees(body: Body, arguments: Sequence[Ext | int], result: Ext | int) -> None:
@@ -71,7 +70,7 @@ def test_arithmetic(number: int) -> None:
 def test_gates(number: int) -> None:
     k, l, result = GATES[number]  # noqa: E741
 
-    def body(f: Function, cells: Sequence[Cell]) -> Cell:
+    def body(f: Routine, cells: Sequence[FrameCell]) -> FrameCell:
         upper = f.multiply_add(f.linear(1, f.home, cells[1].place), cells[2], cells[3])
         at = f.add(f.linear(1, f.home, cells[0].place), upper)
         (found,) = f.reserve(1)
@@ -116,11 +115,11 @@ def test_cells_of_the_base_field() -> None:
 def powers(base: int) -> Body:
     """Return the function that gives base^turns, and requires a cell that no turn changes to have its value."""
 
-    def body(f: Function, cells: Sequence[Cell]) -> Cell:
+    def body(f: Routine, cells: Sequence[FrameCell]) -> FrameCell:
         turns, factor = cells
         one = f.constant(1)
 
-        def turn(f: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        def turn(f: Routine, cells: Sequence[FrameCell]) -> Sequence[FrameCell]:
             return [f.multiply(cells[0], cells[2]), cells[1], cells[2]]
 
         power, first, again = f.loop(turns, [one, one, factor], turn)
@@ -138,12 +137,12 @@ def test_loops(turns: int) -> None:
 
 @pytest.mark.parametrize(("outer", "inner"), [(0, 3), (3, 0), (1, 1), (3, 4)])
 def test_nested_loops(outer: int, inner: int) -> None:
-    def body(f: Function, cells: Sequence[Cell]) -> Cell:
-        def turn(f: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+    def body(f: Routine, cells: Sequence[FrameCell]) -> FrameCell:
+        def turn(f: Routine, cells: Sequence[FrameCell]) -> Sequence[FrameCell]:
             inner, total, number = cells
             kept = f.linear(1, number, 1)
 
-            def step(f: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+            def step(f: Routine, cells: Sequence[FrameCell]) -> Sequence[FrameCell]:
                 return [f.add(cells[0], cells[1]), cells[1], cells[2], cells[3]]
 
             found = f.loop(inner, [total, number, kept, inner], step)
@@ -157,8 +156,8 @@ def test_nested_loops(outer: int, inner: int) -> None:
 def test_one_cell_is_carried_twice() -> None:
     """A cell that an instruction made is in the next frame at once; the second place has a copy."""
 
-    def body(f: Function, cells: Sequence[Cell]) -> Cell:
-        def turn(f: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+    def body(f: Routine, cells: Sequence[FrameCell]) -> FrameCell:
+        def turn(f: Routine, cells: Sequence[FrameCell]) -> Sequence[FrameCell]:
             total = f.add(cells[0], cells[1])
             return [total, total]
 
@@ -249,7 +248,7 @@ def _factorial(n: int) -> Ext:
 
 
 def test_memory() -> None:
-    def body(f: Function, cells: Sequence[Cell]) -> Cell:
+    def body(f: Routine, cells: Sequence[FrameCell]) -> FrameCell:
         first, second = f.allocate(), f.allocate()
         f.store(first, 0, cells[0])
         f.store(f.linear(1, second, 3), -2, cells[1])  # below a pointer
@@ -350,7 +349,7 @@ def test_functions_end() -> None:
 
 def test_a_program_that_gives_back_is_refused() -> None:
     """It has no caller, so a prover could choose the next instruction."""
-    made = Program()
+    made = Assembler()
     main = made.function("main")
     main.give_back([])
     with pytest.raises(ValueError, match="function main is the first one and does not halt"):
@@ -394,9 +393,9 @@ def test_too_many_steps_stop_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_functions_of_other_programs_are_refused() -> None:
-    other = Program().function("other")
+    other = Assembler().function("other")
     other.give_back([])
-    made = Program()
+    made = Assembler()
     main = made.function("main")
     main.call(other, [])
     main.halt()

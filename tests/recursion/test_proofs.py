@@ -12,7 +12,7 @@ import pytest
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import HASH_NAMES
 from graphprover.proving.prove import prove
-from graphprover.recursion.tables.blake3 import Use
+from graphprover.recursion.tables.blake3 import CallUse
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
@@ -41,7 +41,7 @@ def claims_by_the_library() -> list[Claim]:
     digests += [blake3.blake3(rng.randbytes(64)).digest() for _ in range(3)]
     waiting = iter(digests)
     return [
-        claim if Use.CHAIN in claim.call.use else replace(claim, digest=words_of(next(waiting)))
+        claim if CallUse.CHAIN in claim.call.use else replace(claim, digest=words_of(next(waiting)))
         for claim in claims_of(stated_calls())
     ]
 
@@ -51,7 +51,7 @@ def test_both_verifiers_accept_digests_of_the_library(hash: str, tmp_path: Path)
     made = statement(claims_by_the_library(), stated_calls())
     assert check(made) == []
     proof = prove(made, hash=hash, device="cpu")
-    public = statement(claims_by_the_library(), [Call([0] * 8, [0] * 16, [0] * 4, Use(0))])  # other traces
+    public = statement(claims_by_the_library(), [Call([0] * 8, [0] * 16, [0] * 4, CallUse(0))])  # other traces
     assert verify(proof, public).bits >= 128
     plonky3.write_statement(tmp_path / "statement.json", proof.parameters, made.tables, made.label)
     assert plonky3.verify_payloads(tmp_path, tmp_path / "statement.json", [proof.payload]) == [None]

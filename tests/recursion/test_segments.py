@@ -11,12 +11,12 @@ import pytest
 from graphprover.device import CpuDevice
 from graphprover.field import P
 from graphprover.recursion.kernels import count_cells, count_halves, fill_segments
-from graphprover.recursion.kernels.segments import Kind
+from graphprover.recursion.kernels.segments import SegmentKind
 from graphprover.recursion.openings import OpenedRows
 from graphprover.recursion.tables.columns import WIDTH
 from graphprover.recursion.tables.segments import part_of
-from graphprover.recursion.traces.calls import calls_of
-from graphprover.recursion.witness.hashed_rows import Rows, segments_of_rows
+from graphprover.recursion.traces.machine import calls_of
+from graphprover.recursion.witness.hashes import RowGroup, segments_of_rows
 from tests.recursion.machines import TABLE, no_nodes
 from tests.recursion.naive_segments import Segment, machine_trace, segments_of
 from tests.recursion.test_calls import on_device
@@ -28,7 +28,7 @@ CELLS = 5_000
 FIRST = 3  # row of segments
 
 
-def groups() -> list[Rows]:
+def groups() -> list[RowGroup]:
     """Return rows of all sizes, of all kinds."""
     rng = np.random.default_rng(1)
     found = []
@@ -39,7 +39,7 @@ def groups() -> list[Rows]:
         powers = np.zeros((2, width), dtype=np.int64) if i % 3 else None
         asked = rng.integers(0, 9, rows).astype(np.uint32)
         opened = OpenedRows(i, 3 + i, indices, words, powers, SPLIT_FROM.get(i))
-        found.append(Rows(opened, bases, asked))
+        found.append(RowGroup(opened, bases, asked))
     return found
 
 
@@ -54,9 +54,9 @@ def naive() -> list[Segment]:
     found: list[Segment] = []
     for group in groups():
         opened = group.opened
-        kinds = [Kind.READ if opened.powers is None else Kind.WEIGHTED]
+        kinds = [SegmentKind.READ if opened.powers is None else SegmentKind.WEIGHTED]
         if group.opened.split_from is not None:
-            kinds = [*kinds * group.opened.split_from, Kind.SPLIT]
+            kinds = [*kinds * group.opened.split_from, SegmentKind.SPLIT]
         given = zip(opened.places.tolist(), opened.words.tolist(), group.bases, group.asked, strict=True)
         for place, words, base, asked in given:
             first = found[-1].first + len(found[-1].calls) if found else 0

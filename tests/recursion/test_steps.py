@@ -17,10 +17,10 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.parameters import BLAKE3, HASH_NAMES
 from graphprover.proving.prove import prove
 from graphprover.recursion.kernels import count_numbers, count_operands, fill_steps
-from graphprover.recursion.tables.buses import Tag, message
+from graphprover.recursion.tables.buses import MessageTag, message
 from graphprover.recursion.tables.columns import WIDTH
 from graphprover.recursion.tables.fixed import Fixed
-from graphprover.recursion.tables.memory import LOOKED_UP
+from graphprover.recursion.tables.machine import LOOKED_UP
 from graphprover.recursion.tables.steps import FLAGS
 from graphprover.recursion.traces import machine
 from graphprover.statement.check import check
@@ -70,7 +70,7 @@ CHUNK = (*PLACE, 1, *SPAN, *SUMS[0], *SUMS[1])
 
 def facts(chunk: Sequence[int] = CHUNK, cap: Sequence[int] = (*PLACE, *DIGEST), lookups: int = 2) -> list[Any]:
     """Return the messages of the chunk and of the digest that `everything` asks for and provides."""
-    return [(-1, message(Tag.ROW, *chunk)), (lookups, message(Tag.PLACE, *cap))]
+    return [(-1, message(MessageTag.ROW, *chunk)), (lookups, message(MessageTag.PLACE, *cap))]
 
 
 @cache

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import blake3
 import numpy as np
 
-from graphprover.recursion.traces.machine import Inputs
+from graphprover.recursion.traces.machine import TraceInputs
 from graphprover.recursion.traces.nodes import Nodes
 from graphprover.recursion.witness.lookups import asked_of
 from graphprover.statement.statement import Statement
@@ -102,4 +102,4 @@ def statement(opened: Opened, nodes: Nodes, *, children: Iterable[bytes] = (), c
         (-count, place(cap, words_of(digest))) for count, (cap, digest) in zip(counts, opened.caps.items(), strict=True)
     ]
     facts += [(1, place(leaf, words_of(digest))) for leaf, digest in opened.leaves]
-    return machines.statement(Inputs(no_segments(), nodes, halting()), facts, calls=compressions(calls))
+    return machines.statement(TraceInputs(no_segments(), nodes, halting()), facts, calls=compressions(calls))

@@ -28,7 +28,7 @@ from graphprover.recursion.head.fields import (
     UNROLLED,
 )
 from graphprover.recursion.head.gates import Gates
-from graphprover.recursion.head.inputs import Inputs
+from graphprover.recursion.head.inputs import GateInputs
 from graphprover.recursion.head.messages import ConstantSizes, further_digests
 from graphprover.recursion.tables.segments import padded
 
@@ -125,7 +125,7 @@ def areas_of(layout: Layout, constants: ConstantSizes, public_values: Sequence[i
         public_values: The number of public values of each table.
     """
     areas = placed_areas(_declared(layout, constants))
-    inputs = Inputs(
+    inputs = GateInputs(
         opened=areas["opening"].elements_at,
         joined_quotient=areas["joined", QUOTIENT].at,
         joined_permutation=areas["joined", PERMUTATION].at,
@@ -208,7 +208,7 @@ def opened_counts(layout: Layout) -> dict[str, int]:
 
 
 def records_of_height(layout: Layout) -> int:
-    """Return the number of records (`Height`) about each height."""
+    """Return the number of records (`HeightWord`) about each height."""
     return 2 if layout.shard else 1
 
 

@@ -15,7 +15,7 @@ from graphprover.protocol.layout import Layout, Matrix, Point
 from graphprover.recursion.head import terms
 from graphprover.recursion.head.fields import RUN
 from graphprover.recursion.head.gates import Gates
-from graphprover.recursion.head.inputs import Inputs, check_shape
+from graphprover.recursion.head.inputs import GateInputs, check_shape
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Batching:
     weights: tuple[tuple[tuple[tuple[int, dict[Point, int]], ...], ...], ...]
 
 
-def add_batching(gates: Gates, layout: Layout, inputs: Inputs) -> Batching:
+def add_batching(gates: Gates, layout: Layout, inputs: GateInputs) -> Batching:
     """Add the gates of the batched openings.
 
     Args:

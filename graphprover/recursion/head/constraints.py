@@ -16,7 +16,7 @@ from graphprover.protocol.lookup import bus_numbers, max_tuple_width
 from graphprover.recursion.head import terms
 from graphprover.recursion.head.domains import Domain, chunks_of, domains_of
 from graphprover.recursion.head.gates import Gates
-from graphprover.recursion.head.inputs import Inputs, check_shape, element_at
+from graphprover.recursion.head.inputs import GateInputs, check_shape, element_at
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class _Shared:
     prefixes: Sequence[int]  # by bus number: constant terms of denominators
 
 
-def add_constraints(gates: Gates, layout: Layout, inputs: Inputs) -> None:
+def add_constraints(gates: Gates, layout: Layout, inputs: GateInputs) -> None:
     """Add the gates and checks of the constraints of all tables, and of the sum of their terminals.
 
     Args:
@@ -74,7 +74,7 @@ def add_constraints(gates: Gates, layout: Layout, inputs: Inputs) -> None:
     gates.require_zero(balance)
 
 
-def _shared(gates: Gates, layout: Layout, inputs: Inputs) -> _Shared:
+def _shared(gates: Gates, layout: Layout, inputs: GateInputs) -> _Shared:
     tau = [gates.one, gates.at(inputs.tau)]
     width = max_tuple_width(layout.tables)
     while len(tau) <= width:

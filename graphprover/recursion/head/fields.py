@@ -21,20 +21,20 @@ CHALLENGES = ("sigma", "tau", "alpha", "zeta", "gamma", "separating", "total")
 JOINT = ("sigma", "tau", "total")  # the elements that the head of a shard has
 
 
-class List(IntEnum):
+class ListWord(IntEnum):
     """The first words of the list of heads, before the records of its children."""
 
     CHILDREN = 0  # number of records
 
 
-class Listed(IntEnum):
+class ListedWord(IntEnum):
     """The words of a record about a head in the list."""
 
     AT = 0  # address of the head
     DIGEST = auto()  # of the head: its first word
 
 
-class Message(IntEnum):
+class MessageWord(IntEnum):
     """The words of a record about a message of the transcript."""
 
     AT = 0  # address of its first word
@@ -45,10 +45,10 @@ class Message(IntEnum):
     FACTOR = auto()  # 2^bits of the work
 
 
-class Fold(IntEnum):
+class FoldWord(IntEnum):
     """The words of a record about a fold, after its message."""
 
-    OF_1 = len(Message)  # 1 for a fold by 2^1, else 0; the next two for 2^2 and 2^3
+    OF_1 = len(MessageWord)  # 1 for a fold by 2^1, else 0; the next two for 2^2 and 2^3
     OF_2 = auto()
     OF_3 = auto()
     SHIFT = auto()  # bits of a query's row that earlier folds have taken
@@ -57,7 +57,7 @@ class Fold(IntEnum):
     JOINING = auto()  # number of the last record about the height that joins after it; 0 for none
 
 
-class Height(IntEnum):
+class HeightWord(IntEnum):
     """The words of a record about a height at one or two points, the tallest height first; the first one is number 1.
 
     A height of a shard has two records. The first one is about the separating point.
@@ -72,7 +72,7 @@ class Height(IntEnum):
     NEXT = auto()
 
 
-class Copy(IntEnum):
+class CopyWord(IntEnum):
     """The words of a record about words of the head that a message has, at most RUN of them."""
 
     END = 0  # address after them
@@ -80,7 +80,7 @@ class Copy(IntEnum):
     ENTRY = auto()  # address of the instruction that copies the first one
 
 
-class Fill(IntEnum):
+class FillWord(IntEnum):
     """The words of a record about the weights of columns of a matrix, at most RUN of them."""
 
     TO = 0  # address after them
@@ -90,7 +90,7 @@ class Fill(IntEnum):
     SECOND = auto()  # the same at the next row's point; of a zero if the matrix is not opened there
 
 
-class Field(IntEnum):
+class HeadWord(IntEnum):
     """The words of a head that have fixed places."""
 
     READ_CHUNKS = 0  # after the first
@@ -147,7 +147,7 @@ class Field(IntEnum):
     COEFFICIENTS_AT = auto()  # address of its last coefficient
     FINAL_DROP = auto()  # bits that the folds have taken
     ZERO = auto()  # 0
-    MAIN = 64  # record (`Message`) with the public values
+    MAIN = 64  # record (`MessageWord`) with the public values
     SEPARATED = 70  # records, too
     PERMUTATION = 76
     QUOTIENT = 82
@@ -155,9 +155,9 @@ class Field(IntEnum):
     LAST = 94  # with the final polynomial
 
 
-FIELDS = Field.LAST + len(Message)
-LISTED_WORDS = Listed.DIGEST + DIGEST_WORDS  # of a record in the list
-HEIGHT_CELLS = 8  # of a height's cells in memory, of which the first ones are in the order of `Height`
+FIELDS = HeadWord.LAST + len(MessageWord)
+LISTED_WORDS = ListedWord.DIGEST + DIGEST_WORDS  # of a record in the list
+HEIGHT_CELLS = 8  # of a height's cells in memory, of which the first ones are in the order of `HeightWord`
 SPAN_CELLS = 12  # from one chunk's place to the next one's; its span is at half
 BETA_CELLS = 4  # of a fold: the challenge and its squares
 ELEMENT_CELLS = 6  # of an element of three words

@@ -42,9 +42,9 @@ from graphprover.recursion.head.fields import (
     SHIFT,
     STREAM_WORDS,
     UNROLLED,
-    Field,
-    Fold,
-    Message,
+    FoldWord,
+    HeadWord,
+    MessageWord,
 )
 from graphprover.recursion.head.inputs import check_shape
 from graphprover.recursion.head.messages import Constants, ConstantSizes, ShardTerms, constants_of, further_digests
@@ -57,7 +57,7 @@ MOST_LOG_ARITY, LEAST_LOG_FINAL_POLY_LEN = 3, 3
 
 
 @dataclass(frozen=True, eq=False)
-class Head:
+class ProofHead:
     """The head of the proofs of a statement."""
 
     start: "Start"
@@ -95,7 +95,7 @@ def head_of(
     binding: bytes,
     start: Start = Start(),
     shard: ShardTerms | None = None,
-) -> Head:
+) -> ProofHead:
     """Return the head of the proofs of a statement.
 
     The first head of a layout takes some milliseconds. Further ones differ in the constants of messages, the number of
@@ -118,7 +118,7 @@ def head_of(
     digests = further_digests(layout)
     words = of.words + np.uint64(start.at) * of.by_address + np.uint64(start.tree) * of.by_tree
     words += np.uint64(digests) * of.by_stream
-    words[Field.QUERIES] = layout.parameters.num_queries
+    words[HeadWord.QUERIES] = layout.parameters.num_queries
     for at, bits in of.works:
         words[at] = 1 << getattr(layout.parameters, bits)
     for at, own in zip(of.constants_at, vars(constants).values(), strict=True):
@@ -126,7 +126,7 @@ def head_of(
     words.setflags(write=False)
     areas, by = _with_stream(of, digests), SHIFT * STREAM_WORDS * digests
     gates = of.gates.moved(start.at, words[of.read_chunks * CHUNK_WORDS :], of.at + of.areas["stream"].at, by)
-    return Head(start, words, of.read_chunks, constants, areas, start.at + of.at, gates, of.trees)
+    return ProofHead(start, words, of.read_chunks, constants, areas, start.at + of.at, gates, of.trees)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ class _Template:
     by_stream: np.ndarray  # factor of the number of further digests of queries
     works: list[tuple[int, str]]  # the words with 2^bits of a proof of work, and the parameter that has the bits
     constants_at: list[int]  # the first word of each of `Constants`
-    read_chunks: int  # as in `Head`, like the areas and all after them
+    read_chunks: int  # as in `ProofHead`, like the areas and all after them
     areas: Areas
     at: int
     gates: Placed
@@ -243,7 +243,7 @@ class _Words:
         """Put the words together that depend on no gate; ``at``: address of the first array."""
         self.constants_at: list[int] = []  # the first word of each constant part
         self.works: list[tuple[int, str]] = []  # the words with 2^bits of work, and the parameter that has the bits
-        self._start, self._zero = start, start.at + SHIFT * Field.ZERO
+        self._start, self._zero = start, start.at + SHIFT * HeadWord.ZERO
         self._layout, self._constants, self._read_chunks = layout, constants, read_chunks
         self._areas, self._first, self._batching = placed_areas(areas.by_name.values(), at), at, areas.batching
         self._main_tree, self._widths = main_tree(layout), row_widths(layout)
@@ -257,16 +257,16 @@ class _Words:
 
     def complete(self, gates: Placed, gates_at: int) -> np.ndarray:
         """Return all words, in whole chunks, with the gates at an address."""
-        self._set(Field.READ_CHUNKS, self._read_chunks - 1)
-        for field, chunks in zip((Field.PRODUCTS, Field.SUMS, Field.DIFFERENCES), gates.chunks, strict=True):
+        self._set(HeadWord.READ_CHUNKS, self._read_chunks - 1)
+        for field, chunks in zip((HeadWord.PRODUCTS, HeadWord.SUMS, HeadWord.DIFFERENCES), gates.chunks, strict=True):
             self._set(field, chunks)
-        self._set(Field.GATES, gates_at)
-        self._set(Field.GATE_SPAN, self._pack(self._read_chunks, gates_at, gates_at + CHUNK))
+        self._set(HeadWord.GATES, gates_at)
+        self._set(HeadWord.GATE_SPAN, self._pack(self._read_chunks, gates_at, gates_at + CHUNK))
         self._put_copies()
         self._put_repeats()
         self._put_messages()
         self._put_arrays()
-        self._put_list(Field.ZEROS, Field.ZEROS_AT, [(int(address),) for address in gates.checks])
+        self._put_list(HeadWord.ZEROS, HeadWord.ZEROS_AT, [(int(address),) for address in gates.checks])
         self._put_trees()
         self._put_heights(gates)
         self._put_fills(gates)
@@ -287,7 +287,7 @@ class _Words:
     def _set(self, field: int, word: int) -> None:
         self._words[field] = word
 
-    def _put_list(self, number: Field, at: Field, records: Sequence[Sequence[int]]) -> None:
+    def _put_list(self, number: HeadWord, at: HeadWord, records: Sequence[Sequence[int]]) -> None:
         self._set(number, len(records))
         self._set(at, self._put([word for record in records for word in record]))
 
@@ -307,8 +307,8 @@ class _Words:
         assert len(packs) == EXTENSION_DEGREE * self._pack_count()
         self._words[first : first + len(packs)] = packs
         frames = -(-len(self._packs) // FRAME_ELEMENTS)
-        self._set(Field.PACKS, frames)
-        self._set(Field.PACKS_AT, self._packs_at)
+        self._set(HeadWord.PACKS, frames)
+        self._set(HeadWord.PACKS_AT, self._packs_at)
         least = first + frames * FRAME_ELEMENTS * EXTENSION_DEGREE  # else the last frame would be over arrays
         words = np.zeros(-(-max(least, len(self._words)) // CHUNK_WORDS) * CHUNK_WORDS, dtype=np.uint64)
         words[: len(self._words)] = self._words
@@ -343,7 +343,7 @@ class _Words:
                 end = min(first + RUN, count)
                 own = entry + COPY_STEPS * (RUN - end + first)
                 copies.append((source + SHIFT * end, to + SHIFT * end, own))
-        self._put_list(Field.COPIES, Field.COPIES_AT, copies)
+        self._put_list(HeadWord.COPIES, HeadWord.COPIES_AT, copies)
         self.constants_at.append(FIELDS)  # the elements of a shard, which are packed first
 
     def _put_repeats(self) -> None:
@@ -362,26 +362,26 @@ class _Words:
                         own = ENTRIES[COPY_ENTRY] + COPY_STEPS * (RUN - len(run))
                         records.append((opened + SHIFT * run.stop, to, own))
                 value = end
-        self._put_list(Field.REPEATS, Field.REPEATS_AT, records)
+        self._put_list(HeadWord.REPEATS, HeadWord.REPEATS_AT, records)
 
     def _put_messages(self) -> None:
         of_fields = {
-            Field.MAIN: ("main", "lookup_pow_bits"),
-            **({Field.SEPARATED: ("separated", "")} if self._layout.shard else {}),
-            Field.PERMUTATION: ("permutation", ""),
-            Field.QUOTIENT: ("quotient", "ood_pow_bits"),
-            Field.OPENINGS: ("opening", "batch_pow_bits"),
-            Field.LAST: ("last", "query_pow_bits"),
+            HeadWord.MAIN: ("main", "lookup_pow_bits"),
+            **({HeadWord.SEPARATED: ("separated", "")} if self._layout.shard else {}),
+            HeadWord.PERMUTATION: ("permutation", ""),
+            HeadWord.QUOTIENT: ("quotient", "ood_pow_bits"),
+            HeadWord.OPENINGS: ("opening", "batch_pow_bits"),
+            HeadWord.LAST: ("last", "query_pow_bits"),
         }
         for field, (message, bits) in of_fields.items():
             for i, word in enumerate(self._message(message, bits, field)):
                 self._set(field + i, word)
-        self._set(Field.ALONE, int(not self._layout.shard))
-        self._set(Field.AGAIN_AT, self._areas["again"].at)
-        self._set(Field.SHARD, int(self._layout.shard))
-        self._set(Field.JOINT_AT, self._joint_at[0])
-        self._set(Field.STREAM, further_digests(self._layout))
-        self._set(Field.STREAM_AT, self._areas["stream"].at)
+        self._set(HeadWord.ALONE, int(not self._layout.shard))
+        self._set(HeadWord.AGAIN_AT, self._areas["again"].at)
+        self._set(HeadWord.SHARD, int(self._layout.shard))
+        self._set(HeadWord.JOINT_AT, self._joint_at[0])
+        self._set(HeadWord.STREAM, further_digests(self._layout))
+        self._set(HeadWord.STREAM_AT, self._areas["stream"].at)
 
     def _message(self, name: Name, bits: str, place: int) -> list[int]:
         """Return a record; ``bits``: the parameter with the bits of its work, ``place``: the record's first word."""
@@ -390,7 +390,7 @@ class _Words:
         end = message.at + SHIFT * message.size
         if work is None:
             return [message.at, full, end, 0, self._first, 1]
-        self.works.append((place + Message.FACTOR, bits))
+        self.works.append((place + MessageWord.FACTOR, bits))
         return [message.at, full, end, 1, work.at, 1 << getattr(self._layout.parameters, bits)]
 
     # Arrays.
@@ -399,23 +399,23 @@ class _Words:
         areas, counts = self._areas, opened_counts(self._layout)
         opened = areas["opening"].elements_at
         elements = (
-            (Field.OPENED, Field.OPENED_AT, areas["opening"]),
-            (Field.TERMINALS, Field.TERMINALS_AT, areas["permutation"]),
-            (Field.POLYNOMIAL, Field.POLYNOMIAL_AT, areas["last"]),
+            (HeadWord.OPENED, HeadWord.OPENED_AT, areas["opening"]),
+            (HeadWord.TERMINALS, HeadWord.TERMINALS_AT, areas["permutation"]),
+            (HeadWord.POLYNOMIAL, HeadWord.POLYNOMIAL_AT, areas["last"]),
         )
         for frames, where, message in elements:
             self._set(frames, message.frames)
             self._set(where, message.elements_at)
-        self._set(Field.CHALLENGES_AT, areas["challenges"].at)
+        self._set(HeadWord.CHALLENGES_AT, areas["challenges"].at)
         turns = sum(counts.values()) // UNROLLED + 1  # one more sum than opened values, at least
         last = UNROLLED * turns - 1
-        self._set(Field.CHAIN, turns)
-        self._set(Field.CHAIN_AT, opened + ELEMENT_CELLS * last + 1)
-        self._set(Field.CHAIN_TO, areas["sums"].at + last)
+        self._set(HeadWord.CHAIN, turns)
+        self._set(HeadWord.CHAIN_AT, opened + ELEMENT_CELLS * last + 1)
+        self._set(HeadWord.CHAIN_TO, areas["sums"].at + last)
         first = {name: sum(list(counts.values())[:i]) for i, name in enumerate(counts)}
         joins = (
-            (QUOTIENT, Field.QUOTIENT_JOINS, Field.QUOTIENT_JOINS_AT, Field.QUOTIENT_JOINS_TO),
-            (PERMUTATION, Field.PERMUTATION_JOINS, Field.PERMUTATION_JOINS_AT, Field.PERMUTATION_JOINS_TO),
+            (QUOTIENT, HeadWord.QUOTIENT_JOINS, HeadWord.QUOTIENT_JOINS_AT, HeadWord.QUOTIENT_JOINS_TO),
+            (PERMUTATION, HeadWord.PERMUTATION_JOINS, HeadWord.PERMUTATION_JOINS_AT, HeadWord.PERMUTATION_JOINS_TO),
         )
         for name, turns_field, at_field, to_field in joins:
             self._set(turns_field, -(-counts[name] // (EXTENSION_DEGREE * UNROLLED)))
@@ -436,11 +436,11 @@ class _Words:
             fold = areas["fold", i]
             roots.append(fold.at + SHIFT * (fold.size - DIGEST_WORDS))
         records = [(root, self._pack(*places.cap, 0)) for root, places in zip(roots, self._trees, strict=True)]
-        self._put_list(Field.TREES, Field.TREES_AT, records)
+        self._put_list(HeadWord.TREES, HeadWord.TREES_AT, records)
 
     def _put_heights(self, gates: Placed) -> None:
         layout, records = self._layout, []
-        self._set(Field.SPANS_AT, self._next_pack())
+        self._set(HeadWord.SPANS_AT, self._next_pack())
         of_heights = zip(layout.fri_log_heights, self._batching.points, self._batching.at_z, strict=True)
         for log_rows, zs, at_z in of_heights:
             points = {point: (gates.address_of(at_z[point]), gates.address_of(z)) for point, z in zs.items()}
@@ -454,9 +454,9 @@ class _Words:
                 # Without a second point all weights there are 0, and so is the sum of opened values.
                 second = second or (self._zero, first[1])
                 records.append((layout.log_max_rows - log_rows, spans, int(number > 0), *first, *second))
-        self._put_list(Field.HEIGHTS, Field.HEIGHTS_AT, records)
-        self._set(Field.HEIGHTS_TO, self._areas["heights"].at)
-        self._set(Field.TALLEST, records_of_height(layout))
+        self._put_list(HeadWord.HEIGHTS, HeadWord.HEIGHTS_AT, records)
+        self._set(HeadWord.HEIGHTS_TO, self._areas["heights"].at)
+        self._set(HeadWord.TALLEST, records_of_height(layout))
 
     def _put_spans(self, tree: int, log_rows: int, weights: int) -> int:
         """Put the places and spans of a row's chunks, whose weights are at an address; return their number."""
@@ -478,7 +478,7 @@ class _Words:
             for log_rows in self._layout.fri_log_heights:
                 at = self._areas["separating", log_rows].at
                 records += self._fills(gates, self._main_tree, log_rows, at, (Point.SEPARATING,))
-        self._put_list(Field.FILLS, Field.FILLS_AT, records)
+        self._put_list(HeadWord.FILLS, HeadWord.FILLS_AT, records)
 
     def _fills(
         self, gates: Placed, tree: int, log_rows: int, to: int, points: Sequence[Point]
@@ -501,7 +501,7 @@ class _Words:
 
     def _put_folds(self) -> None:
         layout, records, shift = self._layout, list[list[int]](), 0
-        each, words = records_of_height(layout), len(Message) + len(Fold)
+        each, words = records_of_height(layout), len(MessageWord) + len(FoldWord)
         numbers = {log_rows: each * (1 + i) for i, log_rows in enumerate(layout.fri_log_heights)}
         for i, (log_arity, log_rows) in enumerate(zip(layout.fold_log_arities, layout.folded_log_heights, strict=True)):
             place = self._pack(*self._trees[len(layout.rounds) + i].rows[log_rows])
@@ -510,19 +510,19 @@ class _Words:
             message = self._message(("fold", i), "commit_pow_bits", len(self._words) + words * i)
             records.append([*message, *arity, shift, place, beta, numbers.get(log_rows, 0)])
             shift += log_arity
-        self._put_list(Field.FOLDS, Field.FOLDS_AT, records)
-        self._set(Field.FINAL_DROP, shift)
+        self._put_list(HeadWord.FOLDS, HeadWord.FOLDS_AT, records)
+        self._set(HeadWord.FINAL_DROP, shift)
 
     def _put_queries(self) -> None:
         layout, last = self._layout, self._areas["last"]
         coefficients = 1 << layout.parameters.log_final_poly_len
-        self._set(Field.QUERIES, layout.parameters.num_queries)
-        self._set(Field.BITS, layout.log_max_rows)
+        self._set(HeadWord.QUERIES, layout.parameters.num_queries)
+        self._set(HeadWord.BITS, layout.log_max_rows)
         entry = ENTRIES[ENTRY] + ENTRY_STEPS * (BITS - layout.log_max_rows)
-        self._set(Field.ENTRY, entry)
-        self._set(Field.COEFFICIENTS, coefficients // UNROLLED)
+        self._set(HeadWord.ENTRY, entry)
+        self._set(HeadWord.COEFFICIENTS, coefficients // UNROLLED)
         first = last.elements_at + 1
-        self._set(Field.COEFFICIENTS_AT, first + ELEMENT_CELLS * (coefficients - 1))
+        self._set(HeadWord.COEFFICIENTS_AT, first + ELEMENT_CELLS * (coefficients - 1))
 
 
 def _places(layout: Layout, first: int) -> list[TreePlaces]:

@@ -11,8 +11,8 @@ from graphprover.proof.compressed import check_children
 from graphprover.protocol.blake3 import CHUNK_WORDS, digest
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import Cap
-from graphprover.recursion.head.fields import LISTED_WORDS, List, Listed
-from graphprover.recursion.head.head import Head, Start, head_of
+from graphprover.recursion.head.fields import LISTED_WORDS, ListedWord, ListWord
+from graphprover.recursion.head.head import ProofHead, Start, head_of
 from graphprover.recursion.head.messages import ShardTerms
 
 
@@ -31,17 +31,17 @@ class Child:
 class Heads:
     """The heads of a layer's proofs, in their order."""
 
-    heads: tuple[Head, ...]
+    heads: tuple[ProofHead, ...]
 
     @cached_property
     def words(self) -> np.ndarray:
         """The words of the list, uint64, a chunk."""
         words = np.zeros(CHUNK_WORDS, dtype=np.uint64)
-        words[List.CHILDREN] = len(self.heads)
-        records = words[len(List) :][: LISTED_WORDS * len(self.heads)].reshape(-1, LISTED_WORDS)
+        words[ListWord.CHILDREN] = len(self.heads)
+        records = words[len(ListWord) :][: LISTED_WORDS * len(self.heads)].reshape(-1, LISTED_WORDS)
         for record, head in zip(records, self.heads, strict=True):
-            record[Listed.AT] = head.start.at
-            record[Listed.DIGEST :] = np.frombuffer(head.digest, dtype="<u8") % np.uint64(P)
+            record[ListedWord.AT] = head.start.at
+            record[ListedWord.DIGEST :] = np.frombuffer(head.digest, dtype="<u8") % np.uint64(P)
         return words
 
     @cached_property

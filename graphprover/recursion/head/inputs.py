@@ -11,7 +11,7 @@ ELEMENT_OFFSET = 1  # from the address of its first word to the element
 
 
 @dataclass(frozen=True)
-class Inputs:
+class GateInputs:
     """The addresses of all cells that the gates of a proof read.
 
     The cells of `joined_quotient`, `joined_permutation` and `suffixes` follow each other.

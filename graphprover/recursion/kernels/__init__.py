@@ -10,8 +10,8 @@ from graphprover.device import Array, Device
 from graphprover.device.twins import twin
 from graphprover.recursion.kernels.arrays import require_array
 from graphprover.recursion.kernels.compressions import Compressions
-from graphprover.recursion.kernels.segments import Segments
-from graphprover.recursion.kernels.steps import Steps
+from graphprover.recursion.kernels.segments import RowSegments
+from graphprover.recursion.kernels.steps import RunSteps
 from graphprover.recursion.tables.blake3 import WIDTH
 from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.recursion.tables.fixed import XORS
@@ -54,7 +54,7 @@ def count_xors(device: Device, calls: Compressions, rows: int, counts: Array) ->
     _twin(device, "blake3").count_xors(device, calls, rows, counts)
 
 
-def hash_segments(device: Device, segments: Segments, calls: Compressions, digests: Array) -> None:
+def hash_segments(device: Device, segments: RowSegments, calls: Compressions, digests: Array) -> None:
     """Write the calls of all blocks of segments, and the digest of each segment.
 
     Args:
@@ -74,7 +74,7 @@ def hash_segments(device: Device, segments: Segments, calls: Compressions, diges
     _twin(device, "hashing").hash_segments(device, segments, calls, digests)
 
 
-def fill_segments(device: Device, segments: Segments, digests: Array, cells: Array, main: Array, first: int) -> None:
+def fill_segments(device: Device, segments: RowSegments, digests: Array, cells: Array, main: Array, first: int) -> None:
     """Write the rows of segments in a trace of `machine`, in their order.
 
     Args:
@@ -92,7 +92,7 @@ def fill_segments(device: Device, segments: Segments, digests: Array, cells: Arr
     _twin(device, "segments").fill_segments(device, segments, digests, cells, main, first)
 
 
-def count_halves(device: Device, segments: Segments, counts: Array) -> None:
+def count_halves(device: Device, segments: RowSegments, counts: Array) -> None:
     """Add to ``counts`` how often the trace of these segments looks up each number of 16 bits.
 
     Args:
@@ -108,7 +108,7 @@ def count_halves(device: Device, segments: Segments, counts: Array) -> None:
     _twin(device, "segments").count_halves(device, segments, counts)
 
 
-def count_cells(device: Device, segments: Segments, counts: Array) -> None:
+def count_cells(device: Device, segments: RowSegments, counts: Array) -> None:
     """Add to ``counts`` how often the trace of these segments looks up each cell of memory.
 
     Args:
@@ -124,7 +124,7 @@ def count_cells(device: Device, segments: Segments, counts: Array) -> None:
     _twin(device, "segments").count_cells(device, segments, counts)
 
 
-def fill_steps(device: Device, steps: Steps, main: Array) -> None:
+def fill_steps(device: Device, steps: RunSteps, main: Array) -> None:
     """Write the steps into the first rows of a trace of `machine`.
 
     Args:
@@ -139,7 +139,7 @@ def fill_steps(device: Device, steps: Steps, main: Array) -> None:
     _twin(device, "steps").fill_steps(device, steps, main)
 
 
-def count_operands(device: Device, steps: Steps, counts: Array) -> None:
+def count_operands(device: Device, steps: RunSteps, counts: Array) -> None:
     """Add to ``counts`` how often the steps look up each cell of memory.
 
     Args:

@@ -15,14 +15,14 @@ MOST_ROWS = 1 << 32  # of a trace; Goldilocks has no domain for more
 class Compressions:
     """Calls: contiguous arrays of one device, uint32.
 
-    The trace satisfies its constraints if each value is the digest of the call before, if that has ``Use.CHAIN``, and
-    else the IV, and if uses are as blake3.py says.
+    The trace satisfies its constraints if each value is the digest of the call before, if that has ``CallUse.CHAIN``,
+    and else the IV, and if uses are as blake3.py says.
     """
 
     values: Array  # (calls, 8): the chaining values before
     blocks: Array  # (calls, 16)
     parameters: Array  # (calls, 4): counter (low, high), length, flags
-    uses: Array  # (calls,): flags of `Use`
+    uses: Array  # (calls,): flags of `CallUse`
 
     def __len__(self) -> int:
         return len(self.uses)

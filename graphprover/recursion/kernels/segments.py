@@ -13,7 +13,7 @@ from graphprover.recursion.tables.segments import QUARTERS
 NUMBERS = 5  # of a segment
 
 
-class Kind(IntFlag):
+class SegmentKind(IntFlag):
     """The kind of a segment: one of the first four flags, and whether it has the digest of the whole row."""
 
     WEIGHTED = 1
@@ -24,7 +24,7 @@ class Kind(IntFlag):
 
 
 @dataclass(frozen=True, eq=False)
-class Segments:
+class RowSegments:
     """Segments with all their blocks: contiguous arrays of one device. The call of a block has the block's index."""
 
     # uint64 (blocks, 8), below p but for parents: words beyond the end of a chunk are zeros. The words of a parent are
@@ -33,8 +33,8 @@ class Segments:
     owners: Array  # uint32 (blocks,): the segment of each block, rising from 0 by at most 1
     firsts: Array  # uint32 (segments,): the first block of each segment
     places: Array  # uint64 (segments, 3), below p: tree, layer, index
-    # uint32 (segments, 5): `Kind`; of a chunk its counter, its base and the absent words of its last block; of a parent
-    # its first chunk and the chunks of both children; lookups of the chunk.
+    # uint32 (segments, 5): `SegmentKind`; of a chunk its counter, its base and the absent words of its last block; of a
+    # parent its first chunk and the chunks of both children; lookups of the chunk.
     numbers: Array
     # uint32 (segments, 2): of a parent both children, which are segments before it. All parents of a row are behind its
     # chunks, and the last segment of the row is whole.

@@ -11,7 +11,7 @@ from graphprover.recursion.tables.steps import FLAGS, USES
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class RunSteps:
     """The steps of a run: contiguous arrays of one device.
 
     All addresses of operands that a step looks up are of memory, and so is the address of a.

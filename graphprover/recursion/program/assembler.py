@@ -1,6 +1,6 @@
 """Programs for the steps of `machine`, written in Python.
 
-A `Function` has a method for each instruction. Its arguments and results are cells: numbers of a frame that a run
+A `Routine` has a method for each instruction. Its arguments and results are cells: numbers of a frame that a run
 finds.
 
     program = Program()
@@ -25,31 +25,42 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import IntEnum, auto
 
 import numpy as np
 
 from graphprover.field import P
-from graphprover.recursion.program.hints import HINT_NUMBERS, HintKind
 from graphprover.recursion.tables.fixed import FIELDS
 from graphprover.recursion.tables.steps import FLAGS, OPERANDS
 
 _BITS = {name: 1 << i for i, name in enumerate(FLAGS)}
 HOME, FIRST_ARGUMENT = 1, 2  # cells of a frame that has no data; the place to return to is the first one
+HINT_NUMBERS = 5  # of a linked hint: offset of its cell, kind, offsets a and b, number
 _OF_JUMP = 2  # cells of a jump: an inverse and a result
 
 
+class HintKind(IntEnum):
+    """The value of a cell; a and b are other cells, and each hint has a number."""
+
+    ALLOCATE = auto()  # the address of a new region of memory
+    BACK = auto()  # the number as an instruction to return to, and the frame pointer
+    BIT = auto()  # the bit with this number of the base element a
+    DIGEST = auto()  # the word with this number of the digest at the place a
+    QUOTIENT = auto()  # the base element a over the base element b, rounded down
+
+
 @dataclass(eq=False)
-class Frame:
+class _Frame:
     """The cells of a frame in their order."""
 
-    cells: "list[Cell]" = field(default_factory=list)
+    cells: "list[FrameCell]" = field(default_factory=list)
 
-    def cell(self) -> "Cell":
+    def cell(self) -> "FrameCell":
         """Return a new cell."""
-        self.cells.append(Cell(self, len(self.cells)))
+        self.cells.append(FrameCell(self, len(self.cells)))
         return self.cells[-1]
 
-    def hand_on(self, cell: "Cell", place: int) -> None:
+    def hand_on(self, cell: "FrameCell", place: int) -> None:
         """Move a cell to a place of the next turn's frame."""
         self.cells.remove(cell)
         cell.place, cell.is_next = place, True
@@ -58,10 +69,10 @@ class Frame:
 
 
 @dataclass(eq=False)
-class Cell:
+class FrameCell:
     """A number in a frame, or in the frame of the next turn of a loop."""
 
-    frame: Frame
+    frame: _Frame
     place: int
     is_next: bool = False
 
@@ -76,11 +87,11 @@ class Hint:
     """The value of a cell that is free for the prover; a run finds it right before an instruction."""
 
     kind: HintKind
-    a: Cell | None = None
-    b: Cell | None = None
+    a: FrameCell | None = None
+    b: FrameCell | None = None
     number: "int | Label" = 0
 
-    def numbers(self, cell: Cell) -> tuple[int, ...]:
+    def numbers(self, cell: FrameCell) -> tuple[int, ...]:
         """Return the numbers of the hint for a cell, as `Linked` has them."""
         a, b = (other.offset if other else 0 for other in (self.a, self.b))
         number = self.number.address if isinstance(self.number, Label) else self.number
@@ -88,23 +99,23 @@ class Hint:
 
 
 @dataclass(eq=False)
-class Instruction:
+class UnlinkedInstruction:
     """An instruction before its numbers are known."""
 
     flags: tuple[str, ...]
-    operands: Mapping[str, Cell]
-    k: int | Frame = 0  # of a frame: its size
+    operands: Mapping[str, FrameCell]
+    k: int | _Frame = 0  # of a frame: its size
     target: "Label | None" = None  # of a jump or a call
     constant: int = 0  # l of other instructions
     indirect: int = 0  # offset of an indirect d
-    hints: Sequence[tuple[Cell, Hint]] = ()  # cells that a run finds before the instruction
+    hints: Sequence[tuple[FrameCell, Hint]] = ()  # cells that a run finds before the instruction
     source: str = ""
     address: int = 0
 
     def fields(self) -> list[int]:
         """Return the numbers of the instruction in the order of `Fixed`'s columns."""
         flags = sum(_BITS[name] for name in self.flags)
-        k = len(self.k.cells) if isinstance(self.k, Frame) else self.k
+        k = len(self.k.cells) if isinstance(self.k, _Frame) else self.k
         constant = self.constant
         if self.target is not None:
             constant = self.target.address - (self.address + 1) * ("jump" in self.flags)
@@ -132,28 +143,28 @@ class Linked:
     marks: Mapping[str, int]  # addresses of instructions, by name
 
 
-class Program:
+class Assembler:
     """The functions of a program."""
 
     def __init__(self) -> None:
-        self._functions: list[Function] = []
+        self._functions: list[Routine] = []
 
-    def function(self, name: str, arguments: int = 0, results: int = 0, data: int = 0) -> "Function":
+    def function(self, name: str, arguments: int = 0, results: int = 0, data: int = 0) -> "Routine":
         """Return a new function, to which instructions are added; ``data``: cells of data before its own."""
-        frame = Frame()
+        frame = _Frame()
         given = tuple(frame.cell() for _ in range(data))
         back, home, *cells = (frame.cell() for _ in range(FIRST_ARGUMENT + arguments + results))
-        self._functions.append(Function(name, frame, back, home, given, cells[:arguments], cells[arguments:]))
+        self._functions.append(Routine(name, frame, back, home, given, cells[:arguments], cells[arguments:]))
         return self._functions[-1]
 
-    def function_over(self, name: str, data: int, back: int) -> "Function":
+    def function_over(self, name: str, data: int, back: int) -> "Routine":
         """Return a new function whose frame has data only; ``back``: the cell for the place to return to."""
-        frame = Frame()
+        frame = _Frame()
         given = tuple(frame.cell() for _ in range(data))
-        self._functions.append(Function(name, frame, given[back], None, given, (), ()))
+        self._functions.append(Routine(name, frame, given[back], None, given, (), ()))
         return self._functions[-1]
 
-    def link(self, main: "Function") -> Linked:
+    def link(self, main: "Routine") -> Linked:
         """Return the program that begins with ``main``.
 
         Raises:
@@ -161,7 +172,7 @@ class Program:
                 place to give back to: a prover could choose one.
         """
         functions = [main, *(of for of in self._functions if of is not main)]
-        instructions: list[Instruction] = []
+        instructions: list[UnlinkedInstruction] = []
         for function in functions:
             if not function.ended:
                 raise ValueError(f"function {function.name} neither halts nor gives back")
@@ -191,22 +202,22 @@ class Program:
         )
 
 
-class Function:
+class Routine:
     """A function whose instructions are stated one after another."""
 
     def __init__(
         self,
         name: str,
-        frame: Frame,
-        back: Cell,
-        home: Cell | None,
-        data: Sequence[Cell],
-        arguments: Sequence[Cell],
-        results: Sequence[Cell],
+        frame: _Frame,
+        back: FrameCell,
+        home: FrameCell | None,
+        data: Sequence[FrameCell],
+        arguments: Sequence[FrameCell],
+        results: Sequence[FrameCell],
     ) -> None:
         self.name = name
         self.start = Label()
-        self.instructions: list[Instruction] = []
+        self.instructions: list[UnlinkedInstruction] = []
         self.labels: dict[Label, int] = {self.start: 0}  # places of instructions
         self.marks: dict[str, Label] = {}
         self.ended = False
@@ -216,23 +227,23 @@ class Function:
         self._kept = [] if home is None else [home]
         self._back, self._results = back, tuple(results)
         self._written = (back, *self._kept, *arguments)  # by callers
-        self._constants: dict[tuple[Frame, int], Cell] = {}
-        self._hints: list[tuple[Cell, Hint]] = []
-        self._made: set[Cell] = set()  # results of instructions, whose cells may be in the next frame
+        self._constants: dict[tuple[_Frame, int], FrameCell] = {}
+        self._hints: list[tuple[FrameCell, Hint]] = []
+        self._made: set[FrameCell] = set()  # results of instructions, whose cells may be in the next frame
 
     # Numbers.
 
-    def hint(self, value: Hint) -> Cell:
+    def hint(self, value: Hint) -> FrameCell:
         """Return a cell that is free for the prover, and has this value in a run."""
         cell = self._frame.cell()
         self._hints.append((cell, value))
         return cell
 
-    def advise(self, cell: Cell, value: Hint) -> None:
+    def advise(self, cell: FrameCell, value: Hint) -> None:
         """Let a run find the value of a cell that is free for the prover."""
         self._hints.append((cell, value))
 
-    def constant(self, value: int) -> Cell:
+    def constant(self, value: int) -> FrameCell:
         """Return a cell with a base element."""
         key = self._frame, value % P
         if key not in self._constants:
@@ -241,67 +252,67 @@ class Function:
             self._constants[key] = cell
         return self._constants[key]
 
-    def linear(self, k: int, a: Cell, l: int = 0, to: Cell | None = None) -> Cell:  # noqa: E741 (as in tables/steps.py)
+    def linear(self, k: int, a: FrameCell, l: int = 0, to: FrameCell | None = None) -> FrameCell:  # noqa: E741 (as in tables/steps.py)
         """Return k a + l; ``to``: the cell that has it, here and in the next two methods."""
         return self._result((), {"a": a}, k, l, to=to)
 
-    def add(self, a: Cell, d: Cell, k: int = 1, l: int = 0, to: Cell | None = None) -> Cell:  # noqa: E741
+    def add(self, a: FrameCell, d: FrameCell, k: int = 1, l: int = 0, to: FrameCell | None = None) -> FrameCell:  # noqa: E741
         """Return k a + d + l."""
         return self._result(("add",), {"a": a, "d": d}, k, l, to=to)
 
-    def subtract(self, d: Cell, a: Cell) -> Cell:
+    def subtract(self, d: FrameCell, a: FrameCell) -> FrameCell:
         """Return d - a."""
         return self.add(a, d, -1)
 
-    def multiply(self, a: Cell, b: Cell, k: int = 0, l: int = 0, to: Cell | None = None) -> Cell:  # noqa: E741
+    def multiply(self, a: FrameCell, b: FrameCell, k: int = 0, l: int = 0, to: FrameCell | None = None) -> FrameCell:  # noqa: E741
         """Return a b + k a + l."""
         return self._result(("multiply",), {"a": a, "b": b}, k, l, to=to)
 
-    def multiply_add(self, a: Cell, b: Cell, d: Cell, to: Cell | None = None) -> Cell:
+    def multiply_add(self, a: FrameCell, b: FrameCell, d: FrameCell, to: FrameCell | None = None) -> FrameCell:
         """Return a b + d."""
         return self._result(("multiply", "add"), {"a": a, "b": b, "d": d}, to=to)
 
-    def divide(self, c: Cell, a: Cell) -> Cell:
+    def divide(self, c: FrameCell, a: FrameCell) -> FrameCell:
         """Return c / a; a run stops if a is 0."""
         inverse = self._frame.cell()
         self._add(("multiply",), {"a": a, "b": inverse, "c": self.constant(1)})
         return self.multiply(inverse, c)
 
-    def require_equal(self, a: Cell, c: Cell) -> None:
+    def require_equal(self, a: FrameCell, c: FrameCell) -> None:
         """Require two cells to be equal."""
         self._add((), {"a": a, "c": c}, 1)
 
-    def require(self, a: Cell, value: int) -> None:
+    def require(self, a: FrameCell, value: int) -> None:
         """Require a cell to have a value."""
         self._add((), {"a": a, "c": a}, constant=value)
 
-    def require_bit(self, a: Cell) -> None:
+    def require_bit(self, a: FrameCell) -> None:
         """Require a cell to be 0 or 1."""
         self._add(("multiply",), {"a": a, "b": a, "c": a})
 
-    def require_base(self, a: Cell) -> None:
+    def require_base(self, a: FrameCell) -> None:
         """Require a cell to be in the base field."""
         self._add(("indirect",), {"a": a, "c": a}, 1)
 
-    def gate(self, a: Cell, c: Cell, k: int, l: int) -> None:  # noqa: E741
+    def gate(self, a: FrameCell, c: FrameCell, k: int, l: int) -> None:  # noqa: E741
         """Require c = l d b + k b + (1 - l) d, with the cells d and b at the addresses a_0 and a_1."""
         self._add(("gate",), {"a": a, "c": c}, k, l)
 
-    def is_zero(self, a: Cell) -> Cell:
+    def is_zero(self, a: FrameCell) -> FrameCell:
         """Return 1 if a cell is 0, else 0."""
         return self._jump(a, Label(), goes=False)
 
     # Memory.
 
-    def allocate(self) -> Cell:
+    def allocate(self) -> FrameCell:
         """Return the address of new memory of any size; it may be any address."""
         return self.hint(Hint(HintKind.ALLOCATE))
 
-    def reserve(self, count: int) -> list[Cell]:
+    def reserve(self, count: int) -> list[FrameCell]:
         """Return cells of the frame that no instruction has named yet."""
         return [self._frame.cell() for _ in range(count)]
 
-    def unit(self) -> Cell:
+    def unit(self) -> FrameCell:
         """Return the root X that generates the extension; in the first instructions of the first function only."""
         if self.instructions:
             raise ValueError("X is the first cell that a program finds")
@@ -310,18 +321,18 @@ class Function:
         self._put(after)
         return self.linear(1, noted, -1)  # 1 + X: the address of the next instruction, and the first frame
 
-    def load(self, pointer: Cell, offset: int = 0) -> Cell:
+    def load(self, pointer: FrameCell, offset: int = 0) -> FrameCell:
         """Return the cell at an address plus an offset."""
         return self._result(("add", "indirect"), {"a": pointer}, indirect=offset)
 
-    def store(self, pointer: Cell, offset: int, value: Cell) -> None:
+    def store(self, pointer: FrameCell, offset: int, value: FrameCell) -> None:
         """Require the cell at an address plus an offset to have a value: the same as loading it."""
         self._add(("add", "indirect"), {"a": pointer, "c": value}, indirect=offset)
 
     # Control.
 
     @property
-    def home(self) -> Cell:
+    def home(self) -> FrameCell:
         """The cell with the address of the function's first frame."""
         return self._kept[0]
 
@@ -335,7 +346,7 @@ class Function:
         self.marks[name] = Label()
         self._put(self.marks[name])
 
-    def go(self, address: Cell, x: Cell) -> None:
+    def go(self, address: FrameCell, x: FrameCell) -> None:
         """Go to an instruction of this function by its address; ``x``: the root that generates the extension.
 
         A return goes to the first coordinate of a cell, with the frame in the second one. So the home must be in the
@@ -350,7 +361,7 @@ class Function:
             raise ValueError(f"{_source(self)}: {what} is in the first frame of a function, not after a loop")
 
     @contextmanager
-    def unless_zero(self, a: Cell) -> Iterator[None]:
+    def unless_zero(self, a: FrameCell) -> Iterator[None]:
         """Run the block unless a cell is 0. The block's cells are out of reach after it, and it has no loops.
 
         Raises:
@@ -366,12 +377,15 @@ class Function:
             raise ValueError(f"{_source(self)}: the function ends in a block that a run can leave out")
         self._constants = constants
         for cell in frame.cells[first:]:  # a prover could choose their values if it leaves out the block
-            cell.frame = Frame()
+            cell.frame = _Frame()
         self._put(after)
 
     def loop(
-        self, turns: Cell, carried: Sequence[Cell], body: Callable[["Function", Sequence[Cell]], Sequence[Cell]]
-    ) -> tuple[Cell, ...]:
+        self,
+        turns: FrameCell,
+        carried: Sequence[FrameCell],
+        body: Callable[["Routine", Sequence[FrameCell]], Sequence[FrameCell]],
+    ) -> tuple[FrameCell, ...]:
         """Run ``body`` a number of times.
 
         Args:
@@ -399,13 +413,13 @@ class Function:
         self._kept = cells[:kept]
         return tuple(cells[kept:-_OF_JUMP])
 
-    def call(self, function: "Function", arguments: Sequence[Cell]) -> tuple[Cell, ...]:
+    def call(self, function: "Routine", arguments: Sequence[FrameCell]) -> tuple[FrameCell, ...]:
         """Call a function, which has a new frame; return its results."""
         frame = self.allocate()
         self.call_over(function, frame, arguments)
         return tuple(self.load(frame, cell.place) for cell in function._results)
 
-    def call_over(self, function: "Function", frame: Cell, arguments: Sequence[Cell] = ()) -> None:
+    def call_over(self, function: "Routine", frame: FrameCell, arguments: Sequence[FrameCell] = ()) -> None:
         """Call a function whose frame is at an address; its results stay there."""
         if len(arguments) != len(function.arguments):
             raise ValueError(f"{function.name} takes {len(function.arguments)} arguments, not {len(arguments)}")
@@ -414,11 +428,13 @@ class Function:
         home = [frame] * (len(function._written) - 1 - len(arguments))
         for own, cell in zip(function._written, (back, *home, *arguments), strict=True):
             self.store(frame, own.place, cell)
-        call = Instruction(("call", "multiply"), {"a": back, "b": frame}, target=function.start, source=_source(self))
+        call = UnlinkedInstruction(
+            ("call", "multiply"), {"a": back, "b": frame}, target=function.start, source=_source(self)
+        )
         self.instructions.append(call)
         self._put(following)
 
-    def give_back(self, results: Sequence[Cell]) -> None:
+    def give_back(self, results: Sequence[FrameCell]) -> None:
         """End the function."""
         if len(results) != len(self._results):
             raise ValueError(f"{self.name} has {len(self._results)} results, not {len(results)}")
@@ -439,7 +455,7 @@ class Function:
 
     # Other tables.
 
-    def row(self, place: Cell, kind: int, span: Cell) -> tuple[Cell, Cell]:
+    def row(self, place: FrameCell, kind: int, span: FrameCell) -> tuple[FrameCell, FrameCell]:
         """Return the sums of a chunk of an opened row.
 
         Args:
@@ -451,7 +467,7 @@ class Function:
         self._add(("row",), {"a": place, "b": span, "c": sums[0], "d": sums[1]}, kind)
         return sums
 
-    def cap(self, place: Cell, words: tuple[Cell, Cell, Cell]) -> None:
+    def cap(self, place: FrameCell, words: tuple[FrameCell, FrameCell, FrameCell]) -> None:
         """Provide a digest at a place: eight words, three a cell; the last coordinate of the last cell is not read."""
         self._add(("cap",), dict(zip(OPERANDS, (place, *words), strict=True)))
 
@@ -460,8 +476,8 @@ class Function:
     def _add(
         self,
         flags: tuple[str, ...],
-        operands: Mapping[str, Cell],
-        k: int | Frame = 0,
+        operands: Mapping[str, FrameCell],
+        k: int | _Frame = 0,
         constant: int = 0,
         *,
         target: Label | None = None,
@@ -472,10 +488,10 @@ class Function:
             raise ValueError(f"function {self.name} has ended")
         hints, self._hints = self._hints, []
         self.instructions.append(
-            Instruction(flags, operands, k, target, constant, indirect, tuple(hints), _source(self))
+            UnlinkedInstruction(flags, operands, k, target, constant, indirect, tuple(hints), _source(self))
         )
 
-    def _require_reach(self, cells: Iterable[Cell]) -> None:
+    def _require_reach(self, cells: Iterable[FrameCell]) -> None:
         for cell in cells:
             if cell.frame is not self._frame:
                 raise ValueError(f"{_source(self)}: a cell of another frame or of a block before; loops must carry it")
@@ -483,19 +499,19 @@ class Function:
     def _result(
         self,
         flags: tuple[str, ...],
-        operands: Mapping[str, Cell],
+        operands: Mapping[str, FrameCell],
         k: int = 0,
         constant: int = 0,
         indirect: int = 0,
-        to: Cell | None = None,
-    ) -> Cell:
+        to: FrameCell | None = None,
+    ) -> FrameCell:
         result = to or self._frame.cell()
         self._add(flags, {**operands, "c": result}, k, constant, indirect=indirect)
         if to is None:
             self._made.add(result)
         return result
 
-    def _jump(self, a: Cell, target: Label, *, goes: bool = True) -> Cell:
+    def _jump(self, a: FrameCell, target: Label, *, goes: bool = True) -> FrameCell:
         """Go to a place if a cell is 0; return 1 if it is, else 0."""
         inverse, result = self._frame.cell(), self._frame.cell()
         if not goes:
@@ -506,7 +522,7 @@ class Function:
     def _put(self, label: Label) -> None:
         self.labels[label] = len(self.instructions)
 
-    def _enter(self, cells: Sequence[Cell], head: Label) -> None:
+    def _enter(self, cells: Sequence[FrameCell], head: Label) -> None:
         """Write the first cells of the next frame, and go there."""
         self._require_reach(cells)
         for place, cell in enumerate(cells):
@@ -514,16 +530,16 @@ class Function:
                 self._made.remove(cell)
                 self._frame.hand_on(cell, place)
             else:
-                self._add((), {"a": cell, "c": Cell(self._frame, place, is_next=True)}, 1)
+                self._add((), {"a": cell, "c": FrameCell(self._frame, place, is_next=True)}, 1)
         self._add(("call",), {"a": self._frame.cell()}, self._frame, target=head)
 
-    def _begin(self, count: int) -> list[Cell]:
+    def _begin(self, count: int) -> list[FrameCell]:
         """Begin a frame; return its first cells."""
-        self._frame = Frame()
+        self._frame = _Frame()
         return [self._frame.cell() for _ in range(count)]
 
 
-def _source(function: Function) -> str:
+def _source(function: Routine) -> str:
     """Return the line of a program that called this module."""
     frame = sys._getframe(1)
     while frame.f_code.co_filename in (__file__, _CONTEXTS) and frame.f_back is not None:

@@ -27,16 +27,15 @@ from graphprover.recursion.head.fields import (
     JOINT,
     SHIFT,
     STREAM_WORDS,
-    Field,
-    Fold,
-    Message,
+    FoldWord,
+    HeadWord,
+    MessageWord,
 )
-from graphprover.recursion.program.assembler import Cell, Function, Hint
-from graphprover.recursion.program.hints import HintKind
+from graphprover.recursion.program.assembler import FrameCell, Hint, HintKind, Routine
 from graphprover.recursion.program.parts import (
     DIGEST_NUMBERS,
     HIGH,
-    Parts,
+    VerifierParts,
     argument,
     digest_words,
     provided_digest,
@@ -55,21 +54,21 @@ class Transcript:
     Each of them adds instructions to the function, and moves on.
     """
 
-    f: Function
-    parts: Parts
-    head: Cell  # address of the head
-    place: Cell  # of the next message
-    digest: Cell  # address of the last digest
-    samples: Cell  # address of the next sample
+    f: Routine
+    parts: VerifierParts
+    head: FrameCell  # address of the head
+    place: FrameCell  # of the next message
+    digest: FrameCell  # address of the last digest
+    samples: FrameCell  # address of the next sample
     _drawn: bool = field(default=False, init=False)  # whether the element of these samples is drawn
 
-    def observe(self, message: Field) -> None:
+    def observe(self, message: HeadWord) -> None:
         """Hash a message by its record in the head, and check the work that follows it."""
         pointer = self.f.linear(1, self.head, SHIFT * message)
         self.place, self.digest, self.samples = self.f.call(_absorb(self.parts), [self.place, pointer, self.digest])
         self._drawn = False
 
-    def observe_digest(self, base: Cell) -> None:
+    def observe_digest(self, base: FrameCell) -> None:
         """Hash the last digest alone, as the message at an address: samples go on in its digest."""
         self.digest = _hash_digest(self.f, self.parts, self.place, base, self.digest)
 
@@ -77,7 +76,7 @@ class Transcript:
         """Observe the message of each fold, and sample its challenge."""
         self.place, self.digest = self.f.call(_commit(self.parts), [self.head, self.place, self.digest])
 
-    def sample(self, name: str) -> Cell:
+    def sample(self, name: str) -> FrameCell:
         """Draw a challenge of the head; return its lowest coefficient."""
         if self._drawn:
             self.samples = self.f.linear(1, self.samples, 2 * EXTENSION_DEGREE)
@@ -87,19 +86,19 @@ class Transcript:
 
     def sample_queries(self) -> None:
         """Observe digests until all queries have a sample; the first one is the next sample."""
-        turns, at = words(self.f, self.head, Field.STREAM, Field.STREAM_AT)
+        turns, at = words(self.f, self.head, HeadWord.STREAM, HeadWord.STREAM_AT)
 
-        def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        def turn(g: Routine, cells: Sequence[FrameCell]) -> Sequence[FrameCell]:
             place, at, digest, samples = cells
             digest = _hash_digest(g, self.parts, place, at, digest)
             return _after(g, self.parts, place), g.linear(1, at, SHIFT * STREAM_WORDS), digest, samples
 
         self.place, _, self.digest, self.samples = self.f.loop(turns, [self.place, at, self.digest, self.samples], turn)
 
-    def when(self, flag: Field, part: "Callable[[Transcript], None]") -> None:
+    def when(self, flag: HeadWord, part: "Callable[[Transcript], None]") -> None:
         """Take a part of the transcript if a word of the head is 1; the function's first argument is the head."""
 
-        def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+        def turn(g: Routine, cells: Sequence[FrameCell]) -> Sequence[FrameCell]:
             inner = Transcript(g, self.parts, *cells)
             part(inner)
             return inner.head, inner.place, inner.digest, inner.samples
@@ -110,7 +109,7 @@ class Transcript:
         )
 
 
-def transcript(parts: Parts) -> Function:
+def transcript(parts: VerifierParts) -> Routine:
     """Return the function that replays the transcript.
 
     It takes the head's address and the place of the first message, and returns the address of the first query's sample
@@ -120,17 +119,17 @@ def transcript(parts: Parts) -> Function:
         make(parts)
     f = parts.program.function("transcript", arguments=2, results=2)
     head, place = f.arguments
-    t = Transcript(f, parts, head, *f.call(_finish(parts), [place, f.linear(1, head, SHIFT * Field.MAIN)]))
-    t.when(Field.ALONE, _sample_lookups)
-    t.when(Field.SHARD, _separate)
-    t.observe(Field.PERMUTATION)
+    t = Transcript(f, parts, head, *f.call(_finish(parts), [place, f.linear(1, head, SHIFT * HeadWord.MAIN)]))
+    t.when(HeadWord.ALONE, _sample_lookups)
+    t.when(HeadWord.SHARD, _separate)
+    t.observe(HeadWord.PERMUTATION)
     t.sample("alpha")
-    t.observe(Field.QUOTIENT)
+    t.observe(HeadWord.QUOTIENT)
     t.sample("zeta")
-    t.observe(Field.OPENINGS)
+    t.observe(HeadWord.OPENINGS)
     t.sample("gamma")
     t.observe_folds()
-    t.observe(Field.LAST)
+    t.observe(HeadWord.LAST)
     t.sample_queries()
     f.give_back([t.samples, t.place])
     return f
@@ -139,7 +138,7 @@ def transcript(parts: Parts) -> Function:
 def _sample_lookups(t: Transcript) -> None:
     """Draw the lookup challenges of a proof in one shard: their samples are of two digests."""
     (x2,) = t.parts.fixed(t.f, t.parts.x2)
-    t.observe_digest(*words(t.f, t.head, Field.AGAIN_AT))
+    t.observe_digest(*words(t.f, t.head, HeadWord.AGAIN_AT))
     t.sample("sigma")
     t.sample("tau")
     t.place = t.f.add(t.place, x2)  # of the digest
@@ -152,16 +151,16 @@ def _separate(t: Transcript) -> None:
     challenges from the digests of all shards, and adds up the sums. The next message begins with the head's digest.
     """
     f, lowest = t.f, t.sample("separating")
-    to, joint = words(f, t.head, Field.CHALLENGES_AT, Field.JOINT_AT)
+    to, joint = words(f, t.head, HeadWord.CHALLENGES_AT, HeadWord.JOINT_AT)
     point = f.load(to, CHALLENGES.index("separating"))
     f.divide(f.constant(1), f.subtract(point, lowest))  # so that the point is not in the base field
     for number, name in enumerate(JOINT):
         f.store(to, CHALLENGES.index(name), f.load(joint, ELEMENT_CELLS * number))
-    t.observe(Field.SEPARATED)
+    t.observe(HeadWord.SEPARATED)
 
 
 @cache
-def _squeeze(parts: Parts) -> Function:
+def _squeeze(parts: VerifierParts) -> Routine:
     """Return the function that hashes a message, and writes its digest's numbers to memory, the last one first."""
     f = parts.program.function("squeeze", arguments=5)
     place, base, chunks, end, to = f.arguments
@@ -170,7 +169,7 @@ def _squeeze(parts: Parts) -> Function:
     beyond = f.add(chunks, f.subtract(end, base), k=-CHUNK, l=-CHUNK)
     tail = f.multiply(beyond, x2)
 
-    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+    def turn(g: Routine, cells: Sequence[FrameCell]) -> Sequence[FrameCell]:
         span, step, place, tail = cells
         g.row(place, READ, span)
         return g.add(span, step), step, place, tail
@@ -184,17 +183,19 @@ def _squeeze(parts: Parts) -> Function:
     return f
 
 
-def _begin_with(f: Function, digest: Cell, base: Cell) -> None:
+def _begin_with(f: Routine, digest: FrameCell, base: FrameCell) -> None:
     """Require the first words of a message to be a digest."""
     digest_words(f, base, [f.load(digest, DIGEST_NUMBERS - 1 - k) for k in range(DIGEST_NUMBERS)])
 
 
-def _hash_short(f: Function, parts: Parts, place: Cell, base: Cell, to: Cell, words: int = DIGEST_WORDS) -> None:
+def _hash_short(
+    f: Routine, parts: VerifierParts, place: FrameCell, base: FrameCell, to: FrameCell, words: int = DIGEST_WORDS
+) -> None:
     """Hash a message of one chunk."""
     f.call(_squeeze(parts), [place, base, f.constant(0), f.linear(1, base, SHIFT * words), to])
 
 
-def _hash_digest(f: Function, parts: Parts, place: Cell, base: Cell, digest: Cell) -> Cell:
+def _hash_digest(f: Routine, parts: VerifierParts, place: FrameCell, base: FrameCell, digest: FrameCell) -> FrameCell:
     """Hash a digest alone, as the message at an address; return the address of its digest, right after the first."""
     following = f.linear(1, digest, DIGEST_NUMBERS)
     _begin_with(f, digest, base)
@@ -202,38 +203,38 @@ def _hash_digest(f: Function, parts: Parts, place: Cell, base: Cell, digest: Cel
     return following
 
 
-def _after(f: Function, parts: Parts, place: Cell) -> Cell:
+def _after(f: Routine, parts: VerifierParts, place: FrameCell) -> FrameCell:
     """Return the place of the message after one."""
     (x2,) = parts.fixed(f, parts.x2)
     return f.add(place, x2)
 
 
 @cache
-def _finish(parts: Parts) -> Function:
+def _finish(parts: VerifierParts) -> Routine:
     """Return the function that hashes a message and checks the work after it.
 
     It takes the place and the record of the message, and returns the next place, the last digest, and the next sample.
     """
     f = parts.program.function("finish", arguments=2, results=3)
     place, pointer = f.arguments
-    base, chunks, end, works = record(f, pointer, list(Message)[: Message.WORKS + 1])
+    base, chunks, end, works = record(f, pointer, list(MessageWord)[: MessageWord.WORKS + 1])
     digest = f.allocate()
     f.call(_squeeze(parts), [place, base, chunks, end, digest])
 
-    def work(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+    def work(g: Routine, cells: Sequence[FrameCell]) -> Sequence[FrameCell]:
         place, digest, pointer = cells
         digest = _grind(g, parts, place, digest, pointer)
         return _after(g, parts, place), digest, pointer
 
     place, digest, pointer = f.loop(works, [_after(f, parts, place), digest, pointer], work)
-    (works,) = record(f, pointer, [Message.WORKS])
+    (works,) = record(f, pointer, [MessageWord.WORKS])
     f.give_back([place, digest, f.add(works, digest, k=2)])
     return f
 
 
-def _grind(f: Function, parts: Parts, place: Cell, digest: Cell, pointer: Cell) -> Cell:
+def _grind(f: Routine, parts: VerifierParts, place: FrameCell, digest: FrameCell, pointer: FrameCell) -> FrameCell:
     """Check a proof of work: the first sample after its nonce is a multiple of 2^bits. Return its digest's address."""
-    base, factor = record(f, pointer, [Message.WORK_AT, Message.FACTOR])
+    base, factor = record(f, pointer, [MessageWord.WORK_AT, MessageWord.FACTOR])
     _begin_with(f, digest, base)
     following = f.allocate()
     _hash_short(f, parts, place, base, following, DIGEST_WORDS + 1)
@@ -245,36 +246,36 @@ def _grind(f: Function, parts: Parts, place: Cell, digest: Cell, pointer: Cell) 
 
 
 @cache
-def _absorb(parts: Parts) -> Function:
+def _absorb(parts: VerifierParts) -> Routine:
     """Return the function that hashes a message after a digest, with the results of `_finish`."""
     f = parts.program.function("absorb", arguments=3, results=3)
     place, pointer, digest = f.arguments
-    (base,) = record(f, pointer, [Message.AT])
+    (base,) = record(f, pointer, [MessageWord.AT])
     _begin_with(f, digest, base)
     f.give_back(f.call(_finish(parts), [place, pointer]))
     return f
 
 
 @cache
-def _commit(parts: Parts) -> Function:
+def _commit(parts: VerifierParts) -> Routine:
     """Return the function that draws the challenge of each fold.
 
     It takes the head's address, a place and a digest, and returns the next place and the last digest.
     """
     f = parts.program.function("commit", arguments=3, results=2)
     head, place, digest = f.arguments
-    turns, pointer = words(f, head, Field.FOLDS, Field.FOLDS_AT)
+    turns, pointer = words(f, head, HeadWord.FOLDS, HeadWord.FOLDS_AT)
 
-    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+    def turn(g: Routine, cells: Sequence[FrameCell]) -> Sequence[FrameCell]:
         pointer, place, digest = cells
         place, digest, samples = g.call(_absorb(parts), [place, pointer, digest])
         power, _ = g.call(_challenge(parts), [samples])
-        (to,) = record(g, pointer, [Fold.BETA])
+        (to,) = record(g, pointer, [FoldWord.BETA])
         g.store(to, 0, power)
         for k in range(1, BETA_CELLS):
             power = g.multiply(power, power)
             g.store(to, k, power)
-        return g.linear(1, pointer, SHIFT * len([*Message, *Fold])), place, digest
+        return g.linear(1, pointer, SHIFT * len([*MessageWord, *FoldWord])), place, digest
 
     _, place, digest = f.loop(turns, [pointer, place, digest], turn)
     f.give_back([place, digest])
@@ -282,7 +283,7 @@ def _commit(parts: Parts) -> Function:
 
 
 @cache
-def _draw(parts: Parts) -> Function:
+def _draw(parts: VerifierParts) -> Routine:
     """Return the function that draws a challenge of the head.
 
     It takes the head's address, the one of three samples, and the number of the challenge. It returns the challenge's
@@ -291,14 +292,14 @@ def _draw(parts: Parts) -> Function:
     f = parts.program.function("draw", arguments=3, results=1)
     head, samples, number = f.arguments
     drawn, lowest = f.call(_challenge(parts), [samples])
-    (to,) = words(f, head, Field.CHALLENGES_AT)
+    (to,) = words(f, head, HeadWord.CHALLENGES_AT)
     f.store(f.add(to, number), 0, drawn)
     f.give_back([lowest])
     return f
 
 
 @cache
-def _challenge(parts: Parts) -> Function:
+def _challenge(parts: VerifierParts) -> Routine:
     """Return the function that draws an extension element from three samples at an address.
 
     It returns the element and its lowest coefficient.
@@ -317,7 +318,7 @@ def _challenge(parts: Parts) -> Function:
 
 
 @cache
-def _reversed(parts: Parts) -> Function:
+def _reversed(parts: VerifierParts) -> Routine:
     """Return the function that reverses the bytes of a number of 32 bits."""
     f = parts.program.function("reversed", arguments=1, results=1)
     (number,) = f.arguments
@@ -341,7 +342,7 @@ def _reversed(parts: Parts) -> Function:
     return f
 
 
-def bits_of(f: Function, number: Cell, cells: Sequence[Cell]) -> None:
+def bits_of(f: Routine, number: FrameCell, cells: Sequence[FrameCell]) -> None:
     """Require a number to have 32 bits. The cells get the bits of the number with reversed bytes, the lowest first."""
     total = f.constant(0)
     for k in reversed(range(BITS)):

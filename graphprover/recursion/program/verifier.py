@@ -16,38 +16,38 @@ from graphprover.recursion.head.fields import (
     LISTED_WORDS,
     SHIFT,
     TRANSCRIPT_TREE,
-    Field,
-    List,
-    Listed,
+    HeadWord,
+    ListedWord,
+    ListWord,
 )
 from graphprover.recursion.program import reading
-from graphprover.recursion.program.assembler import Cell, Function, Linked, Program
-from graphprover.recursion.program.parts import Parts, digest_words, provided_digest, words
+from graphprover.recursion.program.assembler import Assembler, FrameCell, Linked, Routine
+from graphprover.recursion.program.parts import VerifierParts, digest_words, provided_digest, words
 from graphprover.recursion.program.queries import queries
 from graphprover.recursion.program.transcript import transcript
 from graphprover.recursion.tables.segments import READ
 from graphprover.recursion.tables.steps import FIRST_FRAME
 
 _ELEMENTS = (
-    (Field.OPENED_AT, Field.OPENED),
-    (Field.TERMINALS_AT, Field.TERMINALS),
-    (Field.POLYNOMIAL_AT, Field.POLYNOMIAL),
+    (HeadWord.OPENED_AT, HeadWord.OPENED),
+    (HeadWord.TERMINALS_AT, HeadWord.TERMINALS),
+    (HeadWord.POLYNOMIAL_AT, HeadWord.POLYNOMIAL),
 )
 _JOINS = (
-    (Field.QUOTIENT_JOINS_AT, Field.QUOTIENT_JOINS_TO, Field.QUOTIENT_JOINS),
-    (Field.PERMUTATION_JOINS_AT, Field.PERMUTATION_JOINS_TO, Field.PERMUTATION_JOINS),
+    (HeadWord.QUOTIENT_JOINS_AT, HeadWord.QUOTIENT_JOINS_TO, HeadWord.QUOTIENT_JOINS),
+    (HeadWord.PERMUTATION_JOINS_AT, HeadWord.PERMUTATION_JOINS_TO, HeadWord.PERMUTATION_JOINS),
 )
 
 
 @lru_cache(maxsize=1)
 def verifier_program() -> Linked:
     """Return the verifier's program."""
-    program = Program()
+    program = Assembler()
     f = program.function("main")
     x = f.unit()
     x2 = f.multiply(x, x)
     both = f.add(x, x2)
-    parts = Parts(program, FIRST_FRAME + x.place, FIRST_FRAME + x2.place, FIRST_FRAME + both.place)
+    parts = VerifierParts(program, FIRST_FRAME + x.place, FIRST_FRAME + x2.place, FIRST_FRAME + both.place)
     f.call(_children(parts), [])
     f.halt()
     size = FIRST_FRAME + f.size
@@ -56,7 +56,7 @@ def verifier_program() -> Linked:
     return program.link(f)
 
 
-def _children(parts: Parts) -> Function:
+def _children(parts: VerifierParts) -> Routine:
     """Return the function that reads the list of heads, and verifies all proofs.
 
     The heads and the messages of all transcripts are numbered one after another.
@@ -67,19 +67,19 @@ def _children(parts: Parts) -> Function:
     at, place = f.constant(LIST), f.constant(HEAD_TREE)
     f.row(place, READ, f.multiply_add(at, both, f.linear(CHUNK, x2)))
 
-    def turn(g: Function, cells: Sequence[Cell]) -> Sequence[Cell]:
+    def turn(g: Routine, cells: Sequence[FrameCell]) -> Sequence[FrameCell]:
         pointer, place_of_head, place = cells
         (x2,) = parts.fixed(g, parts.x2)
         (following,) = g.call(child, [pointer, place_of_head, place])
         return g.linear(1, pointer, SHIFT * LISTED_WORDS), g.add(place_of_head, x2), following
 
-    first = f.linear(1, at, SHIFT * len(List))
-    f.loop(f.load(at, SHIFT * List.CHILDREN), [first, f.add(place, x2), f.constant(TRANSCRIPT_TREE)], turn)
+    first = f.linear(1, at, SHIFT * len(ListWord))
+    f.loop(f.load(at, SHIFT * ListWord.CHILDREN), [first, f.add(place, x2), f.constant(TRANSCRIPT_TREE)], turn)
     f.give_back([])
     return f
 
 
-def _child(parts: Parts) -> Function:
+def _child(parts: VerifierParts) -> Routine:
     """Return the function that verifies a proof.
 
     It takes the record of its head in the list, the place of the head's digest and the place of the transcript's first
@@ -88,14 +88,14 @@ def _child(parts: Parts) -> Function:
     f = parts.program.function("child", arguments=3, results=1)
     pointer, place_of_head, place = f.arguments
     elements, join = reading.elements(parts), reading.join(parts)
-    digest_words(f, f.linear(1, pointer, SHIFT * Listed.DIGEST), provided_digest(f, parts, place_of_head))
-    head = f.load(pointer, SHIFT * Listed.AT)
+    digest_words(f, f.linear(1, pointer, SHIFT * ListedWord.DIGEST), provided_digest(f, parts, place_of_head))
+    head = f.load(pointer, SHIFT * ListedWord.AT)
     f.call(reading.read_head(parts), [head, place_of_head])
     copy = reading.copy(parts)
-    f.call(copy, words(f, head, Field.COPIES, Field.COPIES_AT))
-    f.call(elements, words(f, head, Field.PACKS_AT, Field.PACKS))
+    f.call(copy, words(f, head, HeadWord.COPIES, HeadWord.COPIES_AT))
+    f.call(elements, words(f, head, HeadWord.PACKS_AT, HeadWord.PACKS))
     samples, following = f.call(transcript(parts), [head, place])
-    f.call(copy, words(f, head, Field.REPEATS, Field.REPEATS_AT))
+    f.call(copy, words(f, head, HeadWord.REPEATS, HeadWord.REPEATS_AT))
     for fields in _ELEMENTS:
         f.call(elements, words(f, head, *fields))
     for fields_of_join in _JOINS:

@@ -55,7 +55,7 @@ from graphprover.air.columns import Columns
 from graphprover.air.linear import linear
 from graphprover.field import P
 from graphprover.protocol.blake3 import BLOCK_BYTES, CHUNK_END, CHUNK_START, IV, ROOT
-from graphprover.recursion.tables.buses import MACHINE, XOR, XOR_4, XOR_7, Tag, message
+from graphprover.recursion.tables.buses import MACHINE, XOR, XOR_4, XOR_7, MessageTag, message
 from graphprover.recursion.tables.places import BYTES, LANES, LAST, PLACES, ROWS, TO_COLUMNS, TO_DIAGONALS, reflected
 
 HALVES = 2  # of G
@@ -65,7 +65,7 @@ _CARRY = pow(1 << 32, -1, P)
 _A, _B, _C, _D = range(4)  # words of a lane
 
 
-class Use(IntFlag):
+class CallUse(IntFlag):
     """The use of a call: the flags of its rows."""
 
     NODE = 1
@@ -181,12 +181,12 @@ class Blake3(Air):
     def _messages(t: TableBuilder, digest: Sequence[Expr], following: "_Halves") -> None:
         n, parameters = t.next, _state(following)[12:]
         block = [t.m[place] for place in PLACES[LAST]]
-        t.send(MACHINE, message(Tag.NODE, *block, *digest), t.final * t.node, weight=1)
+        t.send(MACHINE, message(MessageTag.NODE, *block, *digest), t.final * t.node, weight=1)
         next_block = [n.m[place] for place in PLACES[0]]
-        part = message(Tag.PART, n.number, t.chain, *parameters, *next_block[:_HALF])
+        part = message(MessageTag.PART, n.number, t.chain, *parameters, *next_block[:_HALF])
         t.send(MACHINE, part, t.final * n.part, weight=1)
-        t.send(MACHINE, message(Tag.REST, t.number, *block[_HALF:]), t.final * t.part, weight=1)
-        t.send(MACHINE, message(Tag.DIGEST, t.number, *digest), t.final * (t.part - t.chain), weight=1)
+        t.send(MACHINE, message(MessageTag.REST, t.number, *block[_HALF:]), t.final * t.part, weight=1)
+        t.send(MACHINE, message(MessageTag.DIGEST, t.number, *digest), t.final * (t.part - t.chain), weight=1)
 
 
 _Bytes = Sequence[Expr]  # of a word, the lowest first

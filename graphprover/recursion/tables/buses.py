@@ -18,7 +18,7 @@ MACHINE = Bus("machine")
 _WIDTH = 25  # elements of a message: the tag and up to 24 more
 
 
-class Tag(IntEnum):
+class MessageTag(IntEnum):
     """The kinds of messages on the bus of the machine; each comment lists the elements after the tag.
 
     All kinds share a bus, so that they can share a fraction column. As on the bus of the RISC-V machine, the first
@@ -35,6 +35,6 @@ class Tag(IntEnum):
     REST = 8  # number, 8 words: the other half of this block
 
 
-def message(tag: Tag, *fields: Any) -> list[Any]:
+def message(tag: MessageTag, *fields: Any) -> list[Any]:
     """Return the elements of a message."""
     return [*[0] * (_WIDTH - 1 - len(fields)), int(tag), *fields]

@@ -1,9 +1,21 @@
-"""The columns of the table `machine`, which mean other things in rows of each kind.
+"""Columns of the table `machine`. Their meaning depends on the row's kind.
 
 A row is a step of the processor (steps.py), a part of a segment of an opened row (segments.py), or a node of a Merkle
 tree (nodes.py). Each of these modules has a view: a function that names the cells of a row of its kind. One table of
-few columns is cheaper than three: each query of a proof opens a whole row of each table. Beside all of them, each row
-has a cell of memory (memory.py).
+few columns is cheaper than three: each query of a proof opens a whole row of each table.
+
+| cells | step | quarter of a block | end of a segment | node |
+|---|---|---|---|---|
+| `flag` | flags of the instruction | kind, `begin`, `last`, `root`, `absent` | kind, `absent` | the first one: `join` |
+| `asked` | lookups of a cap's digest | | lookups of the chunk | lookups of both children |
+| `cell` | the operands a, b, c, d | weights of two words; of a parent place, span | place, span | place, right child |
+| `at` | addresses of the operands | addresses of the weights | address after the last word | left child |
+| `sum` | | weighted sums so far | weighted sums | left child |
+| `half` | k, l, offsets of b and d | two words | digest | digest |
+| `number` | address of the instruction | call of the block | call of the block | index of the left child |
+| `counter` | frame pointer | counter of the chunk | counter of the chunk | |
+| `base` | | address of the first word | address of the first word | |
+| `address`, `value`, `looked_up` | a cell of memory, whatever the row is (machine.py) | | | |
 """
 
 from types import SimpleNamespace
@@ -18,7 +30,7 @@ SPECS = (
     "inner",  # the end of a segment whose digest is a chaining value
     "whole",  # the end of a segment whose digest is the opened row's
     "node",
-    # Cells by kind.
+    # Cells by kind, as above.
     "flag[10]",  # each is 0 or 1
     "asked[2]",  # lookups of two messages that the row provides
     "cell[4][3]",

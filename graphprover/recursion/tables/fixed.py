@@ -11,7 +11,7 @@ import numpy as np
 
 from graphprover.air import Air, TableBuilder
 from graphprover.air.columns import Columns
-from graphprover.recursion.tables.buses import HALVES, MACHINE, XOR, XOR_4, XOR_7, Tag, message
+from graphprover.recursion.tables.buses import HALVES, MACHINE, XOR, XOR_4, XOR_7, MessageTag, message
 
 ROWS = 1 << 16  # of the table: row 256 x + y has the bytes x and y, and the instruction with this address
 XORS = 3  # columns with counts of xors, the first ones
@@ -70,9 +70,9 @@ class Fixed(Air):
         t.provide(XOR_4, [t.x, t.y, t.high_4, t.low_4], t.count_4)
         t.provide(XOR_7, [t.x, t.y, t.high_7, z - 128 * t.high_7], t.count_7)
         t.provide(HALVES, [number], t.count_half)
-        t.provide(MACHINE, message(Tag.STEP, number, *t.field), t.steps)
+        t.provide(MACHINE, message(MessageTag.STEP, number, *t.field), t.steps)
         t.transition(t.next.asked, "the first row has all lookups of the digest")
-        t.provide(MACHINE, message(Tag.PLACE, *self._place, *t.public.digest), t.asked)
+        t.provide(MACHINE, message(MessageTag.PLACE, *self._place, *t.public.digest), t.asked)
 
 
 _COLUMNS = Columns(Fixed.columns)

@@ -9,17 +9,17 @@ from operator import add
 
 from graphprover.air import Air, TableBuilder
 from graphprover.recursion.tables.buses import MEMORY
-from graphprover.recursion.tables.columns import KINDS, SPECS
-from graphprover.recursion.tables.memory import define_memory
+from graphprover.recursion.tables.columns import KINDS, NUMBERS, SPECS
 from graphprover.recursion.tables.nodes import define_nodes, node_messages
 from graphprover.recursion.tables.segments import define_segments, lookups_of_words, segment_messages
 from graphprover.recursion.tables.slots import provide, send
 from graphprover.recursion.tables.steps import MOST_LOOKUPS, define_steps, lookups_of_operands, step_messages
 
 
-class Machine(Air):
+class RecursionMachine(Air):
     """The rows of one run, of its segments and nodes, in this order; then rows of no kind."""
 
+    name = "machine"
     columns = SPECS
 
     def define(self, t: TableBuilder) -> None:
@@ -27,7 +27,7 @@ class Machine(Air):
         define_steps(t)
         define_segments(t)
         define_nodes(t)
-        define_memory(t)
+        self._memory(t)
         for cell, address, of_step, of_words in zip(
             t.cell, t.at, lookups_of_operands(t), lookups_of_words(t), strict=True
         ):
@@ -44,3 +44,13 @@ class Machine(Air):
         for flag in (*kinds, *t.flag):
             t.boolean(flag, "a flag")
         t.boolean(reduce(add, kinds), "a row is of one kind or of none")
+
+    @staticmethod
+    def _memory(t: TableBuilder) -> None:
+        """Write-once memory of extension elements: a row has the cell at the row's number, so each address has one."""
+        t.first_row(t.address, "addresses of memory begin with 0")
+        t.transition(t.next.address - t.address - 1, "addresses of memory follow each other")
+        t.provide(MEMORY, [t.address, *t.value], t.looked_up)
+
+
+ADDRESS, VALUE, LOOKED_UP = NUMBERS.address, NUMBERS.value[0], NUMBERS.looked_up

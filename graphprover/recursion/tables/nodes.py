@@ -42,16 +42,16 @@ from typing import Any
 
 from graphprover.air import TableBuilder
 from graphprover.field import inv
-from graphprover.recursion.tables.buses import Tag, message
+from graphprover.recursion.tables.buses import MessageTag, message
 from graphprover.recursion.tables.columns import NUMBERS
-from graphprover.recursion.tables.slots import Said, Slots
+from graphprover.recursion.tables.slots import SlotMessage, Slots
 
 JOINED = 1 << 33  # the index of the digest of row 0 that joins
 _WORDS = 8  # of a digest
 
 
 @dataclass(frozen=True)
-class Node:
+class NodeRow:
     """The cells of a row with a node."""
 
     on: Any
@@ -64,12 +64,12 @@ class Node:
     asked: Any  # lookups of the left and of the right child
 
 
-def node_of(row: Any) -> Node:
+def node_of(row: Any) -> NodeRow:
     """Return the cells of a row of `machine` with a node."""
     place, *others = row.cell
     right = [cell for other in others for cell in other][:_WORDS]
     left = [*row.at, *row.sum[0], row.sum[1][0]]
-    return Node(row.node, row.flag[0], row.number, place, row.half, left, right, row.asked)
+    return NodeRow(row.node, row.flag[0], row.number, place, row.half, left, right, row.asked)
 
 
 def define_nodes(t: TableBuilder) -> None:
@@ -86,10 +86,10 @@ def node_messages(t: TableBuilder) -> Slots:
     below = inv(2) * (tree - of.join), layer + 1
     right_index = of.left_index + 1 + (JOINED - 1) * of.join
     return Slots(
-        answers=(Said(of.on, -1, message(Tag.NODE, *of.left, *of.right, *of.digest)),),
-        asks=(Said(of.on, 1, message(Tag.PLACE, *of.place, *of.digest)),),
-        first=(Said(of.on, 1, message(Tag.PLACE, *below, of.left_index, *of.left)),),
-        second=(Said(of.on, 1, message(Tag.PLACE, *below, right_index, *of.right)),),
+        answers=(SlotMessage(of.on, -1, message(MessageTag.NODE, *of.left, *of.right, *of.digest)),),
+        asks=(SlotMessage(of.on, 1, message(MessageTag.PLACE, *of.place, *of.digest)),),
+        first=(SlotMessage(of.on, 1, message(MessageTag.PLACE, *below, of.left_index, *of.left)),),
+        second=(SlotMessage(of.on, 1, message(MessageTag.PLACE, *below, right_index, *of.right)),),
     )
 
 

@@ -57,9 +57,9 @@ from graphprover.air import Expr, TableBuilder
 from graphprover.air.linear import linear
 from graphprover.field import EXTENSION_DEGREE
 from graphprover.protocol.blake3 import BLOCK_BYTES, BLOCK_WORDS, CHUNK_END, CHUNK_START, PARENT, ROOT
-from graphprover.recursion.tables.buses import HALVES, Tag, message
+from graphprover.recursion.tables.buses import HALVES, MessageTag, message
 from graphprover.recursion.tables.columns import NUMBERS
-from graphprover.recursion.tables.slots import Said, Slots
+from graphprover.recursion.tables.slots import SlotMessage, Slots
 
 WORDS = 2  # of a row
 QUARTERS = BLOCK_WORDS // WORDS  # rows of a block
@@ -76,7 +76,7 @@ def padded(words: int) -> int:
 
 
 @dataclass(frozen=True)
-class Part:
+class SegmentRow:
     """The cells of a row with a part of a segment: a quarter of a block, or the end."""
 
     quarter: Any
@@ -104,11 +104,11 @@ class Part:
     asked: Any  # of ends: lookups of the chunk
 
 
-def part_of(row: Any) -> Part:
+def part_of(row: Any) -> SegmentRow:
     """Return the cells of a row of `machine` with a part of a segment."""
     first, second, third, fourth = row.cell
     weighted, read, split, parent, begin, last, root, *absent = row.flag
-    return Part(
+    return SegmentRow(
         quarter=row.quarter,
         inner=row.inner,
         whole=row.whole,
@@ -146,7 +146,7 @@ def define_segments(t: TableBuilder) -> None:
         t.lookup(HALVES, [half], _quarters(of), weight=1)
 
 
-def _order(t: TableBuilder, of: Part, n: Part) -> None:
+def _order(t: TableBuilder, of: SegmentRow, n: SegmentRow) -> None:
     first, second, third, fourth = of.quarter
     inside = _quarters(of)
     for quarter, following in zip(of.quarter, n.quarter[1:], strict=False):
@@ -171,7 +171,7 @@ def _order(t: TableBuilder, of: Part, n: Part) -> None:
     t.transition((inside - fourth * (1 - of.last)) * (_absent(n) - _absent(of)), "a block and its end have one length")
 
 
-def _blocks(t: TableBuilder, of: Part, n: Part) -> None:
+def _blocks(t: TableBuilder, of: SegmentRow, n: SegmentRow) -> None:
     inside = _quarters(of)
     t.every_row(inside * of.root * (1 - of.last), "a row ends with a last block")
     t.every_row(inside * (1 - of.last) * _absent(of), "only a segment's last block can be short")
@@ -180,7 +180,7 @@ def _blocks(t: TableBuilder, of: Part, n: Part) -> None:
     t.every_row(inside * of.parent * of.counter, "a parent has the counter 0")
 
 
-def _sums(t: TableBuilder, of: Part, n: Part) -> None:
+def _sums(t: TableBuilder, of: SegmentRow, n: SegmentRow) -> None:
     inside, ends = _quarters(of), of.inner + of.whole
     for point in range(POINTS):
         for k in range(EXTENSION_DEGREE):
@@ -191,7 +191,7 @@ def _sums(t: TableBuilder, of: Part, n: Part) -> None:
             t.every_row(ends * (1 - of.weighted) * total, "only weighted words have sums")
 
 
-def _memory(t: TableBuilder, of: Part) -> None:
+def _memory(t: TableBuilder, of: SegmentRow) -> None:
     inside, numbers = _quarters(of), _numbers(of)
     for i, (first, second) in enumerate(of.weight):
         low, high = numbers[2 * i : 2 * i + 2]
@@ -201,7 +201,7 @@ def _memory(t: TableBuilder, of: Part) -> None:
             t.every_row(inside * of.split * (coordinate - value), "a word that is split")
 
 
-def _parents(t: TableBuilder, of: Part, n: Part) -> None:
+def _parents(t: TableBuilder, of: SegmentRow, n: SegmentRow) -> None:
     inside, ends = _quarters(of), of.inner + of.whole
     for cell, following in zip((*of.place, *of.span), (*n.place, *n.span), strict=True):
         t.transition(inside * of.parent * (following - cell), "the rows of a parent have one place and span")
@@ -232,36 +232,40 @@ def segment_messages(t: TableBuilder) -> Slots:
     sums = [total for of_point in of.sum for total in of_point]
     return Slots(
         answers=(
-            Said(first, -1, message(Tag.PART, of.number, 1 - of.begin, of.counter, 0, length, flags, *numbers)),
-            Said(third, -1, message(Tag.REST, of.number, *numbers)),
-            Said(ends, -1, message(Tag.DIGEST, of.number, *of.digest)),
+            SlotMessage(
+                first, -1, message(MessageTag.PART, of.number, 1 - of.begin, of.counter, 0, length, flags, *numbers)
+            ),
+            SlotMessage(third, -1, message(MessageTag.REST, of.number, *numbers)),
+            SlotMessage(ends, -1, message(MessageTag.DIGEST, of.number, *of.digest)),
         ),
         asks=(
-            Said(first, -of.parent, message(Tag.VALUE, *of.place, start, left, *numbers)),
-            Said(third, -of.parent, message(Tag.VALUE, *of.place, start + left, right, *numbers)),
-            Said(of.whole, 1, message(Tag.PLACE, *of.place, *of.digest)),
-            Said(of.inner, 1, message(Tag.VALUE, *of.place, start, left + right, *of.digest)),
+            SlotMessage(first, -of.parent, message(MessageTag.VALUE, *of.place, start, left, *numbers)),
+            SlotMessage(third, -of.parent, message(MessageTag.VALUE, *of.place, start + left, right, *numbers)),
+            SlotMessage(of.whole, 1, message(MessageTag.PLACE, *of.place, *of.digest)),
+            SlotMessage(of.inner, 1, message(MessageTag.VALUE, *of.place, start, left + right, *of.digest)),
         ),
-        first=(Said(ends, 1 - of.parent, message(Tag.ROW, *of.place, kind, of.counter, of.base, end, *sums)),),
+        first=(
+            SlotMessage(ends, 1 - of.parent, message(MessageTag.ROW, *of.place, kind, of.counter, of.base, end, *sums)),
+        ),
     )
 
 
-def _quarters(of: Part) -> Expr:
+def _quarters(of: SegmentRow) -> Expr:
     """Return whether a row has a quarter of a block."""
     found: Expr = of.quarter[0] + of.quarter[1] + of.quarter[2] + of.quarter[3]
     return found
 
 
-def _absent(of: Part) -> Expr:
+def _absent(of: SegmentRow) -> Expr:
     return linear([(1 << i, bit) for i, bit in enumerate(of.absent)])
 
 
-def _numbers(of: Part) -> list[Expr]:
+def _numbers(of: SegmentRow) -> list[Expr]:
     """Return the words of 32 bits of a row: the lower and the upper one of each word."""
     return [low + (1 << 16) * high for low, high in zip(of.half[::2], of.half[1::2], strict=True)]
 
 
-def _product(of: Part, point: int, k: int) -> Expr:
+def _product(of: SegmentRow, point: int, k: int) -> Expr:
     """Return a coordinate of the sum of a row's words times their weights."""
     terms: Sequence[Expr] = [
         weight[point][k] * linear([(1 << 16 * i, half) for i, half in enumerate(of.half[4 * word : 4 * word + 4])])

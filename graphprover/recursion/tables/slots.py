@@ -15,7 +15,7 @@ from graphprover.recursion.tables.buses import MACHINE
 
 
 @dataclass(frozen=True)
-class Said:
+class SlotMessage:
     """A message of the rows of one kind."""
 
     when: Expr  # 1 in rows of the kind, else 0
@@ -27,26 +27,26 @@ class Said:
 class Slots:
     """The messages of some kinds of rows by slot."""
 
-    answers: tuple[Said, ...] = field(default=())  # about the program and the compressions of the row
-    asks: tuple[Said, ...] = field(default=())  # about other rows of the table
-    first: tuple[Said, ...] = field(default=())  # that the row provides, with lookups in `asked[0]`
-    second: tuple[Said, ...] = field(default=())  # with lookups in `asked[1]`
+    answers: tuple[SlotMessage, ...] = field(default=())  # about the program and the compressions of the row
+    asks: tuple[SlotMessage, ...] = field(default=())  # about other rows of the table
+    first: tuple[SlotMessage, ...] = field(default=())  # that the row provides, with lookups in `asked[0]`
+    second: tuple[SlotMessage, ...] = field(default=())  # with lookups in `asked[1]`
 
 
-def send(t: TableBuilder, said: Iterable[Said]) -> None:
+def send(t: TableBuilder, said: Iterable[SlotMessage]) -> None:
     """Send a slot's message from every row, or receive it."""
     said = list(said)
     t.send(MACHINE, _mixed(said), _sum(of.when * of.count for of in said), weight=1)
 
 
-def provide(t: TableBuilder, said: Iterable[Said], asked: Expr) -> None:
+def provide(t: TableBuilder, said: Iterable[SlotMessage], asked: Expr) -> None:
     """Provide a slot's message in every row that is of one of the kinds."""
     said = list(said)
     t.every_row((1 - _sum(of.when * of.count for of in said)) * asked, "a message that can be looked up")
     t.provide(MACHINE, _mixed(said), asked)
 
 
-def _mixed(said: Sequence[Said]) -> list[Any]:
+def _mixed(said: Sequence[SlotMessage]) -> list[Any]:
     """Return the sum of messages times their flags; a message with the only flag is that message."""
     if len(said) == 1:
         return list(said[0].message)
@@ -55,7 +55,7 @@ def _mixed(said: Sequence[Said]) -> list[Any]:
     ]
 
 
-def _transposed(said: Sequence[Said]) -> Iterable[Sequence[Any]]:
+def _transposed(said: Sequence[SlotMessage]) -> Iterable[Sequence[Any]]:
     return zip(*(of.message for of in said), strict=True)
 
 

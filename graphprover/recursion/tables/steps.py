@@ -48,9 +48,9 @@ from typing import Any
 from graphprover.air import Expr, TableBuilder
 from graphprover.air.linear import linear
 from graphprover.field import EXTENSION_DEGREE
-from graphprover.recursion.tables.buses import Tag, message
+from graphprover.recursion.tables.buses import MessageTag, message
 from graphprover.recursion.tables.columns import NUMBERS
-from graphprover.recursion.tables.slots import Said, Slots
+from graphprover.recursion.tables.slots import SlotMessage, Slots
 
 OPERANDS = ("a", "b", "c", "d")
 FLAGS = ("multiply", "add", "indirect", "jump", "call", "back", "row", "cap", "gate", "halt")
@@ -61,7 +61,7 @@ MOST_LOOKUPS = 5  # of a cell by a row
 
 
 @dataclass(frozen=True)
-class Step:
+class StepRow:
     """The cells of a row with a step."""
 
     on: Any
@@ -89,11 +89,11 @@ class Step:
     asked: Any  # lookups of the digest of a cap
 
 
-def step_of(row: Any) -> Step:
+def step_of(row: Any) -> StepRow:
     """Return the cells of a row of `machine` with a step."""
     k, l, offset_b, offset_d = row.half[:4]  # noqa: E741
     a, b, c, d = row.cell
-    return Step(
+    return StepRow(
         on=row.step,
         pc=row.number,
         frame=row.counter,
@@ -121,7 +121,7 @@ def define_steps(t: TableBuilder) -> None:
     _jumps(t, of, n)
 
 
-def _order(t: TableBuilder, of: Step, n: Step) -> None:
+def _order(t: TableBuilder, of: StepRow, n: StepRow) -> None:
     t.first_row(of.on - 1, "a run has a first step")
     t.first_row(of.pc, "a run begins with instruction 0")
     t.first_row(of.frame - FIRST_FRAME, "a run begins with the first frame")
@@ -130,14 +130,14 @@ def _order(t: TableBuilder, of: Step, n: Step) -> None:
     t.last_row(of.on * (1 - of.halt), "a run halts")
 
 
-def _addresses(t: TableBuilder, of: Step) -> None:
+def _addresses(t: TableBuilder, of: StepRow) -> None:
     _, at_b, _, at_d = of.at
     t.every_row(of.on * (at_b - of.frame - of.offset_b - of.gate * (of.a[1] - of.frame)), "the address of b")
     from_memory = of.indirect + of.gate
     t.every_row(of.on * (at_d - of.frame - of.offset_d - from_memory * (of.a[0] - of.frame)), "the address of d")
 
 
-def _arithmetic(t: TableBuilder, of: Step) -> None:
+def _arithmetic(t: TableBuilder, of: StepRow) -> None:
     other = of.jump + of.call + of.back + of.row + of.cap + of.gate + of.halt
     for i, product in enumerate(_product(of.a, of.b)):
         value = of.multiply * product + of.k * of.a[i] + of.add * of.d[i]
@@ -147,13 +147,13 @@ def _arithmetic(t: TableBuilder, of: Step) -> None:
         t.every_row(of.on * of.indirect * (1 - of.add) * cell, "c is in the base field")
 
 
-def _gates(t: TableBuilder, of: Step) -> None:
+def _gates(t: TableBuilder, of: StepRow) -> None:
     for i, product in enumerate(_product(of.d, of.b)):
         value = of.l * product + of.k * of.b[i] + (1 - of.l) * of.d[i]
         t.every_row(of.on * of.gate * (of.c[i] - value), "a gate has c = l d b + k b + (1 - l) d")
 
 
-def _jumps(t: TableBuilder, of: Step, n: Step) -> None:
+def _jumps(t: TableBuilder, of: StepRow, n: StepRow) -> None:
     jump = of.on * of.jump
     for i, product in enumerate(_product(of.a, of.b)):
         t.every_row(jump * (of.c[i] + product - int(i == 0)), "a jump has c = 1 - a b")
@@ -183,9 +183,9 @@ def step_messages(t: TableBuilder) -> Slots:
     at_a, _, at_c, _ = of.at
     offsets = at_a - of.frame, of.offset_b, at_c - of.frame, of.offset_d
     return Slots(
-        answers=(Said(of.on, 1, message(Tag.STEP, of.pc, flags, of.k, of.l, *offsets)),),
-        asks=(Said(of.on, of.row, message(Tag.ROW, *of.a, of.k, *of.b, *of.c, *of.d)),),
-        first=(Said(of.on, of.cap, message(Tag.PLACE, *of.a, *of.b, *of.c, *of.d[:2])),),
+        answers=(SlotMessage(of.on, 1, message(MessageTag.STEP, of.pc, flags, of.k, of.l, *offsets)),),
+        asks=(SlotMessage(of.on, of.row, message(MessageTag.ROW, *of.a, of.k, *of.b, *of.c, *of.d)),),
+        first=(SlotMessage(of.on, of.cap, message(MessageTag.PLACE, *of.a, *of.b, *of.c, *of.d[:2])),),
     )
 
 

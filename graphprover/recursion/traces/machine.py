@@ -1,12 +1,13 @@
 """The trace tasks of a layer's tables."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
 from graphprover.device import Array, Device
+from graphprover.protocol.blake3 import IV
 from graphprover.recursion.kernels import (
     count_cells,
     count_halves,
@@ -16,26 +17,29 @@ from graphprover.recursion.kernels import (
     fill_blake3,
     fill_segments,
     fill_steps,
+    hash_segments,
 )
-from graphprover.recursion.kernels.compressions import Compressions
-from graphprover.recursion.kernels.segments import Segments
-from graphprover.recursion.kernels.steps import Steps
+from graphprover.recursion.kernels.compressions import Compressions, empty_calls
+from graphprover.recursion.kernels.segments import RowSegments
+from graphprover.recursion.kernels.steps import RunSteps
 from graphprover.recursion.tables import blake3, columns, fixed
-from graphprover.recursion.tables.memory import ADDRESS, LOOKED_UP, VALUE
-from graphprover.recursion.traces.calls import calls_of
+from graphprover.recursion.tables.blake3 import NODE_PARAMETERS, CallUse
+from graphprover.recursion.tables.machine import ADDRESS, LOOKED_UP, VALUE
 from graphprover.recursion.traces.nodes import Nodes, fill_nodes
 from graphprover.statement.trace_task import TraceTask
 
-T = TypeVar("T", Segments, Nodes, Steps)
+_IV = np.array(IV, dtype=np.uint32)
+_PARAMETERS = np.array(NODE_PARAMETERS, dtype=np.uint32)
+T = TypeVar("T", RowSegments, Nodes, RunSteps)
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class TraceInputs:
     """The inputs of all traces: arrays of the host."""
 
-    segments: Segments  # without the words of parents
+    segments: RowSegments  # without the words of parents
     nodes: Nodes
-    steps: Steps
+    steps: RunSteps
 
     @property
     def calls(self) -> int:
@@ -54,13 +58,13 @@ class Loaded:
     """The inputs of all traces, with the calls that hash them: arrays of one device."""
 
     calls: Compressions  # of the segments' blocks, then of the nodes
-    segments: Segments
+    segments: RowSegments
     digests: Array  # of the segments, uint32 (segments, 8)
     nodes: Nodes
-    steps: Steps
+    steps: RunSteps
 
 
-def trace_tasks(inputs: Inputs, rows: Mapping[str, int], of_list: int) -> dict[str, TraceTask]:
+def trace_tasks(inputs: TraceInputs, rows: Mapping[str, int], of_list: int) -> dict[str, TraceTask]:
     """Return the trace task of each table, by name.
 
     Args:
@@ -78,11 +82,32 @@ def trace_tasks(inputs: Inputs, rows: Mapping[str, int], of_list: int) -> dict[s
     }
 
 
-def load_inputs(device: Device, *, inputs: Inputs) -> Loaded:
+def load_inputs(device: Device, *, inputs: TraceInputs) -> Loaded:
     """Return the inputs on a device, after the hashing of their segments there."""
     of = inputs
     segments, nodes, steps = _loaded(device, of.segments), _loaded(device, of.nodes), _loaded(device, of.steps)
     return Loaded(*calls_of(device, segments, nodes), nodes, steps)
+
+
+def calls_of(device: Device, segments: RowSegments, nodes: Nodes) -> tuple[Compressions, RowSegments, Array]:
+    """Return the calls that hash segments and nodes, the segments with the words of parents, and their digests.
+
+    Args:
+        device: The device of all arrays.
+        segments: The segments; the words of parents are not read.
+        nodes: The nodes.
+
+    Returns:
+        The calls of the segments' blocks and then of the nodes, the segments, whose words are memory of the calls, and
+        the digests of the segments, uint32 (segments, 8).
+    """
+    blocks = len(segments.words)
+    calls = empty_calls(device, blocks + len(nodes.places))
+    calls.values[blocks:], calls.parameters[blocks:] = device.constant_all([_IV, _PARAMETERS])
+    calls.blocks[blocks:], calls.uses[blocks:] = nodes.children, int(CallUse.NODE)
+    digests = device.arrays.empty((len(segments.firsts), 8), dtype=np.uint32)
+    hash_segments(device, segments, calls, digests)
+    return calls, replace(segments, words=calls.blocks[:blocks].view(np.uint64)), digests
 
 
 def _loaded(device: Device, of: T) -> T:
@@ -98,7 +123,7 @@ def blake3_trace(device: Device, inputs: Loaded, *, rows: int) -> Array:
 
 
 def machine_trace(device: Device, inputs: Loaded, *, rows: int) -> Array:
-    """Return the trace of `Machine`: steps, segments, nodes; and memory with its lookups."""
+    """Return the trace of `RecursionMachine`: steps, segments, nodes; and memory with its lookups."""
     steps, segments, arrays = inputs.steps, inputs.segments, device.arrays
     main = arrays.zeros((columns.WIDTH, rows), dtype=np.uint64)
     fill_steps(device, steps, main)

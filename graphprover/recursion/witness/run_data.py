@@ -13,7 +13,7 @@ from graphprover.protocol.proof import BatchProof, opened_values
 from graphprover.protocol.verification import Challenges
 from graphprover.recursion.head.areas import opened_counts, stated_at
 from graphprover.recursion.head.fields import CHALLENGES, ELEMENT_CELLS, LIST_PLACE, SHIFT, TRANSCRIPT_TREE
-from graphprover.recursion.head.head import Head
+from graphprover.recursion.head.head import ProofHead
 from graphprover.recursion.head.heads import Child, Heads
 from graphprover.recursion.head.messages import messages_of
 from graphprover.recursion.head.placed import evaluate
@@ -101,7 +101,7 @@ def _rows_of(messages: Sequence[np.ndarray], first: int) -> list[OpenedRows]:
     ]
 
 
-def _gates(head: Head, of_proof: Opened) -> tuple[np.ndarray, np.ndarray]:
+def _gates(head: ProofHead, of_proof: Opened) -> tuple[np.ndarray, np.ndarray]:
     """Return the addresses of the results of gates, int64 (n,), and the results, uint64 (n, 3)."""
     layout, proof, challenges = of_proof.child.layout, of_proof.proof, of_proof.challenges
     areas, of = head.areas, head.gates

@@ -8,7 +8,7 @@ from graphprover.device import Device
 from graphprover.kernels.cpu.parallel import counted_apart
 from graphprover.protocol.blake3 import IV, MESSAGE_PERMUTATION
 from graphprover.recursion.kernels.compressions import Compressions
-from graphprover.recursion.tables.blake3 import FIRST_COLUMNS, WIDTH, Use
+from graphprover.recursion.tables.blake3 import FIRST_COLUMNS, WIDTH, CallUse
 from graphprover.recursion.tables.places import LANES, LAST, PLACES, ROWS
 from graphprover.runtime.numba_cache import njit
 
@@ -19,7 +19,7 @@ _POSITION, _FINAL, _ODD, _NUMBER, _NODE, _PART, _CHAIN, _M, _A, _D, _C, _HIGH, _
         "position", "final", "odd", "number", "node", "part", "chain", "m", "a", "d", "c", "high", "low",
     )
 )  # fmt: skip
-_USE_NODE, _USE_PART, _USE_CHAIN = map(int, (Use.NODE, Use.PART, Use.CHAIN))
+_USE_NODE, _USE_PART, _USE_CHAIN = map(int, (CallUse.NODE, CallUse.PART, CallUse.CHAIN))
 _HALF = 16  # columns of a half of G in a family
 _IV = np.array(IV, dtype=np.uint32)
 _PERMUTATION = np.array(MESSAGE_PERMUTATION, dtype=np.int64)

@@ -6,13 +6,13 @@ from graphprover.device import Device
 from graphprover.protocol.blake3 import BLOCK_BYTES, CHUNK_END, CHUNK_START, IV, MESSAGE_PERMUTATION, PARENT, ROOT
 from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.kernels.cpu.blake3 import turned
-from graphprover.recursion.kernels.segments import Kind, Segments
-from graphprover.recursion.tables.blake3 import Use
+from graphprover.recursion.kernels.segments import RowSegments, SegmentKind
+from graphprover.recursion.tables.blake3 import CallUse
 from graphprover.runtime.numba_cache import njit
 
 _U32 = np.uint32
-_PARENT, _WHOLE = int(Kind.PARENT), int(Kind.WHOLE)
-_PART, _CHAIN = int(Use.PART), int(Use.CHAIN)
+_PARENT, _WHOLE = int(SegmentKind.PARENT), int(SegmentKind.WHOLE)
+_PART, _CHAIN = int(CallUse.PART), int(CallUse.CHAIN)
 _IV = np.array(IV, dtype=np.uint32)
 _PERMUTATION = np.array(MESSAGE_PERMUTATION, dtype=np.int64)
 _ROUNDS = 7
@@ -80,7 +80,7 @@ def _hash(words, owners, firsts, numbers, children, values, blocks, parameters, 
             digests[segment] = value
 
 
-def hash_segments(device: Device, segments: Segments, calls: Compressions, digests: np.ndarray) -> None:
+def hash_segments(device: Device, segments: RowSegments, calls: Compressions, digests: np.ndarray) -> None:
     """Write the calls of segments; see ``graphprover.recursion.kernels.hash_segments``."""
     of, halves = segments, segments.words.view(np.uint32)
     written = calls.values, calls.blocks, calls.parameters, calls.uses

@@ -13,7 +13,7 @@ from graphprover.kernels.cpu.field import add, ext_add, ext_mul, ext_scale, ext_
 from graphprover.kernels.cpu.simd import load_word, store_word
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.recursion.kernels.cpu.places import HALF_BITS, MIX, slot_of
-from graphprover.recursion.program.hints import HintKind
+from graphprover.recursion.program.assembler import HintKind
 from graphprover.recursion.tables.segments import READ, SPLIT, STRIDE
 from graphprover.recursion.tables.steps import FIRST_FRAME, FLAGS
 from graphprover.runtime.numba_cache import borrowed, njit

@@ -7,15 +7,15 @@ import numpy as np
 from graphprover.device import Device
 from graphprover.kernels.cpu.field import add, mul
 from graphprover.kernels.cpu.parallel import counted_apart
-from graphprover.recursion.kernels.segments import Kind, Segments
+from graphprover.recursion.kernels.segments import RowSegments, SegmentKind
 from graphprover.recursion.tables.segments import COLUMNS, QUARTERS, STRIDE, WORDS
 from graphprover.runtime.numba_cache import njit
 
 _U = np.uint64
 _BLOCK = QUARTERS * WORDS  # words
-_WEIGHTED, _READ, _SPLIT, _PARENT, _WHOLE = map(int, Kind)
+_WEIGHTED, _READ, _SPLIT, _PARENT, _WHOLE = map(int, SegmentKind)
 _QUARTER, _INNER, _IS_WHOLE = COLUMNS.quarter[0], COLUMNS.inner, COLUMNS.whole
-_KINDS = COLUMNS.weighted  # four flags, in the order of `Kind`
+_KINDS = COLUMNS.weighted  # four flags, in the order of `SegmentKind`
 _BEGIN, _LAST, _ROOT, _ABSENT = COLUMNS.begin, COLUMNS.last, COLUMNS.root, COLUMNS.absent[0]
 _WEIGHT, _AT, _SUM, _HALF = COLUMNS.weight[0][0][0], COLUMNS.at[0], COLUMNS.sum[0][0], COLUMNS.half[0]
 _NUMBER, _COUNTER, _BASE, _ASKED = COLUMNS.number, COLUMNS.counter, COLUMNS.base, COLUMNS.asked
@@ -137,7 +137,7 @@ def _count_numbers(numbers, counts, first, last):
 
 
 def fill_segments(
-    device: Device, segments: Segments, digests: np.ndarray, cells: np.ndarray, main: np.ndarray, first: int
+    device: Device, segments: RowSegments, digests: np.ndarray, cells: np.ndarray, main: np.ndarray, first: int
 ) -> None:
     """Write the rows of segments; see ``graphprover.recursion.kernels.fill_segments``."""
     of = segments
@@ -145,12 +145,12 @@ def fill_segments(
     device.split_rows(fill, len(of.words))
 
 
-def count_halves(device: Device, segments: Segments, counts: np.ndarray) -> None:
+def count_halves(device: Device, segments: RowSegments, counts: np.ndarray) -> None:
     """Count numbers of 16 bits; see ``graphprover.recursion.kernels.count_halves``."""
     counted_apart(device.split_rows, len(segments.words), counts, partial(_count_halves, segments.words))
 
 
-def count_cells(device: Device, segments: Segments, counts: np.ndarray) -> None:
+def count_cells(device: Device, segments: RowSegments, counts: np.ndarray) -> None:
     """Count lookups in memory; see ``graphprover.recursion.kernels.count_cells``."""
     count = partial(_count_cells, segments.owners, segments.firsts, segments.numbers)
     counted_apart(device.split_rows, len(segments.owners), counts, count)

@@ -7,7 +7,7 @@ import numpy as np
 from graphprover.device import Device
 from graphprover.field import P
 from graphprover.kernels.cpu.parallel import counted_apart
-from graphprover.recursion.kernels.steps import FROM_MEMORY, GATE, USES_B, USES_D, Steps
+from graphprover.recursion.kernels.steps import FROM_MEMORY, GATE, USES_B, USES_D, RunSteps
 from graphprover.recursion.tables.steps import COLUMNS, FLAGS
 from graphprover.runtime.numba_cache import njit
 
@@ -73,13 +73,13 @@ def _count(fields, pcs, frames, cells, counts, first, last):
                 counts[found[operand]] += _U(1)
 
 
-def fill_steps(device: Device, steps: Steps, main: np.ndarray) -> None:
+def fill_steps(device: Device, steps: RunSteps, main: np.ndarray) -> None:
     """Write the rows of steps; see ``graphprover.recursion.kernels.fill_steps``."""
     of = steps
     device.split_rows(partial(_fill, of.fields, of.pcs, of.frames, of.asked, of.cells, main), len(of.pcs))
 
 
-def count_operands(device: Device, steps: Steps, counts: np.ndarray) -> None:
+def count_operands(device: Device, steps: RunSteps, counts: np.ndarray) -> None:
     """Count lookups in memory; see ``graphprover.recursion.kernels.count_operands``."""
     of = steps
     counted_apart(device.split_rows, len(of.pcs), counts, partial(_count, of.fields, of.pcs, of.frames, of.cells))

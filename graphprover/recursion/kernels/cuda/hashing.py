@@ -7,7 +7,7 @@ import cupy
 from graphprover.kernels.cuda.launch import blocks_for, compiled, launch
 from graphprover.recursion.kernels.compressions import Compressions
 from graphprover.recursion.kernels.cuda.sources import text
-from graphprover.recursion.kernels.segments import Segments
+from graphprover.recursion.kernels.segments import RowSegments
 
 if TYPE_CHECKING:
     from graphprover.device.cuda import CudaDevice
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _THREADS = 32  # there are a few thousand segments, so that small blocks use more multiprocessors
 
 
-def hash_segments(device: "CudaDevice", segments: Segments, calls: Compressions, digests: cupy.ndarray) -> None:
+def hash_segments(device: "CudaDevice", segments: RowSegments, calls: Compressions, digests: cupy.ndarray) -> None:
     """Write the calls of segments; see ``graphprover.recursion.kernels.hash_segments``."""
     of = segments
     read = [array.data.ptr for array in (of.firsts, of.numbers)]

@@ -6,7 +6,7 @@ import cupy
 
 from graphprover.kernels.cuda.launch import blocks_for, compiled, launch
 from graphprover.recursion.kernels.cuda.sources import PARTS, text
-from graphprover.recursion.kernels.segments import Segments
+from graphprover.recursion.kernels.segments import RowSegments
 
 if TYPE_CHECKING:
     from graphprover.device.cuda import CudaDevice
@@ -16,7 +16,7 @@ _THREADS = 128
 
 def fill_segments(
     device: "CudaDevice",
-    segments: Segments,
+    segments: RowSegments,
     digests: cupy.ndarray,
     cells: cupy.ndarray,
     main: cupy.ndarray,
@@ -34,7 +34,7 @@ def fill_segments(
             )  # fmt: skip
 
 
-def count_halves(device: "CudaDevice", segments: Segments, counts: cupy.ndarray) -> None:
+def count_halves(device: "CudaDevice", segments: RowSegments, counts: cupy.ndarray) -> None:
     """Count numbers of 16 bits; see ``graphprover.recursion.kernels.count_halves``."""
     if words := segments.words.size:
         with device.operation("count_halves"):
@@ -42,7 +42,7 @@ def count_halves(device: "CudaDevice", segments: Segments, counts: cupy.ndarray)
             launch(compiled(text("segments.cu")), "count_halves", blocks, _THREADS, segments.words, words, counts)
 
 
-def count_cells(device: "CudaDevice", segments: Segments, counts: cupy.ndarray) -> None:
+def count_cells(device: "CudaDevice", segments: RowSegments, counts: cupy.ndarray) -> None:
     """Count lookups in memory; see ``graphprover.recursion.kernels.count_cells``."""
     of = segments
     if words := of.words.size:

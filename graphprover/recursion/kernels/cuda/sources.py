@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from graphprover.kernels.cuda.sources import list_of, source
-from graphprover.recursion.kernels.segments import NUMBERS, Kind
+from graphprover.recursion.kernels.segments import NUMBERS, SegmentKind
 from graphprover.recursion.kernels.steps import FROM_MEMORY, GATE, USES_B, USES_D
 from graphprover.recursion.tables import blake3, segments, steps
-from graphprover.recursion.tables.blake3 import Use
+from graphprover.recursion.tables.blake3 import CallUse
 from graphprover.recursion.tables.fixed import ROWS as PAIRS
 from graphprover.recursion.tables.places import LANES, LAST, ROWS, TO_COLUMNS, TO_DIAGONALS
 
@@ -30,8 +30,8 @@ def _first(columns: Any) -> int:
     return columns
 
 
-_USES: dict[str, int | str] = {f"USE_{use.name}": int(use) for use in Use}
-_KINDS: dict[str, int | str] = {**{f"KIND_{kind.name}": int(kind) for kind in Kind}, "NUMBERS": NUMBERS}
+_USES: dict[str, int | str] = {f"USE_{use.name}": int(use) for use in CallUse}
+_KINDS: dict[str, int | str] = {**{f"KIND_{kind.name}": int(kind) for kind in SegmentKind}, "NUMBERS": NUMBERS}
 _BLAKE3: dict[str, int | str] = {
     **_columns(blake3.FIRST_COLUMNS),
     **_USES,

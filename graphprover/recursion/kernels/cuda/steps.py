@@ -6,7 +6,7 @@ import cupy
 
 from graphprover.kernels.cuda.launch import blocks_for, compiled, launch
 from graphprover.recursion.kernels.cuda.sources import text
-from graphprover.recursion.kernels.steps import Steps
+from graphprover.recursion.kernels.steps import RunSteps
 
 if TYPE_CHECKING:
     from graphprover.device.cuda import CudaDevice
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _THREADS = 128
 
 
-def fill_steps(device: "CudaDevice", steps: Steps, main: cupy.ndarray) -> None:
+def fill_steps(device: "CudaDevice", steps: RunSteps, main: cupy.ndarray) -> None:
     """Write the rows of steps; see ``graphprover.recursion.kernels.fill_steps``."""
     of = steps
     numbers = [array.data.ptr for array in (of.pcs, of.frames, of.asked)]
@@ -25,7 +25,7 @@ def fill_steps(device: "CudaDevice", steps: Steps, main: cupy.ndarray) -> None:
         )  # fmt: skip
 
 
-def count_operands(device: "CudaDevice", steps: Steps, counts: cupy.ndarray) -> None:
+def count_operands(device: "CudaDevice", steps: RunSteps, counts: cupy.ndarray) -> None:
     """Count lookups in memory; see ``graphprover.recursion.kernels.count_operands``."""
     of = steps
     numbers = [array.data.ptr for array in (of.pcs, of.frames)]
