@@ -12,7 +12,7 @@ from graphprover.air import Air, TableBuilder
 from graphprover.air.linear import linear
 from graphprover.examples.keccak.nibbles import XOR
 from graphprover.vm.accelerators.keccak.permutation import stacked_limbs
-from graphprover.vm.accelerators.keccak.planes import MESSAGES, PERMUTATION, PLANES, Tag, plane_limbs
+from graphprover.vm.accelerators.keccak.planes import MESSAGES, PERMUTATION, PLANES, PlaneTag, plane_limbs
 from graphprover.vm.tables.step import shared
 
 RATE_LANES = 17
@@ -106,8 +106,8 @@ class Sponge(Air):
         called, answered = (*queue, *t.capacity), (*t.rate, *t.capacity)
         for plane in range(PLANES):
             words = slice(5 * plane, 5 * plane + 5)
-            t.send(PERMUTATION, plane_limbs(Tag.ASK, t.block, plane, called[words]), final * t.active, weight=1)
-            answer = plane_limbs(Tag.ANSWER, t.block - 1, plane, answered[words])
+            t.send(PERMUTATION, plane_limbs(PlaneTag.ASK, t.block, plane, called[words]), final * t.active, weight=1)
+            answer = plane_limbs(PlaneTag.ANSWER, t.block - 1, plane, answered[words])
             t.receive(PERMUTATION, answer, t.answered, weight=1)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.vm.accelerators.host_call import HostCall
-from graphprover.vm.accelerators.integers.fp2 import ALL_FIELDS, BLS12_381, FP2_BLS12_381, FP2_BN254, Field
+from graphprover.vm.accelerators.integers.fp2 import ALL_FIELDS, BLS12_381, FP2_BLS12_381, FP2_BN254, Fp2Field
 from graphprover.vm.accelerators.integers.modular import MODULAR, MODULAR_384, MODULAR_384_QUOTIENT, MODULAR_QUOTIENT
 from graphprover.vm.accelerators.integers.point import ALL_CURVES, POINT, Curve
 from graphprover.vm.accelerators.keccak.absorb import KECCAK_ABSORB, RATE_WORDS
@@ -105,7 +105,7 @@ def bytes_of_number(number: int) -> int:
     return MODULAR_CALLS[number][0] if number in MODULAR_CALLS else 32
 
 
-def multiply_add(field: Field, a: Pair, b: Pair, c: Pair) -> Pair:
+def multiply_add(field: Fp2Field, a: Pair, b: Pair, c: Pair) -> Pair:
     """Return a b + c in Fp2, of any coordinates."""
     return (a[0] * b[0] - a[1] * b[1] + c[0]) % field.p, (a[0] * b[1] + a[1] * b[0] + c[1]) % field.p
 
@@ -117,7 +117,7 @@ def random_number(rng: random.Random, bits: int = 256) -> int:
     return rng.getrandbits(rng.randrange(1, bits + 1))
 
 
-def random_coordinate(rng: random.Random, field: Field) -> int:
+def random_coordinate(rng: random.Random, field: Fp2Field) -> int:
     """Return a coordinate of an element of Fp2, often an edge case, sometimes not below p."""
     p, bound = field.p, 1 << 64 * field.words
     edges = (0, 1, 2, p - 1, p - 2, p, p + 1, bound - 1, bound // p * p, p >> 1, 1 << 32, p - (1 << 32), p - (1 << 224))

@@ -9,12 +9,12 @@ from graphprover.vm.kernels import replay
 from graphprover.vm.kernels.tape import empty_cycles
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.partition import groups_of
-from graphprover.vm.traces.run import Run, load_tape, program_columns
+from graphprover.vm.traces.run import ReplayedRange, load_tape, program_columns
 
 ENTRY = np.uint64(2**32 - 1)  # of a step
 
 
-def in_time(machine: Machine, execution: Execution, cycle_range: range | None = None) -> Run:
+def in_time(machine: Machine, execution: Execution, cycle_range: range | None = None) -> ReplayedRange:
     """Replay all cycles, or the cycles of a range, as if all entries were of one group."""
     cycle_range = cycle_range or range(execution.cycles)
     device = CpuDevice(1)
@@ -24,9 +24,9 @@ def in_time(machine: Machine, execution: Execution, cycle_range: range | None = 
     places = np.maximum(tape.start + INTERVAL * np.arange(len(tape.index)), cycle_range.start) - cycle_range.start
     steps, redirects = groups_of(machine).steps & ENTRY, np.zeros(1, dtype=np.uint64)
     replay(device, tape, steps, redirects, places[None].astype(np.uint32), cycles)
-    return Run(cycle_range.start, cycles, tape.old, tape.time, program_columns(device, machine))
+    return ReplayedRange(cycle_range.start, cycles, tape.old, tape.time, program_columns(device, machine))
 
 
-def instructions(machine: Machine, run: Run) -> np.ndarray:
+def instructions(machine: Machine, run: ReplayedRange) -> np.ndarray:
     """Return the instruction of each cycle of a run as its number in the code."""
     return machine.program_entries.instruction[run.cycles.entry]

@@ -30,8 +30,8 @@ from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, SLO
 from graphprover.vm.tables.limbs import PER_HALF
 from graphprover.vm.tables.multiply import Divide, carries
 from graphprover.vm.tables.step import Step
-from graphprover.vm.traces.chips import ChipTrace, Part, chip_traces
-from graphprover.vm.traces.rows import Rows
+from graphprover.vm.traces.chips import ChipPart, ChipTrace, chip_traces
+from graphprover.vm.traces.rows import CycleRows
 from tests.vm.in_time import in_time, instructions
 from tests.vm.outcomes import outcomes_of
 from tests.vm.tables.checks import member
@@ -101,8 +101,8 @@ def chips(execution: Execution, most: int = 400) -> list[Chip]:
         cycles = cycles[np.linspace(0, len(cycles) - 1, min(most, len(cycles))).astype(int)]
         own = replace(run, cycles=replace(run.cycles, order=cycles.astype(np.uint32), rows=run.cycles.rows.copy()))
         own.cycles.entry[cycles] = [entry_of[i] for i in index[cycles].tolist()]
-        rows = Rows(device, own, slice(None))
-        table = ChipTrace(step.describe().main_width, len(cycles), (Part(step, 0, len(cycles)),))
+        rows = CycleRows(device, own, slice(None))
+        table = ChipTrace(step.describe().main_width, len(cycles), (ChipPart(step, 0, len(cycles)),))
         (main,) = chip_traces(device, own, tables=[table])
         fits = np.broadcast_to(step.fits(rows), len(cycles)).copy()
         if "m2_t" in step.names:  # a cycle without a second word: any recent time

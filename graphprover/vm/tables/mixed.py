@@ -20,7 +20,7 @@ _OWN = ("clk", "pc")  # cells that all chips share
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
+class ChipMessage:
     """A message of a chip."""
 
     sent: bool  # or received
@@ -42,23 +42,23 @@ class Slot:
     """A message of the table: at most one message of each chip."""
 
     sent: bool
-    said: list[tuple[Expr, Said]] = field(default_factory=list)  # with the chip's flag
+    said: list[tuple[Expr, ChipMessage]] = field(default_factory=list)  # with the chip's flag
     keys: set[tuple[object, ...]] = field(default_factory=set)  # keys of these messages
     tags: set[int] = field(default_factory=set)
 
-    def take(self, flag: Expr, said: Said) -> None:
+    def take(self, flag: Expr, said: ChipMessage) -> None:
         """Add a chip's message."""
         self.said.append((flag, said))
         self.keys.add(said.key)
         self.tags.add(said.tag)
 
 
-class Part:
+class SharedPart:
     """A lane's constraints and messages as one chip of a table: they hold if the flag is 1."""
 
     def __init__(self, t: TableBuilder, flag: Expr, cells: Mapping[str, Any]) -> None:
         self._t, self.flag, self._cells = t, flag, cells
-        self.said: list[Said] = []
+        self.said: list[ChipMessage] = []
 
     def __getitem__(self, name: str) -> tuple[Any, ...]:
         return (self._cells[name],)
@@ -73,15 +73,15 @@ class Part:
 
     def send(self, bus: Bus, fields: Iterable[Any], multiplicity: Any, *, weight: int | None) -> None:
         """Send a message once from this chip's rows."""
-        self._say(bus, Said(True, tuple(fields)), multiplicity, weight)
+        self._say(bus, ChipMessage(True, tuple(fields)), multiplicity, weight)
 
     lookup = send
 
     def receive(self, bus: Bus, fields: Iterable[Any], multiplicity: Any, *, weight: int | None) -> None:
         """Receive a message once in this chip's rows."""
-        self._say(bus, Said(False, tuple(fields)), multiplicity, weight)
+        self._say(bus, ChipMessage(False, tuple(fields)), multiplicity, weight)
 
-    def _say(self, bus: Bus, said: Said, multiplicity: Any, weight: int | None) -> None:
+    def _say(self, bus: Bus, said: ChipMessage, multiplicity: Any, weight: int | None) -> None:
         assert bus == VM and multiplicity == weight == 1
         self.said.append(said)
 
@@ -132,7 +132,7 @@ class Mixed(Air):
         return found
 
     def define(self, t: TableBuilder) -> None:
-        parts = [Part(t, flag, self._named(t, step)) for flag, step in zip(t["is"], self.steps, strict=True)]
+        parts = [SharedPart(t, flag, self._named(t, step)) for flag, step in zip(t["is"], self.steps, strict=True)]
         for part, step in zip(parts, self.steps, strict=True):
             t.boolean(part.flag, f"a row is {step.name} or not")
             step.rule(Lane(part, step, 0))
@@ -159,7 +159,7 @@ def _cells(step: Step) -> list[str]:
     return [name for name in _columns(step.specs).names if name not in BASE]
 
 
-def _slots(parts: Iterable[Part]) -> list[Slot]:
+def _slots(parts: Iterable[SharedPart]) -> list[Slot]:
     """Return the fewest slots: a chip's message goes to a slot with the same message, or else with one of its kind."""
     slots: list[Slot] = []
     for part in parts:
@@ -180,15 +180,15 @@ def _slots(parts: Iterable[Part]) -> list[Slot]:
     return slots
 
 
-def _same(slot: Slot, said: Said) -> bool:
+def _same(slot: Slot, said: ChipMessage) -> bool:
     return said.key in slot.keys
 
 
-def _of_one_kind(slot: Slot, said: Said) -> bool:
+def _of_one_kind(slot: Slot, said: ChipMessage) -> bool:
     return said.tag in slot.tags
 
 
-def _any(slot: Slot, said: Said) -> bool:
+def _any(slot: Slot, said: ChipMessage) -> bool:
     return True
 
 

@@ -8,7 +8,7 @@ from graphprover.vm.traces.formulas import Formulas
 
 
 @dataclass(frozen=True)
-class Cell:
+class StoredCell:
     """The destination of a formula's value."""
 
     number: int  # index of the formula's node
@@ -28,7 +28,7 @@ class _Step:
     dropped: int = 0
 
 
-def assemble(formulas: Formulas, cells: Sequence[Cell], lanes: int) -> Code:
+def assemble(formulas: Formulas, cells: Sequence[StoredCell], lanes: int) -> Code:
     """Return code that computes these cells in order, each value right before its first use."""
     steps = list(_steps(formulas, cells))
     last = {number: i for i, step in enumerate(steps) for number in step.reads}
@@ -55,7 +55,7 @@ def assemble(formulas: Formulas, cells: Sequence[Cell], lanes: int) -> Code:
     return encode(instructions, used, lanes)
 
 
-def _steps(formulas: Formulas, cells: Sequence[Cell]) -> Iterator[_Step]:
+def _steps(formulas: Formulas, cells: Sequence[StoredCell]) -> Iterator[_Step]:
     made: set[int] = set()
     for cell in cells:
         number, shift, dropped = _part(formulas, cell.number)

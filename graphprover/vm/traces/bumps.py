@@ -10,10 +10,10 @@ from graphprover.vm.kernels.bumps import BUMP_WORDS, Accessed
 from graphprover.vm.tables.bump import BUMP_LANES
 from graphprover.vm.tables.clock import clock_of
 from graphprover.vm.traces.partition import Late
-from graphprover.vm.traces.run import Run
+from graphprover.vm.traces.run import ReplayedRange
 
 
-def bumps(device: Device, run: Run, *, late: Sequence[Late]) -> Array:
+def bumps(device: Device, run: ReplayedRange, *, late: Sequence[Late]) -> Array:
     """Return the words of all bumps in order: uint64 (BUMP_WORDS, bumps)."""
     program = {name: run.program[name] for name in ("a_at", "b_at", "d_at", "offset")}
     accessed = Accessed(run.cycles, run.old, run.time, **program, first_clock=clock_of(run.start))

@@ -17,10 +17,10 @@ from graphprover.vm.tables.clock import clock_of
 from graphprover.vm.tables.limbs import limbs
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.accesses import accesses_of
-from graphprover.vm.traces.assemble import Cell, assemble
+from graphprover.vm.traces.assemble import StoredCell, assemble
 from graphprover.vm.traces.executing import Executing
 from graphprover.vm.traces.formulas import Formulas
-from graphprover.vm.traces.run import Run
+from graphprover.vm.traces.run import ReplayedRange
 from graphprover.vm.traces.symbolic import Symbols, reads_permuted, sources, with_permuted
 
 _NAMED = ("clk", "pc", "a_at", "b_at", "d_at", "imm", "imm2", "following")  # cells named like the values they hold
@@ -28,7 +28,7 @@ _LIMBS = {"a": "a", "b": "b", "old": "d", "m": "old"}  # by the name of two cell
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ChipPart:
     """Lanes of a chip in a trace: the cycles first..last of the run's order."""
 
     step: Step
@@ -49,19 +49,19 @@ class ChipTrace:
 
     width: int
     height: int
-    parts: tuple[Part, ...]
+    parts: tuple[ChipPart, ...]
 
     @property
     def is_shared(self) -> bool:
         """Return whether chips share the table, so that each writes only its own rows and columns."""
         return self.parts[0].columns is not None
 
-    def window(self, trace: Array, part: Part) -> Array:
+    def window(self, trace: Array, part: ChipPart) -> Array:
         """Return the rows of a part."""
         return trace[:, part.row : part.end] if self.is_shared else trace
 
 
-def chip_traces(device: Device, run: Run, *, tables: Sequence[ChipTrace]) -> list[Array]:
+def chip_traces(device: Device, run: ReplayedRange, *, tables: Sequence[ChipTrace]) -> list[Array]:
     """Return the traces of tables of chips."""
     traces, own, filled = [], sources(run), []
     for table in tables:
@@ -81,7 +81,7 @@ def chip_trace(device: Device, traces: Sequence[Array], *, index: int) -> Array:
     return traces[index]
 
 
-def _lanes(device: Device, run: Run, own: Sources, code: Code, part: Part) -> Lanes:
+def _lanes(device: Device, run: ReplayedRange, own: Sources, code: Code, part: ChipPart) -> Lanes:
     count, first_clock = part.last - part.first, clock_of(run.start)
     if reads_permuted(code):
         return Lanes(0, count, first_clock, with_permuted(device, run, own, part.first, part.last))
@@ -90,7 +90,7 @@ def _lanes(device: Device, run: Run, own: Sources, code: Code, part: Part) -> La
 
 @cache
 def code_of(chip: str, lanes: int, columns: tuple[int, ...] | None = None) -> Code:
-    """Return the code of a chip's lanes; ``columns`` as in `Part`."""
+    """Return the code of a chip's lanes; ``columns`` as in `ChipPart`."""
     step, formulas = CHIPS[chip](lanes), Formulas()
     cells = cells_of(step, Symbols(formulas))
     places = []
@@ -101,7 +101,7 @@ def code_of(chip: str, lanes: int, columns: tuple[int, ...] | None = None) -> Co
             raise ValueError(f"{chip} has {len(members)} values for {size} cells called {column.name}")
         own = range(column.offset, column.offset + size)
         places += [
-            Cell(formulas.of(x).number, place if columns is None else columns[place], size)
+            StoredCell(formulas.of(x).number, place if columns is None else columns[place], size)
             for place, x in zip(own, members, strict=True)
         ]
     return assemble(formulas, places, lanes)

@@ -22,7 +22,7 @@ from graphprover.vm.statement.shape import SPARSE_NUMBERS, sparse_range_packing
 from graphprover.vm.statement.table_numbers import TableNumber
 from graphprover.vm.tables.buses import LOOKUPS, VM, Tag, tag_of
 from graphprover.vm.tables.limbs import BYTE, HALF
-from graphprover.vm.traces.run import Run
+from graphprover.vm.traces.run import ReplayedRange
 
 SIZES = {tag: 64 if tag in (Tag.LEFT, Tag.RIGHT) else HALF for tag in LOOKUPS}  # rows of each tag's table
 FIRSTS = {tag: sum(list(SIZES.values())[:i]) for i, tag in enumerate(LOOKUPS)}  # its first count
@@ -130,7 +130,7 @@ def loaded(device: Device, *, trace: np.ndarray) -> Array:
     return device.load(trace)
 
 
-def program_trace(device: Device, run: Run, *, rows: int) -> Array:
+def program_trace(device: Device, run: ReplayedRange, *, rows: int) -> Array:
     """Return the trace of the program table: how often cycles look up each of its rows."""
     counts = device.arrays.zeros((1, rows), dtype=np.uint64)
     count_entries(device, run.cycles.entry, counts[0])

@@ -15,7 +15,7 @@ _NEUTRAL = {
 _COMMUTATIVE = (Op.ADD, Op.MUL, Op.AND, Op.OR, Op.XOR, Op.EQUAL)
 
 
-class Node(NamedTuple):
+class Formula(NamedTuple):
     """One formula: an operation on formulas before it, given by the indices of their nodes."""
 
     op: Op
@@ -27,18 +27,18 @@ class Formulas:
     """Nodes without duplicates."""
 
     def __init__(self) -> None:
-        self.nodes: list[Node] = []
-        self._numbers: dict[Node, int] = {}
+        self.nodes: list[Formula] = []
+        self._numbers: dict[Formula, int] = {}
 
     def symbol(self, op: Op, *operands: Any, immediate: int = 0) -> "Symbol":
         """Return the value of an operation on symbols and integers."""
-        return self._symbol(Node(op, tuple(self.of(x).number for x in operands), immediate))
+        return self._symbol(Formula(op, tuple(self.of(x).number for x in operands), immediate))
 
     def of(self, x: Any) -> "Symbol":
         """Return a symbol, or the symbol of an integer mod 2^64."""
-        return x if isinstance(x, Symbol) else self._symbol(Node(Op.CONSTANT, immediate=int(x) & WORD_MASK))
+        return x if isinstance(x, Symbol) else self._symbol(Formula(Op.CONSTANT, immediate=int(x) & WORD_MASK))
 
-    def _symbol(self, node: Node) -> "Symbol":
+    def _symbol(self, node: Formula) -> "Symbol":
         if node not in self._numbers:
             self._numbers[node] = len(self.nodes)
             self.nodes.append(node)

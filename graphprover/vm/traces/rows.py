@@ -11,13 +11,13 @@ from graphprover.vm.accelerators.keccak.kernels import permuted
 from graphprover.vm.accelerators.keccak.permutation import WORDS
 from graphprover.vm.tables.clock import FAR, clock_of
 from graphprover.vm.traces.executing import Executing
-from graphprover.vm.traces.run import Run
+from graphprover.vm.traces.run import ReplayedRange
 
 
-class Rows(Executing):
+class CycleRows(Executing):
     """Some cycles of a run as arrays, by a slice or an array of their positions in its order."""
 
-    def __init__(self, device: Device, run: Run, chosen: Any) -> None:
+    def __init__(self, device: Device, run: ReplayedRange, chosen: Any) -> None:
         self.device, self.arrays = device, device.arrays
         self._run, self._cycles = run, run.cycles.order[chosen]
 

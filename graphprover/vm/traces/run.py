@@ -21,7 +21,7 @@ _CACHED = 32 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class ReplayedRange:
     """The cycles of a cycle range, counted from its first, as arrays of one device."""
 
     start: int  # the range's first cycle in the run
@@ -64,16 +64,16 @@ def _whole(record: Record) -> tuple[np.ndarray, ...]:
     return _arrays(record, range(record.cycles))
 
 
-def load_run(device: Device, tape: Tape, *, machine: Machine, partition: Partition) -> Run:
+def load_run(device: Device, tape: Tape, *, machine: Machine, partition: Partition) -> ReplayedRange:
     """Return the cycles of a cycle range, in the order of their groups."""
     counted = count(device, tape, groups_of(machine).steps, partition.redirects)
     cycles = empty_cycles(device, tape.last - tape.first, len(tape.old))
     replay(device, tape, counted.steps, counted.redirects, counted.places, cycles)
-    return Run(tape.first, cycles, tape.old, tape.time, program_columns(device, machine))
+    return ReplayedRange(tape.first, cycles, tape.old, tape.time, program_columns(device, machine))
 
 
 def program_columns(device: Device, machine: Machine) -> dict[str, Array]:
-    """Return the columns of the program table; see `Run`."""
+    """Return the columns of the program table; see `ReplayedRange`."""
     names = (f"{name}_at" if name in "dab" else name for name in FIELDS)
     columns = *device.constant(machine.entries), device.constant(machine.offset_of_entry)
     return dict(zip((*names, "offset"), columns, strict=True))

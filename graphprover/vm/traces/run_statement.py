@@ -43,7 +43,7 @@ from graphprover.vm.tables.limbs import limbs
 from graphprover.vm.tables.mixed import Mixed
 from graphprover.vm.tables.step import Step
 from graphprover.vm.traces.bumps import bump_trace, bumps
-from graphprover.vm.traces.chips import ChipTrace, Part, chip_trace, chip_traces
+from graphprover.vm.traces.chips import ChipPart, ChipTrace, chip_trace, chip_traces
 from graphprover.vm.traces.counts import (
     Asking,
     count_trace_task,
@@ -353,7 +353,7 @@ def _chip_tables(
         air = step.describe()
         for height, low, high in packing(number, cells_per_row(air), cycles, policy).shares(last - first):
             tables.append(
-                (number, step.name, ChipTrace(air.main_width, height, (Part(step, first + low, first + high),)))
+                (number, step.name, ChipTrace(air.main_width, height, (ChipPart(step, first + low, first + high),)))
             )
     for number, chips in shared.items():
         if chips:
@@ -378,7 +378,7 @@ def _shared_tables(
             low, high = max(begin, first), min(end, last)
             if low < high:
                 cut = start + low - begin, start + high - begin
-                parts.append(Part(chip_table(chip), *cut, low - first, mixed.columns_of[chip]))
+                parts.append(ChipPart(chip_table(chip), *cut, low - first, mixed.columns_of[chip]))
         yield ChipTrace(air.main_width, height, tuple(parts))
 
 

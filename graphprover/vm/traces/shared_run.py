@@ -26,7 +26,7 @@ from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.run_statement import Numbered, Stated, check_stated, stated_of, tables_of_range
 
 
-class Job(Protocol):
+class JobOfGuest(Protocol):
     """A job of a guest (`graphprover.jobs.job.Job`)."""
 
     @property
@@ -54,7 +54,7 @@ Shape = tuple[int, tuple[int, int]]  # a table's number, and the columns and row
 class RunWindow:
     """A window of a job's run."""
 
-    job: Job
+    job: JobOfGuest
     cycles: range
     total: int  # cycles of the run
     snapshots: tuple[Snapshot, ...]  # to go on from, see `graphprover.vm.executor.window.record_window`
@@ -92,7 +92,7 @@ class TimedWindow:
 class RunShard:
     """The shard of a window, and the shapes of all tables of the statement."""
 
-    job: Job
+    job: JobOfGuest
     index: int
     stated: Stated
     shapes: Sequence[Sequence[Shape]]  # of each shard, without heads and the boundary
@@ -112,7 +112,9 @@ def shapes_of(tables: Sequence[Numbered]) -> tuple[Shape, ...]:
 class SharedRun:
     """A job's run on the client, which workers record in windows, one a shard."""
 
-    def __init__(self, job: Job, rehearsal: Rehearsal, cycle_ranges: Sequence[range], *, commit_input: bool) -> None:
+    def __init__(
+        self, job: JobOfGuest, rehearsal: Rehearsal, cycle_ranges: Sequence[range], *, commit_input: bool
+    ) -> None:
         """Begin after the run without a record.
 
         Args:

@@ -9,8 +9,8 @@ from graphprover.vm.kernels.lanes import LOG_SOURCES, Code, Op, Sources
 from graphprover.vm.kernels.tape import FIRST_NARROW, NARROW, ROW_WORDS, WIDE
 from graphprover.vm.traces.executing import Executing
 from graphprover.vm.traces.formulas import Formulas, Symbol
-from graphprover.vm.traces.rows import Rows
-from graphprover.vm.traces.run import Run
+from graphprover.vm.traces.rows import CycleRows
+from graphprover.vm.traces.run import ReplayedRange
 
 _ORDER = "order"  # the lane's cycle
 _BY_CYCLE = ("rows", "halves")  # whose columns are read
@@ -64,7 +64,7 @@ class Symbols(Executing):
         return self._formulas.symbol(op, place, immediate=_NAMES.index(name) | offset << LOG_SOURCES)
 
 
-def sources(run: Run) -> Sources:
+def sources(run: ReplayedRange) -> Sources:
     """Return the arrays of a run that lanes read; a lane's word in the arrays of lanes is its cycle's in the order."""
     found: dict[str, Array] = {_ORDER: run.cycles.order}
     found |= {name: getattr(run.cycles, name).reshape(-1) for name in _BY_CYCLE}
@@ -73,12 +73,12 @@ def sources(run: Run) -> Sources:
     return Sources({_NAMES.index(name): array for name, array in found.items()})
 
 
-def with_permuted(device: Device, run: Run, own: Sources, first: int, last: int) -> Sources:
+def with_permuted(device: Device, run: ReplayedRange, own: Sources, first: int, last: int) -> Sources:
     """Return sources with the words after the calls of the cycles first..last of the run's order, from their lane 0 on.
 
     The order has these cycles alone.
     """
-    after = Rows(device, run, slice(first, last)).words("new")
+    after = CycleRows(device, run, slice(first, last)).words("new")
     permuted = {_PERMUTED + i: after[i] for i in range(WORDS)}
     return Sources({**own.arrays, _NAMES.index(_ORDER): run.cycles.order[first:last], **permuted})
 

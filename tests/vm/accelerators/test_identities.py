@@ -9,7 +9,7 @@ import pytest
 from graphprover.vm.accelerators.integers import fp2, modular, point
 from graphprover.vm.accelerators.integers.identities import (
     Held,
-    Layout,
+    IntegerLayout,
     Polynomial,
     limbs,
     named,
@@ -34,12 +34,12 @@ CASES = [
 ]
 
 
-def integers(layout: Layout, size: Size, small: Mapping[str, int]) -> dict[str, int]:
+def integers(layout: IntegerLayout, size: Size, small: Mapping[str, int]) -> dict[str, int]:
     rng = random.Random(len(small))
     return {name: small.get(name, rng.getrandbits(64 * size.words)) for name in layout.names}
 
 
-def cells(layout: Layout, size: Size, known: Mapping[str, int], row: int) -> "Row":
+def cells(layout: IntegerLayout, size: Size, known: Mapping[str, int], row: int) -> "Row":
     """Return the cells of two rows that hold integers, as constraints see them."""
     rows: list[dict[str, Any]] = [{}, {}]
     for places, parts in ((layout.halves, size.halves_of), (layout.limbs, size.limbs_of)):
@@ -67,7 +67,7 @@ def total(limb: Callable[[int], int], size: Size) -> int:
 
 @pytest.mark.parametrize(("identity", "layout", "row", "small", "size"), CASES)
 def test_constraints_state_the_integer(
-    identity: Polynomial, layout: Layout, row: int, small: dict[str, int], size: Size
+    identity: Polynomial, layout: IntegerLayout, row: int, small: dict[str, int], size: Size
 ) -> None:
     known = integers(layout, size, small)
     held = Held(layout, cells(layout, size, known, row), row, small)
@@ -77,7 +77,7 @@ def test_constraints_state_the_integer(
 
 @pytest.mark.parametrize(("identity", "layout", "row", "small", "size"), CASES)
 def test_sums_of_the_kernels_are_the_integer(
-    identity: Polynomial, layout: Layout, row: int, small: dict[str, int], size: Size
+    identity: Polynomial, layout: IntegerLayout, row: int, small: dict[str, int], size: Size
 ) -> None:
     known = integers(layout, size, small)
     flags = [name for name, flag in small.items() if flag == 1]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphprover.field import P
-from graphprover.vm.accelerators.integers.fp2 import Field
+from graphprover.vm.accelerators.integers.fp2 import Fp2Field
 from graphprover.vm.accelerators.integers.modular import MODULAR
 from graphprover.vm.accelerators.integers.point import ALL_CURVES, POINT_WORDS
 from graphprover.vm.accelerators.integers.size import NUMBER_WORDS, OFFSET, SIGN
@@ -181,7 +181,7 @@ def modular_rows(
 
 
 def fp2_rows(
-    field: Field,
+    field: Fp2Field,
     a: Pair,
     b: Pair,
     c: Pair,

@@ -23,8 +23,8 @@ from graphprover.vm.traces.accesses import Access
 from graphprover.vm.traces.bumps import bumps
 from graphprover.vm.traces.executing import TIMES
 from graphprover.vm.traces.partition import Late, Partition, partition
-from graphprover.vm.traces.rows import Rows
-from graphprover.vm.traces.run import Run, load_run
+from graphprover.vm.traces.rows import CycleRows
+from graphprover.vm.traces.run import ReplayedRange, load_run
 from tests.vm.kernels.test_tape import tape_of
 from tests.vm.programs import everything, set_policy, waiting_calls
 from tests.vm.traces.test_cycle_ranges import far_accesses
@@ -59,19 +59,19 @@ def expected(machine: Machine, tape: Tape, parted: Partition) -> np.ndarray:
     return np.concatenate([_late(run, late) for late in parted.late], axis=1)
 
 
-def _late(run: Run, late: Late) -> np.ndarray:
-    rows = Rows(CpuDevice(1), run, slice(late.first, late.last))
+def _late(run: ReplayedRange, late: Late) -> np.ndarray:
+    rows = CycleRows(CpuDevice(1), run, slice(late.first, late.last))
     far = rows.now + late.access.slot - rows.before(late.access) > FAR
     (found,) = np.nonzero(far & _made(rows, late.access))
     assert len(found) == late.count
-    rows = Rows(CpuDevice(1), run, late.first + found)
+    rows = CycleRows(CpuDevice(1), run, late.first + found)
     at, value = _accessed(rows, late.access)
     before = rows.before(late.access)
     step = rows.now + late.access.slot - 2 - before
     return np.stack([at, before, *limbs(value), low_half(step), step >> 16])
 
 
-def _made(rows: Rows, access: Access) -> np.ndarray:
+def _made(rows: CycleRows, access: Access) -> np.ndarray:
     """Return which cycles make the access: calls of one chip may differ."""
     if access.cell == "further_t":
         calls = [call.number for call in HOST_CALLS if call.further > access.number]
@@ -82,7 +82,7 @@ def _made(rows: Rows, access: Access) -> np.ndarray:
     return np.isin(rows.a, calls)
 
 
-def _accessed(rows: Rows, access: Access) -> tuple[np.ndarray, np.ndarray]:
+def _accessed(rows: CycleRows, access: Access) -> tuple[np.ndarray, np.ndarray]:
     """Return the addresses of accesses, and the values before them."""
     if access.cell in TIMES:
         register = access.cell[0]

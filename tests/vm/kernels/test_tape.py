@@ -22,8 +22,8 @@ from graphprover.vm.tables.bump import REACH
 from graphprover.vm.tables.chips import CHIPS
 from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
 from graphprover.vm.traces.partition import groups_of
-from graphprover.vm.traces.rows import Rows
-from graphprover.vm.traces.run import Run, load_tape, program_columns
+from graphprover.vm.traces.rows import CycleRows
+from graphprover.vm.traces.run import ReplayedRange, load_tape, program_columns
 from graphprover.vm.traces.ways import CALL_WAYS
 from tests.vm.assemble import image, leave, li
 from tests.vm.programs import D, X, everything, waiting_calls
@@ -77,7 +77,7 @@ def case(
     of_one_group = steps & np.uint64(2**32 - 1), np.zeros(1, dtype=np.uint64)
     replay_cycles(CpuDevice(1), taped, *of_one_group, starts[None].astype(np.uint32), cycles)
     assert (cycles.order == np.arange(len(cycles.order))).all()
-    run = Run(taped.first, cycles, taped.old, taped.time, program_columns(CpuDevice(1), machine))
+    run = ReplayedRange(taped.first, cycles, taped.old, taped.time, program_columns(CpuDevice(1), machine))
     instruction = machine.program_entries.instruction[cycles.entry]
     entries = _entries(machine, run, instruction, dropped)
     group = groups.of(entries)
@@ -97,10 +97,10 @@ def tape_of(machine: Machine, first: int, last: int) -> Tape:
     return load_tape(CpuDevice(1), machine=machine, record=execution.record, cycle_range=cycle_range)
 
 
-def _entries(machine: Machine, run: Run, instruction: np.ndarray, dropped: frozenset[int]) -> np.ndarray:
+def _entries(machine: Machine, run: ReplayedRange, instruction: np.ndarray, dropped: frozenset[int]) -> np.ndarray:
     """Return the first entry of each cycle's instruction whose chip can prove it."""
     chips = machine.chip_of_entry
-    rows = Rows(CpuDevice(1), run, slice(None))
+    rows = CycleRows(CpuDevice(1), run, slice(None))
     fits = {
         number: np.broadcast_to(CHIPS[NAMES[number]](1).fits(rows), instruction.shape)
         for number in set(chips.tolist()) - dropped
@@ -116,7 +116,7 @@ def _entries(machine: Machine, run: Run, instruction: np.ndarray, dropped: froze
 
 
 def _late(
-    machine: Machine, run: Run, instruction: np.ndarray, group: np.ndarray, groups: int
+    machine: Machine, run: ReplayedRange, instruction: np.ndarray, group: np.ndarray, groups: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of late accesses, and the first cycle with an access that is too late."""
     cycles, used = run.cycles, registers_accessed(machine.instructions)

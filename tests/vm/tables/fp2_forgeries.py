@@ -6,19 +6,19 @@ from functools import partial
 from typing import Any
 
 from graphprover.field import P
-from graphprover.vm.accelerators.integers.fp2 import Field
+from graphprover.vm.accelerators.integers.fp2 import Fp2Field
 from tests.vm.calls import Pair, multiply_add
 from tests.vm.kernels.naive_calls import Around, Row, below, fp2_rows, in_the_field
 
 
-def elements(field: Field) -> tuple[Pair, Pair, Pair]:
+def elements(field: Fp2Field) -> tuple[Pair, Pair, Pair]:
     """Return three elements."""
     rng = random.Random(field.number)
     a, b, c = ((rng.randrange(field.p), rng.randrange(field.p)) for _ in range(3))
     return a, b, c
 
 
-def honest(field: Field, around: Around) -> list[list[Row]]:
+def honest(field: Fp2Field, around: Around) -> list[list[Row]]:
     """Return the rows of calls: any elements, the largest ones, zeros, and numbers that are not below p."""
     zero, one, largest = (0, 0), (1, 0), (field.p - 1, field.p - 1)
     above = (1 << 64 * field.words) - 1
@@ -31,7 +31,7 @@ def honest(field: Field, around: Around) -> list[list[Row]]:
     return [fp2_rows(field, *call, around) for call in calls]
 
 
-def forgeries(field: Field, around: Around) -> dict[str, Callable[[], list[Row]]]:
+def forgeries(field: Fp2Field, around: Around) -> dict[str, Callable[[], list[Row]]]:
     """Return functions that make forged rows, by name."""
     a, b, c = elements(field)
     p, count = field.p, 2 * field.words

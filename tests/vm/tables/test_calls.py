@@ -17,7 +17,7 @@ from graphprover import prove, verify
 from graphprover.air.description import AirDescription
 from graphprover.field import P
 from graphprover.statement.check import check
-from graphprover.vm.accelerators.integers.fp2 import ALL_FIELDS, BLS12_381, Field
+from graphprover.vm.accelerators.integers.fp2 import ALL_FIELDS, BLS12_381, Fp2Field
 from graphprover.vm.accelerators.integers.modular import MODULAR, MODULAR_384
 from graphprover.vm.accelerators.integers.point import ALL_CURVES, CURVES, HALVES, LIMBS, PRIME_HALVES
 from graphprover.vm.accelerators.integers.size import Size
@@ -562,7 +562,7 @@ def placed_modular(of: Sized) -> dict[str, list[Row]]:
     return found | named("a call", parts_of_a_call(of.some(of.large)))
 
 
-def placed_fp2(field: Field) -> dict[str, list[Row]]:
+def placed_fp2(field: Fp2Field) -> dict[str, list[Row]]:
     a, b, c = ((full(seed, field.p), full(seed + 1, field.p)) for seed in (1, 3, 5))
     limbs = 2 * field.words
     found = named("a 0 + c", moved_halves(fp2_rows(field, a, (0, 0), c, AROUND)))

@@ -13,11 +13,11 @@ from graphprover.vm.statement.shape import LANES, policy_at, rows_for
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import ROWS_OF_CHIP
 from graphprover.vm.tables.chips import CHIPS, IN_PLACE
-from graphprover.vm.traces.assemble import Cell, assemble
-from graphprover.vm.traces.chips import ChipTrace, Part, cells_of, chip_traces, code_of
+from graphprover.vm.traces.assemble import StoredCell, assemble
+from graphprover.vm.traces.chips import ChipPart, ChipTrace, cells_of, chip_traces, code_of
 from graphprover.vm.traces.formulas import Formulas, Symbol
 from graphprover.vm.traces.partition import partition
-from graphprover.vm.traces.rows import Rows
+from graphprover.vm.traces.rows import CycleRows
 from graphprover.vm.traces.run import load_run, load_tape
 from tests.vm.programs import everything, sharing_rows
 from tests.vm.traces.test_cycle_ranges import far_accesses
@@ -41,10 +41,10 @@ def test_code_computes_what_witnesses_do(name: str, monkeypatch: pytest.MonkeyPa
                 continue
             for lanes in LANES:
                 step, height = CHIPS[chip](lanes), rows_for(-(-(last - first) // lanes))
-                table = ChipTrace(step.describe().main_width, height, (Part(step, first, last),))
+                table = ChipTrace(step.describe().main_width, height, (ChipPart(step, first, last),))
                 (made,) = chip_traces(device, run, tables=[table])
                 expected = np.zeros_like(made)
-                cells = cells_of(step, Rows(device, run, slice(first, last)))
+                cells = cells_of(step, CycleRows(device, run, slice(first, last)))
                 write_cells(vars(step.view(expected)), cells, 0, last - first)
                 np.testing.assert_array_equal(made, expected, err_msg=f"{chip} with {lanes} lanes")
     assert name == "far" or proved == {chip.removesuffix(IN_PLACE) for chip in CHIPS}
@@ -78,7 +78,7 @@ def operations(code: Code) -> list[tuple[Op, int, int, int, int]]:
 
 def assembled(formulas: Formulas, *values: Symbol) -> list[tuple[Op, int, int, int, int]]:
     """Return the code of cells in the columns 0, 1, ..."""
-    return operations(assemble(formulas, [Cell(x.number, i, 0) for i, x in enumerate(values)], 1))
+    return operations(assemble(formulas, [StoredCell(x.number, i, 0) for i, x in enumerate(values)], 1))
 
 
 def test_a_part_is_a_store() -> None:

@@ -21,7 +21,7 @@ from graphprover.vm.accelerators.keccak.digits import BASE, CLASSES, PLACES, Kec
 from graphprover.vm.accelerators.keccak.limbs import PLANE_ROWS, KeccakLimbs
 from graphprover.vm.accelerators.keccak.planes import KeccakPlanes
 from graphprover.vm.accelerators.keccak.rounds import KeccakRounds
-from graphprover.vm.accelerators.keccak.wide_traces import CONSTANTS, Blocks, blocks_of, rounds_trace
+from graphprover.vm.accelerators.keccak.wide_traces import CONSTANTS, PermutationBlocks, blocks_of, rounds_trace
 from tests.vm.tables import test_keccak_classes as narrow
 from tests.vm.tables import test_keccak_f as wide
 from tests.vm.tables.checks import alone, changed_cells, judged, names_of, noticed, noticed_windows
@@ -187,7 +187,7 @@ def flipped_parities() -> np.ndarray:
         flips = np.roll(parity, 1, axis=0) ^ keccak_f.rotated(np.roll(parity, -1, axis=0), np.uint64(1))
         blocks.parity[:, at], blocks.theta[:, at] = parity, state ^ np.tile(flips, (5, 1))
         state = keccak_f.after_theta(blocks.theta[:, at], keccak_f.ROUND_CONSTANTS[at - 1])
-    made = Blocks(blocks.theta, blocks.parity, blocks.parity[4] ^ CONSTANTS)
+    made = PermutationBlocks(blocks.theta, blocks.parity, blocks.parity[4] ^ CONSTANTS)
     return rounds_trace(range(count), made, keccak_rounds.ROWS * count)
 
 

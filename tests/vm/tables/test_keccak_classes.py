@@ -18,7 +18,7 @@ from graphprover.vm.accelerators.keccak import permutation as keccak_f
 from graphprover.vm.accelerators.keccak.classes import LAST, ROWS, STEPS, KeccakClasses
 from graphprover.vm.accelerators.keccak.digits import CLASSES, NUMBERS, KeccakDigits
 from graphprover.vm.accelerators.keccak.limbs import PLANE_ROWS, KeccakLimbs
-from graphprover.vm.accelerators.keccak.narrow_traces import Steps, classes_trace, limbs_trace, lookups, steps_of
+from graphprover.vm.accelerators.keccak.narrow_traces import ClassSteps, classes_trace, limbs_trace, lookups, steps_of
 from graphprover.vm.accelerators.keccak.permutation import ROTATIONS, WORDS, stacked_limbs
 from graphprover.vm.accelerators.keccak.planes import PLANES
 from graphprover.vm.accelerators.keccak.rounds import IOTA_CLASSES
@@ -41,7 +41,7 @@ Traces = list[np.ndarray]  # of these
 CONSTANT, CHUNKS, DIGITS = "the constant of the round before", "bus 'keccak-chunks'", "bus 'keccak-digits'"
 
 
-def traces_of(steps: Steps, states: np.ndarray, after: np.ndarray) -> Traces:
+def traces_of(steps: ClassSteps, states: np.ndarray, after: np.ndarray) -> Traces:
     """Return all traces of callers with these states before and after, for these steps."""
     called, c = Caller().zeros(len(CALLS))
     c.on[:], c.call[:] = 1, CALLS
@@ -179,7 +179,7 @@ def test_another_limb(name: str, limb: int) -> None:
     assert findings and buses(findings) == {"bus 'keccak-f'"}
 
 
-def permuted_with(constants: list[int], states: np.ndarray) -> tuple[Steps, np.ndarray]:
+def permuted_with(constants: list[int], states: np.ndarray) -> tuple[ClassSteps, np.ndarray]:
     """Return the steps and results of the permutation with other round constants."""
     honest_steps, state = steps_of(states), states
     theta, parity, moved = (words.copy() for words in (honest_steps.theta, honest_steps.parity, honest_steps.moved))
@@ -188,7 +188,7 @@ def permuted_with(constants: list[int], states: np.ndarray) -> tuple[Steps, np.n
             moved[:, step] = keccak_f.after_rho(theta[:, step - 1])
             state = keccak_f.after_theta(theta[:, step - 1], constants[step - 1])
         theta[:, step], parity[:, step] = state ^ np.tile(keccak_f.flips(state), (5, 1)), keccak_f.parities(state)
-    return Steps(theta, parity, moved, np.array([0, *constants], dtype=np.uint64)[:, None]), state
+    return ClassSteps(theta, parity, moved, np.array([0, *constants], dtype=np.uint64)[:, None]), state
 
 
 @pytest.mark.parametrize("name", other_constants())

@@ -20,9 +20,15 @@ from graphprover.vm.accelerators.keccak import rounds as keccak_rounds
 from graphprover.vm.accelerators.keccak import wide_traces as keccak_traces
 from graphprover.vm.accelerators.keccak.digits import NUMBERS, KeccakDigits, Lookup
 from graphprover.vm.accelerators.keccak.permutation import WORDS, stacked_limbs
-from graphprover.vm.accelerators.keccak.planes import PERMUTATION, PLANES, KeccakPlanes, Tag, plane_limbs
+from graphprover.vm.accelerators.keccak.planes import PERMUTATION, PLANES, KeccakPlanes, PlaneTag, plane_limbs
 from graphprover.vm.accelerators.keccak.rounds import ROWS, TURNS, KeccakRounds
-from graphprover.vm.accelerators.keccak.wide_traces import Blocks, blocks_of, digits_trace, planes_trace, rounds_trace
+from graphprover.vm.accelerators.keccak.wide_traces import (
+    PermutationBlocks,
+    blocks_of,
+    digits_trace,
+    planes_trace,
+    rounds_trace,
+)
 from tests.naive import keccak256
 
 CALLS = (7, 9)
@@ -39,8 +45,8 @@ class Caller(Air):
         t.boolean(t.on)
         for plane in range(PLANES):
             words = slice(5 * plane, 5 * plane + 5)
-            t.send(PERMUTATION, plane_limbs(Tag.ASK, t.call, plane, t.before[words]), t.on, weight=1)
-            t.receive(PERMUTATION, plane_limbs(Tag.ANSWER, t.call, plane, t.after[words]), t.on, weight=1)
+            t.send(PERMUTATION, plane_limbs(PlaneTag.ASK, t.call, plane, t.before[words]), t.on, weight=1)
+            t.receive(PERMUTATION, plane_limbs(PlaneTag.ANSWER, t.call, plane, t.after[words]), t.on, weight=1)
 
 
 AIRS = (Caller(), KeccakRounds(), KeccakPlanes(), KeccakDigits())
@@ -53,7 +59,7 @@ def some_states(seed: int = 5) -> np.ndarray:
     return found
 
 
-def traces_of(blocks: Blocks, states: np.ndarray, after: np.ndarray) -> Traces:
+def traces_of(blocks: PermutationBlocks, states: np.ndarray, after: np.ndarray) -> Traces:
     """Return all traces of callers with these states before and after, for these blocks."""
     called, c = Caller().zeros(len(CALLS))
     c.on[:], c.call[:] = 1, CALLS
@@ -183,7 +189,7 @@ def test_another_limb(name: str, limb: int) -> None:
     assert findings and buses(findings) == {"bus 'keccak-f'"}
 
 
-def permuted_with(constants: list[int], states: np.ndarray) -> tuple[Blocks, np.ndarray]:
+def permuted_with(constants: list[int], states: np.ndarray) -> tuple[PermutationBlocks, np.ndarray]:
     """Return the blocks and results of the permutation with other round constants."""
     honest_blocks, state = blocks_of(states), states
     theta, parity = honest_blocks.theta.copy(), honest_blocks.parity.copy()
@@ -191,7 +197,7 @@ def permuted_with(constants: list[int], states: np.ndarray) -> tuple[Blocks, np.
         theta[:, row], parity[:, row] = state ^ np.tile(keccak_f.flips(state), (5, 1)), keccak_f.parities(state)
         state = keccak_f.after_theta(theta[:, row], constant)
     before = np.array([0, 0, *constants[:-1]], dtype=np.uint64)[:, None]
-    return Blocks(theta, parity, parity[4] ^ before), state
+    return PermutationBlocks(theta, parity, parity[4] ^ before), state
 
 
 def other_constants() -> dict[str, list[int]]:
@@ -213,7 +219,7 @@ def test_other_round_constants(name: str) -> None:
     assert found(traces_of(*_with_result(other_constants()[name], states)))
 
 
-def _with_result(constants: list[int], states: np.ndarray) -> tuple[Blocks, np.ndarray, np.ndarray]:
+def _with_result(constants: list[int], states: np.ndarray) -> tuple[PermutationBlocks, np.ndarray, np.ndarray]:
     blocks, after = permuted_with(constants, states)
     return blocks, states, after
 

@@ -21,7 +21,7 @@ from graphprover.runtime.numba_cache import njit
 from graphprover.statement.check import check
 from graphprover.vm.accelerators import execute as accelerators
 from graphprover.vm.accelerators.host_call import HostCall
-from graphprover.vm.accelerators.integers.fp2 import ALL_FIELDS, BLS12_381, Field
+from graphprover.vm.accelerators.integers.fp2 import ALL_FIELDS, BLS12_381, Fp2Field
 from graphprover.vm.accelerators.integers.point import ALL_CURVES, LIMBS, POINT
 from graphprover.vm.accelerators.keccak.absorb import KECCAK_ABSORB, RATE_WORDS
 from graphprover.vm.accelerators.keccak.call import KECCAK_F
@@ -90,7 +90,7 @@ def modular_bounds(bits: int) -> Iterator[Numbers]:
     yield [bound >> 1, 2, 1, 0]  # the quotient 2^bits
 
 
-def fp2_bounds(field: Field) -> Iterator[Numbers]:
+def fp2_bounds(field: Fp2Field) -> Iterator[Numbers]:
     """Yield coordinates of a, b and c around 0, p and the largest number, one at a time and all."""
     p, top = field.p, (1 << 64 * field.words) - 1
     rng = random.Random(field.number)

@@ -30,7 +30,7 @@ import numpy as np
 
 from graphprover.air import TableBuilder
 from graphprover.vm.accelerators.host_call import Accelerator, Cuda, HostCall, Operand
-from graphprover.vm.accelerators.integers.identities import Held, Layout, Polynomial, limbs, named, sources
+from graphprover.vm.accelerators.integers.identities import Held, IntegerLayout, Polynomial, limbs, named, sources
 from graphprover.vm.accelerators.integers.point import ALL_CURVES
 from graphprover.vm.accelerators.integers.size import Size, multiple
 from graphprover.vm.accelerators.table import CallBuilder, CallTable, check_below, columns_of, limbs_of
@@ -43,7 +43,7 @@ FP2_BN254 = 1038
 FP2_BLS12_381 = 1039
 
 
-class Field(NamedTuple):
+class Fp2Field(NamedTuple):
     """A field Fp2 = Fp[u] / (u^2 + 1).
 
     An element is two integers, its real part and then its factor of u. Those of a result are below p.
@@ -61,8 +61,8 @@ class Field(NamedTuple):
         return HostCall(self.number, self.name, tuple(Operand(at, 2 * self.words, slot) for at, slot in slots))
 
 
-BN254 = Field("fp2_bn254", FP2_BN254, {curve.name: curve.p for curve in ALL_CURVES}["bn254"], 4)
-BLS12_381 = Field(
+BN254 = Fp2Field("fp2_bn254", FP2_BN254, {curve.name: curve.p for curve in ALL_CURVES}["bn254"], 4)
+BLS12_381 = Fp2Field(
     "fp2_bls12_381",
     FP2_BLS12_381,
     0x1A0111EA397FE69A4B1BA7B6434BACD764774B84F38512BF6730D2A0F6B0F6241EABFFFEB153FFFFB9FEFFFFFFFFAAAB,
@@ -77,7 +77,7 @@ def _identities() -> tuple[Polynomial, Polynomial]:
     return a0 * b0 - a1 * b1 + (c0 - r0), a0 * b1 + a1 * b0 + (c1 - r1)
 
 
-LAYOUT = Layout(
+LAYOUT = IntegerLayout(
     ("a0", "a1", "b0", "b1", "c0", "c1", "r0", "r1"),
     {"a0": (0, "x"), "a1": (0, "y"), "b0": (1, "x"), "b1": (1, "y"), "r0": (0, "r"), "r1": (1, "r")},
     {"c0": (0, "c"), "c1": (1, "c")},
@@ -88,7 +88,7 @@ IDENTITIES = _identities()
 class Fp2(CallTable):
     """Calls of a b + c in Fp2, two rows each."""
 
-    def __init__(self, lanes: int = 1, *, field: Field = BN254) -> None:
+    def __init__(self, lanes: int = 1, *, field: Fp2Field = BN254) -> None:
         super().__init__(lanes)
         self.name, self.field, self.size = field.name, field, Size(field.words)
         self.host_calls = (field.host_call,)
@@ -162,7 +162,7 @@ class Fp2(CallTable):
         row.instruction(t.a7_pc, second)
 
 
-def _accelerator(field: Field) -> Accelerator:
+def _accelerator(field: Fp2Field) -> Accelerator:
     def parameters() -> tuple[np.ndarray | int, ...]:
         words = [field.p >> 64 * i & WORD_MASK for i in range(field.words)]
         prime = np.array([*words, pow(field.p, -1, 1 << 32)], dtype=np.uint64)

@@ -37,14 +37,14 @@ class Polynomial:
 
 
 @dataclass(frozen=True)
-class Named(Polynomial):
+class Integer(Polynomial):
     """An integer of the call, by its name."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Constant(Polynomial):
+class Coefficient(Polynomial):
     """A small signed constant of the call, by its name: all of it is in the lowest limb."""
 
     name: str
@@ -80,7 +80,7 @@ class Lifted(Polynomial):
     """Minus an integer times 2^32 to its number of limbs, if the call has a flag; else 0."""
 
     flag: str
-    of: Named
+    of: Integer
 
 
 @dataclass(frozen=True)
@@ -92,13 +92,13 @@ class Either(Polynomial):
     if_zero: Polynomial
 
 
-def named(names: Iterable[str]) -> list[Named]:
+def named(names: Iterable[str]) -> list[Integer]:
     """Return integers of these names."""
-    return list(map(Named, names))
+    return list(map(Integer, names))
 
 
 @dataclass(frozen=True)
-class Layout:
+class IntegerLayout:
     """The places of a call's integers in its rows: by name, a row and the name of its cells there."""
 
     names: tuple[str, ...]  # of all integers and constants; kernels number them in this order
@@ -122,7 +122,7 @@ class Layout:
 class Held:
     """The cells that hold the integers of an identity, in a row and the next one."""
 
-    layout: Layout
+    layout: IntegerLayout
     t: Any  # the cells of the row; ``t.next`` of the next one
     row: int  # its place in a call
     small: Mapping[str, Any] = field(default_factory=dict)  # flags, and constants
@@ -136,7 +136,7 @@ class Held:
         """Return the halves of a factor."""
         if isinstance(x, Total) and x.sign == -1:
             return [above - below for above, below in zip(self.factor(x.left), self.factor(x.right), strict=True)]
-        assert isinstance(x, Named)
+        assert isinstance(x, Integer)
         return list(self._cells(self.layout.halves[x.name]))
 
     def number(self, name: str) -> Sequence[Any]:
@@ -151,7 +151,7 @@ def limbs(of: Polynomial, held: Held, count: int) -> Callable[[int], Any]:
     numbers: dict[str, Sequence[Any]] = {}
     factors: dict[Polynomial, list[Any]] = {}
     for part in _parts(of):
-        if isinstance(part, Named) and part.name not in numbers:
+        if isinstance(part, Integer) and part.name not in numbers:
             numbers[part.name] = held.number(part.name)
         if isinstance(part, Times):
             for x in (part.left, part.right):
@@ -159,9 +159,9 @@ def limbs(of: Polynomial, held: Held, count: int) -> Callable[[int], Any]:
                     factors[x] = held.factor(x)
 
     def limb(x: Polynomial, i: int) -> Any:
-        if isinstance(x, Named):
+        if isinstance(x, Integer):
             return numbers[x.name][i] if i < count else 0
-        if isinstance(x, Constant):
+        if isinstance(x, Coefficient):
             return held.small[x.name] if i == 0 else 0
         if isinstance(x, Total):
             left, right = limb(x.left, i), limb(x.right, i)
@@ -181,7 +181,7 @@ def limbs(of: Polynomial, held: Held, count: int) -> Callable[[int], Any]:
 
 def value(of: Polynomial, known: Mapping[str, int], count: int) -> int:
     """Return the integer, of known integers, constants and flags."""
-    if isinstance(of, Named | Constant):
+    if isinstance(of, Integer | Coefficient):
         return known[of.name]
     if isinstance(of, Total):
         return value(of.left, known, count) + of.sign * value(of.right, known, count)
@@ -217,7 +217,7 @@ def terms(of: Polynomial, names: Sequence[str], flags: Collection[str], count: i
     others: list[tuple[int, int, int]] = []
 
     def add(x: Polynomial, weight: int) -> None:
-        if isinstance(x, Named | Constant):
+        if isinstance(x, Integer | Coefficient):
             others.append((weight, names.index(x.name), 0))
         elif isinstance(x, Total):
             add(x.left, weight)
@@ -233,10 +233,10 @@ def terms(of: Polynomial, names: Sequence[str], flags: Collection[str], count: i
             add(x.if_one if x.flag in flags else x.if_zero, weight)
 
     def pair(factor: Polynomial) -> tuple[int, int]:
-        if isinstance(factor, Named):
+        if isinstance(factor, Integer):
             return names.index(factor.name), -1
         assert isinstance(factor, Total) and factor.sign == -1
-        assert isinstance(factor.left, Named) and isinstance(factor.right, Named)
+        assert isinstance(factor.left, Integer) and isinstance(factor.right, Integer)
         return names.index(factor.left.name), names.index(factor.right.name)
 
     add(of, 1)
@@ -258,9 +258,9 @@ def source(of: Polynomial) -> str:
     An integer x has its limbs in the array ``x``, its halves in ``of_x``; a difference x - y of factors has its halves
     in ``of_x_y``. Constants and flags are variables.
     """
-    if isinstance(of, Named):
+    if isinstance(of, Integer):
         return f"(i < N ? (i64){of.name}[i] : 0)"
-    if isinstance(of, Constant):
+    if isinstance(of, Coefficient):
         return f"(i == 0 ? {of.name} : 0)"
     if isinstance(of, Total):
         return f"({source(of.left)} {'+' if of.sign == 1 else '-'} {source(of.right)})"
@@ -276,9 +276,9 @@ def source(of: Polynomial) -> str:
 
 def _halves(factor: Polynomial) -> str:
     """Return the name of the array of a factor's halves."""
-    if isinstance(factor, Named):
+    if isinstance(factor, Integer):
         return f"of_{factor.name}"
-    assert isinstance(factor, Total) and isinstance(factor.left, Named) and isinstance(factor.right, Named)
+    assert isinstance(factor, Total) and isinstance(factor.left, Integer) and isinstance(factor.right, Integer)
     return f"of_{factor.left.name}_{factor.right.name}"
 
 

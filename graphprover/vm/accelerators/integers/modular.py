@@ -25,7 +25,15 @@ import numpy as np
 
 from graphprover.air import TableBuilder
 from graphprover.vm.accelerators.host_call import Accelerator, Cuda, HostCall, Operand
-from graphprover.vm.accelerators.integers.identities import Held, Layout, Lifted, Polynomial, limbs, named, sources
+from graphprover.vm.accelerators.integers.identities import (
+    Held,
+    IntegerLayout,
+    Lifted,
+    Polynomial,
+    limbs,
+    named,
+    sources,
+)
 from graphprover.vm.accelerators.integers.size import NUMBER, WIDE, Size, carries_of
 from graphprover.vm.accelerators.table import CallBuilder, CallTable, check_below, columns_of, limbs_of
 from graphprover.vm.program.isa import A0, A7
@@ -63,7 +71,7 @@ def _identity() -> Polynomial:
     return a * b - m * q + (c - r) + Lifted("full", q)
 
 
-LAYOUT = Layout(
+LAYOUT = IntegerLayout(
     ("a", "b", "m", "c", "r", "q"),
     {"a": (0, "u"), "b": (0, "v"), "c": (0, "s"), "m": (1, "u"), "r": (1, "v"), "q": (1, "s")},
     {"b": (0, "old_v"), "c": (0, "old_s")},

@@ -21,10 +21,10 @@ from typing import NamedTuple
 from graphprover.air import Expr, TableBuilder
 from graphprover.vm.accelerators.host_call import Accelerator, Cuda, HostCall, Operand
 from graphprover.vm.accelerators.integers.identities import (
-    Constant,
+    Coefficient,
     Either,
     Held,
-    Layout,
+    IntegerLayout,
     Polynomial,
     limbs,
     named,
@@ -75,12 +75,12 @@ def _identities() -> tuple[Polynomial, ...]:
     Row 0 has x0: x2, or of a double y1. Row 1 has x2 again: of a double x1.
     """
     x0, x1, y1, x2, y2, slope, x3, y3 = named(LAYOUT.names[:-1])
-    of_double = 2 * (slope * x0) - 3 * (x1 * x1) - Constant("a")
+    of_double = 2 * (slope * x0) - 3 * (x1 * x1) - Coefficient("a")
     of_sum = slope * (x0 - x1) - y2 + y1
     return Either("twice", of_double, of_sum), slope * slope - (x1 + x2 + x3), slope * (x1 - x3) - (y1 + y3)
 
 
-LAYOUT = Layout(
+LAYOUT = IntegerLayout(
     ("x0", "x1", "y1", "x2", "y2", "slope", "x3", "y3", "a"),
     {"x0": (0, "x"), "x1": (1, "x"), "x3": (2, "x"), "slope": (1, "y"), "y3": (2, "y")},
     {"y2": (0, "z"), "y1": (1, "z"), "x2": (1, "w")},
@@ -88,7 +88,7 @@ LAYOUT = Layout(
 IDENTITIES = _identities()
 
 
-class Point(CallTable):
+class PointTable(CallTable):
     """Calls of sums and doubles of points, three rows each."""
 
     name, host_calls = "point", HOST_CALLS
@@ -195,7 +195,7 @@ def _prime(t: TableBuilder) -> list[Expr]:
 
 POINTS = Accelerator(
     HOST_CALLS,
-    Point,
+    PointTable,
     "integers.point_cpu",
     rows=3,
     cuda=Cuda(

@@ -31,7 +31,7 @@ from graphprover.vm.accelerators.integers.point import (
     POINTS,
     PRIME_INVERSES,
     PRIME_LIMBS,
-    Point,
+    PointTable,
 )
 from graphprover.vm.accelerators.integers.size import NUMBER_WORDS
 from graphprover.vm.accelerators.kernels import CallArrays
@@ -41,7 +41,7 @@ from graphprover.vm.tables import clock
 _U, _I = np.uint64, np.int64
 _SLOTS, _A, _B, _M = map(np.uint64, (clock.SLOTS, clock.SLOT_A, clock.SLOT_B, clock.SLOT_MEMORY))
 _0, _1, _16, _32 = map(np.uint64, (0, 1, 16, 32))
-COLUMNS = columns_of(Point())
+COLUMNS = columns_of(PointTable())
 _ON, _ROW, _CLK, _DOUBLE, _ACCESSED, _CURVE, _POINTER, _REGISTER_T, _A7_PC, _SIGN = (
     COLUMNS[name]
     for name in (
@@ -152,7 +152,7 @@ def _fill(calls, first_clock, statement, first, last, main):
         write_rows(cells, i, main)
 
 
-def fill(device: Device, _table: Point, calls: CallArrays, main: np.ndarray) -> None:
+def fill(device: Device, _table: PointTable, calls: CallArrays, main: np.ndarray) -> None:
     """Write the rows of sums and doubles of points."""
     arrays, first_clock = arrays_of(calls), np.uint64(calls.first_clock)
     of_sum, of_double = (

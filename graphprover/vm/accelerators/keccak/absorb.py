@@ -19,8 +19,7 @@ from typing import Any
 from graphprover.air import Expr, TableBuilder
 from graphprover.vm.accelerators.host_call import Accelerator, Cuda, HostCall, Operand
 from graphprover.vm.accelerators.keccak.permutation import WORDS
-from graphprover.vm.accelerators.keccak.planes import PERMUTATION, PLANES, plane_limbs
-from graphprover.vm.accelerators.keccak.planes import Tag as PlaneTag
+from graphprover.vm.accelerators.keccak.planes import PERMUTATION, PLANES, PlaneTag, plane_limbs
 from graphprover.vm.accelerators.table import CallBuilder, CallTable
 from graphprover.vm.program.isa import A0, A1, A7
 from graphprover.vm.tables.buses import VM, Tag, message

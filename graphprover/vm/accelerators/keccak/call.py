@@ -4,7 +4,7 @@ from typing import Any
 
 from graphprover.vm.accelerators.host_call import Accelerator, HostCall, Operand
 from graphprover.vm.accelerators.keccak.permutation import WORDS
-from graphprover.vm.accelerators.keccak.planes import PERMUTATION, PLANES, Tag, plane_limbs
+from graphprover.vm.accelerators.keccak.planes import PERMUTATION, PLANES, PlaneTag, plane_limbs
 from graphprover.vm.tables.clock import SLOT_MEMORY
 from graphprover.vm.tables.halt import CALL
 from graphprover.vm.tables.limbs import limbs
@@ -26,8 +26,8 @@ class KeccakCall(Step):
             c.access(address + 8 * i, c.word_t[i], SLOT_MEMORY, c.before[i], c.after[i])
         for plane in range(PLANES):
             words = slice(5 * plane, 5 * plane + 5)
-            c.ask(PERMUTATION, plane_limbs(Tag.ASK, c.clk, plane, c.before[words]))
-            c.answer(PERMUTATION, plane_limbs(Tag.ANSWER, c.clk, plane, c.after[words]))
+            c.ask(PERMUTATION, plane_limbs(PlaneTag.ASK, c.clk, plane, c.before[words]))
+            c.answer(PERMUTATION, plane_limbs(PlaneTag.ANSWER, c.clk, plane, c.after[words]))
         c.go()
 
     def fits(self, r: Executed) -> Any:

@@ -10,7 +10,7 @@ from graphprover.air.columns import Columns
 from graphprover.vm.accelerators.keccak.classes import CHUNKS, LAST, SUMS
 from graphprover.vm.accelerators.keccak.classes import message as chunks_message
 from graphprover.vm.accelerators.keccak.digits import CLASSES, DIGITS, Lookup
-from graphprover.vm.accelerators.keccak.planes import MESSAGES, PERMUTATION, PLANES, Tag, message
+from graphprover.vm.accelerators.keccak.planes import MESSAGES, PERMUTATION, PLANES, PlaneTag, message
 from graphprover.vm.tables.step import shared
 
 PLANE_ROWS = CLASSES + 1
@@ -60,7 +60,7 @@ class KeccakLimbs(Air):
         place = t.of_class + LAST * t.after
         t.receive(CHUNKS, chunks_message(SUMS + t.plane, t.call, place, t.sum), t.on, weight=1)
         limbs = [limb for word in zip(t.low, t.high, strict=True) for limb in word]
-        fields = message(Tag.ASK + t.after, t.call, t.plane, *limbs)
+        fields = message(PlaneTag.ASK + t.after, t.call, t.plane, *limbs)
         t.receive(PERMUTATION, fields, t.ends * (1 - 2 * t.after), weight=1)
 
 

@@ -33,7 +33,7 @@ CONSTANTS = np.array([0, *ROUND_CONSTANTS], dtype=np.uint64)[:, None]
 
 
 @dataclass(frozen=True)
-class Steps:
+class ClassSteps:
     """The words of calls by step: uint64 arrays (words, 25 steps, calls)."""
 
     theta: np.ndarray  # 25 words: T
@@ -53,7 +53,7 @@ class Steps:
         return iota
 
 
-def steps_of(states: np.ndarray) -> Steps:
+def steps_of(states: np.ndarray) -> ClassSteps:
     """Return the steps of calls with these states, uint64 (25, calls)."""
     before = rounds(states)
     theta = np.stack([state ^ np.tile(flips(state), (5, 1)) for state in before], axis=1)
@@ -61,7 +61,7 @@ def steps_of(states: np.ndarray) -> Steps:
     moved[:, 0] = after_rho(before_rho(states))
     for step in range(1, STEPS):
         moved[:, step] = after_rho(theta[:, step - 1])
-    return Steps(theta, np.stack([parities(state) for state in before], axis=1), moved, CONSTANTS)
+    return ClassSteps(theta, np.stack([parities(state) for state in before], axis=1), moved, CONSTANTS)
 
 
 def _by_class(words: np.ndarray) -> np.ndarray:
@@ -75,7 +75,7 @@ def _in_rows(words: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(by_call).reshape(*by_call.shape[:-3], -1)
 
 
-def classes_trace(numbers: Sequence[int] | np.ndarray, steps: Steps, rows: int) -> np.ndarray:
+def classes_trace(numbers: Sequence[int] | np.ndarray, steps: ClassSteps, rows: int) -> np.ndarray:
     """Return the trace of `KeccakClasses` of this height for calls with these numbers."""
     calls = len(numbers)
     if ROWS * calls > rows:
@@ -103,7 +103,7 @@ def classes_trace(numbers: Sequence[int] | np.ndarray, steps: Steps, rows: int) 
     return main
 
 
-def _ends(steps: Steps) -> np.ndarray:
+def _ends(steps: ClassSteps) -> np.ndarray:
     """Return the digits whose bits 1 are the states before and after: (25 words, 16 classes, 2, calls)."""
     left, shifted = np.roll(steps.parity, 1, axis=0), np.roll(steps.shifted, -1, axis=0)
     words = steps.theta, np.tile(left, (5, 1, 1)), np.tile(shifted, (5, 1, 1))
@@ -111,7 +111,7 @@ def _ends(steps: Steps) -> np.ndarray:
     return 2 * (theta + of_left + of_shifted).swapaxes(1, 2)
 
 
-def limbs_trace(numbers: Sequence[int] | np.ndarray, steps: Steps, rows: int) -> np.ndarray:
+def limbs_trace(numbers: Sequence[int] | np.ndarray, steps: ClassSteps, rows: int) -> np.ndarray:
     """Return the trace of `KeccakLimbs` of this height for calls with these numbers."""
     calls = len(numbers)
     if LIMB_ROWS * calls > rows:
@@ -136,7 +136,7 @@ def limbs_trace(numbers: Sequence[int] | np.ndarray, steps: Steps, rows: int) ->
     return main
 
 
-def lookups(steps: Steps) -> Iterator[tuple[int, np.ndarray]]:
+def lookups(steps: ClassSteps) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the tag and the numbers of all lookups."""
     shifted = steps.shifted
     for c in range(CLASSES):

@@ -21,7 +21,7 @@ MESSAGES = 2  # that share a fraction column, by constraints of degree 3; with 4
 _WIDTH = 23  # elements of a message: the tag and up to 22 more
 
 
-class Tag(IntEnum):
+class PlaneTag(IntEnum):
     """The kinds of messages; each comment lists the elements after the tag.
 
     As on the bus of instructions, the first element that is not 0 is the tag.
@@ -38,7 +38,7 @@ def message(tag: Any, *fields: Any) -> list[Any]:
     return [*[0] * (_WIDTH - 1 - len(fields)), tag, *fields]
 
 
-def plane_limbs(tag: Tag, call: Any, plane: Any, words: Iterable[Sequence[Any]]) -> list[Any]:
+def plane_limbs(tag: PlaneTag, call: Any, plane: Any, words: Iterable[Sequence[Any]]) -> list[Any]:
     """Return the elements of the message with these five words, of two limbs each."""
     return message(int(tag), call, plane, *(limb for word in words for limb in word))
 
@@ -77,8 +77,8 @@ class KeccakPlanes(Air):
         limbs = [linear((1 << c, bits) for c, bits in enumerate(half)) for half in halves]
         numbers = [number for word in t.sum for number in joined(word)]
         onward = t.on * (1 - 2 * t.after)
-        t.receive(PERMUTATION, message(Tag.ASK + t.after, t.call, t.plane, *limbs), onward, weight=1)
-        t.send(PERMUTATION, message(Tag.BEFORE + t.after, t.call, t.plane, *numbers), onward, weight=1)
+        t.receive(PERMUTATION, message(PlaneTag.ASK + t.after, t.call, t.plane, *limbs), onward, weight=1)
+        t.send(PERMUTATION, message(PlaneTag.BEFORE + t.after, t.call, t.plane, *numbers), onward, weight=1)
 
 
 _COLUMNS = Columns(KeccakPlanes.columns)

@@ -20,7 +20,7 @@ from graphprover.air.columns import Columns
 from graphprover.air.linear import linear
 from graphprover.vm.accelerators.keccak.digits import CLASSES, DIGITS, PLACES, Lookup, chunk
 from graphprover.vm.accelerators.keccak.permutation import ROTATIONS, ROUND_CONSTANTS, ROUNDS, SOURCES, WORDS
-from graphprover.vm.accelerators.keccak.planes import MESSAGES, PERMUTATION, PLANES, Tag, joined, message
+from graphprover.vm.accelerators.keccak.planes import MESSAGES, PERMUTATION, PLANES, PlaneTag, joined, message
 from graphprover.vm.tables.step import shared
 
 ROWS = ROUNDS + 1  # of a permutation
@@ -89,8 +89,8 @@ class KeccakRounds(Air):
                 before += (2 * (a + b) for a, b in zip(joined(t.theta[w]), flips[w % 5], strict=True))
                 of_chi = [chi(*numbers) for numbers in zip(*(moved[source] for source in chi_words(w)), strict=True)]
                 after += of_chi if w else (a + b for a, b in zip(of_chi, iota, strict=True))
-            t.receive(PERMUTATION, message(int(Tag.BEFORE), t.call, plane, *before), place[1], weight=1)
-            t.send(PERMUTATION, message(int(Tag.AFTER), t.call, plane, *after), place[-1], weight=1)
+            t.receive(PERMUTATION, message(int(PlaneTag.BEFORE), t.call, plane, *before), place[1], weight=1)
+            t.send(PERMUTATION, message(int(PlaneTag.AFTER), t.call, plane, *after), place[-1], weight=1)
 
     def _order(self, t: TableBuilder, on: Expr) -> None:
         """Constrain the order of rows: a block's follow each other, and after its last comes a first or an idle row.

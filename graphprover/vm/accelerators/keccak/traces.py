@@ -14,8 +14,8 @@ from graphprover.vm.accelerators.keccak.permutation import WORDS
 from graphprover.vm.statement.shape import NARROW_TABLES, LayoutPolicy, packing, permutation_tables
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber, name_of
-from graphprover.vm.traces.rows import Rows
-from graphprover.vm.traces.run import Run
+from graphprover.vm.traces.rows import CycleRows
+from graphprover.vm.traces.run import ReplayedRange
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,18 +44,18 @@ def keccak_trace_tasks(
     yield int(TableNumber.KECCAK_DIGITS), TraceTask("keccak_digits", digits_trace, {"narrow": narrow}, (calls,), shape)
 
 
-def calls_of(device: Device, run: Run, *, shares: Mapping[str, tuple[int, int]]) -> Permutations:
+def calls_of(device: Device, run: ReplayedRange, *, shares: Mapping[str, tuple[int, int]]) -> Permutations:
     """Return the calls of chips, chip by chip; ``shares``: start and end of each chip's cycles in a run's order."""
     states, clocks = [], []
     for chip, (start, end) in shares.items():
-        rows = Rows(device, run, slice(start, end))
+        rows = CycleRows(device, run, slice(start, end))
         states.append(_absorbed(rows) if chip == Absorb.name else rows.words("old"))
         clocks.append(rows.clk)
     arrays = device.arrays
     return Permutations(arrays.concatenate(states, axis=1), arrays.concatenate(clocks))
 
 
-def _absorbed(rows: Rows) -> Array:
+def _absorbed(rows: CycleRows) -> Array:
     """Return the states of calls that absorb a block, with the block xored in."""
     state = rows.stacked("old", RATE_WORDS, WORDS)
     state[:RATE_WORDS] ^= rows.stacked("old", 0, RATE_WORDS)

@@ -30,7 +30,7 @@ _LAST = np.array(ROUND_CONSTANTS[-1:], dtype=np.uint64)
 
 
 @dataclass(frozen=True)
-class Blocks:
+class PermutationBlocks:
     """The words of blocks of rows, one a call: uint64 arrays (words, 25 rows, calls)."""
 
     theta: np.ndarray  # 25 words: T
@@ -43,7 +43,7 @@ class Blocks:
         return rotated(np.roll(self.parity, -1, axis=0), np.uint64(1))
 
 
-def blocks_of(states: np.ndarray) -> Blocks:
+def blocks_of(states: np.ndarray) -> PermutationBlocks:
     """Return the blocks of calls with these states, uint64 (25, calls)."""
     calls = states.shape[1]
     theta, parity = (np.zeros((words, ROWS, calls), dtype=np.uint64) for words in (WORDS, 5))
@@ -51,7 +51,7 @@ def blocks_of(states: np.ndarray) -> Blocks:
     for row, before in enumerate(rounds(states)[:-1], 1):
         theta[:, row] = before ^ np.tile(flips(before), (5, 1))
         parity[:, row] = parities(before)
-    return Blocks(theta, parity, parity[4] ^ CONSTANTS)
+    return PermutationBlocks(theta, parity, parity[4] ^ CONSTANTS)
 
 
 def spread(words: np.ndarray, of: int) -> np.ndarray:
@@ -71,7 +71,7 @@ def chi_digits(moved: np.ndarray, word: int, of: int) -> np.ndarray:
     return 2 * spread(moved[word], of) + spread(one, of) + 3 * spread(two, of)
 
 
-def rounds_trace(numbers: Sequence[int] | np.ndarray, blocks: Blocks, rows: int) -> np.ndarray:
+def rounds_trace(numbers: Sequence[int] | np.ndarray, blocks: PermutationBlocks, rows: int) -> np.ndarray:
     """Return the trace of `KeccakRounds` of this height for calls with these numbers."""
     calls = len(numbers)
     if ROWS * calls > rows:
@@ -98,7 +98,7 @@ def rounds_trace(numbers: Sequence[int] | np.ndarray, blocks: Blocks, rows: int)
     return main
 
 
-def _plane_sums(blocks: Blocks) -> np.ndarray:
+def _plane_sums(blocks: PermutationBlocks) -> np.ndarray:
     """Return the sums of chunks of all planes, uint64 (2, 25 words, 16 classes, calls): before and after."""
     first, last = blocks.theta[:, 1], after_rho(blocks.theta[:, -1])
     found = np.empty((2, WORDS, CLASSES, first.shape[1]), dtype=np.uint64)
@@ -110,7 +110,7 @@ def _plane_sums(blocks: Blocks) -> np.ndarray:
     return found
 
 
-def planes_trace(numbers: Sequence[int] | np.ndarray, blocks: Blocks, rows: int) -> np.ndarray:
+def planes_trace(numbers: Sequence[int] | np.ndarray, blocks: PermutationBlocks, rows: int) -> np.ndarray:
     """Return the trace of `KeccakPlanes` of this height for calls with these numbers."""
     calls = len(numbers)
     if PLANE_ROWS * calls > rows:
@@ -130,7 +130,7 @@ def planes_trace(numbers: Sequence[int] | np.ndarray, blocks: Blocks, rows: int)
     return main
 
 
-def lookups(blocks: Blocks) -> Iterator[tuple[int, np.ndarray]]:
+def lookups(blocks: PermutationBlocks) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the tag and the numbers of all lookups."""
     parity, shifted = blocks.parity, blocks.shifted
     moved = after_rho(blocks.theta.reshape(WORDS, -1)).reshape(blocks.theta.shape)[:, :-1]
@@ -148,7 +148,7 @@ def lookups(blocks: Blocks) -> Iterator[tuple[int, np.ndarray]]:
     yield Lookup.HALVES, _plane_sums(blocks)
 
 
-def digits_trace(blocks: Blocks) -> np.ndarray:
+def digits_trace(blocks: PermutationBlocks) -> np.ndarray:
     """Return the trace of `KeccakDigits` beside rounds and planes."""
     return counted(lookups(blocks))
 
