@@ -75,7 +75,7 @@ FAMILIES: Mapping[str, Family] = {
     "values and point of a shard": Family(
         adversaries.shard_attacks,
         "a shard with a query",
-        [(("copy", "store", "copy a run"), _ALL), (("body", "divide", "transcript"), _ALL)],
+        [(("copy", "store", "copy a run"), _ALL), (("_separate", "divide", "transcript"), _ALL)],
     ),
     "terminals, opened values and coefficients": Family(
         adversaries.number_attacks,
@@ -89,7 +89,7 @@ FAMILIES: Mapping[str, Family] = {
         [
             (("_fold", "store", "fold by 8"), slice(1)),
             (("_fold", "store", "fold by 4"), slice(1)),
-            (("work", "require_equal", "finish"), _ALL),
+            (("_grind", "require_equal", "finish"), _ALL),
         ],
     ),
     "groups of a fold by 2, and samples": Family(

@@ -51,7 +51,7 @@ def remedies() -> Mapping[int, Remedy]:
     found: dict[int, Remedy] = {pc: _other_row for pc, of in enumerate(decoded_program()) if "row" in of.flags}
     found |= dict.fromkeys(at("provided_digest", "cap"), _other_digest)
     found |= dict.fromkeys(at("digest_words", "store", "provide caps"), _other_root)
-    found |= dict.fromkeys(at("work", "require_equal"), _other_work)
+    found |= dict.fromkeys(at("_grind", "require_equal"), _other_work)
     found |= dict.fromkeys(at("turn", "require", "zeros"), _other_quotients)
     for by in (2, 4, 8):
         found |= dict.fromkeys(at("_fold", "store", f"fold by {by}")[:1], _other_group)
@@ -143,7 +143,7 @@ def _other_root(layout: Layout, refused: Refused) -> Scene | None:
 
 def _other_work(layout: Layout, refused: Refused) -> Scene | None:
     """Let the sample of the work be 0."""
-    (load,) = at("work", "load", "finish")
+    (load,) = at("_grind", "load", "finish")
     number = _operands(refused, load)[2]
     scene = refused.run.scene
     for place, numbers in scene.digests.items():
