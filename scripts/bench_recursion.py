@@ -25,7 +25,7 @@ from graphprover.device.choose import device_for
 from graphprover.proof.compressed import AnyProof, CompressedProof
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import BLAKE3, SMALL
-from graphprover.prover.layers import Layer, subjects_of
+from graphprover.prover.layers import LayerJob, subjects_of
 from graphprover.prover.prepare import cells_of, ready
 from graphprover.proving.prove import prove_prepared
 from graphprover.statement.statement import Statement
@@ -83,7 +83,7 @@ def measure(out: Figures, run: str, device: Any, options: argparse.Namespace) ->
         proofs, cells = [proof], []
         for number, rate in enumerate(options.rates, 1):
             own = Level(rate=rate, hash=BLAKE3, pow_bits=options.pow_bits)
-            layer = Layer(tuple(subjects_of(proof, [base], own, None if number > 1 else caps)), own)
+            layer = LayerJob(tuple(subjects_of(proof, [base], own, None if number > 1 else caps)), own)
             prepared = layer.prepare()
             clock.stop(f"{number} inputs")
             made, _ = prove_prepared(prepared, device=device)
@@ -117,7 +117,7 @@ def join(
     for _ in range(2 + options.repeat):
         clock = Clock()
         subjects = [subject for proof, of in children for subject in subjects_of(proof, of, level)]
-        layer = Layer(tuple(subjects), level, ("",) * len(subjects))
+        layer = LayerJob(tuple(subjects), level, ("",) * len(subjects))
         prepared = layer.prepare()
         clock.stop("inputs")
         made, _ = prove_prepared(prepared, device=device)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from graphprover.device.choose import Profile
     from graphprover.graphs.batches import Holds
     from graphprover.protocol.layout import Layout
-    from graphprover.prover.smallest import Planned
+    from graphprover.prover.smallest import PlannedDevice
 
 
 def add(command: Command) -> None:
@@ -179,19 +179,19 @@ def _costs(
     return facts, shown
 
 
-def _planned(profile: "Profile", name: str) -> "Planned":
+def _planned(profile: "Profile", name: str) -> "PlannedDevice":
     """Return the device to plan for; the memory of a GPU that is not in this machine is unknown."""
     from graphprover.admission.admission import largest
     from graphprover.device.choose import device_for
     from graphprover.graphs.planner.plan import On
     from graphprover.graphs.planner.roofline import assumed
-    from graphprover.prover.smallest import Planned
+    from graphprover.prover.smallest import PlannedDevice
 
     memory = None
     with suppress(ValueError):
         memory = largest(device_for(name))
     on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
-    return Planned(on, assumed(profile.kind, profile.threads).roofline, memory)
+    return PlannedDevice(on, assumed(profile.kind, profile.threads).roofline, memory)
 
 
 def _pace(profile: "Profile", hash: str) -> float | None:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from graphprover.cluster.results import Commitment
+from graphprover.cluster.results import ShardCommitment
 from graphprover.cluster.tasks import TaskResult
 from graphprover.telemetry.merge import TaskReply
 
@@ -18,7 +18,7 @@ from graphprover.telemetry.merge import TaskReply
 class Version:
     """One worker's commitment to a shard."""
 
-    commitment: Commitment
+    commitment: ShardCommitment
     worker: str  # its address
     token: str  # names the arrays that the worker retains of the shard
     result: TaskResult

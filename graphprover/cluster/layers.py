@@ -20,8 +20,8 @@ from graphprover.device import Device
 from graphprover.graphs.progress import Tell
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
-from graphprover.prover.join import Part, ProveLayers
-from graphprover.prover.layers import Layer
+from graphprover.prover.join import LayerPlan, ProveLayers
+from graphprover.prover.layers import LayerJob
 from graphprover.prover.made import Made
 from graphprover.telemetry.subscribe import clock, observing
 
@@ -60,8 +60,8 @@ def prove_layers(
         staying: The shards that stay on their workers for the layers about them.
     """
 
-    def prove(parts: Sequence[Part]) -> Iterator[tuple[Layer, Made]]:
-        tasks, done = _Tasks(parts, device, staying), dict[int, tuple[Layer, Made]]()
+    def prove(parts: Sequence[LayerPlan]) -> Iterator[tuple[LayerJob, Made]]:
+        tasks, done = _Tasks(parts, device, staying), dict[int, tuple[LayerJob, Made]]()
         told = tell or (lambda ended, total, task: None)
 
         def begun(task: ProvingTask, worker: str) -> None:
@@ -81,8 +81,8 @@ def prove_layers(
 class _Tasks(Iterator[ProvingTask]):
     """The tasks of the layers of a level, the largest first, and the ones that are retried."""
 
-    def __init__(self, parts: Sequence[Part], device: Device | str, staying: Staying | None) -> None:
-        self.layers: dict[ProvingTask, Layer] = {}  # of the tasks that have not ended
+    def __init__(self, parts: Sequence[LayerPlan], device: Device | str, staying: Staying | None) -> None:
+        self.layers: dict[ProvingTask, LayerJob] = {}  # of the tasks that have not ended
         self._numbers: dict[ProvingTask, int] = {}
         self._parts, self._device, self._staying = parts, device, staying
         self._restored: Counter[int] = Counter()  # by number of the layer
@@ -105,7 +105,7 @@ class _Tasks(Iterator[ProvingTask]):
         """Return how many tasks wait."""
         return len(self._waiting)
 
-    def checked(self, result: TaskResult) -> tuple[int, tuple[Layer, Made]] | None:
+    def checked(self, result: TaskResult) -> tuple[int, tuple[LayerJob, Made]] | None:
         """Return the number of a task's layer, and the layer after its verification; None if it is retried.
 
         Raises:

@@ -97,7 +97,7 @@ class TimingSample:
         return found
 
 
-class Metrics:
+class WorkerMetrics:
     """The metrics of this process, which makes one proof at a time."""
 
     def __init__(self) -> None:
@@ -133,7 +133,7 @@ class Metrics:
         return self.device.memory.reserved() if self.device else 0
 
 
-METRICS = Metrics()
+METRICS = WorkerMetrics()
 FIGURES: dict[str, Callable[[], int]] = {
     PROOFS: lambda: METRICS.totals["proofs"],
     CYCLES: lambda: METRICS.rates["cycles"],

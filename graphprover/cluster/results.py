@@ -118,14 +118,14 @@ def staying_shard_in(result: Any) -> StayingShard:
 
 
 @dataclass(frozen=True)
-class Commitment:
+class ShardCommitment:
     """The commitment of a shard. All honest workers make the same."""
 
     digest: bytes  # of the transcript: `protocol.joint.digest_of`
     header: Proof  # without payload
 
 
-def commitment_in(result: Any) -> Commitment:
+def commitment_in(result: Any) -> ShardCommitment:
     """Return the commitment of a shard in a worker's result; raise VerificationError if there is none."""
     digest, header = getattr(result, "digest", None), getattr(result, "header", None)
     if not isinstance(digest, bytes) or not isinstance(header, Proof):
@@ -138,7 +138,7 @@ def commitment_in(result: Any) -> Commitment:
     def padded() -> bytes:  # a parser refuses proofs that are too short for their tables
         return replace(header, payload=bytes(least_bytes(len(header.log_heights), 0, header.parameters))).to_bytes()
 
-    return Commitment(digest, _parsed(padded, Proof.from_bytes).without_payload())
+    return ShardCommitment(digest, _parsed(padded, Proof.from_bytes).without_payload())
 
 
 def accesses_in(result: Any, words: int) -> Accesses:

@@ -15,7 +15,14 @@ from typing import Any, TypeVar
 from graphprover.cluster.client import Cluster
 from graphprover.cluster.commitments import Version
 from graphprover.cluster.messages import ShardRequest, pack
-from graphprover.cluster.results import Commitment, StayingShard, commitment_in, expect_type, proof_in, staying_shard_in
+from graphprover.cluster.results import (
+    ShardCommitment,
+    StayingShard,
+    commitment_in,
+    expect_type,
+    proof_in,
+    staying_shard_in,
+)
 from graphprover.cluster.tasks import ProvingTask, TaskResult
 from graphprover.device import Device
 from graphprover.graphs.progress import Tell
@@ -113,7 +120,7 @@ class ShardTasks:
         token = uuid.uuid4().hex[:8]
         self.given[token] = laid_out.subjects if laid_out else self.subjects
 
-        def took(number: ShardNumber, commitment: Commitment, result: TaskResult) -> None:
+        def took(number: ShardNumber, commitment: ShardCommitment, result: TaskResult) -> None:
             asked = self._asked(number, COMMIT, result.value)
             self.current[number.index] = Version(commitment, result.worker, token, result, asked)
 

@@ -78,7 +78,7 @@ class FinishedShard:
         return object.__sizeof__(self) + self.proof.size
 
 
-class Store:
+class RetainedArrays:
     """The retained arrays of a shard, until they are taken or dropped. Threads may share it."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class CommittedShard:
         self.token, self.nbytes = "", 0
         self.plan: ShardPlan | None = None  # None in other processes
         self.seconds: Mapping[str, float] = {}
-        self.store = Store()
+        self.store = RetainedArrays()
         finalize(self, self.store.drop).atexit = False
 
     def __sizeof__(self) -> int:

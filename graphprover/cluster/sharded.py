@@ -53,7 +53,7 @@ Expect = Callable[[Proof | ShardedProof], Expected]
 R = TypeVar("R")
 
 
-class Checks(Protocol):
+class ShardVerifier(Protocol):
     """Verifies shards beside the thread of the call (`graphprover.prover.shard_checks.ShardChecks`)."""
 
     def submit(self, function: Callable[..., R], *arguments: Any) -> "Future[R]":
@@ -81,7 +81,7 @@ def prove_parts(
     subjects: Sequence[Any],
     device: Device | str,
     expect: Expect,
-    checks: Checks,
+    checks: ShardVerifier,
     tell: Tell | None = None,
     shared: SharedRun | None = None,
     compress: Compress | None = None,
@@ -136,7 +136,7 @@ class _Asked:
 
     name: str
     expect: Expect
-    checks: Checks
+    checks: ShardVerifier
     compress: Compress | None
     began: float  # time on `clock`
 

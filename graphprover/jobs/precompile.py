@@ -26,7 +26,7 @@ _LOG_WORDS = 5  # of what the verifier's kernels are tried on
 
 
 @dataclass(frozen=True)
-class Part:
+class KernelSet:
     """Kernels that one process compiles."""
 
     load: Callable[[], object]  # calls each of them, which compiles what is not kept
@@ -53,7 +53,7 @@ def _load_verifier() -> None:
 
 
 PARTS = MappingProxyType(
-    {"interpreter": Part(load_interpreter, interpreter.run), "verifier": Part(_load_verifier, products.dot)}
+    {"interpreter": KernelSet(load_interpreter, interpreter.run), "verifier": KernelSet(_load_verifier, products.dot)}
 )
 
 

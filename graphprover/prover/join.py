@@ -13,7 +13,7 @@ from graphprover.proof.compressed import MOST_CHILDREN, Accepted, AnyProof, Comp
 from graphprover.proof.proof import Proof
 from graphprover.protocol.level import Level
 from graphprover.protocol.proof import Caps
-from graphprover.prover.layers import Layer, Subject, check_compressible, subjects_of
+from graphprover.prover.layers import LayerJob, LayerSubject, check_compressible, subjects_of
 from graphprover.prover.local import make, pays, told
 from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared
@@ -34,13 +34,13 @@ _MOST_LOG, _LEAST_LOG = 17, 14  # of the compressions of a layer
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class TreeNode:
     """A proof, or a shard of one, that a layer is to be about."""
 
     proof: Proof  # without payload if that is in another process
     size: int  # the bytes of the proof with its payload
     children: tuple[Accepted, ...]  # the proofs that it is about, if it is a layer
-    subject: Callable[[], Subject]
+    subject: Callable[[], LayerSubject]
     first: str  # name of the first given proof that it is about, for messages
     last: str  # name of the last one
 
@@ -66,7 +66,7 @@ def nodes_of(
     level: Level,
     names: Sequence[str],
     preprocessed: Caps = None,
-) -> list[Node]:
+) -> list[TreeNode]:
     """Return proofs as nodes, of which nothing is verified yet; each shard is one.
 
     Args:
@@ -94,14 +94,14 @@ def nodes_of(
 
 def _nodes_of_one(
     proof: AnyProof, statements: Sequence[Statement | ShardedStatement], level: Level, name: str, preprocessed: Caps
-) -> list[Node]:
-    def subjects() -> list[Subject]:
+) -> list[TreeNode]:
+    def subjects() -> list[LayerSubject]:
         with blamed(partial(str, name)):
             return subjects_of(proof, statements, level, preprocessed)
 
-    def node(of: Proof, size: int, own_name: str, subject: Callable[[], Subject]) -> Node:
+    def node(of: Proof, size: int, own_name: str, subject: Callable[[], LayerSubject]) -> TreeNode:
         children = proof.children if isinstance(proof, CompressedProof) else ()
-        return Node(of, size, children, subject, own_name, own_name)
+        return TreeNode(of, size, children, subject, own_name, own_name)
 
     if isinstance(proof, CompressedProof):
         return [node(proof.layer, proof.layer.size, name, lambda: subjects()[0])]
@@ -116,10 +116,10 @@ def _nodes_of_one(
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class LayerPlan:
     """Proofs that one layer is to be about."""
 
-    nodes: Sequence[Node]
+    nodes: Sequence[TreeNode]
     level: Level  # of the layer
 
     @property
@@ -132,20 +132,20 @@ class Part:
         """The name for people."""
         return _span_name(self.nodes[0].first, self.nodes[-1].last)
 
-    def layer(self) -> Layer:
+    def layer(self) -> LayerJob:
         """Return the layer, whose proofs have verified headers; raises as `graphprover.prover.layers.subjects_of`."""
         subjects, names = tuple(node.subject() for node in self.nodes), tuple(node.name for node in self.nodes)
-        return Layer(subjects, self.level, names, self.name)
+        return LayerJob(subjects, self.level, names, self.name)
 
-    def proved(self, layer: Layer, proof: Proof) -> Node:
+    def proved(self, layer: LayerJob, proof: Proof) -> TreeNode:
         """Return the node with the proof of its layer."""
-        return Node(
+        return TreeNode(
             proof, proof.size, layer.children, layer.subject_by(proof), self.nodes[0].first, self.nodes[-1].last
         )
 
 
 # Prepares and proves the layers about some proofs, in their order: each with its record.
-ProveLayers = Callable[[Sequence[Part]], Iterator[tuple[Layer, Made]]]
+ProveLayers = Callable[[Sequence[LayerPlan]], Iterator[tuple[LayerJob, Made]]]
 
 
 def compressed(
@@ -175,7 +175,7 @@ def compressed(
 
 
 def joined(
-    nodes: Sequence[Node],
+    nodes: Sequence[TreeNode],
     levels: Sequence[Level],
     prove: ProveLayers,
     memory: int,
@@ -215,7 +215,7 @@ def joined(
 class _Tree:
     """The upper end of a tree as it grows."""
 
-    def __init__(self, nodes: Sequence[Node]) -> None:
+    def __init__(self, nodes: Sequence[TreeNode]) -> None:
         self.nodes, self.given = nodes, [node.name for node in nodes]
         self.layers = list[ObservedLayer]()
         self.peak_bytes = self.cells = 0  # of all layers
@@ -232,9 +232,9 @@ class _Tree:
             more: Whether a layer of its own gets another layer, too.
         """
         spans = [*pairwise([0, *ends])]
-        parts = [Part(self.nodes[begin:end], level) for begin, end in spans]
+        parts = [LayerPlan(self.nodes[begin:end], level) for begin, end in spans]
         proved = prove([part for part in parts if more or not part.is_layer])
-        nodes, numbers = list[Node](), list[int]()
+        nodes, numbers = list[TreeNode](), list[int]()
         for part, (begin, end) in zip(parts, spans, strict=True):
             if part.is_layer and not more:
                 nodes.append(part.nodes[0])
@@ -270,7 +270,7 @@ def layers_by(
         waits: As in `graphprover.prover.local.make`.
     """
 
-    def prove(parts: Sequence[Part]) -> Iterator[tuple[Layer, Made]]:
+    def prove(parts: Sequence[LayerPlan]) -> Iterator[tuple[LayerJob, Made]]:
         ahead = pays(device) and len(parts) > 1
         for part, (layer, prepared, stage) in zip(parts, _prepared(parts, ahead), strict=True):
             check_room(prepared)
@@ -288,10 +288,10 @@ def _named(tell: Tell | None, name: str) -> Tell | bool:
     return lambda ended, total, task: tell(ended, total, f"{name}, {task}" if task else "")
 
 
-def _prepared(parts: Sequence[Part], ahead: bool) -> Iterator[tuple[Layer, Prepared, Stage]]:
+def _prepared(parts: Sequence[LayerPlan], ahead: bool) -> Iterator[tuple[LayerJob, Prepared, Stage]]:
     """Yield the layer about each part, the prepared statement, and the stage of its preparation."""
 
-    def prepared(part: Part) -> tuple[Layer, Prepared, Stage]:
+    def prepared(part: LayerPlan) -> tuple[LayerJob, Prepared, Stage]:
         began = clock()
         layer = part.layer()
         statement = layer.prepare()

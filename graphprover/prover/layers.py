@@ -42,7 +42,7 @@ _CELLS_OF_LAYER = {8: 90_000_000, 4: 180_000_000, 2: 360_000_000}  # by the rate
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class LayerSubject:
     """A proof, or a shard of one, that a layer is to be about. Its header is verified."""
 
     accepted: Accepted
@@ -51,7 +51,7 @@ class Subject:
 
     def __reduce__(self) -> Any:
         """Pickle without the decoded payload, which is as long as the proof."""
-        return Subject, (self.accepted, self.child, self.proof)
+        return LayerSubject, (self.accepted, self.child, self.proof)
 
     @cached_property
     def batch(self) -> BatchProof:
@@ -67,7 +67,7 @@ class Subject:
 
 def subjects_of(
     proof: AnyProof, statements: Sequence[Statement | ShardedStatement], level: Level, preprocessed: Caps = None
-) -> list[Subject]:
+) -> list[LayerSubject]:
     """Verify the headers of a proof, and return each shard of it.
 
     Args:
@@ -97,7 +97,7 @@ def subjects_of(
         shards = [_shard_of(proof, index, batch) for index, batch in enumerate(batches)]
     expected.verdict([shard for shard in shards if shard is not None])  # raises if they do not hold together
     return [
-        Subject(Accepted(own.without_payload(), (), shard), child, own)
+        LayerSubject(Accepted(own.without_payload(), (), shard), child, own)
         for own, shard, child in zip(proof.proofs, shards, children_of(expected, shards), strict=True)
     ]
 
@@ -109,19 +109,19 @@ def _shard_of(proof: Proof | ShardedProof, index: int, batch: BatchProof) -> Acc
     return AcceptedShard(len(digests), index, digests[index], batch.lookup_nonce, batch.total)
 
 
-def _subject_of_layer(proof: Proof, children: tuple[Accepted, ...], statement: Statement, level: Level) -> Subject:
+def _subject_of_layer(proof: Proof, children: tuple[Accepted, ...], statement: Statement, level: Level) -> LayerSubject:
     """Verify the header of a layer about some proofs."""
     expected = expect_header(proof, statement, level.security, level.proximity)
     check_layout(expected.layouts[0])
     (child,) = children_of(expected)
-    return Subject(Accepted(proof.without_payload(), children), child, proof)
+    return LayerSubject(Accepted(proof.without_payload(), children), child, proof)
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class LayerJob:
     """A layer that is to be proved. It travels to a worker, which verifies the proofs that the layer is about."""
 
-    subjects: tuple[Subject, ...]  # the proofs that it is about
+    subjects: tuple[LayerSubject, ...]  # the proofs that it is about
     level: Level  # of its proof, with a rate
     names: tuple[str, ...] = ("",)  # of these proofs in messages; none for the only one
     span: str = ""  # the name of all of them
@@ -147,7 +147,7 @@ class Layer:
         shards = [subject.accepted.shard for subject in self.subjects if not subject.proof.payload]
         return tuple(shard.index for shard in shards if shard)
 
-    def with_shards(self, proofs: Sequence[Proof]) -> "Layer":
+    def with_shards(self, proofs: Sequence[Proof]) -> "LayerJob":
         """Return the layer with the payloads of the shards in `absent`, in their order.
 
         Raises:
@@ -191,7 +191,7 @@ class Layer:
         assert isinstance(prepared, Prepared)
         return replace(prepared, layer=self.number)
 
-    def subject_by(self, proof: Proof) -> Callable[[], Subject]:
+    def subject_by(self, proof: Proof) -> Callable[[], LayerSubject]:
         """Return a function that gives the proof of this layer as a subject of another layer.
 
         It raises VerificationError for another header. It needs none of the proofs that this layer is about.

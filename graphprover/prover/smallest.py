@@ -24,14 +24,14 @@ from graphprover.prover.prepare import Prepared, PreparedShards, at_level
 
 _log = logging.getLogger(__name__)  # warnings go to stderr by default
 
-Subject = Prepared | PreparedShards
+AnyPrepared = Prepared | PreparedShards
 
 
 @dataclass(frozen=True)
 class Candidate:
     """A possible proof of a statement, with its expected cost."""
 
-    prepared: Subject
+    prepared: AnyPrepared
     rate: int  # the rate is 1/rate
     pow_bits: int  # of the proof of work before the queries
     bytes: int  # expected size of the proof
@@ -40,7 +40,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedDevice:
     """The device for which candidates are planned."""
 
     on: On
@@ -53,17 +53,17 @@ class Planned:
             return None
         return found.peak_bytes + self.given(found.prepared) <= self.memory
 
-    def budget(self, prepared: Subject) -> int | None:
+    def budget(self, prepared: AnyPrepared) -> int | None:
         """Return the bytes for a proof beyond the traces that exist before it; None if unknown."""
         return None if self.memory is None else self.memory - self.given(prepared)
 
-    def given(self, prepared: Subject) -> int:
+    def given(self, prepared: AnyPrepared) -> int:
         """Return the bytes of the traces that exist before the proof, in the same memory."""
         return 0 if self.on.loads else array_bytes(*prepared.shards)
 
 
 def candidates(
-    prepare: Callable[[Level], Subject], level: Level, policy: Callable[[int], Any], planned: Planned
+    prepare: Callable[[Level], AnyPrepared], level: Level, policy: Callable[[int], Any], planned: PlannedDevice
 ) -> Iterator[Candidate]:
     """Yield the candidate at each rate that reaches the level.
 
@@ -73,7 +73,7 @@ def candidates(
         policy: Returns the layout policy at a rate.
         planned: The device.
     """
-    known: dict[Any, Subject] = {}
+    known: dict[Any, AnyPrepared] = {}
     for rate in RATES:
         at = replace(level, rate=rate)
         with suppress(ValueError):
@@ -83,7 +83,7 @@ def candidates(
             yield _candidate(at_level(known[own], at), at, planned)
 
 
-def _candidate(prepared: Subject, level: Level, planned: Planned) -> Candidate:
+def _candidate(prepared: AnyPrepared, level: Level, planned: PlannedDevice) -> Candidate:
     """Return a prepared proof with its expected cost."""
     assert level.rate
     on, seconds = planned.on, planned.roofline.modelled
@@ -98,11 +98,11 @@ def _candidate(prepared: Subject, level: Level, planned: Planned) -> Candidate:
     return Candidate(prepared, level.rate, level.pow_bits, size_of(prepared), floor, peak)
 
 
-def _with_more_work(found: Candidate, level: Level, planned: Planned) -> Iterator[Candidate]:
+def _with_more_work(found: Candidate, level: Level, planned: PlannedDevice) -> Iterator[Candidate]:
     """Yield a candidate, and those with more bits of work before the queries, of which only the time differs."""
     yield found
 
-    def work(prepared: Subject) -> float:
+    def work(prepared: AnyPrepared) -> float:
         calls = sum(proof_of_work(shard.layout) for shard in prepared.shards)
         return planned.roofline.modelled(hashing(level.hash, calls)).seconds
 
@@ -113,8 +113,8 @@ def _with_more_work(found: Candidate, level: Level, planned: Planned) -> Iterato
 
 
 def smallest(
-    prepare: Callable[[Level], Subject], level: Level, limit: float, device: Device, policy: Callable[[int], Any]
-) -> Subject | None:
+    prepare: Callable[[Level], AnyPrepared], level: Level, limit: float, device: Device, policy: Callable[[int], Any]
+) -> AnyPrepared | None:
     """Choose the rate and the proof of work of the smallest proof within a time, and log the choice.
 
     The time is the expected one of `graphprover plan` on this processor; for a GPU it is the model's lower bound.
@@ -129,7 +129,7 @@ def smallest(
     Returns:
         The prepared statement; None if no rate fits time and memory, which is logged too.
     """
-    planned = Planned(On.of(device), assumed(device.kind, device.threads).roofline, largest(device))
+    planned = PlannedDevice(On.of(device), assumed(device.kind, device.threads).roofline, largest(device))
 
     def expected(found: Candidate) -> float:
         if device.kind != CPU:

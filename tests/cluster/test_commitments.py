@@ -4,13 +4,13 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from graphprover.cluster.commitments import Version, by_workers, differing, suspects, without
-from graphprover.cluster.results import Commitment
+from graphprover.cluster.results import ShardCommitment
 from graphprover.cluster.shard_tasks import LaidOut
 from graphprover.cluster.tasks import TaskResult
 
 
 def version(worker: str, digest: int = 0) -> Version:
-    return Version(Commitment(bytes([digest]), cast(Any, None)), worker, "", cast(Any, None), None)
+    return Version(ShardCommitment(bytes([digest]), cast(Any, None)), worker, "", cast(Any, None), None)
 
 
 def test_a_worker_that_differs_from_several_is_suspected_first() -> None:

@@ -4,7 +4,7 @@ import pytest
 from distributed.metrics import context_meter
 
 from graphprover.cluster import metrics
-from graphprover.cluster.metrics import DOWNLOAD, UPLOAD, Metrics, TimingSample, measured_proof
+from graphprover.cluster.metrics import DOWNLOAD, UPLOAD, TimingSample, WorkerMetrics, measured_proof
 from graphprover.examples import fibonacci, memory
 from graphprover.graphs import observer
 from graphprover.graphs.observer import TaskTime
@@ -17,7 +17,7 @@ TASKS = [TaskTime("tree", 1.0, 1.5, 10, 0), TaskTime("quotient", 1.5, 1.75, 0, 2
 
 
 def test_one_proof_stands_for_others_of_its_shape() -> None:
-    own = Metrics()
+    own = WorkerMetrics()
     first, second, other = (TimingSample(own.samples) for _ in range(3))
     assert first.wanted(LAYOUT)
     seen = first.times(1.25, TASKS)
@@ -29,7 +29,7 @@ def test_one_proof_stands_for_others_of_its_shape() -> None:
 
 
 def test_a_proof_is_timed_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = Metrics()
+    own = WorkerMetrics()
     sample = TimingSample(own.samples)
     sample.wanted(LAYOUT)
     sample.times(1.25, TASKS)
@@ -42,14 +42,14 @@ def test_a_proof_is_timed_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -
 
 def test_shards_are_always_timed() -> None:
     """Each has a shape of its own."""
-    own = Metrics()
+    own = WorkerMetrics()
     assert TimingSample(own.samples).times(1.25, TASKS).seconds == {"hashing": 0.75, "quotients": 0.25}
     assert not own.samples
 
 
 def test_few_shapes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "MOST_SHAPES", 1)
-    own = Metrics()
+    own = WorkerMetrics()
     for layout in (LAYOUT, OTHER):
         sample = TimingSample(own.samples)
         sample.wanted(layout)
@@ -59,7 +59,7 @@ def test_few_shapes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_proof_that_is_not_timed_has_no_observer_and_its_seconds_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    monkeypatch.setattr(metrics, "METRICS", Metrics())
+    monkeypatch.setattr(metrics, "METRICS", WorkerMetrics())
     monkeypatch.setattr(
         observer, "Observer", lambda device, real=observer.Observer: made.append(device) or real(device)
     )

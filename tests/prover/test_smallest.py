@@ -16,7 +16,7 @@ from graphprover.protocol.level import MOST_POW_BITS, Level
 from graphprover.protocol.parameters import FAST, KECCAK, RATES
 from graphprover.prover.peak_memory import memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
-from graphprover.prover.smallest import Candidate, Planned, candidates, smallest
+from graphprover.prover.smallest import Candidate, PlannedDevice, candidates, smallest
 from graphprover.vm.statement.shape import COMPACT, DEFAULT, policy_at
 from tests.graphs.test_proof_graph import example
 from tests.prover.test_autoshard import DATA, FIB, in_memory
@@ -41,7 +41,7 @@ def no_policy(rate: int) -> None:
 def test_the_least_bytes_within_the_time(caplog: pytest.LogCaptureFixture) -> None:
     """Compare the choice for several times with a search over all rates and bits of work."""
     device = CpuDevice(1)
-    planned = Planned(On.of(device), assumed("cpu", 1).roofline, None)
+    planned = PlannedDevice(On.of(device), assumed("cpu", 1).roofline, None)
     options = [
         found
         for bits in range(20, MOST_POW_BITS + 1)
