@@ -8,12 +8,11 @@ from graphprover.cli import json_output, text_output
 from graphprover.cli.args import (
     Command,
     add_json,
+    add_option,
     add_output,
-    add_pow_bits,
-    add_proximity,
-    add_security,
     drawn,
-    layer_rates,
+    group_of,
+    reader,
     refusing,
 )
 from graphprover.cli.executor import add_executor, configured
@@ -21,9 +20,11 @@ from graphprover.cli.members import headers_of, members_report, statements_of
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, programs_of
 from graphprover.cli.proof_argument import proof_bytes
+from graphprover.jobs.options import BY_NAME, PROOF
 from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, RATES_TEXT
+from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.runtime.errors import OK
 from graphprover.runtime.files import check_writable, write
 from graphprover.verifier.headers import check_level
@@ -52,17 +53,18 @@ def add(command: Command) -> None:
         f"selects its program. {PROGRAM_DEFAULT}",
     )
     add_output(parser, "all.bin", "File of the new proof.")
-    add_security(parser, "Provable security of all layers in bits, and least one of the proofs. Default: 128.")
-    add_proximity(parser)
-    parser.add_argument(
+    level = group_of(parser, PROOF)
+    add_option(level, "security", "Provable security of all layers in bits, and least one of the proofs.", 128)
+    add_option(level, "proximity", default=JOHNSON_PROXIMITY)
+    level.add_argument(
         "--rates",
-        type=layer_rates,
+        type=reader(BY_NAME["compress"].values),
         default=(LAYER_RATE,),
         metavar="N[,N]",
         help=f"Reed-Solomon rate 1/N of the layers: {RATES_TEXT}. Each further N gives one more layer about all: "
         f"`8,64` makes the smallest proofs. Default: {LAYER_RATE}.",
     )
-    add_pow_bits(parser, "", COMPRESSED_POW_BITS)
+    add_option(level, "pow_bits", default=COMPRESSED_POW_BITS)
     add_executor(parser)
     add_json(parser)
 

@@ -5,23 +5,23 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import fields
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from graphprover.cli.paths import path_argument
+from graphprover.jobs.options import BY_NAME, EXCLUDED, Values, options_of
 from graphprover.jobs.programs import line_of
 from graphprover.proof.compressed import MAX_MEMBERS
 from graphprover.protocol.errors import RuleError
-from graphprover.protocol.level import LAYER_RATE, MOST_POW_BITS, RATES_TEXT, Level, default_pow_bits
-from graphprover.protocol.parameters import DEFAULT_HASH, FAST, HASH_NAMES, RATES, SMALL
-from graphprover.protocol.security import JOHNSON_PROXIMITY, PROXIMITIES, QUERY_POW_BITS
+from graphprover.protocol.level import Level, default_pow_bits
+from graphprover.protocol.parameters import FAST
 from graphprover.runtime.errors import DEBUG, UsageError
 from graphprover.runtime.files import STREAM, goes_to_stdout, is_replaced, resolved
-from graphprover.vm.statement.guest import Limits, limits_of
 
-SMALL_SECONDS = 60.0  # of --small without a number
+FILES, MACHINE = "files and output", "machine"  # groups of options that are not in the table
 
 PAGE, DATA = ".html", ".json"  # suffixes of report files
 
@@ -98,7 +98,7 @@ def refusing(subject: object) -> Iterator[None]:
 
 def add_output(parser: argparse.ArgumentParser, default: str, what: str = "File of the proof.") -> None:
     """Add ``--output``, the file that the command writes, with this default; ``what``: a sentence for the help."""
-    parser.add_argument(
+    group_of(parser, FILES).add_argument(
         "-o",
         "--output",
         type=path_argument,
@@ -110,20 +110,9 @@ def add_output(parser: argparse.ArgumentParser, default: str, what: str = "File 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add ``--json``."""
-    parser.add_argument(
+    group_of(parser, FILES).add_argument(
         "--json", action="store_true", help="Print one JSON object instead of text. docs/cli_json.md lists its fields."
     )
-
-
-def bits(text: str) -> float:
-    """Return a security level in bits."""
-    level = float(text)
-    if not 0 < level < math.inf:
-        raise ValueError
-    return level
-
-
-bits.__name__ = "number of bits"  # argparse prints the name in its error
 
 
 def count(text: str) -> int:
@@ -134,7 +123,7 @@ def count(text: str) -> int:
     return number
 
 
-count.__name__ = "positive integer"
+count.__name__ = "positive integer"  # argparse prints the name in its error
 
 
 def positive(name: str) -> Callable[[str], float]:
@@ -150,46 +139,95 @@ def positive(name: str) -> Callable[[str], float]:
     return number_of
 
 
-seconds = positive("number of seconds")
+def group_of(parser: argparse.ArgumentParser, title: str) -> argparse._ArgumentGroup:
+    """Return the group of options with this title in the help of a command."""
+    found = [group for group in parser._action_groups if group.title == title]
+    return found[0] if found else parser.add_argument_group(title)
 
 
-def small_seconds(text: str) -> float:
-    """Return the time of `--small`, whose value argparse takes from the next argument, also if that is a program."""
-    try:
-        return seconds(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds: put PROGRAM first") from None
+def add_options(parser: argparse.ArgumentParser, command: str, usual: Mapping[str, str] | None = None) -> None:
+    """Add the options of proofs that a command takes, in groups of its help.
+
+    Args:
+        parser: The parser of the command.
+        command: A name of ``where`` in the table of options.
+        usual: What holds without an option, by name, if it differs from the table.
+    """
+    exclusive: dict[str, argparse._ArgumentGroup] = {}
+    for option in options_of(command):
+        group = group_of(parser, option.group)
+        if option.name in EXCLUDED:
+            exclusive[option.name] = group.add_mutually_exclusive_group()
+        group = exclusive.get(option.excludes or option.name, group)
+        add_option(group, option.name, usual=(usual or {}).get(option.name))
+        if option.name == "rate":
+            help = f"Least work: same as --rate {FAST}."
+            group.add_argument("--fast", dest="rate", action="store_const", const=FAST, help=help)
 
 
-def layer_rates(text: str) -> tuple[int, ...]:
-    """Return the rates of `--compress`, whose value argparse takes from the next argument, also if it is a program."""
-    parts = text.split(",")
-    if not set(parts) <= set(map(str, RATES)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no N of a rate 1/N, {RATES_TEXT}: put PROGRAM first")
-    return tuple(map(int, parts))
+def add_option(
+    parser: argparse._ActionsContainer,
+    name: str,
+    help: str | None = None,
+    default: Any = None,
+    usual: str | None = None,
+) -> None:
+    """Add an option of the table.
+
+    Args:
+        parser: The parser, or a group of it.
+        name: The name of the option.
+        help: Sentences for the help, in place of the table's.
+        default: Its value without the option. By default None, so that only given options have one.
+        usual: What holds without the option, as text, in place of the table's.
+    """
+    option = BY_NAME[name]
+    values = option.values
+    texts = [help or option.help]
+    if option.guests:
+        texts = [f"Guests only: {texts[0][0].lower()}{texts[0][1:]}"]
+    if option.bare is not None:
+        texts.append(f"Without a value: {_listed(option.bare)}.")
+    if usual := usual or (option.usual if default is None else str(default)):
+        texts.append(f"Default: {usual}.")
+    taken: dict[str, Any] = {"help": " ".join(texts), "default": default}
+    if values.type is bool:
+        taken["action"] = "store_true"
+    else:
+        hint = "" if option.bare is None else ": put PROGRAM first"  # its value may be the next argument
+        taken |= {"type": reader(values, hint), "choices": values.choices or None, "metavar": values.metavar}
+    if option.bare is not None:
+        taken |= {"nargs": "?", "const": option.bare}
+    parser.add_argument(option.flag, **taken)
 
 
-def add_compress(parser: argparse.ArgumentParser, text: str) -> None:
-    """Add ``--compress``, described by ``text``."""
-    parser.add_argument(
-        "--compress",
-        type=layer_rates,
-        nargs="?",
-        const=(LAYER_RATE,),
-        metavar="N[,N]",
-        help=f"{text} Default N: {LAYER_RATE}.",
-    )
+def _listed(value: Any) -> str:
+    """Return a value of an option as on the command line."""
+    return ",".join(map(str, value)) if isinstance(value, tuple) else f"{value:g}"
 
 
-def pow_bits(text: str) -> int:
-    """Return the bits of a proof of work."""
-    number = int(text)
-    if not 0 <= number <= MOST_POW_BITS:
-        raise ValueError
-    return number
+def reader(values: Values, hint: str = "") -> Callable[[str], Any]:
+    """Return the type of arguments with values of the table; ``hint`` ends its error message."""
+
+    def read(text: str) -> Any:
+        with suppress(ValueError):
+            value = values.read(text)
+            if values.fit(value):
+                return value
+        raise argparse.ArgumentTypeError(f"{text!r} is not {values.typed or values.words}{hint}")
+
+    return read
 
 
-pow_bits.__name__ = f"number from 0 to {MOST_POW_BITS}"
+def options_given(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the table that are given, by name."""
+    return {name: value for name in BY_NAME if (value := getattr(options, name, None)) is not None}
+
+
+def level_given(options: argparse.Namespace) -> Level:
+    """Return the level of the proof that the options of the table ask for."""
+    given = {"pow_bits": default_pow_bits(bool(getattr(options, "compress", None)))} | options_given(options)
+    return Level(**{field.name: given[field.name] for field in fields(Level) if field.name in given})
 
 
 def report(text: str) -> Path:
@@ -204,7 +242,8 @@ def report(text: str) -> Path:
 
 def add_report(parser: argparse.ArgumentParser, text: str) -> None:
     """Add ``--report`` and ``--trace``; `text` describes the contents of the text report."""
-    parser.add_argument(
+    group = group_of(parser, FILES)
+    group.add_argument(
         "--report",
         type=report,
         nargs="?",
@@ -213,7 +252,7 @@ def add_report(parser: argparse.ArgumentParser, text: str) -> None:
         help=f"Print {text}. With FILE.html or FILE.json, write a report page or its data to the file instead. May be "
         "repeated.",
     )
-    parser.add_argument(
+    group.add_argument(
         "--trace",
         type=path_argument,
         metavar="FILE",
@@ -231,94 +270,6 @@ def report_files(options: argparse.Namespace) -> list[Path]:
     return [path for path in [*(options.report or ()), options.trace] if path is not None]
 
 
-def add_shards(parser: argparse.ArgumentParser, default: str) -> None:
-    """Add ``--shards`` and ``--shard-size``; `default` describes the number of shards without them."""
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--shards",
-        type=count,
-        metavar="N",
-        help="Split the proof into N shards. A single device proves them one after another and needs memory for about "
-        f"one; cluster workers prove them in parallel. Default: {default}.",
-    )
-    group.add_argument(
-        "--shard-size",
-        type=count,
-        metavar="CYCLES",
-        help="Guests only: split the run into shards of CYCLES cycles each, instead of a fixed number of shards.",
-    )
-
-
-def add_level(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a proof's level: security, proximity, hash, rate and proof of work."""
-    add_security(parser, "Provable security in bits. Default: 128.")
-    add_proximity(parser)
-    parser.add_argument(
-        "--hash",
-        choices=HASH_NAMES,
-        default=DEFAULT_HASH,
-        help=f"Hash of Merkle trees, transcript and proof of work. Default: {DEFAULT_HASH}.",
-    )
-    rate = parser.add_mutually_exclusive_group()
-    rate.add_argument(
-        "--rate",
-        type=int,
-        choices=tuple(RATES),
-        help=f"Reed-Solomon rate {RATES_TEXT}. A lower rate gives a smaller proof; half the rate about doubles time "
-        f"and memory; `graphprover plan` compares them. Default: {SMALL} for small statements (at most 2^19 committed "
-        f"cells), otherwise {FAST}. From --rate {SMALL} on a guest's run also uses fewer, wider tables.",
-    )
-    rate.add_argument(
-        "--fast", dest="rate", action="store_const", const=FAST, help=f"Least work: same as --rate {FAST}."
-    )
-    rate.add_argument(
-        "--small",
-        type=small_seconds,
-        nargs="?",
-        const=SMALL_SECONDS,
-        metavar="SECONDS",
-        help="Smallest proof: the rate and the proof of work with the fewest expected bytes, if the plan expects at "
-        "most SECONDS on this machine and the memory suffices. Without SECONDS: "
-        f"{SMALL_SECONDS:g}. Prints the choice on stderr.",
-    )
-    add_pow_bits(parser, " With --small this is the least N.", None)
-
-
-def add_security(parser: argparse.ArgumentParser, text: str) -> None:
-    """Add ``--security``, described by `text`."""
-    parser.add_argument("--security", type=bits, default=128, metavar="BITS", help=text)
-
-
-def add_pow_bits(parser: argparse.ArgumentParser, more: str, default: int | None) -> None:
-    """Add ``--pow-bits`` with a default, or without one for `level_given`; `more` ends its description."""
-    parser.add_argument(
-        "--pow-bits",
-        type=pow_bits,
-        default=default,
-        metavar="N",
-        help="Proof of work before the queries: 2^N hashes on average; one in twenty takes three times the mean. Each "
-        "bit doubles it, and saves two queries at rate 1/2, one at 1/4, fewer below. `graphprover plan` shows its "
-        f"time. From 0 to {MOST_POW_BITS}. Default: {QUERY_POW_BITS if default is None else default}.{more}",
-    )
-
-
-def level_given(options: argparse.Namespace, *, compressed: bool = False) -> Level:
-    """Return the level that the options of `add_level` ask for; ``compressed``: of a proof to compress."""
-    pow_bits = default_pow_bits(compressed) if options.pow_bits is None else options.pow_bits
-    return Level(options.security, options.rate, options.proximity, options.hash, pow_bits)
-
-
-def add_proximity(parser: argparse.ArgumentParser) -> None:
-    """Add ``--proximity``."""
-    parser.add_argument(
-        "--proximity",
-        choices=PROXIMITIES,
-        default=JOHNSON_PROXIMITY,
-        help="Soundness analysis. johnson (default): the better of the Johnson-bound and unique-decoding analyses. "
-        "unique: unique decoding only; proofs need more queries and are larger.",
-    )
-
-
 def add_max_members(parser: argparse.ArgumentParser) -> None:
     """Add ``--max-members``."""
     parser.add_argument(
@@ -333,58 +284,4 @@ def add_max_members(parser: argparse.ArgumentParser) -> None:
 
 def add_device(parser: argparse.ArgumentParser, text: str) -> None:
     """Add ``--device``, described by `text`."""
-    parser.add_argument("--device", default="auto", metavar="NAME", help=text)
-
-
-def add_limits(parser: argparse.ArgumentParser, default_memory: str = "half of this host's memory") -> None:
-    """Add the limits of a guest's run, ``--max-cycles`` and ``--max-memory``."""
-    parser.add_argument(
-        "--max-cycles",
-        type=count,
-        metavar="N",
-        help="Guests only: fail if the run takes more than N cycles. Default: 2^30.",
-    )
-    parser.add_argument(
-        "--max-memory",
-        type=count,
-        metavar="MIB",
-        help="Guests only: fail if pages, output and execution record of the run exceed this many MiB. Default: "
-        f"{default_memory}.",
-    )
-
-
-def random_seed(text: str) -> int:
-    """Return a seed of 64 bits."""
-    number = int(text, 0)
-    if not 0 <= number < 1 << 64:
-        raise ValueError
-    return number
-
-
-random_seed.__name__ = "number below 2^64"
-
-
-def add_random_seed(parser: argparse.ArgumentParser) -> None:
-    """Add ``--random-seed``."""
-    parser.add_argument(
-        "--random-seed",
-        type=random_seed,
-        metavar="N",
-        help="Guests only: seed of the guest's random numbers, 64 bits. Default: derived from the input.",
-    )
-
-
-def add_max_cost(parser: argparse.ArgumentParser) -> None:
-    """Add ``--max-cost``."""
-    parser.add_argument(
-        "--max-cost",
-        type=count,
-        metavar="N",
-        help="Guests only: fail, before anything is proved, if the cost number of the run exceeds N. `graphprover "
-        "execute --cost` prints the number.",
-    )
-
-
-def limits_given(options: argparse.Namespace) -> Limits:
-    """Return the limits of a guest's run that the user gave."""
-    return limits_of(options.max_cycles, options.max_memory)
+    group_of(parser, MACHINE).add_argument("--device", default="auto", metavar="NAME", help=text)

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from graphprover.cli import json_output, text_output
-from graphprover.cli.args import Command, add_json, add_report, asks, drawn, report_files
+from graphprover.cli.args import FILES, Command, add_json, add_report, asks, drawn, group_of, report_files
 from graphprover.cli.batch_figures import figures, metered_by
 from graphprover.cli.batch_file import ListedJob, read_batch
 from graphprover.cli.executor import add_executor, configured
@@ -23,7 +23,7 @@ from graphprover.cli.one_behind import OneBehind
 from graphprover.cli.paths import path_argument
 from graphprover.cli.report_files import save_batch
 from graphprover.graphs.executor_names import GROWING, HERE
-from graphprover.jobs.options import of_job, of_prover
+from graphprover.jobs.options import BATCH, of_job, of_prover, options_of
 from graphprover.jobs.programs import message_of
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.errors import FAILED, OK, UsageError
@@ -72,13 +72,11 @@ def add(command: Command) -> None:
         run,
         "Each proof is verified, and written as soon as it is done. A failed job does not stop the others. Paths "
         "are relative to the TOML file. Keys of a [[job]], or of [defaults] for all jobs: program and output "
-        "(required); input (a file, or a pattern that gives one job per file); name; priority (higher ones start "
-        "first); timeout (seconds); security, proximity, hash, rate, small (seconds), pow_bits, shards and compress "
-        "(true, N of the layer's rate 1/N, or a list of such N); for guests also shard_size, exit_code, commit_input, "
-        "random_seed, max_cycles, max_memory and max_cost. They mean the same as the options of `graphprover prove`. "
-        "Placeholders in output and name: {input} is the input's file name without suffix, {program} the program's, "
-        "{number} or {number:04} a counter; in output also {name}. The whole file is checked before the first job "
-        "runs.",
+        f"(required); input (a file, or a pattern that gives one job per file); name; {_keys(guests=False)}; for "
+        f"guests also {_keys(guests=True)}. They mean the same as the options of `graphprover prove` and `submit`; "
+        "docs/options.md lists their values. Placeholders in output and name: {input} is the input's file name without "
+        "suffix, {program} the program's, {number} or {number:04} a counter; in output also {name}. The whole file is "
+        "checked before the first job runs.",
         [
             "jobs.toml",
             "jobs.toml --executor processes --summary done.jsonl",
@@ -93,15 +91,20 @@ def add(command: Command) -> None:
         action="store_true",
         help="Keep an existing output file if it is a valid proof of the same statement. Prove all other jobs.",
     )
-    add_executor(parser)
     add_report(parser, "times by stage and round, summed over all proofs")
-    parser.add_argument(
+    group_of(parser, FILES).add_argument(
         "--summary",
         type=path_argument,
         metavar="FILE",
         help="Append a line of JSON to FILE for each finished job, and one for the whole batch at the end.",
     )
     add_json(parser)
+    add_executor(parser)
+
+
+def _keys(*, guests: bool) -> str:
+    """Return the keys of options, of the ones for guests only or of the others, as text."""
+    return ", ".join(option.name for option in options_of(BATCH) if option.guests == guests)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -2,8 +2,9 @@
 
 import argparse
 
-from graphprover.cli.args import Command
+from graphprover.cli.args import Command, add_options
 from graphprover.cli.program_args import add_program, program_and_statement
+from graphprover.jobs.options import CHECK
 from graphprover.runtime.errors import FAILED, OK
 from graphprover.statement.check import check
 
@@ -17,6 +18,7 @@ def add(command: Command) -> None:
         ["examples/keccak --input README.md", "tables.py"],
     )
     add_program(parser)
+    add_options(parser, CHECK)
 
 
 def run(options: argparse.Namespace) -> int:

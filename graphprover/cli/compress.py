@@ -8,13 +8,12 @@ from graphprover.cli import json_output, text_output
 from graphprover.cli.args import (
     Command,
     add_json,
+    add_option,
     add_output,
-    add_pow_bits,
-    add_proximity,
     add_report,
-    add_security,
     asks,
     drawn,
+    group_of,
     refusing,
     report_files,
 )
@@ -23,11 +22,12 @@ from graphprover.cli.members import headers_of
 from graphprover.cli.program_args import add_proof, program_of
 from graphprover.cli.proof_argument import proof_bytes
 from graphprover.cli.report_files import save_proof
+from graphprover.jobs.options import PROOF
 from graphprover.jobs.programs import Program
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, RATES_TEXT
-from graphprover.protocol.parameters import RATES
+from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.proving.settings import ProvingSettings
 from graphprover.runtime.errors import OK
 from graphprover.runtime.files import check_writable, write
@@ -48,17 +48,17 @@ def add(command: Command) -> None:
     )
     add_proof(parser)
     add_output(parser, "small.bin", "File of the compressed proof.")
-    add_security(parser, "Provable security of the new proof in bits, and least one of the given proof. Default: 128.")
-    add_proximity(parser)
-    parser.add_argument(
-        "--rate",
-        type=int,
-        choices=tuple(RATES),
-        default=LAYER_RATE,
-        help=f"Reed-Solomon rate of the new proof: {RATES_TEXT}. A lower rate gives a smaller proof; half the rate "
-        f"about doubles time and memory. Default: {LAYER_RATE}.",
+    level = group_of(parser, PROOF)
+    add_option(level, "security", "Provable security of the new proof in bits, and least one of the given proof.", 128)
+    add_option(level, "proximity", default=JOHNSON_PROXIMITY)
+    add_option(
+        level,
+        "rate",
+        f"Reed-Solomon rate of the new proof, {RATES_TEXT}: N stands for 1/N. A lower rate gives a smaller proof; half "
+        "the rate about doubles time and memory.",
+        LAYER_RATE,
     )
-    add_pow_bits(parser, "", COMPRESSED_POW_BITS)
+    add_option(level, "pow_bits", default=COMPRESSED_POW_BITS)
     add_executor(parser)
     add_report(parser, "times of the new proof by stage and round, and the peak memory")
     add_json(parser)

@@ -6,22 +6,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphprover.cli.args import (
-    GUEST_HELP,
-    Command,
-    add_json,
-    add_limits,
-    add_max_cost,
-    add_random_seed,
-    limits_given,
-    refuse,
-)
+from graphprover.cli.args import FILES, GUEST_HELP, Command, add_json, add_options, group_of, options_given, refuse
 from graphprover.cli.cost import cost_facts, cost_report
 from graphprover.cli.json_output import Facts, file
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import INPUT_HELP
 from graphprover.cli.text_output import cells_report, run_lines, say
 from graphprover.jobs.kinds import ELF, kind_of
+from graphprover.jobs.options import EXECUTE, of_job
 from graphprover.jobs.programs import SMALLER
 from graphprover.runtime.display.section import Block, Section
 from graphprover.runtime.errors import FAILED, OK
@@ -50,8 +42,9 @@ def add(command: Command) -> None:
         ],
     )
     parser.add_argument("guest", type=path_argument, metavar="GUEST.ELF", help=f"{GUEST_HELP}.")
-    parser.add_argument("--input", type=path_argument, metavar="FILE", help=INPUT_HELP)
-    parser.add_argument(
+    files = group_of(parser, FILES)
+    files.add_argument("--input", type=path_argument, metavar="FILE", help=INPUT_HELP)
+    files.add_argument(
         "--output",
         type=path_argument,
         metavar="FILE",
@@ -74,9 +67,9 @@ def add(command: Command) -> None:
         default="cells",
         help="Unit of the widths in the profile. Default: cells.",
     )
-    add_max_cost(parser)
-    add_limits(parser, "1024, or half of this host's memory with --cells, which needs a record")
-    add_random_seed(parser)
+    add_options(
+        parser, EXECUTE, {"max_memory": "1024, or half of this host's memory with --cells, which needs a record"}
+    )
     add_json(parser)
 
 
@@ -102,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
         kind = kind_of(elf)
         raise FileError(f"{options.guest}: {error if kind in (None, ELF) else f'{kind}, not an ELF file'}") from error
     data = read_input(options.input) if options.input else b""
-    limits, seed = limits_given(options), options.random_seed
+    limits, seed = of_job(options_given(options))["limits"], options.random_seed
     prepare()
     profiled = None
     started = time.perf_counter()

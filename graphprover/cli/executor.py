@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TypeVar
 
-from graphprover.cli.args import DEVICE_HELP, add_device, count
+from graphprover.cli.args import DEVICE_HELP, MACHINE, add_device, count, group_of
 from graphprover.graphs.executor_names import AUTO, CLUSTERS, LOCAL, THREADS
 from graphprover.graphs.scheduler_address import address_error, address_in
 from graphprover.proving.settings import ProvingSettings, applied
@@ -22,7 +22,7 @@ DASHBOARD_ADDRESS = "127.0.0.1:8787"  # of the clusters that the command starts:
 
 def add_executor(parser: argparse.ArgumentParser) -> None:
     """Add the options for executor, device, memory, workers and dashboard."""
-    parser.add_argument(
+    group_of(parser, MACHINE).add_argument(
         "--executor",
         type=executor,
         default=AUTO,
@@ -48,28 +48,29 @@ def add_workers(parser: argparse.ArgumentParser, number: str) -> None:
         parser: The parser.
         number: The default number of workers, as text.
     """
-    parser.add_argument(
+    group = group_of(parser, MACHINE)
+    group.add_argument(
         "--pool",
         type=amount,
         metavar="BYTES",
         help="Most GPU memory that all proofs on a GPU may hold: bytes such as 40GiB, or a fraction such as 0.8. "
         "Default: 0.9.",
     )
-    parser.add_argument(
+    group.add_argument(
         "--memory-limit",
         type=amount,
         metavar="BYTES",
         help="Most memory of this host that all CPU proofs may hold: bytes such as 40GiB, or a fraction such as 0.8. "
         "Default: 0.8.",
     )
-    parser.add_argument(
+    group.add_argument(
         "--workers",
         type=count,
         metavar="N",
         help=f"Number of worker processes that are started: of processes in all, of cuda for each GPU. Default: "
         f"{number}.",
     )
-    parser.add_argument(
+    group.add_argument(
         "--mps",
         action="store_true",
         default=None,
@@ -77,7 +78,7 @@ def add_workers(parser: argparse.ArgumentParser, number: str) -> None:
         "a GPU at the same time. Up to 3 times as many small proofs per second, but a GPU fault ends all its "
         "processes.",
     )
-    parser.add_argument(
+    group.add_argument(
         "--dashboard",
         nargs="?",
         const=DASHBOARD_ADDRESS,

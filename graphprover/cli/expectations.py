@@ -2,6 +2,7 @@
 
 import argparse
 
+from graphprover.cli.args import add_option
 from graphprover.cli.paths import path_argument
 from graphprover.jobs.programs import Program
 from graphprover.protocol.errors import VerificationError
@@ -14,16 +15,6 @@ OF_GUESTS = ("input", "exit_code", "expect_output", "expect_output_hex", "output
 IN_BYTES = {"output": "--expect-output FILE or --expect-output-hex HEX", "input": "--input FILE"}
 
 
-def add_proved_exit_code(parser: argparse.ArgumentParser) -> None:
-    """Add ``--exit-code`` of a run that is to be proved."""
-    _add_exit_code(parser, "fail unless the run ends with exit code N, or `any` to prove every exit code. Default: 0.")
-
-
-def _add_exit_code(parser: argparse.ArgumentParser, more: str) -> None:
-    """Add ``--exit-code``, described by `more`."""
-    parser.add_argument("--exit-code", type=_exit_code, metavar="N", help=f"Guests only: {more}")
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``verify`` for expectations."""
     parser.add_argument(
@@ -32,9 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="Guests only: fail unless the proof states this input (made with prove --commit-input).",
     )
-    _add_exit_code(
-        parser, "fail unless the run ended with exit code N, or `any` to accept every exit code. Default: 0."
-    )
+    add_option(parser, "exit_code", "Fail unless the run ended with exit code N, or `any` to accept every exit code.")
     output = parser.add_mutually_exclusive_group()
     output.add_argument(
         "--expect-output",
@@ -119,14 +108,6 @@ def _check_input(claim: Claim, options: argparse.Namespace) -> None:
         raise VerificationError(
             "asked.input", f"{options.proof}: the stated input ({len(stated):,} bytes) differs from {options.input}"
         )
-
-
-def _exit_code(text: str) -> int | str:
-    if text == ANY:
-        return ANY
-    if not text.isdecimal() or int(text) >= 1 << 64:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither {ANY} nor a number below 2^64")
-    return int(text)
 
 
 def _hex(text: str) -> bytes:

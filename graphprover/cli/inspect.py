@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from graphprover.cli import json_output, text_output
-from graphprover.cli.args import Command, add_json, add_level, add_max_members
+from graphprover.cli.args import Command, add_json, add_max_members, add_options
 from graphprover.cli.paths import program_argument
 from graphprover.cli.program_args import (
     PROGRAM_HELP,
@@ -17,6 +17,7 @@ from graphprover.cli.program_args import (
     resolve_small,
 )
 from graphprover.jobs.kinds import KEY, PROOF, kind_of, kind_of_file
+from graphprover.jobs.options import INSPECT
 from graphprover.jobs.programs import is_guest, is_packaged, open_program, packaged_names
 from graphprover.proof.compressed import CompressedProof, any_proof_from_bytes, names_of
 from graphprover.proof.proof import Proof
@@ -50,7 +51,7 @@ def add(command: Command) -> None:
     )
     add_input(parser)
     add_max_members(parser)
-    add_level(parser)
+    add_options(parser, INSPECT)
     add_json(parser)
 
 

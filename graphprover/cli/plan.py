@@ -7,16 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from graphprover.cli import json_output, text_output
-from graphprover.cli.args import (
-    DEVICE_HELP,
-    Command,
-    add_device,
-    add_json,
-    add_level,
-    add_max_cost,
-    add_shards,
-    level_given,
-)
+from graphprover.cli.args import DEVICE_HELP, FILES, Command, add_device, add_json, add_options, group_of, level_given
 from graphprover.cli.cost import cost_facts, cost_report
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import (
@@ -28,6 +19,7 @@ from graphprover.cli.program_args import (
     resolve_small,
 )
 from graphprover.device.choose import CPU
+from graphprover.jobs.options import PLAN
 from graphprover.jobs.programs import Program
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import FAST, SMALL
@@ -52,17 +44,16 @@ def add(command: Command) -> None:
         ["examples/keccak --input README.md", "guest.elf --device cuda", "examples/keccak --html plan.html"],
     )
     add_program(parser)
-    add_max_cost(parser)
-    add_level(parser)
-    add_shards(parser, "1")
+    add_options(parser, PLAN, {"shards": "1"})
     add_device(parser, f"Device to plan for: {DEVICE_HELP}. The GPU need not exist on this host.")
-    parser.add_argument(
+    files = group_of(parser, FILES)
+    files.add_argument(
         "--svg",
         type=path_argument,
         metavar="FILE",
         help="Draw the plan to an SVG file: a row for each table, a box for each task, as wide as its modelled time.",
     )
-    parser.add_argument(
+    files.add_argument(
         "--html",
         type=path_argument,
         metavar="FILE",
@@ -147,7 +138,8 @@ def _costs(
     from graphprover.prover.smallest import candidates
     from graphprover.reports.plan_text import memory_text, rates_rows, work_text
 
-    planned, pace, level = _planned(profile, options.device), _pace(profile, options.hash), level_given(options)
+    level = level_given(options)
+    planned, pace = _planned(profile, options.device), _pace(profile, level.hash)
     expected = None if pace is None else partial(expected_seconds, pace)
     policy = program.layout_policy(options.rate)
 

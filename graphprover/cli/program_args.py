@@ -7,9 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from graphprover.cli.args import add_limits, add_random_seed, level_given, limits_given, refuse
+from graphprover.cli.args import (
+    FILES,
+    group_of,
+    level_given,
+    options_given,
+    refuse,
+)
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.jobs.kinds import kind_of_file
+from graphprover.jobs.options import BY_NAME, conflict, of_job, only_for_guests
 from graphprover.jobs.programs import Program, ProgramError, load_packaged, open_program, packaged_names
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
@@ -20,7 +27,6 @@ from graphprover.runtime.files import read_input
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.vm.executor.debug import to_stderr
-from graphprover.vm.statement.guest import Limits
 from graphprover.vm.statement.statement import Machine
 
 PROGRAM_HELP = (
@@ -33,7 +39,7 @@ INPUT_HELP = "Input of the program. Default: no input."
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
-    """Add PROGRAM, ``--input``, and the limits and the seed of a guest's run."""
+    """Add PROGRAM and ``--input``."""
     parser.add_argument("program", type=program_argument, metavar="PROGRAM", help=f"Program to run: {PROGRAM_HELP}.")
     add_input(parser)
 
@@ -52,10 +58,8 @@ def add_proof(parser: argparse.ArgumentParser, *, several: bool = False) -> None
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
-    """Add ``--input``, and the limits and the seed of a guest's run."""
-    parser.add_argument("--input", type=path_argument, metavar="FILE", help=INPUT_HELP)
-    add_limits(parser)
-    add_random_seed(parser)
+    """Add ``--input``."""
+    group_of(parser, FILES).add_argument("--input", type=path_argument, metavar="FILE", help=INPUT_HELP)
     parser.set_defaults(ran={})  # the program and its run, once it has run, and the statement of each layout policy
 
 
@@ -75,45 +79,31 @@ def program_and_statement(options: argparse.Namespace) -> tuple[Program, Stateme
 def program_and_run(options: argparse.Namespace) -> tuple[Program, Any]:
     """Return the program and its recorded run on the input, which a command makes only once."""
     if "run" not in options.ran:
-        program, data, limits = program_given(options)
+        program, data = program_given(options)
+        limits = of_job(options_given(options))["limits"]
         try:
-            options.ran["run"] = (
-                program,
-                program.record(data, **limits, random_seed=options.random_seed, debug=to_stderr),
-            )
+            run = program.record(data, **limits, random_seed=options.random_seed, debug=to_stderr)
+            options.ran["run"] = program, run
         except ValueError as error:
             refuse(error, program.name)
     found: tuple[Program, Any] = options.ran["run"]
     return found
 
 
-def program_given(options: argparse.Namespace) -> tuple[Program, bytes | None, Limits]:
-    """Return the program, its input, and the limits of a guest's run.
+def program_given(options: argparse.Namespace) -> tuple[Program, bytes | None]:
+    """Return the program and its input.
 
     Raises:
         UsageError: An option for guests is given for a program of tables, or two that exclude each other.
     """
     program = open_program(options.program)
     data = None if options.input is None else read_input(options.input)
-    limits = limits_given(options)
-    if not program.has_runs:
-        if limits:
-            raise UsageError(f"--{min(limits).replace('_', '-')}: {program.name} is no guest and has no run to limit")
-        if getattr(options, "commit_input", False):
-            raise UsageError(f"--commit-input: {program.name} is no guest; its tables define the public values")
-        if getattr(options, "shard_size", None) is not None:
-            raise UsageError(f"--shard-size: {program.name} is no guest and has no cycles; use --shards")
-        if getattr(options, "max_cost", None) is not None:
-            raise UsageError(f"--max-cost: {program.name} is no guest and has no run to limit")
-        if getattr(options, "exit_code", None) is not None:
-            raise UsageError(f"--exit-code: only guests have an exit code, and {program.name} is no guest")
-        if options.random_seed is not None:
-            raise UsageError(f"--random-seed: {program.name} is no guest and has no random numbers")
-    if options.random_seed and getattr(options, "commit_input", False):
-        raise UsageError(
-            "--random-seed: with --commit-input the proof states what the program is given, and the seed is 0"
-        )
-    return program, data, limits
+    given = options_given(options)
+    if not program.has_runs and (own := only_for_guests(given)):
+        raise UsageError(f"{own[0].flag}: only for guests, and {program.name} is no guest")
+    if found := conflict(given):
+        raise UsageError(f"{BY_NAME[found[0]].flag}: {found[1]}")
+    return program, data
 
 
 def prepared_for(program: Program, statement: Statement | ShardedStatement, options: argparse.Namespace) -> Any:
@@ -139,9 +129,10 @@ def resolve_small(options: argparse.Namespace, device: str = "auto") -> None:
     from graphprover.device.choose import device_for
     from graphprover.prover.smallest import smallest
 
-    program, _, _ = program_given(options)
+    program, _ = program_given(options)
     prepare = partial(prepared_at, program, options=options)
-    found = smallest(prepare, level_given(options), options.small, device_for(device), program.layout_policy)
+    seconds, options.small = options.small, None
+    found = smallest(prepare, level_given(options), seconds, device_for(device), program.layout_policy)
     options.rate = FAST
     if found:
         parameters = found.shards[0].layout.parameters

@@ -8,30 +8,25 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
-from graphprover.cli import expectations, json_output, text_output
+from graphprover.cli import json_output, text_output
 from graphprover.cli.args import (
     Command,
-    add_compress,
     add_json,
-    add_level,
-    add_max_cost,
+    add_options,
     add_output,
     add_report,
-    add_shards,
     asks,
     drawn,
-    level_given,
+    options_given,
     refusing,
     report_files,
 )
 from graphprover.cli.executor import add_executor, configured
 from graphprover.cli.program_args import add_program, program_given
 from graphprover.cli.report_files import save_proof
-from graphprover.proof.compressed import check_layers
+from graphprover.jobs.options import PROVE, of_job, of_prover
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.level import COMPRESSED_POW_BITS
-from graphprover.protocol.parameters import BLAKE3
-from graphprover.runtime.errors import OK, UsageError
+from graphprover.runtime.errors import OK
 from graphprover.runtime.files import FileError, check_writable, write
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
@@ -59,22 +54,8 @@ def add(command: Command) -> None:
         ],
     )
     add_program(parser)
-    add_level(parser)
-    parser.add_argument(
-        "--commit-input",
-        action="store_true",
-        help="Guests only: state the input (at most 64 KiB) in the proof, for `graphprover verify --input`.",
-    )
-    expectations.add_proved_exit_code(parser)
-    add_max_cost(parser)
-    add_shards(parser, "1, or for a guest as many as its run needs to fit in device memory")
     add_output(parser, "proof.bin")
-    add_compress(
-        parser,
-        "Compress the proof, as `graphprover compress --rate N`, and write only the compressed proof. Several N give "
-        f"one layer each: `8,64` makes the smallest proofs. Needs --hash {BLAKE3}. By default all proofs have "
-        f"{COMPRESSED_POW_BITS} bits of work.",
-    )
+    add_options(parser, PROVE)
     add_executor(parser)
     add_report(parser, "times by stage and round, and the peak memory")
     add_json(parser)
@@ -84,7 +65,6 @@ def run(options: argparse.Namespace) -> int:
     """Run ``graphprover prove`` and return the exit code."""
     for path in (options.output, *report_files(options)):
         check_writable(path)
-    _check_compress(options)
     stages: list[Stage] = []
 
     @contextmanager
@@ -94,7 +74,8 @@ def run(options: argparse.Namespace) -> int:
         stages.append(Stage(name, started, clock()))
         _log.debug("%s: %.3f s", name, stages[-1].seconds)
 
-    program, data, limits = program_given(options)
+    program, data = program_given(options)
+    given = options_given(options)
     with stage("imports"), configured(options) as settings:
         settings.check_device()
         from graphprover.jobs.job import Job
@@ -102,11 +83,8 @@ def run(options: argparse.Namespace) -> int:
         from graphprover.proving.executor import executor_of
         from graphprover.proving.prover import Prover
         from graphprover.proving.settings import applied
-    level = level_given(options, compressed=options.compress is not None)
-    cut = {"shards": options.shards, "shard_size": options.shard_size}
-    prover = Prover(program, **vars(level), small=options.small, compress=options.compress or False, **cut)
-    expected = {"exit_code": options.exit_code or 0, "max_cost": options.max_cost, "random_seed": options.random_seed}
-    job = Job(prover, data, program.name, options.commit_input, limits=limits, output=options.output, **expected)
+    prover = Prover(program, **of_prover(given))
+    job = Job(prover, data, program.name, output=options.output, **of_job(given))
     try:
         with refusing(program.name):
             by = executor_of(settings.executor, settings.device)
@@ -119,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
             proof = made.proof
             if verdict is None:
                 with stage("verify"):
-                    caps = made.preprocessed_caps
+                    level, caps = prover.level, made.preprocessed_caps
                     verdict = program.verify(proof, level.security, level.proximity, exit_code=ANY, preprocessed=caps)
             check_claim(job, proof)
     except OtherExitCode:
@@ -155,18 +133,6 @@ def run(options: argparse.Namespace) -> int:
 
     text_output.say(found, describe, options)
     return OK
-
-
-def _check_compress(options: argparse.Namespace) -> None:
-    """Raise UsageError for options of proofs that cannot be compressed."""
-    if not options.compress:
-        return
-    if options.hash != BLAKE3:
-        raise UsageError(f"--compress: proofs by {options.hash} cannot be compressed: use --hash {BLAKE3}")
-    try:
-        check_layers(len(options.compress))
-    except ValueError as error:
-        raise UsageError(f"--compress: {error}") from None
 
 
 def _failure(verdict: Verdict) -> list[text_output.Block]:

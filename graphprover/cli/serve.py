@@ -4,9 +4,10 @@ import argparse
 import os
 from pathlib import Path
 
-from graphprover.cli.args import Command, count, positive, seconds
+from graphprover.cli.args import Command, count, positive, reader
 from graphprover.cli.executor import add_executor, picked
 from graphprover.cli.paths import path_argument
+from graphprover.jobs.options import BY_NAME
 from graphprover.proving.settings import ProvingSettings
 from graphprover.runtime.errors import OK, UsageError
 from graphprover.service.config import Config, Limits
@@ -137,7 +138,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-seconds",
         dest="timeout",
-        type=seconds,
+        type=reader(BY_NAME["timeout"].values),
         metavar="SECONDS",
         help="Most seconds of a job from its start, in the same way for timeout.",
     )

@@ -8,23 +8,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from graphprover.cli import expectations, json_output, text_output
+from graphprover.cli import json_output, text_output
 from graphprover.cli.args import (
     GUEST_HELP,
     Command,
-    add_compress,
     add_json,
-    add_level,
-    add_max_cost,
+    add_options,
     add_output,
-    add_shards,
     drawn,
     level_given,
+    options_given,
     refusing,
-    seconds,
 )
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.program_args import add_input, program_given
+from graphprover.jobs.options import SUBMIT
 from graphprover.proof.compressed import any_proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.errors import OK, UsageError
@@ -32,10 +30,6 @@ from graphprover.runtime.files import check_writable, read_input, write
 from graphprover.service.client import Client, ServiceError
 
 URL = "http://127.0.0.1:8750"
-SENT = (  # options that the job has by the same names
-    *("name", "priority", "timeout", "callback", "security", "proximity", "hash", "rate", "pow_bits", "small"),
-    *("shards", "shard_size", "exit_code", "commit_input", "random_seed", "max_cycles", "max_memory", "max_cost"),
-)
 NO_TOKEN = 401  # status of requests without a valid token
 URL_VARIABLE, TOKEN_VARIABLE = "GRAPHPROVER_URL", "GRAPHPROVER_TOKEN"
 
@@ -70,36 +64,21 @@ def add(command: Command) -> None:
     parser.add_argument(
         "--ca-file", metavar="FILE", help="Certificates of TLS to trust, PEM. Default: the ones of this host."
     )
-    parser.add_argument("--name", help="Name of the job for people. Default: the program's.")
-    parser.add_argument(
-        "--priority", type=int, metavar="N", help="From -1000 to 1000: jobs with a higher one are next. Default: 0."
-    )
-    parser.add_argument(
-        "--timeout", type=seconds, metavar="SECONDS", help="Fail unless the proof is made in SECONDS from its start."
-    )
-    parser.add_argument(
-        "--callback", metavar="URL", help="URL that the service sends the job to when it has ended, if it permits that."
-    )
     parser.add_argument(
         "--idempotency-key",
         metavar="KEY",
         help="A repeated submission with the same KEY gets the first one's job. Default: a random key.",
     )
     parser.add_argument("--no-wait", action="store_true", help="Print the job, and do not wait for its end.")
-    add_level(parser)
-    parser.add_argument("--commit-input", action="store_true", help="State the input (at most 64 KiB) in the proof.")
-    expectations.add_proved_exit_code(parser)
-    add_max_cost(parser)
-    add_shards(parser, "as many as the run needs to fit in device memory")
-    add_compress(parser, "Compress the proof, with a layer at the rate 1/N for each N.")
     add_output(parser, "proof.bin")
+    add_options(parser, SUBMIT)
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run ``graphprover submit`` and return the exit code."""
     check_writable(options.output)
-    program, data, _ = program_given(options)
+    program, data = program_given(options)
     if program.elf is None:
         raise UsageError(f"{program.name}: a service proves guests only: give an ELF file")
     with refusing("--url"):
@@ -107,14 +86,14 @@ def run(options: argparse.Namespace) -> int:
     with client, _naming_options():
         hash = client.upload_program(Path(options.program))
         given = None if data is None else client.upload_input(data)
-        job = client.submit(hash, given, options.idempotency_key, **_options(options))
+        job = client.submit(hash, given, options.idempotency_key, **options_given(options))
         if options.no_wait:
             text_output.say(job, lambda: [{"job": job["id"], "state": job["state"]}], options)
             return OK
         job = client.wait(job["id"], tell=_tell if drawn() else None)
         proof = client.proof(job["id"])
         report = client.report(job["id"])
-    level = level_given(options, compressed=options.compress is not None)
+    level = level_given(options)
     found = any_proof_from_bytes(proof)
     verdict = program.verify(found, level.security, level.proximity, exit_code=options.exit_code or 0)
     if options.commit_input and (not verdict.claim or verdict.claim.input != (data or b"")):
@@ -150,12 +129,6 @@ def _naming_options() -> Iterator[None]:
             raise
         remedy = f"give the token with --token-file FILE, or in the environment as {TOKEN_VARIABLE}"
         raise ServiceError(NO_TOKEN, "the request has no valid token", remedy) from error
-
-
-def _options(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of the job that are given."""
-    given = {name: getattr(options, name) for name in SENT} | {"compress": options.compress and list(options.compress)}
-    return {name: value for name, value in given.items() if value is not None}
 
 
 def _tell(job: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 from graphprover.cli import expectations, json_output, text_output
-from graphprover.cli.args import Command, add_json, add_max_members, add_proximity, bits, count
+from graphprover.cli.args import Command, add_json, add_max_members, add_option, count
 from graphprover.cli.members import headers_of, members_report, statements_of
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_proof, programs_of
@@ -14,6 +14,7 @@ from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_fr
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
+from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.runtime.errors import OK, UsageError
 from graphprover.runtime.files import check_writable, write
 from graphprover.verifier import Verdict
@@ -48,14 +49,8 @@ def add(command: Command) -> None:
     parser.add_argument(
         "--output", type=path_argument, metavar="FILE", help="Guests only: write the proven output to FILE."
     )
-    parser.add_argument(
-        "--security",
-        type=bits,
-        default=128,
-        metavar="BITS",
-        help="Least provable security in bits; proofs with less fail. Default: 128.",
-    )
-    add_proximity(parser)
+    add_option(parser, "security", "Least provable security in bits; proofs with less fail.", 128)
+    add_option(parser, "proximity", default=JOHNSON_PROXIMITY)
     add_max_members(parser)
     add_json(parser)
 

@@ -24,7 +24,7 @@ from graphprover.vm.tables.clock import MAX_CYCLES
 PROVE, PLAN, INSPECT, CHECK, EXECUTE, SUBMIT = "prove", "plan", "inspect", "check", "execute", "submit"
 BATCH, SERVICE, PROVER, JOB = "batch", "service", "Prover", "Job"
 
-LEVEL, SHARDS, RUN, QUEUE = "level and size of the proof", "shards", "run of the program", "queue"  # groups of options
+PROOF, RUN, QUEUE = "proof", "run", "queue"  # groups of options
 
 MOST_PRIORITY = 1000  # of a job, and its negative is the least: Dask's priorities also have the weight, in 64 bits
 SMALL_SECONDS = 60.0  # of `--small` without a number
@@ -73,7 +73,7 @@ class Option:
     @property
     def usual(self) -> str:
         """What holds without the option, as text; empty for one that only changes something if it is given."""
-        return self.without or ("" if self.default in (None, False) and self.default != 0 else str(self.default))
+        return self.without or ("" if self.default is None or self.default is False else str(self.default))
 
 
 def _is(types: Any, value: Any) -> bool:
@@ -138,14 +138,14 @@ _LAYERS = Values(
     _is_layers,
     _read_layers,
     "N[,N]",
-    typed=f"N of a rate 1/N, or several: {one_of(RATES)}",
+    typed=f"N of a rate 1/N, or up to {MOST_LAYERS} such N with commas: {one_of(RATES)}",
 )
 
 OPTIONS = (
     Option(
         "security",
         _positive(f"a number of bits, at most {HASH_BITS:.0f}", "BITS", HASH_BITS),
-        LEVEL,
+        PROOF,
         _LEVELS,
         "Provable security in bits.",
         128,
@@ -153,7 +153,7 @@ OPTIONS = (
     Option(
         "proximity",
         _one_of(str, PROXIMITIES),
-        LEVEL,
+        PROOF,
         _LEVELS,
         "Soundness analysis. johnson: the better of the Johnson-bound and unique-decoding analyses. unique: unique "
         "decoding only; proofs need more queries and are larger.",
@@ -162,7 +162,7 @@ OPTIONS = (
     Option(
         "hash",
         _one_of(str, HASH_NAMES),
-        LEVEL,
+        PROOF,
         _LEVELS,
         "Hash of Merkle trees, transcript and proof of work.",
         DEFAULT_HASH,
@@ -170,7 +170,7 @@ OPTIONS = (
     Option(
         "rate",
         _RATE,
-        LEVEL,
+        PROOF,
         _LEVELS,
         f"Reed-Solomon rate {RATES_TEXT}: N stands for 1/N. A lower rate gives a smaller proof; half the rate about "
         f"doubles time and memory; `graphprover plan` compares them. From --rate {SMALL} on a guest's run also uses "
@@ -180,27 +180,28 @@ OPTIONS = (
     Option(
         "small",
         _SECONDS,
-        LEVEL,
+        PROOF,
         _LEVELS,
-        "Smallest proof, instead of a rate: the rate and the proof of work with the fewest expected bytes, if the plan "
-        "expects at most SECONDS on this machine and the memory suffices. A command prints the choice on stderr.",
+        "Smallest proof, instead of a rate: the rate and the proof of work, of --pow-bits or more, with the fewest "
+        "expected bytes, if the plan expects at most SECONDS on this machine and the memory suffices. A command prints "
+        "the choice on stderr.",
         bare=SMALL_SECONDS,
         excludes="rate",
     ),
     Option(
         "pow_bits",
         _whole(f"a number of bits from 0 to {MOST_POW_BITS}", least=0, most=MOST_POW_BITS),
-        LEVEL,
+        PROOF,
         _LEVELS,
         "Proof of work before the queries: 2^N hashes on average; one in twenty takes three times the mean. Each bit "
         "doubles it, and saves two queries at rate 1/2, one at 1/4, fewer below. `graphprover plan` shows its time. "
-        f"From 0 to {MOST_POW_BITS}. With --small this is the least N.",
+        f"From 0 to {MOST_POW_BITS}.",
         without=f"{default_pow_bits(False)}, and {default_pow_bits(True)} with --compress",
     ),
     Option(
         "compress",
         _LAYERS,
-        LEVEL,
+        PROOF,
         (*_JOBS, PROVER),
         "Compress the proof, with a layer at the rate 1/N as `graphprover compress --rate N`, and write only the "
         "compressed proof. Several N give one layer each: `8,64` makes the smallest proofs. Needs "
@@ -211,7 +212,7 @@ OPTIONS = (
     Option(
         "shards",
         _whole(f"a number of shards, at most {MOST_SHARDS:,}", most=MOST_SHARDS),
-        SHARDS,
+        PROOF,
         (*_JOBS, PLAN, PROVER),
         "Split the proof into N shards. A single device proves them one after another and needs memory for about one; "
         "cluster workers prove them in parallel.",
@@ -220,7 +221,7 @@ OPTIONS = (
     Option(
         "shard_size",
         _CYCLES,
-        SHARDS,
+        PROOF,
         (*_JOBS, PLAN, PROVER),
         "Split the run into shards of CYCLES cycles each, instead of a fixed number of shards.",
         guests=True,
@@ -311,6 +312,7 @@ OPTIONS = (
         "URL that the service sends the job to when it has ended, if it permits that.",
     ),
 )
+EXCLUDED = {option.excludes for option in OPTIONS}
 BY_NAME: Mapping[str, Option] = {option.name: option for option in OPTIONS}
 
 

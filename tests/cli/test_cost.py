@@ -58,7 +58,7 @@ def test_a_job_above_the_limit_fails_alone(value: int, tmp_path: Path, capsys: p
 
 def test_tables_have_no_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "examples/memory", "-o", str(tmp_path / "proof"), "--max-cost", "1"]) == USAGE
-    assert "--max-cost: examples/memory is no guest" in capsys.readouterr().err
+    assert "--max-cost: only for guests, and examples/memory is no guest" in capsys.readouterr().err
     jobs = tmp_path / "jobs.toml"
     jobs.write_text('[[job]]\nprogram = "examples/memory"\noutput = "proof"\nmax_cost = 1\n')
     assert main(["batch", str(jobs)]) == USAGE

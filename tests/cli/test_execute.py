@@ -124,10 +124,13 @@ def test_a_random_seed_reaches_the_guest(given: str, tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ([str(GUESTS / "json.elf"), "--random-seed", "-1"], "--random-seed: invalid number below 2^64 value: '-1'"),
-        ([str(GUESTS / "json.elf"), "--random-seed", str(2**64)], "--random-seed: invalid number below 2^64"),
-        ([str(GUESTS / "json.elf"), "--random-seed", "1", "--commit-input"], "--random-seed: with --commit-input"),
-        (["examples/memory", "--random-seed", "1"], "--random-seed: examples/memory is no guest"),
+        ([str(GUESTS / "json.elf"), "--random-seed", "-1"], "--random-seed: '-1' is not a number below 2^64"),
+        (
+            [str(GUESTS / "json.elf"), "--random-seed", str(2**64)],
+            f"--random-seed: '{2**64}' is not a number below 2^64",
+        ),
+        ([str(GUESTS / "json.elf"), "--random-seed", "1", "--commit-input"], "--random-seed: is 0 with --commit-input"),
+        (["examples/memory", "--random-seed", "1"], "--random-seed: only for guests, and examples/memory is no guest"),
     ],
 )
 def test_a_random_seed_that_cannot_be(
@@ -140,7 +143,7 @@ def test_a_random_seed_that_cannot_be(
 
 def test_tables_have_no_cycles_to_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "examples/memory", "--max-cycles", "5"]) == USAGE
-    assert "--max-cycles: examples/memory is no guest" in capsys.readouterr().err
+    assert "--max-cycles: only for guests, and examples/memory is no guest" in capsys.readouterr().err
 
 
 # Host calls without end: of all loops the one that takes longest for its cycles, nine minutes for the default limit.
