@@ -104,7 +104,8 @@ def run(options: argparse.Namespace) -> int:
 
     def describe() -> list[text_output.Block]:
         says = program.describe(verdict.public_values) | text_output.worth(verdict)
-        by = "from the store" if job["from_store"] else f"made in {job['ended'] - job['started']:.1f} s"
+        times = job["ended"], job["started"]
+        by = "from the store" if job["from_store"] or None in times else f"made in {times[0] - times[1]:.1f} s"
         size = {"job": job["id"], "proof": f"{text_output.place(options.output)}, {len(proof):,} bytes, {by}"}
         return [says | size]
 

@@ -21,6 +21,19 @@ TRY_SECONDS = 1.0  # before the second try; then twice as long each time
 MOST_NAME = 60  # characters of a program's name
 MOST_JSON = 64 << 20  # bytes of an answer that is no proof; a report has a few hundred kB
 
+# Fields of answers that this package reads, with their types.
+JOB_FIELDS = {
+    "id": str,
+    "state": str,
+    "problem": str | None,
+    "from_store": bool,
+    "started": float | int | None,
+    "ended": float | int | None,
+    "progress": dict | None,
+}
+PROGRESS_FIELDS = {"tasks_ended": int, "tasks": int}
+WRONG_URL = "is the URL one of a service of graphprover, of this version?"
+
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -94,7 +107,7 @@ class Client:
         data = program if isinstance(program, bytes) else read_file(Path(program), MAX_PROGRAM_BYTES, "remove symbols")
         named = name or ("guest" if isinstance(program, bytes) else Path(program).name)
         query = urlencode({"name": _NOT_IN_NAMES.sub("-", named)[:MOST_NAME]})
-        found: str = self._json("POST", f"/v1/programs?{query}", data)["hash"]
+        found: str = _with(self._json("POST", f"/v1/programs?{query}", data), {"hash": str})["hash"]
         return found
 
     def upload_input(self, data: str | Path | bytes) -> str:
@@ -105,7 +118,7 @@ class Client:
             ServiceError: The service refuses the input.
         """
         contents = data if isinstance(data, bytes) else read_file(Path(data), MAX_INPUT_BYTES, "give a smaller one")
-        found: str = self._json("POST", "/v1/inputs", contents)["hash"]
+        found: str = _with(self._json("POST", "/v1/inputs", contents), {"hash": str})["hash"]
         return found
 
     def key(self, program: str) -> bytes:
@@ -129,21 +142,22 @@ class Client:
         """
         body = json.dumps({"program": program, "input": input, **options}, allow_nan=False).encode()
         headers = {"Content-Type": "application/json", "Idempotency-Key": idempotency_key or uuid.uuid4().hex}
-        return self._json("POST", "/v1/jobs", body, headers)
+        return _job(self._json("POST", "/v1/jobs", body, headers))
 
     def job(self, id: str) -> dict[str, Any]:
         """Return a job with its state and progress."""
-        return self._json("GET", f"/v1/jobs/{quote(id)}")
+        return _job(self._json("GET", f"/v1/jobs/{quote(id)}"))
 
     def jobs(self, state: str | None = None, limit: int = 100) -> list[dict[str, Any]]:
         """Return the newest jobs, perhaps only the ones in a state."""
         query = {"limit": limit} | ({"state": state} if state else {})
-        found: list[dict[str, Any]] = self._json("GET", f"/v1/jobs?{urlencode(query)}")["jobs"]
-        return found
+        return [
+            _job(found) for found in _with(self._json("GET", f"/v1/jobs?{urlencode(query)}"), {"jobs": list})["jobs"]
+        ]
 
     def cancel(self, id: str) -> dict[str, Any]:
         """Cancel a job, and return it."""
-        return self._json("POST", f"/v1/jobs/{quote(id)}/cancel", b"")
+        return _job(self._json("POST", f"/v1/jobs/{quote(id)}/cancel", b""))
 
     def wait(
         self, id: str, timeout: float | None = None, tell: Callable[[Mapping[str, Any]], None] | None = None
@@ -181,7 +195,7 @@ class Client:
             ServiceError: The bytes are not the ones that the service has stored.
         """
         data = self._bytes("GET", f"/v1/jobs/{quote(id)}/proof", most=MAX_SHARDS_BYTES)
-        if hashlib.sha256(data).hexdigest() != self.claim(id)["proof_sha256"]:
+        if hashlib.sha256(data).hexdigest() != _with(self.claim(id), {"proof_sha256": str})["proof_sha256"]:
             raise ServiceError(200, "the proof is damaged", "fetch it again, or submit the job again")
         return data
 
@@ -201,7 +215,7 @@ class Client:
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
-            raise ServiceError(200, "the answer is no JSON object", "is the URL one of a service of graphprover?")
+            raise ServiceError(200, "the answer is no JSON object", WRONG_URL)
         return found
 
     def _bytes(
@@ -235,11 +249,28 @@ class Client:
             if len(data) > most:
                 self._connection.close()
                 problem = f"the answer has more than {most >> 20} MiB"
-                raise ServiceError(answer.status, problem, "is the URL one of a service of graphprover?")
+                raise ServiceError(answer.status, problem, WRONG_URL)
             if answer.status < 400:
                 return data
             raise _error(answer.status, data)
         raise AssertionError
+
+
+def _with(found: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object of an answer; raise ServiceError unless it has these fields with values of their types."""
+    for name, types in fields.items():
+        if not isinstance(found, dict) or not isinstance(found.get(name, ...), types):
+            raise ServiceError(200, f"the answer has no field {name!r} as it is described in /openapi.json", WRONG_URL)
+    own: dict[str, Any] = found
+    return own
+
+
+def _job(found: Any) -> dict[str, Any]:
+    """Return a job of an answer; raise ServiceError unless it has the fields that this package reads."""
+    job = _with(found, JOB_FIELDS)
+    if job["progress"] is not None:
+        _with(job["progress"], PROGRESS_FIELDS)
+    return job
 
 
 def _read(answer: http.client.HTTPResponse, most: int) -> bytes:

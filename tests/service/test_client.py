@@ -1,15 +1,33 @@
-"""The client takes only so much of an answer, whatever the server at the URL is."""
+"""The client takes only so much of an answer, and only the fields that it knows, whatever the server at the URL is."""
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from graphprover.cli.main import main
+from graphprover.runtime.errors import FAILED
 from graphprover.service import client as of_client
 from graphprover.service.client import Client, ServiceError
 
-ANSWERS = {"/v1/jobs/list": b"[]", "/v1/jobs/deep": b"[" * 100_000, "/v1/jobs/no": b"<html>"}
+JOB = {"id": "1", "state": "done", "problem": None, "from_store": True, "started": 1, "ended": 2.5, "progress": None}
+ANSWERS = {
+    "/v1/jobs/list": b"[]",
+    "/v1/jobs/deep": b"[" * 100_000,
+    "/v1/jobs/no": b"<html>",
+    "/v1/jobs/good": json.dumps(JOB).encode(),
+    "/v1/jobs/empty": b"{}",
+    "/v1/jobs/late": json.dumps(JOB | {"ended": "soon"}).encode(),
+    "/v1/jobs/stuck": json.dumps(JOB | {"progress": {"tasks": 9}}).encode(),
+    "/v1/jobs?limit=100": b'{"jobs": [3]}',
+    "/v1/jobs?limit=1": b'{"next": null}',
+    "/v1/jobs/1/proof": b"a proof",
+    "/v1/jobs/1/claim": b"{}",
+}
 
 
 class Hostile(BaseHTTPRequestHandler):
@@ -32,6 +50,13 @@ class Hostile(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
     def log_message(self, *of: object) -> None:
         pass
 
@@ -52,6 +77,34 @@ def client() -> Iterator[Client]:
 def test_an_answer_that_is_no_object_is_an_error(client: Client, id: str) -> None:
     with pytest.raises(ServiceError, match="no JSON object"):
         client.job(id)
+
+
+@pytest.mark.parametrize(
+    ("field", "ask"),
+    [
+        ("id", lambda client: client.job("empty")),
+        ("ended", lambda client: client.wait("late")),
+        ("tasks_ended", lambda client: client.job("stuck")),
+        ("id", lambda client: client.jobs()),
+        ("jobs", lambda client: client.jobs(limit=1)),
+        ("hash", lambda client: client.upload_program(b"an ELF file")),
+        ("hash", lambda client: client.upload_input(b"an input")),
+        ("id", lambda client: client.submit("a hash")),
+        ("id", lambda client: client.cancel("1")),
+        ("proof_sha256", lambda client: client.proof("1")),
+    ],
+)
+def test_an_answer_without_a_field_is_an_error(client: Client, field: str, ask: Callable[[Client], Any]) -> None:
+    assert client.job("good") == JOB
+    with pytest.raises(ServiceError, match=f"the answer has no field '{field}' as it is described"):
+        ask(client)
+
+
+def test_submit_says_so_in_a_line(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    guest = Path(__file__).parents[2] / "examples/guests/fib_iterative.elf"
+    assert main(["submit", str(guest), "--url", f"http://127.0.0.1:{client._connection.port}"]) == FAILED
+    told = capsys.readouterr().err
+    assert "the answer has no field 'hash'" in told and "is the URL one of a service" in told and told.count("\n") == 1
 
 
 def test_an_answer_without_an_end_is_an_error(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
