@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from graphprover.jobs.options import OPTIONS
 from tests.loading import module_at
 from tests.slow import slow_after
 
@@ -53,7 +54,11 @@ def test_the_build_ends_at_such_a_link(tmp_path: Path, target: str) -> None:
     """Build a site of two documents with the settings of this site."""
     settings = (ROOT / "mkdocs.yml").read_text()
     start, end = settings.index("nav:\n"), settings.index("validation:\n")
-    hook = settings[:start].replace("hooks: [docs/links.py]\n", "").replace("docs_dir: docs\n", "docs_dir: pages\n")
+    hook = (
+        settings[:start]
+        .replace("hooks: [docs/links.py, docs/options.py]\n", "")
+        .replace("docs_dir: docs\n", "docs_dir: pages\n")
+    )
     plugins = settings.index("plugins:\n")
     (tmp_path / "mkdocs.yml").write_text(hook + settings[end:plugins])
     (tmp_path / "pages").mkdir()
@@ -67,6 +72,15 @@ def test_the_build_ends_at_such_a_link(tmp_path: Path, target: str) -> None:
     assert build("vm.md#a-heading-x³--x").returncode == 0, build("vm.md#a-heading-x³--x").stderr
     broken = build(target)
     assert broken.returncode != 0 and target.lstrip("#") in broken.stdout + broken.stderr
+
+
+def test_the_page_of_options_has_the_table() -> None:
+    hook = module_at(ROOT / "docs/options.py")
+    page = hook.on_page_markdown((ROOT / "docs/options.md").read_text(), page=None, config=None, files=None)
+    assert hook.MARK not in page and page.count("\n## ") == 3
+    for option in OPTIONS:
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| `{option.name}` |"))
+        assert row.count(" | ") == 4 and "|  |" not in row
 
 
 def test_the_reference_has_every_public_name() -> None:

@@ -31,7 +31,7 @@ SMALL_SECONDS = 60.0  # of `--small` without a number
 SHOWN = 60  # characters of a value in a message
 
 _MOST_NUMBER = (1 << 64) - 1
-_FLAG = re.compile(r"--([a-z][a-z-]*)")
+_FLAG = re.compile(r"`graphprover [^`]*`|--([a-z][a-z-]*)")  # commands stay as they are
 _JOBS = (PROVE, SUBMIT, BATCH, SERVICE)  # all that have a proof made
 _LEVELS = (*_JOBS, PLAN, INSPECT, PROVER)
 _RUNS = (*_JOBS, PLAN, INSPECT, CHECK, EXECUTE, JOB)
@@ -351,7 +351,7 @@ def conflict(given: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def in_keys(text: str) -> str:
     """Return a text with the names of options in place of their flags, for files and requests."""
-    return _FLAG.sub(lambda found: found[1].replace("-", "_"), text)
+    return _FLAG.sub(lambda found: found[1].replace("-", "_") if found[1] else found[0], text)
 
 
 def only_for_guests(given: Iterable[str]) -> list[Option]:

@@ -61,7 +61,7 @@ class JobRequest(_Options):
         given = self.model_dump(include=set(BY_NAME), exclude_none=True)
         for name, value in given.items():
             if error := wrong_value(BY_NAME[name], value):
-                raise Problem(422, error, "correct the option; docs/batch.md has its values")
+                raise Problem(422, error, "correct the option; docs/options.md has its values")
         if found := conflict(given):
             raise Problem(422, in_keys(": ".join(found)), "give only options that fit each other")
         if layers := given.get("compress"):

@@ -42,6 +42,12 @@ def test_a_job_has_the_options_of_the_table() -> None:
     assert made.limits == {"max_cycles": 9, "max_memory": 2 << 20}
 
 
+def test_flags_become_names_but_not_in_commands() -> None:
+    assert in_keys("0 with --commit-input; see `graphprover execute --cost`") == (
+        "0 with commit_input; see `graphprover execute --cost`"
+    )
+
+
 def defaults() -> dict[str, object]:
     return {option.name: option.default for option in OPTIONS if option.default is not None}
 
