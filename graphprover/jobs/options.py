@@ -17,7 +17,7 @@ from graphprover.protocol.level import LAYER_RATE, MOST_POW_BITS, RATES_TEXT, de
 from graphprover.protocol.parameters import BLAKE3, DEFAULT_HASH, FAST, HASH_NAMES, RATES, SMALL
 from graphprover.protocol.security import HASH_BITS, JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.vm.statement.claim import ANY
-from graphprover.vm.statement.guest import limits_of
+from graphprover.vm.statement.guest import Limits, limits_of
 from graphprover.vm.tables.clock import MAX_CYCLES
 
 # Who takes an option: commands, keys of a batch file, requests to the service, arguments in Python.
@@ -316,6 +316,15 @@ EXCLUDED = {option.excludes for option in OPTIONS}
 BY_NAME: Mapping[str, Option] = {option.name: option for option in OPTIONS}
 
 
+class OptionsOfRun(Limits, total=False):
+    """The options of a run in Python, by their names in the table; ``max_memory`` is in bytes."""
+
+    commit_input: bool
+    exit_code: int | str
+    random_seed: int | None
+    max_cost: int | None
+
+
 def options_of(where: str) -> list[Option]:
     """Return the options that a command, a batch file, the service or a class takes, in the order of the table."""
     return [option for option in OPTIONS if where in option.where]
@@ -330,6 +339,12 @@ def of_job(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of `Job` for the options that are given by name; ``max_memory`` in MiB."""
     fields = {option.name: given[option.name] for option in options_of(JOB) if option.name in given}
     return fields | {"limits": limits_of(fields.pop("max_cycles", None), fields.pop("max_memory", None))}
+
+
+def of_run(given: OptionsOfRun) -> dict[str, Any]:
+    """Return the fields of `Job` for the options of a run that are given in Python."""
+    fields: dict[str, Any] = dict(given)
+    return fields | {"limits": {name: fields.pop(name) for name in Limits.__annotations__ if name in fields}}
 
 
 def wrong_value(option: Option, value: Any) -> str | None:

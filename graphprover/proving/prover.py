@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.jobs.job import Job
+from graphprover.jobs.options import OptionsOfRun, of_run
 from graphprover.jobs.programs import Program, ProgramError, open_program
 from graphprover.jobs.recipe import Recipe
 from graphprover.proof.compressed import AnyProof, check_layers
@@ -157,28 +158,14 @@ class Prover(Recipe):
             raise ProgramError(f"{self.program.name}: no ELF file, so it has no run with a cost")
         return profile(self.program.elf, data, debug=self.debug, random_seed=random_seed, **limits).cost
 
-    def prepare(
-        self,
-        data: bytes | None = None,
-        *,
-        commit_input: bool = False,
-        exit_code: int | str = 0,
-        random_seed: int | None = None,
-        **limits: Unpack[Limits],
-    ) -> Prepared | PreparedShards:
-        """Return the statement about a run on ``data``, with its traces and the shape of its proof."""
-        return Job(self, data, "", commit_input, exit_code, limits, random_seed=random_seed).prepared()
+    def prepare(self, data: bytes | None = None, **options: Unpack[OptionsOfRun]) -> Prepared | PreparedShards:
+        """Return the statement about a run on ``data``, with its traces and the shape of its proof.
 
-    def prove(
-        self,
-        data: bytes | None = None,
-        *,
-        commit_input: bool = False,
-        exit_code: int | str = 0,
-        random_seed: int | None = None,
-        max_cost: int | None = None,
-        **limits: Unpack[Limits],
-    ) -> AnyProof:
+        ``options`` and errors: as in `prove`.
+        """
+        return Job(self, data, **of_run(options)).prepared()
+
+    def prove(self, data: bytes | None = None, **options: Unpack[OptionsOfRun]) -> AnyProof:
         """Prove a run on ``data``, and verify the proof in this process.
 
         The workers of a cluster run the guest, too, or record windows of its run. The proof has the same bytes as one
@@ -186,11 +173,10 @@ class Prover(Recipe):
 
         Args:
             data: The input.
-            commit_input: Whether the proof of a guest states its input.
-            exit_code: The exit code of a guest, or ``"any"``; a run with another one is not proved.
-            random_seed: As in `execute`; it is 0 with ``commit_input``.
-            max_cost: The highest `cost` of a guest's run; a run above it is not proved.
-            limits: As in `execute`.
+            options: For a guest. ``commit_input``: whether the proof states the input. ``exit_code``: the exit code of
+                the run, by default 0, or ``"any"``; a run with another one is not proved. ``max_cost``: the highest
+                `cost` of the run; a run above it is not proved. ``random_seed``, ``max_cycles`` and ``max_memory``: as
+                in `execute`; the seed is 0 with ``commit_input``.
 
         Raises:
             ProgramError: for an input that the program refuses.
@@ -200,18 +186,9 @@ class Prover(Recipe):
                 does not convince.
             Exception: every exception of `graphprover.prove`.
         """
-        job = Job(self, data, "", commit_input, exit_code, limits, random_seed=random_seed, max_cost=max_cost)
-        return executor_of(self.executor, self.device).prove(job)[0].proof
+        return executor_of(self.executor, self.device).prove(Job(self, data, **of_run(options)))[0].proof
 
-    def graph(
-        self,
-        data: bytes | None = None,
-        *,
-        commit_input: bool = False,
-        exit_code: int | str = 0,
-        random_seed: int | None = None,
-        **limits: Unpack[Limits],
-    ) -> "Delayed":
+    def graph(self, data: bytes | None = None, **options: Unpack[OptionsOfRun]) -> "Delayed":
         """Run the program on ``data``, and return the proof of the run as a Dask collection of tasks.
 
             graph = Prover("examples/guests/sha256.elf").graph(b"an input")
@@ -225,10 +202,7 @@ class Prover(Recipe):
 
         Args:
             data: The input.
-            commit_input: As in `prove`.
-            exit_code: As in `prove`.
-            random_seed: As in `prove`.
-            limits: As in `execute`.
+            options: As in `prove`.
 
         Raises:
             ValueError: if the proof is in several shards, which are drawn together between two graphs of each, or
@@ -237,8 +211,7 @@ class Prover(Recipe):
         """
         if self.layers:
             raise ValueError(f"{self.name}: a compressed proof is no single graph: use prove")
-        job = Job(self, data, "", commit_input, exit_code, limits, random_seed=random_seed)
-        prepared = job.prepared(self.device)
+        prepared = Job(self, data, **of_run(options)).prepared(self.device)
         if isinstance(prepared, PreparedShards):
             raise ValueError(
                 f"{self.name}: the proof is in {len(prepared.shards)} shards, which are no single graph: "

@@ -11,10 +11,13 @@ from graphprover.jobs.options import (
     JOB,
     OPTIONS,
     PROVER,
+    RUN,
+    OptionsOfRun,
     conflict,
     in_keys,
     of_job,
     of_prover,
+    of_run,
     options_of,
     wrong_value,
 )
@@ -38,8 +41,10 @@ def test_a_job_has_the_options_of_the_table() -> None:
     for option in options_of(JOB):
         if option.name not in Limits.__annotations__ and option.name != "name":
             assert own[option.name] == option.default, option.name
+    assert set(OptionsOfRun.__annotations__) == {option.name for option in options_of(JOB) if option.group == RUN}
     made = Job(Prover("examples/memory"), **of_job(defaults() | {"max_cycles": 9, "max_memory": 2}))
     assert made.limits == {"max_cycles": 9, "max_memory": 2 << 20}
+    assert of_run({"exit_code": 3, "max_memory": 2 << 20}) == {"exit_code": 3, "limits": {"max_memory": 2 << 20}}
 
 
 def test_flags_become_names_but_not_in_commands() -> None:
