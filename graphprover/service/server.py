@@ -1,5 +1,6 @@
 """The process of the service: its lock, and uvicorn with the application."""
 
+import gc
 import logging
 import os
 import ssl
@@ -58,6 +59,8 @@ def serve(config: Config, host: str, port: int, certificate: Path | None, key: P
         server = server_of(app, most_connections(), certificate, key)
         address = f"http{'s' if certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}"
         _log.info("serving %s", address, extra={"url": address, "folder": str(config.folder)})
+        gc.collect()
+        gc.freeze()  # else a burst of connections starts a collection of all modules, as long as 2,000 accepts
         server.run(sockets)
     if refused:
         return USAGE
