@@ -37,8 +37,8 @@ def prove_many(
     the next job, and neither jobs nor results are retained.
 
     Every proof has been verified by the process that made it, or by one that this process has started. On a GPU of this
-    process the next job begins before a result is yielded: its guest runs beside the proof, and the proof is verified
-    beside the next one.
+    process the next job begins before a result is yielded: its guest runs during the proof of this one, and a helper
+    process verifies this proof during the next one.
 
     Of a worker's proof this process verifies the header: the level, the program, and the claim about a guest's run,
     which this process repeats without a record. It compares the payload's checksum with the one that the worker

@@ -1,4 +1,4 @@
-"""compress(): from a proof to a smaller one, which states that a verifier accepts the first."""
+"""compress(): replace a proof by a smaller proof that the verifier accepts it."""
 
 from collections.abc import Sequence
 from typing import Any

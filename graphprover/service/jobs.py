@@ -53,7 +53,7 @@ class QueuedJob(Job):
 
     @property
     def weight(self) -> int:
-        """Nothing: of equal priorities the oldest job is next, because a heavier one may come for ever."""
+        """Zero: jobs of equal priority run in order of submission, so none starves."""
         return 0
 
 
