@@ -5,10 +5,11 @@ on the gates.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,8 +45,7 @@ class Unit(Enum):
     CELLS = auto()
 
 
-@dataclass(frozen=True)
-class Area:
+class Area(NamedTuple):
     """Cells of memory side by side."""
 
     name: Name
@@ -111,7 +111,7 @@ class Areas:
     def with_stream(self, digests: int) -> "Areas":
         """Return the areas with room for further digests of queries, of which these have none."""
         stream = self["stream"]
-        longer = replace(stream, size=_stream_cells(digests))
+        longer = stream._replace(size=_stream_cells(digests))
         areas = placed_areas(longer if area is stream else area for area in self.by_name.values())
         return Areas(areas, self.gates.moved(stream.at, longer.size), self.batching)
 
@@ -143,7 +143,7 @@ def placed_areas(areas: Iterable[Area], at: int = 0) -> dict[Name, Area]:
     """Return areas by name, one after another from an address on."""
     found: dict[Name, Area] = {}
     for area in areas:
-        found[area.name] = replace(area, at=at)
+        found[area.name] = area._replace(at=at)
         at += area.cells
     return found
 
