@@ -7,15 +7,15 @@ import numpy as np
 from graphprover.device import Device
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.accelerators.cpu import (
-    LAST,
-    LIMB_MASK,
-    T_A,
-    T_B,
-    B,
+    SLOT_A,
+    SLOT_B,
+    SLOT_D,
+    SLOT_MEMORY,
     arrays_of,
     by_call,
+    cycle_of,
     further,
-    recent,
+    time_before,
     write_rows,
 )
 from graphprover.vm.accelerators.integers.arithmetic import load_as, multiply_add_fp2, store, words_of
@@ -23,11 +23,9 @@ from graphprover.vm.accelerators.integers.cpu import limb_sums, limbs, put_below
 from graphprover.vm.accelerators.integers.fp2 import BLS12_381, BN254, FP2_BN254, IDENTITIES, LAYOUT, Fp2
 from graphprover.vm.accelerators.kernels import CallArrays
 from graphprover.vm.accelerators.table import columns_of
-from graphprover.vm.tables import clock
 
 _U, _I = np.uint64, np.int64
-_SLOTS, _A, _B, _M, _D = map(np.uint64, (clock.SLOTS, clock.SLOT_A, clock.SLOT_B, clock.SLOT_MEMORY, clock.SLOT_D))
-_1, _8, _32 = map(np.uint64, (1, 8, 32))
+_1, _8 = map(np.uint64, (1, 8))
 Fp2Columns = namedtuple("Fp2Columns", columns_of(Fp2()))  # type: ignore[misc]
 _BN254, _BLS12_381 = (words_of(field.p, field.words) for field in (BN254, BLS12_381))
 
@@ -82,48 +80,44 @@ def _elements(calls, at, p, prime, inverse, columns, statement, cells):
 
 
 @njit(nogil=True, cache=True)
-def _call(calls, cycle, first_clock, p, prime, inverse, columns, statement, cells):
+def _call(calls, cycle, p, prime, inverse, columns, statement, cells):
     """Write the rows of one call, (2, columns)."""
     cells[:] = _U(0)
-    row, words = calls.rows[cycle], len(p)
-    clk = _U(cycle) + first_clock
-    at, entry, now = row[LAST] >> _32, row[LAST] & LIMB_MASK, _SLOTS * clk
-    _elements(calls, at, p, prime, inverse, columns, statement, cells)
+    words = len(p)
+    _elements(calls, cycle.at, p, prime, inverse, columns, statement, cells)
     cells[0, columns.first] = _1
     # Further registers a1 to a3 have the addresses of a, b and c.
-    c_at, c_time = further(calls, at, 2)
+    c_at, c_time = further(calls, cycle, 2)
     for r in range(2):
         behind = _8 * _U(r * words)
-        cells[r, columns.on], cells[r, columns.clk] = _1, clk
-        cells[r, columns.pointer], before = further(calls, at, r)
-        cells[r, columns.pointer + 1], cells[r, columns.pointer + 2] = c_at + behind, row[B] + behind
-        cells[r, columns.register_t] = recent(before, now + _A)
-        slot = _B if r else _A
+        cells[r, columns.on], cells[r, columns.clk] = _1, cycle.clk
+        cells[r, columns.pointer], cells[r, columns.register_t] = further(calls, cycle, r)
+        cells[r, columns.pointer + 1], cells[r, columns.pointer + 2] = c_at + behind, cycle.a0 + behind
+        slot = SLOT_B if r else SLOT_A
         places = 2 * r, 2 * r + 1, 4 + r, 6 + r
-        slots = slot, slot, _M, _D
+        slots = slot, slot, SLOT_MEMORY, SLOT_D
         for k in range(4):
             for i in range(words):
-                time = calls.time[at + _U(words * places[k] + i)]
-                cells[r, columns.word_t + words * k + i] = recent(time, now + slots[k])
-    cells[0, columns.register_t + 1] = recent(c_time, now + _A)
-    cells[1, columns.register_t + 1] = recent(row[T_B], now + _B)
-    cells[0, columns.a7_pc], cells[1, columns.a7_pc] = recent(row[T_A], now + _A), calls.pc[entry]
+                time = time_before(calls, cycle, words * places[k] + i, slots[k])
+                cells[r, columns.word_t + words * k + i] = time
+    cells[0, columns.register_t + 1], cells[1, columns.register_t + 1] = c_time, cycle.t_a0
+    cells[0, columns.a7_pc], cells[1, columns.a7_pc] = cycle.t_a7, cycle.pc
 
 
 @njit(nogil=True, cache=True)
-def _fill(calls, first_clock, p, prime, inverse, columns, statement, first, last, main):
+def _fill(calls, p, prime, inverse, columns, statement, first, last, main):
     cells = np.empty((2, len(main)), dtype=np.uint64)
     for i in range(first, last):
-        _call(calls, _I(calls.order[i]), first_clock, p, prime, inverse, columns, statement, cells)
+        _call(calls, cycle_of(calls, i), p, prime, inverse, columns, statement, cells)
         write_rows(cells, i, main)
 
 
 def fill(device: Device, table: Fp2, calls: CallArrays, main: np.ndarray) -> None:
     """Write the rows of calls of a b + c."""
-    arrays, first_clock, field = arrays_of(calls), np.uint64(calls.first_clock), table.field
+    field = table.field
     p, prime = words_of(field.p, field.words), np.array(table.size.limbs_of(field.p), dtype=np.uint64)
     inverse, columns = np.uint64(pow(field.p, -1, 1 << 32)), Fp2Columns(**columns_of(table))
     terms = tuple(LAYOUT.terms(identity, (), table.size.limbs) for identity in IDENTITIES)
     statement = terms, LAYOUT.places(columns_of(table))
-    arguments = arrays, first_clock, p, prime, inverse, columns, statement
+    arguments = arrays_of(calls), p, prime, inverse, columns, statement
     by_call(device, calls, lambda first, last: _fill(*arguments, first, last, main))

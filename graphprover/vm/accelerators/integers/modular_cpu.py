@@ -7,16 +7,15 @@ import numpy as np
 from graphprover.device import Device
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.accelerators.cpu import (
-    LAST,
-    LIMB_MASK,
-    T_A,
-    T_B,
-    A,
-    B,
+    SLOT_A,
+    SLOT_B,
+    SLOT_D,
+    SLOT_MEMORY,
     arrays_of,
     by_call,
+    cycle_of,
     further,
-    recent,
+    time_before,
     write_rows,
 )
 from graphprover.vm.accelerators.integers.arithmetic import ZERO, ZERO_WIDE, load_as, modular, store, words_of
@@ -31,11 +30,9 @@ from graphprover.vm.accelerators.integers.modular import (
 )
 from graphprover.vm.accelerators.kernels import CallArrays
 from graphprover.vm.accelerators.table import columns_of
-from graphprover.vm.tables import clock
 
 _U, _I = np.uint64, np.int64
-_SLOTS, _A, _B, _M, _D = map(np.uint64, (clock.SLOTS, clock.SLOT_A, clock.SLOT_B, clock.SLOT_MEMORY, clock.SLOT_D))
-_1, _8, _16, _32 = map(np.uint64, (1, 8, 16, 32))
+_1, _8, _16 = map(np.uint64, (1, 8, 16))
 ModularColumns = namedtuple("ModularColumns", columns_of(Modular()))  # type: ignore[misc]
 
 
@@ -111,50 +108,43 @@ def _numbers(calls, at, zero, columns, statement, with_quotient, cells):
 
 
 @njit(nogil=True, cache=True)
-def _call(calls, cycle, first_clock, zero, columns, statement, quotient, cells):
+def _call(calls, cycle, zero, columns, statement, quotient, cells):
     """Write the rows of one call, (2, columns)."""
     cells[:] = _U(0)
-    row, words = calls.rows[cycle], len(zero)
-    clk = _U(cycle) + first_clock
-    at, entry, now = row[LAST] >> _32, row[LAST] & LIMB_MASK, _SLOTS * clk
-    with_quotient = row[A] == quotient
-    _numbers(calls, at, zero, columns, statement, with_quotient, cells)
+    words, with_quotient = len(zero), cycle.number == quotient
+    _numbers(calls, cycle.at, zero, columns, statement, with_quotient, cells)
     for r in range(2):
-        cells[r, columns.on], cells[r, columns.clk] = _1, clk
+        cells[r, columns.on], cells[r, columns.clk] = _1, cycle.clk
     cells[0, columns.first] = cells[0, columns.third] = _1
     cells[1, columns.third] = _U(with_quotient)
     # Further registers a1 to a4 have the addresses of a, b, m and c.
     places = (0, 0), (0, 1), (1, 0), (0, 2)
     for i in range(4):
-        value, before = further(calls, at, i)
         r, column = places[i]
-        cells[r, columns.pointer + column] = value
-        cells[r, columns.register_t + column] = recent(before, now + _A)
-    cells[1, columns.pointer + 1], cells[1, columns.pointer + 2] = row[B], row[B] + _8 * _U(words)
-    cells[1, columns.register_t + 1] = recent(row[T_B], now + _B)
-    cells[0, columns.a7_pc], cells[1, columns.a7_pc] = recent(row[T_A], now + _A), calls.pc[entry]
-    operands = (0, 0, _A), (0, 1, _B), (1, 0, _M), (0, 2, _M), (1, 1, _D), (1, 2, _D)
+        cells[r, columns.pointer + column], cells[r, columns.register_t + column] = further(calls, cycle, i)
+    cells[1, columns.pointer + 1], cells[1, columns.pointer + 2] = cycle.a0, cycle.a0 + _8 * _U(words)
+    cells[1, columns.register_t + 1] = cycle.t_a0
+    cells[0, columns.a7_pc], cells[1, columns.a7_pc] = cycle.t_a7, cycle.pc
+    operands = (0, 0, SLOT_A), (0, 1, SLOT_B), (1, 0, SLOT_MEMORY), (0, 2, SLOT_MEMORY), (1, 1, SLOT_D), (1, 2, SLOT_D)
     for k in range(6 if with_quotient else 5):
         r, column, slot = operands[k]
         for i in range(words):
-            before = calls.time[at + _U(words * k + i)]
-            cells[r, columns.word_t + words * column + i] = recent(before, now + slot)
+            cells[r, columns.word_t + words * column + i] = time_before(calls, cycle, words * k + i, slot)
 
 
 @njit(nogil=True, cache=True)
-def _fill(calls, first_clock, zero, columns, statement, quotient, first, last, main):
+def _fill(calls, zero, columns, statement, quotient, first, last, main):
     cells = np.empty((2, len(main)), dtype=np.uint64)
     for i in range(first, last):
-        _call(calls, _I(calls.order[i]), first_clock, zero, columns, statement, quotient, cells)
+        _call(calls, cycle_of(calls, i), zero, columns, statement, quotient, cells)
         write_rows(cells, i, main)
 
 
 def fill(device: Device, table: Modular, calls: CallArrays, main: np.ndarray) -> None:
     """Write the rows of calls of the modular operation."""
-    arrays, first_clock = arrays_of(calls), np.uint64(calls.first_clock)
     zero, columns = words_of(0, table.size.words), ModularColumns(**columns_of(table))
     quotient = np.uint64(table.host_calls[1].number)
     of_full, of_any = (LAYOUT.terms(IDENTITY, flags, table.size.limbs) for flags in (("full",), ()))
     statement = of_full, of_any, LAYOUT.places(columns_of(table))
-    arguments = arrays, first_clock, zero, columns, statement, quotient
+    arguments = arrays_of(calls), zero, columns, statement, quotient
     by_call(device, calls, lambda first, last: _fill(*arguments, first, last, main))

@@ -5,19 +5,7 @@ import numpy as np
 from graphprover.device import Device
 from graphprover.kernels.cpu import field
 from graphprover.runtime.numba_cache import njit
-from graphprover.vm.accelerators.cpu import (
-    LAST,
-    LIMB_MASK,
-    T_A,
-    T_B,
-    A,
-    B,
-    arrays_of,
-    by_call,
-    further,
-    recent,
-    write_rows,
-)
+from graphprover.vm.accelerators.cpu import SLOT_MEMORY, arrays_of, by_call, cycle_of, further, time_before, write_rows
 from graphprover.vm.accelerators.integers.arithmetic import PRIMES, ZERO, add, less, load, slope, store
 from graphprover.vm.accelerators.integers.cpu import limb_sums, limbs, put_below, put_integers, put_multiple
 from graphprover.vm.accelerators.integers.point import (
@@ -36,11 +24,9 @@ from graphprover.vm.accelerators.integers.point import (
 from graphprover.vm.accelerators.integers.size import NUMBER_WORDS
 from graphprover.vm.accelerators.kernels import CallArrays
 from graphprover.vm.accelerators.table import columns_of
-from graphprover.vm.tables import clock
 
 _U, _I = np.uint64, np.int64
-_SLOTS, _A, _B, _M = map(np.uint64, (clock.SLOTS, clock.SLOT_A, clock.SLOT_B, clock.SLOT_MEMORY))
-_0, _1, _16, _32 = map(np.uint64, (0, 1, 16, 32))
+_0, _1 = map(np.uint64, (0, 1))
 COLUMNS = columns_of(PointTable())
 _ON, _ROW, _CLK, _DOUBLE, _ACCESSED, _CURVE, _POINTER, _REGISTER_T, _A7_PC, _SIGN = (
     COLUMNS[name]
@@ -120,43 +106,38 @@ def _points(calls, at, curve, double, statement, cells):
 
 
 @njit(nogil=True, cache=True)
-def _call(calls, cycle, first_clock, statement, cells):
+def _call(calls, cycle, statement, cells):
     """Write the rows of one call, (3, columns)."""
     cells[:] = _0
-    row = calls.rows[cycle]
-    clk = _U(cycle) + first_clock
-    at, entry, now = row[LAST] >> _32, row[LAST] & LIMB_MASK, _SLOTS * clk
-    kind = _I(row[A] - _U(POINT))
+    kind = _I(cycle.number - _U(POINT))
     curve, double = kind // 2, kind % 2 == 1
-    _points(calls, at, curve, double, statement, cells)
+    _points(calls, cycle.at, curve, double, statement, cells)
     for r in range(3):
         cells[r, _ON] = cells[r, _ROW + r] = cells[r, _CURVE + curve] = _1
-        cells[r, _CLK], cells[r, _DOUBLE] = clk, _U(double)
+        cells[r, _CLK], cells[r, _DOUBLE] = cycle.clk, _U(double)
     cells[0, _ACCESSED], cells[1, _ACCESSED] = _U(not double), _1
-    cells[1, _POINTER], cells[1, _REGISTER_T] = row[B], recent(row[T_B], now + _B)
-    cells[1, _A7_PC], cells[2, _A7_PC] = recent(row[T_A], now + _A), calls.pc[entry]
-    for i in range(POINT_WORDS):
-        cells[1, _WORD_T + i] = recent(calls.time[at + _U(i)], now + _M)
+    cells[1, _POINTER], cells[1, _REGISTER_T] = cycle.a0, cycle.t_a0
+    cells[1, _A7_PC], cells[2, _A7_PC] = cycle.t_a7, cycle.pc
     if not double:
-        value, before = further(calls, at, 0)
-        cells[0, _POINTER], cells[0, _REGISTER_T] = value, recent(before, now + _A)
-        for i in range(POINT_WORDS):
-            cells[0, _WORD_T + i] = recent(calls.time[at + _U(POINT_WORDS + i)], now + _M)
+        cells[0, _POINTER], cells[0, _REGISTER_T] = further(calls, cycle, 0)
+    for i in range(POINT_WORDS):
+        cells[1, _WORD_T + i] = time_before(calls, cycle, i, SLOT_MEMORY)
+        if not double:
+            cells[0, _WORD_T + i] = time_before(calls, cycle, POINT_WORDS + i, SLOT_MEMORY)
 
 
 @njit(nogil=True, cache=True)
-def _fill(calls, first_clock, statement, first, last, main):
+def _fill(calls, statement, first, last, main):
     cells = np.empty((_ROWS, len(main)), dtype=np.uint64)
     for i in range(first, last):
-        _call(calls, _I(calls.order[i]), first_clock, statement, cells)
+        _call(calls, cycle_of(calls, i), statement, cells)
         write_rows(cells, i, main)
 
 
 def fill(device: Device, _table: PointTable, calls: CallArrays, main: np.ndarray) -> None:
     """Write the rows of sums and doubles of points."""
-    arrays, first_clock = arrays_of(calls), np.uint64(calls.first_clock)
     of_sum, of_double = (
         tuple(LAYOUT.terms(identity, flags, LIMBS) for identity in IDENTITIES) for flags in ((), ("twice",))
     )
-    statement = of_sum, of_double, LAYOUT.places(COLUMNS)
-    by_call(device, calls, lambda first, last: _fill(arrays, first_clock, statement, first, last, main))
+    arrays, statement = arrays_of(calls), (of_sum, of_double, LAYOUT.places(COLUMNS))
+    by_call(device, calls, lambda first, last: _fill(arrays, statement, first, last, main))

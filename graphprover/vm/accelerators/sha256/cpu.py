@@ -5,16 +5,13 @@ import numpy as np
 from graphprover.device import Device
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.accelerators.cpu import (
-    LAST,
-    LIMB_MASK,
-    T_A,
-    T_B,
-    A,
-    B,
+    SLOT_D,
+    SLOT_MEMORY,
     arrays_of,
     by_call,
+    cycle_of,
     further,
-    recent,
+    time_before,
     write_rows,
 )
 from graphprover.vm.accelerators.kernels import CallArrays
@@ -50,10 +47,8 @@ from graphprover.vm.accelerators.sha256.table import (
     Sha256,
 )
 from graphprover.vm.accelerators.table import columns_of
-from graphprover.vm.tables import clock
 
 _U = np.uint64
-_SLOTS, _A, _B, _M, _D = map(np.uint64, (clock.SLOTS, clock.SLOT_A, clock.SLOT_B, clock.SLOT_MEMORY, clock.SLOT_D))
 _0, _1, _32 = map(np.uint64, (0, 1, 32))
 COLUMNS = columns_of(Sha256())
 _ON, _STEP, _TURN, _CLK, _BITS_A, _BITS_E, _BITS_W, _BEFORE_A, _BEFORE_E, _T1, _T2 = (
@@ -130,39 +125,34 @@ def _sums(a, e, w, r, before, cells):
 
 
 @njit(nogil=True, cache=True)
-def _accesses(calls, cycle, first_clock, cells):
+def _accesses(calls, cycle, cells):
     """Write the accesses, addresses and the instruction of a call."""
-    row = calls.rows[cycle]
-    clk = _U(cycle) + first_clock
-    at, entry, now = row[LAST] >> _32, row[LAST] & LIMB_MASK, _SLOTS * clk
-    block, before = further(calls, at, 0)
+    block, block_time = further(calls, cycle, 0)
     for r in range(ROWS):
-        cells[r, _ON], cells[r, _CLK] = _1, clk
+        cells[r, _ON], cells[r, _CLK] = _1, cycle.clk
         if r % STEPS < STEPS - 1:
             cells[r, _STEP + r % STEPS] = _1
         if r // STEPS < STEPS - 1:
             cells[r, _TURN + r // STEPS] = _1
-        cells[r, _POINTER] = block if r < READ_A7 else (row[A] if r == READ_A7 else row[B])
+        cells[r, _POINTER] = block if r < READ_A7 else (cycle.number if r == READ_A7 else cycle.a0)
         if FIRST_ROUND <= r < BLOCK_END:
-            cells[r, _TIME] = recent(calls.time[at + _U(r - FIRST_ROUND)], now + _M)
+            cells[r, _TIME] = time_before(calls, cycle, r - FIRST_ROUND, SLOT_MEMORY)
         else:
-            cells[r, _TIME] = now + _SLOT_OF[r // STEPS] - _1
-        cells[r, _TIME_E] = now + _D - _1
-    cells[0, _T1] = calls.pc[entry]
-    cells[READ_A1, _TIME] = recent(before, now + _A)
-    cells[READ_A7, _TIME] = recent(row[T_A], now + _A)
-    cells[READ_A0, _TIME] = recent(row[T_B], now + _B)
+            cells[r, _TIME] = cycle.now + _SLOT_OF[r // STEPS] - _1
+        cells[r, _TIME_E] = cycle.now + SLOT_D - _1
+    cells[0, _T1] = cycle.pc
+    cells[READ_A1, _TIME], cells[READ_A7, _TIME], cells[READ_A0, _TIME] = block_time, cycle.t_a7, cycle.t_a0
     for i in range(2):
-        state = at + _U(BLOCK_WORDS + 1 - i)  # the earlier row has the later word
-        cells[END + i, _TIME] = recent(calls.time[state], now + _D)
-        cells[END + i, _TIME_E] = recent(calls.time[state + _U(2)], now + _D)
+        state = BLOCK_WORDS + 1 - i  # the earlier row has the later word
+        cells[END + i, _TIME] = time_before(calls, cycle, state, SLOT_D)
+        cells[END + i, _TIME_E] = time_before(calls, cycle, state + 2, SLOT_D)
 
 
 @njit(nogil=True, cache=True)
-def _call(calls, cycle, first_clock, a, e, w, cells):
+def _call(calls, cycle, a, e, w, cells):
     """Write the rows of one call, (ROWS, columns)."""
     cells[:] = _0
-    at = np.int64(calls.rows[cycle, LAST] >> _32)
+    at = np.int64(cycle.at)
     start(calls.old, at + BLOCK_WORDS, a, e)
     schedule(calls.old, at, w[_PADDING : _PADDING + ROUNDS])
     run(a, e, w[_PADDING : _PADDING + ROUNDS])
@@ -173,20 +163,20 @@ def _call(calls, cycle, first_clock, a, e, w, cells):
             for i in range(4):
                 kept = i ^ 2 if r == ROWS - 1 else i
                 cells[r, _H + i], cells[r, _H + 4 + i] = a[3 - kept], e[3 - kept]
-    _accesses(calls, cycle, first_clock, cells)
+    _accesses(calls, cycle, cells)
 
 
 @njit(nogil=True, cache=True)
-def _fill(calls, first_clock, first, last, main):
+def _fill(calls, first, last, main):
     cells = np.empty((ROWS, len(main)), dtype=np.uint64)
     a, e = np.empty(SEQUENCE, dtype=np.uint32), np.empty(SEQUENCE, dtype=np.uint32)
     w = np.zeros(SEQUENCE, dtype=np.uint32)  # of all rows: 0 in those without rounds
     for i in range(first, last):
-        _call(calls, np.int64(calls.order[i]), first_clock, a, e, w, cells)
+        _call(calls, cycle_of(calls, i), a, e, w, cells)
         write_rows(cells, i, main)
 
 
 def fill(device: Device, _table: Sha256, calls: CallArrays, main: np.ndarray) -> None:
     """Write the rows of compressions, 36 each; idle rows stay as they are."""
-    arrays, first_clock = arrays_of(calls), np.uint64(calls.first_clock)
-    by_call(device, calls, lambda first, last: _fill(arrays, first_clock, first, last, main))
+    arrays = arrays_of(calls)
+    by_call(device, calls, lambda first, last: _fill(arrays, first, last, main))
