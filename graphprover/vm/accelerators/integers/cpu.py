@@ -102,15 +102,15 @@ def limb_sums(terms, numbers, sums):
         if terms.factors[k, 1] >= 0:
             halve(numbers[terms.factors[k, 1]], other)
             factors[k] -= other
-    for i in range(2 * count):
-        total = np.int64(0)
-        for k in range(len(terms.products)):
-            total += terms.products[k, 0] * product(factors[terms.products[k, 1]], factors[terms.products[k, 2]], i)
-        for k in range(len(terms.others)):
-            place = i - terms.others[k, 2]
-            if place >= 0 and place < count:
-                total += terms.others[k, 0] * np.int64(numbers[terms.others[k, 1], place])
-        sums[i] = total
+    sums[:] = 0
+    for k in range(len(terms.products)):  # the inner loops take no slices, which count references
+        weight, u, v = terms.products[k, 0], factors[terms.products[k, 1]], factors[terms.products[k, 2]]
+        for i in range(2 * count):
+            sums[i] += weight * product(u, v, i)
+    for k in range(len(terms.others)):
+        weight, number, first = terms.others[k, 0], numbers[terms.others[k, 1]], terms.others[k, 2]
+        for i in range(count):
+            sums[first + i] += weight * np.int64(number[i])
 
 
 @njit(nogil=True, cache=True)
