@@ -84,7 +84,7 @@ class ProofHead:
 class Start:
     """The place of a head among the heads of a list."""
 
-    at: int = LIST + CHUNK  # address of its first word; all its arrays follow
+    at: int = LIST + CHUNK  # address of its first word; all its areas follow
     tree: int = 0  # number of its first tree, in a place
 
 
@@ -198,9 +198,9 @@ def _assembled(
     Args:
         layout: Shape of the proofs.
         constants: The sizes of the constant parts of their messages.
-        areas: Their areas and gates.
+        areas: The areas of their memory, and the gates.
         read_chunks: The number of chunks that are read.
-        at: The address of the first array, counted from the head's.
+        at: The address of the first area, counted from the head's.
         start: The place of the head.
     """
     gates_at = start.at + CHUNK * read_chunks
@@ -240,12 +240,12 @@ class _Words:
     def __init__(
         self, layout: Layout, constants: ConstantSizes, areas: Areas, at: int, read_chunks: int, start: Start
     ) -> None:
-        """Put the words together that depend on no gate; ``at``: address of the first array."""
+        """Put the words together that depend on no gate; ``at``: address of the first area."""
         self.constants_at: list[int] = []  # the first word of each constant part
         self.works: list[tuple[int, str]] = []  # the words with 2^bits of work, and the parameter that has the bits
         self._start, self._zero = start, start.at + SHIFT * HeadWord.ZERO
         self._layout, self._constants, self._read_chunks = layout, constants, read_chunks
-        self._areas, self._first, self._batching = placed_areas(areas.by_name.values(), at), at, areas.batching
+        self._areas, self._batching = placed_areas(areas.by_name.values(), at), areas.batching
         self._main_tree, self._widths = main_tree(layout), row_widths(layout)
         self._words = [0] * FIELDS
         self._trees = _places(layout, start.tree)
@@ -389,7 +389,7 @@ class _Words:
         full = (message.size - 1) // CHUNK_WORDS
         end = message.at + SHIFT * message.size
         if work is None:
-            return [message.at, full, end, 0, self._first, 1]
+            return [message.at, full, end, 0, self._areas["main"].at, 1]  # the first area: no message is read there
         self.works.append((place + MessageWord.FACTOR, bits))
         return [message.at, full, end, 1, work.at, 1 << getattr(self._layout.parameters, bits)]
 
