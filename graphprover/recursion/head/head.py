@@ -389,7 +389,7 @@ class _Words:
         full = (message.size - 1) // CHUNK_WORDS
         end = message.at + SHIFT * message.size
         if work is None:
-            return [message.at, full, end, 0, self._areas["main"].at, 1]  # the first area: no message is read there
+            return [message.at, full, end, 0, self._areas["main"].at, 1]  # nothing reads this address
         self.works.append((place + MessageWord.FACTOR, bits))
         return [message.at, full, end, 1, work.at, 1 << getattr(self._layout.parameters, bits)]
 
