@@ -73,6 +73,7 @@ class Job:
     output: Path | None = None  # the file for the proof: too little space there is an error before this process proves
     random_seed: int | None = None  # of a guest's random numbers; by default it depends on the input
     debug: Debug | None = None  # called with the guest's debug text, instead of the prover's function
+    drop_debug: bool = False  # nobody receives the guest's debug text
     max_cost: int | None = None  # the highest `Prover.cost` of a guest's run; one above it is not proved
     priority: int = 0  # of the jobs that wait, the one with the highest is next; from -1000 to 1000
     # Seconds in which the job must be proved, from its start in the process that proves it, without the verification.
@@ -380,7 +381,7 @@ class Job:
     @property
     def receiver(self) -> Debug | None:
         """The receiver of the guest's debug text, if there is one."""
-        return self.debug or self.prover.debug
+        return None if self.drop_debug else self.debug or self.prover.debug
 
     def stated(self) -> bytes | None:
         """Return the input that the proof states, or None."""

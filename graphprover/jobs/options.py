@@ -282,6 +282,15 @@ OPTIONS = (
         guests=True,
     ),
     Option(
+        "drop_debug",
+        _YES,
+        RUN,
+        (PROVE, BATCH, JOB),
+        "Drop the text that the guest writes to its debug channel, instead of showing it on stderr.",
+        False,
+        guests=True,
+    ),
+    Option(
         "name",
         _text("text", "TEXT"),
         QUEUE,
@@ -323,6 +332,7 @@ class OptionsOfRun(Limits, total=False):
     exit_code: int | str
     random_seed: int | None
     max_cost: int | None
+    drop_debug: bool
 
 
 def options_of(where: str) -> list[Option]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from graphprover.cli.main import main
-from graphprover.runtime.errors import FAILED, OK
+from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.vm.program.io import DEBUG_PRINT
 from graphprover.vm.program.isa import A0, A1
 from tests.vm.assemble import CODE, DATA, Segment, X, elf, leave, li, words
@@ -67,6 +67,15 @@ def test_workers_show_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     options = [*WEAK, "--executor", "processes", "--workers", "1"]
     assert main(["prove", "shows.elf", *options]) == OK
     assert capfd.readouterr().err.splitlines().count(TEXT) == 1
+
+
+def test_it_can_be_dropped(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "shows.elf", *WEAK, "--drop-debug"]) == OK
+    Path("jobs.toml").write_text('[[job]]\nprogram = "shows.elf"\noutput = "a"\nsecurity = 30\ndrop_debug = true\n')
+    assert main(["batch", "jobs.toml"]) == OK
+    assert TEXT not in capfd.readouterr().err
+    assert main(["prove", "examples/memory", *WEAK, "--drop-debug"]) == USAGE
+    assert "--drop-debug: only for guests" in capfd.readouterr().err
 
 
 BATCH = """
