@@ -13,9 +13,10 @@ from graphprover.vm.profile.counters import Counters, in_place_chips, start
 from graphprover.vm.profile.facts import facts_of
 from graphprover.vm.program.elf import Image
 from graphprover.vm.statement.guest import RunOptions
-from graphprover.vm.statement.shape import ROWS_OF_CALL, policy_at, table_for
+from graphprover.vm.statement.shape import policy_at, table_for
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import PERMUTING, name_of
+from graphprover.vm.statement.table_rules import ROWS_OF_CALL
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.traces.partition import dropped_chips, groups_of
 

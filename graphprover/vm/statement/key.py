@@ -2,9 +2,9 @@
 
 A key holds the parameters that the tables take from the program, the digest of the machine that has these tables, a
 hash of the program, and for some hashes and rates (`ProofKind`) a commitment to the preprocessed columns of each kind
-of statement (`shape.Kind`). Verifying with a key trusts that it was made from the program: make it yourself, or compare
-its hash, which covers its whole content and is reproducible. The program's hash alone only tells which program a key
-claims.
+of statement (`table_rules.ShardKind`). Verifying with a key trusts that it was made from the program: make it yourself,
+or compare its hash, which covers its whole content and is reproducible. The program's hash alone only tells which
+program a key claims.
 """
 
 import struct
@@ -27,8 +27,9 @@ from graphprover.protocol.security import CAP_HEIGHT
 from graphprover.runtime.files import read_input, write
 from graphprover.statement.statement import BlankTable, Table
 from graphprover.vm.program.io import INPUT_BASE
-from graphprover.vm.statement.shape import MAX_LOG_ROWS, MIN_ROWS, Kind
+from graphprover.vm.statement.shape import MAX_LOG_ROWS, MIN_ROWS
 from graphprover.vm.statement.statement import GuestStatement, ProgramStatements, kind_of
+from graphprover.vm.statement.table_rules import ShardKind
 from graphprover.vm.statement.version import MACHINE_DIGEST
 from graphprover.vm.tables.program import FIELDS, ProgramTable
 from graphprover.vm.tables.state import ImageMemory
@@ -96,12 +97,12 @@ class Key(ProgramStatements):
     log_program_rows: int
     log_data_rows: int | None  # None for a program without data
     program_hash: bytes  # see ``elf.program_hash``
-    caps: Mapping[Kind, Mapping[ProofKind, bytes]]  # the commitment to the preprocessed columns
+    caps: Mapping[ShardKind, Mapping[ProofKind, bytes]]  # the commitment to the preprocessed columns
 
     @property
     def proofs(self) -> tuple[ProofKind, ...]:
         """The kinds of proofs that the key has commitments for."""
-        return tuple(sorted(self.caps[Kind.FIRST]))
+        return tuple(sorted(self.caps[ShardKind.FIRST]))
 
     def program(self) -> ProgramTable:
         return _blank_program(1 << self.log_program_rows)
@@ -140,7 +141,7 @@ class Key(ProgramStatements):
         )
         parts = [MAGIC, header]
         for proof in self.proofs:
-            parts += [_PROOF_KIND.pack(*proof), *(self.caps[kind][proof] for kind in Kind)]
+            parts += [_PROOF_KIND.pack(*proof), *(self.caps[kind][proof] for kind in ShardKind)]
         return b"".join(parts)
 
     @cached_property
@@ -151,7 +152,7 @@ class Key(ProgramStatements):
     @classmethod
     def from_bytes(cls, data: bytes) -> "Key":
         """Parse the bytes of ``to_bytes``; raises a ValueError, `MalformedKey`, for any other bytes."""
-        size, entry_bytes = len(MAGIC) + _HEADER.size, _PROOF_KIND.size + len(Kind) * DIGEST_BYTES
+        size, entry_bytes = len(MAGIC) + _HEADER.size, _PROOF_KIND.size + len(ShardKind) * DIGEST_BYTES
         if not data.startswith(MAGIC) or len(data) <= size or (len(data) - size) % entry_bytes:
             raise MalformedKey(
                 "key.magic", "no verifying key, or one of another version: recreate it with `graphprover setup`"
@@ -171,7 +172,7 @@ class Key(ProgramStatements):
             raise MalformedKey(
                 "key.addresses", "no program has the addresses of this verifying key: the key is damaged"
             )
-        caps: dict[Kind, dict[ProofKind, bytes]] = {kind: {} for kind in Kind}
+        caps: dict[ShardKind, dict[ProofKind, bytes]] = {kind: {} for kind in ShardKind}
         last = ProofKind(-1, 0)
         for start in range(size, len(data), entry_bytes):
             proof = ProofKind(*_PROOF_KIND.unpack_from(data, start))
@@ -180,7 +181,7 @@ class Key(ProgramStatements):
                     "key.order", "the commitments of the verifying key are not in order: the key is damaged"
                 )
             last, position = proof, start + _PROOF_KIND.size
-            for kind in Kind:
+            for kind in ShardKind:
                 caps[kind][proof] = data[position : position + DIGEST_BYTES]
                 position += DIGEST_BYTES
         rows = None if log_data == _NO_DATA else log_data

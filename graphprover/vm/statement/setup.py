@@ -6,8 +6,8 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.preprocessed import preprocessed_caps
 from graphprover.protocol.security import CAP_HEIGHT
 from graphprover.vm.statement.key import DEFAULT_PROOFS, Key, ProofKind
-from graphprover.vm.statement.shape import Kind
 from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.table_rules import ShardKind
 
 
 def make_key(machine: Machine, proofs: Collection[ProofKind] = DEFAULT_PROOFS) -> Key:
@@ -17,12 +17,14 @@ def make_key(machine: Machine, proofs: Collection[ProofKind] = DEFAULT_PROOFS) -
         machine: The program.
         proofs: The kinds of proofs for which the key has commitments to the preprocessed columns.
     """
-    columns = {number: machine.air(number, 0, 0).preprocessed_trace() for number in machine.preprocessed(Kind.FIRST)}
-    caps: dict[Kind, dict[ProofKind, bytes]] = {kind: {} for kind in Kind}
-    by_kind = [[columns[number] for number in machine.preprocessed(kind)] for kind in Kind]
+    columns = {
+        number: machine.air(number, 0, 0).preprocessed_trace() for number in machine.preprocessed(ShardKind.FIRST)
+    }
+    caps: dict[ShardKind, dict[ProofKind, bytes]] = {kind: {} for kind in ShardKind}
+    by_kind = [[columns[number] for number in machine.preprocessed(kind)] for kind in ShardKind]
     for hash in sorted({of.hash for of in proofs}):
         rates = {of.log_blowup: of for of in proofs if of.hash == hash}
-        for kind, found in zip(Kind, preprocessed_caps(by_kind, sorted(rates), CAP_HEIGHT, hash), strict=True):
+        for kind, found in zip(ShardKind, preprocessed_caps(by_kind, sorted(rates), CAP_HEIGHT, hash), strict=True):
             caps[kind] |= {of: found[log_blowup][0] for log_blowup, of in rates.items()}
     program, data = machine.program(), machine.data()
     return Key(

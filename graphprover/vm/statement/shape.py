@@ -5,29 +5,20 @@ inverts this: it derives the possible uses from a proof's heights, and refuses a
 shapes that honest proving produces.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import reduce
-from itertools import groupby, pairwise
+from itertools import groupby
 from operator import itemgetter
-from types import MappingProxyType
 
 from graphprover.protocol.errors import RuleError
 from graphprover.protocol.parameters import SMALL
-from graphprover.vm.accelerators.keccak import classes as keccak_classes
-from graphprover.vm.accelerators.keccak import limbs as keccak_limbs
-from graphprover.vm.accelerators.keccak import planes as keccak_planes
-from graphprover.vm.accelerators.keccak import rounds as keccak_rounds
 from graphprover.vm.statement.table_numbers import (
-    BOUNDARY,
     CALL_CHIPS,
     CHIP_TABLES,
     EXIT,
     IN_PLACE,
     LANES,
-    PERMUTING,
     ROWS_OF_CHIP,
     SHARED,
     SHARED_TABLE,
@@ -35,6 +26,14 @@ from graphprover.vm.statement.table_numbers import (
     TableNumber,
     lanes_of,
     name_of,
+)
+from graphprover.vm.statement.table_rules import (
+    CALL_TABLES,
+    NARROW_TABLES,
+    ROWS_OF_CALL,
+    SEVERAL,
+    WIDE_TABLES,
+    naming,
 )
 from graphprover.vm.tables.bump import BUMP_LANES
 
@@ -45,16 +44,6 @@ MAX_ROWS = 1 << MAX_LOG_ROWS
 # heights: folds of arity 8 meet them without a stop between.
 MERGED_ROWS = (MIN_ROWS, 1 << 10, 1 << 13)
 LONG = 1 << 18  # cycles from which a run is long, see ``LayoutPolicy``
-# The rows of a permutation in the tables that have each call's: a statement has the wide tables or the narrow ones.
-WIDE_TABLES: Mapping[int, int] = MappingProxyType(
-    {TableNumber.KECCAK_ROUNDS: keccak_rounds.ROWS, TableNumber.KECCAK_PLANES: keccak_planes.ROWS}
-)
-NARROW_TABLES: Mapping[int, int] = MappingProxyType(
-    {TableNumber.KECCAK_CLASSES: keccak_classes.ROWS, TableNumber.KECCAK_LIMBS: keccak_limbs.ROWS}
-)
-ROWS_OF_CALL: Mapping[int, int] = MappingProxyType({**WIDE_TABLES, **NARROW_TABLES})
-# Tables that a statement may have several times, beside the tables of chips.
-SEVERAL = frozenset({TableNumber.BUMP, TableNumber.SPARSE_RANGE, *ROWS_OF_CALL, *SHARED})
 # The sparse range table has twice the cells a row of the full table of numbers, but only rows for numbers that the run
 # looks up. Counting these takes the run's traces, so only short runs in one shard have it.
 SPARSE_CYCLES = 1 << 17  # most cycles of a run with a sparse range table
@@ -63,11 +52,6 @@ SPARSE_NUMBERS = 1 << 15  # most different numbers of such a run
 # SPARSE_WORDS committed cells a row together, so that the additional table adds at most 5 % to the opened words.
 SPARSE_IDLE = 1 << 13
 SPARSE_WORDS = 720
-# Tables of the initial and final state, which a run has once: a second one would give it a second history.
-OF_FIRST_SHARD = frozenset({
-    BOUNDARY, TableNumber.REGISTERS, TableNumber.IMAGE, TableNumber.ZERO, TableNumber.INPUT, TableNumber.OUTPUT,
-    TableNumber.ZERO_ABOVE, TableNumber.STATED_INPUT, TableNumber.ZERO_BETWEEN,
-})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -123,31 +107,6 @@ COMPACT = LayoutPolicy(  # values an opened word at 32 times as many cells
     merged_rows=1 << 16,
     wide_permutations=1 << 13,
 )
-
-
-class Kind(IntEnum):
-    """The kinds of statements and shards by their tables with preprocessed columns."""
-
-    FIRST = 0  # a statement with all numbers, or the first shard of a sharded one
-    SHORT = 1  # a statement with a sparse range table
-    OTHER = 2  # any other shard
-
-
-# FIRST and SHORT also have the program's data, if there are any.
-_PREPROCESSED = {
-    Kind.FIRST: (TableNumber.PROGRAM, TableNumber.REGISTERS, TableNumber.NUMBERS, TableNumber.POWERS),
-    Kind.SHORT: (TableNumber.PROGRAM, TableNumber.REGISTERS, TableNumber.POWERS),
-    Kind.OTHER: (TableNumber.PROGRAM, TableNumber.NUMBERS, TableNumber.POWERS),
-}
-_TABLE_NUMBERS = frozenset(map(int, TableNumber))
-_CALLS = frozenset(number for number, table in CHIP_TABLES.items() if table.chip in PERMUTING)
-_OF_CALLS = frozenset({*ROWS_OF_CALL, TableNumber.KECCAK_DIGITS})
-
-
-def preprocessed(kind: Kind, data: bool) -> tuple[TableNumber, ...]:
-    """Return the tables with preprocessed columns, in order; ``data``: whether the program brings any."""
-    image = (TableNumber.IMAGE,) if data and kind != Kind.OTHER else ()
-    return tuple(sorted((*_PREPROCESSED[kind], *image)))
 
 
 def may_have_sparse_range(cycles: int, shards: int) -> bool:
@@ -301,74 +260,6 @@ def packing(number: int, cells: int, cycles: int, policy: LayoutPolicy) -> Packi
     return Packing(table.lanes, ROWS_OF_CHIP.get(table.chip, 1), spare, low_heights)
 
 
-def check_numbers(shards: Sequence[Sequence[int]], data: bool) -> None:
-    """Raise ValueError unless an execution may have these tables beside the boundary, which is in the first shard.
-
-    The rule: tables of the initial and final state are in the first shard only, and each shard satisfies
-    `_check_shard`.
-
-    Args:
-        shards: Numbers of each shard's tables, without the boundary.
-        data: Whether the program brings any.
-
-    Raises:
-        ValueError: If no execution has these tables.
-    """
-    last = len(shards) - 1
-    for index, numbers in enumerate(shards):
-        with _naming(index, len(shards)):
-            misplaced = next((number for number in numbers if index and number in OF_FIRST_SHARD), None)
-            if misplaced is not None:
-                raise RuleError("shape.first_shard", f"table {name_of(misplaced)} is allowed in shard 0 only")
-            kind = Kind.OTHER if index else Kind.SHORT if TableNumber.SPARSE_RANGE in numbers else Kind.FIRST
-            _check_shard(numbers, preprocessed(kind, data), exits=index == last)
-
-
-def _check_shard(numbers: Sequence[int], required: Collection[int], exits: bool) -> None:
-    """Raise ValueError unless a shard may have these tables.
-
-    The rule, in the order of the checks: numbers are known and rising; only tables of chips and of ``SEVERAL`` repeat;
-    all ``required`` tables are present, and the exit's if the run ends in this shard; numbers and the input's memory
-    have one table each; Keccak-f calls and their three tables, wide or narrow, are present together; a chip proves at
-    least one cycle, and the tables of a chip have the same number of lanes.
-
-    Args:
-        numbers: Numbers of the shard's tables, without the boundary.
-        required: Tables with preprocessed columns that every shard of this kind has.
-        exits: Whether the run ends in this shard.
-    """
-    present = set(numbers)
-    unknown = next((number for number in numbers if number not in CHIP_TABLES and number not in _TABLE_NUMBERS), None)
-    if unknown is not None:
-        raise RuleError("shape.unknown", f"unknown table number {unknown}")
-    if list(numbers) != sorted(numbers):
-        raise RuleError("shape.order", "tables are not sorted by number")
-    repeated = next((a for a, b in pairwise(numbers) if a == b and a in _TABLE_NUMBERS - SEVERAL), None)
-    if repeated is not None:
-        raise RuleError("shape.twice", f"table {name_of(repeated)} appears twice")
-    missing = min(set(required) - present, default=None)
-    if missing is not None:
-        raise RuleError("shape.missing", f"the required table {name_of(missing)} is missing")
-    if {TableNumber.NUMBERS, TableNumber.SPARSE_RANGE} <= present:
-        raise RuleError("shape.numbers", "numbers and sparse_range exclude each other")
-    if exits and SHARED_TABLE[EXIT] not in present:
-        raise RuleError("shape.exit", f"table {name_of(SHARED_TABLE[EXIT])}, which proves the exit, is missing")
-    if TableNumber.STATED_INPUT in present and TableNumber.INPUT in present:
-        raise RuleError("shape.input", "input and stated_input exclude each other")
-    if TableNumber.ZERO_BETWEEN in present and TableNumber.STATED_INPUT not in present:
-        raise RuleError("shape.zero_between", "zero_between requires stated_input")
-    of_calls = [{TableNumber.KECCAK_DIGITS, *tables} for tables in (WIDE_TABLES, NARROW_TABLES)]
-    if present & _OF_CALLS not in ([set()] if _CALLS.isdisjoint(present) else of_calls):
-        either = " or ".join(", ".join(map(name_of, sorted(tables))) for tables in of_calls)
-        raise RuleError("shape.keccak", f"{' or '.join(PERMUTING)} must be present together with {either}")
-    chips = [CHIP_TABLES[number].chip for number in sorted(present - _TABLE_NUMBERS)]
-    if not chips and SHARED.keys().isdisjoint(present):
-        raise RuleError("shape.no_cycle", "no table proves a cycle")
-    mixed = next((a for a, b in pairwise(chips) if a == b), None)
-    if mixed is not None:
-        raise RuleError("shape.lanes", f"chip {mixed} has tables of different numbers of lanes")
-
-
 def check_heights(
     shards: Sequence[Sequence[int]],
     heights: Sequence[Sequence[int]],
@@ -399,7 +290,7 @@ def check_heights(
     def check_at(policy: LayoutPolicy) -> None:
         least = most = 0
         for index, (numbers, own) in enumerate(zip(shards, heights, strict=True)):
-            with _naming(index, len(shards)):
+            with naming(index, len(shards)):
                 proved = _cycles_proved(numbers, own, cycles, cells, rows, policy)
             least, most = least + proved[0], most + proved[-1]
         if not least <= cycles <= most:
@@ -450,56 +341,58 @@ def _cycles_proved(
         if number == TableNumber.SPARSE_RANGE:
             words = sum(cells(other) for other in numbers if other != number)
             uses[number] = _common(sparse_range_packing(words).counts(own), range(1, SPARSE_NUMBERS + 1))
-        elif number in CHIP_TABLES or number in SHARED:
+        elif number in CHIP_TABLES or number in SEVERAL:
             counts = packing(number, cells(number), cycles, policy).counts(own)
             uses[number] = _common(counts, _instructions(number, cycles, policy))
-        elif number in SEVERAL:
-            uses[number] = packing(number, cells(number), cycles, policy).counts(own)
         else:
-            least, most = rows_for(rows(number)[0]), rows_for(rows(number)[-1])
-            if not least <= own[0] <= most:
-                raise RuleError(
-                    "shape.height",
-                    f"table {name_of(number)} has {own[0]:,} rows, but executions need {least:,} to {most:,}",
-                )
-    callers = [uses[number] for number in _CALLS & uses.keys()]
-    if callers and all(callers):
-        wide = TableNumber.KECCAK_ROUNDS in uses
-        of_calls = WIDE_TABLES if wide else NARROW_TABLES
-        few = range(1, policy.wide_permutations)
-        some = _common(_sum(callers), range(few.stop, _UNBOUNDED) if wide else few)
-        uses |= dict.fromkeys(of_calls, reduce(_common, (uses[number] for number in of_calls), some))
+            _check_height(number, own[0], rows(number))
+    uses |= _permutations(uses, policy)
     for number, counts in uses.items():
         if not counts:
             raise RuleError(
                 "shape.uses", f"no number of uses gives tables {name_of(number)} of {_shown(tables[number])} rows"
             )
     permuting = {TableNumber.KECCAK_ROUNDS, TableNumber.KECCAK_CLASSES}
-    proving = (CHIP_TABLES.keys() | SHARED.keys() | permuting) - _CALLS
+    proving = (CHIP_TABLES.keys() | SHARED.keys() | permuting) - CALL_TABLES
     return _sum([counts for number, counts in uses.items() if number in proving])
+
+
+def _check_height(number: int, height: int, rows: range) -> None:
+    least, most = rows_for(rows[0]), rows_for(rows[-1])
+    if not least <= height <= most:
+        raise RuleError(
+            "shape.height",
+            f"table {name_of(number)} has {height:,} rows, but executions need {least:,} to {most:,}",
+        )
+
+
+def _permutations(uses: Mapping[int, range], policy: LayoutPolicy) -> dict[int, range]:
+    """Return the possible numbers of permutations, by table: those of all calls, with which they have these tables."""
+    callers = [uses[number] for number in CALL_TABLES & uses.keys()]
+    if not callers or not all(callers):
+        return {}
+    wide = TableNumber.KECCAK_ROUNDS in uses
+    few = range(1, policy.wide_permutations)
+    calls = _common(_sum(callers), range(few.stop, _UNBOUNDED) if wide else few)
+    tables = WIDE_TABLES if wide else NARROW_TABLES
+    return dict.fromkeys(tables, reduce(_common, (uses[number] for number in tables), calls))
 
 
 def _instructions(number: int, cycles: int, policy: LayoutPolicy) -> range:
     """Return for how many instructions, of ``cycles`` cycles, `table_for` chooses this table of a chip or of several.
 
-    A shared table has at least one instruction, and of each chip fewer than give the chip its own table.
+    A shared table has at least one instruction, and of each chip fewer than give the chip its own table. Other tables
+    prove no instructions: any number is possible.
     """
     if number in SHARED:
         most = sum(least_for(chip, cycles, policy) - 1 for chip in SHARED[TableNumber(number)])
         return range(1, min(cycles, most) + 1)
+    if number not in CHIP_TABLES:
+        return range(1, _UNBOUNDED)
     table = CHIP_TABLES[number]
     least = max(policy.lanes_from[table.lanes], least_for(table.chip, cycles, policy))
     more_lanes = [policy.lanes_from[lanes] for lanes in lanes_of(table.chip) if lanes > table.lanes]
     return range(least, min([cycles + 1, *more_lanes]))
-
-
-@contextmanager
-def _naming(index: int, shards: int) -> Iterator[None]:
-    """Prefix errors with the number of the shard, if there are several."""
-    try:
-        yield
-    except RuleError as error:
-        raise RuleError(error.rule, f"shard {index}: {error}" if shards > 1 else str(error)) from None
 
 
 def _shown(heights: Sequence[int], most: int = 8) -> str:

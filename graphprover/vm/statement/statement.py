@@ -7,7 +7,7 @@ and memory.
 A statement has only the tables that an execution needs. The first table's public values name the others, the verifier
 builds exactly those tables, and the challenger starts from their description. To leave a table out only leaves messages
 unanswered: only the right table sends the program, the words that exist and their initial values. A table that appears
-twice would give a word two histories, so only tables of chips and a few others (``shape.SEVERAL``) may repeat.
+twice would give a word two histories, so only tables of chips and a few others (``table_rules.SEVERAL``) may repeat.
 ``shape`` checks the tables and their heights, ``times`` the sum of all steps in time.
 """
 
@@ -46,8 +46,9 @@ from graphprover.vm.program.io import INPUT_BASE, MEMORY_END, OUTPUT_BASE
 from graphprover.vm.program.isa import Instructions, Op
 from graphprover.vm.statement.claim import Claim, check_exit_code, claim_of
 from graphprover.vm.statement.header import header_of
-from graphprover.vm.statement.shape import MIN_ROWS, Kind, check_heights, check_numbers, preprocessed, rows_for
+from graphprover.vm.statement.shape import MIN_ROWS, check_heights, rows_for
 from graphprover.vm.statement.table_numbers import CHIP_TABLES, SHARED, TableNumber
+from graphprover.vm.statement.table_rules import ShardKind, check_numbers, preprocessed
 from graphprover.vm.statement.times import check_times
 from graphprover.vm.tables.bump import Bump
 from graphprover.vm.tables.chips import chip_table
@@ -130,7 +131,7 @@ class ProgramStatements:
         """Return the table of the memory that the program brings, if any."""
         raise NotImplementedError
 
-    def preprocessed(self, kind: Kind) -> tuple[TableNumber, ...]:
+    def preprocessed(self, kind: ShardKind) -> tuple[TableNumber, ...]:
         """Return the tables with preprocessed columns, in order: the same, with one commitment, for all of a kind."""
         return preprocessed(kind, self.data() is not None)
 
@@ -345,10 +346,10 @@ class ProgramStatements:
         return self.in_shards(tables, header.numbers, proof.label)
 
 
-def kind_of(tables: Iterable[Table]) -> Kind:
+def kind_of(tables: Iterable[Table]) -> ShardKind:
     """Return the kind of a statement, or of a shard of one, with these tables."""
     airs = {type(table.air) for table in tables}
-    return Kind.SHORT if SparseRange in airs else Kind.FIRST if RegisterFile in airs else Kind.OTHER
+    return ShardKind.SHORT if SparseRange in airs else ShardKind.FIRST if RegisterFile in airs else ShardKind.OTHER
 
 
 @dataclass(frozen=True, eq=False)
@@ -384,12 +385,12 @@ class Machine(ProgramStatements):
 
     def commit(self, hash: str, log_blowup: int) -> None:
         """Compute the commitment that all statements with all numbers share, ahead of the first proof to verify."""
-        tables = [Table(self.air(number, 0, 0)) for number in self.preprocessed(Kind.FIRST)]
+        tables = [Table(self.air(number, 0, 0)) for number in self.preprocessed(ShardKind.FIRST)]
         self.statement(tables, "").commit(log_blowup, CAP_HEIGHT, hash)
 
     @cached_property
-    def _caps(self) -> dict[Kind, dict[tuple[int, int, str], tuple[bytes, ...]]]:
-        return {kind: {} for kind in Kind}
+    def _caps(self) -> dict[ShardKind, dict[tuple[int, int, str], tuple[bytes, ...]]]:
+        return {kind: {} for kind in ShardKind}
 
     def data(self) -> ImageMemory | None:
         return self._data

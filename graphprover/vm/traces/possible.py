@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from graphprover.air.description import AirDescription
 from graphprover.vm.accelerators.registry import HOST_CALLS
 from graphprover.vm.program.isa import Op
-from graphprover.vm.statement.shape import ROWS_OF_CALL, Kind
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import CALL_CHIPS, CHIP_TABLES, PERMUTING, SHARED, TableNumber
+from graphprover.vm.statement.table_rules import ROWS_OF_CALL, ShardKind
 from graphprover.vm.statement.version import CHIP_NUMBERS
 
 
@@ -30,7 +30,7 @@ def possible_tables(machine: Machine, chips: set[str] | None = None) -> Iterator
     """
     chips = chips_of(machine) if chips is None else chips
     others = {*TableNumber} - {TableNumber.OUTPUT, TableNumber.STATED_INPUT}
-    others -= {TableNumber.IMAGE} - set(machine.preprocessed(Kind.FIRST))
+    others -= {TableNumber.IMAGE} - set(machine.preprocessed(ShardKind.FIRST))
     if chips.isdisjoint(PERMUTING):
         others -= {*ROWS_OF_CALL, TableNumber.KECCAK_DIGITS}
     others -= {number for number, sharing in SHARED.items() if chips.isdisjoint(sharing)}

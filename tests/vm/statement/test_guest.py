@@ -25,9 +25,9 @@ from graphprover.vm.program.isa import A0, A7, Instruction, Op
 from graphprover.vm.statement.claim import MAX_STATED_INPUT, claim_of, shown
 from graphprover.vm.statement.key import DEFAULT_PROOFS, Key, MalformedKey
 from graphprover.vm.statement.setup import make_key
-from graphprover.vm.statement.shape import Kind
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber
+from graphprover.vm.statement.table_rules import ShardKind
 from tests.call_counts import count_calls
 from tests.slow import slow_after
 from tests.vm.assemble import CODE, PAGE, Segment, X, elf, leave, li, words
@@ -221,7 +221,7 @@ def test_a_key_has_the_commitments_that_verifiers_compute(
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
     key, machine = Key.from_bytes((folder / "sha256.vk").read_bytes()), Machine(load_elf(Path(SHA256).read_bytes()))
     proof = DEFAULT_PROOFS[number]
-    for kind in Kind:
+    for kind in ShardKind:
         statement = Statement([Table(machine.air(number, 0, 0)) for number in machine.preprocessed(kind)])
         assert statement.commit(proof.log_blowup, 0, proof.hash) == (key.caps[kind][proof],)
 
@@ -297,7 +297,8 @@ def test_the_smallest_proof_of_a_run_has_fewer_tables(
         assert main(["plan", *given, *options, "--security", "60", "--json"]) == OK
         rates.append({at["rate"]: at["bytes"] for at in json.loads(capsys.readouterr().out)["rates"]})
     assert rates[0] == rates[1]
-    assert abs(rates[0][8] - small.size) < 0.02 * small.size and abs(rates[0][4] - whole.size) < 0.02 * whole.size
+    for rate, proof in ((8, small), (4, whole)):  # a plan has the mean over queries, whose paths share some digests
+        assert abs(rates[0][rate] - proof.size) < 0.04 * proof.size
 
 
 def test_files_that_are_no_guests(tmp_path: Path) -> None:

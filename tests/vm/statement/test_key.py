@@ -20,8 +20,8 @@ from graphprover.vm.statement import statement as program_statement
 from graphprover.vm.statement.key import DEFAULT_PROOFS, Key, MalformedKey, ProofKind, proof_kinds
 from graphprover.vm.statement.machine import machine_digest
 from graphprover.vm.statement.setup import check_key, make_key
-from graphprover.vm.statement.shape import Kind
 from graphprover.vm.statement.statement import Machine
+from graphprover.vm.statement.table_rules import ShardKind
 from graphprover.vm.statement.version import CHIP_NUMBERS, MACHINE_DIGEST, MACHINE_VERSION
 from graphprover.vm.tables import chips
 from graphprover.vm.tables.chips import CHIPS
@@ -78,12 +78,12 @@ def test_a_keys_hash_covers_all_of_it() -> None:
     """Give another key hash for commitments that are not the program's, even under the program's hash."""
     key = make_key(Machine(PROGRAM))
     assert key.program_hash == Machine(PROGRAM).program_hash and key.hash == make_key(Machine(PROGRAM)).hash
-    for kind, proof in product(Kind, key.proofs):
+    for kind, proof in product(ShardKind, key.proofs):
         other = replace(key, caps=with_cap(key, kind, proof))
         assert other.program_hash == key.program_hash and other.hash != key.hash
 
 
-def with_cap(key: Key, kind: Kind, proof: ProofKind) -> dict[Kind, Mapping[ProofKind, bytes]]:
+def with_cap(key: Key, kind: ShardKind, proof: ProofKind) -> dict[ShardKind, Mapping[ProofKind, bytes]]:
     """Return the key's commitments with one of them zeros."""
     return {**key.caps, kind: {**key.caps[kind], proof: bytes(32)}}
 
@@ -97,9 +97,9 @@ def test_a_key_has_commitments_for_the_proofs_that_were_asked_for() -> None:
     assert Key.from_bytes(key.to_bytes()) == key
     assert [(proof.hash, proof.log_blowup) for proof in key.proofs] == [*product(HASH_NAMES, (1, 6))]
     common = set(key.proofs) & set(default.proofs)
-    assert common and all(key.caps[kind][proof] == default.caps[kind][proof] for kind in Kind for proof in common)
+    assert common and all(key.caps[kind][proof] == default.caps[kind][proof] for kind in ShardKind for proof in common)
     check_key(key, machine)
-    other = replace(key, caps=with_cap(key, Kind.FIRST, key.proofs[-1]))
+    other = replace(key, caps=with_cap(key, ShardKind.FIRST, key.proofs[-1]))
     with pytest.raises(VerificationError, match="commits to another program"):
         check_key(other, machine)
     for hashes, rates, message in (
@@ -165,9 +165,9 @@ def test_inspect_says_what_a_key_is_for_and_whether_it_is_a_programs(
     assert main(["inspect", key, other]) == FAILED
     assert "not the key of" in capsys.readouterr().err
     for forged, cause in (
-        (replace(made, caps=with_cap(made, Kind.FIRST, DEFAULT_PROOFS[2])), "commits to another program"),
-        (replace(made, caps=with_cap(made, Kind.SHORT, DEFAULT_PROOFS[1])), "commits to another program"),
-        (replace(made, caps=with_cap(made, Kind.OTHER, DEFAULT_PROOFS[0])), "commits to another program"),
+        (replace(made, caps=with_cap(made, ShardKind.FIRST, DEFAULT_PROOFS[2])), "commits to another program"),
+        (replace(made, caps=with_cap(made, ShardKind.SHORT, DEFAULT_PROOFS[1])), "commits to another program"),
+        (replace(made, caps=with_cap(made, ShardKind.OTHER, DEFAULT_PROOFS[0])), "commits to another program"),
         (replace(made, entry=made.entry + 4), "another entry"),
     ):
         Path(key).write_bytes(forged.to_bytes())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache, reduce
 from itertools import product
 from operator import or_
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,9 +23,18 @@ from graphprover.vm.program.io import INPUT_BASE, OUTPUT_BASE
 from graphprover.vm.program.isa import Instruction, Op
 from graphprover.vm.statement import shape
 from graphprover.vm.statement.header import header_of
-from graphprover.vm.statement.shape import SEVERAL, LayoutPolicy, Packing, packing, table_for
+from graphprover.vm.statement.shape import LayoutPolicy, Packing, packing, table_for
 from graphprover.vm.statement.statement import Machine
-from graphprover.vm.statement.table_numbers import CALL_CHIPS, CHIP_TABLES, PER_CHIP, PERMUTING, SHARED, TableNumber
+from graphprover.vm.statement.table_numbers import (
+    CALL_CHIPS,
+    CHIP_TABLES,
+    PER_CHIP,
+    PERMUTING,
+    SHARED,
+    TableNumber,
+    name_of,
+)
+from graphprover.vm.statement.table_rules import SEVERAL, TABLE_RULES
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
 from tests.vm.assemble import image, leave, li
@@ -395,3 +405,20 @@ def test_shapes_are_accepted_that_honest_proving_makes_and_no_others(searched: i
             assert accepted == is_made(machine, proof), claimed(proof)
             verdicts[accepted] += 1
     assert min(verdicts.values()) > searched // 100, verdicts
+
+
+def test_the_page_has_the_rules_of_tables() -> None:
+    page = Path(__file__).parents[3] / "docs/shapes.md"
+    assert rules_of_tables() in page.read_text()
+
+
+def rules_of_tables() -> str:
+    """Return TABLE_RULES as a table of docs/shapes.md."""
+    lines = ["| table | name | shards | required in | several | needs | excludes |", "|---" * 7 + "|"]
+    for rule in sorted(TABLE_RULES, key=lambda rule: rule.number):
+        required = [*(kind.name.lower() for kind in rule.required), *["the last"] * rule.exits]
+        relations = [name_of(other) if other is not None else "" for other in (rule.needs, rule.excludes)]
+        shards, several = "0" if rule.first else "all", "yes" if rule.several else ""
+        cells = [f"{rule.number:d}", name_of(rule.number), shards, ", ".join(required), several, *relations]
+        lines.append("".join(f"| {cell} " if cell else "| " for cell in cells) + "|")
+    return "\n".join(lines) + "\n"

@@ -32,9 +32,9 @@ from graphprover.vm.program.isa import Instruction, Op
 from graphprover.vm.statement.guest import Guest
 from graphprover.vm.statement.header import header_of
 from graphprover.vm.statement.key import Key
-from graphprover.vm.statement.shape import Kind
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import PERMUTING
+from graphprover.vm.statement.table_rules import ShardKind
 from graphprover.vm.statement.version import CHIP_NUMBERS, MACHINE_DIGEST, SHAPES_VERSION
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
@@ -114,7 +114,7 @@ class Subject:
         """Return the program's verifying key without commitments, which headers do not use."""
         data = self.program.data_rows
         logs = log2(self.program.program_rows), log2(data) if data else None
-        machine, caps = self.machine, {kind: dict[int, bytes]() for kind in Kind}
+        machine, caps = self.machine, {kind: dict[int, bytes]() for kind in ShardKind}
         return Guest("guest", "guest", Key(machine.entry, machine.zero_base, *logs, machine.program_hash, caps))
 
     def accepted(self, claim: Claimed) -> bool:

@@ -33,9 +33,9 @@ from graphprover.vm.program.io import INPUT_BASE, MAX_INPUT_BYTES, OUTPUT_BASE
 from graphprover.vm.program.isa import A0, A7, BRANCHES, Instruction, Op
 from graphprover.vm.statement import shape
 from graphprover.vm.statement.claim import Claim, claim_of
-from graphprover.vm.statement.shape import SEVERAL
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import EXIT, LANES, ROWS_OF_CHIP, SHARED_TABLE, TableNumber
+from graphprover.vm.statement.table_rules import SEVERAL
 from graphprover.vm.tables.chips import CHIPS, outcomes
 from graphprover.vm.tables.public_words import OutputMemory, PublicWords, StatedInput
 from graphprover.vm.tables.state import ImageMemory

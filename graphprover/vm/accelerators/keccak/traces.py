@@ -11,9 +11,10 @@ from graphprover.vm.accelerators.keccak.absorb import RATE_WORDS, Absorb
 from graphprover.vm.accelerators.keccak.digits import NUMBERS, Lookup
 from graphprover.vm.accelerators.keccak.kernels import SHAPES, count_keccak_digits, fill_permutations
 from graphprover.vm.accelerators.keccak.permutation import WORDS
-from graphprover.vm.statement.shape import NARROW_TABLES, LayoutPolicy, packing, permutation_tables
+from graphprover.vm.statement.shape import LayoutPolicy, packing, permutation_tables
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import TableNumber, name_of
+from graphprover.vm.statement.table_rules import NARROW_TABLES
 from graphprover.vm.traces.rows import CycleRows
 from graphprover.vm.traces.run import ReplayedRange
 
