@@ -18,7 +18,7 @@ from graphprover.cluster.local import started
 from graphprover.device.choose import gpus
 from graphprover.examples import synthetic
 from graphprover.runtime.settings import MPS, SILENCE
-from tests.cluster.processes import in_background, pids, present, proving, until
+from tests.cluster.processes import pids, present, proving, until
 
 pytestmark = pytest.mark.gpu
 
@@ -177,7 +177,8 @@ def test_shards_with_a_killed_worker(client: Client) -> None:
     data = struct.pack("<Q", 400_000)
     expected = Prover(FIB, device=KIND, shards=4).prove(data)
     client.wait_for_workers(2 * len(devices()), timeout=120)
-    processes = pids(client)
-    disturbed = in_background(lambda: Prover(FIB, device=KIND, executor=client, shards=4).prove(data))
-    signalled(client, processes, signal.SIGKILL)
-    assert disturbed.result(300) == expected
+    processes, prover = pids(client), Prover(FIB, device=KIND, executor=client, shards=4)
+    with ThreadPoolExecutor(1) as pool:
+        disturbed = pool.submit(prover.prove, data)
+        signalled(client, processes, signal.SIGKILL)
+        assert disturbed.result(300) == expected
