@@ -54,7 +54,7 @@ R = TypeVar("R")
 
 
 class ShardVerifier(Protocol):
-    """Verifies shards beside the thread of the call (`graphprover.prover.shard_checks.ShardChecks`)."""
+    """Verifies shards beside the thread of the call (`graphprover.verifier.pool.ShardChecks`)."""
 
     def submit(self, function: Callable[..., R], *arguments: Any) -> "Future[R]":
         """Run a function in a thread, such as one that verifies a shard."""

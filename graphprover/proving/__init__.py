@@ -4,6 +4,6 @@
   aggregate() and graph().
 - executor.py: chooses the threads of this process or the workers of a cluster; growth.py starts processes for a batch.
 - settings.py: the executor, device, memory and workers that a command or a service gives.
-- pipeline.py: the proofs of a batch on a GPU, with run_ahead.py, the next job's guest, and `prover.checking`, the
+- pipeline.py: the proofs of a batch on a GPU, with run_ahead.py, the next job's guest, and `verifier.pool`, the
   verification by another process, beside each proof.
 """

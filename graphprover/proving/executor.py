@@ -21,12 +21,12 @@ from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.local import pays, told
 from graphprover.prover.made import Made
-from graphprover.prover.shard_checks import ShardChecks, processes_for
 from graphprover.proving.pipeline import prove_pipelined
 from graphprover.runtime import background
 from graphprover.telemetry.model import GuestRun
 from graphprover.telemetry.subscribe import clock, publish
 from graphprover.verifier import Verdict
+from graphprover.verifier.pool import ShardChecks, processes_for
 from graphprover.verifier.shards import Expected
 
 _log = logging.getLogger(__name__)  # warnings go to stderr by default

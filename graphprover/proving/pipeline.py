@@ -13,10 +13,10 @@ from graphprover.jobs.job import Job
 from graphprover.jobs.result import Result
 from graphprover.jobs.upcoming import Jobs
 from graphprover.protocol.errors import VerificationError
-from graphprover.prover.checking import Check, Checker, Lost
 from graphprover.prover.made import Made
 from graphprover.proving.run_ahead import RunsAhead
 from graphprover.telemetry.subscribe import clock
+from graphprover.verifier.pool import Check, Checker, Lost
 
 # Jobs for which it pays to start a process that verifies. The start takes 0.8 s of processor time beside the first
 # proofs, and each later job ends about 0.03 s earlier.

@@ -29,12 +29,12 @@ from graphprover.graphs.task_keys import ShardNumber
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint
 from graphprover.prover.prepare import prepare_shards
-from graphprover.prover.shard_checks import ShardChecks
 from graphprover.reports.proof_page import proof_page
 from graphprover.runtime import settings
 from graphprover.statement.shards import shards_of
 from graphprover.telemetry.chrome_trace import chrome_trace
 from graphprover.telemetry.observation import Observation
+from graphprover.verifier.pool import ShardChecks
 from graphprover.verifier.shards import Expected
 from graphprover.vm.executor.execute import ran
 from graphprover.vm.executor.record import INTERVAL

@@ -19,7 +19,6 @@ from graphprover.protocol.level import COMPRESSED_POW_BITS
 from graphprover.protocol.security import QUERY_POW_BITS
 from graphprover.prover import join, layers
 from graphprover.prover import local as making
-from graphprover.prover.checking import Checker
 from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared
 from graphprover.proving.executor import executor_of
@@ -27,6 +26,7 @@ from graphprover.proving.prove import _Statement
 from graphprover.recursion.head.head import _template
 from graphprover.telemetry.observation import Observation
 from graphprover.verifier import expect, verify_header
+from graphprover.verifier.pool import Checker
 from tests.conftest import ROOT
 
 GUEST = ROOT / "examples/guests/fib_iterative.elf"

@@ -26,11 +26,11 @@ from graphprover.device import DeviceLost
 from graphprover.jobs import job as job_module
 from graphprover.jobs.programs import PackedCheck, TableProgram, open_program
 from graphprover.proof.sharded import ShardedProof
-from graphprover.prover import checking, checking_process
-from graphprover.prover.checking import Checker
 from graphprover.proving import executor, pipeline
 from graphprover.runtime.errors import FAILED
 from graphprover.statement.cost import CostLimit
+from graphprover.verifier import pool
+from graphprover.verifier.pool import Checker
 from graphprover.vm.program.io import DEBUG_PRINT
 from graphprover.vm.program.isa import A0, A1
 from tests.jobs.test_jobs import SQUARES
@@ -89,7 +89,7 @@ def forced(monkeypatch: pytest.MonkeyPatch) -> Iterator[Processes]:
     monkeypatch.setattr(pipeline, "FEWEST_JOBS", 1)
     monkeypatch.setattr(pipeline, "LONGEST", 1e9)
     monkeypatch.setattr(pipeline, "available_threads", lambda: 2)
-    monkeypatch.setattr(checking.subprocess, "Popen", start)
+    monkeypatch.setattr(pool.subprocess, "Popen", start)
     monkeypatch.setattr(Checker, "__enter__", wait)
     yield started
     assert all(process.returncode is not None for process in started)
@@ -309,9 +309,9 @@ def test_a_process_that_does_not_start_is_no_error(
         raise OSError("no processes left")
 
     if broken == "module":
-        monkeypatch.setattr(checking, "PROCESS", "graphprover.no_module")
+        monkeypatch.setattr(pool, "_MODULE", "graphprover.no_module")
     elif broken == "memory":
-        monkeypatch.setattr(checking.subprocess, "Popen", failing)
+        monkeypatch.setattr(pool.subprocess, "Popen", failing)
     else:
         packed = PackedCheck(replace(guest.packed, files=(("", b"\x7fELF"),)), guest.level)
         monkeypatch.setattr(Job, "check_elsewhere", packed)
@@ -522,14 +522,14 @@ import logging, struct, sys, time
 from pathlib import Path
 from graphprover import Prover, prove_many
 from graphprover.__main__ import main
-from graphprover.prover import checking
+from graphprover.verifier import pool
 from graphprover.proving import executor, pipeline
 
 print("script")
 executor.pays = lambda device: True
 pipeline.FEWEST_JOBS = 1
 pipeline.available_threads = lambda: 2
-begin, send = checking.Checker.__enter__, checking.Checker.send
+begin, send = pool.Checker.__enter__, pool.Checker.send
 
 def ready(checker):
     begin(checker)
@@ -537,7 +537,7 @@ def ready(checker):
     print(checker._process.pid, flush=True)
     return checker
 
-checking.Checker.__enter__ = ready
+pool.Checker.__enter__ = ready
 """
 
 
@@ -587,7 +587,7 @@ def answered(checker):
     return checker._connection.poll(60)
 
 sent = []
-checking.Checker.send, checking.Checker.has_answer = sending, answered
+pool.Checker.send, pool.Checker.has_answer = sending, answered
 sys.exit(main())
 """
     running = run_script(waits, "batch", "jobs.toml", "--device", "cpu")
@@ -613,7 +613,7 @@ def test_a_script_without_a_guard_is_not_run_again() -> None:
 guest = Prover({str(GUESTS / "fib_iterative.elf")!r}, security=20)
 jobs = [guest.job(struct.pack("<Q", 300 + number)) for number in range(3)]
 if "interrupt" in sys.argv:
-    checking.Checker.send = lambda *_: __import__("signal").raise_signal(2)
+    pool.Checker.send = lambda *_: __import__("signal").raise_signal(2)
 print(sum(one.proof is not None for one in prove_many(jobs, "sync", "cpu")))
 """
     plain = run_script(proves)
@@ -677,11 +677,11 @@ def test_the_process_imports_what_a_verifier_needs() -> None:
     loads = """
 import sys
 from graphprover.jobs.programs import PackedCheck
-from graphprover.prover.checking_process import _load_kernels
+from graphprover.verifier.pool import _load_kernels
 _load_kernels()
 print({"dask", "cupy", "rmm", "distributed", "rich"} & sys.modules.keys(), "numba" in sys.modules)
 """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     found = subprocess.run([sys.executable, "-c", loads], env=environment, capture_output=True, text=True, check=True)
     assert found.stdout == "set() True\n"
-    assert checking_process.__name__ == checking.PROCESS
+    assert pool.__name__ == pool._MODULE

@@ -11,8 +11,8 @@ import pytest
 from graphprover import ShardedProof, VerificationError, prove
 from graphprover.device import CpuDevice
 from graphprover.examples import memory
-from graphprover.prover.shard_checks import ShardChecks, processes_for
 from graphprover.verifier import expect
+from graphprover.verifier.pool import ShardChecks, processes_for
 from graphprover.verifier.shards import Expected
 from tests.cluster.processes import until
 from tests.graphs.test_proof_graph import FEW, example

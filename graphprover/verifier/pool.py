@@ -1,27 +1,43 @@
-"""A process of this host that verifies proofs while this one makes others: the maker's side.
+"""Verification by other processes of this host, while this one makes proofs.
 
-Verification is Python and NumPy, which hold Python's lock, so that a thread would delay the proof beside it.
+Verification is Python and NumPy, which hold Python's lock, so that a thread would delay the proof beside it. A process
+is started as ``python -m`` of this module. `concurrent.futures` and `multiprocessing` do not serve: their processes
+run the user's script again, unless it has a guard, and Ctrl-C in a terminal reaches them. Here a process ignores
+Ctrl-C, which its parent handles, and ends once its parent has closed the connection or ended.
 """
 
 import logging
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from graphprover.proof.compressed import AnyProof
-from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.proof import Caps
+from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
+from graphprover.proof.proof import Proof
+from graphprover.protocol.errors import VerificationError, shard_error
+from graphprover.protocol.proof import BatchProof, Caps
+from graphprover.telemetry.model import Stage
+from graphprover.telemetry.subscribe import clock
+from graphprover.verifier.shards import Expected, ShardCheck
 
-PROCESS = "graphprover.prover.checking_process"
+FEWEST_SHARDS = 8  # for which the start of a process takes less time than it saves
+SHARDS_EACH = 4  # of a process, at least
+MOST_PROCESSES = 8
 
+_MODULE = "graphprover.verifier.pool"
 _EXIT_SECONDS = 5.0  # within which a process that has closed its connection ends
 
 _log = logging.getLogger(__name__)  # warnings go to stderr by default
+
+R = TypeVar("R")
 
 
 class Check(Protocol):
@@ -76,9 +92,8 @@ class Checker:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
         with theirs:
             self._connection = ours
-            # Not by `multiprocessing`, which would run the user's script in the process again.
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", PROCESS, str(theirs.fileno())],
+                [sys.executable, "-P", "-m", _MODULE, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 env=environment,
@@ -170,3 +185,134 @@ def _write(connection: Connection, request: tuple[int, Check | None, Caps], proo
     with suppress(OSError):
         connection.send(request)
         connection.send_bytes(proof.to_bytes())
+
+
+def processes_for(shards: int, cores: int) -> int:
+    """Return how many processes verify shards; 0 if that does not pay.
+
+    They use at most half of the cores. Windows passes no pipe to a process by its number, as `Checker` does it.
+    """
+    if shards < FEWEST_SHARDS or sys.platform == "win32":
+        return 0
+    return min(shards // SHARDS_EACH, cores // 2, MOST_PROCESSES)
+
+
+class ShardChecks:
+    """A context with threads and processes that verify shards, several at a time if they are many.
+
+    All threads but one have a process of their own. The processes start with the proof. Until they are ready, this
+    process verifies. Threads may share the context.
+    """
+
+    def __init__(self, processes: int) -> None:
+        """Begin without the processes, which a thread starts."""
+        self._pool = ThreadPoolExecutor(1 + processes, "shards")
+        self._checkers = [Checker() for _ in range(processes)]
+        self._idle: list[Checker] = []
+        self._lock, self._here = threading.Lock(), threading.Lock()
+        self._started = ExitStack()
+
+    def __enter__(self) -> "ShardChecks":
+        self._pool.submit(self._start)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._started.close()
+
+    def submit(self, function: Callable[..., R], *arguments: Any) -> "Future[R]":
+        """Run a function in a thread, such as one that verifies a shard."""
+        return self._pool.submit(function, *arguments)
+
+    def check(self, expected: Expected, index: int, proof: Proof) -> tuple[BatchProof, Stage]:
+        """Verify a shard as `Expected.check`, by an idle process or by this one.
+
+        Args:
+            expected: The verification of all shards.
+            index: The index of the shard.
+            proof: The shard.
+
+        Returns:
+            The decoded payload, and the time of the verification.
+
+        Raises:
+            VerificationError: If the shard does not hold by itself.
+        """
+        task = expected.shard_check(index)
+        with self._taken(task) as checker:
+            if checker:
+                started = clock()
+                batch = expected.opened(index, proof)
+                checker.send(task, proof, None)
+                try:
+                    checker.answer()
+                except VerificationError as error:
+                    raise shard_error(index, error) from None
+                except Lost:
+                    pass
+                else:
+                    return batch, Stage("verify", started, clock())
+        with self._here:
+            started = clock()
+            return expected.check(index, proof), Stage("verify", started, clock())
+
+    def _start(self) -> None:
+        for checker in self._checkers:
+            self._started.enter_context(checker)
+            with self._lock:
+                self._idle.append(checker)
+
+    @contextmanager
+    def _taken(self, task: ShardCheck) -> Iterator[Checker | None]:
+        """Yield an idle process, which is idle again afterwards; None if none is ready."""
+        with self._lock:
+            checker = next((one for one in self._idle if one.takes(task)), None)
+            if checker:
+                self._idle.remove(checker)
+        try:
+            yield checker
+        finally:
+            if checker:
+                with self._lock:
+                    self._idle.append(checker)
+
+
+def main() -> None:
+    """Verify proofs from the connection on the descriptor in ``argv[1]``."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(EOFError, OSError):  # the parent has closed the connection, or ended
+        _serve(Connection(int(sys.argv[1])))
+
+
+def _serve(connection: Connection) -> None:
+    """Verify proofs until the parent closes the connection."""
+    _load_kernels()
+    connection.send(os.getpid())
+    checks: list[Any] = []
+    while True:
+        number, new, caps = connection.recv()
+        data = connection.recv_bytes()
+        if new:
+            new.load()
+            checks.append(new)
+        began, answer = time.perf_counter(), None
+        try:
+            checks[number](any_proof_from_bytes(data), caps)
+        except VerificationError as error:
+            answer = error
+        connection.send((answer, time.perf_counter() - began))
+
+
+def _load_kernels() -> None:
+    """Load the compiled hashes, with which a verification takes a third of the time, and call one of them."""
+    import numpy as np
+
+    from graphprover.kernels.cpu import hashes  # noqa: F401
+    from graphprover.protocol.hashing import hash_rows
+    from graphprover.protocol.parameters import DEFAULT_HASH
+
+    hash_rows(DEFAULT_HASH, np.zeros((1, 8), dtype=np.uint64))
+
+
+if __name__ == "__main__":
+    main()
