@@ -1,9 +1,9 @@
 """Verification by other processes of this host, while this one makes proofs.
 
 Verification is Python and NumPy, which hold Python's lock, so that a thread would delay the proof beside it. A process
-is started as ``python -m`` of this module. `concurrent.futures` and `multiprocessing` do not serve: their processes
-run the user's script again, unless it has a guard, and Ctrl-C in a terminal reaches them. Here a process ignores
-Ctrl-C, which its parent handles, and ends once its parent has closed the connection or ended.
+is started as ``python -m`` of this module. It ignores Ctrl-C, which its parent handles, and ends once its parent has
+closed the connection or ended. Processes of `concurrent.futures` run the user's script again, unless it has a guard.
+Those of loky outlive a parent that is killed, and the loss of one breaks all.
 """
 
 import logging
