@@ -24,7 +24,7 @@ import cupy
 import numpy as np
 
 import checkout  # noqa: F401 (finds the package)
-from graphprover.air.bytecode import Bytecode, Op, lookup_bytecode, quotient_bytecode
+from graphprover.air.bytecode import Bytecode, Opcode, lookup_bytecode, quotient_bytecode
 from graphprover.air.description import AirDescription
 from graphprover.device.cuda import CudaDevice
 from graphprover.examples.synthetic import Synthetic
@@ -104,9 +104,9 @@ class Report:
 
 def operations(code: Bytecode) -> tuple[int, int]:
     """Return the products of bytecode in one row: reduced one by one, and reduced as sums."""
-    products = {Op.MUL: 1, Op.SCALE: 3, Op.EXT_MUL: 6}
-    alone = sum(products.get(Op(op), 0) for op in code.instructions[:, 0].tolist())
-    return alone, sum(width * count for op, width, _, _, _, count in code.instructions.tolist() if op == Op.LINEAR)
+    products = {Opcode.MUL: 1, Opcode.SCALE: 3, Opcode.EXT_MUL: 6}
+    alone = sum(products.get(Opcode(op), 0) for op in code.instructions[:, 0].tolist())
+    return alone, sum(width * count for op, width, _, _, _, count in code.instructions.tolist() if op == Opcode.LINEAR)
 
 
 def inverses(report: Report) -> None:

@@ -6,7 +6,7 @@ A column is a list of integers; an extension element over x^3 - x - 1 is a tuple
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from graphprover.air.bytecode import NONE, TERMINAL, Bytecode, Op
+from graphprover.air.bytecode import NONE, TERMINAL, Bytecode, Opcode
 from graphprover.air.description import AirDescription
 from graphprover.air.expression import ADD, CONST, FIRST, LAST, MAIN, NEG, PREPROCESSED, PUBLIC, SUB, TRANSITION
 from graphprover.field import ONE, ZERO, ext, ext_inv, ext_pow, ext_scale, ext_sum, inv
@@ -253,19 +253,19 @@ def run_bytecode(bytecode: Bytecode, constants: Sequence[int], read: Callable[[i
         return (planes[plane], planes[plane + 1], planes[plane + 2])
 
     for op, width, d, a, b, count in bytecode.instructions.tolist():
-        if op in (Op.ADD, Op.SUB):
-            sign = 1 if op == Op.ADD else -1
+        if op in (Opcode.ADD, Opcode.SUB):
+            sign = 1 if op == Opcode.ADD else -1
             planes[d : d + width] = [(planes[a + i] + sign * planes[b + i]) % P for i in range(width)]
-        elif op == Op.MUL:
+        elif op == Opcode.MUL:
             planes[d] = planes[a] * planes[b] % P
-        elif op == Op.SCALE:
+        elif op == Opcode.SCALE:
             planes[d : d + 3] = ext_scale(get(a), planes[b])
-        elif op == Op.SUB_BASE:
+        elif op == Opcode.SUB_BASE:
             planes[d : d + 3] = ext_sub(get(a), ext(planes[b]))
-        elif op == Op.EXT_MUL:
+        elif op == Opcode.EXT_MUL:
             planes[d : d + 3] = ext_mul(get(a), get(b))
         else:
-            assert op == Op.LINEAR
+            assert op == Opcode.LINEAR
             total = planes[a : a + width]
             for plane, weight in bytecode.terms[b : b + count].tolist():
                 total = [(total[i] + planes[plane] * planes[weight + i]) % P for i in range(width)]

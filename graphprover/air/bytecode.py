@@ -42,7 +42,7 @@ LINEAR_TERMS = 16  # maximum terms of one LINEAR, so that its operands fit the c
 _SHARED = 4  # minimum constraints with a common factor that are multiplied by it once: 3 products instead of 4
 
 
-class Op(IntEnum):
+class Opcode(IntEnum):
     """Instructions, with d, a, b planes (the first of three for an extension value) and c an integer."""
 
     ADD = 0  # d[i] = a[i] + b[i] for ``width`` planes i
@@ -166,8 +166,8 @@ def quotient_bytecode(description: AirDescription) -> Bytecode:
         accumulator, following = (build.extension_input(0, offset) for offset in (0, 1))
         end = accumulator
         for index in range(len(lookups)):
-            end = build.emit(Op.ADD, 3, end, build.extension_input(index + 1, 0))
-        step = build.emit(Op.SUB, 3, following, end)
+            end = build.emit(Opcode.ADD, 3, end, build.extension_input(index + 1, 0))
+        step = build.emit(Opcode.SUB, 3, following, end)
         first, transition, last = powers
         boundary: tuple[tuple[Selector, _Operand, Weight, list[Weight]], ...] = (
             (Selector.FIRST, accumulator, Weight(alpha=first), []),
@@ -176,10 +176,10 @@ def quotient_bytecode(description: AirDescription) -> Bytecode:
         )
         for selector, operand, weight, constant in boundary:
             weighted = build.weighted_sum([], [(operand, weight)], constant)
-            scaled = build.emit(Op.SCALE, 3, weighted, build.input(Source.SELECTORS, selector, 0))
-            value = build.emit(Op.ADD, 3, value, scaled)
+            scaled = build.emit(Opcode.SCALE, 3, weighted, build.input(Source.SELECTORS, selector, 0))
+            value = build.emit(Opcode.ADD, 3, value, scaled)
     inverse_vanishing = build.input(Source.SELECTORS, Selector.INVERSE_VANISHING, 0)
-    return build.bytecode([(build.emit(Op.SCALE, 3, value, inverse_vanishing), 3)])
+    return build.bytecode([(build.emit(Opcode.SCALE, 3, value, inverse_vanishing), 3)])
 
 
 class _Operand(NamedTuple):
@@ -194,7 +194,7 @@ class _Operand(NamedTuple):
 
 
 class _Instruction(NamedTuple):
-    op: Op
+    op: Opcode
     width: int
     value: int  # number of its result, in order of emission
     a: _Operand
@@ -269,7 +269,7 @@ class _Builder:
 
     def emit(
         self,
-        op: Op,
+        op: Opcode,
         width: int,
         a: _Operand,
         b: _Operand | None = None,
@@ -313,8 +313,8 @@ class _Builder:
         if form is not None:
             return [term for term, _, _ in form], lambda: self.linear(form)
         if op == NEG:
-            return (a,), lambda: self.emit(Op.SUB, 1, self.zero(), self.operand[a])
-        code = {ADD: Op.ADD, SUB: Op.SUB, MUL: Op.MUL}[op]
+            return (a,), lambda: self.emit(Opcode.SUB, 1, self.zero(), self.operand[a])
+        code = {ADD: Opcode.ADD, SUB: Opcode.SUB, MUL: Opcode.MUL}[op]
         return (a, b), lambda: self.emit(code, 1, self.operand[a], self.operand[b])
 
     def linear_form(self, root: int) -> list[tuple[int, int, int]] | None:
@@ -353,12 +353,12 @@ class _Builder:
             elif value is None and sign > 0:
                 value = operand
             else:
-                value = self.emit(Op.ADD if sign > 0 else Op.SUB, 1, value or self.zero(), operand)
+                value = self.emit(Opcode.ADD if sign > 0 else Opcode.SUB, 1, value or self.zero(), operand)
         return self.sum_terms(1, value or self.zero(), terms)
 
     def sum_terms(self, width: int, value: _Operand, terms: list[tuple[_Operand, _Operand]]) -> _Operand:
         for i in range(0, len(terms), LINEAR_TERMS):
-            value = self.emit(Op.LINEAR, width, value, terms=terms[i : i + LINEAR_TERMS])
+            value = self.emit(Opcode.LINEAR, width, value, terms=terms[i : i + LINEAR_TERMS])
         return value
 
     # Extension values
@@ -410,7 +410,7 @@ class _Builder:
         value = self.sum_terms(3, value, pending)
         for factor, group in shared:
             inner = self.weighted_sum(group, [], [])
-            value = self.emit(Op.ADD, 3, value, self.emit(Op.SCALE, 3, inner, self.base(factor)))
+            value = self.emit(Opcode.ADD, 3, value, self.emit(Opcode.SCALE, 3, inner, self.base(factor)))
         return value
 
     def factors(self, node: int) -> tuple[int, ...]:
@@ -436,19 +436,19 @@ class _Builder:
         value, product = self.extension_input(lookup + 1, 0), None
         for entry in self.description.lookups[lookup].tuples:
             denominator = self.denominator(lookup, entry)
-            value = self.emit(Op.EXT_MUL, 3, denominator, value)
+            value = self.emit(Opcode.EXT_MUL, 3, denominator, value)
             op, multiplicity, _ = self.nodes[entry.multiplicity]
             if product is None:
-                value = self.emit(Op.SUB_BASE, 3, value, self.base(entry.multiplicity))
+                value = self.emit(Opcode.SUB_BASE, 3, value, self.base(entry.multiplicity))
                 product = denominator
                 continue
             if op == CONST and multiplicity in (1, P - 1):
-                value = self.emit(Op.SUB if multiplicity == 1 else Op.ADD, 3, value, product)
+                value = self.emit(Opcode.SUB if multiplicity == 1 else Opcode.ADD, 3, value, product)
             else:
-                scaled = self.emit(Op.SCALE, 3, product, self.base(entry.multiplicity))
-                value = self.emit(Op.SUB, 3, value, scaled)
+                scaled = self.emit(Opcode.SCALE, 3, product, self.base(entry.multiplicity))
+                value = self.emit(Opcode.SUB, 3, value, scaled)
             if entry is not self.description.lookups[lookup].tuples[-1]:
-                product = self.emit(Op.EXT_MUL, 3, product, denominator)
+                product = self.emit(Opcode.EXT_MUL, 3, product, denominator)
         return value
 
     # Planes
@@ -459,7 +459,7 @@ class _Builder:
         plane = 0
         for operand, width in outputs:
             if operand.kind != "value" or operand.number in place:
-                operand = self.emit(Op.ADD, width, operand, self.zero() if width == 1 else self.ext_constant([]))
+                operand = self.emit(Opcode.ADD, width, operand, self.zero() if width == 1 else self.ext_constant([]))
             place[operand.number] = ("output", plane)
             plane += width
 

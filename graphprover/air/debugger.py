@@ -65,7 +65,7 @@ class CountOverWeight:
 
 
 @dataclass(frozen=True)
-class Source:
+class BusSource:
     """One row that puts a message on a bus."""
 
     table: str
@@ -86,7 +86,7 @@ class Unmatched:
     fields: tuple[int, ...]
     sent: int
     received: int
-    sources: tuple[Source, ...]  # first few senders, then first few receivers
+    sources: tuple[BusSource, ...]  # first few senders, then first few receivers
 
     def __str__(self) -> str:
         lines = "".join(f"\n      {source}" for source in self.sources)
@@ -246,12 +246,12 @@ def _unbalanced(traffic: _Traffic) -> Iterable[UnbalancedBus]:
 
     def unmatched(members: np.ndarray) -> Unmatched:
         signed = [_signed(int(count)) for count in counts[members]]
-        sides: tuple[list[Source], list[Source]] = ([], [])
+        sides: tuple[list[BusSource], list[BusSource]] = ([], [])
         for member, count in zip(members, signed, strict=True):
             side = sides[count < 0]
             if len(side) < _SHOWN:
                 table, label = traffic.origins[origins[member]]
-                side.append(Source(table, label, int(rows[member]), count))
+                side.append(BusSource(table, label, int(rows[member]), count))
         sent, received = sum(c for c in signed if c > 0), -sum(c for c in signed if c < 0)
         message = tuple(int(value) for value in fields[:, members[0]])
         return Unmatched(message, sent, received, (*sides[0], *sides[1]))

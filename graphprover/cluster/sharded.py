@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from distributed import span
 
@@ -34,13 +34,13 @@ from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import RuleError, VerificationError, shard_error
 from graphprover.protocol.joint import Joint
-from graphprover.protocol.proof import BatchProof
 from graphprover.prover.made import Made
 from graphprover.telemetry.merge import merged_observation
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.subscribe import clock
 from graphprover.verifier import Verdict
 from graphprover.verifier.headers import blamed_shard, check_header
+from graphprover.verifier.pool import ShardChecks
 from graphprover.verifier.shards import Expected, InCommon
 from graphprover.vm.traces.shared_run import SharedRun
 
@@ -50,17 +50,6 @@ MOST_SUSPECTS = 2  # workers to try without, one after another: of two that diff
 _log = logging.getLogger(__name__)
 
 Expect = Callable[[Proof | ShardedProof], Expected]
-R = TypeVar("R")
-
-
-class ShardVerifier(Protocol):
-    """Verifies shards beside the thread of the call (`graphprover.verifier.pool.ShardChecks`)."""
-
-    def submit(self, function: Callable[..., R], *arguments: Any) -> "Future[R]":
-        """Run a function in a thread, such as one that verifies a shard."""
-
-    def check(self, expected: Expected, index: int, proof: Proof) -> tuple[BatchProof, Stage]:
-        """Verify a shard as `Expected.check`; return its decoded payload, and the time of the verification."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +70,7 @@ def prove_parts(
     subjects: Sequence[Any],
     device: Device | str,
     expect: Expect,
-    checks: ShardVerifier,
+    checks: ShardChecks,
     tell: Tell | None = None,
     shared: SharedRun | None = None,
     compress: Compress | None = None,
@@ -136,7 +125,7 @@ class _Asked:
 
     name: str
     expect: Expect
-    checks: ShardVerifier
+    checks: ShardChecks
     compress: Compress | None
     began: float  # time on `clock`
 

@@ -23,7 +23,7 @@ ENDS = 3  # constraints on the accumulator of a table with lookups: first row, t
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class CircuitStep:
     """A batch of values computed by one operation from earlier values."""
 
     op: int  # ADD, SUB or MUL
@@ -41,7 +41,7 @@ class Circuit:
 
     leaves: np.ndarray  # input of each leaf
     literals: np.ndarray  # the last inputs, uint64
-    steps: tuple[Step, ...]
+    steps: tuple[CircuitStep, ...]
     fields: np.ndarray  # (M, most fields): places of the fields of each tuple, padded by place 0 on the left
     multiplicities: np.ndarray  # (M,): place of the multiplicity of each tuple
     lookup_of_tuple: np.ndarray  # (M,): index of the lookup of each tuple
@@ -118,7 +118,7 @@ def circuit(tables: tuple[AirDescription, ...]) -> Circuit:
     )
 
 
-def _values(tables: Sequence[AirDescription]) -> tuple[np.ndarray, np.ndarray, list[Step], np.ndarray]:
+def _values(tables: Sequence[AirDescription]) -> tuple[np.ndarray, np.ndarray, list[CircuitStep], np.ndarray]:
     """Return the leaves, the literals, the steps, and the place of each node of all tables, in order."""
     counts = [len(air.nodes) for air in tables]
     nodes = np.array([node for air in tables for node in air.nodes], dtype=np.uint64).reshape(-1, 3)
@@ -140,7 +140,7 @@ def _values(tables: Sequence[AirDescription]) -> tuple[np.ndarray, np.ndarray, l
     of_a, of_b = np.where(negated, 0, of_a), np.where(negated, of_a, of_b)
     changes = 1 + np.flatnonzero(np.diff(kind[inner]) | np.diff(depth[inner]))
     bounds = pairwise([0, *changes.tolist(), len(inner)] if len(inner) else [])
-    steps = [Step(int(kind[inner[first]]), of_a[first:end], of_b[first:end]) for first, end in bounds]
+    steps = [CircuitStep(int(kind[inner[first]]), of_a[first:end], of_b[first:end]) for first, end in bounds]
     return leaves, literals, steps, places
 
 

@@ -40,7 +40,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Round:
+class CommittedRound:
     """The matrices under one commitment, in commitment order."""
 
     name: str  # main, quotient, preprocessed or permutation
@@ -99,7 +99,7 @@ class Layout:
         return tuple(i for i, air in enumerate(self.tables) if air.preprocessed_width)
 
     @cached_property
-    def rounds(self) -> tuple[Round, ...]:
+    def rounds(self) -> tuple[CommittedRound, ...]:
         """The commitments in the order they are opened: main, quotient, preprocessed?, permutation?."""
         used: dict[int, int] = {}
 
@@ -122,9 +122,9 @@ class Layout:
         )
         permutation = tuple(matrix(i, airs[i].permutation_width, True) for i in self.lookup_tables)
         rounds = {MAIN: main, QUOTIENT: quotient, PREPROCESSED: preprocessed, PERMUTATION: permutation}
-        return tuple(Round(name, matrices) for name, matrices in rounds.items() if matrices)
+        return tuple(CommittedRound(name, matrices) for name, matrices in rounds.items() if matrices)
 
-    def round(self, name: str) -> Round | None:
+    def round(self, name: str) -> CommittedRound | None:
         """Return the round of this name, or None if the proof has none."""
         return next((round_ for round_ in self.rounds if round_.name == name), None)
 

@@ -18,7 +18,7 @@ from graphprover.protocol.hashing import hash_groups, hash_rows
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class TreeLayer:
     """The n nodes of one layer that are on the path of at least one query, and their m parents."""
 
     nodes: np.ndarray  # index of each node in the layer, ascending, int64 (n,)
@@ -49,15 +49,15 @@ class Layer:
         again = np.flatnonzero(query != np.arange(len(query)))
         return again, query[again]
 
-    def above(self) -> "Layer":
+    def above(self) -> "TreeLayer":
         """Return the layer of the parents."""
         return _layer(self.nodes[self.first] >> 1, self.query[self.first], self.parent[self.place])
 
 
-def _layer(nodes: np.ndarray, query: np.ndarray, place: np.ndarray) -> Layer:
+def _layer(nodes: np.ndarray, query: np.ndarray, place: np.ndarray) -> TreeLayer:
     """Return the layer of these nodes."""
     first, sent = siblings_of(nodes)
-    return Layer(nodes, query, place, first, sent, np.cumsum(first) - 1)
+    return TreeLayer(nodes, query, place, first, sent, np.cumsum(first) - 1)
 
 
 def siblings_of(nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -69,7 +69,7 @@ def siblings_of(nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return first, first & bounds[1:]
 
 
-def layers(indices: np.ndarray, count: int) -> list[Layer]:
+def layers(indices: np.ndarray, count: int) -> list[TreeLayer]:
     """Return the layer of the leaves at ``indices``, int64 (queries,), and the ``count`` layers above it."""
     found = [_layer(*np.unique(indices, return_index=True, return_inverse=True))]
     while len(found) <= count:
@@ -84,7 +84,7 @@ class Opening:
     what: str  # name of the commitment in messages
     cap: Sequence[bytes]
     rows: Mapping[int, np.ndarray]  # by log2 of a height: words of all matrices of the height, uint64 (queries, words)
-    path: bytes  # digests of the siblings that are `Layer.sent`, from the leaves up
+    path: bytes  # digests of the siblings that are `TreeLayer.sent`, from the leaves up
 
     @property
     def log_rows(self) -> int:
@@ -101,7 +101,7 @@ NODE, JOIN = "node", "join"  # under a digest: two children; a node and the row 
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class NodeDigests:
     """The digests of n nodes of one layer in some trees."""
 
     kind: str  # NODE or JOIN
@@ -112,7 +112,7 @@ class Step:
     digests: np.ndarray  # uint64 (trees, n, 4)
 
 
-def walk_of(indices: np.ndarray, log_rows: int, openings: Sequence[Opening]) -> dict[int, Layer]:
+def walk_of(indices: np.ndarray, log_rows: int, openings: Sequence[Opening]) -> dict[int, TreeLayer]:
     """Return the layers from the leaves of the tallest tree to the lowest cap, by log2 of a layer's size.
 
     All trees are opened at the same queries and share the layers. Arguments are as for `verify_openings`.
@@ -126,8 +126,8 @@ def verify_openings(
     indices: np.ndarray,
     log_rows: int,
     openings: Sequence[Opening],
-    steps: list[Step] | None = None,
-    walk: Mapping[int, Layer] | None = None,
+    steps: list[NodeDigests] | None = None,
+    walk: Mapping[int, TreeLayer] | None = None,
 ) -> None:
     """Check that all rows are under their commitments.
 
@@ -159,7 +159,7 @@ def verify_openings(
 
 
 def _climb(
-    hash: str, walk: Mapping[int, Layer], openings: Sequence[Opening], steps: list[Step] | None
+    hash: str, walk: Mapping[int, TreeLayer], openings: Sequence[Opening], steps: list[NodeDigests] | None
 ) -> dict[int, np.ndarray]:
     """Hash rows and nodes up to the caps, each from one of its queries.
 
@@ -182,7 +182,7 @@ def _climb(
     def hash_pairs(kind: str, trees: list[int], log: int, pairs: np.ndarray) -> np.ndarray:
         digests = hash_rows(hash, pairs.reshape(-1, 2 * DIGEST_WORDS)).reshape(len(trees), -1, DIGEST_WORDS)
         if steps is not None:
-            steps.append(Step(kind, trees, log, walk[log].nodes, pairs, digests))
+            steps.append(NodeDigests(kind, trees, log, walk[log].nodes, pairs, digests))
         return digests
 
     places = [(i, log) for i, opening in enumerate(openings) for log in opening.rows]
@@ -212,7 +212,7 @@ def _climb(
     return tops
 
 
-def _disagreement(opening: Opening, indices: np.ndarray, walk: Mapping[int, Layer]) -> str:
+def _disagreement(opening: Opening, indices: np.ndarray, walk: Mapping[int, TreeLayer]) -> str:
     """Return an error message if two queries of one row have different words, else "".
 
     ``indices``: leaf of each query in the opening's tree.

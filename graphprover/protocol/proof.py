@@ -18,7 +18,7 @@ import numpy as np
 from graphprover.field import EXTENSION_DEGREE, Ext, P, ext_sum
 from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Round
+from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, CommittedRound, Layout
 from graphprover.protocol.parameters import Parameters
 
 T = TypeVar("T")
@@ -497,7 +497,7 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
         assert round_ is not None
         return reader.cap(f"the {name} commitment", layout.cap_log_size(round_.log_rows))
 
-    def round_queries(round_: Round) -> RoundQueries:
+    def round_queries(round_: CommittedRound) -> RoundQueries:
         what = f"the queries of the {round_.name} commitment"
         rows = reader.rows(what, _row_shape(len(round_.matrices), round_.widths, 1), reader.length(what, queries))
         levels = round_.log_rows - layout.cap_log_size(round_.log_rows)

@@ -225,7 +225,7 @@ def _openings_of_rows(layout: Layout, proof: BatchProof, rows: Rows, preprocesse
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class HeightBatch:
     """The columns of all matrices of one height, in the order of commitments, at the points of any of them.
 
     The arrays have shape (points, columns).
@@ -245,7 +245,7 @@ class Batches:
     There is a pair for each height and each of its points, B pairs in all.
     """
 
-    heights: dict[int, Batch]  # by log2 of the rows, tallest first
+    heights: dict[int, HeightBatch]  # by log2 of the rows, tallest first
     opened: np.ndarray  # index of each opening's value in transcript order
     powers: np.ndarray  # power of the batching challenge of each opening
     starts: np.ndarray  # (B,): index of the first opening of each pair
@@ -274,7 +274,7 @@ def batches_of(layout: Layout) -> Batches:
             if width:
                 rounds[round_.name] = slice(last, last + width)
             last += width
-        heights[log_rows] = Batch(points, matrices, rounds, opened[list(points)], powers[list(points)])
+        heights[log_rows] = HeightBatch(points, matrices, rounds, opened[list(points)], powers[list(points)])
     pairs = [
         (of[of >= 0], by[by >= 0])
         for batch in heights.values()
@@ -312,7 +312,7 @@ def _exponents(layout: Layout, queries: np.ndarray, log_rows: Sequence[int], log
 
 
 def rows_by_height(layout: Layout, proof: BatchProof) -> dict[int, np.ndarray]:
-    """Return the queried rows of the columns of each `Batch`, uint64 (queries, columns), by log2 of the height."""
+    """Return the queried rows of the columns of each `HeightBatch`, uint64 (queries, columns), by its log2."""
     words = [
         np.frombuffer(queries.rows, dtype="<u8").reshape(-1, sum(queries.widths)) for queries in proof.round_queries
     ]

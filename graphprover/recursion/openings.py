@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprover.protocol.layout import Layout, Point
-from graphprover.protocol.merkle import NODE, Layer, Opening, Step, verify_openings, walk_of
+from graphprover.protocol.merkle import NODE, NodeDigests, Opening, TreeLayer, verify_openings, walk_of
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import BatchProof, Cap
 from graphprover.protocol.verification import Challenges, batches_of, openings_of_queries
@@ -117,7 +117,7 @@ class Openings:
     rows: tuple[OpenedRows, ...]  # by tree, the tallest first
     commitments: tuple[Opening, ...]
     trees: tuple[TreePlaces, ...]  # of the commitments
-    walk: Mapping[int, Layer]  # as returned by `graphprover.protocol.merkle.walk_of`
+    walk: Mapping[int, TreeLayer]  # as returned by `graphprover.protocol.merkle.walk_of`
 
 
 def openings_of(
@@ -163,7 +163,7 @@ def nodes_of(layout: Layout, challenges: Challenges, openings: Openings) -> Open
     Raises:
         VerificationError: An opening is wrong, as in a verification.
     """
-    steps: list[Step] = []
+    steps: list[NodeDigests] = []
     verify_openings(BLAKE3, challenges.queries, layout.log_max_rows, openings.commitments, steps, openings.walk)
     return _nodes(openings.trees, steps)
 
@@ -200,7 +200,7 @@ def _caps(openings: Sequence[Opening], trees: Sequence[TreePlaces]) -> OpenedCap
     return OpenedCaps(np.concatenate(places), np.frombuffer(digests, dtype="<u4").reshape(-1, 8))
 
 
-def _nodes(trees: Sequence[TreePlaces], steps: Sequence[Step]) -> OpenedNodes:
+def _nodes(trees: Sequence[TreePlaces], steps: Sequence[NodeDigests]) -> OpenedNodes:
     empty = np.empty(0, dtype=np.uint64)  # of proofs without nodes, if all rows are under a digest of a cap
     places = []
     for step in steps:

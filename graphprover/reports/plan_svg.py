@@ -99,7 +99,7 @@ class Box:
 
 
 @dataclass
-class Row:
+class PlanRow:
     """The boxes of a table, or of one kind of tasks of all tables."""
 
     name: str
@@ -154,15 +154,15 @@ def plan_svg(plan: Plan, program: str, assumed: Assumed, threads: int) -> str:
     return "\n".join([*parts, *_head(rows, frame, bottom), *drawn, "</svg>", ""])
 
 
-def _rows(plan: Plan, assumed: Assumed) -> list[list[Row]]:
+def _rows(plan: Plan, assumed: Assumed) -> list[list[PlanRow]]:
     """Return three groups of rows: above, the tables' (slowest first), and below."""
     layout = plan.layout
     tables = []
     for table, (air, log_height) in enumerate(zip(layout.tables, layout.log_heights, strict=True)):
         title = f"{named(layout, table)}: 2^{log_height} rows, {air.main_width} columns"
-        tables.append(Row(named(layout, table), f"2^{log_height}", title))
-    above, below = ({name: Row(name, title=name) for name in group.values()} for group in (ABOVE, BELOW))
-    layers: dict[str, Row] = {}
+        tables.append(PlanRow(named(layout, table), f"2^{log_height}", title))
+    above, below = ({name: PlanRow(name, title=name) for name in group.values()} for group in (ABOVE, BELOW))
+    layers: dict[str, PlanRow] = {}
     total = sum(assumed.roofline.modelled(task.cost).seconds for task in plan.tasks.values())
     for task in plan.tasks.values():
         column, whole = column_of(task), assumed.roofline.modelled(task.cost)
@@ -175,7 +175,7 @@ def _rows(plan: Plan, assumed: Assumed) -> list[list[Row]]:
             elif task.round in BELOW:
                 row = below[BELOW[task.round]]
             else:
-                row = layers.setdefault(task.name, Row(f"FRI layer {task.name}", title=f"FRI layer {task.name}"))
+                row = layers.setdefault(task.name, PlanRow(f"FRI layer {task.name}", title=f"FRI layer {task.name}"))
             row.cells[column].append(Box(whole.seconds, whole.bound, title))
             continue
         parts = {table: assumed.roofline.modelled(cost) for table, cost in costs.items()}
@@ -234,7 +234,7 @@ def _together(boxes: Sequence[Box]) -> Sequence[Box]:
     return [Box(seconds, longest.bound, "\n".join([*names, time_text(seconds) if seconds else UNKNOWN]))]
 
 
-def _frame(rows: Sequence[Row]) -> Frame:
+def _frame(rows: Sequence[PlanRow]) -> Frame:
     """Return the largest scale that fits."""
     first, total = MARGIN + LABEL + SIZE, sum(row.seconds for row in rows)
     room = WIDTH - MARGIN - TOTAL - first
@@ -267,7 +267,7 @@ def _legend(y: float) -> Iterator[str]:
         yield text(MARGIN, y + 30 + 15 * line, words, 11, "faint")
 
 
-def _head(rows: Sequence[Row], frame: Frame, bottom: float) -> Iterator[str]:
+def _head(rows: Sequence[PlanRow], frame: Frame, bottom: float) -> Iterator[str]:
     """Draw the columns' names, times and limits, and the lines between them."""
     for number, column in enumerate(COLUMNS):
         left, right = frame.lefts[number : number + 2]
@@ -291,7 +291,7 @@ def _head(rows: Sequence[Row], frame: Frame, bottom: float) -> Iterator[str]:
     yield text(WIDTH - MARGIN, TOP - 30, time_text(frame.total), 10, "faint", "end")
 
 
-def _row(row: Row, top: float, frame: Frame) -> Iterator[str]:
+def _row(row: PlanRow, top: float, frame: Frame) -> Iterator[str]:
     base = top + ROW - 5
     title = f"{row.title}\n{time_text(row.seconds)}, {share_text(row.seconds, frame.total)}"
     yield f'<g clip-path="url(#plan-names)">{titled(title)}'

@@ -11,7 +11,7 @@ from graphprover.field import Ext
 from graphprover.graphs.batches import Hold, merged
 from graphprover.graphs.builder import Graph, Node
 from graphprover.kernels.operands import Unextended
-from graphprover.protocol.layout import MAIN, Layout, Round
+from graphprover.protocol.layout import MAIN, CommittedRound, Layout
 
 TREE = "tree"
 
@@ -54,7 +54,7 @@ def extensions_of(columns: Columns, log_blowup: int) -> Extensions:
 class Commitment:
     """One commitment of the proof, as tasks."""
 
-    round: Round  # its matrices
+    round: CommittedRound  # its matrices
     extensions: dict[str, Nodes]  # of each batch with tables in it, by the batch's name
     tree: Node  # Tree
 

@@ -14,15 +14,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphprover.air.bytecode import Bytecode, Op, Source
+from graphprover.air.bytecode import Bytecode, Opcode, Source
 from graphprover.kernels.cpu import simd, sums
 from graphprover.kernels.cpu.field import reverse_bits
 from graphprover.runtime.numba_cache import njit
 
 BLOCK = 256  # rows: a plane of 2 KiB, so that some twenty registers fit the innermost data cache
 
-_ADD, _SUB, _MUL, _SCALE = int(Op.ADD), int(Op.SUB), int(Op.MUL), int(Op.SCALE)
-_SUB_BASE, _EXT_MUL, _LINEAR = int(Op.SUB_BASE), int(Op.EXT_MUL), int(Op.LINEAR)
+_ADD, _SUB, _MUL, _SCALE = int(Opcode.ADD), int(Opcode.SUB), int(Opcode.MUL), int(Opcode.SCALE)
+_SUB_BASE, _EXT_MUL, _LINEAR = int(Opcode.SUB_BASE), int(Opcode.EXT_MUL), int(Opcode.LINEAR)
 _WORD = 8  # bytes
 
 

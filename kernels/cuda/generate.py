@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphprover.air.bytecode import Bytecode, Op, Selector, Source
+from graphprover.air.bytecode import Bytecode, Opcode, Selector, Source
 from graphprover.air.expression import CONST
 from graphprover.field import P
 from graphprover.kernels.cuda.sources import source
@@ -37,7 +37,7 @@ _NUMBERED = re.compile(
     r"\b(?P<name>[vsx])\d+\b|(?P<before>(?:main|preprocessed|permutation)\[|CONSTANT\()(?P<number>\d+)"
 )
 _SELECTORS = {Selector.FIRST: "first", Selector.LAST: "last", Selector.TRANSITION: "transition"}
-_BINARY = {Op.ADD: "add", Op.SUB: "sub", Op.MUL: "mul", Op.EXT_MUL: "mul"}
+_BINARY = {Opcode.ADD: "add", Opcode.SUB: "sub", Opcode.MUL: "mul", Opcode.EXT_MUL: "mul"}
 
 
 class _Place(NamedTuple):
@@ -51,7 +51,7 @@ class _Place(NamedTuple):
 class _Step(NamedTuple):
     """An instruction whose operands are what its planes held when it ran."""
 
-    op: Op
+    op: Opcode
     width: int
     a: tuple[_Place, ...]  # one place a plane
     b: tuple[_Place, ...]
@@ -82,14 +82,14 @@ class SingleAssignment:
         for number, (op, width, d, a, b, count) in enumerate(bytecode.instructions.tolist()):
             terms: tuple[tuple[_Place, tuple[_Place, ...]], ...] = ()
             second: tuple[_Place, ...] = ()
-            if op == Op.LINEAR:
+            if op == Opcode.LINEAR:
                 some = bytecode.terms[b : b + count].tolist()
                 terms = tuple((held[plane], places(weight, width)) for plane, weight in some)
             else:
-                second = places(b, 1 if op in (Op.MUL, Op.SCALE, Op.SUB_BASE) else width)
-            step = _Step(Op(op), width, places(a, width), second, terms)
+                second = places(b, 1 if op in (Opcode.MUL, Opcode.SCALE, Opcode.SUB_BASE) else width)
+            step = _Step(Opcode(op), width, places(a, width), second, terms)
             self.steps.append(step)
-            copy = op == Op.ADD and self.is_zero(second)
+            copy = op == Opcode.ADD and self.is_zero(second)
             held |= {d + i: step.a[i] if copy else _Place("value", number, i) for i in range(width)}
         first = constants + inputs
         self.outputs = [held[first + i] for i in range(bytecode.outputs)]
@@ -168,7 +168,7 @@ class _Scope:
 
     def statement(self, number: int, step: _Step) -> str:
         space, kind = ("ext", "Ext") if step.width == 3 else ("field", "u64")
-        if step.op == Op.LINEAR:
+        if step.op == Opcode.LINEAR:
             sum_ = "ExtSum" if step.width == 3 else "Sum"
             start = "{}" if self.code.is_zero(step.a) else f"sums::start({self.value(step.a)})"
             terms = "".join(
@@ -177,15 +177,15 @@ class _Scope:
             total = "bytecode" if step.width == 3 else "sums"
             return f"{sum_} s{number} = {start};{terms} {kind} v{number} = {total}::total(s{number});"
         a, b = self.value(step.a), self.value(step.b)
-        if step.op == Op.SCALE:
+        if step.op == Opcode.SCALE:
             value = f"bytecode::scale({a}, {b})"
-        elif step.op == Op.SUB_BASE:
+        elif step.op == Opcode.SUB_BASE:
             a0, a1, a2 = (self.word(place) for place in step.a)
             value = f"Ext{{field::sub({a0}, {b}), {a1}, {a2}}}"
-        elif step.op == Op.SUB and self.code.is_zero(step.a):
+        elif step.op == Opcode.SUB and self.code.is_zero(step.a):
             value = f"{space}::neg({b})"
         else:
-            value = f"{'bytecode' if step.op == Op.EXT_MUL else space}::{_BINARY[step.op]}({a}, {b})"
+            value = f"{'bytecode' if step.op == Opcode.EXT_MUL else space}::{_BINARY[step.op]}({a}, {b})"
         return f"{kind} v{number} = {value};"
 
 
@@ -256,11 +256,11 @@ def quotient_sources(bytecode: Bytecode, chunks: int) -> list[str]:
 def _sum_of(code: SingleAssignment) -> tuple[_Place, list[_Addend]]:
     """Return the quotient as a factor of a sum: what are links of a chain in the bytecode may be added in any order."""
     step = code.steps[code.outputs[0].number]
-    assert step.op == Op.SCALE, "the last instruction divides by Z"
+    assert step.op == Opcode.SCALE, "the last instruction divides by Z"
     factor, places = step.b[0], step.a
     addends: list[_Addend] = []
-    while places[0].kind == "value" and (step := code.steps[places[0].number]).op in (Op.LINEAR, Op.ADD):
-        addends += step.terms[::-1] if step.op == Op.LINEAR else [(None, step.b)]
+    while places[0].kind == "value" and (step := code.steps[places[0].number]).op in (Opcode.LINEAR, Opcode.ADD):
+        addends += step.terms[::-1] if step.op == Opcode.LINEAR else [(None, step.b)]
         places = step.a
     addends = [(None, places), *addends[::-1]]
     return factor, [addend for addend in addends if not code.is_zero(addend[1])]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from graphprover.air import Air
 from graphprover.air.air import TableBuilder
-from graphprover.air.bytecode import LINEAR_TERMS, Op, lookup_bytecode, quotient_bytecode
+from graphprover.air.bytecode import LINEAR_TERMS, Opcode, lookup_bytecode, quotient_bytecode
 from graphprover.field import ZERO, P
 from graphprover.kernels.constant_planes import constants
 from graphprover.vm.program.elf import load_elf
@@ -121,9 +121,9 @@ class Wide(Air):
 
 def test_common_factors_are_multiplied_by_once_and_weighted_sums_are_linear():
     bytecode = quotient_bytecode(Wide().describe())
-    ops = [Op(op) for op in bytecode.instructions[:, 0]]
-    assert ops.count(Op.MUL) == 0  # the factors transition and flag scale a sum of six
-    assert ops.count(Op.SCALE) == 3  # the two, and the inverse of the vanishing polynomial
+    ops = [Opcode(op) for op in bytecode.instructions[:, 0]]
+    assert ops.count(Opcode.MUL) == 0  # the factors transition and flag scale a sum of six
+    assert ops.count(Opcode.SCALE) == 3  # the two, and the inverse of the vanishing polynomial
     assert max(bytecode.instructions[:, 5]) == LINEAR_TERMS
     assert len(bytecode.instructions) < 5000 + 30
     row = naive.Row(([P - 1] * 41, [1] * 41), ([], []), [], (2, 3, 5, 7))

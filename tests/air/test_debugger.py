@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphprover.air import Air, Bus, TableBuilder, provided, sent
-from graphprover.air.debugger import CountOverWeight, FailingConstraint, Malformed, Source, Unmatched
+from graphprover.air.debugger import BusSource, CountOverWeight, FailingConstraint, Malformed, Unmatched
 from graphprover.field import P
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement, Table
@@ -160,7 +160,9 @@ def test_a_balance_is_taken_mod_p() -> None:
         (1,),
         1,
         2,
-        tuple(Source("wrapping", finding.messages[0].sources[0].label, row, count) for row, count in [(0, 1), (1, -2)]),
+        tuple(
+            BusSource("wrapping", finding.messages[0].sources[0].label, row, count) for row, count in [(0, 1), (1, -2)]
+        ),
     )
 
 

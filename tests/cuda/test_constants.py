@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.air.bytecode import Op, Selector
+from graphprover.air.bytecode import Opcode, Selector
 from graphprover.field import P
 from graphprover.kernels.cuda.sources import FOLDER
 from graphprover.protocol import blake3
@@ -139,7 +139,7 @@ def test_constants_of_blake3() -> None:
 def test_instructions_and_selectors() -> None:
     text = (FOLDER / "bytecode.cu").read_text()
     (names,) = re.findall(r"^enum \{ (.*) \};$", text, flags=re.M)
-    assert names.split(", ") == [op.name for op in sorted(Op)]
+    assert names.split(", ") == [op.name for op in sorted(Opcode)]
     selectors = re.findall(r"machine\.selectors\[(\d)\] = selectors\.(\w+);", text)
     assert {(int(number), name.upper()) for number, name in selectors} == {
         (selector, selector.name) for selector in Selector if selector != Selector.INVERSE_VANISHING
