@@ -31,7 +31,7 @@ from graphprover.device import CpuDevice
 from graphprover.device.host_memory import most_resident
 from graphprover.device.host_processor import available_threads
 from graphprover.field import P, array_add, array_mul
-from graphprover.jobs.programs import load_packaged
+from graphprover.jobs.opening import load_packaged
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES
 from graphprover.proving.prove import prove
 from graphprover.statement.statement import Statement, Table

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from graphprover.cli.paths import path_argument
+from graphprover.jobs.errors import line_of
 from graphprover.jobs.options import BY_NAME, EXCLUDED, Values, options_of
-from graphprover.jobs.programs import line_of
 from graphprover.proof.compressed import MAX_MEMBERS
 from graphprover.protocol.errors import RuleError
 from graphprover.protocol.level import Level, default_pow_bits

@@ -23,8 +23,8 @@ from graphprover.cli.one_behind import OneBehind
 from graphprover.cli.paths import path_argument
 from graphprover.cli.report_files import save_batch
 from graphprover.graphs.executor_names import GROWING, HERE
+from graphprover.jobs.errors import message_of
 from graphprover.jobs.options import BATCH, of_job, of_prover, options_of
-from graphprover.jobs.programs import message_of
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.errors import FAILED, OK, UsageError
 from graphprover.runtime.files import (

@@ -14,8 +14,9 @@ from graphprover.cli.batch_keys import OPTIONS, takes, unknown, wrong_value
 from graphprover.cli.files import length_error
 from graphprover.cli.patterns import PatternError, fill
 from graphprover.jobs.kinds import kind_of
+from graphprover.jobs.opening import open_program
 from graphprover.jobs.options import conflict, in_keys
-from graphprover.jobs.programs import Program, ProgramError, is_packaged, open_program
+from graphprover.jobs.programs import Program, ProgramError, is_packaged
 from graphprover.runtime.errors import UsageError
 from graphprover.runtime.files import (
     MAX_TEXT_BYTES,

@@ -13,8 +13,8 @@ from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import INPUT_HELP
 from graphprover.cli.text_output import cells_report, run_lines, say
 from graphprover.jobs.kinds import ELF, kind_of
+from graphprover.jobs.opening import SMALLER
 from graphprover.jobs.options import EXECUTE, of_job
-from graphprover.jobs.programs import SMALLER
 from graphprover.runtime.display.section import Block, Section
 from graphprover.runtime.errors import FAILED, OK
 from graphprover.runtime.files import MAX_PROGRAM_BYTES, FileError, check_writable, read_input, write

@@ -17,8 +17,9 @@ from graphprover.cli.program_args import (
     resolve_small,
 )
 from graphprover.jobs.kinds import KEY, PROOF, kind_of, kind_of_file
+from graphprover.jobs.opening import is_guest, open_program
 from graphprover.jobs.options import INSPECT
-from graphprover.jobs.programs import is_guest, is_packaged, open_program, packaged_names
+from graphprover.jobs.programs import is_packaged, packaged_names
 from graphprover.proof.compressed import CompressedProof, any_proof_from_bytes, names_of
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof

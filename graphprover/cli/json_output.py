@@ -10,7 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphprover.jobs.programs import Program, message_of
+from graphprover.jobs.errors import message_of
+from graphprover.jobs.programs import Program
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import bits_by

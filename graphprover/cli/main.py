@@ -104,7 +104,8 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _report(error: Exception, options: argparse.Namespace) -> int:
     """Print the error of a command, and return its exit code; raise it for debugging."""
     from graphprover.cli import verify
-    from graphprover.jobs.programs import ProgramError, message_of
+    from graphprover.jobs.errors import message_of
+    from graphprover.jobs.programs import ProgramError
     from graphprover.protocol.errors import VerificationError
     from graphprover.runtime.extras import INSTALL, INSTALL_SERVE, needs_prover, needs_serve
 

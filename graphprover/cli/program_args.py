@@ -16,8 +16,9 @@ from graphprover.cli.args import (
 )
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.jobs.kinds import kind_of_file
+from graphprover.jobs.opening import load_packaged, open_program
 from graphprover.jobs.options import BY_NAME, conflict, of_job, only_for_guests
-from graphprover.jobs.programs import Program, ProgramError, load_packaged, open_program, packaged_names
+from graphprover.jobs.programs import Program, ProgramError, packaged_names
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.level import Level

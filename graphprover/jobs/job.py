@@ -16,9 +16,9 @@ from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.jobs.existing import read_existing, says, to_say, valid_existing
 from graphprover.jobs.on_workers import JobOnWorkers, for_workers, guest_run
+from graphprover.jobs.opening import PackedCheck
 from graphprover.jobs.options import MOST_PRIORITY
 from graphprover.jobs.preparing import compiling, prepared_about, record_run
-from graphprover.jobs.programs import PackedCheck
 from graphprover.jobs.recipe import Recipe
 from graphprover.jobs.returned import check_exit_code
 from graphprover.proof.compressed import AnyProof, CompressedProof

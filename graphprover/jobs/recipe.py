@@ -3,7 +3,8 @@
 from functools import cached_property
 from typing import Any
 
-from graphprover.jobs.programs import Packed, PackedCheck, Program, ProgramError, is_packaged, pack, unpack
+from graphprover.jobs.opening import Packed, PackedCheck, pack, unpack
+from graphprover.jobs.programs import Program, ProgramError, is_packaged
 from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof

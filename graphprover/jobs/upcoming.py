@@ -13,18 +13,6 @@ IN_PROCESS = 8
 _NONE = object()
 
 
-class Weighed(Protocol):
-    """A job with an order of its turn."""
-
-    @property
-    def priority(self) -> int:
-        """Jobs with a higher one are next."""
-
-    @property
-    def weight(self) -> int:
-        """Of equal priorities the heaviest job is next."""
-
-
 class Jobs(Protocol):
     """Jobs that are taken one by one."""
 

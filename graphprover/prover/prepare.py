@@ -101,11 +101,6 @@ def prepare(statement: Statement, parameters: Parameters | None = None, **level:
     return prepared
 
 
-def prepare_shards(statement: ShardedStatement, parameters: Parameters | None = None, **level: Any) -> PreparedShards:
-    """Check the traces of a sharded statement and choose the shape of its proof, as `prepare`."""
-    return PreparedShards(_prepared(statement, Level(**level), parameters))
-
-
 def ready(
     statement: Statement | ShardedStatement, level: Level, parameters: Parameters | None = None
 ) -> Prepared | PreparedShards:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.jobs.job import Job
+from graphprover.jobs.opening import open_program
 from graphprover.jobs.options import OptionsOfRun, of_run
-from graphprover.jobs.programs import Program, ProgramError, open_program
+from graphprover.jobs.programs import Program, ProgramError
 from graphprover.jobs.recipe import Recipe
 from graphprover.proof.compressed import AnyProof, check_layers
 from graphprover.protocol.level import LAYER_RATE, Level, default_pow_bits

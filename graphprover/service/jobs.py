@@ -10,8 +10,9 @@ from typing import Any
 from graphprover.device import Device
 from graphprover.graphs.progress import Tell
 from graphprover.jobs.job import Job
+from graphprover.jobs.opening import Packed, unpack
 from graphprover.jobs.options import of_job, of_prover
-from graphprover.jobs.programs import Packed, ProgramError, unpack
+from graphprover.jobs.programs import ProgramError
 from graphprover.proving.prover import Prover
 from graphprover.service.config import Limits
 from graphprover.service.store import PROGRAMS, Store

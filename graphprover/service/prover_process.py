@@ -41,7 +41,7 @@ def main() -> int:
     log_as_json()
     config = ProverConfig.from_json(_line())
     threading.Thread(target=_watch, daemon=True).start()
-    from graphprover.jobs.programs import message_of
+    from graphprover.jobs.errors import message_of
 
     try:
         _prove(config)

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from graphprover.jobs.errors import message_of
 from graphprover.jobs.job import Job
-from graphprover.jobs.programs import message_of
 from graphprover.jobs.result import Result
 from graphprover.proof.compressed import CompressedProof
 from graphprover.proving.batch import prove_many

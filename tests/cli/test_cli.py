@@ -23,7 +23,7 @@ from graphprover.__main__ import INTERRUPTED, TERMINATED
 from graphprover.cli.main import main
 from graphprover.graphs.planner.pace import PROOF_BESIDE_PACE
 from graphprover.jobs import job as job_module
-from graphprover.jobs.programs import open_program
+from graphprover.jobs.opening import open_program
 from graphprover.protocol.parameters import HASH_NAMES, RATES
 from graphprover.runtime import files
 from graphprover.runtime.errors import FAILED, OK, USAGE

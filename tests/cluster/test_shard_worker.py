@@ -21,10 +21,10 @@ from graphprover.graphs.proof_graph import Keep
 from graphprover.graphs.rounds.transcript import joint_nonce
 from graphprover.graphs.task_keys import ShardNumber
 from graphprover.protocol.joint import Joint
-from graphprover.prover.prepare import prepare_shards
 from graphprover.prover.sharded import InShards
 from graphprover.statement.shards import shards_of
 from tests.graphs.test_proof_graph import FEW, example
+from tests.preparing import prepare_shards
 
 DEVICE = CpuDevice(1)
 SHARES = [[0], [1]]

@@ -28,7 +28,6 @@ from graphprover.graphs.rounds.transcript import joint_nonce
 from graphprover.graphs.task_keys import ShardNumber
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint
-from graphprover.prover.prepare import prepare_shards
 from graphprover.reports.proof_page import proof_page
 from graphprover.runtime import settings
 from graphprover.statement.shards import shards_of
@@ -43,6 +42,7 @@ from tests.cluster.conftest import SINGLE
 from tests.cluster.once import DIES, ROUNDS, STOPS, WRONG, Once
 from tests.cluster.processes import ROOT, by_hand, in_background, pids, present, soon, until
 from tests.graphs.test_proof_graph import FEW
+from tests.preparing import prepare_shards
 from tests.slow import slow_after
 
 pytestmark = pytest.mark.usefixtures("patience")

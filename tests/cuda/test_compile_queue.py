@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from graphprover.air import Air, Bus
-from graphprover.jobs.programs import open_program
+from graphprover.jobs.opening import open_program
 from graphprover.kernels.cuda import compile_queue, source_cache
 from graphprover.kernels.cuda.compile_queue import Ahead, Job, Turn
 from graphprover.runtime import files
@@ -54,7 +54,8 @@ class Gate:
 def test_all_that_a_statement_needs_is_compiled(tmp_path, monkeypatch):
     """Compare with the texts that the rounds request: quotients and lookups."""
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
-    airs = open_program(FIB).statement_for((1000).to_bytes(8, "little")).descriptions
+    guest = open_program(FIB)
+    airs = guest.statement_about(guest.record((1000).to_bytes(8, "little"))).descriptions
     done = []
     ahead = Ahead(source_cache.table_jobs, done.append)
     ahead.expect(airs)
@@ -71,7 +72,7 @@ def test_all_that_a_statement_needs_is_compiled(tmp_path, monkeypatch):
 def test_what_a_program_can_have_is_a_guess_at_what_it_has():
     guest = open_program(FIB)
     possible = set(possible_tables(guest.compiled()))
-    has = set(guest.statement_for((1000).to_bytes(8, "little")).descriptions)
+    has = set(guest.statement_about(guest.record((1000).to_bytes(8, "little"))).descriptions)
     assert {air.name for air in has - possible} == {"boundary", "output_memory"}  # tables that depend on the run
 
 

@@ -7,7 +7,8 @@ import pytest
 from graphprover.air import Air, Bus
 from graphprover.air.bytecode import lookup_bytecode, quotient_bytecode
 from graphprover.air.description import AirDescription
-from graphprover.jobs.programs import load_packaged, packaged_names
+from graphprover.jobs.opening import load_packaged
+from graphprover.jobs.programs import packaged_names
 from graphprover.kernels.cuda import generate
 from graphprover.kernels.cuda.source_cache import made_lookups, made_quotient
 from graphprover.vm.statement.statement import Machine

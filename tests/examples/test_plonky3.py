@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.jobs.programs import load_packaged
+from graphprover.jobs.opening import load_packaged
 from tests.interop import plonky3
 from tests.interop.case import Case
 from tests.interop.tables import PLAIN
@@ -20,7 +20,7 @@ from tests.interop.tables import PLAIN
     ],
 )
 def test_plonky3_accepts(name: str, data: bytes | None, tmp_path: Path) -> None:
-    case = Case(PLAIN, load_packaged(name).statement_for(data))
+    case = Case(PLAIN, load_packaged(name).record(data))
     files = case.write_and_prove(tmp_path)
     assert plonky3.verify(files.statement, files.proof) is None
     assert case.our_verdict(files.proof.read_bytes()) is None

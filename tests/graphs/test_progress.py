@@ -8,11 +8,11 @@ import pytest
 from distributed import Client, LocalCluster
 
 from graphprover.device import CpuDevice
-from graphprover.jobs.programs import load_packaged
+from graphprover.jobs.opening import load_packaged
 from graphprover.protocol.parameters import Parameters
 from graphprover.proving.prove import prove
 
-STATEMENTS = [load_packaged(f"examples/{name}").statement_for(None) for name in ("fibonacci", "memory")]
+STATEMENTS = [load_packaged(f"examples/{name}").record() for name in ("fibonacci", "memory")]
 WEAK = Parameters("keccak", 1, 4, 0, 2, 0, 0, 0, 0, 0, 0)
 Told = list[tuple[int, int, str]]
 

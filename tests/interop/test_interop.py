@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from graphprover.cli.main import main
 from graphprover.field import P
-from graphprover.jobs.programs import load_packaged, packaged_names
+from graphprover.jobs.opening import load_packaged
+from graphprover.jobs.programs import packaged_names
 from graphprover.protocol.layout import make_layout
 from graphprover.protocol.parameters import BLAKE3, HASH_NAMES, KECCAK, Parameters
 from graphprover.protocol.proof import decode, encode
@@ -73,7 +74,7 @@ def test_both_prove_and_accept_the_same_bytes_for_random_statements(
 @pytest.mark.parametrize("name", packaged_names())
 @pytest.mark.parametrize(("rate", "hash"), [(2, KECCAK), (4, KECCAK), (8, KECCAK), (2, BLAKE3), (64, BLAKE3)])
 def test_plonky3_accepts_the_examples_at_full_security(name: str, rate: int, hash: str, tmp_path: Path) -> None:
-    statement = load_packaged(name).statement_for(None)
+    statement = load_packaged(name).record()
     proof = prove(statement, rate=rate, hash=hash)
     case = Case(proof.parameters, statement)
     plonky3.write_statement(tmp_path / "statement.json", case.parameters, statement.tables, statement.label)

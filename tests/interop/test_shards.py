@@ -19,7 +19,7 @@ import pytest
 from graphprover.air import Bus
 from graphprover.cli.main import main
 from graphprover.field import ZERO, ext_add, ext_sub
-from graphprover.jobs.programs import load_packaged
+from graphprover.jobs.opening import load_packaged
 from graphprover.proof.sharded import Shard, ShardedProof
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.joint import Joint
@@ -153,7 +153,7 @@ def test_plonky3_proves_the_same_bytes(name: str, tmp_path: Path) -> None:
 
 def test_exported_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    proof = prove(load_packaged("examples/memory").statement_for(None), security=60, shards=2)
+    proof = prove(load_packaged("examples/memory").record(), security=60, shards=2)
     assert isinstance(proof, ShardedProof)
     proof.save("proof.bin")
     assert main(["export", "proof.bin", "-o", "out"]) == OK

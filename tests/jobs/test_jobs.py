@@ -34,7 +34,8 @@ from graphprover.examples import memory
 from graphprover.graphs.planner.plan import make_plan
 from graphprover.jobs.made import made
 from graphprover.jobs.on_workers import shared_run
-from graphprover.jobs.programs import Packed, ProgramError, TableProgram, pack, unpack
+from graphprover.jobs.opening import Packed, pack, unpack
+from graphprover.jobs.programs import ProgramError, TableProgram
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES
 from graphprover.prover import local as making

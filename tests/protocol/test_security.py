@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprover.air import Air, Bus
-from graphprover.jobs.programs import load_packaged
+from graphprover.jobs.opening import load_packaged
 from graphprover.protocol import security
 from graphprover.protocol.joint import MOST_SHARDS
 from graphprover.protocol.layout import make_layout
@@ -140,7 +140,7 @@ MILLION = Shape(
 
 def example(name: str) -> Shape:
     """Return the shape of a packaged example without input."""
-    statement = load_packaged(name).statement_for(None)
+    statement = load_packaged(name).record()
     log_heights = [table.main.shape[1].bit_length() - 1 for table in statement.tables if table.main is not None]
     return shape_of(statement.descriptions, log_heights)
 

@@ -25,7 +25,7 @@ from graphprover.kernels import absorption
 from graphprover.protocol.hashing import HASHES
 from graphprover.prover.local import make
 from graphprover.prover.peak_memory import memory_plan
-from graphprover.prover.prepare import Prepared, PreparedShards, prepare, prepare_shards
+from graphprover.prover.prepare import Prepared, PreparedShards, prepare
 from graphprover.prover.sharded import prove_shards
 from graphprover.proving.prover import Prover
 from graphprover.runtime.settings import MEMORY_LIMIT
@@ -33,6 +33,7 @@ from graphprover.statement.shards import shards_of
 from tests.failing_device import FailingDevice
 from tests.graphs.test_proof_graph import FEW, example
 from tests.naive_device import NaiveDevice
+from tests.preparing import prepare_shards
 from tests.random_statements import random_statement
 from tests.trace_tasks import as_trace_tasks
 

@@ -26,13 +26,14 @@ from graphprover.graphs.proof_graph import Keep
 from graphprover.proof.sharded import ShardedProof, join
 from graphprover.prover.local import make
 from graphprover.prover.made import Made
-from graphprover.prover.prepare import PreparedShards, prepare_shards
+from graphprover.prover.prepare import PreparedShards
 from graphprover.prover.sharded import prove_shards
 from graphprover.statement.shards import ShardedStatement, shards_of
 from graphprover.statement.trace_task import TraceTask
 from tests.failing_device import FailingDevice
 from tests.graphs.test_proof_graph import FEW, example
 from tests.naive_device import NaiveDevice
+from tests.preparing import prepare_shards
 from tests.random_statements import random_statement
 from tests.trace_tasks import as_trace_tasks
 

@@ -24,7 +24,8 @@ from graphprover import FileError, Job, Prover, Result, VerificationError, obser
 from graphprover.cli.main import main
 from graphprover.device import DeviceLost
 from graphprover.jobs import job as job_module
-from graphprover.jobs.programs import PackedCheck, TableProgram, open_program
+from graphprover.jobs.opening import PackedCheck, open_program
+from graphprover.jobs.programs import TableProgram
 from graphprover.proof.sharded import ShardedProof
 from graphprover.proving import executor, pipeline
 from graphprover.runtime.errors import FAILED
@@ -676,8 +677,8 @@ def test_code_of_users_runs_in_no_other_process(squares: Prover) -> None:
 def test_the_process_imports_what_a_verifier_needs() -> None:
     loads = """
 import sys
-from graphprover.jobs.programs import PackedCheck
 from graphprover.verifier.pool import _load_kernels
+from graphprover.jobs.opening import PackedCheck
 _load_kernels()
 print({"dask", "cupy", "rmm", "distributed", "rich"} & sys.modules.keys(), "numba" in sys.modules)
 """

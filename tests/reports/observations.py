@@ -9,7 +9,6 @@ from graphprover import Statement, prove
 from graphprover.device import CpuDevice
 from graphprover.examples import memory, synthetic
 from graphprover.prover.local import make
-from graphprover.prover.prepare import prepare_shards
 from graphprover.runtime import settings
 from graphprover.statement.shards import shards_of
 from graphprover.telemetry.layers import ObservedLayer, with_layers
@@ -18,6 +17,7 @@ from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import observed
 from tests.cluster.processes import workers
 from tests.graphs.test_proof_graph import FEW, example
+from tests.preparing import prepare_shards
 from tests.trace_tasks import as_trace_tasks
 
 HOSTILE = "</script><script>throw 'x'</script>"

@@ -17,7 +17,7 @@ from graphprover.graphs.planner.plan import On, Plan, make_plan, make_plans_of_s
 from graphprover.graphs.planner.shard_memory import plan_keeping
 from graphprover.graphs.proof_graph import Keep
 from graphprover.prover.local import make
-from graphprover.prover.prepare import prepare, prepare_shards
+from graphprover.prover.prepare import prepare
 from graphprover.prover.sharded import prove_shards
 from graphprover.runtime.settings import NVTX
 from graphprover.statement.shards import shards_of
@@ -30,6 +30,7 @@ from graphprover.telemetry.subscribe import clock, observing
 from tests.call_counts import count_calls
 from tests.graphs.test_proof_graph import FEW, example
 from tests.late_device import LATE, LateDevice
+from tests.preparing import prepare_shards
 from tests.random_statements import random_statement
 from tests.reports.observations import compressed, in_shards, on_a_free_host, on_cpu
 from tests.trace_tasks import as_trace_tasks

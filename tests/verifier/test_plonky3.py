@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphprover.cli.main import main
-from graphprover.jobs.programs import load_packaged
+from graphprover.jobs.opening import load_packaged
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.errors import FAILED, OK, USAGE

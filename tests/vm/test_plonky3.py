@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from graphprover.jobs.programs import open_program
+from graphprover.jobs.opening import open_program
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import BLAKE3, KECCAK, SMALL
 from graphprover.proving.prove import prove
@@ -62,9 +62,9 @@ def test_plonky3_accepts_guests(guest: str, rate: int | None, hash: str, tmp_pat
     """Accept the tables of a proof at any rate, the fewer tables of the smallest proof, and either hash."""
     parameters = replace(PLAIN, hash=hash)
     program = open_program(str(GUESTS / f"{guest}.elf"))
-    case = Case(
-        parameters, with_traces(program.statement_for(inputs()[guest], commit_input=guest == STATED, rate=rate))
-    )
+    stated = guest == STATED
+    run = program.record(inputs()[guest], random_seed=0 if stated else None)
+    case = Case(parameters, with_traces(program.statement_about(run, commit_input=stated, rate=rate)))
     tables = list(case.statement.tables)
     cycles, lo, hi, *shape = tables[0].public_values or ()
     assert cycles > 100 and (lo, hi) == (0, 0) and TableNumber.OUTPUT in shape
@@ -95,7 +95,7 @@ def another_value(table: Table, index: int) -> Table:
 def test_plonky3_accepts_a_guest_in_shards(tmp_path: Path) -> None:
     """Accept it, and refuse it with a flipped bit in any shard, another exit code, or other cycles."""
     program = open_program(str(GUESTS / "fib_iterative.elf"))
-    statement = program.statement_for(inputs()["fib_iterative"], shards=SHARDS)
+    statement = program.statement_about(program.record(inputs()["fib_iterative"]), shards=SHARDS)
     proof = prove(statement, "sync", parameters=PLAIN)
     assert isinstance(proof, ShardedProof)
     folders = [tmp_path / str(index) for index in range(SHARDS)]

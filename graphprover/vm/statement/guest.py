@@ -129,7 +129,7 @@ class Guest:
         return self.only_key or make_key(self.compiled(), proof_kinds(hashes, rates))
 
     def files(self) -> tuple[tuple[str, bytes], ...] | None:
-        """Return the ELF file or key, as `graphprover.jobs.programs.Packed` has it; None if there is no file."""
+        """Return the ELF file or key, as `graphprover.jobs.opening.Packed` has it; None if there is no file."""
         data = self.only_key.to_bytes() if self.only_key else self.compiled().image.file
         return (("", data),) if data else None
 
@@ -183,21 +183,6 @@ class Guest:
         return shards_of_run(
             machine, run, cycle_ranges, self.label, commit_input=commit_input, device=device, rate=rate
         )
-
-    def statement_for(
-        self,
-        data: bytes | None,
-        *,
-        commit_input: bool = False,
-        shards: int = 1,
-        shard_size: int | None = None,
-        rate: int | None = None,
-        **options: Unpack[RunOptions],
-    ) -> Statement | ShardedStatement:
-        """Return the statement about the program's run on ``data``; arguments are those of `statement_about`."""
-        options["random_seed"] = seed_for(options.get("random_seed"), commit_input=commit_input)
-        run = self.record(data, **options)
-        return self.statement_about(run, commit_input=commit_input, shards=shards, shard_size=shard_size, rate=rate)
 
     def cost_about(self, run: "Execution", *, device: "Device | None" = None) -> "Cost":
         """Return the cost of proving a recorded run; ``device`` replays the run, by default the CPU.

@@ -20,10 +20,11 @@ from graphprover.graphs.planner.plan import On, make_plan, make_plans_of_shard
 from graphprover.graphs.proof_graph import Keep
 from graphprover.graphs.task_keys import place_of
 from graphprover.protocol.layout import make_layout
-from graphprover.prover.prepare import checked_traces, prepare, prepare_shards
+from graphprover.prover.prepare import checked_traces, prepare
 from graphprover.reports.plan_text import peak_text, plan_rows
 from graphprover.statement.shards import shards_of
 from tests.graphs.test_proof_graph import FEW, example
+from tests.preparing import prepare_shards
 from tests.trace_tasks import as_trace_tasks
 
 

@@ -23,7 +23,7 @@ from graphprover import (
     verify,
 )
 from graphprover.graphs.planner.plan import make_plan
-from graphprover.jobs.programs import load_packaged
+from graphprover.jobs.opening import load_packaged
 from graphprover.protocol.parameters import Parameters
 from graphprover.prover.made import Made
 from graphprover.prover.prepare import prepare
@@ -36,7 +36,7 @@ WEAK = Parameters("keccak", 1, 4, 0, 2, 0, 0, 0, 0, 0, 0)
 
 @pytest.fixture(scope="module")
 def statement() -> Statement:
-    program = load_packaged("examples/memory").statement_for(None)
+    program = load_packaged("examples/memory").record()
     return Statement(program.tables, "<b>bold</b>")
 
 

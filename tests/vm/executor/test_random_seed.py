@@ -12,6 +12,7 @@ from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.hashing import keccak256
 from graphprover.proving.prover import Prover
 from graphprover.statement.check import check
+from graphprover.statement.statement import Statement
 from graphprover.vm.accelerators.keccak.call import KECCAK_F
 from graphprover.vm.executor.execute import execute, seed_of
 from graphprover.vm.executor.faults import GuestFault
@@ -132,7 +133,9 @@ def test_a_stated_input_leaves_no_seed() -> None:
     claim = prover.verify(prover.prove(b"abc", commit_input=True)).claim
     assert claim and (claim.input, claim.output) == (b"abc", bytes(8))
     prover.prepare(b"abc", commit_input=True, random_seed=0)
-    assert not check(prover.program.statement_for(b"abc", commit_input=True))  # type: ignore[call-arg, arg-type]
+    run = prover.program.record(b"abc", random_seed=0)
+    statement = prover.program.statement_about(run, commit_input=True)
+    assert isinstance(statement, Statement) and not check(statement)
     with pytest.raises(ValueError, match="has the random seed 0: give no other one"):
         prover.prove(b"abc", commit_input=True, random_seed=SEED)
     run = execute(guest().compiled().image, b"abc", record=True)

@@ -11,7 +11,7 @@ import pytest
 
 from graphprover import VerificationError, verify
 from graphprover.cli.main import main
-from graphprover.jobs.programs import open_program
+from graphprover.jobs.opening import open_program
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol import backend
@@ -202,7 +202,7 @@ def test_a_long_name_leaves_room_for_the_hash(tmp_path: Path) -> None:
     name = "é" * 100 + ".elf"
     (tmp_path / name).write_bytes(Path(SHA256).read_bytes())
     guest = open_program(str(tmp_path / name))
-    assert guest.label.startswith("é" * 95 + " ") and guest.statement_for(b"").label == guest.label
+    assert guest.label.startswith("é" * 95 + " ") and guest.statement_about(guest.record(b"")).label == guest.label
 
 
 def test_setup_writes_the_same_key_again(folder: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import struct
 from pathlib import Path
 
-from graphprover.jobs.programs import open_program
+from graphprover.jobs.opening import open_program
 from graphprover.protocol.hashing import keccak256
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.elf import load_elf
@@ -39,7 +39,9 @@ def test_public_values_and_label_are_those_of_the_page() -> None:
         + struct.pack(f"<{len(image.values)}Q", *image.values.tolist())
     )
     for stated in (False, True):
-        statement = open_program(str(SHA256)).statement_for(b"abc", commit_input=stated)  # type: ignore[call-arg]
+        guest = open_program(str(SHA256))
+        run = guest.record(b"abc", random_seed=0 if stated else None)
+        statement = guest.statement_about(run, commit_input=stated)
         assert statement.label.endswith(f"sha256.elf {program_hash.hex()}")
         boundary, *others = [tuple(table.public_values or ()) for table in statement.tables]
         numbers = boundary[3:]
