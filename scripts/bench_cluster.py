@@ -127,8 +127,9 @@ class Bench:
         peak = max(one.memory.peak - one.memory.before for one in seen)
         for stage in best.stages:
             self.figure(f"{name}: {stage.name}", stage.seconds, "s")
-        self.figure(f"{name}: peak", peak / 1e9, "GB")
-        self.figure(f"{name}: peak / planned", peak / best.memory.planned, "")
+        self.figure(f"{name}: planned", best.memory.planned / 1e9, "GB")
+        if self.device == "cuda":  # a CPU's peak has all memory of the process
+            self.figure(f"{name}: peak", peak / 1e9, "GB")
         self.figure(f"{name}: proof in {len(best.shards) or 1} shards", sum(best.sizes.values()) / 1e6, "MB")
 
     def shards(self) -> None:
