@@ -7,16 +7,15 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
 
 from graphprover.cli.paths import path_argument
 from graphprover.jobs.errors import line_of
-from graphprover.jobs.options import BY_NAME, EXCLUDED, Values, options_of
+from graphprover.jobs.options import BY_NAME, EXCLUDED, Values, level_of, options_of
 from graphprover.proof.compressed import MAX_MEMBERS
 from graphprover.protocol.errors import RuleError
-from graphprover.protocol.level import Level, default_pow_bits
+from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import FAST
 from graphprover.runtime.errors import DEBUG, UsageError
 from graphprover.runtime.files import STREAM, goes_to_stdout, is_replaced, resolved
@@ -226,8 +225,7 @@ def options_given(options: argparse.Namespace) -> dict[str, Any]:
 
 def level_given(options: argparse.Namespace) -> Level:
     """Return the level of the proof that the options of the table ask for."""
-    given = {"pow_bits": default_pow_bits(bool(getattr(options, "compress", None)))} | options_given(options)
-    return Level(**{field.name: given[field.name] for field in fields(Level) if field.name in given})
+    return level_of(options_given(options))
 
 
 def report(text: str) -> Path:

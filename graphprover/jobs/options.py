@@ -7,13 +7,13 @@ argument of `Prover` or the field of `Job` of its name.
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypedDict
 
 from graphprover.proof.compressed import MOST_LAYERS
 from graphprover.protocol.joint import MOST_SHARDS
-from graphprover.protocol.level import LAYER_RATE, MOST_POW_BITS, RATES_TEXT, default_pow_bits, one_of
+from graphprover.protocol.level import LAYER_RATE, MOST_POW_BITS, RATES_TEXT, Level, default_pow_bits, one_of
 from graphprover.protocol.parameters import BLAKE3, DEFAULT_HASH, FAST, HASH_NAMES, RATES, SMALL
 from graphprover.protocol.security import HASH_BITS, JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.vm.statement.claim import ANY
@@ -325,14 +325,29 @@ EXCLUDED = {option.excludes for option in OPTIONS}
 BY_NAME: Mapping[str, Option] = {option.name: option for option in OPTIONS}
 
 
+class OptionsOfProof(TypedDict, total=False):
+    """The options of `Prover`, by their names in the table."""
+
+    security: float  # provable bits, as in `graphprover.prove`, here and below
+    rate: int | None  # the rate is 1/rate; by default of a compressed proof: the one with the least work
+    proximity: str  # the soundness analysis
+    hash: str  # of Merkle trees, transcript and proof of work
+    pow_bits: int | None  # the proof of work before the queries; by default more for a compressed proof and its layers
+    small: float | None  # seconds for the smallest proof, instead of a rate (`graphprover.prover.smallest`)
+    # Several shards have a tree of layers at the first of several rates; (8, 64) makes the smallest proofs.
+    compress: bool | int | Sequence[int]  # whether to compress each proof; N of the rate 1/N of its layer, or of each
+    shards: int | None  # their number; a guest's are cycle ranges, by default as many as the device needs
+    shard_size: int | None  # the cycles of each shard of a guest, instead of their number
+
+
 class OptionsOfRun(Limits, total=False):
     """The options of a run in Python, by their names in the table; ``max_memory`` is in bytes."""
 
-    commit_input: bool
-    exit_code: int | str
-    random_seed: int | None
-    max_cost: int | None
-    drop_debug: bool
+    commit_input: bool  # whether the proof states the input
+    exit_code: int | str  # of the run, or "any"; a run with another one is not proved
+    random_seed: int | None  # of the guest's random numbers
+    max_cost: int | None  # the highest `Prover.cost` of the run; one above it is not proved
+    drop_debug: bool  # whether nobody receives the guest's debug text
 
 
 def options_of(where: str) -> list[Option]:
@@ -355,6 +370,13 @@ def of_run(given: OptionsOfRun) -> dict[str, Any]:
     """Return the fields of `Job` for the options of a run that are given in Python."""
     fields: dict[str, Any] = dict(given)
     return fields | {"limits": {name: fields.pop(name) for name in Limits.__annotations__ if name in fields}}
+
+
+def level_of(given: Mapping[str, Any]) -> Level:
+    """Return the level of a proof, by the options that are given by name; None is the default."""
+    own: dict[str, Any] = {"pow_bits": default_pow_bits(bool(given.get("compress")))}
+    own |= {name: value for name, value in given.items() if value is not None}
+    return Level(**{field.name: own[field.name] for field in fields(Level) if field.name in own})
 
 
 def wrong_value(option: Option, value: Any) -> str | None:

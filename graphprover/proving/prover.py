@@ -10,13 +10,12 @@ from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.jobs.job import Job
 from graphprover.jobs.opening import open_program
-from graphprover.jobs.options import OptionsOfRun, of_run
+from graphprover.jobs.options import OptionsOfProof, OptionsOfRun, level_of, of_run
 from graphprover.jobs.programs import Program, ProgramError
 from graphprover.jobs.recipe import Recipe
 from graphprover.proof.compressed import AnyProof, check_layers
-from graphprover.protocol.level import LAYER_RATE, Level, default_pow_bits
-from graphprover.protocol.parameters import DEFAULT_HASH, FAST
-from graphprover.protocol.security import JOHNSON_PROXIMITY
+from graphprover.protocol.level import LAYER_RATE, Level, one_of
+from graphprover.protocol.parameters import FAST
 from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.proving.delayed import graph_of
 from graphprover.proving.executor import executor_of
@@ -45,27 +44,11 @@ class Prover(Recipe):
 
     Args:
         program: A path or ``examples/NAME``, as `graphprover prove` takes it, or an open program.
-        security: Provable bits, as in `graphprover.prove`.
-        rate: The rate is 1/``rate``, as in `graphprover.prove`. With ``compress`` the default is the rate with
-            the least work for this proof and its first layer.
-        proximity: The soundness analysis, as in `graphprover.prove`.
-        hash: The hash of the proofs, as in `graphprover.prove`.
-        pow_bits: The proof of work before the queries, as in `graphprover.prove`. By default it is higher with
-            ``compress``, for both proofs (`graphprover.compress`).
-        small: Seconds. Instead of ``rate``: each proof gets the rate, and the proof of work of ``pow_bits`` or more,
-            with the fewest expected bytes whose time is expected to be at most ``small`` and whose memory suffices
-            (`graphprover.prover.smallest`).
         executor: The threads of this process or a cluster, as in `graphprover.prove`.
         device: The device of the proofs, as in `graphprover.prove`.
-        shards: The number of shards. A guest's shards are cycle ranges of its run. By default a proof has one shard; a
-            guest's has more if it does not fit the device otherwise.
-        shard_size: The cycles of each shard of a guest, instead of ``shards``.
-        compress: Whether to compress each proof, as `graphprover.compress`; a number is N of the layer's rate 1/N, in
-            place of 8, and a sequence of numbers gives one layer each, such as ``(8, 64)`` for the smallest proofs. The
-            device that has made a proof compresses it. Such a proof has the hash BLAKE3. Several shards have a tree of
-            layers at the first of these rates.
         debug: Called with the text that a guest shows on its debug channel, as it shows it: once for each call of a
             method, also if workers run the guest too. By default it is written to standard error; None drops it.
+        options: The options of the proofs: `graphprover.jobs.options.OptionsOfProof`.
 
     Raises:
         ProgramError: if there is no such program.
@@ -76,28 +59,22 @@ class Prover(Recipe):
         self,
         program: str | os.PathLike[str] | Program,
         *,
-        security: float = 128,
-        rate: int | None = None,
-        proximity: str = JOHNSON_PROXIMITY,
-        hash: str = DEFAULT_HASH,
-        pow_bits: int | None = None,
-        small: float | None = None,
         executor: Any = THREADS,
         device: Device | str = "auto",
-        shards: int | None = None,
-        shard_size: int | None = None,
-        compress: bool | int | Sequence[int] = False,
         debug: Debug | None = to_stderr,
+        **options: Unpack[OptionsOfProof],
     ) -> None:
+        if unknown := options.keys() - OptionsOfProof.__annotations__.keys():
+            raise TypeError(f"a Prover has no option {min(unknown)!r}: choose {one_of(OptionsOfProof.__annotations__)}")
         opened = open_program(os.fspath(program)) if isinstance(program, str | os.PathLike) else program
-        work = default_pow_bits(bool(compress)) if pow_bits is None else pow_bits
-        level = Level(security, rate, proximity, hash, work)
+        level, compress = level_of(options), options.get("compress", False)
         layers = _layer_levels(level, compress) if compress else ()
-        super().__init__(opened, level, layers, small=small, shards=shards, shard_size=shard_size, debug=debug)
+        others = {name: value for name, value in options.items() if name != "compress" and name not in vars(level)}
+        super().__init__(opened, level, layers, debug=debug, **others)  # type: ignore[arg-type]
         self.executor, self.device = executor, device
-        if shard_size is not None and not self.program.has_runs:
+        if self.shard_size is not None and not self.program.has_runs:
             raise ProgramError(f"{self.program.name}: no guest, so it has no cycle range")
-        if small is not None and rate is not None:
+        if self.small is not None and level.rate is not None:
             raise ValueError("small chooses the rate: give only one of the two")
         if statement := self.program.statement():
             warn(statement)

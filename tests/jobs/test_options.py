@@ -1,7 +1,6 @@
 """The table of options: whoever takes an option has it by its name, with its default."""
 
 from dataclasses import fields
-from inspect import signature
 
 import pytest
 
@@ -12,28 +11,30 @@ from graphprover.jobs.options import (
     OPTIONS,
     PROVER,
     RUN,
+    OptionsOfProof,
     OptionsOfRun,
     conflict,
     in_keys,
+    level_of,
     of_job,
     of_prover,
     of_run,
     options_of,
     wrong_value,
 )
-from graphprover.protocol.level import Level
+from graphprover.protocol.level import COMPRESSED_POW_BITS, Level
 from graphprover.proving.prover import Prover
 from graphprover.vm.statement.guest import Limits
 
-NO_OPTIONS = {"program", "executor", "device", "debug"}  # of a `Prover`: of its process
-
 
 def test_a_prover_takes_the_options_of_the_table() -> None:
-    taken = signature(Prover).parameters
-    assert set(taken) - NO_OPTIONS == {option.name for option in options_of(PROVER)}
-    for option in options_of(PROVER):
-        assert taken[option.name].default == option.default, option.name
+    assert set(OptionsOfProof.__annotations__) == {option.name for option in options_of(PROVER)}
     assert vars(Level()).items() >= {(name, value) for name, value in of_prover(defaults()).items() if value}
+    plain, usual = Prover("examples/memory"), Prover("examples/memory", **of_prover(defaults()))
+    assert (plain.level, plain.layers, plain.shards) == (usual.level, usual.layers, usual.shards) == (Level(), (), None)
+    assert level_of({"compress": (8,), "rate": None}) == Level(pow_bits=COMPRESSED_POW_BITS)
+    with pytest.raises(TypeError, match=r"a Prover has no option 'shard': choose security, rate, .* or shard_size$"):
+        Prover("examples/memory", shard=2)  # type: ignore[call-arg]
 
 
 def test_a_job_has_the_options_of_the_table() -> None:
