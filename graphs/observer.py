@@ -31,7 +31,7 @@ from graphprover.graphs.planner.roofline import Roofline, assumed
 from graphprover.graphs.task_keys import Place, place_of
 from graphprover.protocol.layout import Layout
 from graphprover.runtime.settings import NVTX, setting
-from graphprover.telemetry.model import Machine, ObservedTable, ObservedTask, Planned, Processor, Share
+from graphprover.telemetry.model import ObservedMachine, ObservedTable, ObservedTask, Processor, TableShare, TaskPlan
 from graphprover.telemetry.subscribe import observing, on_clock
 
 PACKAGES = ("dask", "distributed", "numpy", "numba")
@@ -185,7 +185,7 @@ class Observer:
                 downloaded=one.last.downloaded - one.first.downloaded,
                 held=one.held,
                 tables=_numbered(plans[one.graph][one.place].shares, graphs[one.graph].tables),
-                planned=Planned(*plans[one.graph][one.place].work, held[one.graph][one.place]),
+                planned=TaskPlan(*plans[one.graph][one.place].work, held[one.graph][one.place]),
                 shard=graphs[one.graph].shard,
             )
             for one, (came, done) in sorted(self._on_device(), key=lambda seen: seen[0].start)
@@ -216,8 +216,8 @@ class _Part:
     """The plan of a task."""
 
     kept: int  # bytes
-    work: tuple[int, int, int, int, float, str]  # as in `Planned`, without the held bytes
-    shares: tuple[Share, ...]
+    work: tuple[int, int, int, int, float, str]  # as in `TaskPlan`, without the held bytes
+    shares: tuple[TableShare, ...]
 
 
 class _Plan(dict[Place, _Part]):
@@ -245,16 +245,16 @@ def _plan(
     return _Plan(Costs(layout, batched, made, on.loads), assumed(kind, on.threads).roofline)
 
 
-def _shares(costs: Mapping[int, Cost], roofline: Roofline) -> tuple[Share, ...]:
+def _shares(costs: Mapping[int, Cost], roofline: Roofline) -> tuple[TableShare, ...]:
     """Return the tables' shares of a task by their modelled times."""
     times = {table: roofline.modelled(cost).seconds for table, cost in costs.items()}
     total = sum(times.values())
     if not total:
-        return tuple(Share(table, 1 / len(times)) for table in times)
-    return tuple(Share(table, seconds / total) for table, seconds in times.items() if seconds)
+        return tuple(TableShare(table, 1 / len(times)) for table in times)
+    return tuple(TableShare(table, seconds / total) for table, seconds in times.items() if seconds)
 
 
-def _numbered(shares: tuple[Share, ...], first: int) -> tuple[Share, ...]:
+def _numbered(shares: tuple[TableShare, ...], first: int) -> tuple[TableShare, ...]:
     """Return shares of a shard's tables as shares of the proof's tables, which start at ``first``."""
     return tuple(replace(share, table=first + share.table) for share in shares) if first else shares
 
@@ -291,9 +291,9 @@ def observed_tables(layout: Layout, shard: int | None = None) -> tuple[ObservedT
     )
 
 
-def machine(device: Device) -> Machine:
+def machine(device: Device) -> ObservedMachine:
     """Return this machine."""
-    return Machine(*_host(), device.threads, device.model, device.memory.total)
+    return ObservedMachine(*_host(), device.threads, device.model, device.memory.total)
 
 
 @cache

@@ -20,7 +20,7 @@ from graphprover.cli.json_output import Facts
 from graphprover.cluster import ClusterError
 from graphprover.graphs.executor_names import CLUSTERS, CUDA, PROCESSES
 from graphprover.runtime import background
-from graphprover.runtime.background import Background, State
+from graphprover.runtime.background import Background, BackgroundState
 from graphprover.runtime.display.section import Block, Section
 from graphprover.runtime.errors import FAILED, OK
 
@@ -101,7 +101,7 @@ def _started(kind: str, settings: dict[str, object]) -> Background:
         ClusterError: If a cluster runs already, or this one does not start.
     """
     state, there = background.found()
-    if state in (State.RUNNING, State.STARTING):
+    if state in (BackgroundState.RUNNING, BackgroundState.STARTING):
         where = f" ({there.address})" if there else ""
         raise ClusterError(f"{state.value} already{where}: graphprover cluster stop ends it")
     background.remove()
@@ -140,7 +140,7 @@ def _started(kind: str, settings: dict[str, object]) -> Background:
 
 def _status(options: argparse.Namespace) -> int:
     state, cluster = background.found()
-    if state is not State.RUNNING or not cluster:
+    if state is not BackgroundState.RUNNING or not cluster:
         return _none(state, options)
     from graphprover.cluster.client import background_client
 
@@ -178,13 +178,13 @@ def _status(options: argparse.Namespace) -> int:
 
 def _stop(options: argparse.Namespace) -> int:
     state, _ = background.found()
-    if state is State.ABSENT:
+    if state is BackgroundState.ABSENT:
         _none(state, options)
         return OK
-    if state is not State.STALE:
+    if state is not BackgroundState.STALE:
         _end(background.locker())
     background.remove()
-    ended = "stopped" if state is not State.STALE else "removed the file of a cluster that had ended"
+    ended = "stopped" if state is not BackgroundState.STALE else "removed the file of a cluster that had ended"
     text_output.say({"state": "stopped"}, lambda: [ended], options)
     return OK
 
@@ -206,12 +206,12 @@ def _end(pid: int) -> None:
     raise ClusterError(f"process {pid} of the cluster does not end")
 
 
-def _none(state: State, options: argparse.Namespace) -> int:
+def _none(state: BackgroundState, options: argparse.Namespace) -> int:
     """Print that no cluster can be used, and why; return the exit code."""
     remedies = {
-        State.ABSENT: "graphprover cluster start starts one",
-        State.STARTING: "graphprover cluster status shows it once it is ready",
-        State.STALE: f"graphprover cluster stop removes {background.file()}",
+        BackgroundState.ABSENT: "graphprover cluster start starts one",
+        BackgroundState.STARTING: "graphprover cluster status shows it once it is ready",
+        BackgroundState.STALE: f"graphprover cluster stop removes {background.file()}",
     }
     text_output.say({"state": state.name.lower()}, lambda: [f"{state.value}; {remedies[state]}"], options)
     return FAILED
@@ -219,7 +219,7 @@ def _none(state: State, options: argparse.Namespace) -> int:
 
 def _facts(cluster: Background) -> Facts:
     return {
-        "state": State.RUNNING.name.lower(),
+        "state": BackgroundState.RUNNING.name.lower(),
         "address": cluster.address,
         "kind": cluster.kind,
         "pid": cluster.pid,

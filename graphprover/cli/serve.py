@@ -10,7 +10,7 @@ from graphprover.cli.paths import path_argument
 from graphprover.jobs.options import BY_NAME
 from graphprover.proving.settings import ProvingSettings
 from graphprover.runtime.errors import OK, UsageError
-from graphprover.service.config import Config, Limits
+from graphprover.service.config import Config, ServiceLimits
 
 PORT = 8750
 MIB = 1 << 20
@@ -94,12 +94,12 @@ def _add_access(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add the limits, whose names are the ones of `graphprover.service.config.Limits`, and the retention."""
+    """Add the limits, whose names are the ones of `graphprover.service.config.ServiceLimits`, and the retention."""
     parser.add_argument(
         "--max-program",
         dest="program_bytes",
         type=mebibytes,
-        default=Limits.program_bytes,
+        default=ServiceLimits.program_bytes,
         metavar="MIB",
         help="Largest program, in MiB. Default: 32.",
     )
@@ -107,7 +107,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         "--max-input",
         dest="input_bytes",
         type=mebibytes,
-        default=Limits.input_bytes,
+        default=ServiceLimits.input_bytes,
         metavar="MIB",
         help="Largest input, in MiB. Default: 64.",
     )
@@ -115,7 +115,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         "--max-queued",
         dest="queued_jobs",
         type=count,
-        default=Limits.queued_jobs,
+        default=ServiceLimits.queued_jobs,
         metavar="N",
         help="Most jobs that wait; more are refused with status 429. Default: 100,000.",
     )
@@ -192,7 +192,7 @@ def run(options: argparse.Namespace) -> int:
         picked(ProvingSettings, options),
         is_loopback(options.host),
         tokens,
-        picked(Limits, options),
+        picked(ServiceLimits, options),
         options.attempts,
         options.keep_days,
         frozenset(host.lower() for host in options.callback_host),

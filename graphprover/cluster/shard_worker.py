@@ -44,7 +44,7 @@ from graphprover.prover.peak_memory import given_bytes
 from graphprover.prover.prepare import Prepared, PreparedShards, wrapped
 from graphprover.prover.sharded import InShards
 from graphprover.telemetry.merge import TaskTelemetry
-from graphprover.telemetry.model import Memory, Stage
+from graphprover.telemetry.model import ObservedMemory, Stage
 from graphprover.telemetry.subscribe import observing, on_clock
 from graphprover.vm.traces.shared_run import RunShard
 
@@ -272,7 +272,7 @@ class _Observed:
             executor=THREADS,
             versions=versions(device.kind != CPU),
             roofline=str(assumed(device.kind, device.threads)),
-            memory=Memory(self.observer.before, device.memory.peak, peak),
+            memory=ObservedMemory(self.observer.before, device.memory.peak, peak),
             processor=self.observer.processor,
             keep=plan.keep.name.lower(),
             kept=plan.kept,

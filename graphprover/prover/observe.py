@@ -17,7 +17,7 @@ from graphprover.proof.sizes import security_of, sizes_of
 from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.statement.trace_task import TraceTask
 from graphprover.telemetry.merge import sizes_of_all
-from graphprover.telemetry.model import Memory, ObservedShard, ObservedTable, Stage
+from graphprover.telemetry.model import ObservedMemory, ObservedShard, ObservedTable, Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import first_began
 
@@ -97,7 +97,7 @@ class ObservationBuilder:
             tables=tuple(tables),
             stages=(self.proving.moved(-began),),
             tasks=self.observer.tasks(self.graphs, began),
-            memory=Memory(self.observer.before, device.memory.peak, peak),
+            memory=ObservedMemory(self.observer.before, device.memory.peak, peak),
             processor=self.observer.processor,
             roofline=str(assumed(device.kind, device.threads)),
             security=security_of(*(shard.layout for shard in prepared)),

@@ -20,7 +20,7 @@ from graphprover.reports.page_parts import (
 )
 from graphprover.reports.plan_svg import share_text
 from graphprover.reports.plan_text import bytes_text, time_text
-from graphprover.runtime.display.browser import Cell, label, page, table
+from graphprover.runtime.display.browser import TableCell, label, page, table
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.rounds import covered
 
@@ -246,8 +246,8 @@ def _rounds(observation: Sequence[Observation]) -> str:
     return said + table(("round", "seconds", "floor", "times floor", "tasks"), rows)
 
 
-def _count(number: int) -> Cell:
-    return Cell(f"{number:,}", number)
+def _count(number: int) -> TableCell:
+    return TableCell(f"{number:,}", number)
 
 
 def _jobs(jobs: Sequence[Job], found: Mapping[str, Observation]) -> str:
@@ -262,14 +262,14 @@ def _jobs(jobs: Sequence[Job], found: Mapping[str, Observation]) -> str:
             worst, graph = slowest(observation), observation.seconds("prove")
             floor = sum(one.floor for one in observation.rounds)
             cells += [
-                Cell(time_text(observation.end), observation.end, part=observation.end / longest),
-                Cell(time_text(graph), graph),
+                TableCell(time_text(observation.end), observation.end, part=observation.end / longest),
+                TableCell(time_text(graph), graph),
             ]
             cells += [ratio_cell(graph / floor if floor else None), label(worst.round if worst else "")]
-            cells.append(Cell(bytes_text(observation.memory.peak), observation.memory.peak))
+            cells.append(TableCell(bytes_text(observation.memory.peak), observation.memory.peak))
         else:
-            cells += [Cell("", 0), Cell("", 0), ratio_cell(None), label(""), Cell("", 0)]
-        rows.append([*cells, Cell(bytes_text(size) if size else "", size)])
+            cells += [TableCell("", 0), TableCell("", 0), ratio_cell(None), label(""), TableCell("", 0)]
+        rows.append([*cells, TableCell(bytes_text(size) if size else "", size)])
     heads = (
         "job",
         "outcome",

@@ -7,7 +7,7 @@ from graphprover.reports.plan_svg import share_text
 from graphprover.reports.plan_text import bytes_text, time_text
 from graphprover.telemetry.model import Processor
 from graphprover.telemetry.observation import Observation
-from graphprover.telemetry.rounds import HOST, STARVED, Round
+from graphprover.telemetry.rounds import HOST, STARVED, RoundTime
 
 SLOWEST_PART, SLOWEST_SHARD, BOUND = "slowest in it", "slowest shard", "bound by"
 MODELLED = "≈"  # marks a modelled figure
@@ -22,7 +22,7 @@ class Finding:
     beside: str = ""
 
 
-def slowest(observation: Observation) -> Round | None:
+def slowest(observation: Observation) -> RoundTime | None:
     """Return the round with the most seconds; None without tasks."""
     return max(observation.rounds, key=lambda one: one.seconds, default=None)
 
@@ -97,7 +97,7 @@ def sentence(observation: Observation) -> str:
     )
 
 
-def _slowest_part(observation: Observation, worst: Round) -> Finding:
+def _slowest_part(observation: Observation, worst: RoundTime) -> Finding:
     """Return the slowest table of a round, or its slowest task if no task belongs to tables."""
     times = [one for one in observation.table_times if one.round == worst.round]
     task = max((task for task in observation.tasks if task.round == worst.round), key=lambda task: task.device_seconds)
@@ -153,7 +153,7 @@ def _slowest_of_shards(by_name: Mapping[str, Finding]) -> str:
     return f" The slowest shard is {found.figure}: {found.beside}." if found else ""
 
 
-def _bound(observation: Observation, worst: Round) -> Finding:
+def _bound(observation: Observation, worst: RoundTime) -> Finding:
     if worst.limited_by == STARVED:
         return Finding(BOUND, "a starved host", processor_text(observation.processor))
     worked = f"Python took {time_text(worst.worked)} in its tasks"

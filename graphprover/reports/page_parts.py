@@ -7,7 +7,7 @@ from graphprover.reports.charts import COLOURS
 from graphprover.reports.conclusion import MODELLED, Finding, ratio_text
 from graphprover.reports.plan_svg import COLUMNS, share_text
 from graphprover.reports.plan_text import time_text
-from graphprover.runtime.display.browser import Cell
+from graphprover.runtime.display.browser import TableCell
 from graphprover.telemetry.observation import Observation
 
 MOST = 19  # rows of a table shown at first
@@ -66,16 +66,18 @@ def findings_html(found: Iterable[Finding]) -> str:
     return f'<dl class="findings">{"".join(parts)}</dl>'
 
 
-def seconds_cell(seconds: float, whole: float, mark: str = "") -> Cell:
+def seconds_cell(seconds: float, whole: float, mark: str = "") -> TableCell:
     """Return a cell with a time and its share of the whole."""
-    return Cell(f"{mark}{time_text(seconds)}", seconds, share_text(seconds, whole), seconds / whole if whole else 0.0)
+    return TableCell(
+        f"{mark}{time_text(seconds)}", seconds, share_text(seconds, whole), seconds / whole if whole else 0.0
+    )
 
 
-def ratio_cell(ratio: float | None) -> Cell:
+def ratio_cell(ratio: float | None) -> TableCell:
     """Return a cell with a time over its lower bound; empty for None."""
-    return Cell("", 0.0) if ratio is None else Cell(ratio_text(ratio), ratio)
+    return TableCell("", 0.0) if ratio is None else TableCell(ratio_text(ratio), ratio)
 
 
-def floor_cell(seconds: float) -> Cell:
+def floor_cell(seconds: float) -> TableCell:
     """Return a cell with a lower bound; empty for 0."""
-    return Cell(f"{MODELLED} {time_text(seconds)}" if seconds else "", seconds)
+    return TableCell(f"{MODELLED} {time_text(seconds)}" if seconds else "", seconds)

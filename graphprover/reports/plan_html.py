@@ -7,7 +7,7 @@ from graphprover.graphs.planner.plan import Plan
 from graphprover.graphs.planner.roofline import Assumed
 from graphprover.reports.plan_svg import plan_svg, share_text
 from graphprover.reports.plan_text import bytes_text, count_text, time_text
-from graphprover.runtime.display.browser import Cell, label, page, table
+from graphprover.runtime.display.browser import TableCell, label, page, table
 
 COLUMNS = ("time", "share", "bound by", "multiplications", "butterflies", "hash calls", "moved", "kept", "scratch")
 
@@ -33,21 +33,22 @@ def by_round(rounds: Mapping[str, Sequence[Cost]], assumed: Assumed) -> str:
     """Return a table of the cost of each round, from the costs of its tasks."""
     total = sum(assumed.roofline.modelled(cost).seconds for costs in rounds.values() for cost in costs)
     rows = (
-        [label(of), Cell(str(len(costs)), len(costs)), *_costs(costs, assumed, total)] for of, costs in rounds.items()
+        [label(of), TableCell(str(len(costs)), len(costs)), *_costs(costs, assumed, total)]
+        for of, costs in rounds.items()
     )
     return table(("round", "tasks", *COLUMNS), rows)
 
 
-def _costs(costs: Sequence[Cost], assumed: Assumed, total: float) -> list[Cell]:
+def _costs(costs: Sequence[Cost], assumed: Assumed, total: float) -> list[TableCell]:
     """Return the cells of one task, or of several that run one after another."""
     times = [assumed.roofline.modelled(cost) for cost in costs]
     seconds, cost = sum(time.seconds for time in times), sum(costs, Cost())
     bound = max(times, key=lambda time: time.seconds).bound
     counts = (cost.multiplications, cost.butterflies, cost.hash_calls)
     return [
-        Cell(time_text(seconds), seconds),
-        Cell(share_text(seconds, total), seconds),
+        TableCell(time_text(seconds), seconds),
+        TableCell(share_text(seconds, total), seconds),
         label(bound or "not in the model"),
-        *(Cell(count_text(count), count) for count in counts),
-        *(Cell(bytes_text(count), count) for count in (cost.moved, cost.kept, cost.scratch)),
+        *(TableCell(count_text(count), count) for count in counts),
+        *(TableCell(bytes_text(count), count) for count in (cost.moved, cost.kept, cost.scratch)),
     ]

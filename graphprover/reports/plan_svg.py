@@ -90,7 +90,7 @@ def column_of(task: Task) -> int:
 
 
 @dataclass(frozen=True)
-class Box:
+class TaskBox:
     """A task, or a table's share of it."""
 
     seconds: float
@@ -105,7 +105,7 @@ class PlanRow:
     name: str
     size: str = ""
     title: str = ""
-    cells: list[list[Box]] = field(default_factory=lambda: [[] for _ in COLUMNS])
+    cells: list[list[TaskBox]] = field(default_factory=lambda: [[] for _ in COLUMNS])
 
     @property
     def seconds(self) -> float:
@@ -176,7 +176,7 @@ def _rows(plan: Plan, assumed: Assumed) -> list[list[PlanRow]]:
                 row = below[BELOW[task.round]]
             else:
                 row = layers.setdefault(task.name, PlanRow(f"FRI layer {task.name}", title=f"FRI layer {task.name}"))
-            row.cells[column].append(Box(whole.seconds, whole.bound, title))
+            row.cells[column].append(TaskBox(whole.seconds, whole.bound, title))
             continue
         parts = {table: assumed.roofline.modelled(cost) for table, cost in costs.items()}
         scale = whole.seconds / (sum(part.seconds for part in parts.values()) or 1)
@@ -187,7 +187,7 @@ def _rows(plan: Plan, assumed: Assumed) -> list[list[PlanRow]]:
                 continue  # it has no columns in this round
             of = f"{task.round} of {row.title}"
             title = _details(of, costs[table], seconds, part.bound, total, after) + beside
-            row.cells[column].append(Box(seconds, part.bound, title))
+            row.cells[column].append(TaskBox(seconds, part.bound, title))
     ends = [row for row in below.values() if any(row.cells)]
     return [list(above.values()), sorted(tables, key=lambda row: -row.seconds), [*layers.values(), *ends]]
 
@@ -207,17 +207,17 @@ def _details(of: str, cost: Cost, seconds: float, bound: str, total: float, afte
 
 
 @dataclass(frozen=True)
-class Frame:
+class Geometry:
     """The geometry of the picture."""
 
     total: float  # seconds of the whole
     scale: float  # of boxes, the same everywhere: units for each second
     lefts: Sequence[float]  # of the columns, and the right end of the last
 
-    def width(self, box: Box) -> float:
+    def width(self, box: TaskBox) -> float:
         return max(SLIVER, self.scale * box.seconds) if box.seconds else HOLLOW
 
-    def drawn(self, boxes: Sequence[Box]) -> list[Box]:
+    def drawn(self, boxes: Sequence[TaskBox]) -> list[TaskBox]:
         """Return the boxes of a cell, with all slivers merged into one box, and all boxes without a model into
         another.
         """
@@ -226,21 +226,21 @@ class Frame:
         return [*wide, *_together(slivers), *_together([box for box in boxes if not box.seconds])]
 
 
-def _together(boxes: Sequence[Box]) -> Sequence[Box]:
+def _together(boxes: Sequence[TaskBox]) -> Sequence[TaskBox]:
     if len(boxes) < 2:
         return boxes
     seconds, longest = sum(box.seconds for box in boxes), max(boxes, key=lambda box: box.seconds)
     names = [box.title.partition("\n")[0] for box in boxes]
-    return [Box(seconds, longest.bound, "\n".join([*names, time_text(seconds) if seconds else UNKNOWN]))]
+    return [TaskBox(seconds, longest.bound, "\n".join([*names, time_text(seconds) if seconds else UNKNOWN]))]
 
 
-def _frame(rows: Sequence[PlanRow]) -> Frame:
+def _frame(rows: Sequence[PlanRow]) -> Geometry:
     """Return the largest scale that fits."""
     first, total = MARGIN + LABEL + SIZE, sum(row.seconds for row in rows)
     room = WIDTH - MARGIN - TOTAL - first
 
     def lefts(scale: float) -> list[float]:
-        frame, found = Frame(total, scale, ()), [float(first)]
+        frame, found = Geometry(total, scale, ()), [float(first)]
         for column in range(len(COLUMNS)):
             widest = max(sum(map(frame.width, frame.drawn(row.cells[column]))) for row in rows)
             found.append(found[-1] + max(LEAST, widest + NUMBER))
@@ -251,7 +251,7 @@ def _frame(rows: Sequence[PlanRow]) -> Frame:
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if lefts(middle)[-1] <= first + room else (low, middle)
-    return Frame(total, low, lefts(low))
+    return Geometry(total, low, lefts(low))
 
 
 def _legend(y: float) -> Iterator[str]:
@@ -267,7 +267,7 @@ def _legend(y: float) -> Iterator[str]:
         yield text(MARGIN, y + 30 + 15 * line, words, 11, "faint")
 
 
-def _head(rows: Sequence[PlanRow], frame: Frame, bottom: float) -> Iterator[str]:
+def _head(rows: Sequence[PlanRow], frame: Geometry, bottom: float) -> Iterator[str]:
     """Draw the columns' names, times and limits, and the lines between them."""
     for number, column in enumerate(COLUMNS):
         left, right = frame.lefts[number : number + 2]
@@ -291,7 +291,7 @@ def _head(rows: Sequence[PlanRow], frame: Frame, bottom: float) -> Iterator[str]
     yield text(WIDTH - MARGIN, TOP - 30, time_text(frame.total), 10, "faint", "end")
 
 
-def _row(row: PlanRow, top: float, frame: Frame) -> Iterator[str]:
+def _row(row: PlanRow, top: float, frame: Geometry) -> Iterator[str]:
     base = top + ROW - 5
     title = f"{row.title}\n{time_text(row.seconds)}, {share_text(row.seconds, frame.total)}"
     yield f'<g clip-path="url(#plan-names)">{titled(title)}'
@@ -303,7 +303,7 @@ def _row(row: PlanRow, top: float, frame: Frame) -> Iterator[str]:
         yield text(WIDTH - MARGIN - 3, base, time_text(row.seconds), 10, "faint", "end")
 
 
-def _cell(boxes: Sequence[Box], left: float, top: float, frame: Frame) -> Iterator[str]:
+def _cell(boxes: Sequence[TaskBox], left: float, top: float, frame: Geometry) -> Iterator[str]:
     """Draw the boxes of one row in one column, one after another, and their time."""
     x, y = left, top + (ROW - BOX) / 2
     for box in frame.drawn(boxes):

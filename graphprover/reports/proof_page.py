@@ -21,10 +21,10 @@ from graphprover.reports.page_parts import (
 from graphprover.reports.plan_svg import share_text
 from graphprover.reports.plan_text import bytes_text, time_text
 from graphprover.reports.tree_part import tree_html, tree_line
-from graphprover.runtime.display.browser import Cell, label, page, table
-from graphprover.telemetry.model import Machine, ObservedTask, lanes_of
+from graphprover.runtime.display.browser import TableCell, label, page, table
+from graphprover.telemetry.model import ObservedMachine, ObservedTask, lanes_of
 from graphprover.telemetry.observation import Observation
-from graphprover.telemetry.rounds import Round
+from graphprover.telemetry.rounds import RoundTime
 from graphprover.telemetry.tree import critical_path
 
 # Styles of a shard's stages in their lane.
@@ -145,7 +145,7 @@ def _on_gpu(observation: Observation) -> bool:
     return observation.device != "cpu"
 
 
-def _hardware(machine: Machine) -> str:
+def _hardware(machine: ObservedMachine) -> str:
     """Return the hardware of a proof."""
     return machine.gpu or f"{machine.threads} thread{'s' * (machine.threads > 1)} of {machine.cpu}"
 
@@ -299,12 +299,12 @@ def _workers(observation: Observation) -> str:
                 label(machine.host),
                 label(", ".join(made)),
                 seconds_cell(busy, observation.seconds("prove")),
-                Cell(time_text(worker.waited), worker.waited),
-                Cell(bytes_text(memory.peak), memory.peak),
-                Cell(f"{MODELLED} {bytes_text(memory.before + memory.planned)}", memory.before + memory.planned),
-                Cell(bytes_text(worker.received), worker.received),
-                Cell(processor_text(worker.processor), worker.processor.used),
-                Cell(f"{worker.clock_ahead * 1e3:+.1f} ms, ± {worker.clock_error * 1e3:.1f}", worker.clock_ahead),
+                TableCell(time_text(worker.waited), worker.waited),
+                TableCell(bytes_text(memory.peak), memory.peak),
+                TableCell(f"{MODELLED} {bytes_text(memory.before + memory.planned)}", memory.before + memory.planned),
+                TableCell(bytes_text(worker.received), worker.received),
+                TableCell(processor_text(worker.processor), worker.processor.used),
+                TableCell(f"{worker.clock_ahead * 1e3:+.1f} ms, ± {worker.clock_error * 1e3:.1f}", worker.clock_ahead),
             ]
         )
     heads = ("worker", "device", "host", "shards", "busy", "waited for the joint challenge", "peak memory", "planned")
@@ -325,7 +325,7 @@ def _shards(observation: Observation) -> str:
     order = "" if observation.workers else ", the last one first"
     rows, by_round = [], []
     for index, (shard, rounds) in enumerate(zip(observation.shards, of_shards, strict=True)):
-        name, size = Cell(f"shard {index}", index), sum(shard.sizes.values())
+        name, size = TableCell(f"shard {index}", index), sum(shard.sizes.values())
         floor = sum(one.floor for one in rounds.values())
         makers = [label(", ".join(dict.fromkeys(shard.workers)))] if shard.workers else []
         rows.append(
@@ -333,18 +333,18 @@ def _shards(observation: Observation) -> str:
                 name,
                 *makers,
                 seconds_cell(shard.seconds(), whole),
-                *(Cell(time_text(shard.seconds(stage)), shard.seconds(stage)) for stage in stages),
+                *(TableCell(time_text(shard.seconds(stage)), shard.seconds(stage)) for stage in stages),
                 floor_cell(floor),
-                Cell(f"{shard.tables:,}", shard.tables),
+                TableCell(f"{shard.tables:,}", shard.tables),
                 label(shard.keep),
-                Cell(f"{MODELLED} {bytes_text(shard.kept)}", shard.kept),
-                Cell(f"{MODELLED} {bytes_text(shard.planned)}", shard.planned),
-                Cell(bytes_text(size), size),
+                TableCell(f"{MODELLED} {bytes_text(shard.kept)}", shard.kept),
+                TableCell(f"{MODELLED} {bytes_text(shard.planned)}", shard.planned),
+                TableCell(bytes_text(size), size),
             ]
         )
         seconds = {one.round: rounds[one.round].seconds if one.round in rounds else 0.0 for one in observation.rounds}
         most = max((one.seconds for found in observation.rounds_of_shards for one in found), default=0.0)
-        ran = (Cell(time_text(time), time, part=time / most if most else 0.0) for time in seconds.values())
+        ran = (TableCell(time_text(time), time, part=time / most if most else 0.0) for time in seconds.values())
         by_round.append(
             [name, seconds_cell(sum(seconds.values()), sum(one.seconds for one in observation.rounds)), *ran]
         )
@@ -379,7 +379,7 @@ def _rounds(observation: Observation) -> str:
     )
 
 
-def _round(one: Round, proving: float, gpu: bool) -> list[Cell]:
+def _round(one: RoundTime, proving: float, gpu: bool) -> list[TableCell]:
     cells = [
         label(one.round),
         seconds_cell(one.seconds, proving),
@@ -387,11 +387,11 @@ def _round(one: Round, proving: float, gpu: bool) -> list[Cell]:
         ratio_cell(one.ratio),
         label(one.bound),
         label(one.limited_by),
-        Cell(time_text(one.worked), one.worked),
-        Cell(f"{one.tasks:,}", one.tasks),
+        TableCell(time_text(one.worked), one.worked),
+        TableCell(f"{one.tasks:,}", one.tasks),
     ]
-    bus = [Cell(bytes_text(count), count) for count in (one.uploaded, one.downloaded)]
-    return [*cells, Cell(f"{one.launches:,}", one.launches), *bus] if gpu else cells
+    bus = [TableCell(bytes_text(count), count) for count in (one.uploaded, one.downloaded)]
+    return [*cells, TableCell(f"{one.launches:,}", one.launches), *bus] if gpu else cells
 
 
 def _table_times(observation: Observation) -> str:
@@ -403,8 +403,8 @@ def _table_times(observation: Observation) -> str:
             seconds_cell(one.seconds, of_round[one.round], f"{MODELLED} " if one.modelled else ""),
             floor_cell(one.floor),
             ratio_cell(one.ratio),
-            Cell(f"{observation.tables[one.table].rows:,}", observation.tables[one.table].rows),
-            Cell(f"{observation.tables[one.table].columns:,}", observation.tables[one.table].columns),
+            TableCell(f"{observation.tables[one.table].rows:,}", observation.tables[one.table].rows),
+            TableCell(f"{observation.tables[one.table].columns:,}", observation.tables[one.table].columns),
         ]
         for one in sorted(observation.table_times, key=lambda one: -one.seconds)
     ]
@@ -427,7 +427,7 @@ def _tables(observation: Observation) -> str:
             mark = f"{MODELLED} " if one and one.modelled else ""
             seconds = one.seconds if one else 0.0
             cells.append(
-                Cell(f"{mark}{time_text(seconds)}" if one else "", seconds, part=seconds / most if most else 0.0)
+                TableCell(f"{mark}{time_text(seconds)}" if one else "", seconds, part=seconds / most if most else 0.0)
             )
         rows.append(cells)
     return table(("table", "all", *rounds), rows, MOST)
@@ -456,17 +456,17 @@ def _security(observation: Observation) -> str:
     for one in found.rounds:
         bits = one.bits
         text = f"{bits:.1f}" if bits < float("inf") else "no challenge is bad"
-        rows.append([label(one.name), Cell(text, min(bits, 1e9)), Cell(f"{one.pow_bits}", one.pow_bits)])
+        rows.append([label(one.name), TableCell(text, min(bits, 1e9)), TableCell(f"{one.pow_bits}", one.pow_bits)])
     return table(("round", "bits", "of them by work"), rows) + f"<p>{escape(observation.security.conclusion)}</p>"
 
 
 def _sizes(observation: Observation) -> str:
     total = sum(observation.sizes.values())
     rows = [
-        [label(part), Cell(bytes_text(size), size, share_text(size, total), size / total)]
+        [label(part), TableCell(bytes_text(size), size, share_text(size, total), size / total)]
         for part, size in observation.sizes.items()
     ]
-    return table(("part", "bytes"), [*rows, [label("all"), Cell(f"{total:,} B", total)]])
+    return table(("part", "bytes"), [*rows, [label("all"), TableCell(f"{total:,} B", total)]])
 
 
 def _parameters(observation: Observation) -> Sequence[tuple[str, object]]:

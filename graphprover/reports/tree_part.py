@@ -7,7 +7,7 @@ from itertools import pairwise
 from graphprover.reports import charts
 from graphprover.reports.page_parts import MOST, legend, seconds_cell
 from graphprover.reports.plan_text import time_text
-from graphprover.runtime.display.browser import Cell, label, table
+from graphprover.runtime.display.browser import TableCell, label, table
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.tree import TreePart, critical_path
 
@@ -43,9 +43,9 @@ def tree_html(observation: Observation, times: str) -> str:
     whole = tree[path[-1]].end - min(part.start for part in tree)
     rows = [
         [
-            Cell(part.name, number),
+            TableCell(part.name, number),
             seconds_cell(part.seconds, whole),
-            Cell(time_text(part.start - observation.began), part.start),
+            TableCell(time_text(part.start - observation.began), part.start),
             label(", ".join(tree[of].name for of in part.parts)),
             *([label(part.worker)] if any(one.worker for one in tree) else []),
             label("yes" if number in path else ""),

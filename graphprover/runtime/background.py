@@ -39,7 +39,7 @@ class Background:
     key: str = field(repr=False)  # PEM
 
 
-class State(Enum):
+class BackgroundState(Enum):
     """The state of the background cluster."""
 
     ABSENT = "no cluster runs"
@@ -63,7 +63,7 @@ def socket_file() -> Path:
     return private_folder() / _SOCKET
 
 
-def found() -> tuple[State, Background | None]:
+def found() -> tuple[BackgroundState, Background | None]:
     """Return the state of the cluster, and its description if there is a readable one.
 
     Raises:
@@ -71,8 +71,8 @@ def found() -> tuple[State, Background | None]:
     """
     described = read(file())
     if not is_locked():
-        return (State.STALE if file().exists() else State.ABSENT), described
-    return (State.RUNNING if described else State.STARTING), described
+        return (BackgroundState.STALE if file().exists() else BackgroundState.ABSENT), described
+    return (BackgroundState.RUNNING if described else BackgroundState.STARTING), described
 
 
 def read(path: Path) -> Background | None:
@@ -137,10 +137,12 @@ def usable(device: str) -> tuple[str | None, str]:
         state, described = found()
     except FileError:  # without a private folder there is no cluster
         return None, ""
-    if state is State.ABSENT:
+    if state is BackgroundState.ABSENT:
         return None, ""
-    if state is not State.RUNNING or not described:
-        return None, f"{state.value} ({file()})" + "; graphprover cluster stop removes it" * (state is State.STALE)
+    if state is not BackgroundState.RUNNING or not described:
+        return None, f"{state.value} ({file()})" + "; graphprover cluster stop removes it" * (
+            state is BackgroundState.STALE
+        )
     if (theirs := described.versions.get("graphprover")) != __version__:
         remedy = "restart it (graphprover cluster stop, then start)"
         return None, f"the running cluster has graphprover {theirs}, and this is {__version__}: {remedy}"

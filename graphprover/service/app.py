@@ -11,12 +11,12 @@ from fastapi import FastAPI
 from graphprover import __version__
 from graphprover.service.asgi import BoundedBodies, Timed
 from graphprover.service.attendant import Attendant
-from graphprover.service.checks import Checks
+from graphprover.service.checks import ReadinessChecks
 from graphprover.service.config import Config
 from graphprover.service.database import connect
 from graphprover.service.dependencies import Service
-from graphprover.service.keys import Keys
-from graphprover.service.metrics import Metrics
+from graphprover.service.keys import ProgramKeys
+from graphprover.service.metrics import ServiceMetrics
 from graphprover.service.problems import answer_problems
 from graphprover.service.queue import Queue
 from graphprover.service.requests import ProblemBody
@@ -65,9 +65,9 @@ def _service(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Serv
     engine, store = connect(config.database), Store(config.store)
     queue = Queue(engine)
     supervisor = Supervisor(config, queue, lock, give_up)
-    checks = Checks({"database": queue.counts, "store": store.check})
-    metrics = Metrics(queue, supervisor)
-    return Service(config, queue, store, Uploads(engine, store), Keys(store), checks, supervisor, metrics)
+    checks = ReadinessChecks({"database": queue.counts, "store": store.check})
+    metrics = ServiceMetrics(queue, supervisor)
+    return Service(config, queue, store, Uploads(engine, store), ProgramKeys(store), checks, supervisor, metrics)
 
 
 @asynccontextmanager

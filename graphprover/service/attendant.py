@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from graphprover.service.callbacks import Callbacks
-from graphprover.service.metrics import Metrics
+from graphprover.service.metrics import ServiceMetrics
 from graphprover.service.queue import Queue
 from graphprover.service.store import Store
 from graphprover.service.uploads import Uploads
@@ -31,7 +31,9 @@ class Attendant:
         keep_days: How long ended jobs, their proofs and unused uploads stay; None: for ever.
     """
 
-    def __init__(self, queue: Queue, store: Store, uploads: Uploads, metrics: Metrics, keep_days: float | None) -> None:
+    def __init__(
+        self, queue: Queue, store: Store, uploads: Uploads, metrics: ServiceMetrics, keep_days: float | None
+    ) -> None:
         self._queue, self._store, self._uploads, self._metrics = queue, store, uploads, metrics
         self._keep_days = keep_days
         self._callbacks = Callbacks(queue, metrics)

@@ -20,7 +20,7 @@ import h11
 from sqlalchemy import Row
 
 from graphprover import __version__
-from graphprover.service.metrics import Metrics
+from graphprover.service.metrics import ServiceMetrics
 from graphprover.service.problems import Problem
 from graphprover.service.queue import Queue
 from graphprover.service.requests import status_of
@@ -60,7 +60,7 @@ class Callbacks:
         metrics: The metrics, which count.
     """
 
-    def __init__(self, queue: Queue, metrics: Metrics) -> None:
+    def __init__(self, queue: Queue, metrics: ServiceMetrics) -> None:
         self._queue, self._metrics = queue, metrics
         self._calls: dict[int, tuple[str, asyncio.Task[None]]] = {}  # by number of the job: its owner, and its call
 

@@ -12,7 +12,7 @@ ANSWER_SECONDS = 3.0  # for a check, as probes wait a few seconds; a library of 
 _log = logging.getLogger(__name__)
 
 
-class Checks:
+class ReadinessChecks:
     """Checks of a service, each by one thread at a time, and at most once in CHECK_SECONDS."""
 
     def __init__(self, checks: Mapping[str, Callable[[], object]]) -> None:

@@ -8,7 +8,7 @@ from graphprover.proving.settings import ProvingSettings
 
 
 @dataclass(frozen=True)
-class Limits:
+class ServiceLimits:
     """The most that clients may send, and that their jobs may take."""
 
     program_bytes: int = 32 << 20
@@ -29,7 +29,7 @@ class ProverConfig:
     store: str
     inputs: str
     proving: ProvingSettings
-    limits: Limits
+    limits: ServiceLimits
     umask: int
 
     def to_json(self) -> str:
@@ -40,7 +40,7 @@ class ProverConfig:
     def from_json(cls, line: bytes) -> "ProverConfig":
         """Return the configuration of a line."""
         given = json.loads(line)
-        nested = {"proving": ProvingSettings(**given["proving"]), "limits": Limits(**given["limits"])}
+        nested = {"proving": ProvingSettings(**given["proving"]), "limits": ServiceLimits(**given["limits"])}
         return cls(**given | nested)
 
 
@@ -54,7 +54,7 @@ class Config:
     proving: ProvingSettings  # of the prover process
     is_local: bool  # whether only this host can connect
     tokens: dict[str, str]  # digests of the tokens by name; none: anybody may do anything
-    limits: Limits = Limits()
+    limits: ServiceLimits = ServiceLimits()
     attempts: int = 3  # starts of a job whose prover process dies
     keep_days: float | None = None  # how long ended jobs and their proofs stay; None: for ever
     callback_hosts: frozenset[str] = frozenset()  # HOST or HOST:PORT of callbacks

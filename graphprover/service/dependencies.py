@@ -6,10 +6,10 @@ from typing import Annotated
 from fastapi import Depends, Header, Request
 
 from graphprover.service.browsers import check_browser
-from graphprover.service.checks import Checks
+from graphprover.service.checks import ReadinessChecks
 from graphprover.service.config import Config
-from graphprover.service.keys import Keys
-from graphprover.service.metrics import Metrics
+from graphprover.service.keys import ProgramKeys
+from graphprover.service.metrics import ServiceMetrics
 from graphprover.service.problems import Problem
 from graphprover.service.queue import Queue
 from graphprover.service.store import Store
@@ -26,10 +26,10 @@ class Service:
     queue: Queue
     store: Store
     uploads: Uploads
-    keys: Keys
-    checks: Checks
+    keys: ProgramKeys
+    checks: ReadinessChecks
     supervisor: Supervisor
-    metrics: Metrics
+    metrics: ServiceMetrics
 
 
 async def service_of(request: Request) -> Service:

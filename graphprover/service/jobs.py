@@ -14,7 +14,7 @@ from graphprover.jobs.opening import Packed, unpack
 from graphprover.jobs.options import of_job, of_prover
 from graphprover.jobs.programs import ProgramError
 from graphprover.proving.prover import Prover
-from graphprover.service.config import Limits
+from graphprover.service.config import ServiceLimits
 from graphprover.service.store import PROGRAMS, Store
 from graphprover.vm.executor.debug import LastText
 from graphprover.vm.executor.execute import DEFAULT_CYCLES, half_of_memory
@@ -61,7 +61,7 @@ class QueuedJob(Job):
 class Provers:
     """The provers of the last programs and options, each loaded once from the store."""
 
-    def __init__(self, store: Store, limits: Limits) -> None:
+    def __init__(self, store: Store, limits: ServiceLimits) -> None:
         self._store, self._limits = store, limits
         self._prover = lru_cache(CACHED_PROVERS)(self._loaded)
 

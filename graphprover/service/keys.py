@@ -29,7 +29,7 @@ OUTCOMES = 2  # rows that an instruction has at most
 DIGEST_BYTES = 32  # behind a key in the store
 
 
-class Keys:
+class ProgramKeys:
     """The keys of a service: one process at a time makes keys of large programs, and one those of small ones.
 
     Args:

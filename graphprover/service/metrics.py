@@ -24,7 +24,7 @@ REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30)
 JOB_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14400)
 
 
-class Metrics:
+class ServiceMetrics:
     """The metrics of one service since its start, in a registry of their own."""
 
     def __init__(self, queue: Queue, supervisor: Supervisor) -> None:

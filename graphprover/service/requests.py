@@ -7,7 +7,7 @@ from sqlalchemy import Row
 
 from graphprover.jobs.options import BY_NAME, QUEUE, SERVICE, Option, conflict, in_keys, options_of, wrong_value
 from graphprover.protocol.level import LAYER_RATE
-from graphprover.service.config import Limits
+from graphprover.service.config import ServiceLimits
 from graphprover.service.problems import Problem
 
 _CAPPED = {"max_cycles": "--max-cycles", "max_memory": "--max-memory", "timeout": "--max-seconds"}
@@ -44,7 +44,7 @@ class JobRequest(_Options):
     name: str | None = Field(None, max_length=200, pattern=_LINE, description=BY_NAME["name"].help)
     callback: str | None = Field(None, max_length=2000, description=BY_NAME["callback"].help)
 
-    def check_limits(self, limits: Limits) -> None:
+    def check_limits(self, limits: ServiceLimits) -> None:
         """Raise Problem if the job may take more than the operator permits."""
         for name, option in _CAPPED.items():
             given, most = getattr(self, name), getattr(limits, name)

@@ -14,7 +14,7 @@ from graphprover.jobs.result import Result
 from graphprover.proof.compressed import CompressedProof
 from graphprover.proving.batch import prove_many
 from graphprover.runtime.files import FileError
-from graphprover.service.config import Limits
+from graphprover.service.config import ServiceLimits
 from graphprover.service.jobs import Provers, QueuedJob
 from graphprover.service.json_log import current_job
 from graphprover.service.queue import Queue
@@ -23,7 +23,7 @@ from graphprover.service.store import INPUTS, Store
 POLL_SECONDS = 0.1  # between two looks for a job
 PROGRESS_SECONDS = 0.5  # between two writes of the progress
 
-_LIMITS = Limits()
+_LIMITS = ServiceLimits()
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Runner:
         inputs: Path,
         prover: str,
         retried: Callable[[int], None] = lambda attempts: None,
-        limits: Limits = _LIMITS,
+        limits: ServiceLimits = _LIMITS,
     ) -> None:
         """Create a runner.
 

@@ -13,8 +13,8 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import REST
 from graphprover.protocol.security import Security
 from graphprover.telemetry.model import (
-    Machine,
-    Memory,
+    ObservedMachine,
+    ObservedMemory,
     ObservedShard,
     ObservedTable,
     ObservedTask,
@@ -35,11 +35,11 @@ class TaskTelemetry:
     tasks: tuple[ObservedTask, ...]  # times after the start of the first stage; table numbers within the shard
     tables: tuple[ObservedTable, ...]  # of the shard
     device: str  # cpu, or cuda:0
-    machine: Machine
+    machine: ObservedMachine
     executor: str
     versions: Mapping[str, str]
     roofline: str
-    memory: Memory
+    memory: ObservedMemory
     processor: Processor
     keep: str  # values that the device caches between the two tasks (`graphs.proof_graph.Keep`)
     kept: int  # planned bytes of the cached values
@@ -166,7 +166,7 @@ def _worker(address: str, asked: Sequence[TaskReply], clock: Clock, first_thread
         parts[0].device,
         parts[0].machine,
         tuple(range(first_thread, first_thread + threads)),
-        Memory(before, max(part.memory.peak for part in parts), planned),
+        ObservedMemory(before, max(part.memory.peak for part in parts), planned),
         clock.ahead,
         clock.error,
         max(min(proves) - max(commits), 0.0) if commits and proves else 0.0,

@@ -34,7 +34,7 @@ class GuestRun:
 
 
 @dataclass(frozen=True)
-class Machine:
+class ObservedMachine:
     """The machine of a proof."""
 
     host: str  # host name
@@ -45,7 +45,7 @@ class Machine:
     memory: int  # bytes of device memory
 
 
-class Planned(NamedTuple):
+class TaskPlan(NamedTuple):
     """The plan of a task: operations, bytes, and the lower bound of its time."""
 
     multiplications: int
@@ -58,7 +58,7 @@ class Planned(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Share:
+class TableShare:
     """A table's part of a task."""
 
     table: int  # number in the statement
@@ -80,8 +80,8 @@ class ObservedTask(NamedTuple):
     uploaded: int  # trace bytes over the bus
     downloaded: int  # result bytes over the bus
     held: int  # bytes on the device after the task: a GPU's pool, or the process's resident memory
-    tables: tuple[Share, ...]  # tables that share the task, by modelled shares; empty for tasks of all tables
-    planned: Planned
+    tables: tuple[TableShare, ...]  # tables that share the task, by modelled shares; empty for tasks of all tables
+    planned: TaskPlan
     shard: int | None = None  # number in the proof, from 0; None if unsharded
 
     def moved(self, seconds: float) -> ObservedTask:
@@ -169,9 +169,9 @@ class ObservedWorker:
 
     address: str
     device: str  # cpu, or cuda:0
-    machine: Machine
+    machine: ObservedMachine
     threads: tuple[int, ...]  # its threads' numbers in the proof's tasks
-    memory: Memory
+    memory: ObservedMemory
     clock_ahead: float  # seconds ahead of the client's clock; already subtracted from its times
     clock_error: float  # seconds: bound of the error of the correction
     waited: float  # seconds for the joint challenge: from its last commit to its first prove
@@ -180,7 +180,7 @@ class ObservedWorker:
 
 
 @dataclass(frozen=True)
-class Memory:
+class ObservedMemory:
     """Bytes on the device: of a GPU's pool, or of the whole process on a CPU."""
 
     before: int  # before the proof

@@ -16,8 +16,8 @@ from graphprover.runtime.display.notebook import html, short
 from graphprover.runtime.files import write
 from graphprover.telemetry.model import (
     GuestRun,
-    Machine,
-    Memory,
+    ObservedMachine,
+    ObservedMemory,
     ObservedShard,
     ObservedTable,
     ObservedTask,
@@ -25,7 +25,7 @@ from graphprover.telemetry.model import (
     Processor,
     Stage,
 )
-from graphprover.telemetry.rounds import Round, Sums, TableTime, covered, rounds_of, spans_of
+from graphprover.telemetry.rounds import RoundTime, Sums, TableTime, covered, rounds_of, spans_of
 from graphprover.telemetry.tree import TreePart, critical_path
 
 FORMAT = 1  # version of the JSON format
@@ -39,7 +39,7 @@ class Observation:
     label: str  # label of the statement in the proof
     began: float  # seconds since 1970 at time 0 of the clock
     versions: Mapping[str, str]  # of graphprover, python and packages
-    machine: Machine
+    machine: ObservedMachine
     executor: str  # executor of the graph: threads or sync
     worker: str  # address of the cluster worker; empty for this process
     device: str  # cpu, or cuda:0
@@ -47,7 +47,7 @@ class Observation:
     tables: tuple[ObservedTable, ...]
     stages: tuple[Stage, ...]
     tasks: tuple[ObservedTask, ...]  # by start
-    memory: Memory
+    memory: ObservedMemory
     processor: Processor  # of the worker that lacked most, if there are several
     roofline: str  # the rates of the lower bounds, as text
     security: Security
@@ -131,12 +131,12 @@ class Observation:
         return [task for task in self.tasks if task.thread in worker.threads]
 
     @property
-    def rounds(self) -> tuple[Round, ...]:
+    def rounds(self) -> tuple[RoundTime, ...]:
         """Return the sums of each round over all shards, in order of their start."""
         return self.sums.rounds if self.sums else rounds_of(self.tasks, self.processor.starved)
 
     @property
-    def rounds_of_shards(self) -> tuple[tuple[Round, ...], ...]:
+    def rounds_of_shards(self) -> tuple[tuple[RoundTime, ...], ...]:
         """Return `rounds` for each shard."""
         if self.sums:
             return self.sums.of_shards
@@ -270,7 +270,7 @@ def _stages_facts(stages: Sequence[Stage]) -> list[dict[str, Any]]:
     return [asdict(stage) | {"seconds": stage.seconds} for stage in stages]
 
 
-def _rounds_facts(rounds: Sequence[Round]) -> list[dict[str, Any]]:
+def _rounds_facts(rounds: Sequence[RoundTime]) -> list[dict[str, Any]]:
     return [asdict(one) | {"ratio": one.ratio} for one in rounds]
 
 

@@ -13,7 +13,7 @@ Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Round:
+class RoundTime:
     """All tasks of one round."""
 
     round: str
@@ -56,9 +56,9 @@ class TableTime:
 class Sums:
     """Sums that replace omitted tasks."""
 
-    rounds: tuple[Round, ...]
+    rounds: tuple[RoundTime, ...]
     idle: float
-    of_shards: tuple[tuple[Round, ...], ...]
+    of_shards: tuple[tuple[RoundTime, ...], ...]
 
 
 def covered(spans: Sequence[Span]) -> float:
@@ -75,7 +75,7 @@ def spans_of(tasks: Sequence[ObservedTask]) -> list[Span]:
     return [span for one in tasks for span in ((one.start, one.end), (one.device_start, one.device_end))]
 
 
-def rounds_of(tasks: Sequence[ObservedTask], starved: bool) -> tuple[Round, ...]:
+def rounds_of(tasks: Sequence[ObservedTask], starved: bool) -> tuple[RoundTime, ...]:
     """Return the sums of each round, in order of their start.
 
     Args:
@@ -88,7 +88,7 @@ def rounds_of(tasks: Sequence[ObservedTask], starved: bool) -> tuple[Round, ...]
     return tuple(_round(name, tasks, starved) for name, tasks in of_round.items())
 
 
-def _round(name: str, tasks: Sequence[ObservedTask], starved: bool) -> Round:
+def _round(name: str, tasks: Sequence[ObservedTask], starved: bool) -> RoundTime:
     spans: dict[int | None, list[Span]] = {}
     for task in tasks:
         spans.setdefault(task.shard, []).append((task.device_start, task.device_end))
@@ -97,7 +97,7 @@ def _round(name: str, tasks: Sequence[ObservedTask], starved: bool) -> Round:
     lower_bounds: dict[str, float] = {}
     for task in tasks:
         lower_bounds[task.planned.bound] = lower_bounds.get(task.planned.bound, 0.0) + task.planned.seconds
-    return Round(
+    return RoundTime(
         name,
         len(tasks),
         min(task.start for task in tasks),

@@ -88,7 +88,7 @@ def test_the_gpus_that_prove_are_measured(
         yield lambda: NOTHING
 
     here = SimpleNamespace(address="tls://127.0.0.1:1", kind="cuda")
-    monkeypatch.setattr(background, "found", lambda: (background.State.RUNNING, here))
+    monkeypatch.setattr(background, "found", lambda: (background.BackgroundState.RUNNING, here))
     monkeypatch.setattr(background, "file", lambda: Path("/run/cluster.json"))
     for name, false in (("metered", metered), ("gpus", lambda: 2), ("gpu_address", "gpu {}".format)):
         monkeypatch.setattr(batch_figures, name, false)

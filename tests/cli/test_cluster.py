@@ -23,7 +23,7 @@ from graphprover.cli import cluster as command
 from graphprover.cli.main import main
 from graphprover.proving.executor import Local, OnCluster, executor_of
 from graphprover.runtime import background, forked
-from graphprover.runtime.background import Background, State
+from graphprover.runtime.background import Background, BackgroundState
 from graphprover.runtime.errors import FAILED, OK, USAGE
 from tests.cluster.processes import ROOT, until
 
@@ -160,7 +160,7 @@ def test_one_that_was_killed_is_named_and_replaced(
 ) -> None:
     assert main(["cluster", "start", "processes", "--workers", "2"]) == OK
     state, first = background.found()
-    assert state is State.RUNNING and first and len(first.worker_pids) == 2
+    assert state is BackgroundState.RUNNING and first and len(first.worker_pids) == 2
     os.kill(first.pid, signal.SIGKILL)
     until(lambda: not alive([first.pid, *first.worker_pids]))
     capsys.readouterr()
@@ -197,7 +197,7 @@ def test_an_interrupted_start_leaves_nothing(sent: signal.Signals, own: Path) ->
     out, _ = starting.communicate(timeout=LIMIT)
     assert out == b""
     until(lambda: not alive(pids) and not servers())
-    assert not left(own) and background.found()[0] is State.ABSENT
+    assert not left(own) and background.found()[0] is BackgroundState.ABSENT
 
 
 def test_one_that_does_not_start_is_explained(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -233,14 +233,14 @@ def test_a_cluster_that_does_not_fit_is_not_used(
     lock = background.acquire()
     assert lock and background.acquire() is None
     with closing(lock):
-        assert background.found() == (State.STARTING, None)
+        assert background.found() == (BackgroundState.STARTING, None)
         background.write(described(**changes))
-        assert background.found()[0] is State.RUNNING
+        assert background.found()[0] is BackgroundState.RUNNING
         assert isinstance(executor_of("auto", device), Local if reason else OnCluster)
         found, why = background.usable(device)
         assert (found is None) == bool(reason)
         assert not reason or (re.search(reason, why) and why in caplog.text)
-    assert background.found()[0] is State.STALE
+    assert background.found()[0] is BackgroundState.STALE
 
 
 def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from graphprover.prover.local import make
 from graphprover.runtime import settings
 from graphprover.statement.shards import shards_of
 from graphprover.telemetry.layers import ObservedLayer, with_layers
-from graphprover.telemetry.model import Share
+from graphprover.telemetry.model import TableShare
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import observed
 from tests.cluster.processes import workers
@@ -79,7 +79,7 @@ def on_a_free_host(seen: Observation) -> Observation:
 
 def slow(seen: Observation, round_: str, table: int | None, seconds: float) -> Observation:
     """As if a round's tasks had taken so long on a free host, all for one table."""
-    tables = () if table is None else (Share(table, 1.0),)
+    tables = () if table is None else (TableShare(table, 1.0),)
     tasks = tuple(
         task._replace(end=task.start + seconds, device_end=task.device_start + seconds, tables=tables, waited=seconds)
         if task.round == round_

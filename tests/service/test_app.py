@@ -19,7 +19,7 @@ import pytest
 from graphprover.service import checks
 from graphprover.service.asgi import MOST_JSON_BYTES
 from graphprover.service.client import ServiceError
-from graphprover.service.config import Limits
+from graphprover.service.config import ServiceLimits
 from graphprover.service.store import Store, proof_key
 from graphprover.service.tokens import digest_of
 from tests.chromium import chromium
@@ -29,7 +29,7 @@ from tests.service.running import until
 ROOT = Path(__file__).parents[2]
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
 HASH = "0d230abbdfa2af2276f9ab51c9b9ab8219d2548ea39c67244985bf21aed2977b"
-LIMITS = Limits(program_bytes=100_000, input_bytes=1000, queued_jobs=1000)
+LIMITS = ServiceLimits(program_bytes=100_000, input_bytes=1000, queued_jobs=1000)
 NONE = "0" * 64
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, update
 from graphprover.service import callbacks as module
 from graphprover.service.callbacks import OWN_CALLS, WAITS, Callbacks
 from graphprover.service.database import jobs
-from graphprover.service.metrics import Metrics
+from graphprover.service.metrics import ServiceMetrics
 from graphprover.service.queue import NewJob, Queue
 from graphprover.service.supervisor import Supervisor
 from tests.service.quiet import config_in
@@ -42,7 +42,7 @@ def state(queue: Queue, row: Any) -> Any:
 def callbacks(queue: Queue, tmp_path: Path) -> Callbacks:
     """Return the callbacks of a queue."""
     supervisor = Supervisor(config_in(tmp_path), queue, (tmp_path / "lock").open("w"), lambda: None)
-    return Callbacks(queue, Metrics(queue, supervisor))
+    return Callbacks(queue, ServiceMetrics(queue, supervisor))
 
 
 @asynccontextmanager

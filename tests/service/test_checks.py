@@ -7,7 +7,7 @@ import time
 import pytest
 
 from graphprover.service import checks
-from graphprover.service.checks import Checks
+from graphprover.service.checks import ReadinessChecks
 
 
 def test_errors_have_one_line_and_the_name_of_the_check() -> None:
@@ -17,7 +17,7 @@ def test_errors_have_one_line_and_the_name_of_the_check() -> None:
     def fail_silently() -> None:
         raise KeyError
 
-    found = Checks({"database": lambda: None, "store": fail, "other": fail_silently})
+    found = ReadinessChecks({"database": lambda: None, "store": fail, "other": fail_silently})
     assert asyncio.run(found()) == {"store": "no route", "other": "KeyError"}
 
 
@@ -31,7 +31,7 @@ def test_a_check_that_does_not_answer_is_made_once(monkeypatch: pytest.MonkeyPat
         answers.wait(60)
 
     async def ask() -> None:
-        found = Checks({"store": wait})
+        found = ReadinessChecks({"store": wait})
         begun = time.monotonic()
         assert await asyncio.gather(*(found() for _ in range(50))) == [{"store": "no answer for 0 s"}] * 50
         assert await found() == {"store": "no answer for 0 s"}
@@ -48,7 +48,7 @@ def test_checks_are_not_made_more_often_than_allowed() -> None:
     calls = list[None]()
 
     async def ask() -> None:
-        found = Checks({"store": lambda: calls.append(None)})
+        found = ReadinessChecks({"store": lambda: calls.append(None)})
         assert [await found() for _ in range(3)] == [{}] * 3
 
     asyncio.run(ask())

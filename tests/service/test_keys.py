@@ -11,7 +11,7 @@ import pytest
 from graphprover import Prover
 from graphprover.service import keys as module
 from graphprover.service.key_process import NO_MEMORY
-from graphprover.service.keys import Keys
+from graphprover.service.keys import ProgramKeys
 from graphprover.service.problems import Problem
 from graphprover.service.store import PROGRAMS, Store
 from graphprover.vm.program.elf import load_elf, program_hash
@@ -46,26 +46,26 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Have keys made without a process; return the list of the memory that each may take."""
     found: list[int] = []
 
-    async def make(self: Keys, elf: Path, key: Path, most: int) -> None:
+    async def make(self: ProgramKeys, elf: Path, key: Path, most: int) -> None:
         found.append(most)
         key.write_bytes(b"key of " + elf.read_bytes()[:9])
 
-    monkeypatch.setattr(Keys, "_make", make)
+    monkeypatch.setattr(ProgramKeys, "_make", make)
     return found
 
 
 def test_a_key_is_the_one_of_setup(store: Store) -> None:
     async def ask() -> bytes:
-        return await Keys(store).key(HASH)
+        return await ProgramKeys(store).key(HASH)
 
     assert asyncio.run(ask()) == Prover(GUEST).key().to_bytes()
 
 
 def test_a_key_is_made_once_and_again_if_it_is_damaged(store: Store, made: list[int]) -> None:
     async def ask() -> None:
-        keys = Keys(store)
+        keys = ProgramKeys(store)
         assert len(set(await asyncio.gather(*(keys.key(HASH) for _ in range(5))))) == 1 and len(made) == 1
-        (first,) = {await keys.key(HASH), await Keys(store).key(HASH)}
+        (first,) = {await keys.key(HASH), await ProgramKeys(store).key(HASH)}
         for damaged in (b"", b"key", store.upload(PROGRAMS, f"{HASH}.vk")[1:], b"\0" * 64):
             store.save_upload(PROGRAMS, f"{HASH}.vk", damaged)
             assert await keys.key(HASH) == first
@@ -82,7 +82,7 @@ def test_a_damaged_program_has_no_key(store: Store, made: list[int], data: bytes
 
     async def ask() -> None:
         with pytest.raises(Problem, match="is damaged in the store"):
-            await Keys(store).key(HASH)
+            await ProgramKeys(store).key(HASH)
 
     asyncio.run(ask())
     assert not made
@@ -91,7 +91,7 @@ def test_a_damaged_program_has_no_key(store: Store, made: list[int], data: bytes
 def test_a_key_that_needs_too_much_is_refused_before_it_is_begun(store: Store, made: list[int]) -> None:
     async def ask() -> None:
         with pytest.raises(Problem, match=r"the key needs 0\.1 GiB or more; this service has 0\.0 GiB") as refused:
-            await Keys(store, 1 << 20).key(large(store))
+            await ProgramKeys(store, 1 << 20).key(large(store))
         assert refused.value.status_code == 422
 
     asyncio.run(ask())
@@ -102,17 +102,17 @@ def test_small_programs_do_not_wait_for_a_large_one(
     store: Store, made: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "SMALL_BYTES", 32 << 20)
-    make, ended = Keys._make, asyncio.Event()
+    make, ended = ProgramKeys._make, asyncio.Event()
 
-    async def slow(self: Keys, elf: Path, key: Path, most: int) -> None:
+    async def slow(self: ProgramKeys, elf: Path, key: Path, most: int) -> None:
         if most > module.SMALL_BYTES:
             await ended.wait()
         await make(self, elf, key, most)
 
-    monkeypatch.setattr(Keys, "_make", slow)
+    monkeypatch.setattr(ProgramKeys, "_make", slow)
 
     async def ask() -> None:
-        keys = Keys(store, 1 << 30)
+        keys = ProgramKeys(store, 1 << 30)
         waiting = asyncio.create_task(keys.key(large(store)))
         assert await asyncio.wait_for(keys.key(HASH), 60)
         assert not waiting.done() and made == [32 << 20]
@@ -142,7 +142,7 @@ def test_a_process_that_fails(store: Store, monkeypatch: pytest.MonkeyPatch, cod
 
     async def ask() -> None:
         with pytest.raises(error):
-            await Keys(store).key(HASH)
+            await ProgramKeys(store).key(HASH)
 
     monkeypatch.setattr(module.asyncio, "create_subprocess_exec", started)
     asyncio.run(ask())
@@ -160,7 +160,7 @@ def test_a_process_has_a_limit_of_time(store: Store, monkeypatch: pytest.MonkeyP
 
     async def ask() -> None:
         with pytest.raises(Problem, match=r"the key was not made in 0\.01 s"):
-            await Keys(store).key(HASH)
+            await ProgramKeys(store).key(HASH)
         assert await found[0].wait() < 0
 
     asyncio.run(ask())

@@ -16,7 +16,7 @@ from graphprover.jobs.job import Job
 from graphprover.jobs.result import Result
 from graphprover.runtime.files import FileError
 from graphprover.service import runner as module
-from graphprover.service.config import Limits
+from graphprover.service.config import ServiceLimits
 from graphprover.service.database import connect
 from graphprover.service.jobs import Provers
 from graphprover.service.queue import NewJob, Queue
@@ -159,7 +159,7 @@ def test_a_run_has_the_limits_of_its_job_and_of_the_service(
     service: Service, options: dict[str, int], limits: dict[str, int], expected: dict[str, int]
 ) -> None:
     """Also a job that was queued before the service had its limits."""
-    job = Provers(service.store, Limits(**limits)).job(service.submit(300, **options), None)
+    job = Provers(service.store, ServiceLimits(**limits)).job(service.submit(300, **options), None)
     assert job.limits == expected
 
 
@@ -167,7 +167,10 @@ def test_a_run_has_the_limits_of_its_job_and_of_the_service(
     ("given", "most", "seconds"), [(None, None, None), (5, None, 5), (5, 3, 3), (None, 3, 3), (2, 3, 2)]
 )
 def test_a_job_has_the_timeout_of_the_service(service: Service, given: Any, most: Any, seconds: Any) -> None:
-    assert Provers(service.store, Limits(timeout=most)).job(service.submit(300, timeout=given), None).timeout == seconds
+    assert (
+        Provers(service.store, ServiceLimits(timeout=most)).job(service.submit(300, timeout=given), None).timeout
+        == seconds
+    )
 
 
 def test_an_input_that_is_gone_fails_its_job(service: Service) -> None:

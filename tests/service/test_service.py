@@ -19,7 +19,7 @@ from graphprover.cli.main import main
 from graphprover.runtime.errors import FAILED, OK, USAGE, UsageError
 from graphprover.service import orphans, prover_process, server
 from graphprover.service.client import Client, JobFailed, ServiceError
-from graphprover.service.config import Limits
+from graphprover.service.config import ServiceLimits
 from graphprover.service.tokens import add_token
 from tests.service.quiet import config_in
 from tests.service.running import LIMIT, ROOT, Service, certificate, free_port, until
@@ -320,7 +320,7 @@ def test_a_prover_process_that_refuses_its_options_ends_the_service(tmp_path: Pa
 def test_a_missing_prover_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sent = config_in(tmp_path, limits=Limits(max_cycles=9), umask=0o22).of_prover("id")
+    sent = config_in(tmp_path, limits=ServiceLimits(max_cycles=9), umask=0o22).of_prover("id")
 
     def fail(given: object) -> None:
         assert given == sent

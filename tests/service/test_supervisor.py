@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.service import supervisor as module
 from graphprover.service.database import connect
-from graphprover.service.metrics import Metrics
+from graphprover.service.metrics import ServiceMetrics
 from graphprover.service.queue import Queue
 from graphprover.service.supervisor import Supervisor
 from tests.service.quiet import config_in
@@ -94,7 +94,7 @@ def test_retries_of_workers_are_counted_and_a_metric(tmp_path: Path) -> None:
         await found._listen(output)
         return found
 
-    assert b"graphprover_worker_retries_total 3.0" in Metrics(queue, asyncio.run(counted())).text()
+    assert b"graphprover_worker_retries_total 3.0" in ServiceMetrics(queue, asyncio.run(counted())).text()
 
 
 def test_a_prover_process_that_is_silent_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,7 +82,7 @@ for (const table of document.querySelectorAll("table[data-most]")) {
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A cell of a table."""
 
     text: str
@@ -92,12 +92,12 @@ class Cell:
     title: str = ""  # tooltip
 
 
-def label(text: str, title: str = "") -> Cell:
+def label(text: str, title: str = "") -> TableCell:
     """Return a cell of text."""
-    return Cell(text, text, title=title)
+    return TableCell(text, text, title=title)
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[Cell]], most: int = 0) -> str:
+def table(heads: Sequence[str], rows: Iterable[Sequence[TableCell]], most: int = 0) -> str:
     """Return a scrolling table; of more than ``most`` rows, unless 0, only these are shown at first.
 
     Without ``heads`` it is not sortable.
@@ -115,7 +115,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Cell]], most: int = 0) -
     return f'<div class="scroll">{shown}</div>'
 
 
-def _cell(cell: Cell, left: bool) -> str:
+def _cell(cell: TableCell, left: bool) -> str:
     kinds = " ".join(["left"] * left + ["bar"] * (cell.part is not None))
     attributes = f' class="{kinds}"' if kinds else ""
     attributes += f' style="--part:{min(max(cell.part, 0), 1):.1%}"' if cell.part is not None else ""

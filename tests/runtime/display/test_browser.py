@@ -2,12 +2,13 @@
 
 import re
 
-from graphprover.runtime.display.browser import Cell, label, page, table
+from graphprover.runtime.display.browser import TableCell, label, page, table
 from tests.chromium import opened
 
 HOSTILE = '<script>throw "x"</script>" onload="x'
 FIVE = [
-    [label(f"{letter}{HOSTILE}"), Cell(f"{number} s", number)] for letter, number in zip("cabed", range(5), strict=True)
+    [label(f"{letter}{HOSTILE}"), TableCell(f"{number} s", number)]
+    for letter, number in zip("cabed", range(5), strict=True)
 ]
 
 
