@@ -392,7 +392,7 @@ def conflict(given: Mapping[str, Any]) -> tuple[str, str] | None:
     if given.get("random_seed") and given.get("commit_input"):
         return "random_seed", "is 0 with --commit-input: give only one of the two"
     if given.get("compress") and (hash := given.get("hash", DEFAULT_HASH)) != BLAKE3:
-        return "compress", f"only for proofs by {BLAKE3}, not by {hash}: change one of the two"
+        return "compress", f"only for proofs by {BLAKE3}, not by {hash}: use --hash {BLAKE3}"
     return None
 
 

@@ -157,7 +157,7 @@ def test_a_proof_to_compress_has_more_work_by_default() -> None:
         (FIRST + "compress = 1.0", "job 1: compress: 1.0 is not true, false, N .*"),
         (
             FIRST + "compress = true\nhash = 'keccak'",
-            "job 1: compress: only for proofs by blake3, not by keccak: change one of the two",
+            "job 1: compress: only for proofs by blake3, not by keccak: use hash blake3",
         ),
         (GUEST + "max_cycles = 0", "job 1: max_cycles: 0 is not a number of cycles below 2\\^32"),
         (GUEST + "shards = 2\nshard_size = 9", "job 1: shard_size: excludes shards: give only one of the two"),

@@ -116,7 +116,6 @@ def test_prove_makes_several_layers(here: Path, capsys: pytest.CaptureFixture[st
         (["compress", "proof.bin", FIB], FAILED, "not valid: the proof has"),
         (["compress", "missing.bin"], USAGE, "missing.bin"),
         (["prove", FIB, "--compress", "--hash", "keccak"], USAGE, "use --hash blake3"),
-        (["prove", FIB, "--compress", ",".join(["2"] * 17)], USAGE, "at most 16 layers, not 17"),
         (["export", "small.bin", FIB, "-o", "exported"], FAILED, "a compressed proof"),
     ],
 )
