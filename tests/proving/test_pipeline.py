@@ -634,7 +634,7 @@ def test_other_devices_than_a_cpu_pay(monkeypatch: pytest.MonkeyPatch) -> None:
         kind = "cuda"
 
     device: Any = Other()
-    assert pipeline.pays(device) and not pipeline.pays("cpu")
+    assert executor.pays(device) and not executor.pays("cpu")
     monkeypatch.setattr(executor, "prove_pipelined", lambda *_: pytest.fail("pipelined"))
     guest = Prover(GUESTS / "fib_iterative.elf", security=20)
     events: list[str] = []
