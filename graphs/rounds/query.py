@@ -47,7 +47,7 @@ class Proven:
 
 
 def multiproof(indices: np.ndarray, log_leaves: int) -> np.ndarray:
-    """Return the numbers (int64) of the siblings in `graphprover.protocol.merkle.Layer.sent`, from the leaves up.
+    """Return the numbers (int64) of the siblings in `graphprover.protocol.merkle.TreeLayer.sent`, from the leaves up.
 
     Nodes are numbered as in a heap: the n nodes of a layer are n ... 2 n - 1, and node i has the children 2 i and 2 i +
     1. So the siblings in a lower tree opened at the same queries are a suffix of the result.
