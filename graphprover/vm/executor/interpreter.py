@@ -16,7 +16,7 @@ from graphprover.vm.accelerators.execute import change
 from graphprover.vm.accelerators.host_call import SLOT_FURTHER
 from graphprover.vm.accelerators.registry import ACCESS_OF, APART_OF, FIRST_NUMBER, FURTHER_OF, LISTED, WORDS_OF
 from graphprover.vm.executor.faults import Fault
-from graphprover.vm.executor.operations import SIZES, computed, loaded, stored, stored_behind, taken
+from graphprover.vm.executor.operations import SIZES, computed, decoded, loaded, placed, stored, stored_behind, taken
 from graphprover.vm.executor.predecode import END
 from graphprover.vm.executor.record import INTERVAL, LOG_INTERVAL, NO_REGISTER, REGISTERS
 from graphprover.vm.profile.calls import enter, move
@@ -237,8 +237,7 @@ def _finish(code, visits, tape, index, cycle, count):
     visits[index] -= 1
     if tape is not None:
         for back in range(count, 0, -1):
-            fields = code[index - back]
-            rd, rs1, rs2 = fields >> _8 & _U(0xFF), fields >> _U(16) & _U(0xFF), fields >> _U(24) & _U(0xFF)
+            _, rd, rs1, rs2, _ = decoded(code[index - back])
             _note(tape, rd, rs1, rs2, cycle - back)
 
 
@@ -317,28 +316,16 @@ def _run(code, state, store, limit, tape, counters, blocks):
                 break
             if counters is not None:
                 late = way = 0
-            fields = code[index]
-            op = _I(fields & _U(0xFF))
-            rd = fields >> _8 & _U(0xFF)
-            rs1 = fields >> _U(16) & _U(0xFF)
-            rs2 = fields >> _U(24) & _U(0xFF)
-            imm = _U(_I(fields) >> 32)
+            op, rd, rs1, rs2, imm = decoded(code[index])
             a = x[rs1]
             b = x[rs2]
             c = _0
             following = index + 1
             if op <= Op.BGEU:
-                if op == Op.LUI:
-                    c = imm
-                elif op == Op.AUIPC:
-                    c = _U(store.code_base) + _U(4 * index) + imm
-                else:
-                    jumps = True
-                    if op == Op.JAL or op == Op.JALR:
-                        if rd != _U(NO_REGISTER):
-                            c = _U(store.code_base) + _U(4 * index + 4)
-                    else:
-                        jumps = taken(op, a, b)
+                if rd != _U(NO_REGISTER):
+                    c = placed(op, imm, _U(store.code_base) + _U(4 * index))
+                if op >= Op.JAL:
+                    jumps = taken(op, a, b)
                     if counters is not None:
                         way = int(not jumps)
                     if jumps:

@@ -55,8 +55,27 @@ def _divide_unsigned(a, b):
 
 
 @njit(nogil=True, cache=True, forceinline=True)
+def decoded(fields):
+    """Return operation, rd, rs1, rs2 and immediate of a word of `predecode.predecode`."""
+    rd, rs1, rs2 = fields >> _8 & _U(0xFF), fields >> _U(16) & _U(0xFF), fields >> _U(24) & _U(0xFF)
+    return _I(fields & _U(0xFF)), rd, rs1, rs2, _U(_I(fields) >> 32)
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def placed(op, imm, pc):
+    """Return what an instruction at ``pc`` that reads no register, or jumps, writes to rd; 0 of a branch."""
+    if op == Op.LUI:
+        return imm
+    if op == Op.AUIPC:
+        return pc + imm
+    return pc + _U(4) if op == Op.JAL or op == Op.JALR else _0
+
+
+@njit(nogil=True, cache=True, forceinline=True)
 def taken(op, a, b):
-    """Return whether a branch is taken."""
+    """Return whether a jump or branch is taken."""
+    if op == Op.JAL or op == Op.JALR:
+        return True
     if op == Op.BEQ:
         return bool(a == b)
     if op == Op.BNE:

@@ -9,7 +9,7 @@ from graphprover.device import Device
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.accelerators.host_call import MOST_FURTHER, SLOT_FURTHER
 from graphprover.vm.accelerators.registry import ACCESS_OF, FIRST_NUMBER, FURTHER_OF, WAY_OF, WORDS_OF
-from graphprover.vm.executor.operations import SIZES, computed, loaded, stored, stored_behind, taken
+from graphprover.vm.executor.operations import SIZES, computed, decoded, loaded, placed, stored, stored_behind, taken
 from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS
 from graphprover.vm.kernels import tape as columns
 from graphprover.vm.kernels.tape import FURTHER, UNPROVED, UNREACHED, WORD, Cycles, Tape
@@ -111,12 +111,7 @@ def _replay(tape, code_base, start, first, last, steps, redirects, census, writt
                 own[i] = written.places[i, k]
         stop = min(start + (k + 1) * INTERVAL, last)
         for cycle in range(start + k * INTERVAL, stop):
-            fields = code[_U(index)]
-            op = _I(fields & _U(0xFF))
-            rd = fields >> _8 & _U(0xFF)
-            rs1 = fields >> _U(16) & _U(0xFF)
-            rs2 = fields >> _U(24) & _U(0xFF)
-            imm = _U(_I(fields) >> 32)
+            op, rd, rs1, rs2, imm = decoded(code[_U(index)])
             a = x[rs1]
             b = x[rs2]
             c = _0
@@ -124,22 +119,16 @@ def _replay(tape, code_base, start, first, last, steps, redirects, census, writt
             way = 0
             accesses = further = 0
             if op <= Op.BGEU:
-                if op == Op.LUI:
-                    c = imm
-                elif op == Op.AUIPC:
-                    c = _U(code_base) + _U(4 * index) + imm
-                elif op == Op.JAL or op == Op.JALR:
-                    if rd != _U(NO_REGISTER):
-                        c = _U(code_base) + _U(4 * index + 4)
-                    if op == Op.JALR:
-                        following = _I((((a + imm) & ~_1) - _U(code_base)) >> _U(2))
-                        way = int(a >> _LIMB_BITS != _0)
-                    else:
+                if rd != _U(NO_REGISTER):
+                    c = placed(op, imm, _U(code_base) + _U(4 * index))
+                if op == Op.JALR:
+                    following = _I((((a + imm) & ~_1) - _U(code_base)) >> _U(2))
+                    way = int(a >> _LIMB_BITS != _0)
+                elif op >= Op.JAL:
+                    jumps = taken(op, a, b)
+                    way = int(not jumps)
+                    if jumps:
                         following = index + _I(imm)
-                elif taken(op, a, b):
-                    following = index + _I(imm)
-                else:
-                    way = 1
             elif op <= Op.SD:
                 address = a + imm
                 size = SIZES[op - Op.LB]
