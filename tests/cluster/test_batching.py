@@ -68,7 +68,7 @@ def names(batch: BatchTasks, task: ProvingTask) -> list[str]:
 
 def ended(batch: BatchTasks, task: ProvingTask, value: Any, error: Exception | None = None) -> list[str]:
     """Return the names of the jobs that have ended with a result."""
-    return [job.label for job, _, _ in batch.results(TaskResult(task, value, error, "tcp://a", 1))]
+    return [one.job.label for one in batch.results(TaskResult(task, value, error, "tcp://a", 1))]
 
 
 def test_a_task_has_the_log_fields_of_its_jobs() -> None:
@@ -147,8 +147,9 @@ def test_jobs_of_which_nothing_is_known_all_come_alone() -> None:
 def test_the_error_of_a_job_is_its_own() -> None:
     batch = tasks_of(jobs(1))
     task = next(batch)
-    ((job, made, error),) = batch.results(TaskResult(task, None, ProgramError("wrong"), "tcp://a", 2))
-    assert job.label == "job 0" and made is None and isinstance(error, ProgramError)
+    (found,) = batch.results(TaskResult(task, None, ProgramError("wrong"), "tcp://a", 2))
+    assert found.job.label == "job 0" and found.made is None and isinstance(found.error, ProgramError)
+    assert (found.worker, found.attempts) == ("tcp://a", 2)
 
 
 def test_a_worker_makes_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
