@@ -1,6 +1,7 @@
 """Programs, and the jobs that prove their runs. A job knows no executor.
 
-- programs.py: opens programs of tables and guests; kinds.py: the kind of a file by its first bytes.
+- programs.py: what a program is, and programs of tables; opening.py: opens programs; kinds.py: the kind of a file by
+  its first bytes; errors.py: errors as messages.
 - options.py: the table of the options of proofs, for the command line, batch files, the service and the documents.
 - recipe.py: a program with the options of its proofs; job.py: `Job`; preparing.py: its run and statement; existing.py:
   the proof before; result.py: `Result`; upcoming.py: the jobs of a batch that are read ahead.
