@@ -10,6 +10,7 @@ from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
 from graphprover.prover.prepare import Prepared, PreparedShards
+from graphprover.runtime.display.notebook import short
 from graphprover.runtime.files import FileError, read_proof
 
 if TYPE_CHECKING:
@@ -62,3 +63,10 @@ def says(proof: Proof | ShardedProof) -> Says:
 def to_say(prepared: Prepared | PreparedShards) -> Says:
     """Return the claim of a proof that is yet to be made."""
     return [(shard.public_values, shard.layout.log_heights) for shard in prepared.shards]
+
+
+def contents(data: bytes | Path | None) -> str:
+    """Return what to show of a file or its contents."""
+    if data is None:
+        return "none"
+    return short(data) if isinstance(data, Path) else f"{len(data):,} bytes"

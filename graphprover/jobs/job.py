@@ -14,7 +14,7 @@ from graphprover.device import Device
 from graphprover.device.choose import device_for
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
-from graphprover.jobs.existing import read_existing, says, to_say, valid_existing
+from graphprover.jobs.existing import contents, read_existing, says, to_say, valid_existing
 from graphprover.jobs.on_workers import JobOnWorkers, for_workers, guest_run
 from graphprover.jobs.opening import PackedCheck
 from graphprover.jobs.options import MOST_PRIORITY
@@ -111,15 +111,15 @@ class Job:
             "priority": self.priority,
             "timeout": "none" if self.timeout is None else f"{self.timeout:g} s",
             "states its input": "yes" if self.commit_input else "no",
-            "proof that is there": _contents(self.existing),
-            "output": _contents(self.output),
+            "proof that is there": contents(self.existing),
+            "output": contents(self.output),
         }
         return html(self._title, facts)
 
     @property
     def _title(self) -> str:
         name = f" {quoted(self.name)}" if self.name else ""
-        return f"Job{name} of {quoted(self.prover.name)}, input: {_contents(self.data)}"
+        return f"Job{name} of {quoted(self.prover.name)}, input: {contents(self.data)}"
 
     @property
     def label(self) -> str:
@@ -211,9 +211,7 @@ class Job:
     def start(self, device: Device | str = "auto", run: Any = None) -> "Made | Started":
         """Run the program and prepare the proof, the first stage of `make`; return a proof that is there already.
 
-        Args:
-            device: As in `make`.
-            run: The run with its record if `run_ahead` has made it, which was not silent.
+        ``device``: as in `make`; ``run``: the run with its record if `run_ahead` has made it, which was not silent.
 
         Raises:
             Exception: every exception of `Prover.prove` before the proof.
@@ -295,9 +293,8 @@ class Job:
 
         assert not isinstance(made.proof, CompressedProof)
         statement, own = self.prover.program.statement_of(made.proof), device_for(device)
-        return compressed(
-            made, statement, self.prover.layers, layers_by(executor, own, progress, self.check_room), largest(own)
-        )
+        prove = layers_by(executor, own, progress, self.check_room)
+        return compressed(made, statement, self.prover.layers, prove, largest(own))
 
     def check(self, made: Made) -> Made:
         """Verify the proof of `prove_started` against the program, the third stage of `make`.
@@ -401,10 +398,3 @@ class Job:
         if self.commit_input and data and len(data) > MAX_STATED_INPUT:
             raise ValueError(f"an input of {len(data):,} bytes: a proof states at most {MAX_STATED_INPUT:,}")
         return data
-
-
-def _contents(data: bytes | Path | None) -> str:
-    """Return what to show of a file or its contents."""
-    if data is None:
-        return "none"
-    return short(data) if isinstance(data, Path) else f"{len(data):,} bytes"
