@@ -344,7 +344,6 @@ def test_a_worker_runs_what_prove_proves(address: str, capsys: pytest.CaptureFix
         (["leaves.elf"], FAILED),
         (["doubling.py", "--input", "wrong"], FAILED),
         (["doubling.py", "--input", "empty"], USAGE),
-        (["doubling.py", "--security", "200"], USAGE),
         (["fib.elf", "--max-cycles", "9"], FAILED),
         (["doubling.py", "--exit-code", "3"], USAGE),
     ):

@@ -124,7 +124,7 @@ def test_verify_writes_the_output(echo: Path, tmp_path: Path, capsys: pytest.Cap
     for name in ("text", "hex"):
         assert main(verify_echo(echo, name, "--output", str(result))) == OK
         assert result.read_bytes() == (echo / f"{name}.in").read_bytes()
-    for refused in (("failure",), ("text", "--expect-output-hex", "00"), ("text", "--security", "200")):
+    for refused in (("failure",), ("text", "--expect-output-hex", "00"), ("text", "--proximity", "unique")):
         assert main(verify_echo(echo, *refused, "--output", str(result))) == FAILED
         assert result.read_bytes() == (echo / "hex.in").read_bytes()
     fails(verify_echo(echo, "text", "--output", str(tmp_path)), "is a folder: name a file in it", capsys, USAGE)
@@ -162,7 +162,7 @@ def test_only_guests_have_exit_code_and_output(tmp_path: Path, capsys: pytest.Ca
     assert main(["prove", "examples/fibonacci", "-o", proof]) == OK
     for option in (["--exit-code", "any"], ["--expect-output-hex", ""], ["--output", str(tmp_path / "out")]):
         fails(["verify", proof, *option], f"{option[0]}: only for guests", capsys, USAGE)
-    fails(["prove", "examples/fibonacci", "--exit-code", "0"], "--exit-code: only guests", capsys, USAGE)
+    fails(["prove", "examples/fibonacci", "--exit-code", "0"], "--exit-code: only for guests", capsys, USAGE)
 
 
 def test_an_exit_code_is_two_limbs() -> None:
