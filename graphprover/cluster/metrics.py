@@ -26,7 +26,7 @@ from graphprover.device.choose import device_for
 from graphprover.device.host_memory import resident
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.observer import TaskTime, timed
-from graphprover.jobs.made import made
+from graphprover.jobs.made import Provable, made
 from graphprover.protocol.layout import Layout
 from graphprover.prover.made import Made
 from graphprover.telemetry.activities import COMPRESS, EXECUTE, HOST, VERIFY, WAITING, activity, shares
@@ -144,7 +144,7 @@ FIGURES: dict[str, Callable[[], int]] = {
 
 
 def measured_proof(
-    subject: Any,
+    subject: Provable,
     device: Device | str,
     observe: bool = False,
     verified: bool = True,

@@ -95,8 +95,8 @@ class Job:
             raise ValueError(f"timeout {self.timeout}: expected a positive number of seconds")
 
     def __getstate__(self) -> dict[str, Any]:
-        here = dict.fromkeys(("output", "debug", "progress", "interrupt"))
-        return self.__dict__ | here | {"data": self.input(), "existing": read_existing(self.existing)}
+        sent = {"prover": self.prover.alone, "data": self.input(), "existing": read_existing(self.existing)}
+        return self.__dict__ | dict.fromkeys(("output", "debug", "progress", "interrupt")) | sent
 
     def __repr__(self) -> str:
         return f"<{self._title}>"

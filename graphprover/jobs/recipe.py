@@ -54,6 +54,13 @@ class Recipe:
         options = {name: getattr(self, name) for name in ("level", "layers", "small", "shards", "shard_size")}
         return options | {"packed": self.packed, "debug": None}
 
+    @cached_property
+    def alone(self) -> "Recipe":
+        """The recipe without what a subclass adds: it travels with jobs, so that workers import no `Prover`."""
+        own = object.__new__(Recipe)
+        own.__dict__.update(Recipe.__getstate__(self))
+        return own
+
     @property
     def name(self) -> str:
         """The name of the program, which is known before the program is open."""
