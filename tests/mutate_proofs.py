@@ -468,7 +468,7 @@ def _child(own: Accepted, header: bytes | None = None, changes: dict[int, list[b
         rest = _children(own.children, changes or {}) if own.children else b"\0"
     else:
         of = own.shard
-        rest = b"\xff" + struct.pack("<II32sQ3Q", of.count, of.index, of.digest, of.nonce, *of.total)
+        rest = b"\xff" + struct.pack("<II32sQ3Q", of.count, of.index, of.digest, of.lookup_nonce, *of.total)
     return struct.pack("<I", len(header)) + header + rest
 
 
