@@ -22,7 +22,7 @@ from graphprover.vm.statement.key import Key
 from graphprover.vm.statement.version import MACHINE_VERSION, SHAPES_VERSION
 
 if TYPE_CHECKING:
-    from graphprover.device.choose import Profile
+    from graphprover.device.choose import DeviceProfile
     from graphprover.graphs.planner.plan import Plan
     from graphprover.graphs.planner.shard_memory import ShardsPlan
     from graphprover.graphs.proof_graph import Keep
@@ -112,7 +112,7 @@ def statement(layout: Layout) -> Facts:
     return {"tables": tables, "parameters": asdict(layout.parameters)}
 
 
-def plan(made: Plan, profile: Profile) -> Facts:
+def plan(made: Plan, profile: DeviceProfile) -> Facts:
     """Return the tasks of a proof with their costs, and the profile of the device."""
     tasks = [
         {"key": key, "round": task.round, "name": task.name, "needs": list(task.needs), **asdict(task.cost)}
@@ -141,7 +141,7 @@ def rate(found: Candidate, fits: bool | None, expected: Callable[[float], float]
     }
 
 
-def plan_in_shards(plans: Mapping[Keep, ShardsPlan], profile: Profile) -> Facts:
+def plan_in_shards(plans: Mapping[Keep, ShardsPlan], profile: DeviceProfile) -> Facts:
     """Return the cost of each shard of a proof, and the peak memory for each policy of caching waiting shards."""
     shards = [
         {
@@ -160,7 +160,7 @@ def plan_in_shards(plans: Mapping[Keep, ShardsPlan], profile: Profile) -> Facts:
     }
 
 
-def _device(profile: Profile) -> Facts:
+def _device(profile: DeviceProfile) -> Facts:
     return {"device": profile.kind, "threads": profile.threads, "batch_rows": 1 << profile.log_batch_rows}
 
 

@@ -28,7 +28,7 @@ from graphprover.runtime.files import check_writable, write
 from graphprover.statement.cells import committed_cells
 
 if TYPE_CHECKING:
-    from graphprover.device.choose import Profile
+    from graphprover.device.choose import DeviceProfile
     from graphprover.graphs.batches import Holds
     from graphprover.protocol.layout import Layout
     from graphprover.prover.smallest import PlannedDevice
@@ -129,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _costs(
-    program: Program, prepared: Any, cells: int, profile: "Profile", options: argparse.Namespace
+    program: Program, prepared: Any, cells: int, profile: "DeviceProfile", options: argparse.Namespace
 ) -> tuple[json_output.Facts, list[text_output.Block]]:
     """Return the expected cost of a proof at each rate that reaches the level, and its text."""
     from graphprover.graphs.planner.costs import hashing
@@ -171,7 +171,7 @@ def _costs(
     return facts, shown
 
 
-def _planned(profile: "Profile", name: str) -> "PlannedDevice":
+def _planned(profile: "DeviceProfile", name: str) -> "PlannedDevice":
     """Return the device to plan for; the memory of a GPU that is not in this machine is unknown."""
     from graphprover.admission.admission import largest
     from graphprover.device.choose import device_for
@@ -186,7 +186,7 @@ def _planned(profile: "Profile", name: str) -> "PlannedDevice":
     return PlannedDevice(on, assumed(profile.kind, profile.threads).roofline, memory)
 
 
-def _pace(profile: "Profile", hash: str) -> float | None:
+def _pace(profile: "DeviceProfile", hash: str) -> float | None:
     """Return measured / modelled time of this host's CPU, or None for a GPU, whose model omits the host."""
     if profile.kind != CPU:
         return None
@@ -217,7 +217,7 @@ def _plan_in_shards(
     facts: json_output.Facts,
     head: list[text_output.Block],
     tail: list[text_output.Block],
-    profile: "Profile",
+    profile: "DeviceProfile",
     options: argparse.Namespace,
 ) -> int:
     from graphprover.graphs.planner.plan import On, make_plan

@@ -50,7 +50,7 @@ def device_for(device: Device | str) -> Device:
 
 
 @dataclass(frozen=True)
-class Profile:
+class DeviceProfile:
     """How a kind of device runs a graph."""
 
     kind: str  # cpu or cuda
@@ -62,17 +62,17 @@ class Profile:
         return f"{self.kind}: {tasks}, tables of at most 2^{self.log_batch_rows} rows share tasks"
 
 
-def profile_of(name: str) -> Profile:
+def profile_of(name: str) -> DeviceProfile:
     """Return how a device runs a graph. A named GPU need not be available; ``auto`` is resolved as by `device_for`.
 
     Raises ValueError for an invalid name.
     """
     kind, _ = named(name)
     if kind == CUDA or (kind == AUTO and gpus()):
-        return Profile(CUDA, CUDA_BATCH, CUDA_THREADS)
+        return DeviceProfile(CUDA, CUDA_BATCH, CUDA_THREADS)
     from graphprover.device.host_processor import available_threads
 
-    return Profile(CPU, CPU_BATCH, available_threads())
+    return DeviceProfile(CPU, CPU_BATCH, available_threads())
 
 
 def gpus() -> int:

@@ -21,7 +21,7 @@ from graphprover.recursion.traces.machine import TraceInputs, trace_tasks
 from graphprover.recursion.witness.hashes import RowGroup, hashes_of
 from graphprover.recursion.witness.lookups import numbers_of
 from graphprover.recursion.witness.run import Trace, requests, run
-from graphprover.recursion.witness.run_data import Opened, RunData, run_data
+from graphprover.recursion.witness.run_data import OpenedProof, RunData, run_data
 from graphprover.statement.statement import Statement, Table
 
 
@@ -50,11 +50,11 @@ def layer_statement(proofs: Sequence[tuple[Child, BatchProof]]) -> Statement:
     return Statement([Table(air, values.get(name, []), tasks[name]) for name, air in layer_tables(linked).items()])
 
 
-def _opened(child: Child, proof: BatchProof, first_tree: int) -> Opened:
+def _opened(child: Child, proof: BatchProof, first_tree: int) -> OpenedProof:
     """Return a proof with its openings; ``first_tree``: the number of its first tree."""
     joint = None if child.shard is None else child.shard.joint
     challenges = replay(child.layout, proof, child.public_values, child.preprocessed, child.binding, joint)
-    return Opened(
+    return OpenedProof(
         child, proof, challenges, openings_of(child.layout, proof, challenges, child.preprocessed, first_tree)
     )
 

@@ -18,7 +18,7 @@ from graphprover.recursion.head.heads import heads_of
 from graphprover.recursion.head.messages import ShardTerms, shard_terms
 from graphprover.recursion.layer import layer_statement
 from graphprover.recursion.openings import Openings, openings_of
-from graphprover.recursion.witness.run_data import Opened, RunData, run_data
+from graphprover.recursion.witness.run_data import OpenedProof, RunData, run_data
 from graphprover.statement.shards import shards_of
 from graphprover.statement.statement import Statement, Table, binding_digest, with_traces
 from graphprover.verifier import verify
@@ -91,17 +91,17 @@ class Child:
         if self.shard is not None and self.proof.total != self.shard.total:
             raise VerificationError("lookups.balance", "another sum of terminals than in the head")
 
-    def opened(self, start: Start) -> Opened:
+    def opened(self, start: Start) -> OpenedProof:
         """Return the proof with its openings, for a head at this place."""
         challenges = self.challenges()
         found = openings_of(self.layout, self.proof, challenges, self.preprocessed, start.tree)
-        return Opened(self.stated, self.proof, challenges, found)
+        return OpenedProof(self.stated, self.proof, challenges, found)
 
     def data(self, challenges: Challenges | None = None, found: Openings | None = None) -> RunData:
         """Return the data of a run about this proof alone, which may be with challenges and openings of another."""
         challenges = challenges or self.challenges()
         found = found or openings_of(self.layout, self.proof, challenges, self.preprocessed)
-        return run_data(heads_of([self.stated]), [Opened(self.stated, self.proof, challenges, found)])
+        return run_data(heads_of([self.stated]), [OpenedProof(self.stated, self.proof, challenges, found)])
 
 
 @cache

@@ -34,7 +34,7 @@ class RunData:
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpenedProof:
     """A proof with its openings."""
 
     child: Child
@@ -43,7 +43,7 @@ class Opened:
     openings: Openings
 
 
-def run_data(heads: Heads, proofs: Sequence[Opened]) -> RunData:
+def run_data(heads: Heads, proofs: Sequence[OpenedProof]) -> RunData:
     """Return the data of a run for proofs with these heads."""
     rows: list[OpenedRows] = []
     places, digests, addresses, values = [], [], [], []
@@ -101,7 +101,7 @@ def _rows_of(messages: Sequence[np.ndarray], first: int) -> list[OpenedRows]:
     ]
 
 
-def _gates(head: ProofHead, of_proof: Opened) -> tuple[np.ndarray, np.ndarray]:
+def _gates(head: ProofHead, of_proof: OpenedProof) -> tuple[np.ndarray, np.ndarray]:
     """Return the addresses of the results of gates, int64 (n,), and the results, uint64 (n, 3)."""
     layout, proof, challenges = of_proof.child.layout, of_proof.proof, of_proof.challenges
     areas, of = head.areas, head.gates
