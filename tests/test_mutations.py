@@ -60,7 +60,7 @@ def test_damaged_sharded_proofs(count: int, hash: str, made: Made, monkeypatch: 
         assert any(part in reason for reason in found.reasons), part
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(4_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [100, pytest.param(4_000, marks=pytest.mark.slow)])
 def test_damaged_compressed_proofs(count: int, made: Made) -> None:
     found = mutate(count, 1, compressed_cases(made))
     assert not found.accepted and not found.other

@@ -357,6 +357,7 @@ def test_a_worker_runs_what_prove_proves(address: str, capsys: pytest.CaptureFix
         ) == here  # the error of an invalid proof names it
 
 
+@pytest.mark.slow
 def test_workers_compress_their_proofs(
     address: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -50,7 +50,7 @@ from tests.recursion.layered import SHARDS, child, layer
 from tests.recursion.test_openings import proved
 
 ABOUT_A_PROOF = "about a proof"  # tables of recursion, with packed lookups and literal fields
-LONG = ("a wide shard", "a shard of three without work")
+LONG = ("a shard", "a wide shard", "a shard of three without work")
 CASES = [
     *("mixed", "mixed at a root", "a cap of 2", ABOUT_A_PROOF, *(name for name in SHARDS if name not in LONG)),
     *(pytest.param(name, marks=pytest.mark.slow) for name in LONG),

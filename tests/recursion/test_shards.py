@@ -80,6 +80,7 @@ def test_layers_about_a_part_of_the_shards_are_joined(monkeypatch: pytest.Monkey
     assert CompressedProof.from_bytes(small.to_bytes()) == small
 
 
+@pytest.mark.slow
 def test_a_prover_compresses_shards() -> None:
     options = {"rate": 8, "security": BITS, "pow_bits": 4, "device": "cpu", "shards": SHARDS}
     prover = Prover(ROOT / "examples/guests/fib_iterative.elf", compress=(4, 8), **options)  # type: ignore[arg-type]

@@ -97,7 +97,6 @@ def test_a_submission_need_not_wait(submits: None, service: Service, capsys: pyt
         ([str(GUEST), "--url", "nowhere"], USAGE, "--url: 'nowhere' is no URL"),
         (["examples/keccak"], USAGE, "a service proves guests only"),
         ([str(GUEST), "--callback", "http://127.0.0.1/"], FAILED, "this service does not call 127.0.0.1"),
-        ([str(GUEST), "--priority", "5000"], FAILED, "priority: 5000 is not a whole number"),
         (
             [str(GUEST), "--token-file", "wrong"],
             FAILED,
