@@ -20,7 +20,7 @@ from graphprover.device import Device
 from graphprover.graphs.progress import Tell
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
-from graphprover.prover.join import LayerPlan, ProveLayers
+from graphprover.prover.layer_tree import LayerPlan, ProveLayers
 from graphprover.prover.layers import LayerJob
 from graphprover.prover.made import Made
 from graphprover.telemetry.subscribe import clock, observing

@@ -289,7 +289,7 @@ class Job:
             return self._compressed(made, executor, device, progress) if self.prover.layers else made
 
     def _compressed(self, made: Made, executor: str, device: Device | str, progress: bool | Tell) -> Made:
-        from graphprover.prover.join import compressed, layers_by  # here, because other proofs need no layers
+        from graphprover.prover.layer_tree import compressed, layers_by  # here, because other proofs need no layers
 
         assert not isinstance(made.proof, CompressedProof)
         statement, own = self.prover.program.statement_of(made.proof), device_for(device)

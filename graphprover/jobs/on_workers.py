@@ -22,7 +22,7 @@ from graphprover.vm.traces.shared_run import SharedRun
 
 if TYPE_CHECKING:
     from graphprover.jobs.job import Job
-    from graphprover.prover.join import ProveLayers
+    from graphprover.prover.layer_tree import ProveLayers
 
 
 @contextmanager
@@ -102,7 +102,7 @@ class JobOnWorkers:
             prove: Proves layers.
             memory: The bytes of the memory that the proof of a layer may have.
         """
-        from graphprover.prover.join import compressed  # here, because other proofs need no layers
+        from graphprover.prover.layer_tree import compressed  # here, because other proofs need no layers
 
         program, coming = self.job.prover.program, isinstance(made.proof, ShardHeaders)
         assert not isinstance(made.proof, CompressedProof)

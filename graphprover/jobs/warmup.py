@@ -6,7 +6,7 @@ from graphprover.admission.admission import largest
 from graphprover.device import CpuDevice, Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.protocol.level import LAYER_RATE, Level
-from graphprover.prover.join import compressed, layers_by
+from graphprover.prover.layer_tree import compressed, layers_by
 from graphprover.prover.local import make
 from graphprover.prover.prepare import ready
 from graphprover.statement.statement import Statement

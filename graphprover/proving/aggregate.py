@@ -10,7 +10,7 @@ from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_fr
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, Level
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.security import JOHNSON_PROXIMITY
-from graphprover.prover.join import nodes_of
+from graphprover.prover.layer_tree import nodes_of
 from graphprover.proving.compress import prove_tree
 from graphprover.proving.executor import executor_of
 from graphprover.statement.shards import ShardedStatement

@@ -11,7 +11,7 @@ from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, Level
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import JOHNSON_PROXIMITY
-from graphprover.prover.join import TreeNode, joined, nodes_of
+from graphprover.prover.layer_tree import TreeNode, joined, nodes_of
 from graphprover.prover.local import told
 from graphprover.proving.executor import Executor, executor_of
 from graphprover.statement.shards import ShardedStatement
@@ -70,7 +70,7 @@ def compress(
 def prove_tree(
     nodes: Sequence[TreeNode], levels: Sequence[Level], executor: Executor, progress: bool | Tell
 ) -> CompressedProof:
-    """Prove one layer about all proofs of a tree by an executor (`graphprover.prover.join.joined`)."""
+    """Prove one layer about all proofs of a tree by an executor (`graphprover.prover.layer_tree.joined`)."""
     with told(progress) as tell, executor.layers(tell) as (prove, memory):
         made = joined(nodes, levels, prove, memory)
     if made.observation:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from graphprover.cluster.client import Cluster
     from graphprover.cluster.sharded import Staying
     from graphprover.cluster.tasks import ProvingTask
-    from graphprover.prover.join import ProveLayers
+    from graphprover.prover.layer_tree import ProveLayers
     from graphprover.vm.traces.shared_run import SharedRun
 
 Begun = Callable[[Job, str], None]  # a job that begins, and the address of its worker
@@ -162,7 +162,7 @@ class Local:
     @contextmanager
     def layers(self, tell: Tell | None) -> "Iterator[tuple[ProveLayers, int]]":
         """Yield the function that proves layers by a device of this process, without waiting for other proofs."""
-        from graphprover.prover.join import layers_by  # here, because other proofs need no layers
+        from graphprover.prover.layer_tree import layers_by  # here, because other proofs need no layers
 
         own = device_for(self.device)
         yield layers_by(self.name, own, tell or False, waits=False), largest(own)

@@ -10,7 +10,7 @@ from distributed import Client
 from graphprover import CompressedProof, Prover, ShardedProof, VerificationError, compress, observed
 from graphprover.cluster.tasks import BEGUN
 from graphprover.device import CpuDevice
-from graphprover.prover import join
+from graphprover.prover import layer_tree
 from graphprover.proving.executor import OnCluster
 from graphprover.reports.proof_page import proof_page
 from graphprover.telemetry.observation import Observation
@@ -38,14 +38,14 @@ def proof() -> ShardedProof:
 @pytest.fixture(autouse=True)
 def one_shard_a_layer(monkeypatch: pytest.MonkeyPatch, proof: ShardedProof) -> None:
     """Give each shard a layer of its own."""
-    monkeypatch.setattr(join, "most_compressions", lambda memory, rate: proof.proofs[0].size // 34 + 1)
+    monkeypatch.setattr(layer_tree, "most_compressions", lambda memory, rate: proof.proofs[0].size // 34 + 1)
 
 
 @pytest.fixture(scope="module")
 def seen_alone(proof: ShardedProof) -> tuple[CompressedProof, list[Observation]]:
     """Return the compressed proof by this process, and its observation."""
     with pytest.MonkeyPatch.context() as patched, observed() as seen:
-        patched.setattr(join, "most_compressions", lambda memory, rate: proof.proofs[0].size // 34 + 1)
+        patched.setattr(layer_tree, "most_compressions", lambda memory, rate: proof.proofs[0].size // 34 + 1)
         prover = Prover(
             PROVER.program, rate=8, shards=3, compress=LAYERS_AT, executor="sync", device=CpuDevice(1), **LEVEL
         )

@@ -17,7 +17,7 @@ from graphprover.cluster import layers, metrics
 from graphprover.cluster.dispatcher import Dispatcher
 from graphprover.cluster.tasks import BEGUN, Attempt
 from graphprover.device import CpuDevice
-from graphprover.prover import join
+from graphprover.prover import layer_tree
 from graphprover.proving.executor import OnCluster
 from tests.cluster import bad_workers, faults
 from tests.cluster.processes import ROOT, pids
@@ -61,7 +61,7 @@ def shape(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Sh
     """Return the shape of the test; by default one layer is about two shards."""
     found: Shape = getattr(request, "param", Shape(2, 2))
     most = found.each * max(proof.size // 34 for proof in sharded(found.shards).proofs)
-    monkeypatch.setattr(join, "most_compressions", lambda memory, rate: most)
+    monkeypatch.setattr(layer_tree, "most_compressions", lambda memory, rate: most)
     assert len(alone(found).layers) == (1 if found.shards == found.each else 3)
     return found
 

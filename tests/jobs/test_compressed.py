@@ -17,7 +17,7 @@ from graphprover.jobs.returned import check_returned
 from graphprover.proof.compressed import Accepted
 from graphprover.protocol.level import COMPRESSED_POW_BITS
 from graphprover.protocol.security import QUERY_POW_BITS
-from graphprover.prover import join, layers
+from graphprover.prover import layer_tree, layers
 from graphprover.prover import local as making
 from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared
@@ -232,6 +232,6 @@ def test_too_little_room_is_said_before_the_layer(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(
         job_module, "check_room", lambda path, size: (_ for _ in ()).throw(MemoryError(f"{path.name} {size}"))
     )
-    monkeypatch.setattr(join, "make", lambda *given, **named: pytest.fail("a layer is made"))
+    monkeypatch.setattr(layer_tree, "make", lambda *given, **named: pytest.fail("a layer is made"))
     with pytest.raises(MemoryError, match=r"small\.bin \d+"):
         made(prover().job(INPUT, output=tmp_path / "small.bin"))

@@ -18,8 +18,8 @@ from graphprover import (
     verify_aggregate,
 )
 from graphprover.proof.compressed import Accepted, AnyProof, any_proof_from_bytes
-from graphprover.prover import join
-from graphprover.prover.join import grouped, most_compressions
+from graphprover.prover import layer_tree
+from graphprover.prover.layer_tree import grouped, most_compressions
 from graphprover.runtime.files import COMPRESSED_MAGIC
 from graphprover.statement.statement import Statement
 from graphprover.verifier import compressed as verification
@@ -77,7 +77,7 @@ def test_it_has_the_claim_of_each_member() -> None:
 
 def test_layers_are_made_until_one_is_about_all(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [own.size for own in proofs()]
-    monkeypatch.setattr(join, "most_compressions", lambda memory, rate: (sizes[0] + sizes[1]) // 34)
+    monkeypatch.setattr(layer_tree, "most_compressions", lambda memory, rate: (sizes[0] + sizes[1]) // 34)
     tasks: list[str] = []
     proof = aggregate(proofs(), statements(), progress=lambda ended, total, task: tasks.append(task), **OPTIONS)  # type: ignore[arg-type]
     told = {task.partition(": ")[0] for task in tasks if task}
@@ -88,9 +88,9 @@ def test_layers_are_made_until_one_is_about_all(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.slow
 def test_layers_of_several_threads_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [own.size for own in proofs()]
-    monkeypatch.setattr(join, "most_compressions", lambda memory, rate: (sizes[0] + sizes[1]) // 34)
+    monkeypatch.setattr(layer_tree, "most_compressions", lambda memory, rate: (sizes[0] + sizes[1]) // 34)
     proof = aggregate(proofs(), statements(), **OPTIONS)  # type: ignore[arg-type]
-    monkeypatch.setattr(join, "pays", lambda device: True)
+    monkeypatch.setattr(layer_tree, "pays", lambda device: True)
     assert aggregate(proofs(), statements(), **OPTIONS) == proof  # type: ignore[arg-type]
 
 

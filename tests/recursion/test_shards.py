@@ -20,7 +20,7 @@ from graphprover import (
 from graphprover.field import P, ext_add, ext_sub
 from graphprover.proof.compressed import Accepted, AcceptedShard, name_of
 from graphprover.protocol.challenger import Challenger
-from graphprover.prover import join, layers
+from graphprover.prover import layer_tree, layers
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.verifier import headers
@@ -71,7 +71,7 @@ def test_it_has_the_claim_of_the_shards() -> None:
 
 
 def test_layers_about_a_part_of_the_shards_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(join, "most_compressions", lambda memory, rate: 2 * proof().proofs[0].size // 34)
+    monkeypatch.setattr(layer_tree, "most_compressions", lambda memory, rate: 2 * proof().proofs[0].size // 34)
     small = compress(proof(), statement(), **OPTIONS)  # type: ignore[arg-type]
     assert small.depth == 2 and len(small.children) == 2
     names = ["shard 0", "shard 1", "layer about shard 0 to shard 1", "shard 2", "layer about shard 2"]
