@@ -149,8 +149,12 @@ def test_a_killed_service_loses_and_repeats_no_job(tmp_path: Path) -> None:
     assert not psutil.pid_exists(prover.pid) or prover.status() == psutil.STATUS_ZOMBIE
     jobs = [service.client().wait(id, LIMIT) for id in ids]
     assert {job["state"] for job in jobs} == {"done"} and max(job["attempts"] for job in jobs) <= 2
-    until(lambda: sum(line["message"] == "ended" for line in service.lines()) == len(ids))
-    assert service.end() == 143
+
+    def ended() -> int:
+        return sum(line["message"] == "ended" for line in service.lines())
+
+    until(lambda: ended() >= len(ids) - 1)  # the kill may come between the end of a job and its line
+    assert service.end() == 143 and ended() <= len(ids)
 
 
 def test_a_prover_process_that_is_stopped_is_noticed_and_ended_by_the_next_service(tmp_path: Path) -> None:
