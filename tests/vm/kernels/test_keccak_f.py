@@ -8,14 +8,15 @@ import pytest
 from graphprover.device import CpuDevice
 from graphprover.vm.accelerators.keccak import classes as keccak_classes
 from graphprover.vm.accelerators.keccak import limbs as keccak_limbs
-from graphprover.vm.accelerators.keccak import narrow_traces, wide_traces
 from graphprover.vm.accelerators.keccak import permutation as keccak_f
 from graphprover.vm.accelerators.keccak import planes as keccak_planes
 from graphprover.vm.accelerators.keccak import rounds as keccak_rounds
+from graphprover.vm.accelerators.keccak import wide_traces
 from graphprover.vm.accelerators.keccak.digits import NUMBERS, Lookup
 from graphprover.vm.accelerators.keccak.kernels import count_keccak_digits, fill_permutations, permuted
 from graphprover.vm.accelerators.keccak.permutation import WORDS
 from graphprover.vm.accelerators.keccak.wide_traces import counted
+from tests.vm.accelerators import narrow_traces
 
 WIDE = (
     ("keccak_rounds", keccak_rounds, wide_traces.rounds_trace),

@@ -18,11 +18,11 @@ from graphprover.vm.accelerators.keccak import permutation as keccak_f
 from graphprover.vm.accelerators.keccak.classes import LAST, ROWS, STEPS, KeccakClasses
 from graphprover.vm.accelerators.keccak.digits import CLASSES, NUMBERS, KeccakDigits
 from graphprover.vm.accelerators.keccak.limbs import PLANE_ROWS, KeccakLimbs
-from graphprover.vm.accelerators.keccak.narrow_traces import ClassSteps, classes_trace, limbs_trace, lookups, steps_of
 from graphprover.vm.accelerators.keccak.permutation import ROTATIONS, WORDS, stacked_limbs
 from graphprover.vm.accelerators.keccak.planes import PLANES
 from graphprover.vm.accelerators.keccak.rounds import IOTA_CLASSES
 from graphprover.vm.accelerators.keccak.wide_traces import counted
+from tests.vm.accelerators.narrow_traces import ClassSteps, classes_trace, limbs_trace, lookups, steps_of
 from tests.vm.tables.test_keccak_f import (
     CALLS,
     Caller,

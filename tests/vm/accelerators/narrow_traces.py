@@ -1,6 +1,6 @@
 """Traces of `KeccakClasses` and `KeccakLimbs` from the states before calls, on arrays of the host.
 
-The machine's kernels write the same. These are for tests.
+The reference of the kernels of both devices.
 """
 
 from collections.abc import Iterator, Sequence
