@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from graphprover.air.columns import Columns
 from graphprover.vm.tables.clock import SLOT_A
 from graphprover.vm.tables.step import Step
 
@@ -79,3 +80,8 @@ class Accelerator:
     def chip(self) -> str:
         """Return the name of the chip."""
         return self.calls[0].chip
+
+    @cached_property
+    def width(self) -> int:
+        """Return the number of columns of its table."""
+        return Columns(self.table(lanes=1).columns).width

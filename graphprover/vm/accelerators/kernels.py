@@ -6,7 +6,6 @@ in ``old``, ``time`` and ``new``, its instruction's address in ``pc`` by its ent
 
 from dataclasses import dataclass
 
-from graphprover.air.columns import Columns
 from graphprover.device import Array, Device
 from graphprover.device.twins import twin
 from graphprover.vm.accelerators.host_call import Accelerator
@@ -44,5 +43,5 @@ def fill_calls(device: Device, accelerator: Accelerator, calls: CallArrays, main
 
     Raises ValueError for calls that do not fit it, and for other arrays than the formats say.
     """
-    calls.require(main, Columns(accelerator.table(lanes=1).columns).width, accelerator.rows)
+    calls.require(main, accelerator.width, accelerator.rows)
     twin(TWINS, device).fill_calls(device, accelerator, calls, main)

@@ -101,6 +101,14 @@ class CallBuilder:
         self.t.lookup(VM, program, times, weight=1)
 
 
+def two_rows(t: TableBuilder) -> None:
+    """State that each call has two rows of one cycle; the flag ``first`` is 1 in the first one."""
+    n = t.next
+    t.boolean(t.first, "a row is the first or not")
+    t.every_row(n.on - n.first - t.first, "the second row follows the first")
+    t.every_row(t.first * (n.clk - t.clk), "both rows are of one cycle")
+
+
 def columns_of(table: CallTable) -> dict[str, int]:
     """Return the first column of each name of a table."""
     return {name: family.offset for name, family in Columns(table.cells).families.items()}

@@ -33,7 +33,7 @@ from graphprover.vm.accelerators.host_call import Accelerator, Cuda, HostCall, O
 from graphprover.vm.accelerators.integers.identities import Held, IntegerLayout, Polynomial, limbs, named, sources
 from graphprover.vm.accelerators.integers.point import ALL_CURVES
 from graphprover.vm.accelerators.integers.size import Size, multiple
-from graphprover.vm.accelerators.table import CallBuilder, CallTable, check_below, columns_of, limbs_of
+from graphprover.vm.accelerators.table import CallBuilder, CallTable, check_below, columns_of, limbs_of, two_rows
 from graphprover.vm.program.isa import A0, A7
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
 from graphprover.vm.tables.limbs import HALF, WORD_MASK
@@ -121,10 +121,8 @@ class Fp2(CallTable):
         self._messages(t)
 
     def _rows(self, t: TableBuilder) -> None:
+        two_rows(t)
         first, n = t.first, t.next
-        t.boolean(first, "a row is the first or not")
-        t.every_row(n.on - n.first - first, "the second row follows the first")
-        t.every_row(first * (n.clk - t.clk), "both rows are of one cycle")
         for part, of in enumerate(("c", "r"), start=1):
             behind = n.pointer[part] - t.pointer[part] - 8 * self.field.words
             t.every_row(first * behind, f"the factor of u is behind the real part of {of}")

@@ -35,7 +35,7 @@ from graphprover.vm.accelerators.integers.identities import (
     sources,
 )
 from graphprover.vm.accelerators.integers.size import NUMBER, WIDE, Size, carries_of
-from graphprover.vm.accelerators.table import CallBuilder, CallTable, check_below, columns_of, limbs_of
+from graphprover.vm.accelerators.table import CallBuilder, CallTable, check_below, columns_of, limbs_of, two_rows
 from graphprover.vm.program.isa import A0, A7
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY
 from graphprover.vm.tables.limbs import HALF, LIMB
@@ -120,10 +120,8 @@ class Modular(CallTable):
         self._messages(t)
 
     def _rows(self, t: TableBuilder) -> None:
-        first, n = t.first, t.next
-        t.boolean(first, "a row is the first or not")
-        t.every_row(n.on - n.first - first, "the second row follows the first")
-        t.every_row(first * (n.clk - t.clk), "both rows are of one cycle")
+        two_rows(t)
+        first = t.first
         t.boolean(t.third, "the third operand is accessed or not")
         t.every_row(t.third * (1 - t.on), "a row without a call accesses nothing")
         t.every_row(first * (t.third - 1), "c is read")
