@@ -38,10 +38,10 @@ from graphprover.telemetry.model import GuestRun
 from graphprover.telemetry.subscribe import clock, deliver, stage, with_stages_before
 from graphprover.vm.executor.debug import Debug
 from graphprover.vm.executor.execute import Execution, half_of_memory
+from graphprover.vm.executor.run_options import Limits, RunOptions, seed_for
 from graphprover.vm.executor.snapshot import Snapshot
 from graphprover.vm.executor.window import Window, record_window
 from graphprover.vm.statement.claim import MAX_STATED_INPUT, Claim
-from graphprover.vm.statement.guest import Limits, RunOptions, seed_for
 from graphprover.vm.statement.statement import Machine
 
 _log = logging.getLogger(__name__)

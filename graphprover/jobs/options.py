@@ -16,8 +16,8 @@ from graphprover.protocol.joint import MOST_SHARDS
 from graphprover.protocol.level import LAYER_RATE, MOST_POW_BITS, RATES_TEXT, Level, default_pow_bits, one_of
 from graphprover.protocol.parameters import BLAKE3, DEFAULT_HASH, FAST, HASH_NAMES, RATES, SMALL
 from graphprover.protocol.security import HASH_BITS, JOHNSON_PROXIMITY, PROXIMITIES
+from graphprover.vm.executor.run_options import Limits, limits_of
 from graphprover.vm.statement.claim import ANY
-from graphprover.vm.statement.guest import Limits, limits_of
 from graphprover.vm.tables.clock import MAX_CYCLES
 
 # Who takes an option: commands, keys of a batch file, requests to the service, arguments in Python.

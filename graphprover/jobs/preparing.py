@@ -18,8 +18,8 @@ from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.smallest import smallest
 from graphprover.runtime.deadline import check_deadline
 from graphprover.vm import kernels
+from graphprover.vm.executor.run_options import RunOptions
 from graphprover.vm.statement.claim import ANY
-from graphprover.vm.statement.guest import RunOptions
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.possible import possible_tables, shared_tables
 

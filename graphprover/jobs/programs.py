@@ -29,8 +29,8 @@ from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import Verdict
 from graphprover.verifier.any_proof import verify_made
 from graphprover.verifier.headers import check_level
+from graphprover.vm.executor.run_options import RunOptions
 from graphprover.vm.statement.claim import ANY, Claim
-from graphprover.vm.statement.guest import RunOptions
 from graphprover.vm.statement.key import KEY_RATES, Key
 from graphprover.vm.statement.statement import Machine
 

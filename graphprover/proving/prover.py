@@ -24,8 +24,8 @@ from graphprover.statement.check import warn
 from graphprover.statement.cost import Cost
 from graphprover.vm.executor.debug import Debug, to_stderr
 from graphprover.vm.executor.execute import Execution
+from graphprover.vm.executor.run_options import Limits
 from graphprover.vm.profile.measure import profile
-from graphprover.vm.statement.guest import Limits
 from graphprover.vm.statement.key import KEY_RATES, Key
 
 if TYPE_CHECKING:

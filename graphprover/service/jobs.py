@@ -19,7 +19,7 @@ from graphprover.service.store import PROGRAMS, Store
 from graphprover.vm.executor.debug import LastText
 from graphprover.vm.executor.execute import DEFAULT_CYCLES, half_of_memory
 from graphprover.vm.executor.faults import GuestFault, OtherExitCode
-from graphprover.vm.statement.guest import RunOptions
+from graphprover.vm.executor.run_options import RunOptions
 
 DAMAGED = "is damaged in the store: upload it and submit the job again"
 CACHED_PROVERS = 16  # of the last programs with their options

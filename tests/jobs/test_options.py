@@ -24,7 +24,7 @@ from graphprover.jobs.options import (
 )
 from graphprover.protocol.level import COMPRESSED_POW_BITS, Level
 from graphprover.proving.prover import Prover
-from graphprover.vm.statement.guest import Limits
+from graphprover.vm.executor.run_options import Limits
 
 
 def test_a_prover_takes_the_options_of_the_table() -> None:

@@ -7,12 +7,12 @@ import numpy as np
 
 from graphprover.statement.cost import Cost, cost_of_counts
 from graphprover.vm.executor.execute import Execution, execute_counting
+from graphprover.vm.executor.run_options import RunOptions
 from graphprover.vm.profile.calls import follow, given, paths
 from graphprover.vm.profile.cells import BUMP, Use, tables_of
 from graphprover.vm.profile.counters import Counters, in_place_chips, start
 from graphprover.vm.profile.facts import facts_of
 from graphprover.vm.program.elf import Image
-from graphprover.vm.statement.guest import RunOptions
 from graphprover.vm.statement.shape import policy_at, table_for
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import PERMUTING, name_of
