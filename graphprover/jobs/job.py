@@ -21,7 +21,7 @@ from graphprover.jobs.options import MOST_PRIORITY
 from graphprover.jobs.preparing import compiling, prepared_about, record_run
 from graphprover.jobs.recipe import Recipe
 from graphprover.jobs.returned import check_exit_code
-from graphprover.proof.compressed import AnyProof, CompressedProof
+from graphprover.proof.compressed import AnyProof
 from graphprover.proof.sizes import expected_sizes
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import SMALL
@@ -289,12 +289,10 @@ class Job:
             return self._compressed(made, executor, device, progress) if self.prover.layers else made
 
     def _compressed(self, made: Made, executor: str, device: Device | str, progress: bool | Tell) -> Made:
-        from graphprover.prover.layer_tree import compressed, layers_by  # here, because other proofs need no layers
+        from graphprover.prover.layer_tree import layers_by  # here, because other proofs need no layers
 
-        assert not isinstance(made.proof, CompressedProof)
-        statement, own = self.prover.program.statement_of(made.proof), device_for(device)
-        prove = layers_by(executor, own, progress, self.check_room)
-        return compressed(made, statement, self.prover.layers, prove, largest(own))
+        own = device_for(device)
+        return self.prover.compressed(made, layers_by(executor, own, progress, self.check_room), largest(own))
 
     def check(self, made: Made) -> Made:
         """Verify the proof of `prove_started` against the program, the third stage of `make`.

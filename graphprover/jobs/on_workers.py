@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphprover.jobs.returned import check_returned
-from graphprover.proof.compressed import AnyProof, CompressedProof, ShardHeaders
+from graphprover.proof.compressed import AnyProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.prover.made import Made
@@ -95,19 +95,8 @@ class JobOnWorkers:
         return against
 
     def compress(self, made: Made, prove: "ProveLayers", memory: int) -> Made:
-        """Compress a proof in several shards with all layers.
-
-        Args:
-            made: The proof, which is verified, or its headers.
-            prove: Proves layers.
-            memory: The bytes of the memory that the proof of a layer may have.
-        """
-        from graphprover.prover.layer_tree import compressed  # here, because other proofs need no layers
-
-        program, coming = self.job.prover.program, isinstance(made.proof, ShardHeaders)
-        assert not isinstance(made.proof, CompressedProof)
-        statement = program.statement_of(made.proof, coming=coming)
-        return compressed(made, statement, self.job.prover.layers, prove, memory)
+        """Compress a proof in several shards, as `Recipe.compressed`."""
+        return self.job.prover.compressed(made, prove, memory)
 
 
 def guest_run(run: Execution | None) -> GuestRun | None:

@@ -1,21 +1,25 @@
 """A program with the options of its proofs: what jobs and provers have in common."""
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphprover.jobs.opening import Packed, PackedCheck, pack, unpack
 from graphprover.jobs.programs import Program, ProgramError, is_packaged
-from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
+from graphprover.proof.compressed import AnyProof, CompressedProof, ShardHeaders, any_proof_from_bytes
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import FAST, RATES
 from graphprover.protocol.proof import Caps
+from graphprover.prover.made import Made
 from graphprover.verifier import Verdict, expect
 from graphprover.verifier.headers import check_level
 from graphprover.verifier.shards import Expected
 from graphprover.vm.executor.debug import Debug, to_stderr
 from graphprover.vm.statement.claim import ANY
+
+if TYPE_CHECKING:
+    from graphprover.prover.layer_tree import ProveLayers
 
 
 class Recipe:
@@ -128,6 +132,20 @@ class Recipe:
         check_level(headers, self.level.security)  # before the statement, which may be expensive to make
         statement = self.program.statement_of(headers, coming=True)
         return expect(headers, statement, self.level.security, self.level.proximity)
+
+    def compressed(self, made: Made, prove: "ProveLayers", memory: int) -> Made:
+        """Compress a proof in one shard or several with all layers.
+
+        Args:
+            made: The proof, which is verified by its layers, or its headers.
+            prove: Proves layers.
+            memory: The bytes of the memory that the proof of a layer may have.
+        """
+        from graphprover.prover.layer_tree import compressed  # here, because other proofs need no layers
+
+        assert not isinstance(made.proof, CompressedProof)
+        statement = self.program.statement_of(made.proof, coming=isinstance(made.proof, ShardHeaders))
+        return compressed(made, statement, self.layers, prove, memory)
 
     def commit(self) -> None:
         """Make the commitment that takes most of the time of the first verification of a guest's proof.
