@@ -150,7 +150,7 @@ def add_options(parser: argparse.ArgumentParser, command: str, usual: Mapping[st
     Args:
         parser: The parser of the command.
         command: A name of ``where`` in the table of options.
-        usual: What holds without an option, by name, if it differs from the table.
+        usual: The text about the default of an option, by name, if it differs from the table.
     """
     exclusive: dict[str, argparse._ArgumentGroup] = {}
     for option in options_of(command):
@@ -178,7 +178,7 @@ def add_option(
         name: The name of the option.
         help: Sentences for the help, in place of the table's.
         default: Its value without the option. By default None, so that only given options have one.
-        usual: What holds without the option, as text, in place of the table's.
+        usual: The text about its default, in place of the table's.
     """
     option = BY_NAME[name]
     values = option.values

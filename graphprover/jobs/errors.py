@@ -5,7 +5,7 @@ from pathlib import Path
 
 from graphprover.runtime.errors import one_line
 
-IMPORTED: dict[str, tuple[Path, str]] = {}  # by module of a program's path: that path, and what errors call it
+IMPORTED: dict[str, tuple[Path, str]] = {}  # by module of a program's path: that path, and its name in errors
 
 
 def line_of(error: BaseException) -> str | None:
@@ -37,7 +37,7 @@ def _shown(module: str, file: str) -> str | None:
 
 
 def words_of(error: BaseException) -> str:
-    """Say in words what an error says, without its type unless there is nothing else.
+    """Return the message of an error, without its type unless there is nothing else.
 
     Args:
         error: The error.

@@ -66,7 +66,7 @@ def to_say(prepared: Prepared | PreparedShards) -> Says:
 
 
 def contents(data: bytes | Path | None) -> str:
-    """Return what to show of a file or its contents."""
+    """Return a text for people about a file or its contents."""
     if data is None:
         return "none"
     return short(data) if isinstance(data, Path) else f"{len(data):,} bytes"

@@ -73,7 +73,7 @@ class Job:
     output: Path | None = None  # the file for the proof: too little space there is an error before this process proves
     random_seed: int | None = None  # of a guest's random numbers; by default it depends on the input
     debug: Debug | None = None  # called with the guest's debug text, instead of the prover's function
-    drop_debug: bool = False  # nobody receives the guest's debug text
+    drop_debug: bool = False  # the guest's debug text has no receiver
     max_cost: int | None = None  # the highest `Prover.cost` of a guest's run; one above it is not proved
     priority: int = 0  # of the jobs that wait, the one with the highest is next; from -1000 to 1000
     # Seconds in which the job must be proved, from its start in the process that proves it, without the verification.
@@ -276,7 +276,7 @@ class Job:
         device: Device | str = "auto",
         progress: bool | Tell = False,
     ) -> Made:
-        """Prove what `start` has prepared, the second stage of `make`; arguments as there.
+        """Prove the prepared statement of `start`, the second stage of `make`; arguments as there.
 
         The proof is not verified, but the base of a compressed proof is.
         """
@@ -306,7 +306,7 @@ class Job:
 
     @property
     def check_elsewhere(self) -> PackedCheck | None:
-        """What `check` does, for another process; None if only this process can do it."""
+        """The verification of `check` for another process; None if only this process can do it."""
         return self.prover.check_elsewhere
 
     def delivered(self, made: Made) -> Made:

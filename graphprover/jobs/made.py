@@ -10,7 +10,7 @@ from graphprover.prover.local import make
 from graphprover.prover.made import Made, checksum_of
 from graphprover.prover.prepare import Prepared, PreparedShards
 
-Provable = Job | LayerJob | Prepared | PreparedShards  # what a task can prove
+Provable = Job | LayerJob | Prepared | PreparedShards  # the subjects of a task that proves
 
 
 def made(subject: Provable, executor: str = THREADS, device: Device | str = "auto", verified: bool = True) -> Made:

@@ -1,4 +1,4 @@
-"""A job whose proof workers make: what each of them proves, and how this process verifies what they return."""
+"""A job whose proof workers make: the subject of each worker, and the verification of their proofs here."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

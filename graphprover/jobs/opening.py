@@ -55,7 +55,7 @@ def _label(path: Path, most: int = MAX_LABEL_BYTES) -> str:
 
     At most ``most`` bytes of UTF-8.
     """
-    name = os.path.basename(os.path.abspath(path))  # of "." too, and of a link rather than of what it names
+    name = os.path.basename(os.path.abspath(path))  # of "." too, and of a link itself, not of its target
     return name.encode(errors="replace")[:most].decode(errors="ignore")
 
 
@@ -148,7 +148,7 @@ class Packed:
 
     name: str
     label: str
-    # An ELF file or a key, the .py file, or all of those of a folder, by their paths there; nothing of an example.
+    # An ELF file or a key, the .py file, or all .py files of a folder, by their paths there; nothing of an example.
     files: tuple[tuple[str, bytes], ...]
 
 

@@ -60,7 +60,7 @@ class Option:
     where: tuple[str, ...]
     help: str  # sentences
     default: Any = None  # None: depends on the proof
-    without: str = ""  # what holds without the option, if `default` does not say it
+    without: str = ""  # the text about the default, if `default` is not enough
     bare: Any = None  # the value of the option on the command line without a value
     guests: bool = False  # for guests only
     excludes: str = ""  # the name of an option that cannot be given beside this one
@@ -72,7 +72,7 @@ class Option:
 
     @property
     def usual(self) -> str:
-        """What holds without the option, as text; empty for one that only changes something if it is given."""
+        """The text about the default; empty for an option that only changes something if it is given."""
         return self.without or ("" if self.default is None or self.default is False else str(self.default))
 
 

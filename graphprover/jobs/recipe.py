@@ -1,4 +1,4 @@
-"""A program with the options of its proofs: what jobs and provers have in common."""
+"""A program with the options of its proofs: the common part of jobs and provers."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -60,7 +60,7 @@ class Recipe:
 
     @cached_property
     def alone(self) -> "Recipe":
-        """The recipe without what a subclass adds: it travels with jobs, so that workers import no `Prover`."""
+        """The recipe without the fields of a subclass: it travels with jobs, so that workers import no `Prover`."""
         own = object.__new__(Recipe)
         own.__dict__.update(Recipe.__getstate__(self))
         return own

@@ -79,7 +79,7 @@ class Upcoming:
             return [job for *_, job in self._waiting]
 
     def wait(self, seconds: float) -> None:
-        """Wait until a job waits or none will come, for some seconds at most; raises what `take` raises."""
+        """Wait until a job waits or none will come, for some seconds at most; raises the errors of `take`."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._ended, seconds)
             self._check()

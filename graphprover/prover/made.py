@@ -16,7 +16,7 @@ STAGES = ("prepare", "wait", "prove", "compress", "verify")  # of a proof, in th
 class Made:
     """A proof, verified by its maker unless verification was left to the caller, and its cost.
 
-    It is what a worker returns. The client adds the job, the worker and an error in a `graphprover.jobs.result.Result`.
+    A worker returns it. The client adds the job, the worker and an error in a `graphprover.jobs.result.Result`.
     """
 
     proof: AnyProof

@@ -1,4 +1,4 @@
-"""What a user calls to prove, with an executor: the threads of this process, or the workers of a cluster.
+"""The functions of users that prove, with an executor: the threads of this process, or the workers of a cluster.
 
 - prove.py: prove(); prover.py: Prover; batch.py: prove_many(); compress.py, aggregate.py, delayed.py: compress(),
   aggregate() and graph().

@@ -42,7 +42,7 @@ Begun = Callable[[Job, str], None]  # a job that begins, and the address of its 
 
 
 class OnWorkers(Protocol):
-    """A subject as workers prove it, and the verification of what they return."""
+    """A subject as workers prove it, and the verification of their proofs."""
 
     @property
     def shards(self) -> Sequence[Any]:
@@ -76,7 +76,7 @@ class OnWorkers(Protocol):
 
 
 class Subject(Protocol):
-    """What an executor proves: a prepared statement, or a job."""
+    """The subject of a proof by an executor: a prepared statement, or a job."""
 
     @property
     def label(self) -> str:

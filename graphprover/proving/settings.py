@@ -14,7 +14,7 @@ from graphprover.runtime.errors import DEBUG, UsageError
 
 @dataclass(frozen=True)
 class ProvingSettings:
-    """What makes proofs. ``graphprover prove --help`` describes the options of these names."""
+    """The makers of proofs. ``graphprover prove --help`` describes the options of these names."""
 
     executor: str = AUTO
     device: str = "auto"

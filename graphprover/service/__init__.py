@@ -2,7 +2,7 @@
 
 The process of the service, which imports neither Dask nor a compiler:
 
-- `server` runs the application `app`; `routes/` has its routes by resource, `dependencies` what they get of the
+- `server` runs the application `app`; `routes/` has its routes by resource, `dependencies` their parts of the
   service, `asgi` its outer layers, `requests` its JSON, `problems` its errors.
 - `queue` has the jobs, in the tables of `database`, with the transitions of their `states`; `store` the files.
 - `connections` limits requests before they are authenticated.

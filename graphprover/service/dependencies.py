@@ -1,4 +1,4 @@
-"""What routes depend on: the parts of the service, and the client of a request."""
+"""The dependencies of routes: the parts of the service, and the client of a request."""
 
 from dataclasses import dataclass
 from typing import Annotated

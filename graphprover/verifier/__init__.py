@@ -1,6 +1,6 @@
 """The verifier: everything that decides whether a proof is accepted, above the arithmetic in `graphprover.protocol`.
 
-It imports NumPy and hashes, and neither a scheduler nor a compiler nor a GPU. What is checked, in this order:
+It imports NumPy and hashes, and neither a scheduler nor a compiler nor a GPU. The checks, in this order:
 
 1. headers.py: the security that the parameters allow; the tables, their public values and heights against the
    statement; the layout, from which every length follows; the bound on the tuples of all buses; the provable security.

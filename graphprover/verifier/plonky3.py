@@ -1,6 +1,6 @@
 """Exports of a proof for Plonky3's own verifier: the statement of each shard as JSON, and its payload.
 
-docs/interop.md says how to verify with them, and what the JSON holds.
+docs/interop.md has the commands that verify with them, and the fields of the JSON.
 """
 
 import json

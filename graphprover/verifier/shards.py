@@ -57,7 +57,7 @@ def verify_shards(
     expected = expect_header(proof, statement, security, proximity, preprocessed)
     batches = [expected.decoded(index, own) for index, own in enumerate(proof.proofs)]
     verdict = expected.verdict(batches)
-    # Last, as it takes longest and needs no proof: what does not parse should cost nothing.
+    # Last, as it takes longest and needs no proof: a payload that does not parse should cost nothing.
     for index, batch in enumerate(batches):
         expected.check_decoded(index, batch)
     return verdict

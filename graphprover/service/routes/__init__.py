@@ -1,1 +1,1 @@
-"""The routes of the service, by resource. `graphprover.service.dependencies` has what they get of it."""
+"""The routes of the service, by resource. `graphprover.service.dependencies` gives them its parts."""

@@ -20,7 +20,7 @@ SIGN = 1 << 4  # the signed quotients of primes are from -SIGN times 2^64 to the
 
 @dataclass(frozen=True)
 class Size:
-    """The number of words of an integer, and what follows from it."""
+    """The number of words of an integer, and the sizes that follow from it."""
 
     words: int
 

@@ -6,7 +6,7 @@ Sums of chunks with weights that add up to at most 10 have no carries: each digi
 One lookup of such a sum gives a function of all four digits.
 
 A row of the table is a number, with bits 0 and 1 of its digits: of sums of bits these are parities and, by the weights
-of `keccak_rounds`, chi. Its cells prove what it says, so it has no preprocessed columns, which all proofs of a program
+of `keccak_rounds`, chi. Its cells prove its messages, so it has no preprocessed columns, which all proofs of a program
 would have to commit to.
 """
 
@@ -31,7 +31,7 @@ ROWS = 1 << 14  # of the traces made here: all numbers in order, then zeros
 
 
 class Lookup(IntEnum):
-    """The tags of lookups; each comment lists what follows the number."""
+    """The tags of lookups; each comment lists the fields after the number."""
 
     SECOND = 0  # bits 1 as a chunk, twice
     SECOND_TURNED_1 = 1  # bits 1 as a chunk, and turned by one place

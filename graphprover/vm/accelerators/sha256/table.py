@@ -117,7 +117,7 @@ class Sha256(CallTable):
 
     @staticmethod
     def _kept(t: TableBuilder, row: "_Row") -> None:
-        """Constrain what rows pass on to the next one."""
+        """Constrain the words that rows pass on to the next one."""
         n, following = t.next, _Row(t.next)
         t.every_row(row.goes * (n.clk - t.clk), "the rows of a call are of one cycle")
         kept = row.goes - row.at(READ_A1) - row.at(READ_A7)
