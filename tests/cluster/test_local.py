@@ -191,10 +191,11 @@ def test_the_end_waits_for_each_start(monkeypatch: pytest.MonkeyPatch, capfd: py
     """The first process is killed while the second has no message of its parent yet."""
     spawn, spawned = multiprocessing.util.spawnv_passfds, list[int]()
 
-    def slow(*given: Any) -> int:
-        spawned.append(spawn(*given))
-        time.sleep(2 * (len(spawned) - 1))
-        return spawned[-1]
+    def slow(*given: Any) -> int:  # two threads at once
+        pid = spawn(*given)
+        spawned.append(pid)
+        time.sleep(2 * (pid != spawned[0]))
+        return pid
 
     ensure_running()  # which is spawned as well
     monkeypatch.setattr(multiprocessing.util, "spawnv_passfds", slow)
