@@ -11,7 +11,7 @@ RUN python -m venv /opt/graphprover
 WORKDIR /source
 COPY . .
 RUN /opt/graphprover/bin/pip install ".[${EXTRAS}]"
-# Kernels for this processor, beside the sources. Another processor compiles its own into /cache.
+# Kernels that the package does not contain for this processor, beside the sources.
 # hadolint ignore=DL3059
 RUN /opt/graphprover/bin/graphprover warm --device cpu
 

@@ -2,13 +2,14 @@
 
 import argparse
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from graphprover.air import AirDescription
 from graphprover.cli.args import DEVICE_HELP, Command, add_device
 from graphprover.cli.paths import program_argument
 from graphprover.cli.program_args import machine_of
+from graphprover.protocol.parameters import HASH_NAMES
 from graphprover.runtime.errors import FAILED, OK, UsageError
 from graphprover.vm.statement.shape import MIN_ROWS, rows_for
 from graphprover.vm.statement.statement import Machine
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
         device = device_for(options.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
-    cached = _warm_cpu()
+    cached = warm_cpu()
     if not isinstance(device, CpuDevice):
         from graphprover.device.cuda import CudaDevice
 
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     return OK if cached else FAILED
 
 
-def _warm_cpu() -> bool:
+def warm_cpu() -> bool:
     """Compile all CPU kernels, and return whether all were written to the cache.
 
     Proving the smallest guest uses all kernels except the ones that later calls here run.
@@ -69,12 +70,14 @@ def _warm_cpu() -> bool:
 
     started = time.perf_counter()
     numba_cache.watchers.append(_progress)
-    prove_smallest("cpu")
+    for name in HASH_NAMES:
+        prove_smallest("cpu", name)
     compress_smallest()
     make_key(Machine(smallest()))
     profile(smallest())
     _trace_keccak_f()
-    _sum_vectors()
+    _trace_calls()
+    _add_openings()
     _say(len(numba_cache.made), "the CPU", started)
     return numba_cache.all_saved()
 
@@ -95,13 +98,43 @@ def _trace_keccak_f() -> None:
     digits_trace(device, calls, narrow=True)
 
 
-def _sum_vectors() -> None:
-    """Compile the sum of two DEEP quotients: the smallest guest has no two batches of tables of equal height."""
+def _trace_calls() -> None:
+    """Compile the kernels of the traces of host calls and late accesses by tracing none of them."""
     import numpy as np
 
-    from graphprover.kernels.cpu.deep import sum_vectors
+    from graphprover.device.cpu import CpuDevice
+    from graphprover.vm.accelerators.kernels import CallArrays, fill_calls
+    from graphprover.vm.accelerators.registry import ACCELERATORS
+    from graphprover.vm.kernels import fill_bumps
+    from graphprover.vm.kernels.bumps import BUMP_WORDS, SOUGHT_WORDS, Accessed
+    from graphprover.vm.kernels.tape import ROW_WORDS, Cycles
 
-    sum_vectors([np.zeros((3, MIN_ROWS), dtype=np.uint64)] * 2)
+    class Whole(CpuDevice):
+        """A CPU that calls kernels also for no rows."""
+
+        def split_rows(self, function: Callable[[int, int], None], rows: int) -> None:
+            function(0, rows)
+
+    device, none, order = Whole(1), np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint32)
+    rows = np.zeros((0, ROW_WORDS), dtype=np.uint64)
+    for one in ACCELERATORS:
+        if one.rows > 1:
+            main = np.zeros((one.width, one.rows), dtype=np.uint64)
+            fill_calls(device, one, CallArrays(order, rows, none, none, none, none, 0), main)
+    accessed = Accessed(Cycles(order, rows, none), none, none, none, none, none, none, 0)
+    sought, bumps = np.zeros((0, SOUGHT_WORDS), dtype=np.uint64), np.zeros((BUMP_WORDS, 0), dtype=np.uint64)
+    fill_bumps(device, accessed, sought, bumps)
+
+
+def _add_openings() -> None:
+    """Compile sums in DEEP: the smallest guest has no two batches of tables of equal height, and all traces in memory."""
+    import numpy as np
+
+    from graphprover.kernels.cpu.deep import add_products, sum_vectors
+
+    vector = np.zeros((3, MIN_ROWS), dtype=np.uint64)
+    sum_vectors([vector] * 2)
+    add_products(vector, vector, vector, 0, MIN_ROWS)
 
 
 def _warm_gpu(machines: Sequence[Machine], number: int) -> None:

@@ -6,6 +6,7 @@ from graphprover.admission.admission import largest
 from graphprover.device import CpuDevice, Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.protocol.level import LAYER_RATE, Level
+from graphprover.protocol.parameters import DEFAULT_HASH
 from graphprover.prover.layer_tree import compressed, layers_by
 from graphprover.prover.local import make
 from graphprover.prover.prepare import ready
@@ -16,10 +17,10 @@ from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.run_statement import statement_of_run
 
 
-def prove_smallest(device: Device | str) -> None:
+def prove_smallest(device: Device | str, hash_name: str = DEFAULT_HASH) -> None:
     """Run, prove and verify it, which takes every kernel of a CPU, and on a GPU all but those of other tables."""
     statement = _statement()
-    made = make(ready(statement, Level()), device=device, verified=False, waits=False)
+    made = make(ready(statement, Level(hash=hash_name)), device=device, verified=False, waits=False)
     verify(made.proof, statement)
 
 

@@ -1,4 +1,4 @@
-"""Compiled Numba kernels, cached in files for later processes.
+"""Compiled Numba kernels: those of the package (`graphprover.runtime.shipped`), and files for later processes.
 
 A file holds one compiled signature (`graphprover.runtime.checked_file`); a damaged one is recompiled. Files are in
 Numba's own places: ``NUMBA_CACHE_DIR``, beside the source, or the user's cache. If none is writable, they are in a
@@ -16,7 +16,7 @@ import pickle
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,17 @@ from numba.core.caching import (
     FunctionCache,
     InTreeCacheLocator,
 )
+from numba.core.compiler import CompileResult
 from numba.core.environment import Environment, lookup_environment
+from numba.core.registry import cpu_target
 from numba.core.runtime.nrt import _nrt
 from numba.extending import intrinsic as numba_intrinsic
 
 from graphprover import __version__
+from graphprover.runtime import shipped
 from graphprover.runtime.checked_file import load, save
 from graphprover.runtime.files import FileError, private_folder
+from graphprover.runtime.kernel_source import digest_of, remember
 
 _log = logging.getLogger(__name__)  # without a configured handler, warnings go to stderr
 _SUFFIX = ".nbc"
@@ -42,7 +46,12 @@ _SUFFIX = ".nbc"
 PROGRESS_SECONDS = 10.0  # between two progress messages
 
 made: list[tuple[str, float]] = []  # kernels compiled in this process, with the seconds of each
+taken: list[str] = []  # files of the package's kernels that this process has loaded
 watchers: list[Callable[[str, float], None]] = []  # called after each compilation
+builders: list[Callable[[Any, Any, Any], None]] = []  # called with function, signature and result of each kernel
+
+_depth = 0  # of compilations: a kernel that another one calls is compiled within it, under Numba's lock
+_loaded: list[tuple[Any, tuple[Any, ...]]] = []  # dispatchers and argument types of kernels of the package
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable], Any]:
@@ -51,10 +60,24 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable], Any]:
     def decorate(function: Callable) -> Any:
         dispatcher = numba.njit(**options)(function)
         if cache:
-            dispatcher._cache = KernelCache(function)
+            dispatcher._cache = KernelCache(dispatcher, function)
+            dispatcher._compiler.compile = partial(_compile, dispatcher._compiler.compile)
         return dispatcher
 
     return decorate
+
+
+def _compile(compile_kernel: Callable, *arguments: Any) -> Any:
+    """Compile a kernel; the kernels of the package that it calls as well, as their files have no bitcode to link."""
+    global _depth
+    for dispatcher, types in _loaded:
+        dispatcher.overloads.pop(types, None)
+    _loaded.clear()
+    _depth += 1
+    try:
+        return compile_kernel(*arguments)
+    finally:
+        _depth -= 1
 
 
 intrinsic: Any = numba_intrinsic  # its published type counts the typing context among a call's arguments
@@ -100,7 +123,7 @@ def borrowed(_context: Any, of: Any) -> Any:
 
 def is_compiled(kernel: Any) -> bool:
     """Return whether a cached kernel has any compiled signature, in this process or in a file."""
-    return bool(kernel.signatures) or kernel._cache.has_files()
+    return bool(kernel.signatures) or kernel._cache.is_kept()
 
 
 def all_saved() -> bool:
@@ -132,21 +155,40 @@ class _Temporary(InTreeCacheLocator):
 class _Impl(CompileResultCacheImpl):
     _locator_classes = [*CompileResultCacheImpl._locator_classes, _Temporary]  # noqa: RUF012 (as Numba has it)
 
+    def reduce(self, compiled: Any) -> Any:
+        return _reduced(compiled)
+
     def rebuild(self, target_context: Any, payload: Any) -> Any:
-        """Load machine code. Its bitcode takes longer to parse than the rest, and only compiled callers link it."""
-        (name, kind, (machine_code, bitcode)), described, *rest = payload
-        engine = target_context.codegen()._engine
-        engine._defined_symbols.add(described.llvm_cpython_wrapper_name)
-        loaded = super().rebuild(target_context, ((name, kind, (machine_code, _no_bitcode())), described, *rest))
+        return _rebuild(target_context, payload)
 
-        @cache
-        def module_for_linking() -> Any:
-            module = binding.parse_bitcode(bitcode)
-            engine._load_defined_symbols(module)
-            return module
 
-        loaded.library._get_module_for_linking = module_for_linking
-        return loaded
+def _reduced(compiled: Any) -> Any:
+    """Return the picklable parts, without the text of types, a quarter of them, which nothing reads."""
+    return compiled._replace(type_annotation="")._reduce()
+
+
+def without_bitcode(compiled: Any) -> Any:
+    """Return the picklable parts of a compiled kernel that no other kernel links."""
+    (name, kind, (machine_code, _)), *rest = _reduced(compiled)
+    return (name, kind, (machine_code, b"")), *rest
+
+
+def _rebuild(target_context: Any, payload: Any) -> Any:
+    """Load machine code. Its bitcode takes longer to parse than the rest, and only compiled callers link it."""
+    (name, kind, (machine_code, bitcode)), described, *rest = payload
+    engine = target_context.codegen()._engine
+    engine._defined_symbols.add(described.llvm_cpython_wrapper_name)
+    library = name, kind, (machine_code, _no_bitcode())
+    loaded = CompileResult._rebuild(target_context, library, described, *rest)
+
+    @cache
+    def module_for_linking() -> Any:
+        module = binding.parse_bitcode(bitcode)
+        engine._load_defined_symbols(module)
+        return module
+
+    loaded.library._get_module_for_linking = module_for_linking
+    return loaded
 
 
 @cache
@@ -173,12 +215,13 @@ class _Progress:
         self._said = 0.0  # time of the last message
         self.known = 0  # cached kernels in all imported modules
 
-    def begin(self) -> None:
-        """Log the start of compilation, before the first kernel."""
+    def begin(self, reason: str) -> None:
+        """Log the start of compilation and its reason, before the first kernel."""
         if not self._began and not watchers:
             self._began = self._said = time.perf_counter()
             _warn_once(
-                "compile", "compiling kernels, once: a minute or two (`graphprover warm` compiles all of them ahead)"
+                "compile",
+                f"compiling kernels, once: a minute or two (`graphprover warm` compiles all of them ahead): {reason}",
             )
 
     def compiled(self) -> None:
@@ -186,8 +229,10 @@ class _Progress:
         now = time.perf_counter()
         if self._began and not watchers and now - self._said > PROGRESS_SECONDS:
             self._said = now
-            count = f"{len(made)} kernels of at most {max(self.known, len(made))}"
-            _log.warning("graphprover: %s compiled in %.0f s", count, now - self._began)
+            most, seconds = max(self.known, len(made)), now - self._began
+            left = seconds / len(made) * (most - len(made))
+            count = f"{len(made)} kernels of at most {most}"
+            _log.warning("graphprover: %s compiled in %.0f s, at most %.0f s left", count, seconds, left)
 
 
 _progress = _Progress()
@@ -202,10 +247,10 @@ class KernelCache(FunctionCache):
 
     _impl_class = _Impl
 
-    def __init__(self, function: Callable) -> None:
-        self._function = function
-        self._stamp = InTreeCacheLocator(function, function.__code__.co_filename).get_source_stamp()
-        self._kernel = f"{function.__module__}.{function.__qualname__}".removeprefix("graphprover.")
+    def __init__(self, dispatcher: Any, function: Any) -> None:
+        self._dispatcher, self._function = dispatcher, function
+        remember(function.__code__.co_filename)
+        self._kernel = shipped.name_of(function)
         self._missed = 0.0  # time of the miss
         self._found = False
         _progress.known += 1
@@ -215,14 +260,15 @@ class KernelCache(FunctionCache):
         if self._found:
             return
         super().__init__(self._function)
-        stamp = numba.__version__, __version__, self._stamp
+        stamp = numba.__version__, __version__, digest_of(self._function)
         self._cache_file: Any = _Files(_folders(self._impl.locator), self._impl.filename_base, stamp)
         self._found = True
 
-    def has_files(self) -> bool:
-        """Return whether there is a file of any signature."""
+    def is_kept(self) -> bool:
+        """Return whether the package or a cache has a file of any signature."""
         self._find()
-        return self._cache_file.any()
+        target = cpu_target.target_context.codegen().magic_tuple()
+        return shipped.has(self._function, target) or self._cache_file.any()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load the compiled code for these types; None if there is none.
@@ -230,15 +276,26 @@ class KernelCache(FunctionCache):
         Numba would first register all functions that it can compile and compile its runtime, which takes a sixth of a
         second. Its compiler does both too, and loaded code needs only the addresses of the runtime.
         """
-        self._find()
         _name_runtime()
-        found = self._load_overload(sig, target_context)
+        found = None if _depth else self._shipped(sig, target_context)
+        if found is None:
+            self._find()
+            found = self._load_overload(sig, target_context)
         if found is None:
             self._missed = time.perf_counter()
-            _progress.begin()
+            _progress.begin(shipped.reason(self._function, target_context.codegen().magic_tuple()))
         return found
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+    def _shipped(self, sig: Any, target_context: Any) -> Any:
+        """Load the package's compiled code for these types; None if there is none."""
+        payload = shipped.load(self._function, sig, target_context.codegen().magic_tuple())
+        if payload is None:
+            return None
+        taken.append(shipped.file_of(self._function, sig))
+        _loaded.append((self._dispatcher, tuple(sig)))
+        return _rebuild(target_context, _Unpickler(io.BytesIO(payload)).load())
+
+    def save_overload(self, sig: Any, compiled: Any) -> None:
         """Save compiled code; warn once if that fails."""
         seconds = time.perf_counter() - self._missed
         made.append((self._kernel, seconds))
@@ -246,8 +303,10 @@ class KernelCache(FunctionCache):
         _progress.compiled()
         for watcher in watchers:
             watcher(self._kernel, seconds)
+        for builder in builders if not _depth else ():
+            builder(self._function, sig, compiled)
         try:
-            super().save_overload(sig, data)
+            super().save_overload(sig, compiled)
         except (OSError, FileError) as error:
             _warn_unsaved(Path(self._cache_path), error)
 

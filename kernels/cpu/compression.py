@@ -3,8 +3,6 @@
 In memory, 32-bit word i of a state or of a block is a vector of sixteen lanes, as long as eight 64-bit words; lane l
 belongs to message l in the order of ``split``, which takes 64-bit words apart and which ``join`` undoes. A processor
 without 512-bit registers compresses the lanes of one register after another, because one state fills its registers.
-
-As with ``simd``, delete ``kernels/cpu/__pycache__`` after editing this file.
 """
 
 from collections.abc import Callable, Sequence

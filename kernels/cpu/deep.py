@@ -196,12 +196,12 @@ def _reduced_traces(threads: Threads, height: Height, gamma: Ext) -> np.ndarray:
     extended = ntt.coset_ldes(threads, sums_, whole, 0, GENERATOR, bit_reversed_source=False)
     target = np.zeros_like(extended[0])
     for numerators, inverses in zip(extended, height.inverses, strict=False):
-        split_rows(threads, partial(_add_products, numerators, inverses, target), target.shape[1])
+        split_rows(threads, partial(add_products, numerators, inverses, target), target.shape[1])
     return target
 
 
 @njit(nogil=True, cache=True)
-def _add_products(x, y, target, first, last):
+def add_products(x, y, target, first, last):
     """target += x y on rows [first, last)."""
     rows = x.shape[1]
     whole = first + (last - first) // simd.WIDTH * simd.WIDTH

@@ -28,9 +28,6 @@ bit mask (uint8, lane i in bit i), which ``select`` takes.
 
 Every operation is an intrinsic that emits LLVM instructions on <8 x i64>: one 512-bit register on AVX-512, two of 256
 bits on AVX2, and whatever the target has elsewhere. LLVM left to vectorise a scalar loop does less than half as well.
-
-A kernel's cache (``cache=True``) notices changes of the kernel's own file only: after editing this one, delete
-``kernels/cpu/__pycache__``.
 """
 
 import inspect

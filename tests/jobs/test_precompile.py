@@ -37,10 +37,11 @@ assert not numba_cache.made, numba_cache.made
 """
 
 
+@pytest.mark.slow
 def test_they_are_what_a_process_needs_beside_a_gpu(tmp_path: Path) -> None:
     proven = made(Job(Prover(ELF), INPUT), device="cpu")
     (tmp_path / "proof").write_bytes(pickle.dumps((proven.proof, proven.preprocessed_caps, INPUT)))
-    shutil.copytree(PACKAGE, tmp_path / "fresh/graphprover", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE, tmp_path / "fresh/graphprover", ignore=shutil.ignore_patterns("__pycache__", "compiled"))
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "fresh"), "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
     command = [sys.executable, "-c", CHECK, str(ELF), str(tmp_path / "proof")]
     subprocess.run(command, env=environment, cwd=tmp_path, check=True)
