@@ -4,18 +4,22 @@
     graphprover execute examples/guests/conformance/conformance_c.elf --input batch.bin --output output.txt
     cmp output.txt expected.txt
 
-The calls are the vectors in guests/conformance/vectors. docs/conformance.md describes them, the batch and the output.
+The calls are the vectors in guests/conformance/vectors, of the distribution graphprover-examples. docs/conformance.md
+describes them, the batch and the output.
 """
 
 import argparse
 import gzip
 import json
 import struct
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from Crypto.Hash import keccak
+
+from graphprover.examples.data import data_folder
 
 FOLDER = Path(__file__).parent / "guests/conformance"
 FUNCTIONS = (  # in the order of zkvm_accelerators.h; the place is the number in a batch
@@ -65,8 +69,12 @@ def load(function: str) -> list[Case]:
 
     Args:
         function: One of `FUNCTIONS`.
+
+    Raises:
+        FileNotFoundError: The distribution graphprover-examples is not installed.
     """
-    with gzip.open(FOLDER / f"vectors/{function}.jsonl.gz", "rt", encoding="utf-8") as lines:
+    vectors = data_folder(FOLDER / "vectors", "vectors")
+    with (vectors / f"{function}.jsonl.gz").open("rb") as file, gzip.open(file, "rt", encoding="utf-8") as lines:
         return [_case(function, **json.loads(line)) for line in lines]
 
 
@@ -133,7 +141,10 @@ def main() -> None:
     parser.add_argument("--functions", nargs="+", choices=FUNCTIONS, default=FUNCTIONS, metavar="NAME")
     parser.add_argument("--small", action="store_true", help="a few cases of each function, for a proof")
     options = parser.parse_args()
-    cases = list(chosen(options.functions, options.small))
+    try:
+        cases = list(chosen(options.functions, options.small))
+    except FileNotFoundError as error:
+        sys.exit(f"graphprover.examples.conformance: {error}")
     options.batch.write_bytes(batch(cases))
     options.expected.write_bytes(output(cases))
     print(f"{len(cases)} cases, {options.batch.stat().st_size} bytes")

@@ -1,4 +1,4 @@
-"""The source archive equals the checkout, tests run in it, and both give the same wheel.
+"""The source archive equals the checkout, tests run in it, and both give the same wheels.
 
 The build downloads setuptools from an index, as ``pip install`` does.
 """
@@ -15,11 +15,17 @@ from pathlib import Path
 
 import pytest
 
+from graphprover import __version__
 from tests.slow import slow_after
 
 ROOT = Path(__file__).parents[1]
 LINKED = ("kernels", "graphs", "examples")
 COMPILED = ("examples/guests/sdk/accelerators/", "examples/guests/sdk/runtime/")  # sources of libzkvm.a, in no wheel
+DATA = {
+    "examples/block/inputs/": "blocks/",
+    "examples/guests/conformance/vectors/": "vectors/",
+}  # in graphprover-examples
+BUILD = ("examples/LICENSE", "examples/pyproject.toml")  # build that wheel
 
 
 def files_in(folder: Path) -> set[str]:
@@ -57,6 +63,16 @@ def built(checkout: Path, before: set[str], tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture(scope="module")
+def data(checkout: Path, before: set[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the wheel with the data of the examples."""
+    folder = tmp_path_factory.mktemp("data")
+    done = run("build", "--wheel", "-o", str(folder), "examples", cwd=checkout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
 def unpacked(built: Path) -> Path:
     """Return the unpacked source archive."""
     (archive,) = built.glob("*.tar.gz")
@@ -74,11 +90,25 @@ def contents(wheel: Path) -> dict[str, bytes]:
 def test_the_wheel_holds_the_packages_whole(built: Path, before: set[str]) -> None:
     (wheel,) = built.glob("*.whl")
     names = {name for name in contents(wheel) if ".dist-info/" not in name}
-    shipped = {name for name in before if not name.startswith(COMPILED)}
+    shipped = {name for name in before if not name.startswith((*COMPILED, *DATA, *BUILD))}
     packages = {f"graphprover/{name}" if name.startswith(LINKED) else name for name in shipped}
     assert names == {name for name in packages if name.startswith("graphprover/")} - {
         f"graphprover/{x}" for x in LINKED
     }
+
+
+def test_the_data_of_the_examples_are_another_wheel(built: Path, data: Path, before: set[str]) -> None:
+    expected = {
+        name.replace(folder, f"graphprover_examples/{package}"): (ROOT / name).read_bytes()
+        for name in before
+        for folder, package in DATA.items()
+        if name.startswith(folder)
+    }
+    found = contents(data)
+    assert {name: found[name] for name in found if ".dist-info/" not in name} == expected
+    assert found[f"graphprover_examples-{__version__}.dist-info/licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
+    (wheel,) = built.glob("*.whl")
+    assert wheel.stat().st_size < 6_000_000
 
 
 @pytest.mark.slow
@@ -139,8 +169,8 @@ except ImportError as error:
 """
 
 
-def test_the_wheel_alone_is_the_verifier(built: Path, tmp_path: Path) -> None:
-    """Install it into a new environment, with the packages that it requires and no extra."""
+def test_the_wheel_alone_is_the_verifier(built: Path, data: Path, tmp_path: Path) -> None:
+    """Install it into a new environment, with the packages that it requires and no extra; then the examples' data."""
     (wheel,) = built.glob("*.whl")
     assert run("venv", "new", cwd=tmp_path).returncode == 0
     python = str(tmp_path / "new/bin/python")
@@ -151,6 +181,16 @@ def test_the_wheel_alone_is_the_verifier(built: Path, tmp_path: Path) -> None:
     own = {"graphprover", "blake3", "numpy", "pycryptodome"}
     assert own <= set(ast.literal_eval(names)) <= own | {"pip", "setuptools", "typing_extensions"}
     assert missing == "graphprover.Prover needs the prover: pip install 'graphprover[prover]'"
+
+    unpack = [python, "-m", "graphprover.examples.block", "unpack", "hoodi_1265656", "-o", "block.bin"]
+    vectors = [python, "-m", "graphprover.examples.conformance", "batch.bin", "expected.txt", "--functions", "sha256"]
+    for command in (unpack, vectors):
+        failed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert failed.returncode == 1 and f"are in graphprover-examples {__version__}, which is not" in failed.stderr
+        assert failed.stderr.count("\n") == 1
+    subprocess.run([python, "-m", "pip", "install", "-q", "--no-index", data], check=True)
+    assert "block       0x" in subprocess.run(unpack, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert "309 cases" in subprocess.run(vectors, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.mark.parametrize("name", slow_after(1, LINKED))

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -206,6 +207,12 @@ def test_the_page_of_the_service_ships() -> None:
     setup.read(ROOT / "setup.cfg")
     assert setup["options.package_data"]["graphprover.service"] == "*.html"
     assert Path(graphprover.__file__).with_name("service").joinpath("page.html").is_file()
+
+
+def test_the_data_of_the_examples_have_the_same_version() -> None:
+    project = tomllib.loads((ROOT / "examples/pyproject.toml").read_text())["project"]
+    assert project["version"] == graphprover.__version__
+    assert project["dependencies"] == [f"graphprover == {graphprover.__version__}"]
 
 
 def test_types_ship() -> None:

@@ -23,13 +23,12 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m graphprover.examples.block", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    names = shipped.names()
 
     convert = commands.add_parser("convert", help="convert a witness of ethrex-replay or zisk-eth-client")
     convert.add_argument("witness", type=Path, help="file of either format")
     convert.set_defaults(command=_convert)
-    unpack = commands.add_parser("unpack", help=f"write an input that comes along ({', '.join(names)})")
-    unpack.add_argument("name", choices=names)
+    unpack = commands.add_parser("unpack", help="write the input of a block of graphprover-examples")
+    unpack.add_argument("name", help="such as hoodi_1265656; a wrong name lists all")
     unpack.set_defaults(command=_unpack)
     for command in (convert, unpack):
         command.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the guest's input")

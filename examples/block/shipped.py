@@ -1,10 +1,11 @@
-"""Real blocks with their witnesses that come along."""
+"""Real blocks with their witnesses, of the distribution graphprover-examples."""
 
 import lzma
-from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from graphprover.examples.block.block_input import BlockInput
+from graphprover.examples.data import data_folder
 
 _SUFFIX = ".bin.xz"
 
@@ -15,9 +16,15 @@ def names() -> list[str]:
 
 
 def load(name: str) -> BlockInput:
-    """Return a block and its witness."""
+    """Return a block and its witness.
+
+    Raises:
+        ValueError: There is no such block.
+    """
+    if name not in names():
+        raise ValueError(f"no block {name!r}: the blocks are {', '.join(names())}")
     return BlockInput.from_bytes(lzma.decompress((_folder() / f"{name}{_SUFFIX}").read_bytes()))
 
 
 def _folder() -> Traversable:
-    return files("graphprover.examples.block") / "inputs"
+    return data_folder(Path(__file__).with_name("inputs"), "blocks")
