@@ -240,26 +240,29 @@ def test_linked_folders_are_packages_through_and_through(name: str) -> None:
         assert (file.parent / "__init__.py").is_file()
 
 
-def test_conda_gets_the_releases_that_pip_gets() -> None:
+@pytest.mark.parametrize(
+    ("file", "extras"), [("environment.yml", "prover serve cuda13"), ("environment-cpu.yml", "prover serve")]
+)
+def test_conda_gets_the_releases_that_pip_gets(file: str, extras: str) -> None:
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
-    extras = setup["options.extras_require"]
-    lines = setup["options"]["install_requires"] + extras["prover"] + extras["cuda13"]
-    pip = {required.name: required.specifier for required in map(Requirement, lines.split("\n")[1:])}
-    assert pip.pop("graphprover") == SpecifierSet()  # the extra [cuda13] includes [prover]
+    texts = [setup["options"]["install_requires"], *map(setup["options.extras_require"].get, extras.split())]
+    pip = {required.name: required.specifier for text in texts for required in map(Requirement, text.split("\n")[1:])}
     conda = {}
-    *lines, by_pip = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    *lines, by_pip = yaml.safe_load((ROOT / file).read_text())["dependencies"]
     *lines_of_pip, last = by_pip["pip"]
     assert last == "-e ."
     for line in (*lines, *lines_of_pip):
         name, _, version = line.partition(" ")
         conda[name] = SpecifierSet(version if not version or version[0] in "<>" else f"=={version}")
     assert conda.pop("python") == SpecifierSet(setup["options"]["python_requires"])
-    assert conda.pop("cuda-version") == SpecifierSet("==13.*")
     assert conda.pop("pip") == SpecifierSet()
-    for name, with_cuda in (("cupy", "cupy-cuda13x"), ("rmm", "rmm-cu13")):
-        pip[name] = pip.pop(with_cuda)
-    assert pip.pop("nvidia-cuda-nvrtc") == SpecifierSet(">=13,<14")  # conda's CuPy brings it
+    if "cuda13" in extras:
+        assert pip.pop("graphprover") == SpecifierSet()  # the extra [cuda13] includes [prover]
+        assert conda.pop("cuda-version") == SpecifierSet("==13.*")
+        for name, with_cuda in (("cupy", "cupy-cuda13x"), ("rmm", "rmm-cu13")):
+            pip[name] = pip.pop(with_cuda)
+        assert pip.pop("nvidia-cuda-nvrtc") == SpecifierSet(">=13,<14")  # conda's CuPy brings it
     assert conda == pip
 
 
