@@ -21,6 +21,7 @@ from graphprover.jobs.opening import is_guest, open_program
 from graphprover.jobs.options import INSPECT
 from graphprover.jobs.programs import is_packaged, packaged_names
 from graphprover.proof.compressed import CompressedProof, any_proof_from_bytes, names_of
+from graphprover.proof.mock import MOCK, MockProof, is_mock
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import security_facts, security_of, sizes_of
@@ -94,6 +95,10 @@ def run(options: argparse.Namespace) -> int:
             "proof.magic", f"{path}: not a graphprover proof, a verifying key, an ELF file or a .py file"
         )
     try:
+        if is_mock(data):
+            header = json_output.header(MockProof.from_bytes(data).header) | {"mock": True}
+            text_output.say(header, lambda: [MOCK, *text_output.header_report(header)], options)
+            return OK
         proof = any_proof_from_bytes(data, options.max_members)
         if isinstance(proof, CompressedProof):
             _say_compressed(proof, path, options)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from graphprover.cli import text_output
 from graphprover.jobs.programs import Program
 from graphprover.proof.compressed import AnyProof, CompressedProof
+from graphprover.proof.mock import MockProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
@@ -13,8 +14,10 @@ from graphprover.statement.statement import Statement
 from graphprover.verifier import Verdict
 
 
-def headers_of(proof: AnyProof) -> Sequence[Proof | ShardedProof]:
-    """Return the headers of all members of a proof, or the proof itself."""
+def headers_of(proof: AnyProof | MockProof) -> Sequence[Proof | ShardedProof]:
+    """Return the headers of all members of a proof, or the proof itself; the header of a mock."""
+    if isinstance(proof, MockProof):
+        return [proof.header]
     return proof.members if isinstance(proof, CompressedProof) else [proof]
 
 

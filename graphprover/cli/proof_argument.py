@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from graphprover.jobs.kinds import PROOF, kind_of, kind_of_file
+from graphprover.jobs.kinds import MOCK, PROOF, kind_of, kind_of_file
 from graphprover.runtime.errors import UsageError
 from graphprover.runtime.files import read_proof
 
@@ -24,9 +24,9 @@ def proof_bytes(path: Path, programs: Sequence[str | None] = (), remedy: str = F
     """
     data = read_proof(path)
     kind = kind_of(data) or ("a .py file" if path.suffix == ".py" else None)
-    if kind in (None, PROOF):
+    if kind in (None, PROOF, MOCK):  # a mock is refused by whatever reads it as a proof
         return data
-    swapped = next((name for name in programs if name and kind_of_file(Path(name)) == PROOF), None)
+    swapped = next((name for name in programs if name and kind_of_file(Path(name)) in (PROOF, MOCK)), None)
     if swapped:
         raise UsageError(f"{path} is {kind}, {swapped} a proof: swap them")
     raise UsageError(f"{path}: {kind}, not a proof: {remedy}")

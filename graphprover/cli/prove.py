@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from graphprover.cli import json_output, text_output
 from graphprover.cli.args import (
@@ -25,8 +26,9 @@ from graphprover.cli.executor import add_executor, configured
 from graphprover.cli.program_args import add_program, program_given
 from graphprover.cli.report_files import save_proof
 from graphprover.jobs.options import PROVE, of_job, of_prover
+from graphprover.proof.mock import MOCK
 from graphprover.protocol.errors import VerificationError
-from graphprover.runtime.errors import OK
+from graphprover.runtime.errors import OK, UsageError
 from graphprover.runtime.files import FileError, check_writable, write
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
@@ -34,6 +36,9 @@ from graphprover.telemetry.subscribe import clock, observed
 from graphprover.verifier import Verdict
 from graphprover.vm.executor.faults import OtherExitCode
 from graphprover.vm.statement.claim import ANY
+
+if TYPE_CHECKING:
+    from graphprover.proving.prover import Prover
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +55,7 @@ def add(command: Command) -> None:
             "guest.elf --input data --shards 4 --pool 20GiB",
             "guest.elf --input data --report out.html",
             "guest.elf --input data --rate 8 --compress 8,64 -o small.bin",
+            "guest.elf --input data --mock -o mock.bin",
             "examples/keccak --executor tcp://10.0.0.1:8786",
         ],
     )
@@ -65,6 +71,8 @@ def run(options: argparse.Namespace) -> int:
     """Run ``graphprover prove`` and return the exit code."""
     for path in (options.output, *report_files(options)):
         check_writable(path)
+    if options.mock and asks(options):
+        raise UsageError("--mock: there is no proof for --report or --trace to describe")
     stages: list[Stage] = []
 
     @contextmanager
@@ -84,29 +92,23 @@ def run(options: argparse.Namespace) -> int:
         from graphprover.proving.prover import Prover
         from graphprover.proving.settings import applied
     prover = Prover(program, **of_prover(given))
+    if prover.mock:
+        return _mock(prover, data, options)
     job = Job(prover, data, program.name, output=options.output, **of_job(given))
-    try:
-        with refusing(program.name):
-            by = executor_of(settings.executor, settings.device)
-            looking: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])
-            with applied(settings), looking as observations, stage("cluster") if by.remote else nullcontext():
-                started = clock()
-                made, verdict = by.prove(job, drawn(), verified=False)
-                of_proof = [made.seconds[name] for name in ("prepare", "prove") if name in made.seconds]
-                seconds = sum(of_proof) if of_proof else clock() - started
-            proof = made.proof
-            if verdict is None:
-                with stage("verify"):
-                    level, caps = prover.level, made.preprocessed_caps
-                    verdict = program.verify(proof, level.security, level.proximity, exit_code=ANY, preprocessed=caps)
-            check_claim(job, proof)
-    except OtherExitCode:
-        raise
-    except VerificationError as error:
-        flags = f" --input {options.input}" if options.input else ""
-        raise error.refusal(
-            f"{program.name}: not proven: {error} (`graphprover check {program.name}{flags}` shows the cause)"
-        ) from error
+    with _not_proven(program.name, options), refusing(program.name):
+        by = executor_of(settings.executor, settings.device)
+        looking: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])
+        with applied(settings), looking as observations, stage("cluster") if by.remote else nullcontext():
+            started = clock()
+            made, verdict = by.prove(job, drawn(), verified=False)
+            of_proof = [made.seconds[name] for name in ("prepare", "prove") if name in made.seconds]
+            seconds = sum(of_proof) if of_proof else clock() - started
+        proof = made.proof
+        if verdict is None:
+            with stage("verify"):
+                level, caps = prover.level, made.preprocessed_caps
+                verdict = program.verify(proof, level.security, level.proximity, exit_code=ANY, preprocessed=caps)
+        check_claim(job, proof)
     encoded, compression = proof.to_bytes(), dict[str, object]()
     if options.compress:
         spent = made.seconds.get("compress")
@@ -133,6 +135,42 @@ def run(options: argparse.Namespace) -> int:
 
     text_output.say(found, describe, options)
     return OK
+
+
+def _mock(prover: "Prover", data: bytes | None, options: argparse.Namespace) -> int:
+    """Write a mock instead of a proof, and return the exit code."""
+    from graphprover.jobs.mocking import mock_proof
+
+    program, started = prover.program, clock()
+    with refusing(program.name), _not_proven(program.name, options):
+        mock = mock_proof(prover, data, **of_job(options_given(options)))
+        verdict = program.verify(mock, prover.level.security, prover.level.proximity, exit_code=ANY, allow_mock=True)
+    encoded = mock.to_bytes()
+    write(options.output, encoded)
+    seconds = {"seconds": clock() - started}
+    found = json_output.verdict(program, verdict) | seconds | {"proof": json_output.file(options.output, encoded)}
+
+    def describe() -> list[text_output.Block]:
+        size = {"mock proof": f"{text_output.place(options.output)}, {len(encoded):,} bytes"}
+        says = program.describe(verdict.public_values) | text_output.worth(verdict) | size
+        return [says, *_failure(verdict), f"{MOCK}; `graphprover verify --allow-mock` accepts it in tests"]
+
+    text_output.say(found, describe, options)
+    return OK
+
+
+@contextmanager
+def _not_proven(name: str, options: argparse.Namespace) -> Iterator[None]:
+    """Name the program and the command that shows the cause if there is no proof."""
+    try:
+        yield
+    except OtherExitCode:
+        raise
+    except VerificationError as error:
+        flags = f" --input {options.input}" if options.input else ""
+        raise error.refusal(
+            f"{name}: not proven: {error} (`graphprover check {name}{flags}` shows the cause)"
+        ) from error
 
 
 def _failure(verdict: Verdict) -> list[text_output.Block]:

@@ -212,4 +212,4 @@ def run_report(run: Facts) -> list[Block]:
 
 def worth(verdict: Verdict) -> dict[str, str]:
     """Return the number of shards (if several) and the security of a valid proof, by name."""
-    return ({"shards": str(verdict.shards)} if verdict.shards > 1 else {}) | {"security": verdict.security.summary}
+    return ({"shards": str(verdict.shards)} if verdict.shards > 1 else {}) | {"security": verdict.summary}

@@ -11,6 +11,7 @@ from graphprover.cli.program_args import add_proof, programs_of
 from graphprover.cli.proof_argument import proof_bytes
 from graphprover.jobs.programs import Program
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
+from graphprover.proof.mock import MOCK, MockProof, is_mock
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
@@ -52,6 +53,12 @@ def add(command: Command) -> None:
     add_option(parser, "security", "Least provable security in bits; proofs with less fail.", 128)
     add_option(parser, "proximity", default=JOHNSON_PROXIMITY)
     add_max_members(parser)
+    parser.add_argument(
+        "--allow-mock",
+        action="store_true",
+        help="For tests of applications: accept a mock proof, made by `prove --mock`, if its claim meets all "
+        "expectations. It PROVES NOTHING.",
+    )
     add_json(parser)
 
 
@@ -61,7 +68,8 @@ def run(options: argparse.Namespace) -> int:
         check_writable(options.output)
     data = proof_bytes(options.proof, options.program)
     try:
-        proof = any_proof_from_bytes(data, options.max_members)
+        mock = options.allow_mock and is_mock(data)
+        proof = MockProof.from_bytes(data) if mock else any_proof_from_bytes(data, options.max_members)
         headers = headers_of(proof)
         number = _chosen(len(headers), options)
         for header in headers:
@@ -87,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
 
     def describe() -> list[text_output.Block]:
         described = program.describe(verdict.public_values)
-        return [{"program": program.name} | described | text_output.worth(verdict), "valid"]
+        return [{"program": program.name} | described | text_output.worth(verdict), MOCK if verdict.mock else "valid"]
 
     text_output.say({"valid": True} | json_output.verdict(program, verdict), describe, options)
     return OK
@@ -113,7 +121,7 @@ def _chosen(members: int, options: argparse.Namespace) -> int | None:
 
 
 def _verified(
-    proof: AnyProof,
+    proof: AnyProof | MockProof,
     headers: Sequence[Proof | ShardedProof],
     programs: Sequence[Program],
     options: argparse.Namespace,
@@ -121,7 +129,8 @@ def _verified(
     """Return the verdict on each member."""
     try:
         if len(headers) == 1:
-            return [programs[0].verify(proof, options.security, options.proximity, exit_code=ANY)]
+            level, allowed = (options.security, options.proximity), options.allow_mock
+            return [programs[0].verify(proof, *level, exit_code=ANY, allow_mock=allowed)]
         from graphprover.verifier.compressed import verify_aggregate  # here, because other proofs do not need it
 
         assert isinstance(proof, CompressedProof)

@@ -6,5 +6,6 @@
 - recipe.py: a program with the options of its proofs; job.py: `Job`; preparing.py: its run and statement; existing.py:
   the proof before; result.py: `Result`; upcoming.py: the jobs of a batch that are read ahead.
 - on_workers.py: a job whose proof workers make; returned.py: checks of their proofs; made.py: proofs by workers.
+- mocking.py: mock proofs, which prove nothing, for tests of applications.
 - precompile.py: compiles a guest's host kernels in other processes; warmup.py: the proof that loads every kernel.
 """

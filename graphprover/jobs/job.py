@@ -87,6 +87,8 @@ class Job:
     def __post_init__(self) -> None:
         if isinstance(self.prover, str | Path):
             raise TypeError(f"{self.prover!r} is a file, not a Prover: Prover({str(self.prover)!r}).job(...)")
+        if self.prover.mock:
+            raise ValueError("mock=True: such a Prover makes mock proofs by its method prove, and has no jobs")
         if isinstance(self.data, str):
             raise TypeError(f"the input {self.data!r:.40} is text: give bytes, or a Path to a file")
         if not -MOST_PRIORITY <= self.priority <= MOST_PRIORITY:

@@ -4,17 +4,17 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from graphprover.proof.proof import MAGIC
+from graphprover.proof.proof import MAGIC, MOCK_MAGIC
 from graphprover.proof.sharded import SHARD_MAGIC
 from graphprover.runtime.files import COMPRESSED_MAGIC, SHARDS_MAGIC
 from graphprover.vm.program.elf import MAGIC as ELF_MAGIC
 from graphprover.vm.statement.key import PREFIX as KEY_PREFIX
 
-PROOF, KEY, ELF = "a proof", "a verifying key", "an ELF file"
+PROOF, MOCK, KEY, ELF = "a proof", "a mock proof", "a verifying key", "an ELF file"
 
 # Without the format version, the last byte.
 _PROOFS = tuple(magic[:-1] for magic in (MAGIC, SHARD_MAGIC, SHARDS_MAGIC, COMPRESSED_MAGIC))
-_BEGINNINGS = ((_PROOFS, PROOF), ((KEY_PREFIX,), KEY), ((ELF_MAGIC,), ELF))
+_BEGINNINGS = ((_PROOFS, PROOF), ((MOCK_MAGIC[:-1],), MOCK), ((KEY_PREFIX,), KEY), ((ELF_MAGIC,), ELF))
 _LONGEST = max(len(beginning) for beginnings, _ in _BEGINNINGS for beginning in beginnings)
 
 

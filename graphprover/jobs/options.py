@@ -210,6 +210,15 @@ OPTIONS = (
         bare=(LAYER_RATE,),
     ),
     Option(
+        "mock",
+        _YES,
+        PROOF,
+        (PROVE, PROVER),
+        "For tests of applications: run the program, check its traces as `graphprover check` does, and write a mock "
+        "instead of a proof. A mock proves nothing, and only `graphprover verify --allow-mock` accepts it.",
+        False,
+    ),
+    Option(
         "shards",
         _whole(f"a number of shards, at most {MOST_SHARDS:,}", most=MOST_SHARDS),
         PROOF,
@@ -336,6 +345,7 @@ class OptionsOfProof(TypedDict, total=False):
     small: float | None  # seconds for the smallest proof, instead of a rate (`graphprover.prover.smallest`)
     # Several shards have a tree of layers at the first of several rates; (8, 64) makes the smallest proofs.
     compress: bool | int | Sequence[int]  # whether to compress each proof; N of the rate 1/N of its layer, or of each
+    mock: bool  # whether `Prover.prove` makes mocks instead of proofs, for tests of applications; they prove nothing
     shards: int | None  # their number; a guest's are cycle ranges, by default as many as the device needs
     shard_size: int | None  # the cycles of each shard of a guest, instead of their number
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, Unpack
 
 from graphprover import examples
 from graphprover.proof.compressed import AnyProof
+from graphprover.proof.mock import MockProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import DEFAULT_HASH
@@ -27,7 +28,7 @@ from graphprover.protocol.proof import Caps
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import Verdict
-from graphprover.verifier.any_proof import verify_made
+from graphprover.verifier.any_proof import parsed, verify_made
 from graphprover.verifier.headers import check_level
 from graphprover.vm.executor.run_options import RunOptions
 from graphprover.vm.statement.claim import ANY, Claim
@@ -80,17 +81,18 @@ class Program(Protocol):
 
     def verify(
         self,
-        proof: AnyProof,
+        proof: AnyProof | MockProof,
         security: float,
         proximity: str,
         *,
         exit_code: int | str = 0,
         preprocessed: Caps = None,
+        allow_mock: bool = False,
     ) -> Verdict:
         """Check that a proof is of this program, with this security and, of a guest, with this exit code.
 
         ``preprocessed``: the maker's own commitments to the preprocessed columns, one a shard; of the base of a
-        compressed proof.
+        compressed proof; ``allow_mock``: as in `graphprover.verify`.
         """
 
     def record(self, data: bytes | None = None, **options: Unpack[RunOptions]) -> Any:
@@ -184,16 +186,18 @@ class TableProgram:
 
     def verify(
         self,
-        proof: AnyProof,
+        proof: AnyProof | MockProof,
         security: float,
         proximity: str,
         *,
         exit_code: int | str = 0,
         preprocessed: Caps = None,
+        allow_mock: bool = False,
     ) -> Verdict:
         """Check that a proof is of these tables; raises ProgramError for an exit code, which tables do not have."""
         if exit_code not in (0, ANY):
             raise ProgramError(f"{self.name}: no guest, so it has no exit code")
+        proof = parsed(proof, allow_mock)
         check_level(proof.header, security)  # before the statement, which may be expensive to make
         return verify_made(proof, self.statement_of(proof.header), security, proximity, preprocessed)
 

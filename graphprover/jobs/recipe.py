@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from graphprover.jobs.opening import Packed, PackedCheck, pack, unpack
 from graphprover.jobs.programs import Program, ProgramError, is_packaged
-from graphprover.proof.compressed import AnyProof, CompressedProof, ShardHeaders, any_proof_from_bytes
+from graphprover.proof.compressed import AnyProof, CompressedProof, ShardHeaders
+from graphprover.proof.mock import MockProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.level import Level
@@ -13,6 +14,7 @@ from graphprover.protocol.parameters import FAST, RATES
 from graphprover.protocol.proof import Caps
 from graphprover.prover.made import Made
 from graphprover.verifier import Verdict, expect
+from graphprover.verifier.any_proof import parsed
 from graphprover.verifier.headers import check_level
 from graphprover.verifier.shards import Expected
 from graphprover.vm.executor.debug import Debug, to_stderr
@@ -37,6 +39,8 @@ class Recipe:
         shard_size: As in `graphprover.Prover`.
         debug: As in `graphprover.Prover`.
     """
+
+    mock = False  # whether a `graphprover.Prover` makes mock proofs, for which there are no jobs
 
     def __init__(
         self,
@@ -86,13 +90,16 @@ class Recipe:
         """The program as bytes; raises ProgramError for one that cannot travel."""
         return pack(self.program)
 
-    def verify(self, proof: AnyProof | bytes, *, exit_code: int | str = 0) -> Verdict:
+    def verify(
+        self, proof: AnyProof | MockProof | bytes, *, exit_code: int | str = 0, allow_mock: bool = False
+    ) -> Verdict:
         """Check that a proof is of this program and has the security of this prover.
 
         Args:
             proof: The proof, or its bytes.
             exit_code: The exit code that a guest must have ended with, or ``"any"``. By default the proof of a run that
                 failed is refused.
+            allow_mock: As in `graphprover.verify`.
 
         Returns:
             The verdict. Of a guest its ``claim`` has the output, the exit code, the cycles and the stated input; of
@@ -102,8 +109,8 @@ class Recipe:
             VerificationError: if the proof does not convince; for another exit code by the rule ``asked.exit_code``.
             ProgramError: for an exit code of tables.
         """
-        proof = any_proof_from_bytes(proof) if isinstance(proof, bytes) else proof
-        return self.program.verify(proof, self.level.security, self.level.proximity, exit_code=exit_code)
+        level, proof = self.level, parsed(proof, allow_mock)
+        return self.program.verify(proof, level.security, level.proximity, exit_code=exit_code, allow_mock=allow_mock)
 
     def verify_made(self, proof: AnyProof, caps: Caps) -> Verdict:
         """Check an own proof of any exit code; ``caps`` and errors: as for `programs.Program.verify`."""

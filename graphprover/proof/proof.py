@@ -17,6 +17,7 @@ from graphprover.runtime.display.notebook import html, quoted
 from graphprover.runtime.files import read_proof, write
 
 MAGIC = b"graphprover proof\x02"
+MOCK_MAGIC = b"graphprover MOCK\x01"  # the first bytes of a mock proof (mock.py), which no parser of proofs takes
 MAX_TABLES = (1 << 16) - 1
 MAX_LABEL_BYTES = 255
 
@@ -153,6 +154,10 @@ class Proof:
             position += count
             return taken
 
+        if data.startswith(MOCK_MAGIC):
+            raise VerificationError(
+                "asked.mock", "a mock proof proves nothing: `graphprover verify --allow-mock` accepts it in tests"
+            )
         if take(len(MAGIC), "its first bytes") != MAGIC:
             raise VerificationError("proof.magic", "not a graphprover proof, or one of another format version")
         release = take(take(1, "the release")[0], "the release")

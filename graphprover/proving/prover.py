@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.jobs.job import Job
+from graphprover.jobs.mocking import mock_proof
 from graphprover.jobs.opening import open_program
 from graphprover.jobs.options import OptionsOfProof, OptionsOfRun, level_of, of_run
 from graphprover.jobs.programs import Program, ProgramError
 from graphprover.jobs.recipe import Recipe
 from graphprover.proof.compressed import AnyProof, check_layers
+from graphprover.proof.mock import MOCK, MockProof
 from graphprover.protocol.level import LAYER_RATE, Level, one_of
 from graphprover.protocol.parameters import FAST
 from graphprover.prover.prepare import Prepared, PreparedShards
@@ -69,9 +71,10 @@ class Prover(Recipe):
         opened = open_program(os.fspath(program)) if isinstance(program, str | os.PathLike) else program
         level, compress = level_of(options), options.get("compress", False)
         layers = _layer_levels(level, compress) if compress else ()
-        others = {name: value for name, value in options.items() if name != "compress" and name not in vars(level)}
+        own = {*vars(level), "compress", "mock"}
+        others = {name: value for name, value in options.items() if name not in own}
         super().__init__(opened, level, layers, debug=debug, **others)  # type: ignore[arg-type]
-        self.executor, self.device = executor, device
+        self.executor, self.device, self.mock = executor, device, options.get("mock", False)
         if self.shard_size is not None and not self.program.has_runs:
             raise ProgramError(f"{self.program.name}: no guest, so it has no cycle range")
         if self.small is not None and level.rate is not None:
@@ -98,10 +101,10 @@ class Prover(Recipe):
 
     @property
     def _title(self) -> str:
-        return f"Prover of {quoted(self.name)} with {self.level.security} bits of security"
+        return f"Prover of {quoted(self.name)} with {MOCK if self.mock else f'{self.level.security} bits of security'}"
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"executor": THREADS, "device": "auto"}
+        return super().__getstate__() | {"executor": THREADS, "device": "auto", "mock": self.mock}
 
     def execute(self, data: bytes = b"", *, random_seed: int | None = None, **limits: Unpack[Limits]) -> Execution:
         """Run a guest without a proof.
@@ -143,11 +146,12 @@ class Prover(Recipe):
         """
         return Job(self, data, **of_run(options)).prepared()
 
-    def prove(self, data: bytes | None = None, **options: Unpack[OptionsOfRun]) -> AnyProof:
+    def prove(self, data: bytes | None = None, **options: Unpack[OptionsOfRun]) -> AnyProof | MockProof:
         """Prove a run on ``data``, and verify the proof in this process.
 
         The workers of a cluster run the guest, too, or record windows of its run. The proof has the same bytes as one
-        by `graphprover prove`. It is a `CompressedProof` if the prover compresses.
+        by `graphprover prove`. It is a `CompressedProof` if the prover compresses, and a mock proof, which proves
+        nothing, of a prover with ``mock=True``.
 
         Args:
             data: The input.
@@ -164,6 +168,8 @@ class Prover(Recipe):
                 does not convince.
             Exception: every exception of `graphprover.prove`.
         """
+        if self.mock:
+            return mock_proof(self, data, **of_run(options))
         return executor_of(self.executor, self.device).prove(Job(self, data, **of_run(options)))[0].proof
 
     def graph(self, data: bytes | None = None, **options: Unpack[OptionsOfRun]) -> "Delayed":

@@ -15,6 +15,7 @@ Other modules:
 
 - any_proof.py: `verify`, by the kind of a proof; verdict.py: its result.
 - layer_key.py: the statement of a layer; layer_commitments.py: its key, which scripts/recursion_key.py writes.
+- mock.py: the claim of a mock proof, which proves nothing.
 - pool.py: processes that verify the proofs of this one, and the shards of workers, beside it.
 - plonky3.py: the same proof and statement as files for Plonky3's own verifier.
 

@@ -3,21 +3,24 @@
 from os import PathLike
 
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
+from graphprover.proof.mock import MockProof, is_mock
 from graphprover.protocol.proof import Cap, Caps
 from graphprover.protocol.security import JOHNSON_PROXIMITY, Security
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
+from graphprover.verifier.mock import verify_mock
 from graphprover.verifier.shards import expect_header, verify_shards
 from graphprover.verifier.verdict import Verdict
 
 
 def verify(
-    proof: AnyProof | bytes,
+    proof: AnyProof | MockProof | bytes,
     statement: Statement | ShardedStatement,
     security: float = 128,
     proximity: str = JOHNSON_PROXIMITY,
     *,
     preprocessed: Cap | None = None,
+    allow_mock: bool = False,
 ) -> Verdict:
     """Check that a proof proves ``statement`` with at least ``security`` provable bits.
 
@@ -36,6 +39,7 @@ def verify(
         preprocessed: The commitment to the preprocessed columns of a proof of one shard, if the caller has made it, as
             a prover that checks its own proof. It is computed here otherwise, which takes most of the time if the
             columns are tall. `verify_made` takes the commitments of several shards.
+        allow_mock: Accepts a mock proof, **which proves nothing**, in tests of applications; the verdict says so.
 
     Returns:
         The verdict.
@@ -46,16 +50,33 @@ def verify(
     """
     if isinstance(proof, str | PathLike):
         raise TypeError(f"{proof!r} is a file, not a proof: verify(load_proof({str(proof)!r}), ...)")
-    if isinstance(proof, bytes):
-        proof = any_proof_from_bytes(proof)
+    proof = parsed(proof, allow_mock)
     caps = None if preprocessed is None or proof.header.joint else (preprocessed,)
     return verify_made(proof, statement, security, proximity, caps)
 
 
+def parsed(proof: AnyProof | MockProof | bytes, allow_mock: bool) -> AnyProof | MockProof:
+    """Return a proof, parsed from its bytes; raises VerificationError for a mock unless it is allowed."""
+    if isinstance(proof, MockProof) and not allow_mock:
+        proof = proof.to_bytes()  # which is refused below
+    if not isinstance(proof, bytes):
+        return proof
+    return MockProof.from_bytes(proof) if allow_mock and is_mock(proof) else any_proof_from_bytes(proof)
+
+
 def verify_made(
-    proof: AnyProof, statement: Statement | ShardedStatement, security: float, proximity: str, caps: Caps
+    proof: AnyProof | MockProof,
+    statement: Statement | ShardedStatement,
+    security: float,
+    proximity: str,
+    caps: Caps,
 ) -> Verdict:
-    """Check a proof as `verify` does, with the commitments of all shards to their preprocessed columns, if known."""
+    """Check a proof as `verify` does, with the commitments of all shards to their preprocessed columns, if known.
+
+    ``proof``: as `parsed` returns it, so that a mock is one that the caller allows.
+    """
+    if isinstance(proof, MockProof):
+        return verify_mock(proof, statement, security, proximity)
     if isinstance(proof, CompressedProof):
         from graphprover.verifier.compressed import verify_compressed  # here, because other proofs do not need it
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from graphprover.proof.mock import MOCK
 from graphprover.protocol.security import Security
 from graphprover.runtime.display.notebook import html
 
@@ -20,11 +21,17 @@ class Verdict:
     log_heights: tuple[int, ...]  # log2 of each table's rows
     shards: int = 1  # that the proof is in
     claim: "Claim | None" = None  # of a guest's proof, as values; None for tables, whose claim is their public values
+    mock: bool = False  # the proof is a mock, which proves nothing: ``security`` is what a proof would have
 
     @property
     def bits(self) -> float:
-        """Provable security."""
-        return self.security.bits
+        """Provable security; 0 of a mock."""
+        return 0.0 if self.mock else self.security.bits
+
+    @property
+    def summary(self) -> str:
+        """Display text with the bits of security."""
+        return f"none, {MOCK}" if self.mock else self.security.summary
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -37,7 +44,8 @@ class Verdict:
 
     @property
     def _title(self) -> str:
-        return f"Verdict: valid, {f'{self.shards} shards, ' * (self.shards > 1)}{self.security.summary}"
+        valid = "valid" if not self.mock else "accepted"
+        return f"Verdict: {valid}, {f'{self.shards} shards, ' * (self.shards > 1)}{self.summary}"
 
 
 def _shown(values: Sequence[int], most: int = 4) -> tuple[int, str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, overload
 
 from graphprover.proof.compressed import AnyProof
+from graphprover.proof.mock import MockProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.parameters import DEFAULT_HASH
@@ -66,15 +67,18 @@ class Guest:
 
     def verify(
         self,
-        proof: AnyProof,
+        proof: AnyProof | MockProof,
         security: float,
         proximity: str,
         *,
         exit_code: int | str = 0,
         preprocessed: Caps = None,
+        allow_mock: bool = False,
     ) -> Verdict:
         """Check that a proof is about a run of the program with this exit code, as `ProgramStatements.verify`."""
-        return self.machine.verify(proof, security, proximity, exit_code=exit_code, preprocessed=preprocessed)
+        return self.machine.verify(
+            proof, security, proximity, exit_code=exit_code, preprocessed=preprocessed, allow_mock=allow_mock
+        )
 
     def compiled(self) -> Machine:
         """Return the machine with its program; raises ValueError for a verifying key, which has none."""

@@ -23,7 +23,8 @@ import numpy as np
 from graphprover.air import Air
 from graphprover.air.described import described
 from graphprover.field import EXTENSION_DEGREE
-from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
+from graphprover.proof.compressed import AnyProof, CompressedProof
+from graphprover.proof.mock import MockProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import RuleError, VerificationError
@@ -33,7 +34,7 @@ from graphprover.statement.cells import cells_per_row
 from graphprover.statement.shards import ShardedStatement, in_shards
 from graphprover.statement.statement import Statement, Table
 from graphprover.verifier import Verdict
-from graphprover.verifier.any_proof import verify_made
+from graphprover.verifier.any_proof import parsed, verify_made
 from graphprover.verifier.headers import check_level
 from graphprover.vm.accelerators.keccak import digits as keccak_digits
 from graphprover.vm.accelerators.keccak.classes import KeccakClasses
@@ -258,12 +259,13 @@ class ProgramStatements:
 
     def verify(
         self,
-        proof: AnyProof | bytes,
+        proof: AnyProof | MockProof | bytes,
         security: float = 128,
         proximity: str = JOHNSON_PROXIMITY,
         *,
         exit_code: int | str = 0,
         preprocessed: Caps = None,
+        allow_mock: bool = False,
     ) -> Verdict:
         """Check that a proof is about a run of this program that has ended with this exit code.
 
@@ -274,6 +276,7 @@ class ProgramStatements:
             exit_code: The exit code, or ``"any"``. By default the proof of a run that failed is refused.
             preprocessed: The commitments of the proof's shards to their preprocessed columns, if the caller has made
                 them; of the base of a compressed proof.
+            allow_mock: As in `graphprover.verify`.
 
         Returns:
             The verdict; its ``claim`` has the output, the exit code, the cycles and the stated input.
@@ -281,10 +284,9 @@ class ProgramStatements:
         Raises:
             VerificationError: if the proof does not convince; for another exit code by the rule ``asked.exit_code``.
         """
-        if isinstance(proof, bytes):
-            proof = any_proof_from_bytes(proof)
+        proof = parsed(proof, allow_mock)
         check_level(proof.header, security)  # before the statement, which may be expensive to make
-        statement = self.statement_of(proof.header, coming=isinstance(proof, CompressedProof))
+        statement = self.statement_of(proof.header, coming=isinstance(proof, CompressedProof | MockProof))
         verdict = verify_made(proof, statement, security, proximity, preprocessed)
         assert verdict.claim is not None
         check_exit_code(verdict.claim, exit_code)
