@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from graphprover.vm.profile.measure import Profile
 
 SHOWN = 10  # functions in a printed profile
-PROFILE_FORMATS = (".txt", ".json")
+PROFILE_FORMATS = (".html", ".txt", ".json")
 
 
 def add(command: Command) -> None:
@@ -37,7 +37,7 @@ def add(command: Command) -> None:
         "The report has its instructions by kind, cycles, memory, output and exit code.",
         [
             "examples/guests/sha256.elf --input README.md",
-            "guest.elf --input data --profile profile.json",
+            "guest.elf --input data --profile profile.html",
             "guest.elf --input data --output result --max-cycles 1000000",
         ],
     )
@@ -58,8 +58,8 @@ def add(command: Command) -> None:
         "--profile",
         type=_profile_file,
         metavar="FILE",
-        help="Write the cycles and committed cells by function. The suffix selects the format: a speedscope "
-        "file (.json) or collapsed stacks for flamegraph.pl and speedscope (.txt).",
+        help="Write the cycles and committed cells by function. The suffix selects the format: a page with a flame "
+        "graph (.html), a speedscope file (.json), or collapsed stacks for flamegraph.pl and speedscope (.txt).",
     )
     parser.add_argument(
         "--profile-by",

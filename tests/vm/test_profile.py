@@ -1,6 +1,7 @@
 """Profiles attribute all cycles and cells to the right functions, in files that open."""
 
 import json
+import re
 import shutil
 import struct
 import subprocess
@@ -28,6 +29,7 @@ from graphprover.vm.program.symbols import functions
 from graphprover.vm.statement.guest import Guest
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.traces.run_statement import statement_of_run
+from tests.chromium import opened
 from tests.vm.assemble import CODE, DATA, FUNCTION, LABEL, TEXT, image, leave, li, with_symbols, words
 from tests.vm.programs import everything
 
@@ -279,6 +281,43 @@ def test_stacks_and_speedscope_have_the_same() -> None:
     assert ";" not in text(frames(hostile()), "", "cells").partition(" ")[0].partition(";[")[0]
 
 
+LOOK = """
+const shown = () => [...graph.children].filter(one => !one.classList.contains("above"));
+const put = text => document.body.append(Object.assign(document.createElement("pre"), {textContent: text}));
+const [all, first] = shown();
+put(`all ${all.title}`);
+graph.lastElementChild.click();
+put(`zoomed ${shown()[0].title.split("\\n")[0]} ${shown()[0].style.width}`);
+dispatchEvent(new KeyboardEvent("keydown", {key: "Escape"}));
+put(`again ${shown().length} ${shown()[0].textContent}`);
+search.value = "COMPRESS";
+search.oninput();
+put(`found ${shown().filter(one => !one.classList.contains("other")).map(one => one.textContent)} ${said.textContent}`);
+document.querySelector("[value=cycles]").click();
+put(`cycles ${shown().some(one => one.textContent === "padding")}`);
+"""
+
+
+def test_a_flame_graph_in_a_browser() -> None:
+    root = frames(profile(image_of("sha256"), b"abc"))
+    shown = opened(FORMATS[".html"](root, "sha256.elf", "cells"), LOOK)
+    put = dict(re.findall(r"<pre>(\w+) ([^<]*)</pre>", shown))
+    whole = (f"{getattr(root, measure):,} {measure} (100.0 %)" for measure in ("cells", "cycles", "cost"))
+    assert put["all"] == f"all\n{', '.join(whole)}"
+    name, width = put["zoomed"].rsplit(" ", 1)
+    assert name != "all" and width == "100%"
+    number, first = put["again"].split(" ", 1)
+    assert int(number) > 5 and first == "all"
+    assert put["found"].startswith("compress ") and re.search(r"Found: \d+\.\d % of the drawn cells", put["found"])
+    assert put["cycles"] == "false"  # padding has no cycles
+
+
+def test_a_flame_graph_shows_names_as_text() -> None:
+    page = FORMATS[".html"](frames(hostile()), "<b>a title", "cells")
+    assert "alert(1)</script>" not in page and "<b>a title" not in page
+    assert re.search(r'class="function"[^>]*>\]\]&gt;&lt;script&gt;', opened(page))
+
+
 COMPILER = shutil.which("riscv64-unknown-elf-gcc")
 
 
@@ -330,7 +369,7 @@ def test_other_files_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     guest = str(GUESTS / "sha256.elf")
     with pytest.raises(SystemExit) as ended:
         main(["execute", guest, "--profile", "profile.png"])
-    assert ended.value.code == USAGE and "has none of the suffixes .txt, .json" in capsys.readouterr().err
+    assert ended.value.code == USAGE and "has none of the suffixes .html, .txt, .json" in capsys.readouterr().err
     assert main(["execute", guest, "--profile", "/nowhere/profile.txt"]) == USAGE
 
 

@@ -3,9 +3,8 @@
 import json
 from collections.abc import Callable, Iterator
 
+from graphprover.vm.profile.flame import MEASURES, flame_graph
 from graphprover.vm.profile.tree import Frame
-
-MEASURES = ("cells", "cycles", "cost")  # of frames' widths
 
 
 def text(root: Frame, title: str, by: str) -> str:
@@ -59,4 +58,4 @@ def _plain(name: str) -> str:
     return name.replace(";", ":")
 
 
-FORMATS: dict[str, Callable[[Frame, str, str], str]] = {".txt": text, ".json": speedscope}
+FORMATS: dict[str, Callable[[Frame, str, str], str]] = {".html": flame_graph, ".txt": text, ".json": speedscope}
