@@ -13,5 +13,6 @@ Input of the commands:
 Output of the commands:
 
 - json_output.py: JSON objects; text_output.py: text reports of the same values
+- man_page.py: the manual page; fish.py: completion for fish, which ``completion`` prints
 - report_files.py: files of ``--report`` and ``--trace``, whose pages are in ``graphprover.reports``
 """

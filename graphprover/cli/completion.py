@@ -1,14 +1,13 @@
 """``graphprover completion``: print a completion script for a shell."""
 
 import argparse
-from collections.abc import Iterator
 
 from graphprover.cli.args import Command
-from graphprover.cli.parser import Parser
 from graphprover.cli.paths import path_argument
+from graphprover.protocol.level import one_of
 from graphprover.runtime.errors import OK
 
-SHELLS = ("bash", "zsh")
+SHELLS = ("bash", "zsh", "fish")
 FILES = {"PROGRAM", "PROOF|KEY|PROGRAM", "GUEST.ELF"}  # metavars of arguments that may be files but have another type
 
 
@@ -17,28 +16,31 @@ def add(command: Command) -> None:
     parser = command(
         run,
         "Source the script when the shell starts.",
-        ["bash > ~/.local/share/bash-completion/completions/graphprover", "zsh > ~/.zfunc/_graphprover"],
+        [
+            "bash > ~/.local/share/bash-completion/completions/graphprover",
+            "zsh > ~/.zfunc/_graphprover",
+            "fish > ~/.config/fish/completions/graphprover.fish",
+        ],
     )
-    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=f"Shell of the script: {' or '.join(SHELLS)}.")
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=f"Shell of the script: {one_of(SHELLS)}.")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run ``graphprover completion`` for the whole command line."""
+    if options.shell == "fish":
+        from graphprover.cli.fish import fish_script
+
+        print(fish_script(options.whole, _is_file), end="")
+        return OK
     import shtab
 
-    for action in _actions(options.whole):
-        if action.type is path_argument or action.metavar in FILES:
-            action.complete = shtab.DIRECTORY if action.metavar == "FOLDER" else shtab.FILE  # type: ignore[attr-defined]
+    for parser in (options.whole, *options.whole.commands()):
+        for action in filter(_is_file, parser._actions):
+            action.complete = shtab.DIRECTORY if action.metavar == "FOLDER" else shtab.FILE
     print(shtab.complete(options.whole, options.shell))
     return OK
 
 
-def _actions(parser: Parser) -> Iterator[argparse.Action]:
-    """Yield all arguments of the command line and its commands."""
-    parser.fill()
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
-                yield from _actions(command)
-        else:
-            yield action
+def _is_file(action: argparse.Action) -> bool:
+    """Return whether the values of an argument are files or folders."""
+    return action.type is path_argument or action.metavar in FILES

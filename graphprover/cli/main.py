@@ -40,6 +40,8 @@ COMMANDS = {  # with their summaries; each has a module of its name in this pack
     "submit": "Have a proof made by a proving service.",
     "warm": "Compile all kernels ahead, once per host.",
     "completion": "Print a script that completes commands, options and files in a shell.",
+    "help": "Show this help, or the help of a command.",
+    "version": "Print the version.",
 }
 
 EPILOG = f"""\
@@ -87,6 +89,9 @@ def _unwritten(error: OSError, code: Any) -> Any:
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         options = parser().parse_args(arguments)
+        if not options.command:
+            options.whole.print_help()
+            return OK
     except OSError as error:  # of the text of --help
         return _unwritten(error, OK)
     from graphprover.cli.args import check_files  # the command has imported it
@@ -145,8 +150,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument(
         "--version", action="version", version=f"graphprover {__version__}", help="Show the version and exit."
     )
-    top.set_defaults(whole=top)
-    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    top.set_defaults(whole=top, command=None)
+    commands = top.add_subparsers(metavar="COMMAND")
     for name, summary in COMMANDS.items():
         commands.add_parser(
             name,

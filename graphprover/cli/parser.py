@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from graphprover.runtime.errors import USAGE, one_line
@@ -39,18 +39,29 @@ class Parser(argparse.ArgumentParser):
         self.given.clear()
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            takes_input = "--input" in self._option_string_actions and not unknown[0].startswith("-")
-            hint = f" (an input file is given as --input {unknown[0]})" if takes_input else ""
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._remedy(unknown[0])}")
         return found, unknown
+
+    def _remedy(self, unknown: str) -> str:
+        """Return the end of the error message about an unknown argument: what may have been meant."""
+        if unknown.startswith("-"):
+            return _did_you_mean(unknown.partition("=")[0], self._option_string_actions)
+        takes_input = "--input" in self._option_string_actions
+        return f" (an input file is given as --input {unknown})" if takes_input else ""
+
+    def commands(self) -> Iterator["Parser"]:
+        """Yield the parsers of all commands, and after each the ones of its actions; all are filled."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for command in action.choices.values():
+                    command.fill()
+                    yield command
+                    yield from command.commands()
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Raise ArgumentError for a value that is none of the choices; for a command, with the nearest one."""
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
-            from difflib import get_close_matches  # here, because only this error needs it
-
-            near = get_close_matches(value, action.choices, 1)
-            hint = f": did you mean {near[0]}?" if near else ""
+            hint = _did_you_mean(value, action.choices)
             raise argparse.ArgumentError(None, f"{value!r} is no {str(action.metavar).lower()}{hint}")
         super()._check_value(action, value)
 
@@ -64,6 +75,14 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print one line on stderr, without the usage, and exit."""
         self.exit(USAGE, f"graphprover: {one_line(message)}; see `{self.prog} --help`\n")
+
+
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the end of the error message about an unknown word, with the nearest known one if one is near."""
+    from difflib import get_close_matches  # here, because only errors need it
+
+    near = get_close_matches(word, known, 1)
+    return f": did you mean {near[0]}?" if near else ""
 
 
 class _StoreOnce(argparse.Action):

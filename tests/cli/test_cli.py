@@ -320,16 +320,16 @@ def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys
 @pytest.mark.parametrize(
     ("arguments", "cause"),
     [
-        ([], "required: COMMAND"),
         (["prove"], "required: PROGRAM"),
         (["prove", "p", "--executor", "no"], "'no' is neither auto, sync, threads, processes, cuda, tcp://ADDRESS nor"),
         (["prove", "p", "--executor", "no.json"], "no.json: no such file; `dask scheduler --scheduler-file no.json`"),
         (["prove", "p", "--rate", "3"], "argument --rate: '3' is not 2, 4, 8, 16, 32 or 64"),
         (["prove", "p", "--rates", "3"], "unrecognized arguments: --rates 3"),
+        (["prove", "p", "--exitcode=1"], "unrecognized arguments: --exitcode=1: did you mean --exit-code?"),
         (["--rates", "prove", "p"], "unrecognized arguments: --rates"),
         (["prove", "p", "data"], "unrecognized arguments: data (an input file is given as --input data)"),
         (["proof", "p"], "'proof' is no command: did you mean prove?"),
-        (["help"], "'help' is no command; see"),
+        (["help", "proof"], "'proof' is no command: did you mean prove?"),
         (["prove", "p", "--max-cycles", "0"], "argument --max-cycles: '0' is not a number of cycles below 2^32"),
         (["prove", "p", "--max-cycles", str(1 << 32)], "--max-cycles: '4294967296' is not a number of cycles below"),
         (["prove", "p", "--max-memory", "-3"], "argument --max-memory: '-3' is not a number of MiB"),

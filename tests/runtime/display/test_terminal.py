@@ -140,7 +140,7 @@ def test_bash_completes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         command = ["bash", "-c", COMPLETE, "bash", *words]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
 
-    assert completed("ver") == ["verify"]
+    assert completed("verif") == ["verify"]
     assert set(completed("")) >= {"prove", "verify", "setup", "inspect", "export", "plan", "completion"}
     assert completed("verify", "pro") == completed("verify", "--input", "pro") == ["proof.bin"]
     assert completed("prove", "--prox") == ["--proximity"] and completed("batch", "--res") == ["--resume"]
@@ -148,7 +148,29 @@ def test_bash_completes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert completed("prove", "--proximity", "u") == ["unique"]
 
 
-def test_zsh_is_written_for_and_no_other_shell(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish")
+def test_fish_completes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "fish"]) == OK
+    (tmp_path / "completion.fish").write_text(capsys.readouterr().out)
+    (tmp_path / "proof.bin").touch()
+
+    def completed(line: str) -> set[str]:
+        command = ["fish", "-N", "-c", 'source completion.fish; complete -C "$argv"', f"graphprover {line}"]
+        environment = os.environ | {"HOME": str(tmp_path)}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        return {found.split("\t")[0] for found in done.stdout.splitlines()}
+
+    assert completed("ver") == {"verify", "version"}
+    assert completed("verify pro") == completed("verify --input pro") == {"proof.bin"}
+    assert completed("prove --prox") == {"--proximity"} and completed("batch --res") == {"--resume"}
+    assert completed("prove --proximity u") == {"unique"} and completed("completion f") == {"fish"}
+    assert completed("cluster st") == {"start", "status", "stop"} and completed("cluster start ") == {
+        "cuda",
+        "processes",
+    }
+
+
+def test_zsh_is_written_for_and_no_unknown_shell(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", "zsh"]) == OK
     assert capsys.readouterr().out.startswith("#compdef graphprover\n")
     with pytest.raises(SystemExit) as stop:
