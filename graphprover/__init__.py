@@ -107,8 +107,8 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     except ModuleNotFoundError as error:
-        from graphprover.runtime.extras import INSTALL, needs_prover  # here, because a command starts with this module
+        from graphprover.runtime.extras import install, needs_prover  # here, because a command starts with this module
 
         if not needs_prover(error):
             raise
-        raise ImportError(f"{__name__}.{name} needs the prover: {INSTALL}", name=error.name) from error
+        raise ImportError(f"{__name__}.{name} needs the prover: {install('prover')}", name=error.name) from error

@@ -180,7 +180,7 @@ def test_the_wheel_alone_is_the_verifier(built: Path, data: Path, tmp_path: Path
     names, missing = done.stdout.splitlines()
     own = {"graphprover", "blake3", "numpy", "pycryptodome"}
     assert own <= set(ast.literal_eval(names)) <= own | {"pip", "setuptools", "typing_extensions"}
-    assert missing == "graphprover.Prover needs the prover: pip install 'graphprover[prover]'"
+    assert missing == f"graphprover.Prover needs the prover: pip install '{wheel}[prover]'"
 
     unpack = [python, "-m", "graphprover.examples.block", "unpack", "hoodi_1265656", "-o", "block.bin"]
     vectors = [python, "-m", "graphprover.examples.conformance", "batch.bin", "expected.txt", "--functions", "sha256"]

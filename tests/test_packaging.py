@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 import graphprover
 from graphprover.cli.main import main
 from graphprover.runtime.errors import FAILED, OK, USAGE
-from graphprover.runtime.extras import PROVER, SERVE
+from graphprover.runtime.extras import PROVER, SERVE, install
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("dask", "distributed", "numba", "llvmlite", "cupy", "rmm", "cuda", "rich", "shtab")
@@ -108,9 +108,9 @@ def proofs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["inspect", "fibonacci"], OK, "security"),
         (["inspect", "guest", "guest.vk"], OK, "security"),
         (["check", "examples/fibonacci"], OK, ""),
-        (["prove", "examples/fibonacci", "-o", "again"], USAGE, "pip install 'graphprover[prover]'"),
-        (["plan", "examples/fibonacci"], USAGE, "pip install 'graphprover[prover]'"),
-        (["execute", str(ROOT / "examples/guests/sha256.elf")], USAGE, "pip install 'graphprover[prover]'"),
+        (["prove", "examples/fibonacci", "-o", "again"], USAGE, install("prover")),
+        (["plan", "examples/fibonacci"], USAGE, install("prover")),
+        (["execute", str(ROOT / "examples/guests/sha256.elf")], USAGE, install("prover")),
         pytest.param(
             ["setup", str(ROOT / "examples/guests/fib_iterative.elf"), "-o", "again.vk"],
             OK,
@@ -124,8 +124,8 @@ def proofs(tmp_path_factory: pytest.TempPathFactory) -> Path:
             FAILED,
             "does not answer",
         ),
-        (["serve"], USAGE, "pip install 'graphprover[prover,serve]'"),
-        (["completion", "bash"], USAGE, "pip install 'graphprover[prover]'"),
+        (["serve"], USAGE, install("prover,serve")),
+        (["completion", "bash"], USAGE, install("prover")),
         pytest.param(
             ["inspect", "guest.vk", str(ROOT / "examples/guests/fib_iterative.elf")],
             OK,
@@ -154,7 +154,7 @@ for name in graphprover.__all__:
     try:
         getattr(graphprover, name)
     except ImportError as error:
-        assert str(error) == f"graphprover.{{name}} needs the prover: pip install 'graphprover[prover]'", error
+        assert str(error) == f"graphprover.{{name}} needs the prover: {install("prover")}", error
         missing.append(name)
 print(*missing)
 verdict = graphprover.Key.load("guest.vk").verify(graphprover.load_proof("guest"))

@@ -17,6 +17,7 @@ from graphprover.jobs.opening import SMALLER
 from graphprover.jobs.options import EXECUTE, of_job
 from graphprover.runtime.display.section import Block, Section
 from graphprover.runtime.errors import FAILED, OK
+from graphprover.runtime.extras import install
 from graphprover.runtime.files import MAX_PROGRAM_BYTES, FileError, check_writable, read_input, write
 from graphprover.vm.program.elf import ElfError, load_elf
 from graphprover.vm.statement.claim import bytes_json, shown
@@ -149,7 +150,7 @@ def write_profile(profiled: "Profile", options: argparse.Namespace) -> Facts:
         lines = lines_of(profiled.execution.image)
     except ModuleNotFoundError:
         print(
-            "graphprover: no source lines in the profile: pyelftools is missing: pip install pyelftools",
+            f"graphprover: no source lines in the profile: pyelftools is missing: {install('prover')}",
             file=sys.stderr,
         )
         lines = Lines.none(profiled.execution.image)

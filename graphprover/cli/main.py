@@ -112,7 +112,7 @@ def _report(error: Exception, options: argparse.Namespace) -> int:
     from graphprover.jobs.errors import message_of
     from graphprover.jobs.programs import ProgramError
     from graphprover.protocol.errors import VerificationError
-    from graphprover.runtime.extras import INSTALL, INSTALL_SERVE, needs_prover, needs_serve
+    from graphprover.runtime.extras import install, needs_prover, needs_serve
 
     if isinstance(error, OSError) and error.errno in UNWRITABLE and error.filename is None:
         drop_stdout()
@@ -124,9 +124,9 @@ def _report(error: Exception, options: argparse.Namespace) -> int:
     if isinstance(error, UsageError):
         lines = [one_line(line) for line in error.args]
     elif needs_prover(error):
-        lines, code = [f"this command needs the prover: {INSTALL}"], USAGE
+        lines, code = [f"this command needs the prover: {install('prover')}"], USAGE
     elif needs_serve(error):
-        lines, code = [f"this command needs the service: {INSTALL_SERVE}"], USAGE
+        lines, code = [f"this command needs the service: {install('prover,serve')}"], USAGE
     with suppress(OSError):  # the exit code remains
         for line in lines:
             print(f"graphprover: {line}", file=sys.stderr)

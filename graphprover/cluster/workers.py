@@ -279,7 +279,7 @@ class Workers:
         elif isinstance(answer, TimeoutError):
             wrong = f"no answer in {ANSWER_SECONDS:g} s: it has stopped or is overloaded; end it"
         elif isinstance(answer, ImportError):
-            wrong = f"cannot import graphprover ({answer}): install 'graphprover[prover]' {__version__} there"
+            wrong = f"cannot import graphprover ({answer}): install {__version__} with the extra [prover] there"
         elif isinstance(answer, Exception):
             wrong = f"{type(answer).__name__}: {answer}"
         elif other := _other_versions(answer):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from graphprover.device.interface import CPU_BATCH, CUDA_BATCH, CUDA_THREADS, Device
+from graphprover.runtime.extras import install
 
 DEVICES = "auto, cpu, cuda or cuda:NUMBER"
 AUTO, CPU, CUDA = "auto", "cpu", "cuda"
@@ -114,5 +115,5 @@ def memory_of(number: int) -> int:
 def missing(found: int) -> str:
     """Return the reason that a GPU is unavailable."""
     if importlib.util.find_spec("cupy") is None:
-        return "CuPy is not installed: pip install 'graphprover[cuda13]'"
+        return f"CuPy is not installed: {install('cuda13')}"
     return f"CuPy sees {found} GPUs" if found else "CuPy sees no GPU or no driver"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from graphprover.runtime.extras import install
 from graphprover.runtime.files import FileError
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def _needed() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "bokeh":
             raise
-        raise FileError("a report as a page needs bokeh: pip install 'graphprover[prover]'") from None
+        raise FileError(f"a report as a page needs bokeh: {install('prover')}") from None
 
 
 def _common(span: tuple[float, float], end: float) -> dict[str, Any]:

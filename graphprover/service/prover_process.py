@@ -22,7 +22,7 @@ from graphprover.graphs.executor_names import AUTO, CLUSTERS, LOCAL
 from graphprover.proving.settings import ProvingSettings, applied
 from graphprover.runtime import background
 from graphprover.runtime.errors import FAILED, OK, USAGE, UsageError
-from graphprover.runtime.extras import INSTALL_SERVE, needs_prover
+from graphprover.runtime.extras import install, needs_prover
 from graphprover.service.config import ProverConfig
 from graphprover.service.json_log import log_as_json
 
@@ -51,7 +51,7 @@ def main() -> int:
         return USAGE
     except Exception as error:
         if needs_prover(error):
-            _log.error("the service needs the prover: %s", INSTALL_SERVE)
+            _log.error("the service needs the prover: %s", install("prover,serve"))
             return USAGE
         _log.error("%s", message_of(error), exc_info=not isinstance(error, RuntimeError | OSError))
         return FAILED

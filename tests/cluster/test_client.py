@@ -126,7 +126,7 @@ def test_tasks_that_the_scheduler_gives_up_without_workers_are_submitted_again(
 @pytest.mark.parametrize(
     ("preload", "line"),
     [
-        (NO_PACKAGE, r"cannot import graphprover \(.*\): install 'graphprover"),
+        (NO_PACKAGE, r"cannot import graphprover \(.*\): install \S+ with the extra \[prover\] there"),
         (ANOTHER_VERSION, r"has graphprover 0\.0, and the client graphprover "),
         ("import dask; dask.__version__ = '1.0'", r"has dask 1\.0, and the client dask "),
     ],

@@ -22,6 +22,7 @@ from graphprover.reports.page_parts import groups
 from graphprover.reports.plan_html import plan_html
 from graphprover.reports.proof_page import proof_page
 from graphprover.runtime.display.browser import PAPER
+from graphprover.runtime.extras import install
 from graphprover.runtime.files import FileError
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
@@ -229,5 +230,5 @@ def test_without_bokeh_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
     for name in [name for name in sys.modules if name.partition(".")[0] == "bokeh"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "bokeh", None)
-    with pytest.raises(FileError, match=r"pip install 'graphprover\[prover\]'"):
+    with pytest.raises(FileError, match=re.escape(install("prover"))):
         proof_page(on_cpu())

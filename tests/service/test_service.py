@@ -17,6 +17,7 @@ import pytest
 
 from graphprover.cli.main import main
 from graphprover.runtime.errors import FAILED, OK, USAGE, UsageError
+from graphprover.runtime.extras import install
 from graphprover.service import orphans, prover_process, server
 from graphprover.service.client import Client, JobFailed, ServiceError
 from graphprover.service.config import ServiceLimits
@@ -335,7 +336,7 @@ def test_a_missing_prover_is_named(
     monkeypatch.setattr(prover_process, "_prove", fail)
     monkeypatch.setattr(prover_process.signal, "signal", lambda *arguments: None)
     assert prover_process.main() == USAGE
-    assert "pip install 'graphprover[prover,serve]'" in caplog.text
+    assert install("prover,serve") in caplog.text
 
 
 def test_one_service_uses_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,8 +88,8 @@ class Key(ProgramStatements):
         verdict = Key.load("guest.vk").verify(proof)
         verdict.claim.output
 
-    `Prover.key` and ``graphprover setup`` make it. A verifier needs neither the ELF file nor the prover: ``pip install
-    graphprover`` suffices. Trust a key that you made, or compare its ``hash``.
+    `Prover.key` and ``graphprover setup`` make it. A verifier needs neither the ELF file nor the prover: the
+    install without extras suffices. Trust a key that you made, or compare its ``hash``.
     """
 
     entry: int
