@@ -15,8 +15,9 @@ from graphprover.cli.text_output import cells_report, run_lines, say
 from graphprover.jobs.kinds import ELF, kind_of
 from graphprover.jobs.opening import SMALLER
 from graphprover.jobs.options import EXECUTE, of_job
+from graphprover.jobs.programs import is_packaged
 from graphprover.runtime.display.section import Block, Section
-from graphprover.runtime.errors import FAILED, OK
+from graphprover.runtime.errors import FAILED, OK, UsageError
 from graphprover.runtime.extras import install
 from graphprover.runtime.files import MAX_PROGRAM_BYTES, FileError, check_writable, read_input, write
 from graphprover.vm.program.elf import ElfError, load_elf
@@ -89,6 +90,8 @@ def run(options: argparse.Namespace) -> int:
 
     for path in filter(None, (options.output, options.profile)):
         check_writable(path)
+    if is_packaged(str(options.guest)):
+        raise UsageError(f"{options.guest}: tables, not a guest, so they have no run: `graphprover check` takes them")
     elf = read_input(options.guest, MAX_PROGRAM_BYTES, SMALLER)
     try:
         machine = Machine(load_elf(elf))

@@ -21,6 +21,10 @@ from graphprover.runtime.errors import DEBUG, FAILED, OK, USAGE, UsageError, one
 from graphprover.runtime.files import FileError, drop_stdout, stdout_error
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # a full disk, or a closed stream
+LIMITS = {
+    "cycle limit": "--max-cycles",
+    "memory limit": "--max-memory",
+}  # options by the fault of a run that exceeds it
 
 COMMANDS = {  # with their summaries; each has a module of its name in this package
     "prove": "Prove that the tables of a program hold, and write the proof to a file.",
@@ -113,6 +117,7 @@ def _report(error: Exception, options: argparse.Namespace) -> int:
     from graphprover.jobs.programs import ProgramError
     from graphprover.protocol.errors import VerificationError
     from graphprover.runtime.extras import install, needs_prover, needs_serve
+    from graphprover.vm.executor.faults import GuestFault
 
     if isinstance(error, OSError) and error.errno in UNWRITABLE and error.filename is None:
         drop_stdout()
@@ -121,7 +126,9 @@ def _report(error: Exception, options: argparse.Namespace) -> int:
         raise error
     code = USAGE if isinstance(error, UsageError | ProgramError | FileError) else FAILED
     lines = [message_of(error)]
-    if isinstance(error, UsageError):
+    if isinstance(error, GuestFault) and (flag := LIMITS.get(error.fault)):
+        lines = [f"{lines[0]}; {flag} raises the limit"]
+    elif isinstance(error, UsageError):
         lines = [one_line(line) for line in error.args]
     elif needs_prover(error):
         lines, code = [f"this command needs the prover: {install('prover')}"], USAGE

@@ -52,6 +52,7 @@ def add_proof(parser: argparse.ArgumentParser, *, several: bool = False) -> None
         "program",
         type=program_argument,
         nargs="*" if several else "?",
+        default=[] if several else None,  # else argparse lists it among the arguments that are required
         metavar="PROGRAM",
         help=f"Program of the proof: a verifying key; {PROGRAM_HELP}. "
         f"{'An aggregated proof may have several. ' * several}{PROGRAM_DEFAULT}",
@@ -182,6 +183,14 @@ def programs_of(headers: Sequence[Proof | ShardedProof], given: Sequence[str], h
             raise UsageError(f"the proof names {label!r}, which {what}: give the program, as in {hint}")
         by_label[label] = named[0]
     return [by_label[header.label] for header in headers]
+
+
+def other_programs(headers: Sequence[Proof | ShardedProof], programs: Sequence[Program]) -> str:
+    """Return the end of an error about proofs that do not name their programs; empty if all do."""
+    for header, program in zip(headers, programs, strict=True):
+        if not _is_named(program, header.label):
+            return f"; the proof names {header.label!r}, and the program is {program.label!r}"
+    return ""
 
 
 def _is_named(program: Program, label: str) -> bool:

@@ -217,10 +217,6 @@ mebibytes.__name__ = count.__name__
 
 def port(text: str) -> int:
     """Return a port."""
-    number = int(text)
-    if not 0 < number < 1 << 16:
-        raise ValueError
-    return number
-
-
-port.__name__ = "port"  # argparse prints the name in its error
+    if not text.isdecimal() or not 0 < int(text) < 1 << 16:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: give a number from 1 to 65535")
+    return int(text)

@@ -7,7 +7,7 @@ from graphprover.cli import expectations, json_output, text_output
 from graphprover.cli.args import Command, add_json, add_max_members, add_option, count
 from graphprover.cli.members import headers_of, members_report, statements_of
 from graphprover.cli.paths import path_argument
-from graphprover.cli.program_args import add_proof, programs_of
+from graphprover.cli.program_args import add_proof, other_programs, programs_of
 from graphprover.cli.proof_argument import proof_bytes
 from graphprover.jobs.programs import Program
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
@@ -137,7 +137,8 @@ def _verified(
         statements = statements_of(programs, headers, [f"member {number}" for number in range(1, len(headers) + 1)])
         return verify_aggregate(proof, statements, options.security, options.proximity, max_members=options.max_members)
     except VerificationError as error:
-        raise error.refusal(f"{error}{_or_the_key(programs)}") from error
+        hint = other_programs(headers, programs) or _or_the_key(programs)
+        raise error.refusal(f"{error}{hint}") from error
 
 
 def _or_the_key(programs: Sequence[Program]) -> str:

@@ -109,11 +109,7 @@ def _import_path(path: Path, shown: str) -> ModuleType:
     path = Path(os.path.abspath(path))  # later imports succeed from any working directory
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
-        if kind_of_file(path) == PROOF:
-            raise ProgramError(f"{shown}: a proof, not a program: `graphprover verify` and `inspect` take proofs")
-        kinds = "an ELF file, a .py file nor a folder with an __init__.py"
-        replacing = "(nor a verifying key, which replaces the program of a proof)"
-        raise ProgramError(f"{shown}: neither {kinds} {replacing}{_instead(file)}")
+        raise ProgramError(f"{shown}: {_no_program(path)}")
     if file.stat().st_size > MAX_TEXT_BYTES:
         raise ProgramError(f"{shown}: more than {MAX_TEXT_BYTES:,} bytes, so it is no program: name another file")
     # A name of its own for every path, so that the modules of one program are never taken for another's.
@@ -133,13 +129,19 @@ def _import_path(path: Path, shown: str) -> ModuleType:
     return module
 
 
-def _instead(path: Path) -> str:
-    """Return the kind of a file that is no program, for the end of a message; empty if it is unknown or no file."""
-    if not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        what = other_file(file.read(START))
-    return f", but {what}" if what else ""
+def _no_program(path: Path) -> str:
+    """Return what a file or folder is that is no program, and the remedy."""
+    if path.is_dir():
+        guest = min((file.name for file in path.glob("*.elf")), default="")
+        remedy = f"take the guest {guest} in it" if guest else "take an ELF file for RV64IM, or a folder of tables"
+        return f"a folder without an __init__.py: {remedy}"
+    if kind_of_file(path) == PROOF:
+        return "a proof, not a program: `graphprover verify` and `inspect` take proofs"
+    what = ""
+    if path.is_file():
+        with path.open("rb") as file:
+            what = other_file(file.read(START))
+    return f"no program, but {what}" if what else "no program: neither an ELF file for RV64IM nor a .py file of tables"
 
 
 @dataclass(frozen=True)

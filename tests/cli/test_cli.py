@@ -289,10 +289,9 @@ def test_expectations(proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["prove", "nothing.py"], "nothing.py: no such file"),
         (["prove", "examples/nothing"], "examples/nothing: no such file or folder, nor one of the examples"),
-        (["prove", "empty"], "empty: neither an ELF file, a .py file nor a folder with an __init__.py (nor a"),
-        (["prove", "empty"], "replaces the program of a proof), but an empty file"),
-        (["prove", "none"], "replaces the program of a proof), but text"),
-        (["prove", "."], ".: neither an ELF file, a .py file"),
+        (["prove", "empty"], "empty: no program, but an empty file"),
+        (["prove", "none"], "none: no program, but text"),
+        (["prove", "."], ".: a folder without an __init__.py: take an ELF file for RV64IM"),
         (["prove", "broken.py"], "broken.py:1: cannot be imported: "),
         (["prove", "lacks.py"], "lacks.py:2: cannot be imported: No module named 'nowhere'"),
         (["prove", "doubling.py", "--input", "none"], "doubling.py: prove_inputs() gives 0 traces for 1 tables"),
