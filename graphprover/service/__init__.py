@@ -8,6 +8,7 @@ The process of the service, which imports neither Dask nor a compiler:
 - `connections` limits requests before they are authenticated.
 - `uploads` takes programs and inputs, and `keys` has verifying keys made, each by a `key_process`.
 - `tokens` names clients, and `browsers` refuses pages of other hosts if there are no tokens.
+- `file_names` names downloads.
 - `callbacks` tells clients of the end of a job.
 - `supervisor` starts the prover process, `orphans` ends one whose service was killed, and `attendant` does the regular
   work.

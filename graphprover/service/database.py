@@ -56,6 +56,7 @@ jobs = Table(
     Column("callback_next", Float),  # time of the next attempt; NULL if there is none
     UniqueConstraint("owner", "idempotency_key"),
     Index("jobs_order", "state", "priority", "number"),
+    Index("jobs_of_owner", "owner", "number", "state"),  # the list of a client's jobs, and their number by state
     Index("jobs_proof_key", "proof_key"),
     Index("jobs_noticed", "noticed", "ended"),
     Index("jobs_callback_next", "callback_next"),
@@ -93,6 +94,8 @@ def connect(url: str) -> Engine:
     if parsed.get_backend_name() == "sqlite":
         event.listen(engine, "connect", _on_sqlite)
     _metadata.create_all(engine)
+    for index in jobs.indexes:  # tables of an older version may lack some, which `create_all` does not add
+        index.create(engine, checkfirst=True)
     return engine
 
 

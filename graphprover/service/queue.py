@@ -23,6 +23,7 @@ from sqlalchemy import (
     exists,
     func,
     null,
+    or_,
     select,
     update,
 )
@@ -126,7 +127,15 @@ class Queue:
         with self._engine.connect() as connection:
             return connection.execute(_OWN_JOB, {"id": id, "owner": owner}).one_or_none()
 
-    def newest(self, owner: str, state: str | None, limit: int, before: int | None = None) -> Sequence[Row[Any]]:
+    def newest(
+        self,
+        owner: str,
+        state: str | None,
+        limit: int,
+        before: int | None = None,
+        name: str | None = None,
+        program: str | None = None,
+    ) -> Sequence[Row[Any]]:
         """Return an owner's newest jobs.
 
         Args:
@@ -134,14 +143,21 @@ class Queue:
             state: Only jobs in this state.
             limit: The most jobs.
             before: Only jobs that are older than the one with this number.
+            name: Only jobs with this text in their names, in any case.
+            program: Only jobs with this text in their program's name, in any case, or at the start of its hash.
         """
         conditions = [jobs.c.owner == owner]
         if state:
             conditions.append(jobs.c.state == state)
         if before is not None:
             conditions.append(jobs.c.number < before)
+        if name:
+            conditions.append(jobs.c.name.icontains(name, autoescape=True))
+        if program:
+            hashed = jobs.c.program.startswith(program.lower(), autoescape=True)
+            conditions.append(jobs.c.program_name.icontains(program, autoescape=True) | hashed)
         with self._engine.connect() as connection:
-            return connection.execute(select(jobs).where(*conditions).order_by(-jobs.c.number).limit(limit)).all()
+            return connection.execute(select(jobs).where(*conditions).order_by(jobs.c.number.desc()).limit(limit)).all()
 
     def count(self, state: str, owner: str | None = None) -> int:
         """Return the number of jobs in a state, perhaps only of an owner."""
@@ -149,11 +165,21 @@ class Queue:
         with self._engine.connect() as connection:
             return connection.execute(select(func.count()).where(*conditions)).scalar_one()
 
-    def counts(self) -> dict[str, int]:
-        """Return the number of jobs by state."""
+    def counts(self, owner: str | None = None) -> dict[str, int]:
+        """Return the number of jobs by state, perhaps only of an owner."""
+        counting = select(jobs.c.state, func.count().label("number")).group_by(jobs.c.state)
+        if owner is not None:
+            counting = counting.where(jobs.c.owner == owner)
         with self._engine.connect() as connection:
-            found = connection.execute(select(jobs.c.state, func.count().label("number")).group_by(jobs.c.state)).all()
+            found = connection.execute(counting).all()
         return dict.fromkeys(STATES, 0) | {row.state: row.number for row in found}
+
+    def before(self, job: Row[Any]) -> int:
+        """Return how many jobs that wait are before a job that waits, in the order of `take`."""
+        more, same = jobs.c.priority > job.priority, jobs.c.priority == job.priority
+        first = or_(more, and_(same, jobs.c.number < job.number))
+        with self._engine.connect() as connection:
+            return connection.execute(select(func.count()).where(jobs.c.state == QUEUED, first)).scalar_one()
 
     def oldest_queued(self) -> float | None:
         """Return the time at which the oldest job that waits was created."""

@@ -19,7 +19,9 @@ def _field(option: Option) -> tuple[Any, Any]:
     """Return the type and the description of an option's field."""
     default = f" Default: {in_keys(option.usual)}." if option.usual else ""
     only = "Guests only. " * option.guests
-    return option.values.type | None, Field(None, description=f"{only}{in_keys(option.help)}{default}")
+    described = f"{only}{in_keys(option.help)}{default}"
+    choices: dict[str, Any] = {"enum": [*option.values.choices, None]} if option.values.choices else {}
+    return option.values.type | None, Field(None, description=described, json_schema_extra=choices)
 
 
 if TYPE_CHECKING:
@@ -86,7 +88,8 @@ class JobStatus(BaseModel):
     id: str
     state: str = Field(description="queued, running, done, failed or cancelled.")
     name: str
-    program: str
+    program: str = Field(description="Hash of the program.")
+    program_name: str
     input: str | None
     options: dict[str, Any]
     priority: int
@@ -107,6 +110,67 @@ class JobList(BaseModel):
 
     jobs: list[JobStatus]
     next: int | None = Field(description="The query parameter before for the next page.")
+
+
+class JobCounts(BaseModel):
+    """The number of your jobs by state."""
+
+    queued: int
+    running: int
+    done: int
+    failed: int
+    cancelled: int
+
+
+class JobPosition(BaseModel):
+    """The place of a job in the queue."""
+
+    jobs_before: int = Field(description="Jobs of all clients that wait and are next before this one.")
+
+
+class Bytes(BaseModel):
+    """Some bytes."""
+
+    hex: str
+    bytes: int
+
+
+class Statement(BaseModel):
+    """What a proof states: some input makes the program end like this."""
+
+    output: Bytes
+    exit_code: int
+    cycles: int
+    input: Bytes | None = Field(description="Of a job with commit_input.")
+
+
+class JobClaim(BaseModel):
+    """The public statement of a proof, and the facts of the proof."""
+
+    program: str = Field(description="Hash of the program.")
+    label: str = Field(description="Name of the program in the proof.")
+    says: Statement
+    security_bits: float = Field(description="Provable bits, as the job asked for.")
+    parameters: dict[str, int | str]
+    shards: int = Field(description="1 of a proof that is not in shards.")
+    layers: list[dict[str, int | str]] = Field(description="Parameters of each layer of a compressed proof.")
+    proof_bytes: int
+    proof_sha256: str
+
+
+class JobReport(BaseModel):
+    """How a proof was made."""
+
+    seconds: dict[str, float] = Field(description="By stage: prepare, wait, prove, compress, verify.")
+    cycles: int
+    cycles_per_second: float | None = Field(description="Of the stages prepare and prove.")
+    misaligned_accesses: int
+    cells: int = Field(description="Committed cells.")
+    peak_bytes: int = Field(description="Planned memory of the device.")
+    base_bytes: int | None = Field(description="Of the proof that was compressed.")
+    shards: list[dict[str, float]] = Field(description="Seconds of each shard by stage, if they were made in turn.")
+    worker: str | None
+    attempts: int
 
 
 class LimitsBody(BaseModel):

@@ -220,7 +220,7 @@ def test_states_decide_what_a_job_has(quiet: Quiet) -> None:
     answer = quiet.ask("GET", f"/v1/jobs/{finished['id']}/proof")
     assert answer.body == b"proof" and answer.headers["content-length"] == "5"
     assert answer.headers["etag"] == f'"{hashlib.sha256(b"proof").hexdigest()}"'
-    assert client.report(finished["id"]) == {"seconds": {}}
+    assert client.report(finished["id"]) == {"seconds": {}, "cycles_per_second": None}
     quiet.store.remove_proof(proof_key(HASH, None, {"max_cycles": 2}))
     answer = quiet.ask("GET", f"/v1/jobs/{finished['id']}/proof")
     assert answer.status == 404 and answer.json["remedy"] == "submit the job again"
@@ -292,6 +292,38 @@ def test_a_list_has_pages(quiet: Quiet) -> None:
     first = quiet.ask("GET", "/v1/jobs?limit=2&state=queued").json
     second = quiet.ask("GET", f"/v1/jobs?limit=2&state=queued&before={first['next']}").json
     assert [job["id"] for job in first["jobs"] + second["jobs"]][:3] == ids[::-1]
+
+
+def test_a_list_has_filters_and_counts(quiet: Quiet) -> None:
+    job = quiet.client().submit(HASH, name="only one", max_cycles=8)
+    for query in ("name=ONLY%20one", "name=only&program=fib&state=queued", f"name=only&program={HASH[:9]}"):
+        assert [found["id"] for found in quiet.ask("GET", f"/v1/jobs?{query}").json["jobs"]] == [job["id"]], query
+    assert quiet.ask("GET", "/v1/jobs?name=only&state=done").json == {"jobs": [], "next": None}
+    assert quiet.ask("GET", f"/v1/jobs?name={'x' * 201}").status == 422
+    assert quiet.ask("GET", "/v1/jobs/counts").json == quiet.queue.counts()
+
+
+def test_a_job_that_waits_has_a_place(quiet: Quiet) -> None:
+    first, second = (quiet.client().submit(HASH, max_cycles=9, priority=1000)["id"] for _ in range(2))
+    places = [quiet.ask("GET", f"/v1/jobs/{id}/position").json["jobs_before"] for id in (first, second)]
+    assert places[1] == places[0] + 1
+    quiet.client().cancel(first)
+    answer = quiet.ask("GET", f"/v1/jobs/{first}/position")
+    assert answer.status == 409 and answer.json["problem"] == "the job is cancelled"
+    assert quiet.ask("GET", f"/v1/jobs/{second}/position").json["jobs_before"] == places[0]
+
+
+def test_a_report_has_the_cycles_a_second(quiet: Quiet) -> None:
+    job = done(quiet, max_cycles=10)
+    report = {"seconds": {"prepare": 1.5, "wait": 5.0, "prove": 0.5, "verify": 9.0}, "cycles": 300}
+    quiet.store.save_proof(proof_key(HASH, None, {"max_cycles": 10}), b"proof", {"says": {}}, report)
+    assert quiet.client().report(job["id"]) == report | {"cycles_per_second": 150.0}
+
+
+def test_downloads_have_names_of_files(quiet: Quiet) -> None:
+    job = done(quiet, max_cycles=11, name='../a"b\\ünd c')
+    answer = quiet.ask("GET", f"/v1/jobs/{job['id']}/proof")
+    assert answer.headers["content-disposition"] == f'attachment; filename="a-b-nd-c-{job["id"][:8]}.bin"'
 
 
 def test_a_full_queue_answers_429(tmp_path: Path) -> None:

@@ -6,12 +6,13 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, update
+from sqlalchemy import Engine, event, text, update
 
-from graphprover.service.database import jobs
+from graphprover.service.database import connect, jobs
 from graphprover.service.queue import KeyReused, NewJob, Queue, QueueFull
 from graphprover.service.states import CANCELLED, DONE, FAILED, QUEUED, RUNNING
 
@@ -214,6 +215,49 @@ def test_owners_see_their_own_jobs_newest_first(queue: Queue) -> None:
     assert not queue.newest("alice", DONE, 9)
 
 
+def test_a_list_has_only_the_jobs_that_it_is_asked_for(queue: Queue) -> None:
+    first = submit(queue, name="Nightly 100%", program="ab12", program_name="sha256.elf")
+    second = submit(queue, name="nightly 1000", program="cd34", program_name="fib.elf")
+    queue.cancel(second.id, "alice")
+
+    def found(**only: Any) -> list[int]:
+        return [row.number for row in queue.newest("alice", only.pop("state", None), 9, **only)]
+
+    assert found(name="NIGHTLY") == [second.number, first.number] and found(name="0%") == [first.number]
+    assert found(program="fib") == found(program="CD3") == [second.number] and not found(program="d34")
+    assert found(name="nightly", state=QUEUED) == [first.number] and not found(name="nightly", program="none")
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_no_list_reads_all_jobs(tmp_path: Path, is_old: bool) -> None:
+    """Lists and counts of an owner use an index, which a database of an older version gets."""
+    url = f"sqlite:///{tmp_path}/queue.db"
+    if is_old:
+        with connect(url).begin() as connection:
+            connection.execute(text("DROP INDEX jobs_of_owner"))
+    engine, plans = connect(url), []
+
+    def explained(connection: Any, cursor: Any, statement: str, values: Any, *more: object) -> None:
+        plans.append(
+            " ".join(row[3] for row in connection.connection.execute(f"EXPLAIN QUERY PLAN {statement}", values))
+        )
+
+    event.listen(engine, "before_cursor_execute", explained)
+    queue = Queue(engine)
+    queue.newest("alice", None, 100)
+    queue.newest("alice", FAILED, 100, before=50, name="a", program="b")
+    assert [plan.count("jobs_of_owner") for plan in plans] == [1, 1] and "TEMP B-TREE" not in " ".join(plans)
+    queue.counts("alice")
+    assert "COVERING INDEX jobs_of_owner" in plans[-1]
+
+
+def test_a_job_that_waits_has_a_place(queue: Queue) -> None:
+    rows = [submit(queue, priority=priority, owner=owner) for priority, owner in ((0, "alice"), (5, "bob"), (0, "bob"))]
+    assert [queue.before(row) for row in rows] == [1, 0, 2]
+    queue.cancel(rows[1].id, "bob")
+    assert [queue.before(row) for row in (rows[0], rows[2])] == [0, 1]
+
+
 def test_old_jobs_are_removed_with_proofs_that_no_other_job_has(queue: Queue, engine: Engine) -> None:
     now = time.time()
     old, shared, young = (submit(queue, proof_key=key) for key in ("old", "shared", "shared"))
@@ -239,3 +283,5 @@ def test_counts(queue: Queue) -> None:
     started(queue)
     assert queue.counts() == {QUEUED: 1, RUNNING: 1, DONE: 0, FAILED: 0, CANCELLED: 0}
     assert (queue.oldest_queued() or 0) >= first.created
+    submit(queue, owner="bob")
+    assert queue.counts("bob") == {QUEUED: 1, RUNNING: 0, DONE: 0, FAILED: 0, CANCELLED: 0}

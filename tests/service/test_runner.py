@@ -20,6 +20,7 @@ from graphprover.service.config import ServiceLimits
 from graphprover.service.database import connect
 from graphprover.service.jobs import Provers
 from graphprover.service.queue import NewJob, Queue
+from graphprover.service.requests import JobClaim, JobReport
 from graphprover.service.runner import Runner
 from graphprover.service.states import CANCELLED, DONE, FAILED, QUEUED, RUNNING
 from graphprover.service.store import INPUTS, PROGRAMS, Store, proof_key
@@ -79,7 +80,9 @@ def test_a_job_is_proved_with_claim_and_report(service: Service) -> None:
     claim = service.store.claim(row.proof_key)
     assert claim and verdict.claim and claim["says"] == verdict.claim.to_json() and claim["program"] == HASH
     assert claim["label"] == f"fib.elf {HASH}" and claim["parameters"]["num_queries"] > 0 and claim["layers"] == []
+    assert set(claim) == set(JobClaim(**claim).model_dump())
     report = service.store.report(row.proof_key)
+    assert report and set(JobReport(**report, cycles_per_second=1.0).model_dump()) == {*report, "cycles_per_second"}
     assert set(report["seconds"]) == {"prepare", "wait", "prove", "verify"} and report["cycles"] == verdict.claim.cycles
     assert not list(service.inputs.iterdir())
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query
@@ -13,10 +13,20 @@ from sqlalchemy import Row
 
 from graphprover.service.callbacks import check_callback
 from graphprover.service.dependencies import OfService, Owner, Service
+from graphprover.service.file_names import saved_as
 from graphprover.service.problems import RETRY_SECONDS, Problem
 from graphprover.service.queue import KeyReused, NewJob, QueueFull
-from graphprover.service.requests import JobList, JobRequest, JobStatus, status_of
-from graphprover.service.states import CANCELLED, DONE, ENDED, STATES
+from graphprover.service.requests import (
+    JobClaim,
+    JobCounts,
+    JobList,
+    JobPosition,
+    JobReport,
+    JobRequest,
+    JobStatus,
+    status_of,
+)
+from graphprover.service.states import CANCELLED, DONE, ENDED, QUEUED, STATES
 from graphprover.service.store import INPUTS, PROGRAMS, proof_key
 
 MOST_LISTED = 1000
@@ -84,7 +94,11 @@ def submit(
 def newest(
     service: OfService,
     owner: Owner,
-    state: str | None = None,
+    state: Annotated[str | None, Query(description=f"One of {', '.join(STATES)}.")] = None,
+    name: Annotated[str | None, Query(max_length=200, description="A part of the jobs' names.")] = None,
+    program: Annotated[
+        str | None, Query(max_length=200, description="A part of the program's name, or the start of its hash.")
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 100,
     before: Annotated[
         int | None, Query(ge=1, le=MOST_NUMBER, description="From the field next of the page before.")
@@ -93,15 +107,30 @@ def newest(
     """List your jobs, the newest first."""
     if state is not None and state not in STATES:
         raise Problem(422, f"state: {state[:60]!r} is none of {', '.join(STATES)}", "give one of them")
-    rows = service.queue.newest(owner, state, limit, before)
+    rows = service.queue.newest(owner, state, limit, before, name, program)
     next = rows[-1].number if len(rows) == limit else None
     return JSONResponse({"jobs": [status_of(row) for row in rows], "next": next})
+
+
+@router.get("/v1/jobs/counts", response_model=JobCounts)
+def counts(service: OfService, owner: Owner) -> JSONResponse:
+    """Return the number of your jobs by state."""
+    return JSONResponse(service.queue.counts(owner))
 
 
 @router.get("/v1/jobs/{id}", response_model=JobStatus)
 def status(id: str, service: OfService, owner: Owner) -> JSONResponse:
     """Return a job with its state and progress."""
     return JSONResponse(status_of(_found(service, id, owner)))
+
+
+@router.get("/v1/jobs/{id}/position", response_model=JobPosition)
+def position(id: str, service: OfService, owner: Owner) -> JSONResponse:
+    """Return the place of a job that waits. The prover may have taken some jobs ahead, in whatever place."""
+    row = _found(service, id, owner)
+    if row.state != QUEUED:
+        raise Problem(409, f"the job is {row.state}", "only a job that waits has a place in the queue")
+    return JSONResponse({"jobs_before": service.queue.before(row)})
 
 
 @router.post("/v1/jobs/{id}/cancel", response_model=JobStatus)
@@ -119,21 +148,29 @@ def cancel(id: str, service: OfService, owner: Owner) -> JSONResponse:
 def proof(id: str, service: OfService, owner: Owner) -> StreamingResponse:
     """Return the proof, for `graphprover verify`."""
     store = service.store
-    key, claim = _done(service, id, owner, store.intact)
+    row, claim = _done(service, id, owner, store.intact)
     headers = {"Content-Length": str(claim["proof_bytes"]), "ETag": f'"{claim["proof_sha256"]}"'}
-    return StreamingResponse(store.proof_chunks(key), headers=headers, media_type="application/octet-stream")
+    headers |= saved_as(f"{row.name}-{row.id[:8]}", ".bin")
+    return StreamingResponse(store.proof_chunks(row.proof_key), headers=headers, media_type="application/octet-stream")
 
 
-@router.get("/v1/jobs/{id}/claim")
+@router.get("/v1/jobs/{id}/claim", response_model=JobClaim)
 def claim(id: str, service: OfService, owner: Owner) -> JSONResponse:
     """Return the public statement of the proof, and the size and SHA-256 of the proof."""
     return JSONResponse(_done(service, id, owner, service.store.claim)[1])
 
 
-@router.get("/v1/jobs/{id}/report")
+@router.get("/v1/jobs/{id}/report", response_model=JobReport)
 def report(id: str, service: OfService, owner: Owner) -> JSONResponse:
     """Return how the proof was made: seconds by stage, memory, cycles, worker."""
-    return JSONResponse(_done(service, id, owner, service.store.report)[1])
+    found = _done(service, id, owner, service.store.report)[1]
+    return JSONResponse(found | {"cycles_per_second": _speed(found)})
+
+
+def _speed(report: Mapping[str, Any]) -> float | None:
+    """Return the cycles a second of a report, as `graphprover prove` counts them."""
+    seconds = sum(report["seconds"].get(stage, 0.0) for stage in ("prepare", "prove"))
+    return report["cycles"] / seconds if report.get("cycles") and seconds else None
 
 
 def _found(service: Service, id: str, owner: str) -> Row[Any]:
@@ -148,8 +185,8 @@ def _found(service: Service, id: str, owner: str) -> Row[Any]:
 
 def _done(
     service: Service, id: str, owner: str, read: Callable[[str], dict[str, Any] | None]
-) -> tuple[str, dict[str, Any]]:
-    """Return the key of a job's proof in the store, and what ``read`` returns of it; raises Problem without a proof."""
+) -> tuple[Row[Any], dict[str, Any]]:
+    """Return a job with a proof, and what ``read`` returns of the proof; raises Problem if there is none."""
     row = _found(service, id, owner)
     if row.state != DONE:
         remedy = "submit it again" if row.state in ENDED else "wait for the state done"
@@ -157,4 +194,4 @@ def _done(
     contents = read(row.proof_key)
     if contents is None:
         raise Problem(404, "the proof is no longer in the store, or is damaged", "submit the job again")
-    return row.proof_key, contents
+    return row, contents

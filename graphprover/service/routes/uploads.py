@@ -8,6 +8,7 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from graphprover.service.dependencies import OfService, Owner
+from graphprover.service.file_names import saved_as
 from graphprover.service.problems import Problem
 from graphprover.service.requests import Uploaded
 from graphprover.service.store import PROGRAMS
@@ -43,6 +44,8 @@ async def upload_input(request: Request, service: OfService, owner: Owner) -> An
 @router.get("/v1/programs/{hash}/key", response_class=Response)
 async def program_key(hash: str, service: OfService, owner: Owner) -> Response:
     """Return the verifying key of a program, as `graphprover setup` makes it, for `graphprover verify`."""
-    if not _HASH.fullmatch(hash) or not await run_in_threadpool(service.uploads.get, PROGRAMS, hash):
+    program = await run_in_threadpool(service.uploads.get, PROGRAMS, hash) if _HASH.fullmatch(hash) else None
+    if program is None:
         raise Problem(404, f"there is no program {hash[:64]}", "upload it")
-    return Response(await service.keys.key(hash), media_type="application/octet-stream")
+    headers = saved_as(program.name.removesuffix(".elf"), ".vk")
+    return Response(await service.keys.key(hash), headers=headers, media_type="application/octet-stream")
