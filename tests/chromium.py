@@ -1,11 +1,16 @@
 """Pages in a headless Chromium without network access."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,3 +64,90 @@ def _run(file: Path, *options: str) -> str:
     said = re.findall(r"CONSOLE:\d+\] \"(.*)", ran.stderr)
     assert not [line for line in said if not line.startswith(USUAL)], said
     return ran.stdout
+
+
+class Browser:
+    """A page of a server of this host, with Chromium's DevTools protocol over two pipes."""
+
+    def __init__(self, reading: int, writing: int) -> None:
+        self._answers, self._writing, self._number = os.fdopen(reading, "rb"), writing, 0
+        self.console: list[str] = []
+        target = self._ask("Target.createTarget", url="about:blank")["targetId"]
+        attached = self._ask("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self._ask(f"{domain}.enable")
+
+    def _ask(self, method: str, **parameters: Any) -> Any:
+        self._number += 1
+        request: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
+        if hasattr(self, "_session"):
+            request["sessionId"] = self._session
+        os.write(self._writing, json.dumps(request, allow_nan=False).encode() + b"\0")
+        while True:
+            answer = self._message()
+            if answer.get("id") == self._number:
+                assert "error" not in answer, answer
+                return answer["result"]
+            if answer.get("method") == "Log.entryAdded":
+                self.console.append(answer["params"]["entry"]["text"])
+            if answer.get("method") == "Runtime.exceptionThrown":
+                self.console.append(str(answer["params"]["exceptionDetails"]))
+
+    def _message(self) -> dict[str, Any]:
+        data = bytearray()
+        while (byte := self._answers.read(1)) != b"\0":
+            assert byte, "Chromium has ended"
+            data += byte
+        found: dict[str, Any] = json.loads(data)
+        return found
+
+    def open(self, url: str, width: int = 1280) -> None:
+        """Open a page in a window of this width."""
+        self._ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        self._ask("Page.navigate", url=url)
+
+    def run(self, script: str) -> Any:
+        """Return the value of an expression."""
+        found = self._ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in found, found
+        return found["result"].get("value")
+
+    def until(self, condition: str, seconds: float = 60.0) -> None:
+        """Wait until an expression is true; one that raises, because the page is still loading, is not."""
+        end = time.monotonic() + seconds
+        while not self.run(f"(() => {{ try {{ return !!({condition}) }} catch {{ return false }} }})()"):
+            assert time.monotonic() < end, (condition, self.run("document.body.innerText"), self.console)
+            time.sleep(0.05)
+
+    def choose(self, selector: str, file: Path) -> None:
+        """Choose the file of an input element."""
+        root = self._ask("DOM.getDocument")["root"]["nodeId"]
+        element = self._ask("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self._ask("DOM.setFileInputFiles", nodeId=element, files=[str(file)])
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Run a browser that reaches only servers of this host."""
+    given, writing = os.pipe()
+    reading, answers = os.pipe()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+        options = f"--headless --no-sandbox --disable-gpu --remote-debugging-pipe --user-data-dir={home}".split()
+        options.append("--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
+        # Chromium reads from descriptor 3 and writes to 4.
+        script = f'exec "$0" "$@" 3<&{given} 4>&{answers}'
+        process = subprocess.Popen(
+            ["bash", "-c", script, chromium(), *options],
+            pass_fds=(given, answers),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(given)
+        os.close(answers)
+        try:
+            yield Browser(reading, writing)
+        finally:
+            process.terminate()
+            process.wait(60)
+            os.close(writing)

@@ -202,11 +202,11 @@ def test_the_packages_of_the_service_are_known() -> None:
     assert names - {"prometheus_client"} | {"starlette"} == SERVE
 
 
-def test_the_page_of_the_service_ships() -> None:
+def test_the_pages_of_the_service_ship() -> None:
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
-    assert setup["options.package_data"]["graphprover.service"] == "*.html"
-    assert Path(graphprover.__file__).with_name("service").joinpath("page.html").is_file()
+    assert setup["options.package_data"]["graphprover.service"] == "pages/*"
+    assert Path(graphprover.__file__).with_name("service").joinpath("pages/jobs.html").is_file()
 
 
 def test_the_data_of_the_examples_have_the_same_version() -> None:

@@ -23,7 +23,7 @@ def add(command: Command) -> None:
         "Clients upload programs and inputs, submit jobs and fetch proofs, with `graphprover submit`, Python "
         "(graphprover.service.Client), or HTTP. A job with the program, input and options of an earlier one gets its "
         "proof from the store. The queue survives a restart of the service, of workers and of their scheduler. "
-        "The URL / has a page, /openapi.json the interface. Logs are JSON on stderr. Needs the extras "
+        "The URL / has a page for people, /docs describes the interface. Logs are JSON on stderr. Needs the extras "
         "[prover,serve]. docs/serve.md describes the service.",
         [
             "",

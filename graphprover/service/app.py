@@ -20,7 +20,7 @@ from graphprover.service.metrics import ServiceMetrics
 from graphprover.service.problems import answer_problems
 from graphprover.service.queue import Queue
 from graphprover.service.requests import ProblemBody
-from graphprover.service.routes import jobs, status, uploads
+from graphprover.service.routes import jobs, pages, status, uploads
 from graphprover.service.store import Store
 from graphprover.service.supervisor import Supervisor
 from graphprover.service.uploads import Uploads
@@ -46,7 +46,7 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
         description="A proving service. docs/serve.md describes it.",
         version=__version__,
         lifespan=_running,
-        docs_url=None,  # its page loads scripts of other hosts
+        docs_url=None,  # FastAPI's page loads scripts of other hosts; `pages` has one that does not
         redoc_url=None,
         responses=_PROBLEMS,
     )
@@ -54,7 +54,7 @@ def create_app(config: Config, lock: IO[str], give_up: Callable[[], None]) -> Fa
     app.add_middleware(BoundedBodies, uploads=uploads.UPLOADS)
     app.add_middleware(Timed, report=service.metrics.request_ended)
     answer_problems(app)
-    for routes in (uploads, jobs, status):
+    for routes in (uploads, jobs, status, pages):
         app.include_router(routes.router)
     return app
 

@@ -1,20 +1,15 @@
-"""The state of the service: limits, health, metrics, and the page for people."""
+"""The state of the service: limits, health and metrics."""
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Header
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import JSONResponse, Response
 
 from graphprover import __version__
 from graphprover.service.dependencies import OfService, Owner
 from graphprover.service.requests import LimitsBody
 from graphprover.service.tokens import owner_of
-
-PAGE = Path(__file__).parents[1] / "page.html"
-
-_POLICY = "default-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 router = APIRouter()
 
@@ -50,9 +45,3 @@ async def readiness(service: OfService, authorization: Annotated[str, Header()] 
 def read_metrics(service: OfService, owner: Owner) -> Response:
     """Return the metrics in Prometheus's text format."""
     return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
-
-
-@router.get("/", response_class=HTMLResponse, include_in_schema=False)
-async def page() -> HTMLResponse:
-    """Return the page."""
-    return HTMLResponse(PAGE.read_bytes(), headers={"Content-Security-Policy": _POLICY})
