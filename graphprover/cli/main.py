@@ -42,6 +42,7 @@ COMMANDS = {  # with their summaries; each has a module of its name in this pack
     "cluster": "Start, show or stop workers in the background, warm for the next proofs.",
     "serve": "Run a proving service: HTTP, a queue that survives restarts, and a store of proofs.",
     "submit": "Have a proof made by a proving service.",
+    "jobs": "List, show and cancel the jobs of a proving service, and fetch their proofs.",
     "warm": "Compile all kernels ahead, once per host.",
     "completion": "Print a script that completes commands, options and files in a shell.",
     "help": "Show this help, or the help of a command.",

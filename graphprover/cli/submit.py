@@ -1,10 +1,8 @@
 """``graphprover submit``: have a proof made by a service, verify it and write it."""
 
 import argparse
-import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +16,15 @@ from graphprover.cli.args import (
     drawn,
     level_given,
     options_given,
-    refusing,
 )
-from graphprover.cli.paths import path_argument, program_argument
+from graphprover.cli.connection import add_connection, connected
+from graphprover.cli.paths import program_argument
 from graphprover.cli.program_args import add_input, program_given
 from graphprover.jobs.options import SUBMIT
 from graphprover.proof.compressed import any_proof_from_bytes
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.errors import OK, UsageError
-from graphprover.runtime.files import check_writable, read_input, write
-from graphprover.service.client import Client, ServiceError
-
-URL = "http://127.0.0.1:8750"
-NO_TOKEN = 401  # status of requests without a valid token
-URL_VARIABLE, TOKEN_VARIABLE = "GRAPHPROVER_URL", "GRAPHPROVER_TOKEN"
+from graphprover.runtime.files import check_writable, write
 
 
 def add(command: Command) -> None:
@@ -50,21 +43,6 @@ def add(command: Command) -> None:
     parser.add_argument("program", type=program_argument, metavar="GUEST.ELF", help=f"{GUEST_HELP}.")
     add_input(parser)
     parser.add_argument(
-        "--url",
-        default=os.environ.get(URL_VARIABLE, URL),
-        help=f"URL of the service. Default: {URL_VARIABLE} in the environment, or {URL}.",
-    )
-    parser.add_argument(
-        "--token-file",
-        type=path_argument,
-        metavar="FILE",
-        help=f"File of the token. Default: {TOKEN_VARIABLE} in the environment has the token, if the service needs "
-        "one.",
-    )
-    parser.add_argument(
-        "--ca-file", metavar="FILE", help="Certificates of TLS to trust, PEM. Default: the ones of this host."
-    )
-    parser.add_argument(
         "--idempotency-key",
         metavar="KEY",
         help="A repeated submission with the same KEY gets the first one's job. Default: a random key.",
@@ -72,6 +50,7 @@ def add(command: Command) -> None:
     parser.add_argument("--no-wait", action="store_true", help="Print the job, and do not wait for its end.")
     add_output(parser, "proof.bin")
     add_options(parser, SUBMIT)
+    add_connection(parser)
     add_json(parser)
 
 
@@ -81,9 +60,7 @@ def run(options: argparse.Namespace) -> int:
     program, data = program_given(options)
     if program.elf is None:
         raise UsageError(f"{program.name}: a service proves guests only: give an ELF file")
-    with refusing("--url"):
-        client = Client(options.url, _token(options), options.ca_file)
-    with client, _naming_options():
+    with connected(options) as client:
         hash = client.upload_program(Path(options.program))
         given = None if data is None else client.upload_input(data)
         job = client.submit(hash, given, options.idempotency_key, **options_given(options))
@@ -111,25 +88,6 @@ def run(options: argparse.Namespace) -> int:
 
     text_output.say(facts, describe, options)
     return OK
-
-
-def _token(options: argparse.Namespace) -> str | None:
-    """Return the token, if one is given."""
-    if options.token_file is None:
-        return os.environ.get(TOKEN_VARIABLE)
-    return read_input(options.token_file).decode(errors="replace").strip()
-
-
-@contextmanager
-def _naming_options() -> Iterator[None]:
-    """Name the options of a token in the error of a service that needs one; the service names the header."""
-    try:
-        yield
-    except ServiceError as error:
-        if error.status != NO_TOKEN:
-            raise
-        remedy = f"give the token with --token-file FILE, or in the environment as {TOKEN_VARIABLE}"
-        raise ServiceError(NO_TOKEN, "the request has no valid token", remedy) from error
 
 
 def _tell(job: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from graphprover.runtime.files import MAX_INPUT_BYTES, MAX_PROGRAM_BYTES, MAX_SHARDS_BYTES, read_file
-from graphprover.service.states import DONE, ENDED
+from graphprover.service.states import DONE, ENDED, MOST_LISTED, STATES
 
 FIRST_POLL, MOST_POLL = 0.05, 2.0  # seconds between two requests of `wait`; each is half as long again
 TRIES = 5  # of a request if the service does not answer, once it has answered another one: it may be restarting
@@ -21,7 +21,7 @@ TRY_SECONDS = 1.0  # before the second try; then twice as long each time
 MOST_NAME = 60  # characters of a program's name
 MOST_JSON = 64 << 20  # bytes of an answer that is no proof; a report has a few hundred kB
 
-# Fields of answers that this package reads, with their types.
+# Fields of answers that this module reads, with their types.
 JOB_FIELDS = {
     "id": str,
     "state": str,
@@ -107,7 +107,7 @@ class Client:
         data = program if isinstance(program, bytes) else read_file(Path(program), MAX_PROGRAM_BYTES, "remove symbols")
         named = name or ("guest" if isinstance(program, bytes) else Path(program).name)
         query = urlencode({"name": _NOT_IN_NAMES.sub("-", named)[:MOST_NAME]})
-        found: str = _with(self._json("POST", f"/v1/programs?{query}", data), {"hash": str})["hash"]
+        found: str = with_fields(self._json("POST", f"/v1/programs?{query}", data), {"hash": str})["hash"]
         return found
 
     def upload_input(self, data: str | Path | bytes) -> str:
@@ -118,7 +118,7 @@ class Client:
             ServiceError: The service refuses the input.
         """
         contents = data if isinstance(data, bytes) else read_file(Path(data), MAX_INPUT_BYTES, "give a smaller one")
-        found: str = _with(self._json("POST", "/v1/inputs", contents), {"hash": str})["hash"]
+        found: str = with_fields(self._json("POST", "/v1/inputs", contents), {"hash": str})["hash"]
         return found
 
     def key(self, program: str) -> bytes:
@@ -148,12 +148,39 @@ class Client:
         """Return a job with its state and progress."""
         return _job(self._json("GET", f"/v1/jobs/{quote(id)}"))
 
-    def jobs(self, state: str | None = None, limit: int = 100) -> list[dict[str, Any]]:
-        """Return the newest jobs, perhaps only the ones in a state."""
-        query = {"limit": limit} | ({"state": state} if state else {})
-        return [
-            _job(found) for found in _with(self._json("GET", f"/v1/jobs?{urlencode(query)}"), {"jobs": list})["jobs"]
+    def jobs(
+        self, state: str | None = None, limit: int = 100, name: str | None = None, program: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Return the newest jobs.
+
+        Args:
+            state: Only jobs in this state.
+            limit: The most jobs; the service gives 1,000 at a time.
+            name: Only jobs with this text in their names.
+            program: Only jobs with this text in their program's name, or at the start of its hash.
+        """
+        only = {key: value for key, value in (("state", state), ("name", name), ("program", program)) if value}
+        found: list[dict[str, Any]] = []
+        before: dict[str, int] = {}
+        while len(found) < limit:
+            query = urlencode({**only, **before, "limit": min(limit - len(found), MOST_LISTED)})
+            page = with_fields(self._json("GET", f"/v1/jobs?{query}"), {"jobs": list, "next": int | None})
+            found += map(_job, page["jobs"])
+            if page["next"] is None:
+                break
+            before = {"before": page["next"]}
+        return found
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of jobs by state."""
+        return with_fields(self._json("GET", "/v1/jobs/counts"), dict.fromkeys(STATES, int))
+
+    def position(self, id: str) -> int:
+        """Return how many jobs are next before a job that waits."""
+        before: int = with_fields(self._json("GET", f"/v1/jobs/{quote(id)}/position"), {"jobs_before": int})[
+            "jobs_before"
         ]
+        return before
 
     def cancel(self, id: str) -> dict[str, Any]:
         """Cancel a job, and return it."""
@@ -182,7 +209,7 @@ class Client:
             if job["state"] == DONE:
                 return job
             if job["state"] in ENDED:
-                raise JobFailed(_printable(job["problem"]) or f"the job was {job['state']}")
+                raise JobFailed(printable(job["problem"]) or f"the job was {job['state']}")
             if end is not None and time.monotonic() > end:
                 raise TimeoutError(f"the job {id} has not ended after {timeout:g} s")
             time.sleep(pause)
@@ -195,7 +222,7 @@ class Client:
             ServiceError: The bytes are not the ones that the service has stored.
         """
         data = self._bytes("GET", f"/v1/jobs/{quote(id)}/proof", most=MAX_SHARDS_BYTES)
-        if hashlib.sha256(data).hexdigest() != _with(self.claim(id), {"proof_sha256": str})["proof_sha256"]:
+        if hashlib.sha256(data).hexdigest() != with_fields(self.claim(id), {"proof_sha256": str})["proof_sha256"]:
             raise ServiceError(200, "the proof is damaged", "fetch it again, or submit the job again")
         return data
 
@@ -256,7 +283,7 @@ class Client:
         raise AssertionError
 
 
-def _with(found: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
+def with_fields(found: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return an object of an answer; raise ServiceError unless it has these fields with values of their types."""
     for name, types in fields.items():
         if not isinstance(found, dict) or not isinstance(found.get(name, ...), types):
@@ -267,9 +294,9 @@ def _with(found: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _job(found: Any) -> dict[str, Any]:
     """Return a job of an answer; raise ServiceError unless it has the fields that this package reads."""
-    job = _with(found, JOB_FIELDS)
+    job = with_fields(found, JOB_FIELDS)
     if job["progress"] is not None:
-        _with(job["progress"], PROGRESS_FIELDS)
+        with_fields(job["progress"], PROGRESS_FIELDS)
     return job
 
 
@@ -286,11 +313,11 @@ def _error(status: int, data: bytes) -> ServiceError:
     """Return the error of an answer."""
     try:
         found = json.loads(data)
-        return ServiceError(status, _printable(found["problem"]), _printable(found["remedy"]))
+        return ServiceError(status, printable(found["problem"]), printable(found["remedy"]))
     except (ValueError, KeyError, TypeError, RecursionError):
         return ServiceError(status, f"the service answers with status {status}", "")
 
 
-def _printable(text: object) -> str:
+def printable(text: object) -> str:
     """Return a text of the service with escapes for characters that a terminal would obey; of None an empty one."""
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in str(text or ""))

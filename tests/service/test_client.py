@@ -15,6 +15,17 @@ from graphprover.service import client as of_client
 from graphprover.service.client import Client, ServiceError
 
 JOB = {"id": "1", "state": "done", "problem": None, "from_store": True, "started": 1, "ended": 2.5, "progress": None}
+SHOWN = JOB | {
+    "name": "n",
+    "program": "p",
+    "program_name": "p",
+    "input": None,
+    "worker": None,
+    "options": {},
+    "priority": 0,
+    "id": "1",
+    "created": 1.5,
+}
 ANSWERS = {
     "/v1/jobs/list": b"[]",
     "/v1/jobs/deep": b"[" * 100_000,
@@ -23,8 +34,13 @@ ANSWERS = {
     "/v1/jobs/empty": b"{}",
     "/v1/jobs/late": json.dumps(JOB | {"ended": "soon"}).encode(),
     "/v1/jobs/stuck": json.dumps(JOB | {"progress": {"tasks": 9}}).encode(),
-    "/v1/jobs?limit=100": b'{"jobs": [3]}',
+    "/v1/jobs?limit=100": b'{"jobs": [3], "next": null}',
     "/v1/jobs?limit=1": b'{"next": null}',
+    "/v1/jobs?limit=2": b'{"jobs": []}',
+    "/v1/jobs/counts": b'{"queued": "many"}',
+    "/v1/jobs/1": json.dumps(SHOWN).encode(),
+    "/v1/jobs/1/position": b"{}",
+    "/v1/jobs/1/report": b'{"seconds": {"prove": "long"}, "cycles_per_second": 1}',
     "/v1/jobs/1/proof": b"a proof",
     "/v1/jobs/1/claim": b"{}",
 }
@@ -87,6 +103,9 @@ def test_an_answer_that_is_no_object_is_an_error(client: Client, id: str) -> Non
         ("tasks_ended", lambda client: client.job("stuck")),
         ("id", lambda client: client.jobs()),
         ("jobs", lambda client: client.jobs(limit=1)),
+        ("next", lambda client: client.jobs(limit=2)),
+        ("queued", lambda client: client.counts()),
+        ("jobs_before", lambda client: client.position("1")),
         ("hash", lambda client: client.upload_program(b"an ELF file")),
         ("hash", lambda client: client.upload_input(b"an input")),
         ("id", lambda client: client.submit("a hash")),
@@ -105,6 +124,18 @@ def test_submit_says_so_in_a_line(client: Client, capsys: pytest.CaptureFixture[
     assert main(["submit", str(guest), "--url", f"http://127.0.0.1:{client._connection.port}"]) == FAILED
     told = capsys.readouterr().err
     assert "the answer has no field 'hash'" in told and "is the URL one of a service" in told and told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"), [("show good", "name"), ("show 1", "says"), ("report 1", "cycles"), ("list", "id")]
+)
+def test_jobs_says_so_in_a_line(
+    client: Client, arguments: str, field: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ANSWERS, "/v1/jobs?limit=20", b'{"jobs": [3], "next": null}')
+    assert main(["jobs", *arguments.split(), "--url", f"http://127.0.0.1:{client._connection.port}"]) == FAILED
+    told = capsys.readouterr().err
+    assert f"the answer has no field '{field}'" in told and told.count("\n") == 1
 
 
 def test_an_answer_without_an_end_is_an_error(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,6 +120,7 @@ function showProof(job, claim, report) {
     ...(says.output.bytes ? [button("output", () => saveOutput(job, claim), {title: own.output})] : []),
   );
   at("verify").replaceChildren(...copied(command(job, claim)));
+  at("fetch").textContent = `graphprover jobs fetch ${job.id}${urlOption()} -o ${own.proof}`;
   list("made", {
     speed: report.cycles_per_second && `${number(Math.round(report.cycles_per_second))} cycles/s`,
     "committed cells": number(report.cells),

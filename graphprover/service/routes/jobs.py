@@ -26,10 +26,9 @@ from graphprover.service.requests import (
     JobStatus,
     status_of,
 )
-from graphprover.service.states import CANCELLED, DONE, ENDED, QUEUED, STATES
+from graphprover.service.states import CANCELLED, DONE, ENDED, MOST_LISTED, QUEUED, STATES
 from graphprover.service.store import INPUTS, PROGRAMS, proof_key
 
-MOST_LISTED = 1000
 MOST_NUMBER = (1 << 31) - 1  # of a job in PostgreSQL
 
 _ID = re.compile(r"[0-9a-f]{32}")
