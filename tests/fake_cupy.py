@@ -21,6 +21,7 @@ from graphprover.field import P
 uint64 = np.uint64
 _STREAM = 7
 _ROUND = 512  # bytes
+_NO_BINARY = 209  # CUDA_ERROR_NO_BINARY_FOR_GPU
 _PARTS = (  # that import CuPy
     "graphprover.kernels.cuda",
     "graphprover.vm.kernels.cuda",
@@ -40,6 +41,7 @@ class _State:
         self.seed = 0
         self.read = 0  # arrays since the seed was set
         self.grinding: dict[int, str] = {}  # hash by kernel
+        self.compiled: list[str] = []  # texts
 
     def begin(self, seed: int) -> None:
         """Forget all launches and copies; the words that are read follow from this seed."""
@@ -237,21 +239,37 @@ _POINTER = ctypes.c_void_p
 LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, *[_UNSIGNED] * 7, _POINTER, _POINTER, _POINTER)(_launch)
 
 
-class RawModule:
-    def __init__(self, code: str, options: Any, backend: str) -> None:
+class Module:
+    """A module of kernels: its code is a text, or what `load` got."""
+
+    def __init__(self, code: str = "") -> None:
         self._code = code
 
-    def compile(self) -> None:
-        pass
+    def load(self, cubin: bytes) -> None:
+        self._code = cubin.decode()
+        if self._code.startswith("for another GPU"):
+            raise CUDADriverError(_NO_BINARY)
 
     def get_function(self, name: str) -> Any:
         number = int.from_bytes(hashlib.sha256(f"{name}\n{self._code}".encode()).digest()[:6], "big")
         if name == "grind":
             state.grinding[number] = "blake3" if "#define BLAKE3" in self._code else "keccak"
-        return SimpleNamespace(kernel=SimpleNamespace(ptr=number), max_dynamic_shared_size_bytes=0)
+        return SimpleNamespace(ptr=number)
+
+
+class RawModule:
+    def __init__(self, code: str, options: Any, backend: str) -> None:
+        self._code = code
+
+    def _module(self, log_stream: Any) -> Module:
+        state.compiled.append(self._code)
+        log_stream.write("")
+        return Module(self._code)
 
 
 class _Context:
+    compute_capability = "00"  # for which nothing is shipped
+
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.ptr = _STREAM
 
@@ -289,7 +307,10 @@ runtime = SimpleNamespace(
 )  # fmt: skip
 cuda = SimpleNamespace(
     runtime=runtime,
-    driver=SimpleNamespace(launchKernel=_launch, CUDADriverError=CUDADriverError),
+    driver=SimpleNamespace(
+        launchKernel=_launch, CUDADriverError=CUDADriverError, funcSetAttribute=lambda function, attribute, value: None
+    ),
+    function=SimpleNamespace(Module=Module),
     compiler=SimpleNamespace(CompileException=ValueError),
     Device=_Context,
     Stream=_Context,

@@ -1,9 +1,10 @@
 """CUDA C++ to kernels that can be launched.
 
 A kernel's parameters are arrays of 64-bit words, passed as pointers, and 64-bit integers (``unsigned long long``), so
-that no size is ever cut. Its source is compiled for the device at hand, ahead by the threads of `expect` or on first
-use. CuPy keeps the result on disk, under a name that depends on all of the source, the headers included, on the
-device's architecture and on the compiler's version; it writes whole files, so that processes may share the folder.
+that no size is ever cut. The machine code of its source is loaded ahead by the threads of `expect` or on first use. It
+comes with the package (`shipped`), or else CuPy compiles it for the device at hand and keeps it on disk, under a name
+that depends on all of the source, the headers included, on the device's architecture and on the compiler's version;
+it writes whole files, so that processes may share the folder. Even to find its own file CuPy needs the compiler.
 
     from graphprover.kernels.cuda.launch import kernels_of, launch
 
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
-from graphprover.kernels.cuda import faults
+from graphprover.kernels.cuda import faults, shipped
 from graphprover.kernels.cuda.enqueue import driver_s_launch, enqueue
 from graphprover.kernels.cuda.launches import END, POINTER, SIZE, Launches, Recording
 from graphprover.kernels.cuda.sources import HASHES, STANDARD, source
@@ -33,9 +34,12 @@ _MAX_BLOCKS = (2**31 - 1, 65535, 65535)
 _MAX_THREADS = 1024
 _MAX_PARAMETERS = 32764 // 8  # words
 _LAUNCH_FAILED = 719  # CUDA_ERROR_LAUNCH_FAILED, after a kernel that read an invalid address
+_REFUSED = (200, 209)  # CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_NO_BINARY_FOR_GPU: machine code for another device
+_MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _STATIC_SHARED = 32 << 10  # bytes a block may have by default: 48 KiB without static ones
 
 launches: Counter[str] = Counter()  # by `launch`, of each kernel in this process, for tests of which path ran
+loads: Counter[str] = Counter()  # texts in this process: "shipped", "cached" by CuPy, or "compiled"
 _WORD = 0xFFFFFFFFFFFFFFFF
 PINNED = 1 << 18  # bytes from which on a copy to the host has pinned memory
 _ALIGNED = 32  # words between two arrays in one piece of memory begin at multiples of 256 bytes
@@ -44,6 +48,15 @@ _lock = threading.Lock()
 
 class CompileError(RuntimeError):
     """The compiler does not take a source text; names the table or the file."""
+
+
+class _Log:
+    """The compiler's messages, which CuPy writes if it compiles."""
+
+    written = False
+
+    def write(self, text: str) -> None:
+        self.written = True
 
 
 class Kernels:
@@ -55,28 +68,55 @@ class Kernels:
         self.error: CompileError | None = None
         self._text, self._device = text, device
         self._lock = threading.Lock()
-        self._module = cupy.RawModule(code=text, options=(f"-std={STANDARD}",), backend="nvrtc")
-        self._kernels: dict[str, cupy.RawKernel] = {}
+        self._module: Any = None  # CuPy's, once they are loaded
+        self._functions: dict[str, Any] = {}  # CuPy's
         self._addresses: dict[str, int] = {}  # of the driver's functions
         self._granted: dict[str, int] = {}  # bytes of shared memory
 
     def load(self) -> None:
-        """Compile them, or take them from disk, unless they are loaded; waits for a thread or a process that does.
+        """Load what was shipped, or compile them or take them from CuPy's files, unless they are loaded.
 
-        Raises CompileError.
+        Waits for a thread or a process that compiles them. Raises CompileError.
         """
         with self._lock:
             if self.error:
                 raise self.error
             if self.loaded:
                 return
-            try:
-                with cupy.cuda.Device(self._device), alone(self._text):
-                    self._module.compile()
-            except cupy.cuda.compiler.CompileException as error:
-                self.error = CompileError(f"{self.name or 'a kernel'} does not compile: {error}")
-                raise self.error from error
+            with cupy.cuda.Device(self._device):
+                self._module = self._shipped() or self._built()
             self.loaded = True
+
+    def _shipped(self) -> Any:
+        """Return the module that was shipped; None without one that this device takes."""
+        found = shipped.machine_code(self._text, self.name, _capability(self._device))
+        if found is None:
+            return None
+        module = cupy.cuda.function.Module()
+        try:
+            module.load(found)
+        except cupy.cuda.driver.CUDADriverError as error:
+            if error.status not in _REFUSED:
+                raise
+            shipped.warn_once(f"the GPU's driver refuses shipped kernels ({error})")
+            return None
+        with _lock:
+            loads["shipped"] += 1
+        return module
+
+    def _built(self) -> Any:
+        """Return the module that CuPy compiles, or has in a file."""
+        log = _Log()
+        try:
+            with alone(self._text):
+                # `RawModule.compile` would return nothing, and a later lookup would load the module again.
+                module = cupy.RawModule(code=self._text, options=(f"-std={STANDARD}",), backend="nvrtc")._module(log)
+        except cupy.cuda.compiler.CompileException as error:
+            self.error = CompileError(f"{self.name or 'a kernel'} does not compile: {error}")
+            raise self.error from error
+        with _lock:
+            loads["compiled" if log.written else "cached"] += 1
+        return module
 
     def kernel(self, name: str, shared: int) -> int:
         """Return the driver's function called ``name``, allowed ``shared`` bytes of dynamic shared memory a block."""
@@ -86,19 +126,25 @@ class Kernels:
             _parameters.missed += 1
             self.load()
         with _lock:
-            if name not in self._kernels:
-                self._kernels[name] = self._module.get_function(name)
+            if name not in self._functions:
+                self._functions[name] = self._module.get_function(name)
                 self._granted[name] = _STATIC_SHARED
             if shared > self._granted[name]:
-                self._kernels[name].max_dynamic_shared_size_bytes = shared
+                cupy.cuda.driver.funcSetAttribute(self._functions[name].ptr, _MAX_DYNAMIC_SHARED, shared)
                 self._granted[name] = shared
-            self._addresses[name] = self._kernels[name].kernel.ptr
+            self._addresses[name] = self._functions[name].ptr
         return self._addresses[name]
 
 
 @cache
 def _kernels(text: str, device: int) -> Kernels:
     return Kernels(text, device)
+
+
+@cache
+def _capability(device: int) -> str:
+    """Return a device's compute capability, "90" for 9.0."""
+    return str(cupy.cuda.Device(device).compute_capability)
 
 
 @cache

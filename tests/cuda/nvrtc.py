@@ -1,22 +1,15 @@
-"""CUDA C++ to machine code without a GPU: NVIDIA's runtime compiler, from the wheel ``nvidia-cuda-nvrtc``.
+"""Compilation of many kernels at a time without a GPU; registers and stack of a kernel, read from its machine code."""
 
-Also reads a kernel's use of registers and stack from the machine code.
-"""
-
-import ctypes
-import importlib.util
 import os
 import struct
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from multiprocessing import get_context
-from pathlib import Path
 
 import pytest
 
-from graphprover.kernels.cuda.sources import STANDARD
+from graphprover.kernels.cuda.nvrtc import NvrtcError, compile, library
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")  # A100; H100 and H200; B200; RTX 50
 BY_DEFAULT_ONE = [  # as parameters of a test
@@ -27,10 +20,6 @@ REQUIRE = "GRAPHPROVER_REQUIRE_NVRTC"  # set to 1, a missing compiler fails the 
 
 _REGISTERS, _FRAME = 0x2F, 0x11  # attributes of a kernel in section .nv.info
 _INDEXED = 4  # format of an attribute that names a symbol
-
-
-class CompileError(Exception):
-    """The compiler's messages about an invalid source text."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +42,7 @@ class Job:
 
 def require() -> None:
     """Skip the calling test, or module of tests, if the compiler is not installed (see REQUIRE)."""
-    if _library() is not None:
+    if library() is not None:
         return
     reason = "nvidia-cuda-nvrtc is not installed (the extra [test] has it for Linux)"
     if os.environ.get(REQUIRE) == "1":
@@ -64,7 +53,7 @@ def require() -> None:
 def compile_all(jobs: Iterable[Job]) -> list[tuple[Job, Kernel]]:
     """Compile all jobs, in one process per processor because the compiler's threads block each other.
 
-    Raises CompileError, naming the job, for the first one that does not compile.
+    Raises NvrtcError, naming the job, for the first one that does not compile.
     """
     longest_first = sorted(jobs, key=lambda job: -len(job.code))
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
@@ -75,21 +64,8 @@ def compile_all(jobs: Iterable[Job]) -> list[tuple[Job, Kernel]]:
 def _kernels_of(job: Job) -> list[Kernel]:
     try:
         return kernels(compile(job.code, job.architecture))
-    except CompileError as error:
-        raise CompileError(f"{job.title} for {job.architecture}: {error}") from None
-
-
-def compile(code: str, architecture: str) -> bytes:
-    """Return a cubin, the ELF file that a GPU of this architecture loads. Raises CompileError."""
-    nvrtc, program = _nvrtc(), ctypes.c_void_p()
-    _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), code.encode(), b"code.cu", 0, None, None))
-    try:
-        options = (ctypes.c_char_p * 2)(f"-std={STANDARD}".encode(), f"-arch={architecture}".encode())
-        if nvrtc.nvrtcCompileProgram(program, len(options), options):
-            raise CompileError(_bytes("ProgramLog", program).rstrip(b"\0").decode())
-        return _bytes("CUBIN", program)
-    finally:
-        _check(nvrtc.nvrtcDestroyProgram(ctypes.byref(program)))
+    except NvrtcError as error:
+        raise NvrtcError(f"{job.title} for {job.architecture}: {error}") from None
 
 
 def kernels(cubin: bytes) -> list[Kernel]:
@@ -124,34 +100,3 @@ def kernels(cubin: bytes) -> list[Kernel]:
     return [
         Kernel(name, found[_REGISTERS], found.get(_FRAME, 0)) for name, found in values.items() if _REGISTERS in found
     ]
-
-
-@cache
-def _library() -> Path | None:
-    """Return the path of the library in the wheel."""
-    try:
-        spec = importlib.util.find_spec("nvidia.cu13")
-    except ModuleNotFoundError:
-        return None
-    folders = [] if spec is None else spec.submodule_search_locations or []
-    return next((file for folder in folders for file in Path(folder).glob("lib/libnvrtc.so.*")), None)
-
-
-@cache
-def _nvrtc() -> ctypes.CDLL:
-    return ctypes.CDLL(str(_library()))
-
-
-def _bytes(what: str, program: ctypes.c_void_p) -> bytes:
-    size = ctypes.c_size_t()
-    _check(getattr(_nvrtc(), f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
-    buffer = ctypes.create_string_buffer(size.value)
-    _check(getattr(_nvrtc(), f"nvrtcGet{what}")(program, buffer))
-    return buffer.raw
-
-
-def _check(result: int) -> None:
-    if result:
-        message = _nvrtc().nvrtcGetErrorString
-        message.restype = ctypes.c_char_p
-        raise RuntimeError(f"NVRTC: {message(result).decode()}")

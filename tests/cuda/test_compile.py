@@ -59,5 +59,5 @@ extern "C" __global__ void array(int* x, int n) {
 
 
 def test_an_error_names_the_kernel_and_the_line():
-    with pytest.raises(nvrtc.CompileError, match=r"wrong for sm_90: code.cu\(2\): error: .*nothing"):
+    with pytest.raises(nvrtc.NvrtcError, match=r"wrong for sm_90: code.cu\(2\): error: .*nothing"):
         nvrtc.compile_all([Job("wrong", "\n__device__ int nothing() { return nothing_at_all; }", "sm_90")])

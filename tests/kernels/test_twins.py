@@ -36,6 +36,8 @@ ONLY_CUDA = {
     "memory": "a GPU's own",
     "launches": "a CPU has no launches",
     "launch": "compiling and launching, which Numba does",
+    "nvrtc": "a compiler of CUDA C++",
+    "shipped": "the machine code of Numba's kernels is Numba's",
     "source_cache": "what is generated for a table",
     "sources": "the text of kernels",
     "tape": "a CPU has no launches",

@@ -22,7 +22,7 @@ def fill_calls(device: "CudaDevice", accelerator: Accelerator, calls: CallArrays
     count, each = len(calls.order), 1 if accelerator.cuda.thread_by_row else _THREADS
     arrays = calls.order, calls.rows, calls.old, calls.time, calls.new, calls.pc
     words = np.array([*(array.data.ptr for array in arrays), calls.first_clock, count], dtype=np.uint64)
-    kernel, kernels = f"fill_{accelerator.chip}", compiled(text(accelerator.cuda.file))
+    kernel, kernels = f"fill_{accelerator.chip}", compiled(text(accelerator.cuda.file), accelerator.cuda.file)
     with device.operation(kernel):
         launch(
             kernels, kernel, blocks_for(count, each), _THREADS, words, *accelerator.cuda.parameters(), main,

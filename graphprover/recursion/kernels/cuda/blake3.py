@@ -20,7 +20,7 @@ def fill_blake3(device: "CudaDevice", calls: Compressions, main: cupy.ndarray) -
     rows = main.shape[1]
     with device.operation("fill_blake3"):
         launch(
-            compiled(text("blake3_calls.cu")), "fill_blake3", blocks_for(rows, _THREADS), _THREADS,
+            compiled(text("blake3_calls.cu"), "blake3_calls.cu"), "fill_blake3", blocks_for(rows, _THREADS), _THREADS,
             *_addresses(calls), len(calls), main, rows,
         )  # fmt: skip
 
@@ -31,7 +31,7 @@ def count_xors(device: "CudaDevice", calls: Compressions, rows: int, counts: cup
     counted = ROWS * (len(calls) + (idle > 0))  # idle calls are equal: one is counted for all
     with device.operation("count_xors"):
         launch(
-            compiled(text("blake3_calls.cu")), "count_xors", blocks_for(counted, _THREADS), _THREADS,
+            compiled(text("blake3_calls.cu"), "blake3_calls.cu"), "count_xors", blocks_for(counted, _THREADS), _THREADS,
             *_addresses(calls), len(calls), idle, counts,
         )  # fmt: skip
 

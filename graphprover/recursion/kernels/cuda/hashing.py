@@ -23,6 +23,6 @@ def hash_segments(device: "CudaDevice", segments: RowSegments, calls: Compressio
     if count := len(of.firsts):
         blocks = blocks_for(count, _THREADS)
         with device.operation("hash_segments"):
-            kernels = compiled(text("hashing.cu"))
+            kernels = compiled(text("hashing.cu"), "hashing.cu")
             launch(kernels, "hash_chunks", blocks, _THREADS, *read, count, of.words, len(of.words), *written)
             launch(kernels, "hash_parents", blocks, _THREADS, *read, count, of.children.data.ptr, *written)

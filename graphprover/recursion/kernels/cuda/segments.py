@@ -29,7 +29,8 @@ def fill_segments(
     if blocks := len(of.words):
         with device.operation("fill_segments"):
             launch(
-                compiled(text("segments.cu")), "fill_segments", blocks_for(PARTS * blocks, _THREADS), _THREADS,
+                compiled(text("segments.cu"), "segments.cu"), "fill_segments",
+                blocks_for(PARTS * blocks, _THREADS), _THREADS,
                 of.words, *addresses, of.places, *numbers, blocks, cells, cells.shape[1], main, main.shape[1], first,
             )  # fmt: skip
 
@@ -39,7 +40,15 @@ def count_halves(device: "CudaDevice", segments: RowSegments, counts: cupy.ndarr
     if words := segments.words.size:
         with device.operation("count_halves"):
             blocks = blocks_for(words, _THREADS)
-            launch(compiled(text("segments.cu")), "count_halves", blocks, _THREADS, segments.words, words, counts)
+            launch(
+                compiled(text("segments.cu"), "segments.cu"),
+                "count_halves",
+                blocks,
+                _THREADS,
+                segments.words,
+                words,
+                counts,
+            )
 
 
 def count_cells(device: "CudaDevice", segments: RowSegments, counts: cupy.ndarray) -> None:
@@ -49,7 +58,9 @@ def count_cells(device: "CudaDevice", segments: RowSegments, counts: cupy.ndarra
         addresses = [array.data.ptr for array in (of.owners, of.firsts, of.numbers)]
         with device.operation("count_cells"):
             blocks = blocks_for(words, _THREADS)
-            launch(compiled(text("segments.cu")), "count_cells", blocks, _THREADS, *addresses, words, counts)
+            launch(
+                compiled(text("segments.cu"), "segments.cu"), "count_cells", blocks, _THREADS, *addresses, words, counts
+            )
 
 
 def count_numbers(device: "CudaDevice", numbers: cupy.ndarray, counts: cupy.ndarray) -> None:
@@ -57,4 +68,12 @@ def count_numbers(device: "CudaDevice", numbers: cupy.ndarray, counts: cupy.ndar
     if count := numbers.size:
         with device.operation("count_numbers"):
             blocks = blocks_for(count, _THREADS)
-            launch(compiled(text("segments.cu")), "count_numbers", blocks, _THREADS, numbers.data.ptr, count, counts)
+            launch(
+                compiled(text("segments.cu"), "segments.cu"),
+                "count_numbers",
+                blocks,
+                _THREADS,
+                numbers.data.ptr,
+                count,
+                counts,
+            )

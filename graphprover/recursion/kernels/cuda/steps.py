@@ -20,7 +20,7 @@ def fill_steps(device: "CudaDevice", steps: RunSteps, main: cupy.ndarray) -> Non
     numbers = [array.data.ptr for array in (of.pcs, of.frames, of.asked)]
     with device.operation("fill_steps"):
         launch(
-            compiled(text("steps.cu")), "fill_steps", blocks_for(len(of.pcs), _THREADS), _THREADS,
+            compiled(text("steps.cu"), "steps.cu"), "fill_steps", blocks_for(len(of.pcs), _THREADS), _THREADS,
             of.fields, of.fields.shape[1], *numbers, len(of.pcs), of.cells, of.cells.shape[1], main, main.shape[1],
         )  # fmt: skip
 
@@ -31,6 +31,6 @@ def count_operands(device: "CudaDevice", steps: RunSteps, counts: cupy.ndarray) 
     numbers = [array.data.ptr for array in (of.pcs, of.frames)]
     with device.operation("count_operands"):
         launch(
-            compiled(text("steps.cu")), "count_operands", blocks_for(len(of.pcs), _THREADS), _THREADS,
+            compiled(text("steps.cu"), "steps.cu"), "count_operands", blocks_for(len(of.pcs), _THREADS), _THREADS,
             of.fields, of.fields.shape[1], *numbers, len(of.pcs), of.cells, of.cells.shape[1], counts,
         )  # fmt: skip

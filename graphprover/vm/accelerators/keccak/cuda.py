@@ -21,7 +21,15 @@ def permuted(device: "CudaDevice", states: cupy.ndarray) -> cupy.ndarray:
     count = states.shape[1]
     with device.operation("permuted"):
         target = cupy.empty_like(states)
-        launch(compiled(text(PERMUTATIONS)), "permuted", blocks_for(count, _THREADS), _THREADS, states, target, count)
+        launch(
+            compiled(text(PERMUTATIONS), PERMUTATIONS),
+            "permuted",
+            blocks_for(count, _THREADS),
+            _THREADS,
+            states,
+            target,
+            count,
+        )
         return target
 
 
@@ -38,7 +46,7 @@ def fill_permutations(
     rows, kernel = main.shape[1], f"fill_{table}"
     with device.operation(kernel):
         launch(
-            compiled(text(PERMUTATIONS)), kernel, blocks_for(rows, _THREADS), _THREADS,
+            compiled(text(PERMUTATIONS), PERMUTATIONS), kernel, blocks_for(rows, _THREADS), _THREADS,
             states.data.ptr + 8 * first, states.shape[1], clocks.data.ptr + 8 * first, last - first, main, rows,
         )  # fmt: skip
 
@@ -49,4 +57,13 @@ def count_keccak_digits(device: "CudaDevice", states: cupy.ndarray, counts: cupy
     with device.operation("count_keccak_digits"):
         blocks = min(blocks_for(calls, _THREADS), _COUNTING)
         grid = blocks, COUNT_DIGITS_PARTS * len(Lookup)
-        launch(compiled(text(PERMUTATIONS)), "count_keccak_digits", grid, _THREADS, states, calls, counts, int(narrow))
+        launch(
+            compiled(text(PERMUTATIONS), PERMUTATIONS),
+            "count_keccak_digits",
+            grid,
+            _THREADS,
+            states,
+            calls,
+            counts,
+            int(narrow),
+        )

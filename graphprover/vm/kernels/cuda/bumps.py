@@ -25,7 +25,7 @@ def fill_bumps(device: "CudaDevice", accessed: Accessed, sought: np.ndarray, bum
     run = np.array([*(column.data.ptr for column in columns), accessed.first_clock], dtype=np.uint64)
     looked_at = run, words, words[sought.size :], len(sought)
     with device.operation("fill_bumps"):
-        kernels, counts = compiled(text("bumps.cu")), cupy.empty(count, dtype=cupy.uint32)
+        kernels, counts = compiled(text("bumps.cu"), "bumps.cu"), cupy.empty(count, dtype=cupy.uint32)
         launch(kernels, "count_bumps", count, _THREADS, *looked_at, counts.data.ptr)
         ends = cupy.cumsum(counts, dtype=cupy.uint32)
         launch(kernels, "fill_bumps", count, _THREADS, *looked_at, ends.data.ptr, bumps, bumps.shape[1])

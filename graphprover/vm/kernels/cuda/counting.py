@@ -35,13 +35,16 @@ def count_keys(device: "CudaDevice", traces: Sequence[tuple[cupy.ndarray, Keys]]
             words = [main.data.ptr, *there, *main.shape, main.strides[0] // main.itemsize]
             items.append((words, blocks_for(main.shape[1], COUNT_KEYS) * len(keys.keys)))
         for described, count, blocks in batched(items):
-            launch(compiled(text("counting.cu")), "count_keys", blocks, _THREADS, described, count, counts)
+            launch(
+                compiled(text("counting.cu"), "counting.cu"), "count_keys", blocks, _THREADS, described, count, counts
+            )
 
 
 def count_entries(device: "CudaDevice", entries: cupy.ndarray, counts: cupy.ndarray) -> None:
     """Count entries; see ``graphprover.vm.kernels.count_entries``."""
     with device.operation("count_entries"):
         launch(
-            compiled(text("counting.cu")), "count_entries", blocks_for(len(entries), COUNT_PIECE), _THREADS,
+            compiled(text("counting.cu"), "counting.cu"), "count_entries",
+            blocks_for(len(entries), COUNT_PIECE), _THREADS,
             entries.data.ptr, entries.strides[0] // entries.itemsize, len(entries), counts,
         )  # fmt: skip

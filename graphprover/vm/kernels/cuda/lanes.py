@@ -57,5 +57,6 @@ def _fill(device: "CudaDevice", traces: Sequence[tuple[Code, Lanes, cupy.ndarray
     most = max(_shared(code) for code, _, _ in traces)
     for described, count, blocks in batched(items):
         launch(
-            compiled(text("lanes.cu")), "fill_lanes", blocks, LANES_THREADS, sources, described, count, shared=most
+            compiled(text("lanes.cu"), "lanes.cu"), "fill_lanes", blocks, LANES_THREADS,
+            sources, described, count, shared=most,
         )  # fmt: skip

@@ -57,6 +57,6 @@ def _launch(name: str, shared: int, tape: Tape, *arguments: object) -> None:
     many = intervals // (_BLOCKS * multiprocessors(cupy.cuda.runtime.getDevice()))
     threads = min(1 << many.bit_length(), _WARP)
     launch(
-        compiled(text("tape.cu")), name, blocks_for(intervals, threads), threads, *arguments,
+        compiled(text("tape.cu"), "tape.cu"), name, blocks_for(intervals, threads), threads, *arguments,
         shared=shared * threads,
     )  # fmt: skip
