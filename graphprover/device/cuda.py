@@ -60,7 +60,7 @@ class Usage:
     uploaded: int = 0  # trace bytes over the bus
     downloaded: int = 0  # result bytes over the bus
     missed: int = 0  # kernels that it had to compile, load or wait for
-    interpreted: int = 0  # quotients by the interpreter, before their kernels were compiled
+    interpreted: int = 0  # programs of tables by the interpreter, before their kernels were compiled
 
 
 def _operation(method: Callable[..., Any]) -> Callable[..., Any]:

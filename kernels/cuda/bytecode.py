@@ -1,4 +1,5 @@
-"""A table's quotient by its generated kernels, or interpreted if one of them is too large.
+"""A table's lookups or its quotient by the generated kernels, or interpreted: while these are compiled, or if they are
+too large.
 
 Selectors are computed on the fly.
 """
@@ -11,7 +12,7 @@ import numpy as np
 
 from graphprover.air.bytecode import Bytecode, Source
 from graphprover.kernels import domain
-from graphprover.kernels.cuda import generate, warm
+from graphprover.kernels.cuda import generate, lookup_parts, warm
 from graphprover.kernels.cuda.domain import points as point_tables
 from graphprover.kernels.cuda.launch import (
     blocks_for,
@@ -32,7 +33,7 @@ _WORD = 8
 _WORTH_WAITING = 1 << 34  # steps of all rows, which the interpreter of an H200 takes 0.1 to 0.3 s for
 
 
-def passed(words: np.ndarray) -> np.ndarray | cupy.ndarray:
+def _passed(words: np.ndarray) -> np.ndarray | cupy.ndarray:
     """Return the argument of a table's generated kernels with ``words``, which are this proof's constants."""
     return words if generate.by_value(len(words)) else copied(words)[0]
 
@@ -61,18 +62,51 @@ def evaluate(
     points = point_tables(log_rows + log_chunks)
     if run:
         points = _from_row(points, run << log_rows)
-    if not program.texts or _is_done_sooner(program, size):
+    late = _is_late(program, size) and _fits(_planes(bytecode), generate.WARP)
+    if late:
+        count_interpreted()
+    if late or not program.texts:
         _interpret(bytecode, words, matrices, 1 << log_chunks, target, *points, log_rows, size)
         return
-    planes = []
+    columns = []
     for array in matrices:
-        planes += [pointer_or_null(array), 0 if array is None else array.shape[1]]
+        columns += [pointer_or_null(array), 0 if array is None else array.shape[1]]
     blocks = blocks_for(size, generate.THREADS)
-    given = passed(words)
+    given = _passed(words)
     for text in program.texts:
         launch(
             compiled(text), "quotient", blocks, generate.THREADS,
-            given, *planes, target, *points, log_rows, size,
+            given, *columns, target, *points, log_rows, size,
+        )  # fmt: skip
+
+
+def evaluate_lookups(
+    program: Program,
+    groups: tuple[int, ...],
+    words: np.ndarray,
+    matrices: Sequence[cupy.ndarray | None],
+    columns: cupy.ndarray,
+    totals: cupy.ndarray,
+    first_zero: cupy.ndarray,
+) -> None:
+    """Run the program of a table's lookups, which have ``groups`` tuples each.
+
+    ``words`` fills the bytecode's constants; ``matrices`` are main and preprocessed, (columns, rows). Into ``columns``,
+    (3(k + 1), rows), come each row's sum and the fractions; into ``totals``, (blocks, 3), the sums of blocks of rows.
+    """
+    rows = columns.shape[1]
+    if _is_late(program, rows):
+        parts = lookup_parts.parts_of(program.bytecode, groups)
+        if _fits(lookup_parts.planes(parts), generate.THREADS):
+            count_interpreted()
+            _interpret_lookups(program.bytecode, groups, words, matrices, columns, totals, first_zero)
+            return
+    main, preprocessed = matrices
+    given = _passed(words)
+    for text in program.texts:
+        launch(
+            compiled(text), "lookups", len(totals), generate.THREADS, given,
+            main, rows, pointer_or_null(preprocessed), rows, columns, totals, first_zero, rows,
         )  # fmt: skip
 
 
@@ -85,20 +119,22 @@ def _last_rows(bytecode: Bytecode) -> list[tuple[Source, int]]:
     return [(source, row) for source, row in last.items() if source != Source.SELECTORS]
 
 
-def _fits(bytecode: Bytecode) -> bool:
-    """Whether the interpreter has room for its registers."""
-    return (bytecode.outputs + bytecode.registers) * generate.WARP * _WORD <= _MAX_SHARED
+def _planes(bytecode: Bytecode) -> int:
+    """Return the number of planes of a thread that runs a whole program."""
+    return bytecode.outputs + bytecode.registers
 
 
-def _is_done_sooner(program: Program, size: int) -> bool:
-    """Return whether the interpreter is faster because a kernel is still to be compiled by another thread."""
+def _fits(planes: int, threads: int) -> bool:
+    """Whether the interpreter has room for this many planes of the threads of a block."""
+    return planes * threads * _WORD <= _MAX_SHARED
+
+
+def _is_late(program: Program, rows: int) -> bool:
+    """Return whether another thread is still to compile a kernel, for longer than the interpreter takes."""
     bytecode = program.bytecode
     missing = [text for text in program.texts if not (compiled(text).loaded or compiled(text).error)]
-    steps = size * (len(bytecode.instructions) + len(bytecode.terms))
-    if not any(map(warm.expects, missing)) or steps > _WORTH_WAITING or not _fits(bytecode):
-        return False
-    count_interpreted()
-    return True
+    steps = rows * (len(bytecode.instructions) + len(bytecode.terms))
+    return any(map(warm.expects, missing)) and steps <= _WORTH_WAITING
 
 
 @lru_cache(maxsize=64)
@@ -117,9 +153,31 @@ def _from_row(points: tuple[cupy.ndarray, cupy.ndarray], row: int) -> tuple[cupy
 @lru_cache(maxsize=16)
 def _on_device(bytecode: Bytecode, device: int) -> tuple[cupy.ndarray, cupy.ndarray]:
     """Its instructions and terms on a device, as words."""
-    arrays = tuple(cupy.asarray(rows.reshape(-1).view(np.uint64)) for rows in (bytecode.instructions, bytecode.terms))
+    return _uploaded(bytecode.instructions, bytecode.terms)
+
+
+@lru_cache(maxsize=64)
+def _parts_on_device(bytecode: Bytecode, groups: tuple[int, ...], device: int) -> tuple[cupy.ndarray, ...]:
+    """Return the arrays of `lookup_parts.joined` on a device, as words."""
+    return _uploaded(*lookup_parts.joined(lookup_parts.parts_of(bytecode, groups)))
+
+
+def _uploaded(*arrays: np.ndarray) -> tuple[cupy.ndarray, ...]:
+    """Return copies on the device, as words."""
+    there = tuple(cupy.asarray(array.reshape(-1).view(np.uint64)) for array in arrays)
     cupy.cuda.get_current_stream().synchronize()  # other streams will read them
-    return arrays
+    return there
+
+
+def _inputs(bytecode: Bytecode, matrices: Sequence[cupy.ndarray | None]) -> np.ndarray:
+    """Return the descriptions of a program's inputs, as words."""
+    inputs = []
+    for matrix, row, offset in bytecode.inputs.tolist():
+        selector = matrix == Source.SELECTORS
+        array = None if selector else matrices[matrix]
+        plane = 0 if array is None else array.data.ptr + row * array.strides[0]
+        inputs += [plane, offset, row if selector else 0]
+    return np.array(inputs, dtype=np.uint64)
 
 
 def _interpret(
@@ -130,24 +188,38 @@ def _interpret(
     target: cupy.ndarray,
     *rest: object,
 ) -> None:
-    """Enqueue the interpreter. Raises ValueError for too many registers."""
-    planes, threads = bytecode.outputs + bytecode.registers, _THREADS
+    """Enqueue the interpreter of a quotient. Raises ValueError for too many registers."""
+    planes, threads = _planes(bytecode), _THREADS
     while threads > generate.WARP and planes * threads * _WORD > _SHARED:
         threads //= 2
-    shared = planes * threads * _WORD
-    if not _fits(bytecode):
+    if not _fits(planes, threads):
         raise ValueError(f"bytecode of {planes} registers does not fit the device's shared memory")
-    inputs = []
-    for matrix, row, offset in bytecode.inputs.tolist():
-        selector = matrix == Source.SELECTORS
-        array = None if selector else matrices[matrix]
-        plane = 0 if array is None else array.data.ptr + row * array.strides[0]
-        inputs += [plane, offset, row if selector else 0]
-    constants, described = copied(words, np.array(inputs, dtype=np.uint64))
+    constants, described = copied(words, _inputs(bytecode, matrices))
     instructions, terms = _on_device(bytecode, cupy.cuda.runtime.getDevice())
     keep(instructions, terms)
     launch(
         kernels_of("bytecode.cu"), "interpret", blocks_for(target.shape[1], threads), threads,
         instructions, len(bytecode.instructions), terms, constants, bytecode.constant_planes,
-        described, len(bytecode.inputs), chunks, target, *rest, shared=shared,
+        described, len(bytecode.inputs), chunks, target, *rest, shared=planes * threads * _WORD,
+    )  # fmt: skip
+
+
+def _interpret_lookups(
+    bytecode: Bytecode,
+    groups: tuple[int, ...],
+    words: np.ndarray,
+    matrices: Sequence[cupy.ndarray | None],
+    columns: cupy.ndarray,
+    *sums: cupy.ndarray,
+) -> None:
+    """Enqueue the interpreter of lookups."""
+    constants, described = copied(words, _inputs(bytecode, matrices))
+    instructions, terms, parts, counts = _parts_on_device(bytecode, groups, cupy.cuda.runtime.getDevice())
+    keep(instructions, terms, parts, counts)
+    of_parts = lookup_parts.parts_of(bytecode, groups)
+    launch(
+        kernels_of("bytecode.cu"), "interpret_lookups", blocks_for(columns.shape[1], generate.THREADS),
+        generate.THREADS, instructions, terms, parts, len(of_parts), counts, constants, bytecode.constant_planes,
+        described, len(bytecode.inputs), columns, *sums, columns.shape[1],
+        shared=lookup_parts.planes(of_parts) * generate.THREADS * _WORD,
     )  # fmt: skip

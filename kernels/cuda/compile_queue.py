@@ -29,9 +29,7 @@ class Turn(IntEnum):
 
     OPERATION = 0  # of a file
     LOOKUPS = 1
-    QUOTIENT = (
-        2  # these can be interpreted; started after all tables are described, so that no lookups wait behind them
-    )
+    QUOTIENT = 2  # started after all tables are described, so that no lookups come later
 
 
 class Job(NamedTuple):

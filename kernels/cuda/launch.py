@@ -202,7 +202,7 @@ class _Parameters(threading.local):
         self.downloaded = 0  # bytes, by this thread
         self.waited = 0.0  # seconds, by this thread
         self.missed = 0  # kernels that were not loaded when this thread launched them
-        self.interpreted = 0  # quotients, by this thread, as their kernels were not there yet
+        self.interpreted = 0  # programs of tables, by this thread, as their kernels were not there yet
         self.waits = 0  # of this thread for results
         self.recording: Recording | None = None  # of this thread's operation
 
@@ -271,7 +271,7 @@ class Done(NamedTuple):
     downloaded: int  # bytes, by `to_host`
     waited: float  # seconds, in `to_host`
     missed: int  # kernels that it had to compile, or load, or wait for
-    interpreted: int  # quotients, because their kernels were not there yet
+    interpreted: int  # programs of tables, because their kernels were not there yet
     waits: int  # calls of `to_host`
 
 

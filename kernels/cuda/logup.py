@@ -1,4 +1,4 @@
-"""LogUp columns from resident traces by a kernel generated for each table, and their running sums (``logup.cu``)."""
+"""LogUp columns from resident traces by each table's program (``bytecode``), and their running sums (``logup.cu``)."""
 
 from collections.abc import Sequence
 
@@ -8,15 +8,13 @@ import numpy as np
 from graphprover.field import Ext
 from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cuda import generate, source_cache
-from graphprover.kernels.cuda.bytecode import passed
+from graphprover.kernels.cuda.bytecode import evaluate_lookups
 from graphprover.kernels.cuda.inverse import NO_ZERO, no_zero
 from graphprover.kernels.cuda.launch import (
     blocks_for,
-    compiled,
     empty_arrays,
     kernels_of,
     launch,
-    pointer_or_null,
     to_host,
 )
 from graphprover.kernels.cuda.multi_table import batched
@@ -59,12 +57,9 @@ def _made(tables: Sequence[Operands], words: Sequence[np.ndarray]) -> tuple[list
     results = no_zero(cupy.empty((len(tables), 4), dtype=cupy.uint64))
 
     for table, target, sums, result, of_table in zip(tables, columns, totals, results, words, strict=True):
-        program, rows, given = source_cache.lookup_program(table.air), target.shape[1], passed(of_table)
-        for text in program.texts:
-            launch(
-                compiled(text), "lookups", len(sums), generate.THREADS, given,
-                table.main, rows, pointer_or_null(table.preprocessed), rows, target, sums, result[3:], rows,
-            )  # fmt: skip
+        program = source_cache.lookup_program(table.air)
+        groups = tuple(len(lookup.tuples) for lookup in table.air.lookups)
+        evaluate_lookups(program, groups, of_table, (table.main, table.preprocessed), target, sums, result[3:])
 
     items = [
         ([target.data.ptr, target.shape[1], sums.data.ptr, result.data.ptr], len(sums))

@@ -12,7 +12,12 @@ from graphprover.kernels.cuda import generate, source_cache
 from graphprover.kernels.operands import Operands
 
 cupy = pytest.importorskip("cupy")
+from graphprover.kernels.cuda import bytecode as cuda_bytecode  # noqa: E402
 from graphprover.kernels.cuda import logup as cuda  # noqa: E402
+from graphprover.kernels.cuda.launch import launches  # noqa: E402
+from graphprover.vm.accelerators.keccak.planes import KeccakPlanes  # noqa: E402
+from graphprover.vm.accelerators.keccak.rounds import KeccakRounds  # noqa: E402
+from graphprover.vm.tables.chips import CHIPS  # noqa: E402
 from tests.cuda.test_bytecode import SEEDS, draw_challenges, draw_tables, matrices_of, on_device  # noqa: E402
 
 pytestmark = pytest.mark.gpu
@@ -59,6 +64,46 @@ def test_lookup_columns(seed, part, monkeypatch):
             assert known == terminal
 
 
+@pytest.mark.parametrize("seed", [seed for seed in SEEDS if seed % 9])
+def test_interpreted_lookup_columns(seed, monkeypatch):
+    """The interpreter's columns are the CPU's and the generated kernels'."""
+    for air in lookup_tables(seed):
+        check_interpreted(air, (1, 2, 16, 128, 256, 1024), seed, monkeypatch)
+
+
+@pytest.mark.parametrize("name", ["add", "lb", "divw", "sh_crossing", "srl_3"])
+def test_interpreted_lookup_columns_of_the_machine(name, monkeypatch):
+    check_interpreted(CHIPS[name](1).describe(), (8, 4096), 3, monkeypatch)
+
+
+@pytest.mark.parametrize("table", [KeccakRounds, KeccakPlanes])
+def test_interpreted_lookup_columns_of_large_tables(table, monkeypatch):
+    check_interpreted(table().describe(), (512,), 3, monkeypatch, compiles=False)  # for half a minute
+
+
+def check_interpreted(air, heights, seed, monkeypatch, compiles=True):
+    """Compare the columns that are interpreted while kernels are compiled with the CPU's and the kernels'."""
+    bytecode = lookup_bytecode(air)
+    public, prefixes, tau, _, _ = draw_challenges(seed, air)
+    words = constants(bytecode, public, prefixes, tau)
+    for rows in heights:
+        main, preprocessed, _ = matrices_of(air, rows, seed)
+        expected, terminal = expected_columns(air, bytecode, words, main, preprocessed)
+        table = Operands(air, *on_device((main, preprocessed)), public, prefixes)
+        before = launches["interpret_lookups"], launches["lookups"]
+        with monkeypatch.context() as patch:
+            patch.setattr(cuda_bytecode, "_is_late", lambda program, rows: True)
+            [(columns, total)] = cuda.lookup_columns([table], tau)
+        assert (launches["interpret_lookups"], launches["lookups"]) == (before[0] + 1, before[1])
+        np.testing.assert_array_equal(columns.get(), expected)
+        assert total == terminal
+        if compiles:
+            [(compiled, again)] = cuda.lookup_columns([table], tau)
+            assert launches["interpret_lookups"] == before[0] + 1 and launches["lookups"] > before[1]
+            np.testing.assert_array_equal(compiled.get(), expected)
+            assert again == terminal
+
+
 @pytest.mark.parametrize("count", [3, 64, 70])
 def test_many_tables(count):
     """All tables at once, more than one launch accepts."""
@@ -77,8 +122,10 @@ def test_many_tables(count):
         assert ours[1] == terminal
 
 
-def test_a_zero_denominator_is_reported():
-    """prefix - sum of field * tau^i is zero if tau is zero and the last field is the prefix."""
+@pytest.mark.parametrize("late", [False, True])
+def test_a_zero_denominator_is_reported(late, monkeypatch):
+    """Whether the lookups are interpreted or not:
+    prefix - sum of field * tau^i is zero if tau is zero and the last field is the prefix."""
     from graphprover.air import Air, Bus
 
     class Sender(Air):
@@ -88,6 +135,7 @@ def test_a_zero_denominator_is_reported():
         def define(self, t):
             t.send(Bus("bus"), [t.value], 1)
 
+    monkeypatch.setattr(cuda_bytecode, "_is_late", lambda program, rows: late)
     air = Sender().describe()
     main = np.arange(1000, 1256, dtype=np.uint64)[None]
     main[0, 200] = 77

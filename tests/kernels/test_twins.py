@@ -33,6 +33,7 @@ ONLY_CUDA = {
     "enqueue": "a CPU has no launches",
     "faults": "what only a GPU can lose",
     "generate": "a CPU interprets the bytecode of all tables",
+    "lookup_parts": "a CPU has room for the whole program",
     "memory": "a GPU's own",
     "launches": "a CPU has no launches",
     "launch": "compiling and launching, which Numba does",
@@ -73,7 +74,7 @@ ONE_SIDED = {
     "cuda": {
         "inverse.no_zero": "where kernels report, as they cannot raise",
         "ntt.plan": "a CPU walks the tree in one pass",
-        "bytecode.passed": "a CPU has no generated kernels",
+        "bytecode.evaluate_lookups": "on a CPU `bytecode.evaluate` and `logup.fractions`",
     },
 }
 DIFFERENT = {
