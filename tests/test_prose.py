@@ -1,9 +1,6 @@
 """Documents, docstrings and comments are plain technical English: a lint for turns of phrase that hide the subject."""
 
-import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -31,7 +28,8 @@ DOCUMENTS = [
     "SECURITY.md",
     *(f"docs/{p.name}" for p in ROOT.glob("docs/*.md")),
 ]
-DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+QUOTED = (r'"""(?:[^"\\]|\\.|"(?!""))*"""', r"'''.*?'''", r'"(?:[^"\\\n]|\\.)*"', r"'(?:[^'\\\n]|\\.)*'")
+STRING_OR_COMMENT = re.compile("|".join((*QUOTED, r"#[^\n]*")), re.DOTALL)
 
 
 def code_files() -> Iterator[Path]:
@@ -44,12 +42,20 @@ def code_files() -> Iterator[Path]:
 
 def prose_of_code(source: str) -> Iterator[tuple[int, str]]:
     """Yield the number and the text of each line in docstrings and comments."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, DOCUMENTED) and (text := ast.get_docstring(node, clean=False)):
-            yield from enumerate(text.splitlines(), node.body[0].lineno)
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string.lstrip("# ")
+    number = place = 0
+    for found in STRING_OR_COMMENT.finditer(source):
+        text, begin = found[0], source.rfind("\n", 0, found.start()) + 1
+        number, place = number + source.count("\n", place, begin), begin
+        if text.startswith("#"):
+            yield number + 1, text.lstrip("# ")
+        elif text.startswith('"""') and is_docstring(source[:begin], source[begin : found.start()]):
+            yield from enumerate(text[3:-3].splitlines(), number + 1)
+
+
+def is_docstring(before: str, indent: str) -> bool:
+    """Return whether a string after an indent is the first statement of the file or of a block."""
+    above = before.rstrip().rpartition("\n")[2].partition("  #")[0]
+    return indent.strip(" ") in ("", "r") and (not above or above.endswith(":"))
 
 
 def prose_of_document(source: str) -> Iterator[tuple[int, str]]:
@@ -104,9 +110,9 @@ def test_prose_is_read_from_docstrings_and_comments_only() -> None:
     source = '"""Module."""\n\nX = "text"  # a comment\n\n\ndef f():\n    """First.\n\n    Second.\n    """\n'
     assert [(number, text.strip()) for number, text in prose_of_code(source) if text.strip()] == [
         (1, "Module."),
+        (3, "a comment"),
         (7, "First."),
         (9, "Second."),
-        (3, "a comment"),
     ]
     assert [number for number, _ in prose_of_document("One.\n```\ncode\n```\n    code\nTwo.\n")] == [1, 4, 6]
 
