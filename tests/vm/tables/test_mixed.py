@@ -6,16 +6,15 @@ cells, on which two polynomials of low degree that are not the same differ.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from graphprover.air import Air
-from graphprover.air.debugger import FailingConstraint
+from graphprover.air.description import AirDescription
 from graphprover.air.evaluate import evaluate
 from graphprover.field import P
-from graphprover.statement.check import check
-from graphprover.statement.statement import Statement, Table
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import (
     CALL_CHIPS,
@@ -85,21 +84,31 @@ def test_an_idle_row_says_nothing(number: TableNumber) -> None:
 @pytest.mark.parametrize("number", SHARED)
 def test_flags_are_bits_and_at_most_one_is_set(number: TableNumber) -> None:
     """Require each constraint of the flags: some rows are noticed by it alone."""
-    air = table(number)
+    air, one = table(number), "a row is of one chip or of none"
+    description = air.describe()
+    flags = {label: node for label, node in labelled(description) if "a row is" in label}
+    first, steps = description.main_names.index("is[0]"), air.steps
+    cases = [
+        case
+        for i in range(len(steps))
+        for other in [(i + 1) % len(steps)]
+        for case in ([(i, 1)], [(i, 1), (other, 1)], [(i, P - 1), (other, 2)])
+    ]
+    rows = np.zeros((description.main_width, len(cases)), dtype=np.uint64)
+    for row, case in enumerate(cases):
+        for flag, value in case:
+            rows[first + flag, row] = value
+    blocks = [block for _, block in evaluate(description, rows, None, [], [*flags.values()])]
+    values = dict(zip(flags, map(np.concatenate, zip(*blocks, strict=True)), strict=True))
+    noticed = [{label for label in flags if values[label][row]} for row in range(len(cases))]
+    for step, set_, both, odd in zip(steps, noticed[::3], noticed[1::3], noticed[2::3], strict=True):
+        assert set_ == set() and both == {one}
+        assert odd >= {f"a row is {step.name} or not"} and one not in odd
 
-    def noticed(*values: tuple[int, int]) -> set[str]:
-        trace, c = air.zeros(64)
-        for flag, value in values:
-            vars(c)["is"][flag, 0] = value
-        found = check(Statement([Table(air, (), trace)]))
-        return {f.label for f in found if isinstance(f, FailingConstraint) and "a row is" in f.label}
 
-    for i, step in enumerate(air.steps):
-        other = (i + 1) % len(air.steps)
-        assert noticed((i, 1)) == set()
-        assert noticed((i, 1), (other, 1)) == {"a row is of one chip or of none"}
-        assert noticed((i, P - 1), (other, 2)) >= {f"a row is {step.name} or not"}
-        assert "a row is of one chip or of none" not in noticed((i, P - 1), (other, 2))
+def labelled(description: AirDescription) -> Iterator[tuple[str, int]]:
+    """Yield the label and the node of each constraint."""
+    return zip(description.constraint_labels, description.constraints, strict=True)
 
 
 def test_every_chip_has_a_table() -> None:
