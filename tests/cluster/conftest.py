@@ -24,14 +24,14 @@ def compiled() -> None:
         prove(example(memory), executor, parameters=FEW, device="cpu")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def patience() -> Iterator[None]:
     """Wait longer for workers, since a machine may be slow."""
     with dask.config.set({settings.WAIT: 200}):
         yield
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def pair(patience: None) -> Iterator[Client]:
     """Start two workers, which are restarted when they die."""
     with workers(2) as client:

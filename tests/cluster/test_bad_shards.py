@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from graphprover.vm.program.io import INPUT_BASE
 from graphprover.vm.program.isa import Instruction, Op
 from tests.cluster import bad_workers, faults
 from tests.cluster.conftest import SINGLE
-from tests.cluster.processes import ROOT, pids, workers
+from tests.cluster.processes import ROOT, pids
+from tests.cluster.test_sharded import await_both
 from tests.graphs.test_proof_graph import FEW
 from tests.slow import slow_after
 from tests.vm.assemble import CODE, Segment, elf, leave, li, words
@@ -26,18 +28,13 @@ GUEST, INPUT = ROOT / "examples/guests/fib_iterative.elf", bytes([0, 8, *6 * [0]
 SECRET, OTHER = b"8 bytes.", b"others.."
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Client]:
-    with workers(2) as client:
-        yield client
-
-
 @pytest.fixture
-def pair(shared: Client) -> Iterator[Client]:
-    """Give two workers, of which tests change one or both."""
-    shared.run(faults.restore)
-    yield shared
-    shared.run(faults.restore)
+def pair(pair: Client) -> Iterator[Client]:
+    """Give two workers without faults, of which tests change one or both."""
+    await_both(pair)
+    pair.run(faults.restore)
+    yield pair
+    pair.run(faults.restore)
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +86,20 @@ def test_swapped_shards_are_made_again(pair: Client, silent: Path) -> None:
     assert made == expected
 
 
-@pytest.mark.parametrize("task", ["record", "lay_out", "commit", "finish"])
-@pytest.mark.parametrize("kind", [faults.NOTHING, faults.CORRUPT, *slow_after(0, [faults.TEXT, faults.OBJECT])])
+@pytest.mark.parametrize(
+    ("kind", "task"),
+    slow_after(
+        2,
+        [
+            (faults.NOTHING, "record"),
+            (faults.CORRUPT, "lay_out"),
+            *product((faults.NOTHING, faults.CORRUPT), ("commit", "finish")),
+            (faults.CORRUPT, "record"),
+            (faults.NOTHING, "lay_out"),
+            *product((faults.TEXT, faults.OBJECT), faults.TASKS[2:]),
+        ],
+    ),
+)
 def test_another_worker_makes_what_one_does_not_return_of_a_run(
     pair: Client, tmp_path: Path, kind: str, task: str
 ) -> None:
@@ -129,8 +138,19 @@ def test_workers_that_all_differ_are_named(pair: Client, statement: Statement) -
         prove(statement, pair, parameters=FEW, shards=SINGLE)
 
 
-@pytest.mark.parametrize("task", ["commit", "finish"])
-@pytest.mark.parametrize("kind", slow_after(1, [faults.NOTHING, faults.TEXT, faults.OBJECT, faults.CORRUPT]))
+@pytest.mark.parametrize(
+    ("kind", "task"),
+    slow_after(
+        2,
+        [
+            (faults.CORRUPT, "commit"),
+            (faults.NOTHING, "finish"),
+            (faults.NOTHING, "commit"),
+            (faults.CORRUPT, "finish"),
+            *product((faults.TEXT, faults.OBJECT), ("commit", "finish")),
+        ],
+    ),
+)
 def test_another_worker_makes_what_one_does_not_return(
     pair: Client, statement: Statement, proof: ShardedProof, tmp_path: Path, kind: str, task: str
 ) -> None:

@@ -34,6 +34,7 @@ from graphprover.statement.trace_task import TraceTask
 from graphprover.verifier import expect
 from tests.cluster.processes import by_hand, in_background, pids, present, until, workers
 from tests.graphs.test_proof_graph import FEW, example
+from tests.slow import slow_after
 
 LIMIT = 60  # seconds
 NO_PACKAGE = "import sys; sys.modules['graphprover'] = None"
@@ -125,12 +126,15 @@ def test_tasks_that_the_scheduler_gives_up_without_workers_are_submitted_again(
 
 @pytest.mark.parametrize(
     ("preload", "line"),
-    [
-        (NO_PACKAGE, r"cannot import graphprover \(.*\): install \S+ with the extra \[prover\] there"),
-        (ANOTHER_VERSION, r"has graphprover 0\.0, and the client graphprover "),
-        ("import dask; dask.__version__ = '1.0'", r"has dask 1\.0, and the client dask "),
-    ],
-    ids=["no package", "another version", "another dask"],
+    slow_after(
+        1,
+        [
+            ("import dask; dask.__version__ = '1.0'", r"has dask 1\.0, and the client dask "),
+            (NO_PACKAGE, r"cannot import graphprover \(.*\): install \S+ with the extra \[prover\] there"),
+            (ANOTHER_VERSION, r"has graphprover 0\.0, and the client graphprover "),
+        ],
+    ),
+    ids=["another dask", "no package", "another version"],
 )
 def test_a_worker_that_does_not_fit_gets_no_proof_and_is_named_once(
     preload: str, line: str, tmp_path: Path, caplog: pytest.LogCaptureFixture

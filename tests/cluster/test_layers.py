@@ -7,14 +7,10 @@ from typing import Any
 import pytest
 from distributed import Client
 
-from graphprover import CompressedProof, Prover, ShardedProof, VerificationError, compress, observed
+from graphprover import CompressedProof, Prover, ShardedProof, VerificationError, compress
 from graphprover.cluster.tasks import BEGUN
 from graphprover.device import CpuDevice
 from graphprover.prover import layer_tree
-from graphprover.proving.executor import OnCluster
-from graphprover.reports.proof_page import proof_page
-from graphprover.telemetry.observation import Observation
-from graphprover.telemetry.tree import critical_path
 from tests.cluster.once import DIES, WRONG, Once
 from tests.cluster.processes import ROOT
 from tests.conftest import LAYERS_AT
@@ -42,22 +38,11 @@ def one_shard_a_layer(monkeypatch: pytest.MonkeyPatch, proof: ShardedProof) -> N
 
 
 @pytest.fixture(scope="module")
-def seen_alone(proof: ShardedProof) -> tuple[CompressedProof, list[Observation]]:
-    """Return the compressed proof by this process, and its observation."""
-    with pytest.MonkeyPatch.context() as patched, observed() as seen:
-        patched.setattr(layer_tree, "most_compressions", lambda memory, rate: proof.proofs[0].size // 34 + 1)
-        prover = Prover(
-            PROVER.program, rate=8, shards=3, compress=LAYERS_AT, executor="sync", device=CpuDevice(1), **LEVEL
-        )
-        made = prover.prove(INPUT)
-    assert isinstance(made, CompressedProof)
-    return made, seen
-
-
-@pytest.fixture(scope="module")
-def alone(seen_alone: tuple[CompressedProof, list[Observation]]) -> CompressedProof:
+def alone(proof: ShardedProof) -> CompressedProof:
     """Return the compressed proof by this process."""
-    return seen_alone[0]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(layer_tree, "most_compressions", lambda memory, rate: proof.proofs[0].size // 34 + 1)
+        return compress(proof, PROVER.program.statement_of(proof), "sync", device=CpuDevice(1), rate=LAYERS_AT, **LEVEL)
 
 
 def begun(client: Client) -> list[str]:
@@ -109,41 +94,6 @@ def test_a_false_shard_is_named(pair: Client, proof: ShardedProof) -> None:
         compress(false, PROVER.program.statement_of(proof), pair, device="cpu", rate=LAYERS_AT, **LEVEL)
 
 
-def check_tree(seen: list[Observation], proof: CompressedProof) -> None:
-    """Check the observation of three shards and the layers about them."""
-    (found,) = seen
-    tree, path = found.tree, critical_path(found.tree)
-    assert [part.name for part in tree[:3]] == ["shard 0", "shard 1", "shard 2"]
-    assert len(tree) == 3 + len(found.layers) == 3 + len(proof.layers) and len({part.name for part in tree}) == len(
-        tree
-    )
-    assert sorted(of for part in tree for of in part.parts) == list(range(len(tree) - 1))  # a tree
-    for part in tree:
-        assert part.seconds > 0
-        for of in part.parts:  # a worker of the same host has the same clock
-            assert tree[of].end <= part.start + 0.5
-    assert tree[path[-1]] == tree[-1] and tree[path[0]] in tree[:3]
-    assert "Critical path: shard" in proof_page(found)
-
-
-def test_this_process_observes_the_tree(seen_alone: tuple[CompressedProof, list[Observation]]) -> None:
-    made, seen = seen_alone
-    check_tree(seen, made)
-
-
 def flipped(payload: bytes) -> bytes:
     """Return a payload with another bit in its last word."""
     return payload[:-8] + bytes([payload[-8] ^ 1]) + payload[-7:]
-
-
-def test_workers_prove_and_compress_the_shards_of_a_job(
-    pair: Client, proof: ShardedProof, alone: CompressedProof
-) -> None:
-    prover = Prover(PROVER.program, rate=8, shards=3, compress=LAYERS_AT, executor=pair, device="cpu", **LEVEL)
-    with observed() as seen:
-        made, verdict = OnCluster(pair, "cpu").prove(prover.job(INPUT))
-    assert made.proof == alone and made.base_bytes == proof.size
-    assert min(made.seconds["prove"], made.seconds["compress"]) > 0
-    check_tree(seen, alone)
-    assert all(part.worker.startswith("tcp://") for part in seen[0].tree)
-    assert verdict and verdict.claim == PROVER.verify(proof).claim

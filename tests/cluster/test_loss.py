@@ -5,7 +5,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -49,13 +49,6 @@ def prepared(statement: Statement) -> Prepared:
 @pytest.fixture(scope="module")
 def proof(statement: Statement) -> Proof:
     return prove(statement, "sync", parameters=FEW, device=CpuDevice(1))
-
-
-@pytest.fixture(scope="module")
-def pair() -> Iterator[Client]:
-    """Start two workers, which are restarted when they die."""
-    with workers(2) as client:
-        yield client
 
 
 def await_both(pair: Client) -> None:

@@ -96,7 +96,7 @@ def begun(client: Client, seen: int = 0) -> Begun:
     return found
 
 
-@pytest.mark.parametrize("shards", [2, 3])
+@pytest.mark.parametrize("shards", slow_after(1, [3, 2]))
 def test_a_statement_has_the_same_bytes(pair: Client, statement: Statement, shards: int) -> None:
     reports: list[tuple[int, int, str]] = []
     made = prove(statement, pair, parameters=FEW, shards=shards, progress=lambda *progress: reports.append(progress))
@@ -116,7 +116,7 @@ def test_a_run_has_the_same_bytes(pair: Client, cut: dict[str, int]) -> None:
     await_release(pair)
 
 
-@pytest.mark.parametrize("shards", [2, 4])
+@pytest.mark.parametrize("shards", slow_after(1, [2, 4]))
 def test_the_guest_runs_once_and_each_window_is_recorded_once(pair: Client, shards: int) -> None:
     await_both(pair)
     prover, data = Prover(GUEST, security=40, executor=pair, shards=shards), bytes([0, 200, *6 * [0]])
@@ -156,7 +156,10 @@ def cycles_run() -> Counter[str]:
 
 @pytest.mark.parametrize(
     ("module", "function"),
-    [(window_worker, "record"), (window_worker, "lay_out"), (worker, "commit_shard"), (worker, "finish_shard")],
+    slow_after(
+        1,
+        [(window_worker, "lay_out"), (window_worker, "record"), (worker, "commit_shard"), (worker, "finish_shard")],
+    ),
 )
 def test_a_worker_that_dies_loses_its_windows(
     pair: Client, tmp_path: Path, caplog: pytest.LogCaptureFixture, module: Any, function: str
@@ -293,7 +296,7 @@ def test_refused_headers_are_committed_to_by_other_workers_once(pair: Client, st
 
 @pytest.mark.parametrize(
     ("operation", "phase"),
-    [("extend", "commit"), ("lookup_columns", "finish"), ("quotient", "finish"), ("gather", "finish")],
+    slow_after(2, [("extend", "commit"), ("gather", "finish"), ("lookup_columns", "finish"), ("quotient", "finish")]),
 )
 def test_a_worker_that_dies_loses_what_it_held(
     pair: Client,
@@ -325,7 +328,7 @@ def test_a_worker_that_dies_loses_what_it_held(
     await_release(pair)
 
 
-@pytest.mark.parametrize("operation", slow_after(3, ROUNDS))
+@pytest.mark.parametrize("operation", slow_after(1, ROUNDS[2:] + ROUNDS[:2]))
 def test_a_stopped_worker_loses_its_shards(
     pair: Client,
     statement: Statement,

@@ -19,10 +19,14 @@ from graphprover.cluster.tasks import BEGUN, Attempt
 from graphprover.device import CpuDevice
 from graphprover.prover import layer_tree
 from graphprover.proving.executor import OnCluster
+from graphprover.reports.proof_page import proof_page
+from graphprover.telemetry.observation import Observation
+from graphprover.telemetry.tree import critical_path
 from tests.cluster import bad_workers, faults
 from tests.cluster.processes import ROOT, pids
 from tests.cluster.test_sharded import await_both, await_release
 from tests.conftest import LAYERS_AT
+from tests.slow import slow_after
 
 pytestmark = pytest.mark.usefixtures("patience")
 
@@ -47,13 +51,17 @@ class Shape(NamedTuple):
 
 
 @cache
+def seen_alone(shape: Shape) -> tuple[CompressedProof, Observation]:
+    """Return the compressed proof by this process and its observation, if `shape` has set the shards a layer."""
+    prover = Prover(GUEST, shards=shape.shards, compress=LAYERS_AT, device=CpuDevice(1), executor="sync", **LEVEL)
+    with observed() as seen:
+        made = prover.prove(INPUT)
+    assert isinstance(made, CompressedProof) and len(seen) == 1
+    return made, seen[0]
+
+
 def alone(shape: Shape) -> CompressedProof:
-    """Return the compressed proof by this process, if the fixture `shape` has set the shards a layer."""
-    made = Prover(GUEST, shards=shape.shards, compress=LAYERS_AT, device=CpuDevice(1), executor="sync", **LEVEL).prove(
-        INPUT
-    )
-    assert isinstance(made, CompressedProof)
-    return made
+    return seen_alone(shape)[0]
 
 
 @pytest.fixture
@@ -127,6 +135,7 @@ def test_the_client_gets_no_shard(
     with observed() as seen:
         made, verdict = OnCluster(pair, "cpu").prove(prover.job(INPUT))
     assert made.proof == alone(shape) and made.base_bytes == sharded(shape.shards).size
+    assert min(made.seconds["prove"], made.seconds["compress"]) > 0
     assert verdict and verdict.claim == prover.verify(sharded(shape.shards)).claim
     assert sum("finish" in task for task in came) == 2 * shape.shards and sum("layer 1" in task for task in came) == 4
     assert not [task for task, data in came.items() if shards_in(data, shape.shards)]
@@ -135,6 +144,25 @@ def test_the_client_gets_no_shard(
     assert len(found.shards) == shape.shards and sum(found.sizes.values()) == sharded(shape.shards).size
     assert not [stage for shard in found.shards for stage in shard.stages if stage.name == "verify"]
     assert all(shard.workers[-1].startswith("tcp://") for shard in found.shards)
+    proof, seen_here = seen_alone(shape)
+    check_tree(found, proof)
+    check_tree(seen_here, proof)
+    assert all(part.worker.startswith("tcp://") for part in found.tree)
+
+
+def check_tree(found: Observation, proof: CompressedProof) -> None:
+    """Check the observation of shards and the layers about them."""
+    tree, path, shards = found.tree, critical_path(found.tree), [f"shard {index}" for index in range(len(found.shards))]
+    assert [part.name for part in tree[: len(shards)]] == shards
+    assert len(tree) == len(shards) + len(found.layers) == len(shards) + len(proof.layers)
+    assert len({part.name for part in tree}) == len(tree)
+    assert sorted(of for part in tree for of in part.parts) == list(range(len(tree) - 1))  # a tree
+    for part in tree:
+        assert part.seconds > 0
+        for of in part.parts:  # a worker of the same host has the same clock
+            assert tree[of].end <= part.start + 0.5
+    assert tree[path[-1]] == tree[-1] and tree[path[0]] in tree[: len(shards)]
+    assert "Critical path: shard" in proof_page(found)
 
 
 @pytest.mark.parametrize("shape", [Shape(4, 2)], indirect=True)
@@ -173,7 +201,7 @@ def test_a_wrong_layer_is_repeated_elsewhere(
     assert f", by {wrong}; it is retried" in caplog.text and FALLBACK not in caplog.text
 
 
-@pytest.mark.parametrize("kind", [faults.CORRUPT, faults.NOTHING])
+@pytest.mark.parametrize("kind", slow_after(1, [faults.CORRUPT, faults.NOTHING]))
 def test_a_wrong_shard_is_proved_again_elsewhere(
     pair: Client, shape: Shape, tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str
 ) -> None:

@@ -33,6 +33,7 @@ from tests.recursion.naive import (
     words_of,
 )
 from tests.recursion.stating import BLAKE3_TABLE, FIXED, Claim, agreed, claims_of, statement
+from tests.slow import slow_after
 
 NODE, PART, CHAIN = CallUse.NODE, CallUse.PART, CallUse.CHAIN
 
@@ -482,7 +483,7 @@ KINDS = {"node": NODE, "part": PART, "chain": PART | CHAIN, "idle": CallUse(0)}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("change", [1, pytest.param(P - 1, marks=pytest.mark.slow), 2**32])
+@pytest.mark.parametrize("change", slow_after(1, [1, P - 1, 2**32]))
 def test_every_cell_of_a_call_counts(kind: str, change: int) -> None:
     """Change one cell in each of 2,928 calls: every row and every column once."""
     names = BLAKE3_TABLE.describe().main_names

@@ -46,9 +46,11 @@ from tests.recursion.test_openings import flipped
 
 # Of one height and of several, with preprocessed columns and without, and one layout twice.
 SEVERAL = ("two heights", "one height", "work before each challenge", "one height")
+LONG = ("a wide shard", "a shard of three without work")
+NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in (*CASES, *SHARDS)]
 
 
-@pytest.mark.parametrize("name", [*CASES, *SHARDS])
+@pytest.mark.parametrize("name", NAMES)
 def test_honest_proofs_are_accepted(name: str) -> None:
     assert check(layer(name)) == []
 
@@ -63,7 +65,7 @@ def test_the_cases_have_every_shape() -> None:
     assert {layout.parameters.query_pow_bits > 0 for layout in layouts} == {True, False}
 
 
-@pytest.mark.parametrize("name", [*CASES, *SHARDS])
+@pytest.mark.parametrize("name", NAMES)
 def test_compiled_runs_are_those_of_python(name: str) -> None:
     data = child(name).data()
     require_same(run(verifier_program(), data), run_by_python(verifier_program(), data))
@@ -201,7 +203,6 @@ def test_another_head_is_refused(tmp_path: Path) -> None:
 # False runs.
 
 ALL = "all rows"
-SEVERAL = ("two heights", "one height", "work before each challenge", "one height")
 
 
 @cache

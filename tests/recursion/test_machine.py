@@ -21,6 +21,7 @@ from graphprover.statement.check import check
 from graphprover.statement.statement import Statement
 from tests.recursion import opened, test_nodes, test_steps
 from tests.recursion.machines import TABLE, main_of, with_main
+from tests.slow import slow_after
 
 # Honest statements, with the view of the rows that they are for.
 HONEST: dict[str, tuple[Callable[[], Statement], Callable[[Any], Any]]] = {
@@ -357,7 +358,7 @@ def unread(row: dict[str, int], name: str, change: int) -> bool:
 _WORDS = ("weighted", "read", "split", "parent")
 
 
-@pytest.mark.parametrize("change", [1, P - 1, 2**32])
+@pytest.mark.parametrize("change", slow_after(1, [1, P - 1, 2**32]))
 @pytest.mark.parametrize("statement", HONEST)
 def test_every_cell_counts(statement: str, change: int) -> None:
     """Change one cell at a time."""

@@ -17,7 +17,13 @@ def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "MOST_STEPS", MOST_STEPS)
 
 
-@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in GATES])
+LONG = ("bits",)  # by default its attacks are not made, and its checks are known
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in FAMILIES if name not in GATES],
+)
 def test_attacks_kill_the_mutations_of_their_family(name: str) -> None:
     family = FAMILIES[name]
     found = {killed(attack) for attack in family.attacks(base(family.base))}

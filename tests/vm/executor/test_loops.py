@@ -15,6 +15,7 @@ from graphprover.vm.executor.translate import Code, translated
 from graphprover.vm.program.elf import Image
 from graphprover.vm.program.io import OUTPUT_BASE
 from graphprover.vm.program.isa import Instruction, Op
+from tests.slow import slow_after
 from tests.vm.assemble import image, leave, li
 from tests.vm.conftest import all_compiled
 from tests.vm.executor.test_native import by, loop, same
@@ -111,7 +112,7 @@ def random_program(seed: int) -> Image:
 
 
 @pytest.mark.parametrize("record", [False, True])
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", slow_after(10, range(40)))
 def test_random_programs_run_as_by_the_interpreter(seed: int, record: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     program = random_program(seed)
     expected = by(native.Translation, monkeypatch, program, record=record)

@@ -14,6 +14,7 @@ from graphprover.vm.statement.statement import Machine
 from graphprover.vm.tables.clock import FAR
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.run_statement import shards_of_run, statement_of_run
+from tests.slow import slow_after
 from tests.strict_device import StrictDevice
 from tests.vm.assemble import image, leave, li
 from tests.vm.in_time import in_time
@@ -42,7 +43,7 @@ def run_of(program: Image) -> tuple[Machine, Execution]:
     return Machine(program), execute(program, b"some input", record=True)
 
 
-@pytest.mark.parametrize("count", [2, 3, 7])
+@pytest.mark.parametrize("count", slow_after(1, [3, 2, 7]))
 @pytest.mark.parametrize("program", [everything(2), far_accesses()], ids=["everything", "far"])
 def test_shards_balance_together(program: Image, count: int) -> None:
     """Balance the tables of all shards together, without their heads; no shard balances by itself."""
