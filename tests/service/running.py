@@ -19,7 +19,7 @@ from graphprover.service.client import Client
 from graphprover.service.supervisor import MODULE
 
 ROOT = Path(__file__).parents[2]
-LIMIT = 120.0  # seconds
+LIMIT = 600.0  # seconds, of which a loaded machine may take many
 
 
 def until(condition: Callable[[], Any], seconds: float = LIMIT) -> Any:

@@ -7,10 +7,6 @@ import pytest
 from tests.service.resilience import run
 
 
-def test_jobs_survive_kills(tmp_path: Path) -> None:
-    assert run(tmp_path, 40, processes=1, steps=["worker", "scheduler", "service"]).jobs == 40
-
-
 @pytest.mark.slow
 def test_many_jobs_survive_kills(tmp_path: Path) -> None:
     assert run(tmp_path, 400).kills == ("worker", "scheduler", "worker", "service", "worker")

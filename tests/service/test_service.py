@@ -137,12 +137,13 @@ def test_the_service_imports_neither_scheduler_nor_compiler() -> None:
 
 
 def test_a_killed_service_loses_and_repeats_no_job(tmp_path: Path) -> None:
-    """Its prover process ends, too, before the next service starts one."""
+    """Its prover process ends, too, before the next service starts one. No other user reads its files."""
     service = Service(tmp_path)
+    (tmp_path / "data").mkdir(mode=0o755)
     service.start(*HERE)
     client = service.client()
     program = client.upload_program(GUEST)
-    ids = [client.submit(program, client.upload_input(struct.pack("<Q", 300 + i)))["id"] for i in range(12)]
+    ids = [client.submit(program, client.upload_input(struct.pack("<Q", 300 + i)), security=20)["id"] for i in range(8)]
     until(lambda: len(client.jobs("done")) >= 3)
     prover = service.prover()
     assert prover and service.end(signal.SIGKILL) == -signal.SIGKILL
@@ -154,13 +155,15 @@ def test_a_killed_service_loses_and_repeats_no_job(tmp_path: Path) -> None:
     def ended() -> int:
         return sum(line["message"] == "ended" for line in service.lines())
 
+    modes = {oct(path.stat().st_mode & 0o077) for path in (tmp_path / "data").rglob("*")}
+    assert modes == {"0o0"} and (tmp_path / "data/queue.db").exists()
     until(lambda: ended() >= len(ids) - 1)  # the kill may come between the end of a job and its line
     assert service.end() == 143 and ended() <= len(ids)
 
 
+@pytest.mark.slow
 def test_a_prover_process_that_is_stopped_is_noticed_and_ended_by_the_next_service(tmp_path: Path) -> None:
     service = Service(tmp_path)
-    (tmp_path / "data").mkdir(mode=0o755)
     service.start(*HERE)
     client, prover = service.client(), service.prover()
     assert prover
@@ -173,8 +176,6 @@ def test_a_prover_process_that_is_stopped_is_noticed_and_ended_by_the_next_servi
     assert not psutil.pid_exists(prover.pid) or prover.status() == psutil.STATUS_ZOMBIE
     assert any(f"the prover process {prover.pid} has not ended" in line["message"] for line in service.lines())
     assert service.client().wait(job["id"], LIMIT)["state"] == "done"
-    modes = {oct(path.stat().st_mode & 0o077) for path in (tmp_path / "data").rglob("*")}
-    assert modes == {"0o0"} and (tmp_path / "data/queue.db").exists()
     assert service.end() == 143
 
 
@@ -237,6 +238,7 @@ def test_a_dead_prover_process_is_replaced(tmp_path: Path) -> None:
     assert service.end() == 143
 
 
+@pytest.mark.slow
 def test_callbacks_come_once_and_are_sent_again_after_an_error(tmp_path: Path) -> None:
     import threading
     from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -265,21 +267,6 @@ def test_callbacks_come_once_and_are_sent_again_after_an_error(tmp_path: Path) -
     assert [one["id"] for one in received] == [job["id"]] * 3 and received[0]["state"] == "done"
     assert service.end() == 143 and len(received) == 3
     receiver.shutdown()
-
-
-def test_old_jobs_are_removed(tmp_path: Path) -> None:
-    service = Service(tmp_path)
-    service.start(*HERE)
-    client = service.client()
-    job = client.submit(client.upload_program(GUEST), client.upload_input(TURNS), security=20)
-    client.wait(job["id"], LIMIT)
-    until(lambda: any(line["message"] == "ended" for line in service.lines()))
-    assert service.end() == 143
-    service.start(*HERE, "--keep-days", "0.00001")
-    until(lambda: not service.client().jobs())
-    store = service.folder / "data" / "store"
-    until(lambda: not [path for path in store.rglob("*") if path.is_file()])
-    assert service.end() == 143
 
 
 def test_tls(tmp_path: Path) -> None:
