@@ -35,21 +35,42 @@ MODULES = (
 )  # run with python -m
 
 
+# Prints what each command prints for --help, of scripts from a folder that is not theirs.
+HELP = """
+import contextlib, io, json, runpy, sys
+scripts, folder, modules, root = json.loads(sys.argv[1])
+printed = {}
+for names, run, path in ((scripts, runpy.run_path, folder), (modules, runpy.run_module, root)):
+    sys.path.insert(0, path)
+    for name in names:
+        sys.argv, output, code = [name, "--help"], io.StringIO(), None
+        try:
+            with contextlib.redirect_stdout(output):
+                run(name, run_name="__main__")
+        except SystemExit as ended:
+            code = ended.code
+        assert code == 0, (name, code)
+        printed[name] = output.getvalue()
+print(json.dumps(printed))
+"""
+
+
 @cache
-def help_of(*command: str) -> str:
-    """Return a command's output for --help, which takes no longer than its imports."""
-    folder = "/" if command[0] != "-m" else ROOT
+def help_of_all() -> dict[str, str]:
+    """Return what all scripts and modules print for --help, from one process that runs them one after another."""
+    given = json.dumps([[*map(str, COMMANDS)], str(ROOT / "scripts"), MODULES, str(ROOT)])
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
-        [sys.executable, *command, "--help"], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+        [sys.executable, "-P", "-c", HELP, given], cwd="/", env=environment, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
 
 
 @pytest.mark.parametrize("script", COMMANDS, ids=lambda script: script.stem)
 def test_help_of_a_script_is_help(script: Path) -> None:
-    printed = help_of(str(script))
+    printed = help_of_all()[str(script)]
     assert printed.startswith(f"usage: {script.name}")
     documented = ast.get_docstring(ast.parse(script.read_text()))
     assert documented and documented.splitlines()[0] in printed
@@ -58,7 +79,7 @@ def test_help_of_a_script_is_help(script: Path) -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_help_of_a_long_test_is_help(module: str) -> None:
-    printed = help_of("-m", module)
+    printed = help_of_all()[module]
     assert printed.startswith("usage:") and f"python -m {module}" in printed
 
 
@@ -76,25 +97,25 @@ def test_documents_name_commands_and_options_that_exist() -> None:
     for document, command, arguments in found:
         if command.startswith("scripts/"):
             assert ROOT / command in COMMANDS, (document.name, command)
-            printed = help_of(str(ROOT / command))
+            printed = help_of_all()[str(ROOT / command)]
         else:
             module = command.split()[1]
             assert module in MODULES, (document.name, command)
-            printed = help_of("-m", module)
+            printed = help_of_all()[module]
         own, _, of_another = arguments.partition(" -- ")  # a script that runs another is given its command so
         for option in re.findall(r"--[a-z-]+", own):
             assert option in printed, (document.name, command, option)
         if of_another.startswith("scripts/"):
             other, *options = of_another.split()
             for option in filter(re.compile(r"--[a-z-]+").fullmatch, options):
-                assert option in help_of(str(ROOT / other)), (document.name, other, option)
+                assert option in help_of_all()[str(ROOT / other)], (document.name, other, option)
 
 
 def test_every_benchmark_prints_json_lines() -> None:
     """Print only through ``figures``, except JSON itself."""
     for script in COMMANDS:
         if script.stem.startswith("bench_"):
-            assert "--json" in help_of(str(script)), script
+            assert "--json" in help_of_all()[str(script)], script
         if script.stem.startswith("bench_") and script.stem != "bench_abba":
             assert not re.search(r"\bprint\((?!json)", script.read_text()), script
 
