@@ -60,7 +60,7 @@ def by_hand(
             started.append(subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL))
         until(file.is_file)
         with Client(scheduler_file=str(file)) as client:
-            client.wait_for_workers(len(preloads) if present is None else present, timeout=60)
+            client.wait_for_workers(len(preloads) if present is None else present, timeout=300)
             yield client, scheduler
     finally:
         for process in started:
@@ -69,7 +69,7 @@ def by_hand(
 
 
 def until(
-    true: Callable[[], bool], seconds: float = 60, reason: Callable[[], object] = lambda: "nothing happened"
+    true: Callable[[], bool], seconds: float = 300, reason: Callable[[], object] = lambda: "nothing happened"
 ) -> None:
     deadline = time.monotonic() + seconds
     while not true():
@@ -99,7 +99,7 @@ def in_background(function: Callable[[], Proof]) -> "Future[Proof]":
     return future
 
 
-def soon(client: Client, function: Callable[[], Any], seconds: float = 150) -> Any:
+def soon(client: Client, function: Callable[[], Any], seconds: float = 600) -> Any:
     """Return the function's value; after a timeout, fail with the scheduler's tasks and the workers' stacks."""
     done = in_background(function)
     with suppress(TimeoutError):

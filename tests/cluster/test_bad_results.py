@@ -46,14 +46,14 @@ def test_an_exception_that_cannot_be_unpickled_fails_the_proof(pair: Client, kin
     spoil(pair, bad_workers.raises, kind)
     before = len(pair.get_events(BEGUN))
     with pytest.raises(ClusterError, match=r"worker tcp://\S+: .*cannot be unpickled here: .*a cause"):
-        soon(pair, lambda: prove(example(memory), pair, parameters=FEW), 60)
+        soon(pair, lambda: prove(example(memory), pair, parameters=FEW))
     assert len(pair.get_events(BEGUN)) - before == 2
 
 
 def test_a_task_that_ends_without_a_word_is_submitted_a_few_times(pair: Client) -> None:
     spoil(pair, bad_workers.raises_bare)
     with pytest.raises(ClusterError, match=r"prove-statement: no worker has the task, \d+ times"):
-        soon(pair, lambda: prove(example(memory), pair, parameters=FEW), 120)
+        soon(pair, lambda: prove(example(memory), pair, parameters=FEW))
 
 
 @pytest.mark.parametrize("value", slow_after(1, [None, "a text", 7]))

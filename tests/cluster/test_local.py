@@ -128,9 +128,9 @@ def test_what_looks_at_this_process_does_so_seldom(monkeypatch: pytest.MonkeyPat
         monitor = client.run(dask.config.get, "distributed.admin.system-monitor.interval")
         assert set(monitor.values()) == {"500ms"}
         first = len(looks)
-        time.sleep(2)
-        found = looks[first:]
-        assert found and found[-1] - found[0] > 0.4 * (len(found) - 1), "more often than every 500 ms"
+        until(lambda: len(looks) > first + 4)
+        found = looks[first : first + 5]  # a loaded host may delay the first one
+        assert found[-1] - found[0] > 0.25 * 4, "twice as often as every 500 ms"
 
 
 def test_by_name_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from graphprover.cluster.client import Cluster
 from graphprover.cluster.local import started
 from graphprover.runtime.errors import OK
 from tests.cluster.processes import ROOT
+from tests.slow import slow_after
 
 WORKERS = 2
 HERE, WORKER = "`graphprover`", "worker"
@@ -67,7 +68,7 @@ def protocol(address: Address) -> str:
         return TLS
 
 
-@pytest.mark.parametrize("dashboard", [False, True])
+@pytest.mark.parametrize("dashboard", slow_after(1, [True, False]))
 def test_the_ports_are_those_documented(dashboard: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, prove = psutil.Process(), Cluster.prove
     before = listening(here)

@@ -17,12 +17,12 @@ from distributed import Client, Worker
 
 from graphprover import Prover, ShardedProof, Statement, observed, prove
 from graphprover.cluster import client as joining
-from graphprover.cluster import window_worker, worker
+from graphprover.cluster import dispatcher, window_worker, worker
 from graphprover.cluster.dispatcher import Dispatcher
 from graphprover.cluster.messages import ShardRequest, pack
 from graphprover.cluster.sharded import DRAW, prove_parts
 from graphprover.cluster.tasks import BEGUN, ProvingTask
-from graphprover.cluster.workers import ANSWER_SECONDS, POLL_SECONDS
+from graphprover.cluster.workers import POLL_SECONDS
 from graphprover.device import CpuDevice
 from graphprover.graphs.rounds.transcript import joint_nonce
 from graphprover.graphs.task_keys import ShardNumber
@@ -182,6 +182,7 @@ def test_a_worker_that_dies_loses_its_windows(
 
 def test_a_result_that_is_lost_before_it_is_fetched(pair: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """The client does not wait for it until a timeout: the task can be one that only the lost worker may have."""
+    monkeypatch.setattr(dispatcher, "ANSWER_SECONDS", 600.0)
     here = Prover(GUEST, security=40, executor="sync", device="cpu", shards=4).prove(INPUT)
     await_both(pair)
     own, killed = pids(pair), list[str]()
@@ -196,7 +197,7 @@ def test_a_result_that_is_lost_before_it_is_fetched(pair: Client, monkeypatch: p
     monkeypatch.setattr(Dispatcher, "_fetch", fetched)
     began = time.monotonic()
     assert Prover(GUEST, security=40, executor=pair, shards=4).prove(INPUT).to_bytes() == here.to_bytes()
-    assert killed and time.monotonic() - began < 0.8 * ANSWER_SECONDS
+    assert killed and time.monotonic() - began < 500
     await_both(pair)
     await_release(pair)
 
@@ -343,7 +344,7 @@ def test_a_stopped_worker_loses_its_shards(
     device: Any = Once(operation, marker, STOPS)
     try:
         with dask.config.set({settings.SILENCE: 2}):
-            made = soon(pair, lambda: prove(statement, pair, parameters=FEW, device=device, shards=SINGLE), 60)
+            made = soon(pair, lambda: prove(statement, pair, parameters=FEW, device=device, shards=SINGLE))
         assert made == proof
         phase = "commit" if operation in ("load", "extend") else "finish"
         assert re.search(rf"shard \d of 4: {phase}: no response from tcp://\S+ for 2 s; reassigned", caplog.text)

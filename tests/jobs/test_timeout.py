@@ -146,9 +146,9 @@ def test_a_worker_that_goes_on_is_not_waited_for(slow: Prover, monkeypatch: pyte
     with workers(1) as client:
         assert error_of(slow.job(b"0"), client) is None  # the worker has imported and compiled
         began = time.monotonic()
-        error = error_of(slow.job(b"20", "hangs", timeout=0.5), client)
+        error = error_of(slow.job(b"120", "hangs", timeout=0.5), client)
         assert isinstance(error, JobTimeout) and "hangs: not proven within its timeout of 0.5 s" in str(error)
-        assert time.monotonic() - began < 15
+        assert time.monotonic() - began < 90
 
 
 @pytest.mark.parametrize(
