@@ -13,6 +13,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from graphprover.cluster.messages import ProofRequest, pack
+from graphprover.cluster.results import expect_type
 from graphprover.cluster.tasks import BATCH_SECONDS, ProvingTask, TaskResult
 from graphprover.device import Device
 from graphprover.jobs.job import Job
@@ -56,7 +57,6 @@ class BatchTasks(Iterator[ProvingTask]):
         self._device, self._workers, self._observe = device, workers, observing()
         self._jobs: dict[ProvingTask, list[Job]] = {}
         self._check = check
-        self._refused: dict[Job, str] = {}  # by job: address of the worker whose proof failed the check
 
     def __next__(self) -> ProvingTask:
         if self._alone:
@@ -104,40 +104,44 @@ class BatchTasks(Iterator[ProvingTask]):
     def results(self, result: TaskResult) -> Iterator[Result]:
         """Yield the results of the jobs of a task; jobs without a result are retried.
 
-        The first of those gets a task of its own, as it may be the cause. If no job has a result, all of them do.
+        The first of those gets a task of its own, as it may be the cause, and so does each whose proof is refused. If
+        no job has a result, each gets one.
         """
-        jobs = self._jobs.pop(result.task)
+        jobs, worker, attempts = self._jobs.pop(result.task), result.worker, result.attempts
         if len(jobs) == 1 and result.error:
-            yield Result(jobs[0], None, result.error, result.worker, result.attempts)
+            yield Result(jobs[0], None, result.error, worker, attempts)
             return
-        values: list[Any] = [result.value]
-        if several := len(jobs) > 1:
-            values = result.value if isinstance(result.value, list) else []
-        for job, value in zip(jobs, values, strict=False):
-            yield from self._checked(job, value, result)
-        rest = jobs[len(values) :]
-        alone = len(rest) if several and not isinstance(result.value, list) else 1
+        found: list[Made | Exception] = result.value or []
+        for job, made in zip(jobs, found, strict=False):
+            if isinstance(made, VerificationError):
+                said = "graphprover: prove-%s: %s, by %s; it is retried"
+                _log.warning(said, job.label, made, worker, extra=dict(job.log_fields))
+                self._alone.append(job)
+            elif isinstance(made, Exception):
+                yield Result(job, None, made, worker, attempts)
+            else:
+                _seconds[job.prover] = sum(made.seconds.values())
+                yield Result(job, made, None, worker, attempts)
+        rest = jobs[len(found) :]
+        alone = len(rest) if result.error else 1
         self._alone.extend(rest[:alone])
         self._returned.extendleft(reversed(rest[alone:]))
 
-    def _checked(self, job: Job, value: Any, result: TaskResult) -> Iterator[Result]:
-        """Yield the result of a job, or nothing if its first proof fails the check: then the job is retried."""
-        worker, attempts = result.worker, result.attempts
-        try:
-            made = self._check(job, value)
-        except VerificationError as error:
-            if job in self._refused:
-                yield Result(job, None, error.refusal(f"{error}, by {worker}"), worker, attempts)
-                return
-            said = "graphprover: prove-%s: %s, by %s; it is retried"
-            _log.warning(said, job.label, error, worker, extra=dict(job.log_fields))
-            self._refused[job] = worker
-            self._alone.append(job)
-        except Exception as error:  # of the run in this process
-            yield Result(job, None, error, worker, attempts)
-        else:
-            _seconds[job.prover] = sum(made.seconds.values())
-            yield Result(job, made, None, worker, attempts)
+    def _checked(self, group: list[Job], value: Any) -> list[Made | Exception]:
+        """Return the results of a task's jobs, or the errors of their checks.
+
+        Raises:
+            VerificationError: If the only proof fails its check, or a worker returns no list for several.
+        """
+        if len(group) == 1:
+            return [self._check(group[0], value)]
+        found: list[Made | Exception] = []
+        for job, made in zip(group, expect_type(value, list), strict=False):
+            try:
+                found.append(self._check(job, made))
+            except Exception as error:  # also of the run in this process
+                found.append(error)
+        return found
 
     def _task(self, group: list[Job]) -> ProvingTask:
         first = group[0]
@@ -145,15 +149,13 @@ class BatchTasks(Iterator[ProvingTask]):
         subject: Job | list[Job] = first
         if more := len(group) - 1:
             name, subject, function = f"{name} and {more} more", group, "prove_in_turn"
-        payload = partial(pack, ProofRequest(subject, self._device, self._observe))
-        avoid = frozenset({self._refused[first]} if first in self._refused and not more else ())
         given = [job.timeout for job in group if job.timeout is not None]
         task = ProvingTask(
             name,
-            payload,
+            partial(pack, ProofRequest(subject, self._device, self._observe)),
             first.weight,
             function,
-            avoid=avoid,
+            lambda value, worker: self._checked(group, value),
             priority=first.priority,
             seconds=sum(map(_estimate, group)),
             timeout=sum(given) if len(given) == len(group) else None,

@@ -1,6 +1,5 @@
 """Connections to a cluster, and whole proofs on it; see `sharded` for proofs in shards."""
 
-import logging
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, nullcontext
@@ -14,23 +13,20 @@ from distributed import Client, Security
 from graphprover.cluster.connecting import connected
 from graphprover.cluster.dispatcher import Dispatcher
 from graphprover.cluster.messages import ProofRequest, pack
-from graphprover.cluster.results import proof_in
+from graphprover.cluster.results import verified
 from graphprover.cluster.tasks import BEGUN, Attempt, ProvingTask, TaskResult
 from graphprover.cluster.workers import Workers
 from graphprover.device import Device
 from graphprover.graphs.executor_names import AUTO, CLUSTERS, LOCAL
 from graphprover.graphs.progress import Tell
 from graphprover.graphs.scheduler_address import address_error, address_in
-from graphprover.protocol.errors import VerificationError
+from graphprover.prover.made import Made
 from graphprover.runtime import background
 from graphprover.runtime.background import Background
-from graphprover.telemetry.model import Stage
-from graphprover.telemetry.observation import Observation
-from graphprover.telemetry.subscribe import clock, observing, publish
+from graphprover.telemetry.subscribe import observing
 
 V = TypeVar("V")
 
-_log = logging.getLogger(__name__)  # warnings go to stderr by default
 _clusters: "WeakKeyDictionary[Client, Cluster]" = WeakKeyDictionary()  # a client's workers are asked only once
 _joining = threading.Lock()  # of two clusters of a client, the first would get no events
 
@@ -69,10 +65,8 @@ class Cluster:
 
     def prove(
         self, subject: Any, device: Device | str, check: Callable[[Any], V], progress: Tell | None = None
-    ) -> tuple[Any, V]:
+    ) -> tuple[Made, V]:
         """Return a proof by one worker, and the value of ``check``.
-
-        A proof that fails the check is retried once, on another worker if there is one.
 
         Args:
             subject: A job or a prepared statement.
@@ -81,36 +75,21 @@ class Cluster:
             progress: Called with the progress of one task.
 
         Raises:
-            VerificationError: If the second proof fails the check, too; it names the worker.
+            VerificationError: If the proofs of two workers fail the check; it names the second one.
             ClusterError: If no worker fits, or the workers that start the proof die.
             Exception: Any exception of `graphprover.proving.prove.prove` on the worker.
         """
         payload = pack(ProofRequest(subject, device, observing(), verify=False))
         name, what = subject.label.split(" ")[0] or "statement", f"proof of {subject.label}"
         tell = progress or (lambda ended, total, task: None)
-
-        def verified(avoid: frozenset[str] = frozenset(), again: bool = False) -> tuple[Any, V]:
-            tell(0, 1, what)
-            task = ProvingTask(name, lambda: payload, avoid=avoid)
-            with closing(self.run([task], device, lambda _, worker: tell(0, 1, f"{what} by {worker}"))) as results:
-                result = next(results)
-                if result.error:
-                    raise result.error
-                found, started = result.value, clock()
-                try:
-                    proof = proof_in(found)
-                    checked = check(proof)
-                except VerificationError as error:
-                    if again:
-                        raise error.refusal(f"{error}, by {result.worker}") from error
-                    _log.warning("graphprover: prove-%s: %s, by %s; it is retried", name, error, result.worker)
-                    return verified(frozenset({result.worker}), again=True)
-            if seen := verified_observation(result, started):
-                publish(seen)
-            return proof, checked
-
-        proved = verified()
+        tell(0, 1, what)
+        task = ProvingTask(name, lambda: payload, check=verified(check))
+        with closing(self.run([task], device, lambda _, worker: tell(0, 1, f"{what} by {worker}"))) as results:
+            result = next(results)
+        if result.error:
+            raise result.error
         tell(1, 1, "")
+        proved: tuple[Made, V] = result.value
         return proved
 
     def run(
@@ -123,8 +102,9 @@ class Cluster:
         """Run tasks on the workers, and yield their results as they end.
 
         Two tasks per worker are submitted at a time, and more if they are short (`dispatcher.SHOWN_SECONDS`). A task
-        whose worker dies or stops is reassigned; a task that fails is retried once on another worker, unless its
-        program or input is at fault. Closing the generator releases all tasks.
+        whose worker dies or stops is reassigned; a task that fails, or whose check refuses the worker's value, is
+        retried once on another worker, unless its program or input is at fault. Closing the generator releases all
+        tasks.
 
         Args:
             tasks: Read as workers need them.
@@ -160,14 +140,6 @@ class Cluster:
         _, fields = event
         if attempt := self._attempts.get(fields["key"]):
             attempt.workers.append(fields["worker"])
-
-
-def verified_observation(result: TaskResult, started: float) -> Observation | None:
-    """Return the observation of a worker's proof, if it has one, after a verification that began at a time."""
-    seen = getattr(result.value, "observation", None)
-    if not isinstance(seen, Observation):
-        return None
-    return seen.of_worker(result.worker).with_stages([Stage("verify", started, clock())])
 
 
 def _client(executor: Any, tasks: int | None, wait_for_all: bool) -> Any:

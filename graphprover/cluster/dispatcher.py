@@ -27,6 +27,7 @@ from graphprover.cluster.workers import ANSWER_SECONDS, GPU, POLL_SECONDS, SLOT,
 from graphprover.device import Device
 from graphprover.graphs.rounds.transcript import OtherShard
 from graphprover.jobs.programs import ProgramError
+from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.deadline import JobTimeout
 from graphprover.runtime.settings import SILENCE, setting
 from graphprover.statement.cost import CostLimit
@@ -66,13 +67,14 @@ class _OpenTask:
     attempts: list[Attempt] = field(default_factory=list)
     workers: list[str] = field(default_factory=list)  # addresses of the workers that have started it, in order
     started: float = inf  # time on time.monotonic of the last start
-    failures: int = 0
+    failures: int = 0  # exceptions, and values that its check has refused
+    failed: str = ""  # address of the last worker that has failed it
     retries: Counter[Reason] = field(default_factory=Counter)
     result: TaskResult | None = None
 
     def end(self, value: Any, error: Exception | None, retained: Attempt | None = None, worker: str = "") -> None:
-        """Set the result; ``worker``: address of the worker with the value, if no event has named one."""
-        last = self.workers[-1] if self.workers else worker
+        """Set the result; ``worker``: address of the worker with the value, by default the last that had the task."""
+        last = worker or "".join(self.workers[-1:])
         self.result = TaskResult(self.task, value, error, last, max(len(self.workers), bool(last)), retained)
 
     @property
@@ -108,8 +110,9 @@ class Dispatcher:
 
     A task is open until it has a result. Each of its attempts is a task of Dask's scheduler::
 
-        submitted ──> pending ──┬─> finished ──> the value is fetched ────────────> RESULT: the value
-                      ▲   │     │                   └ fails: UNREAD ──────────────> replaced
+        submitted ──> pending ──┬─> finished ──> the value is fetched, checked ───> RESULT: the value
+                      ▲   │     │                   │  └ is refused ──────────────> as an error
+                      │   │     │                   └ fails: UNREAD ──────────────> replaced
                       │   │     ├─> error ───┬ of its own, or the second ─────────> RESULT: the error
                       │   │     │            ├ the first ─────────────────────────> replaced, on another worker
                       │   │     │            └ its worker died: DEATHS ───────────> replaced
@@ -189,16 +192,15 @@ class Dispatcher:
         for avoid in {opened.task.avoid for opened in new}:
             self._submit([opened for opened in new if opened.task.avoid == avoid], first=True)
 
-    def _submit(self, tasks: Sequence[_OpenTask], failed: str = "", first: bool = False) -> None:
+    def _submit(self, tasks: Sequence[_OpenTask], first: bool = False) -> None:
         """Submit an attempt of each task.
 
         Args:
-            tasks: Tasks that avoid the same workers.
-            failed: Address of the worker that has failed the task.
+            tasks: One task, or new ones that avoid the same workers.
             first: Whether these are first attempts.
         """
         places = self._workers.places(self._device)
-        chosen = self._choose(places, tasks[0].task.avoid, failed)
+        chosen = self._choose(places, tasks[0].task.avoid, tasks[0].failed)
         spread = self._spread(len(tasks), places, chosen)
         graph: list[_Submission] = []
         for opened in tasks:
@@ -358,15 +360,23 @@ class Dispatcher:
             opened.end(None, JobTimeout(opened.task.name, seconds))
 
     def _take(self, opened: _OpenTask, attempt: Attempt, fetched: _Fetched) -> None:
-        """End the task with the value of an attempt, unless it could not be fetched."""
+        """End the task with the value of an attempt, unless it could not be fetched or is refused."""
         if isinstance(fetched, BaseException):
             self._check_scheduler(fetched)
             if attempt.future.status == "finished":  # otherwise its worker has just died; handled by a later call
                 self._retry(opened, attempt, Reason.UNREAD, "".join(attempt.workers[-1:]), fetched)
             return
-        retain = opened.task.retain
-        worker = "" if opened.workers else self._holder(attempt)
-        opened.end(fetched.value, None, attempt if retain else None, worker)
+        worker, retain = attempt.workers[-1] if attempt.workers else self._holder(attempt), opened.task.retain
+        try:
+            value = opened.task.check(fetched.value, worker)
+        except VerificationError as error:
+            refusal = error.refusal(f"{error}, by {worker}")
+            self._fail(opened, attempt, refusal, str(refusal), worker)
+            return
+        except Exception as error:
+            opened.end(None, error, worker=worker)
+            return
+        opened.end(value, None, attempt if retain else None, worker)
         if retain:
             opened.attempts.remove(attempt)
 
@@ -439,7 +449,7 @@ class Dispatcher:
         return ""
 
     def _handle_error(self, opened: _OpenTask, attempt: Attempt, error: Exception) -> None:
-        """Retry the task after its first error, unless the task is at fault; otherwise end it with the error."""
+        """Handle the exception of an attempt, of the worker or of Dask."""
         if isinstance(error, KilledWorker):
             if len(opened.workers) > error.allowed_failures:
                 line = f"prove-{opened.task.name}: all workers that started it died; see their logs ({error})"
@@ -452,11 +462,15 @@ class Dispatcher:
             return
         worker = attempt.workers[-1] if attempt.workers else ""
         error = unwrap_exception(error, worker)
+        self._fail(opened, attempt, error, f"failed ({type(error).__name__}: {error})", worker)
+
+    def _fail(self, opened: _OpenTask, attempt: Attempt, error: Exception, reason: str, worker: str) -> None:
+        """Retry the task elsewhere after its first failure, unless it is at fault; otherwise end it with the error."""
         if opened.failures or _is_own_fault(error):
-            opened.end(None, error)
+            opened.end(None, error, worker=worker)
         else:
             opened.failures += 1
-            self._replace(opened, attempt, f"failed ({type(error).__name__}: {error})", worker)
+            self._replace(opened, attempt, reason, worker)
 
     def _retry(
         self,
@@ -486,7 +500,8 @@ class Dispatcher:
         self._warn(opened.task, f"{reason}; it is retried")
         opened.attempts.remove(attempt)
         self._release(attempt)
-        self._submit([opened], failed)
+        opened.failed = failed or opened.failed
+        self._submit([opened])
 
     def _poll(self) -> None:
         """Update the workers and the locations of pending attempts, and help tasks that are lost."""

@@ -5,27 +5,25 @@ Dask runs it on a worker that has one of them, and moves the others there. Other
 """
 
 import logging
-from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import count
 
 from graphprover.cluster import LostValue
-from graphprover.cluster.client import Cluster, verified_observation
+from graphprover.cluster.client import Cluster
 from graphprover.cluster.messages import ProofRequest, pack
-from graphprover.cluster.results import expect_type, proof_in
+from graphprover.cluster.results import expect_type, verified
 from graphprover.cluster.sharded import Staying
-from graphprover.cluster.tasks import ProvingTask, TaskResult
+from graphprover.cluster.tasks import ProvingTask
 from graphprover.device import Device
 from graphprover.graphs.progress import Tell
-from graphprover.proof.proof import Proof
-from graphprover.protocol.errors import VerificationError
 from graphprover.prover.layer_tree import LayerPlan, ProveLayers
 from graphprover.prover.layers import LayerJob
 from graphprover.prover.made import Made
-from graphprover.telemetry.subscribe import clock, observing
+from graphprover.telemetry.subscribe import observing
 
-MOST_RESTORED = 10  # times that the shards of one layer are lost
+MOST_LOSSES = 10  # times that shards are lost with their workers
 
 _log = logging.getLogger(__name__)
 
@@ -36,12 +34,18 @@ def layer_memory(cluster: Cluster, device: Device | str) -> int:
     Raises:
         ClusterError: If no worker fits.
     """
-    task = ProvingTask("layer memory", partial(pack, device), function="largest_proof")
+    task = ProvingTask(
+        "layer memory",
+        partial(pack, device),
+        function="largest_proof",
+        check=lambda value, worker: expect_type(value, int),
+    )
     with closing(cluster.run([task], device)) as results:
         result = next(results)
     if result.error:
         raise result.error
-    return expect_type(result.value, int)
+    found: int = result.value
+    return found
 
 
 def prove_layers(
@@ -49,9 +53,8 @@ def prove_layers(
 ) -> ProveLayers:
     """Return the function that proves the layers of a level as tasks of workers.
 
-    The worker verifies the proofs that a layer is about as it makes the layer, and the client verifies the layer. An
-    invalid layer is retried once, on another worker if there is one. If shards are lost with their worker, they are
-    proved again before their layer.
+    The worker verifies the proofs that a layer is about as it makes the layer, and the client verifies the layer. If
+    shards are lost with their worker, they are proved again before their layer, once the other layers have ended.
 
     Args:
         cluster: The cluster.
@@ -59,76 +62,49 @@ def prove_layers(
         tell: Called with the progress of the tasks of a level.
         staying: The shards that stay on their workers for the layers about them.
     """
+    told = tell or (lambda ended, total, task: None)
 
-    def prove(parts: Sequence[LayerPlan]) -> Iterator[tuple[LayerJob, Made]]:
-        tasks, done = _Tasks(parts, device, staying), dict[int, tuple[LayerJob, Made]]()
-        told = tell or (lambda ended, total, task: None)
+    def prove(plans: Sequence[LayerPlan]) -> Iterator[tuple[LayerJob, Made]]:
+        done = dict[int, tuple[LayerJob, Made]]()
+        open_layers = dict[ProvingTask, tuple[int, LayerJob]]()
+
+        def tasks(numbers: Iterable[int]) -> Iterator[ProvingTask]:
+            for number in numbers:
+                layer = plans[number].layer()
+                task = _task(layer, device, sum(node.size for node in plans[number].nodes), staying)
+                open_layers[task] = number, layer
+                yield task
 
         def begun(task: ProvingTask, worker: str) -> None:
-            told(len(done), len(parts), f"{tasks.layers[task].label} by {worker}")
+            told(len(done), len(plans), f"{task.name} by {worker}")
 
-        with closing(cluster.run(tasks, device, begun, tasks.more)) as results:
-            for result in results:
-                if found := tasks.checked(result):
-                    number, proved = found
-                    done[number] = proved
-        told(len(parts), len(parts), "")
-        return iter([done[number] for number in range(len(parts))])
+        for losses in count():
+            lost = set[int]()
+            left = [number for number in range(len(plans)) if number not in done]
+            with closing(cluster.run(tasks(left), device, begun)) as results:
+                for result in results:
+                    number, layer = open_layers.pop(result.task)
+                    if staying and isinstance(result.error, LostValue) and losses < MOST_LOSSES:
+                        _log.warning(
+                            "graphprover: %s: shards are lost with their worker; they are proved again", layer.label
+                        )
+                        lost.update(layer.absent)
+                    elif result.error:
+                        raise result.error
+                    else:
+                        done[number] = layer, result.value[0]
+            if not staying or not lost:
+                break
+            staying.restore(sorted(lost))
+        told(len(plans), len(plans), "")
+        return iter([done[number] for number in range(len(plans))])
 
     return prove
 
 
-class _Tasks(Iterator[ProvingTask]):
-    """The tasks of the layers of a level, the largest first, and the ones that are retried."""
-
-    def __init__(self, parts: Sequence[LayerPlan], device: Device | str, staying: Staying | None) -> None:
-        self.layers: dict[ProvingTask, LayerJob] = {}  # of the tasks that have not ended
-        self._numbers: dict[ProvingTask, int] = {}
-        self._parts, self._device, self._staying = parts, device, staying
-        self._restored: Counter[int] = Counter()  # by number of the layer
-        self._waiting = deque((number, frozenset[str]()) for number in range(len(parts)))
-
-    def __next__(self) -> ProvingTask:
-        if not self._waiting:
-            raise StopIteration
-        number, avoid = self._waiting.popleft()
-        part = self._parts[number]
-        layer = part.layer()
-        payload = partial(pack, ProofRequest(layer, self._device, observing(), verify=False))
-        weight, absent = sum(node.size for node in part.nodes), layer.absent
-        held = tuple(self._staying.results[index] for index in absent) if self._staying else ()
-        task = ProvingTask(layer.label, payload, weight, depends_on=held, needs_all=bool(absent), avoid=avoid)
-        self.layers[task], self._numbers[task] = layer, number
-        return task
-
-    def more(self, seconds: float = 0) -> int:
-        """Return how many tasks wait."""
-        return len(self._waiting)
-
-    def checked(self, result: TaskResult) -> tuple[int, tuple[LayerJob, Made]] | None:
-        """Return the number of a task's layer, and the layer after its verification; None if it is retried.
-
-        Raises:
-            VerificationError: If a second worker's proof is invalid, too; it names the worker.
-            Exception: The exception of the task.
-        """
-        number, layer, started = self._numbers[result.task], self.layers.pop(result.task), clock()
-        if isinstance(result.error, LostValue) and self._staying and self._restored[number] < MOST_RESTORED:
-            self._restored[number] += 1
-            _log.warning("graphprover: %s: shards are lost with their worker; they are proved again", layer.label)
-            self._staying.restore(layer.absent)
-            self._waiting.append((number, result.task.avoid))
-            return None
-        if result.error:
-            raise result.error
-        try:
-            proof = proof_in(result.value)
-            layer.verify(proof)
-        except VerificationError as error:
-            if result.task.avoid:
-                raise error.refusal(f"{error}, by {result.worker}") from error
-            _log.warning("graphprover: %s: %s, by %s; it is retried", layer.label, error, result.worker)
-            self._waiting.append((number, frozenset({result.worker})))
-            return None
-        assert isinstance(proof, Proof)
-        return number, (layer, Made(proof, observation=verified_observation(result, started)))
+def _task(layer: LayerJob, device: Device | str, weight: int, staying: Staying | None) -> ProvingTask:
+    """Return the task of a layer, on a worker that has some of its shards if these stay on workers."""
+    payload = partial(pack, ProofRequest(layer, device, observing(), verify=False))
+    held = tuple(staying.results[index] for index in layer.absent) if staying else ()
+    check, absent = verified(layer.verify), bool(layer.absent)
+    return ProvingTask(layer.label, payload, weight, check=check, depends_on=held, needs_all=absent)

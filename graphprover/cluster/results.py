@@ -20,6 +20,10 @@ from graphprover.proof.proof import Proof
 from graphprover.protocol.digests import DIGEST_BYTES
 from graphprover.protocol.errors import VerificationError
 from graphprover.protocol.proof import least_bytes
+from graphprover.prover.made import Made
+from graphprover.telemetry.model import Stage
+from graphprover.telemetry.observation import Observation
+from graphprover.telemetry.subscribe import clock
 from graphprover.vm.executor.record import REGISTERS
 from graphprover.vm.executor.window import Accesses
 from graphprover.vm.traces.shared_run import Shape
@@ -86,6 +90,23 @@ def proof_in(result: Any) -> AnyProof:
     if not isinstance(proof, AnyProof):
         raise VerificationError("worker.result", f"the worker returned {type(result).__name__}, which holds no proof")
     return _parsed(proof.to_bytes, any_proof_from_bytes)
+
+
+def verified(verify: Callable[[AnyProof], R]) -> Callable[[Any, str], tuple[Made, R]]:
+    """Return the check of a task whose result has a proof, which this process verifies.
+
+    The check returns the proof with its observation, if there is one, and the value of ``verify``.
+    """
+
+    def check(found: Any, worker: str) -> tuple[Made, R]:
+        started, proof = clock(), proof_in(found)
+        verdict = verify(proof)
+        seen = getattr(found, "observation", None)
+        if isinstance(seen, Observation):
+            seen = seen.of_worker(worker).with_stages([Stage("verify", started, clock())])
+        return Made(proof, observation=seen if isinstance(seen, Observation) else None), verdict
+
+    return check
 
 
 def part_of(key: Any, dask_worker: Any) -> Any:

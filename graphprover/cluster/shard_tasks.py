@@ -107,28 +107,29 @@ class ShardTasks:
     ) -> dict[int, Version]:
         """Run the first task of some shards, and return their commitments.
 
-        A task that returns no commitment is retried once, on another worker if there is one.
-
         Args:
             shards: Indices.
             avoid: By index: addresses of workers that get the shard only if no other fits.
             laid_out: The tables of all shards, if workers have laid them out.
 
         Raises:
-            VerificationError: If the retry returns no commitment, either; it names the worker.
+            VerificationError: As `ask`.
         """
         token = uuid.uuid4().hex[:8]
         self.given[token] = laid_out.subjects if laid_out else self.subjects
 
-        def took(number: ShardNumber, commitment: ShardCommitment, result: TaskResult) -> None:
-            asked = self._asked(number, COMMIT, result.value)
-            self.current[number.index] = Version(commitment, result.worker, token, result, asked)
+        def read(index: int, value: Any) -> tuple[ShardCommitment, TaskReply | None]:
+            return commitment_in(value), self._asked(index, COMMIT, value)
+
+        def took(index: int, result: TaskResult) -> None:
+            commitment, asked = result.value
+            self.current[index] = Version(commitment, result.worker, token, result, asked)
 
         chosen = [number for number in self.numbers if number.index in set(shards)]
         for number in chosen:
             self._forget(number.index, COMMIT)
         held = laid_out.spread(self.cluster.workers(self.device)) if laid_out else {}
-        self.ask(COMMIT, chosen, token, commitment_in, took, avoid, held)
+        self.ask(COMMIT, chosen, token, read, took, avoid, held)
         if laid_out:
             self.let_go(laid_out.held.values())
         return {number.index: self.current[number.index] for number in chosen}
@@ -138,61 +139,43 @@ class ShardTasks:
         function: str,
         numbers: Iterable[ShardNumber],
         token: str,
-        read: Callable[[Any], R],
-        took: Callable[[ShardNumber, R, TaskResult], None],
+        read: Callable[[int, Any], Any],
+        took: Callable[[int, TaskResult], None],
         avoid: Mapping[int, frozenset[str]] = NOTHING,
         held: Mapping[int, TaskResult] = NOTHING,
         at: Mapping[int, str] = NOTHING,
     ) -> None:
         """Run a task of some shards whose value stays on its worker.
 
-        A task without the expected result is retried once, on another worker if there is one.
-
         Args:
             function: The task.
             numbers: Of the shards.
             token: Names the subjects.
-            read: Returns the part of a value for the client; raises VerificationError if there is none.
-            took: Called with the shard, this part and the result. It may raise VerificationError, too.
+            read: Returns the part of a shard's value for the client; raises VerificationError if there is none.
+            took: Called with the index of the shard and the result, whose value is this part.
             avoid: By index: addresses of workers that get the shard only if no other fits.
             held: By index: results of an earlier task, on which this one depends.
             at: By index: addresses of workers, by default the ones of ``held``.
 
         Raises:
-            VerificationError: If the retry has no result, either; it names the worker.
+            VerificationError: If two workers return no such part; it names shard and worker.
         """
-        refused: dict[ShardNumber, Refused] = {}
 
         def take(number: ShardNumber, result: TaskResult) -> None:
+            if isinstance(result.error, VerificationError):
+                raise shard_error(number.index, result.error)
             if result.error:
                 raise result.error
             self.retained.add(result)
-            try:
-                took(number, read(result.value), result)
-            except VerificationError as error:
-                self.let_go([result])
-                refused[number] = Refused(shard_error(number.index, error), result.worker)
+            took(number.index, result)
 
-        def run(numbers: Iterable[ShardNumber], avoid: Mapping[int, frozenset[str]], first: bool) -> None:
-            tasks = {}
-            for number in numbers:
-                before = held.get(number.index) if first else None
-                worker = before.worker if before else at.get(number.index, "") if first else ""
-                task = self._task(number, function, token, avoid, held=before, at=worker)
-                tasks[replace(task, retain=True)] = number
-            self._run(tasks, take)
-
-        run(numbers, avoid, first=True)
-        if refused:
-            again = list(refused)
-            failed = {n.index: avoid.get(n.index, frozenset()) | {one.worker} for n, one in refused.items()}
-            for number, one in refused.items():
-                self._warn(one)
-                self._forget(number.index, function)
-            refused.clear()
-            run(again, failed, first=False)
-        for one in refused.values():
-            raise one.error.refusal(f"{one.error}, by {one.worker}")
+        tasks = {}
+        for number in numbers:
+            before = held.get(number.index)
+            worker = before.worker if before else at.get(number.index, "")
+            task = self._task(number, function, token, avoid, held=before, at=worker)
+            tasks[replace(task, check=_reading(read, number.index), retain=True)] = number
+        self._run(tasks, take)
 
     def finish(
         self,
@@ -235,7 +218,7 @@ class ShardTasks:
                 raise result.error
             try:
                 shard = staying_shard_in(finished) if stay else expect_type(proof_in(finished), Proof)
-                asked = self._asked(number, FINISH, finished)
+                asked = self._asked(index, FINISH, finished)
             except VerificationError as error:
                 refused[number] = Refused(shard_error(index, error), worker)
                 return
@@ -299,13 +282,13 @@ class ShardTasks:
     def _warn(self, refused: Refused) -> None:
         _log.warning("graphprover: prove-%s: %s, by %s", self.name, refused.error, refused.worker)
 
-    def _asked(self, number: ShardNumber, function: str, value: Any) -> TaskReply | None:
+    def _asked(self, index: int, function: str, value: Any) -> TaskReply | None:
         """Return the observation in a result, if one was requested."""
         if not self.observe:
             return None
-        sent, came = self.sent[number.index, function], clock()
+        sent, came = self.sent[index, function], clock()
         if function == COMMIT:  # which has the stages of the window's tasks, too
-            sent = self.sent.get((number.index, RECORD), sent)
+            sent = self.sent.get((index, RECORD), sent)
         return TaskReply(
             expect_type(getattr(value, "telemetry", None), TaskTelemetry), sent, came, _pickled_size(value)
         )
@@ -354,6 +337,10 @@ class ShardTasks:
             unfinished = (version for index, version in self.current.items() if index not in self.shards)
             committed = sum(version.result in self.retained for version in unfinished)
             self.tell(committed + 2 * len(self.shards), 2 * len(self.subjects), task)
+
+
+def _reading(read: Callable[[int, Any], Any], index: int) -> Callable[[Any, str], Any]:
+    return lambda value, worker: read(index, value)
 
 
 def _pickled_size(value: Any) -> int:

@@ -8,13 +8,10 @@ enough to make its value from the beginning, so a lost worker costs its windows 
 
 import uuid
 from collections.abc import Sequence
-from functools import partial
 
 from graphprover.cluster.results import accesses_in, shapes_in
 from graphprover.cluster.shard_tasks import LAY_OUT, RECORD, LaidOut, ShardTasks
 from graphprover.cluster.tasks import TaskResult
-from graphprover.graphs.task_keys import ShardNumber
-from graphprover.vm.executor.window import Accesses
 from graphprover.vm.traces.shared_run import RunShard, Shape, SharedRun
 
 
@@ -28,21 +25,19 @@ def lay_out(tasks: ShardTasks, shared: SharedRun) -> LaidOut:
     """
     windows, token = shared.windows, uuid.uuid4().hex[:8]
     recorded, laid_out = dict[int, TaskResult](), dict[int, TaskResult]()
-    shapes: dict[int, Sequence[Shape]] = {}
 
-    def took_accesses(number: ShardNumber, accesses: Accesses, result: TaskResult) -> None:
-        shared.recorded(number.index, accesses)
-        recorded[number.index] = result
-
-    def took_shapes(number: ShardNumber, own: Sequence[Shape], result: TaskResult) -> None:
-        shapes[number.index], laid_out[number.index] = own, result
+    def took_accesses(index: int, result: TaskResult) -> None:
+        shared.recorded(index, result.value)
+        recorded[index] = result
 
     workers = dict(zip(range(len(windows)), tasks.cluster.in_turn(tasks.device), strict=False))
     tasks.given[token] = windows
-    tasks.ask(RECORD, tasks.numbers, token, partial(accesses_in, words=shared.words), took_accesses, at=workers)
+    tasks.ask(
+        RECORD, tasks.numbers, token, lambda index, value: accesses_in(value, shared.words), took_accesses, at=workers
+    )
     timed = tasks.given[token] = shared.timed()
-    tasks.ask(LAY_OUT, tasks.numbers, token, shapes_in, took_shapes, held=recorded)
+    tasks.ask(LAY_OUT, tasks.numbers, token, lambda index, value: shapes_in(value), laid_out.__setitem__, held=recorded)
     tasks.let_go(recorded.values())
-    each = [shapes[index] for index in range(len(windows))]
+    each: list[Sequence[Shape]] = [laid_out[index].value for index in range(len(windows))]
     subjects = [RunShard(own.window.job, index, own.stated, each, own) for index, own in enumerate(timed)]
     return LaidOut(subjects, laid_out)

@@ -14,6 +14,11 @@ BATCH_SECONDS = 0.5  # estimated time of the small proofs that share one task
 MOST_WEIGHT = (1 << 40) - 1  # bytes; heavier tasks count as equal
 
 
+def unchecked(value: Any, worker: str) -> Any:
+    """Return the value of a task as it is: the check of a task whose caller checks it."""
+    return value
+
+
 @dataclass(frozen=True, eq=False)
 class ProvingTask:
     """A task for one worker: to make a proof, proofs of several jobs, or a shard."""
@@ -22,6 +27,9 @@ class ProvingTask:
     payload: Callable[[], bytes]  # returns the function's argument; called for each attempt
     weight: int = 0  # heavier tasks of equal priority go first
     function: str = "prove"  # of `graphprover.cluster.worker`
+    # Gets a worker's value and the worker's address, and returns the result. After a VerificationError of it the task
+    # is retried once, on another worker; another exception is the result.
+    check: Callable[[Any, str], Any] = unchecked
     depends_on: "tuple[TaskResult, ...]" = ()  # retained results, the other arguments; only of the first attempt
     needs_all: bool = False  # whether each attempt has the results that it depends on; without them it is a `LostValue`
     retain: bool = False  # whether the value stays on the worker, until `Cluster.release`
@@ -44,9 +52,9 @@ class TaskResult:
     """The result of a task: a value or an error."""
 
     task: ProvingTask
-    value: Any  # or its part for the client; None after an error
+    value: Any  # as the task's check has returned it; None after an error
     error: Exception | None
-    worker: str  # address of the last worker that had the task; empty if none had it
+    worker: str  # address of the worker with the value, or of the last one that had the task; empty if none had it
     attempts: int  # how many times a worker has started the task
     retained: "Attempt | None" = None  # the attempt whose value stays on its worker
 

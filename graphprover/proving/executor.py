@@ -231,26 +231,26 @@ class OnCluster:
             joined(self.executor, len(own.shards)) as cluster,
         ):
             if len(own.shards) == 1:
-                proof, verdict = cluster.prove(own.shards[0], self.device, own.verify, tell)
-                return Made(proof, run=own.run()), verdict
-            compress = partial(self._compress, own, cluster, tell) if own.compresses else None
-            # The shards of a compressed proof are verified here only if that proof fails.
-            processes = 0 if compress else processes_for(len(own.shards), available_threads())
-            with ShardChecks(processes) as checks:
-                made, verdict = prove_parts(
-                    cluster,
-                    subject.label,
-                    own.shards,
-                    self.device,
-                    own.expect,
-                    checks,
-                    tell,
-                    own.shared,
-                    compress,
-                    began,
-                )
-            if compress:
-                verdict = own.verify(made.proof)
+                made, verdict = cluster.prove(own.shards[0], self.device, own.verify, tell)
+            else:
+                compress = partial(self._compress, own, cluster, tell) if own.compresses else None
+                # The shards of a compressed proof are verified here only if that proof fails.
+                processes = 0 if compress else processes_for(len(own.shards), available_threads())
+                with ShardChecks(processes) as checks:
+                    made, verdict = prove_parts(
+                        cluster,
+                        subject.label,
+                        own.shards,
+                        self.device,
+                        own.expect,
+                        checks,
+                        tell,
+                        own.shared,
+                        compress,
+                        began,
+                    )
+                if compress:
+                    verdict = own.verify(made.proof)
             if made.observation:
                 publish(made.observation)
             return replace(made, run=own.run()), verdict

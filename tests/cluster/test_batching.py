@@ -68,7 +68,8 @@ def names(batch: BatchTasks, task: ProvingTask) -> list[str]:
 
 def ended(batch: BatchTasks, task: ProvingTask, value: Any, error: Exception | None = None) -> list[str]:
     """Return the names of the jobs that have ended with a result."""
-    return [one.job.label for one in batch.results(TaskResult(task, value, error, "tcp://a", 1))]
+    checked = None if error else task.check(value, "tcp://a")
+    return [one.job.label for one in batch.results(TaskResult(task, checked, error, "tcp://a", 1))]
 
 
 def test_a_task_has_the_log_fields_of_its_jobs() -> None:
@@ -142,6 +143,15 @@ def test_jobs_of_which_nothing_is_known_all_come_alone() -> None:
     assert ended(batch, task, None, ClusterError("its workers died")) == []
     assert [names(batch, next(batch)) for _ in range(4)] == [[f"job {number}"] for number in range(1, 5)]
     assert len(names(batch, next(batch))) > 1
+
+
+def test_a_job_whose_proof_is_refused_comes_alone() -> None:
+    batch, task = four_and_more()
+    assert ended(batch, task, [FakeMade(), "no proof", FakeMade()]) == ["job 1", "job 3"]
+    alone, rest = next(batch), next(batch)
+    assert [names(batch, one) for one in (alone, rest)] == [["job 2"], ["job 4"]]
+    with pytest.raises(VerificationError, match="no proof"):
+        alone.check("no proof", "tcp://a")
 
 
 def test_the_error_of_a_job_is_its_own() -> None:

@@ -111,6 +111,28 @@ def test_what_fails_is_tried_once_elsewhere(
         assert isinstance(twice.error, MemoryError) and BYTES in str(twice.error) and len(begun) == twice.attempts == 2
 
 
+def test_a_value_that_its_check_refuses_is_tried_once_elsewhere(
+    pair: Client, prepared: Prepared, caplog: pytest.LogCaptureFixture
+) -> None:
+    makers: list[str] = []
+
+    def check(value: Any, worker: str) -> Any:
+        makers.append(worker)
+        raise errors[-1]
+
+    errors: list[Exception] = [VerificationError("worker.result", "a wrong value")]
+    await_both(pair)
+    with joined(pair) as cluster:
+        (twice,) = cluster.run([replace(task(prepared), check=check)], "cpu")
+        first, second = makers
+        assert first != second and (twice.worker, twice.attempts) == (second, 2)
+        assert isinstance(twice.error, VerificationError) and str(twice.error) == f"a wrong value, by {second}"
+        assert caplog.text.count(f"prove-memory: a wrong value, by {first}; it is retried") == 1
+        errors.append(KeyError("of the client"))
+        (own,) = cluster.run([replace(task(prepared), check=check)], "cpu")
+        assert own.error is errors[-1] and own.attempts == 1 and len(makers) == 3
+
+
 def test_a_proof_that_does_not_hold_is_made_once_more_elsewhere(
     pair: Client, statement: Statement, proof: Proof, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -170,7 +192,8 @@ def test_a_stopped_worker_loses_its_proof(
             assert "prove-stops: no response from tcp://" in caplog.text and "reassigned" in caplog.text
             (ended,) = [result for result in results if result.task.name == "stops"]
             assert ended.attempts == 2 and ended.worker != stopped
-            assert cluster.prove(prepared, "cpu", lambda proof: None) == (proof, None)
+            made, checked = cluster.prove(prepared, "cpu", lambda proof: "checked")
+            assert (made.proof, checked) == (proof, "checked")
             line = f"worker {stopped}: no heartbeat for 3 s: it has stopped or is overloaded; end it; it gets no proof"
             assert caplog.text.count(line) == 1
         finally:
