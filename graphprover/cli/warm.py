@@ -127,7 +127,7 @@ def _trace_calls() -> None:
 
 
 def _add_openings() -> None:
-    """Compile sums in DEEP that the smallest guest does not need: its batches differ in height, and its traces are held."""
+    """Compile sums in DEEP that the smallest guest does not need, whose batches differ in height."""
     import numpy as np
 
     from graphprover.kernels.cpu.deep import add_products, sum_vectors
