@@ -79,6 +79,13 @@ class Browser:
             self._ask(f"{domain}.enable")
 
     def _ask(self, method: str, **parameters: Any) -> Any:
+        """Send a request, and return its result."""
+        answer = self._answer(method, **parameters)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def _answer(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Send a request, and return its answer, which may be an error."""
         self._number += 1
         request: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         if hasattr(self, "_session"):
@@ -87,8 +94,7 @@ class Browser:
         while True:
             answer = self._message()
             if answer.get("id") == self._number:
-                assert "error" not in answer, answer
-                return answer["result"]
+                return answer
             if answer.get("method") == "Log.entryAdded":
                 self.console.append(answer["params"]["entry"]["text"])
             if answer.get("method") == "Runtime.exceptionThrown":
@@ -114,11 +120,15 @@ class Browser:
         return found["result"].get("value")
 
     def until(self, condition: str, seconds: float = 60.0) -> None:
-        """Wait until an expression is true; one that raises, because the page is still loading, is not."""
+        """Wait until an expression is true; one that fails, because another page is being loaded, is not."""
         end = time.monotonic() + seconds
-        while not self.run(f"(() => {{ try {{ return !!({condition}) }} catch {{ return false }} }})()"):
+        while not self._is_true(condition):
             assert time.monotonic() < end, (condition, self.run("document.body.innerText"), self.console)
             time.sleep(0.05)
+
+    def _is_true(self, condition: str) -> bool:
+        answer = self._answer("Runtime.evaluate", expression=f"!!({condition})", returnByValue=True)
+        return answer.get("result", {}).get("result", {}).get("value") is True
 
     def choose(self, selector: str, file: Path) -> None:
         """Choose the file of an input element."""

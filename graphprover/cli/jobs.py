@@ -28,7 +28,8 @@ JOB_FIELDS: dict[str, Any] = {
 CLAIM_FIELDS = {"says": dict, "parameters": dict, "proof_bytes": int, "security_bits": float | int}
 SAYS_FIELDS = {"output": dict, "exit_code": int, "cycles": int}
 REPORT_FIELDS: dict[str, Any] = {
-    **dict.fromkeys(("cycles", "cells", "peak_bytes"), int),
+    **dict.fromkeys(("cells", "peak_bytes"), int),
+    "cycles": int | None,
     "cycles_per_second": float | int | None,
     "worker": str | None,
     "seconds": dict,
@@ -177,11 +178,11 @@ def _report(options: argparse.Namespace) -> int:
         report = with_fields(client.report(options.id), REPORT_FIELDS)
 
     def describe() -> list[Block]:
-        speed = report["cycles_per_second"]
+        cycles, speed = report["cycles"], report["cycles_per_second"]
         stages = with_fields(report["seconds"], dict.fromkeys(report["seconds"], float | int))
         lines = {
-            "cycles": f"{report['cycles']:,}",
-            "speed": f"{speed:,.0f} cycles/s" if speed else "unknown",
+            **({"cycles": f"{cycles:,}"} if cycles is not None else {}),
+            **({"speed": f"{speed:,.0f} cycles/s"} if speed else {}),
             "cells": f"{report['cells']:,} committed",
             "memory": f"{report['peak_bytes'] / 2**20:,.0f} MiB, as planned for the device",
             "worker": printable(report["worker"]) or "the prover process of the service",

@@ -12,7 +12,7 @@ The process of the service, which imports neither Dask nor a compiler:
 - `callbacks` tells clients of the end of a job.
 - `supervisor` starts the prover process, `orphans` ends one whose service was killed, and `attendant` does the regular
   work.
-- `checks`, `metrics` and `json_log` report.
+- `checks`, `metrics` and `json_log` report; `counted` names the metrics that the prover process counts.
 
 The prover process:
 

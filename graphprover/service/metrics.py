@@ -16,6 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 from sqlalchemy import Row
 
+from graphprover.service.counted import COUNTED
 from graphprover.service.queue import Queue
 from graphprover.service.states import DONE
 from graphprover.service.supervisor import Supervisor
@@ -106,6 +107,5 @@ class _Current(Collector):
         yield GaugeMetricFamily(
             "graphprover_prover_failures", "Prover processes that have failed", self._supervisor.restarts
         )
-        yield CounterMetricFamily(
-            "graphprover_worker_retries", "Attempts of proofs that workers repeated", self._supervisor.worker_retries
-        )
+        for name, number in self._supervisor.counted.items():
+            yield CounterMetricFamily(f"graphprover_{name}", COUNTED[name], number)

@@ -1,9 +1,8 @@
 """The prover process of a service: ``python -m`` of this module, which `supervisor` starts.
 
 It reads its configuration, a line of JSON, from standard input, and ends when standard input ends. It writes a line to
-standard output once it takes jobs, then a sign of life every second, and the number of repeated attempts of each proof
-that workers had to repeat. If the executor fails, it ends; the service returns its jobs to the queue and starts another
-prover process.
+standard output once it takes jobs, then a sign of life every second, and the names and numbers of `counted`. If the
+executor fails, it ends; the service returns its jobs to the queue and starts another prover process.
 """
 
 import logging
@@ -86,13 +85,16 @@ def _prove(config: ProverConfig) -> None:
             with suppress(OSError, ValueError):  # the service has ended, or this process ends
                 service.write(line)
 
+        def count(name: str, number: int) -> None:
+            tell(f"{name} {number}\n".encode())
+
         def live() -> None:
             while True:
                 time.sleep(ALIVE_SECONDS)
                 tell(ALIVE)
 
         queue, store = Queue(connect(config.database)), Store(config.store)
-        runner = Runner(queue, store, inputs, config.id, lambda attempts: tell(b"%d\n" % attempts), config.limits)
+        runner = Runner(queue, store, inputs, config.id, count, config.limits)
         service.write(READY)
         threading.Thread(target=live, name="graphprover-alive", daemon=True).start()
         runner.run(settings.executor, settings.device, goes_on)

@@ -162,9 +162,9 @@ class JobReport(BaseModel):
     """How a proof was made."""
 
     seconds: dict[str, float] = Field(description="By stage: prepare, wait, prove, compress, verify.")
-    cycles: int
+    cycles: int | None
     cycles_per_second: float | None = Field(description="Of the stages prepare and prove.")
-    misaligned_accesses: int
+    misaligned_accesses: int | None
     cells: int = Field(description="Committed cells.")
     peak_bytes: int = Field(description="Planned memory of the device.")
     base_bytes: int | None = Field(description="Of the proof that was compressed.")

@@ -15,6 +15,7 @@ from graphprover.proof.compressed import CompressedProof
 from graphprover.proving.batch import prove_many
 from graphprover.runtime.files import FileError
 from graphprover.service.config import ServiceLimits
+from graphprover.service.counted import BYTES, CELLS, CYCLES, RETRIES
 from graphprover.service.jobs import Provers, QueuedJob
 from graphprover.service.json_log import current_job
 from graphprover.service.queue import Queue
@@ -41,7 +42,7 @@ class Runner:
         store: Store,
         inputs: Path,
         prover: str,
-        retried: Callable[[int], None] = lambda attempts: None,
+        count: Callable[[str, int], None] = lambda name, number: None,
         limits: ServiceLimits = _LIMITS,
     ) -> None:
         """Create a runner.
@@ -51,10 +52,10 @@ class Runner:
             store: The store.
             inputs: An empty folder of this host for the inputs of jobs that wait for their turn.
             prover: The id of this prover process.
-            retried: Called with the number of repeated attempts of each proof that workers had to repeat.
+            count: Called with names of `counted` and numbers, of each proof that was made.
             limits: The limits of jobs.
         """
-        self._retried = retried
+        self._count = count
         self._queue, self._store, self._inputs, self._prover = queue, store, inputs, prover
         self._provers = Provers(store, limits)
         self._had: dict[int, tuple[int, int, str] | None] = {}  # by number of a job: its progress, if it is known
@@ -135,7 +136,7 @@ class Runner:
         if isinstance(job.data, Path):
             job.data.unlink(missing_ok=True)
         if result.attempts > 1:
-            self._retried(result.attempts - 1)
+            self._count(RETRIES, result.attempts - 1)
         if isinstance(result.error, Cancelled):
             _log.info("its proof was stopped, because it was cancelled")
         elif result.error:
@@ -144,11 +145,14 @@ class Runner:
                 _log.warning("failed: %s", problem)
         else:
             assert result.proof
+            proof, report = result.proof.to_bytes(), _report(result)
             try:
-                self._store.save_proof(job.proof_key, result.proof.to_bytes(), _claim(job, result), _report(result))
+                self._store.save_proof(job.proof_key, proof, _claim(job, result), report)
             except Exception:  # of the disk, or of any kind of store: the job is not at fault
                 self._queue.put_back(job.number, self._prover)
                 raise
+            for name, number in ((CYCLES, report["cycles"] or 0), (CELLS, report["cells"]), (BYTES, len(proof))):
+                self._count(name, number)
             if self._queue.finish(job.number, self._prover):
                 _log.info("proved", extra={"seconds": round(sum(result.seconds.values()), 3)})
             else:

@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.service.config import Config
+from graphprover.service.counted import COUNTED
 from graphprover.service.orphans import record
 from graphprover.service.queue import Queue
 
@@ -41,7 +42,7 @@ class Supervisor:
 
     def __init__(self, config: Config, queue: Queue, lock: IO[str], give_up: Callable[[], None]) -> None:
         self.restarts = 0  # of prover processes that have failed
-        self.worker_retries = 0  # attempts of proofs that workers had to repeat
+        self.counted = dict.fromkeys(COUNTED, 0)  # by the prover processes
         self._is_ready = False  # whether this prover process has accepted its options
         self._was_ready = False  # whether any has
         self._heard = 0.0  # time of the last sign of life of the prover process
@@ -122,11 +123,12 @@ class Supervisor:
         return code
 
     async def _listen(self, output: asyncio.StreamReader) -> None:
-        """Read signs of life and repeated attempts."""
+        """Read signs of life and counts."""
         while line := await output.readline():
             self._heard = time.monotonic()
             if line != ALIVE:
-                self.worker_retries += int(line)
+                name, _, number = line.decode().partition(" ")
+                self.counted[name] += int(number)
 
     async def _released(self) -> None:
         """Release the jobs of a prover process that has died, once the database answers."""

@@ -5,6 +5,7 @@ import pickle
 import struct
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from graphprover.jobs.result import Result
 from graphprover.runtime.files import FileError
 from graphprover.service import runner as module
 from graphprover.service.config import ServiceLimits
+from graphprover.service.counted import BYTES, CELLS, CYCLES, RETRIES
 from graphprover.service.database import connect
 from graphprover.service.jobs import Provers
 from graphprover.service.queue import NewJob, Queue
@@ -45,7 +47,11 @@ class Service:
         self.inputs = folder / "taken"
         self.inputs.mkdir()
         self.store.save_upload(PROGRAMS, HASH, GUEST.read_bytes())
-        self.runner = Runner(self.queue, self.store, self.inputs, "prover")
+        self.counted: Counter[str] = Counter()
+        self.runner = Runner(self.queue, self.store, self.inputs, "prover", self.count)
+
+    def count(self, name: str, number: int) -> None:
+        self.counted[name] += number
 
     def submit(self, turns: int, priority: int = 0, timeout: float | None = None, more: int = 0, **options: Any) -> Any:
         data = struct.pack("<Q", turns) + bytes(more)
@@ -82,6 +88,7 @@ def test_a_job_is_proved_with_claim_and_report(service: Service) -> None:
     assert claim["label"] == f"fib.elf {HASH}" and claim["parameters"]["num_queries"] > 0 and claim["layers"] == []
     assert set(claim) == set(JobClaim(**claim).model_dump())
     report = service.store.report(row.proof_key)
+    assert service.counted == {CYCLES: verdict.claim.cycles, CELLS: report["cells"], BYTES: len(proof)}
     assert report and set(JobReport(**report, cycles_per_second=1.0).model_dump()) == {*report, "cycles_per_second"}
     assert set(report["seconds"]) == {"prepare", "wait", "prove", "verify"} and report["cycles"] == verdict.claim.cycles
     assert not list(service.inputs.iterdir())
@@ -383,7 +390,6 @@ def test_a_service_that_has_lost_its_jobs_changes_nothing(service: Service, monk
 
 def test_repeated_attempts_of_workers_are_counted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """Count them for proofs and for failures, and name the job in lines of the log about its tasks."""
-    counted: list[int] = []
     fields: list[object] = []
 
     def proofs(jobs: Any, *arguments: Any) -> Any:
@@ -393,6 +399,6 @@ def test_repeated_attempts_of_workers_are_counted(service: Service, monkeypatch:
 
     monkeypatch.setattr(module, "prove_many", proofs)
     rows = [service.submit(300 + i) for i in range(3)]
-    runner = Runner(service.queue, service.store, service.inputs, "prover", counted.append)
+    runner = Runner(service.queue, service.store, service.inputs, "prover", service.count)
     runner.run("threads", "cpu", lambda: service.queue.counts()[QUEUED] > 0)
-    assert counted == [2, 1] and fields == [{"job": row.id} for row in rows]
+    assert service.counted == {RETRIES: 3} and fields == [{"job": row.id} for row in rows]

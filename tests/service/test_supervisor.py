@@ -82,19 +82,21 @@ def test_a_database_that_is_away_is_waited_for(tmp_path: Path, monkeypatch: pyte
     assert waits == [module.MOST_WAIT, module.MOST_WAIT, 1] and said == ["cancelled"]
 
 
-def test_retries_of_workers_are_counted_and_a_metric(tmp_path: Path) -> None:
+def test_counts_of_the_prover_process_are_metrics(tmp_path: Path) -> None:
     config = config_in(tmp_path)
     queue = Queue(connect(config.database))
 
     async def counted() -> Supervisor:
         found = Supervisor(config, queue, io.StringIO(), lambda: None)
         output = asyncio.StreamReader()
-        output.feed_data(b"2\nalive\n1\n")
+        output.feed_data(b"worker_retries 2\nalive\nproved_cycles 5000000000\nworker_retries 1\n")
         output.feed_eof()
         await found._listen(output)
         return found
 
-    assert b"graphprover_worker_retries_total 3.0" in ServiceMetrics(queue, asyncio.run(counted())).text()
+    text = ServiceMetrics(queue, asyncio.run(counted())).text()
+    assert b"graphprover_worker_retries_total 3.0" in text and b"graphprover_proved_cycles_total 5e+09" in text
+    assert b"graphprover_proved_bytes_total 0.0" in text
 
 
 def test_a_prover_process_that_is_silent_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
