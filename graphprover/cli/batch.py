@@ -6,6 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from io import FileIO
@@ -19,7 +20,6 @@ from graphprover.cli.batch_figures import figures, metered_by
 from graphprover.cli.batch_file import ListedJob, read_batch
 from graphprover.cli.executor import add_executor, configured
 from graphprover.cli.json_output import OUTCOMES, Facts
-from graphprover.cli.one_behind import OneBehind
 from graphprover.cli.paths import path_argument
 from graphprover.cli.report_files import save_batch
 from graphprover.graphs.executor_names import GROWING, HERE
@@ -326,3 +326,32 @@ def bar(number: int) -> "AbstractContextManager[Draw | None]":
             return nullcontext()
         return batch_bar(number)
     return nullcontext()
+
+
+class OneBehind:
+    """A context that makes calls in a thread, in order; at its end all of them have ended.
+
+    It writes results beside the work of this thread, since writes wait for the disk.
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "write")
+        self._last: Future[object] | None = None
+
+    def __enter__(self) -> "OneBehind":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
+        self._thread.shutdown()
+        if kind is None:
+            self._wait()
+
+    def begin(self, call: Callable[[], object]) -> None:
+        """Begin a call once the one before has ended; raises the exception of that one."""
+        self._wait()
+        self._last = self._thread.submit(call)
+
+    def _wait(self) -> None:
+        last, self._last = self._last, None
+        if last:
+            last.result()

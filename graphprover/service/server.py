@@ -1,10 +1,13 @@
 """The process of the service: its lock, and uvicorn with the application."""
 
+import errno
 import gc
 import logging
 import os
+import socket
 import ssl
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +22,6 @@ from graphprover.service.app import create_app
 from graphprover.service.config import Config
 from graphprover.service.connections import Connection, Connections, most_connections
 from graphprover.service.json_log import log_as_json
-from graphprover.service.listening import bound
 from graphprover.service.orphans import end_orphan
 
 ORPHAN_SECONDS = 6.0  # in which the prover process of a service that was killed ends by itself
@@ -138,3 +140,30 @@ def _locked(path: Path) -> IO[str]:
             raise UsageError(f"--data {path.parent}: another service uses this folder: end it, or choose another one")
         time.sleep(0.1)
     return lock
+
+
+def bound(host: str, port: int) -> list[socket.socket]:
+    """Return a socket for each address of the host, bound to the port; it does not listen yet.
+
+    Raises:
+        UsageError: The port is in use, or this host has no such address.
+    """
+    found = list[socket.socket]()
+    try:
+        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, place in dict.fromkeys(places):
+            found.append(socket.socket(family, kind, protocol))
+            found[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, True)
+            if family == socket.AF_INET6:
+                with suppress(OSError):
+                    found[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, True)  # else it takes both ports
+            found[-1].bind(place)
+    except OSError as error:
+        for each in found:
+            each.close()
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError(f"port {port} of {host} is in use: choose another with --port") from error
+        if error.errno == errno.EACCES:
+            raise UsageError(f"port {port} needs the rights of root: choose another with --port") from error
+        raise UsageError(f"--host {host}: {error.strerror}") from error
+    return found

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from graphprover.cli.one_behind import OneBehind
+from graphprover.cli.batch import OneBehind
 
 
 def test_calls_run_in_order_beside_this_thread() -> None:

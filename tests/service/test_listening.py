@@ -10,7 +10,7 @@ import pytest
 from graphprover.cli.main import main
 from graphprover.runtime.errors import USAGE
 from graphprover.service import server
-from graphprover.service.listening import bound
+from graphprover.service.server import bound
 from tests.service.quiet import config_in
 
 
