@@ -10,8 +10,8 @@ import numpy as np
 
 from graphprover.protocol.proof import BatchProof
 from graphprover.protocol.verification import replay
-from graphprover.recursion.head.fields import LIST_PLACE
 from graphprover.recursion.head.heads import Child, heads_of
+from graphprover.recursion.head.words import LIST_PLACE
 from graphprover.recursion.kernels.steps import RunSteps
 from graphprover.recursion.layer_tables import layer_rows, layer_tables, stated_values
 from graphprover.recursion.openings import joined_nodes, nodes_of, openings_of

@@ -10,8 +10,8 @@ import numpy as np
 
 from graphprover.air import Air
 from graphprover.air.described import described
-from graphprover.recursion.head.fields import LIST_PLACE
 from graphprover.recursion.head.heads import Heads
+from graphprover.recursion.head.words import LIST_PLACE
 from graphprover.recursion.tables.blake3 import Blake3
 from graphprover.recursion.tables.fixed import FIELDS, Fixed
 from graphprover.recursion.tables.fixed import ROWS as FIXED_ROWS

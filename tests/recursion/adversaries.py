@@ -15,8 +15,8 @@ from graphprover.field import EXTENSION_DEGREE, ONE, ZERO, Ext, P, ext_add, ext_
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import MAIN
-from graphprover.recursion.head.fields import CHUNK, LIST_PLACE, RUN, SHIFT, ListedWord, ListWord
 from graphprover.recursion.head.head import MOST_LOG_ARITY
+from graphprover.recursion.head.words import CHUNK, LIST_PLACE, RUN, SHIFT, ListedWord, ListWord
 from graphprover.recursion.openings import MOST_TREES
 from graphprover.recursion.program.assembler import HintKind
 from graphprover.recursion.program.parts import HIGH

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphprover.field import ZERO, Ext, P, ext_add, ext_inv, ext_mul, ext_scale, ext_sub
 from graphprover.protocol.blake3 import CHUNK_WORDS
-from graphprover.recursion.head.fields import SHIFT
+from graphprover.recursion.head.words import SHIFT
 from graphprover.recursion.openings import OpenedRows
 from graphprover.recursion.program.assembler import HOME, HintKind, Linked
 from graphprover.recursion.tables.segments import READ, SPLIT

@@ -14,8 +14,8 @@ from graphprover.field import EXTENSION_DEGREE, ZERO, Ext, P, ext_inv, ext_mul, 
 from graphprover.protocol.blake3 import CHUNK_WORDS
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import QUOTIENT, Layout
-from graphprover.recursion.head.areas import opened_counts
-from graphprover.recursion.head.fields import CHUNK, ELEMENT_CELLS, HEAD_TREE, SHIFT, TRANSCRIPT_TREE
+from graphprover.recursion.head.memory_areas import opened_counts
+from graphprover.recursion.head.words import CHUNK, ELEMENT_CELLS, HEAD_TREE, SHIFT, TRANSCRIPT_TREE
 from graphprover.recursion.tables.segments import READ
 from tests.recursion.attacked import Edit, Refused, Scene, decoded_program, results, taken
 from tests.recursion.sites import at, sites

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from graphprover.recursion.head import heads
-from graphprover.recursion.head.fields import SHIFT, FoldWord, HeadWord, MessageWord
 from graphprover.recursion.head.head import ProofHead, _template, _Words
+from graphprover.recursion.head.words import SHIFT, FoldWord, HeadWord, MessageWord
 from tests.recursion import layered, test_other_data
 from tests.recursion.removals import Group, Removal
 

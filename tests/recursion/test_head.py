@@ -32,9 +32,9 @@ from graphprover.protocol.verification import Challenges, batches_of, replay
 from graphprover.proving.prove import prove
 from graphprover.recursion.head.batching import add_batching
 from graphprover.recursion.head.constraints import add_constraints
-from graphprover.recursion.head.fields import RUN
 from graphprover.recursion.head.gates import Gates
 from graphprover.recursion.head.placed import evaluate
+from graphprover.recursion.head.words import RUN
 from graphprover.statement.statement import binding_digest
 from tests.recursion.gate_memory import (
     Built,

@@ -23,9 +23,9 @@ from graphprover.protocol.parameters import BLAKE3, KECCAK, Parameters
 from graphprover.protocol.proof import BatchProof
 from graphprover.protocol.verification import check_batch
 from graphprover.proving.prove import prove
-from graphprover.recursion.head.areas import areas_of
 from graphprover.recursion.head.head import ProofHead, Start, _assembled, _template, head_of
 from graphprover.recursion.head.heads import heads_of
+from graphprover.recursion.head.memory_areas import areas_of
 from graphprover.recursion.kernels.cpu.program import run_program
 from graphprover.recursion.layer import layer_statement
 from graphprover.recursion.layer_tables import layer_rows

@@ -14,9 +14,9 @@ import pytest
 from graphprover.field import EXTENSION_DEGREE, ONE, ZERO, Ext, P, ext_add, ext_inv, ext_mul, ext_sub
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import QUOTIENT
-from graphprover.recursion.head.areas import main_tree, opened_counts, row_widths
-from graphprover.recursion.head.fields import HEAD_TREE, TRANSCRIPT_TREE
 from graphprover.recursion.head.inputs import ELEMENT_OFFSET
+from graphprover.recursion.head.memory_areas import main_tree, opened_counts, row_widths
+from graphprover.recursion.head.words import HEAD_TREE, TRANSCRIPT_TREE
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.tables.segments import POINTS, padded
 from graphprover.recursion.witness import run as runs

@@ -13,9 +13,9 @@ from itertools import pairwise
 from graphprover.field import root_of_unity
 from graphprover.protocol.layout import Layout, Matrix, Point
 from graphprover.recursion.head import terms
-from graphprover.recursion.head.fields import RUN
 from graphprover.recursion.head.gates import Gates
 from graphprover.recursion.head.inputs import GateInputs, check_shape
+from graphprover.recursion.head.words import RUN
 
 
 @dataclass(frozen=True)

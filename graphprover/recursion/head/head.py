@@ -12,7 +12,9 @@ from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, QUOTIENT, Layout, Point
 from graphprover.protocol.parameters import BLAKE3, Parameters
 from graphprover.protocol.proof import Cap
-from graphprover.recursion.head.areas import (
+from graphprover.recursion.head.entries import ENTRIES
+from graphprover.recursion.head.inputs import check_shape
+from graphprover.recursion.head.memory_areas import (
     Areas,
     Name,
     areas_of,
@@ -22,8 +24,9 @@ from graphprover.recursion.head.areas import (
     records_of_height,
     row_widths,
 )
-from graphprover.recursion.head.entries import ENTRIES
-from graphprover.recursion.head.fields import (
+from graphprover.recursion.head.messages import Constants, ConstantSizes, ShardTerms, constants_of, further_digests
+from graphprover.recursion.head.placed import Placed, placed
+from graphprover.recursion.head.words import (
     BETA_CELLS,
     BITS,
     CHUNK,
@@ -46,9 +49,6 @@ from graphprover.recursion.head.fields import (
     HeadWord,
     MessageWord,
 )
-from graphprover.recursion.head.inputs import check_shape
-from graphprover.recursion.head.messages import Constants, ConstantSizes, ShardTerms, constants_of, further_digests
-from graphprover.recursion.head.placed import Placed, placed
 from graphprover.recursion.openings import TreePlaces, check_trees, places_of_tree
 from graphprover.recursion.tables.segments import STRIDE, padded
 

@@ -11,9 +11,9 @@ from graphprover.proof.compressed import check_children
 from graphprover.protocol.blake3 import CHUNK_WORDS, digest
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.proof import Cap
-from graphprover.recursion.head.fields import LISTED_WORDS, ListedWord, ListWord
 from graphprover.recursion.head.head import ProofHead, Start, head_of
 from graphprover.recursion.head.messages import ShardTerms
+from graphprover.recursion.head.words import LISTED_WORDS, ListedWord, ListWord
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphprover.protocol.layout import Layout
-from graphprover.recursion.head.fields import ELEMENT_CELLS
 from graphprover.recursion.head.gates import Gates
+from graphprover.recursion.head.words import ELEMENT_CELLS
 
 ELEMENT_OFFSET = 1  # from the address of its first word to the element
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphprover.protocol.digests import DIGEST_WORDS
-from graphprover.recursion.head.fields import ELEMENT_CELLS, SHIFT, HeadWord
+from graphprover.recursion.head.words import ELEMENT_CELLS, SHIFT, HeadWord
 from graphprover.recursion.program.assembler import Assembler, FrameCell, Hint, HintKind, Routine
 from graphprover.recursion.tables.steps import FIRST_FRAME
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphprover.field import EXTENSION_DEGREE, GENERATOR, P, inv, root_of_unity
-from graphprover.recursion.head.fields import (
+from graphprover.recursion.head.words import (
     BITS,
     ELEMENT_CELLS,
     ENTRY,

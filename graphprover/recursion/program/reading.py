@@ -8,7 +8,7 @@ from functools import cache
 
 from graphprover.field import EXTENSION_DEGREE
 from graphprover.protocol.blake3 import CHUNK_WORDS
-from graphprover.recursion.head.fields import (
+from graphprover.recursion.head.words import (
     CHALLENGES,
     CHUNK,
     COPY_ENTRY,

@@ -18,7 +18,7 @@ from functools import cache
 
 from graphprover.field import EXTENSION_DEGREE
 from graphprover.protocol.digests import DIGEST_WORDS
-from graphprover.recursion.head.fields import (
+from graphprover.recursion.head.words import (
     BETA_CELLS,
     BITS,
     CHALLENGES,

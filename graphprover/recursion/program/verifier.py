@@ -9,7 +9,7 @@ queries. Its other data are free for the prover: rows and digests are bound by h
 from collections.abc import Sequence
 from functools import lru_cache
 
-from graphprover.recursion.head.fields import (
+from graphprover.recursion.head.words import (
     CHUNK,
     HEAD_TREE,
     LIST,

@@ -11,12 +11,12 @@ from graphprover.protocol.constraints import join_coordinates, words_to_array
 from graphprover.protocol.layout import PERMUTATION, QUOTIENT
 from graphprover.protocol.proof import BatchProof, opened_values
 from graphprover.protocol.verification import Challenges
-from graphprover.recursion.head.areas import opened_counts, stated_at
-from graphprover.recursion.head.fields import CHALLENGES, ELEMENT_CELLS, LIST_PLACE, SHIFT, TRANSCRIPT_TREE
 from graphprover.recursion.head.head import ProofHead
 from graphprover.recursion.head.heads import Child, Heads
+from graphprover.recursion.head.memory_areas import opened_counts, stated_at
 from graphprover.recursion.head.messages import messages_of
 from graphprover.recursion.head.placed import evaluate
+from graphprover.recursion.head.words import CHALLENGES, ELEMENT_CELLS, LIST_PLACE, SHIFT, TRANSCRIPT_TREE
 from graphprover.recursion.kernels.cpu.chain import chain_sums
 from graphprover.recursion.openings import OpenedRows, Openings
 from graphprover.recursion.program.parts import DIGEST_NUMBERS

@@ -18,7 +18,10 @@ from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.layout import MAIN, PERMUTATION, QUOTIENT, Layout
 from graphprover.recursion.head.batching import Batching, add_batching
 from graphprover.recursion.head.constraints import add_constraints
-from graphprover.recursion.head.fields import (
+from graphprover.recursion.head.gates import Gates
+from graphprover.recursion.head.inputs import GateInputs
+from graphprover.recursion.head.messages import ConstantSizes, further_digests
+from graphprover.recursion.head.words import (
     BETA_CELLS,
     CHALLENGES,
     ELEMENT_CELLS,
@@ -28,9 +31,6 @@ from graphprover.recursion.head.fields import (
     STREAM_WORDS,
     UNROLLED,
 )
-from graphprover.recursion.head.gates import Gates
-from graphprover.recursion.head.inputs import GateInputs
-from graphprover.recursion.head.messages import ConstantSizes, further_digests
 from graphprover.recursion.tables.segments import padded
 
 Name = str | tuple[str, int] | tuple[str, int, int] | tuple[str, "Name"]
