@@ -111,15 +111,19 @@ def _has(memory, cell, value):
 
 
 @njit(nogil=True)
+def _put_cell(memory, cell, value):
+    """Set a cell by its number; return whether it has the value."""
+    if _is_known(memory, cell):
+        return _has(memory, cell, value)
+    _write(memory, cell, value)
+    return True
+
+
+@njit(nogil=True)
 def _put(memory, address, value):
     """Set a cell; return whether it has the value."""
     at = _cell(memory, address)
-    if at < 0:
-        return False
-    if _is_known(memory, at):
-        return _has(memory, at, value)
-    _write(memory, at, value)
-    return True
+    return at >= 0 and _put_cell(memory, at, value)
 
 
 @njit(nogil=True)
@@ -149,52 +153,44 @@ def _ext_inverse(a):
 
 @njit(nogil=True)
 def _arithmetic(memory, flags, k, constant, frame, a, b, c, d):
-    """Take an arithmetic instruction; return whether its relation holds."""
+    """Take an arithmetic instruction, c = a b + k a + d + l; return whether its relation holds.
+
+    One of b, c and d may be unknown, and gets the value with which it holds.
+    """
     multiplies, adds, indirect = flags & _MULTIPLY != 0, flags & _ADD != 0, flags & _INDIRECT != 0
-    reads_a = k != 0 or multiplies or indirect
-    value, first = (constant, _ZERO, _ZERO), (_ZERO, _ZERO, _ZERO)
-    at_a = _cell(memory, frame + a)
-    at_c = _cell(memory, frame + c)
+    at_a, at_c = _cell(memory, frame + a), _cell(memory, frame + c)
     if at_a < 0 or at_c < 0:
         return False
-    unknown = -1  # b or d
-    if reads_a:
+    value, first = (constant, _ZERO, _ZERO), (_ZERO, _ZERO, _ZERO)
+    if k or multiplies or indirect:
         if not _is_known(memory, at_a):
             return False
         first = _at(memory, at_a)
-        if k:
-            value = ext_add(value, first if k == _ONE else ext_scale(first, k))
+    if k:
+        value = ext_add(value, first if k == _ONE else ext_scale(first, k))
+    at_d = at_b = at_a
     if adds:
         at_d = _cell(memory, (np.int64(first[0]) if indirect else frame) + d)
-        if at_d < 0:
-            return False
-        if _is_known(memory, at_d):
-            value = ext_add(value, _at(memory, at_d))
-        else:
-            unknown = at_d
-    solves_b = False
     if multiplies:
         at_b = _cell(memory, frame + b)
-        if at_b < 0:
-            return False
-        if _is_known(memory, at_b):
-            value = ext_add(value, ext_mul(first, _at(memory, at_b)))
-        elif unknown >= 0:
-            return False
-        else:
-            unknown, solves_b = at_b, True
-    if unknown >= 0:
-        if not _is_known(memory, at_c):
+    if at_b < 0 or at_d < 0:
+        return False
+    finds_b, finds_d = multiplies and not _is_known(memory, at_b), adds and not _is_known(memory, at_d)
+    if adds and not finds_d:
+        value = ext_add(value, _at(memory, at_d))
+    if multiplies and not finds_b:
+        value = ext_add(value, ext_mul(first, _at(memory, at_b)))
+    if finds_b or finds_d:
+        if (finds_b and finds_d) or not _is_known(memory, at_c):
             return False
         rest = ext_sub(_at(memory, at_c), value)
-        if solves_b:
-            if not (first[0] or first[1] or first[2]):
-                return False
-            rest = ext_mul(rest, _ext_inverse(first))
-        _write(memory, unknown, rest)
-    elif not _is_known(memory, at_c):
-        _write(memory, at_c, value)
-    elif not _has(memory, at_c, value):
+        if finds_d:
+            _write(memory, at_d, rest)
+        elif first[0] or first[1] or first[2]:
+            _write(memory, at_b, ext_mul(rest, _ext_inverse(first)))
+        else:
+            return False
+    elif not _put_cell(memory, at_c, value):
         return False
     if not _is_known(memory, at_a):  # looked up though it does not count
         _write(memory, at_a, (_ZERO, _ZERO, _ZERO))
